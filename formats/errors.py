@@ -1,0 +1,41 @@
+"""The one error that every reader of this library raises.
+
+::
+
+    FormatError   a file does not say what its format allows: path, line, what, how to mend it
+"""
+
+from __future__ import annotations
+
+from os import PathLike, fspath
+
+__all__ = ["FormatError"]
+
+
+class FormatError(ValueError):
+    """A file that cannot be read as its format.
+
+    ``str(error)`` is one line: ``path:line: message. remedy``. ``line`` counts from 1 and is
+    None where the fault belongs to no one line (a missing file, a truncated archive).
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        path: str | PathLike[str] | None = None,
+        line: int | None = None,
+        remedy: str | None = None,
+    ) -> None:
+        self.message = message
+        self.path = None if path is None else fspath(path)
+        self.line = line
+        self.remedy = remedy
+        super().__init__(message)
+
+    def __str__(self) -> str:
+        place = self.path or ""
+        if self.line is not None:
+            place += f":{self.line}" if place else f"line {self.line}"
+        text = f"{place}: {self.message}" if place else self.message
+        return f"{text}. {self.remedy}" if self.remedy else text

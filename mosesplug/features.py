@@ -1,0 +1,92 @@
+"""Feature names and columns: a dense block of named groups, and a sparse tail.
+
+A decoder writes ``TranslationModel0= v v v v``: a *group* of four dense values. Moses' tools call
+its columns ``TranslationModel0_0`` ... ``TranslationModel0_3``, and so does this. A label with an
+underscore (``WT_auf~on= 1``) is one sparse feature.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["FeatureSpace"]
+
+
+@dataclass(frozen=True)
+class FeatureSpace:
+    """Which column is which feature.
+
+    Dense columns come first, in the order in which the decoder writes them; sparse features
+    follow in the order of their first appearance.
+
+    Attributes:
+        groups: ``(name, number of values)`` of each dense group.
+        sparse: names of the sparse features, without the ``=``.
+    """
+
+    groups: tuple[tuple[str, int], ...]
+    sparse: tuple[str, ...] = field(default=())
+
+    @classmethod
+    def of_names(cls, names: Iterable[str], sparse: Iterable[str] = ()) -> FeatureSpace:
+        """Groups from one name a column, neighbours of one name being one group."""
+        groups: list[tuple[str, int]] = []
+        for name in names:
+            if groups and groups[-1][0] == name:
+                groups[-1] = (name, groups[-1][1] + 1)
+            else:
+                groups.append((name, 1))
+        return cls(tuple(groups), tuple(sparse))
+
+    @property
+    def n_dense(self) -> int:
+        """Number of dense columns."""
+        return sum(width for _, width in self.groups)
+
+    @property
+    def n_sparse(self) -> int:
+        """Number of sparse features."""
+        return len(self.sparse)
+
+    def __len__(self) -> int:
+        return self.n_dense + self.n_sparse
+
+    @cached_property
+    def group_names(self) -> tuple[str, ...]:
+        """The group of each dense column, as in the rows of ``runN.dense``: ``(name, ...)``."""
+        return tuple(name for name, width in self.groups for _ in range(width))
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """All columns: ``LM0_0`` for dense ones (as in ``features.dat``), then the sparse names."""
+        dense = (f"{name}_{i}" for name, width in self.groups for i in range(width))
+        return (*dense, *self.sparse)
+
+    @cached_property
+    def columns(self) -> Mapping[str, int]:
+        """Column of each name in ``names``."""
+        return {name: column for column, name in enumerate(self.names)}
+
+    def select(self, wanted: Sequence[str]) -> NDArray[np.bool_]:
+        """Mask, bool ``[len(self)]``, of the columns named in ``wanted``.
+
+        A name is a column (``LM0_0``, a sparse feature) or a whole group (``LM0``).
+
+        Raises:
+            KeyError: a name that is neither; its argument is that name.
+        """
+        mask = np.zeros(len(self), dtype=np.bool_)
+        group_names = np.asarray(self.group_names, dtype=np.str_)
+        for name in wanted:
+            if name in self.columns:
+                mask[self.columns[name]] = True
+            elif name in self.group_names:
+                mask[: self.n_dense] |= group_names == name
+            else:
+                raise KeyError(name)
+        return mask

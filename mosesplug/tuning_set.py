@@ -1,0 +1,119 @@
+"""The arrays that optimizers see: hypotheses of many sentences, side by side.
+
+A ``TuningSet`` is immutable, and its arrays may be read-only views on a memory map. A batch is
+the same thing over some of the sentences.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosesplug.features import FeatureSpace
+
+__all__ = ["Batch", "SparseRows", "TuningSet"]
+
+
+@dataclass(frozen=True)
+class SparseRows:
+    """Sparse feature values by hypothesis, compressed by row (CSR).
+
+    Attributes:
+        indptr: int64 ``[n_hyps + 1]``; row ``i`` is ``indptr[i]:indptr[i + 1]`` of the others.
+        indices: int32 ``[nnz]``; the sparse feature, counted from 0 within the sparse tail.
+        data: float32 ``[nnz]``.
+    """
+
+    indptr: NDArray[np.int64]
+    indices: NDArray[np.int32]
+    data: NDArray[np.float32]
+
+    def take(self, rows: NDArray[np.int64]) -> SparseRows:
+        """The given rows, in that order."""
+        widths = self.indptr[rows + 1] - self.indptr[rows]
+        indptr = np.zeros(len(rows) + 1, dtype=np.int64)
+        np.cumsum(widths, out=indptr[1:])
+        entries = np.repeat(self.indptr[rows] - indptr[:-1], widths) + np.arange(indptr[-1])
+        return SparseRows(indptr, self.indices[entries], self.data[entries])
+
+
+@dataclass(frozen=True)
+class TuningSet:
+    """Hypotheses with their features and their metric's sufficient statistics.
+
+    Attributes:
+        space: names of the columns.
+        sentence_ids: int64 ``[n_sentences]``; the line of the input, from 0.
+        offsets: int64 ``[n_sentences + 1]``; hypotheses of sentence ``i`` are rows
+            ``offsets[i]:offsets[i + 1]``; a sentence may have none.
+        dense: float32 ``[n_hyps, n_dense]``.
+        sparse: the sparse tail, or None where the space has none.
+        stats: int32 or float32 ``[n_hyps, n_stats]``; the metric's sufficient statistics.
+        lengths: int32 ``[n_hyps]``; tokens of each hypothesis.
+    """
+
+    space: FeatureSpace
+    sentence_ids: NDArray[np.int64]
+    offsets: NDArray[np.int64]
+    dense: NDArray[np.float32]
+    sparse: SparseRows | None
+    stats: NDArray[np.int32] | NDArray[np.float32]
+    lengths: NDArray[np.int32]
+
+    @property
+    def n_sentences(self) -> int:
+        """Number of sentences, empty ones included."""
+        return len(self.offsets) - 1
+
+    @property
+    def n_hyps(self) -> int:
+        """Number of hypotheses."""
+        return int(self.offsets[-1])
+
+    def model_scores(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        """``w . h`` of every hypothesis, float64 ``[n_hyps]``; ``weights`` is ``[len(space)]``."""
+        n_dense = self.dense.shape[1]
+        scores = self.dense.astype(np.float64) @ weights[:n_dense]
+        if self.sparse is not None and len(self.sparse.data):
+            products = self.sparse.data * weights[n_dense:][self.sparse.indices]
+            owner = np.repeat(np.arange(self.n_hyps), np.diff(self.sparse.indptr))
+            scores += np.bincount(owner, weights=products, minlength=self.n_hyps)
+        return scores
+
+    def first_best(self, weights: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Row of the highest-scoring hypothesis of each sentence that has any; ties to the first.
+
+        Returns int64 ``[number of sentences that are not empty]``.
+        """
+        scores = self.model_scores(weights)
+        starts = self.offsets[:-1][np.diff(self.offsets) > 0]
+        if not len(starts):
+            return np.zeros(0, dtype=np.int64)
+        best = np.maximum.reduceat(scores, starts)
+        widths = np.diff(np.append(starts, self.n_hyps))
+        rows = np.flatnonzero(scores == np.repeat(best, widths))
+        owner = np.searchsorted(starts, rows, side="right") - 1
+        _, first = np.unique(owner, return_index=True)
+        return rows[first].astype(np.int64)
+
+    def take_sentences(self, sentences: NDArray[np.int64]) -> TuningSet:
+        """The sentences at the given positions, in that order; arrays are copied."""
+        widths = self.offsets[sentences + 1] - self.offsets[sentences]
+        offsets = np.zeros(len(sentences) + 1, dtype=np.int64)
+        np.cumsum(widths, out=offsets[1:])
+        rows = np.repeat(self.offsets[sentences] - offsets[:-1], widths) + np.arange(offsets[-1])
+        return TuningSet(
+            space=self.space,
+            sentence_ids=self.sentence_ids[sentences],
+            offsets=offsets,
+            dense=self.dense[rows],
+            sparse=None if self.sparse is None else self.sparse.take(rows),
+            stats=self.stats[rows],
+            lengths=self.lengths[rows],
+        )
+
+
+Batch = TuningSet
+"""A ``TuningSet`` over some of the sentences; one type, so that any learner takes either."""
