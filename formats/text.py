@@ -1,0 +1,180 @@
+"""Files of lines, plain or compressed (told by content), and writes that are all or nothing.
+
+Text is bytes here. Only ``\\n`` ends a line, and no encoding is assumed: what a decoder wrote in
+Latin-1 or in broken UTF-8 comes back byte for byte.
+"""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import os
+import tempfile
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from os import PathLike, fspath
+from pathlib import Path
+from typing import BinaryIO, Literal, cast
+
+from formats.errors import FormatError
+
+__all__ = [
+    "atomic_write",
+    "iter_chunks",
+    "open_text",
+    "read_bytes",
+    "read_lines",
+    "write_atomic",
+]
+
+StrPath = str | PathLike[str]
+
+CHUNK_BYTES = 1 << 20
+_ARCHIVES: dict[bytes, Callable[[BinaryIO], io.BufferedIOBase]] = {
+    b"\x1f\x8b": lambda file: gzip.GzipFile(fileobj=file),
+    b"BZh": bz2.BZ2File,
+    b"\xfd7zXZ\x00": lzma.LZMAFile,
+}
+_BROKEN_ARCHIVE = (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error)
+
+
+def open_text(path: StrPath) -> BinaryIO:
+    """Open a file for reading, uncompressed on the fly if its first bytes say so.
+
+    Raises:
+        FormatError: no such file, no permission, a directory. Reading raises it too, where an
+            archive is damaged or cut short.
+    """
+    try:
+        file = Path(path).open("rb")  # noqa: SIM115 (handed to the caller)
+        magic = file.peek(8)
+    except OSError as error:
+        raise _unreadable(path, error) from error
+    for signature, archive in _ARCHIVES.items():
+        if magic.startswith(signature):
+            return io.BufferedReader(_Archive(archive(file), file, path), CHUNK_BYTES)
+    return file
+
+
+def read_bytes(path: StrPath) -> bytes:
+    """The whole text of a file, uncompressed."""
+    return b"".join(iter_chunks(path))
+
+
+def read_lines(path: StrPath) -> list[bytes]:
+    """The lines of a file without their ``\\n``; a last line without one counts too."""
+    lines = read_bytes(path).split(b"\n")
+    if lines[-1] == b"":
+        lines.pop()
+    return lines
+
+
+def iter_chunks(path: StrPath, chunk_bytes: int = CHUNK_BYTES) -> Iterator[bytes]:
+    """The text of a file in pieces of about ``chunk_bytes``, uncompressed; no piece is empty.
+
+    Raises:
+        FormatError: as ``open_text``.
+    """
+    with open_text(path) as file:
+        while chunk := file.read(chunk_bytes):
+            yield chunk
+
+
+@contextmanager
+def atomic_write(path: StrPath, *, compress: Literal["gz"] | None = None) -> Iterator[BinaryIO]:
+    """A binary file that takes the place of ``path`` when the block ends, and never half written.
+
+    The bytes go to a temporary file in the same directory, reach the disk, and are renamed. If
+    the block raises, ``path`` is as it was and the temporary file is gone. A gzip file carries
+    no time and no name, so the same bytes in give the same bytes out.
+
+    Raises:
+        OSError: the directory cannot be written or the disk is full.
+    """
+    target = Path(path)
+    descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            if compress == "gz":
+                with gzip.GzipFile("", "wb", 6, file, mtime=0) as packed:
+                    yield cast(BinaryIO, packed)
+            else:
+                yield file
+            file.flush()
+            os.fsync(file.fileno())
+        Path(name).chmod(_mode_of(target))
+        Path(name).replace(target)
+        _sync_directory(target.parent)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def write_atomic(path: StrPath, data: bytes, *, compress: Literal["gz"] | None = None) -> None:
+    """Write ``data`` as the whole of ``path``, or leave ``path`` as it was."""
+    with atomic_write(path, compress=compress) as file:
+        file.write(data)
+
+
+class _Archive(io.RawIOBase):
+    """Reads an archive and says in one line what is wrong with it."""
+
+    def __init__(self, source: io.BufferedIOBase, compressed: BinaryIO, path: StrPath) -> None:
+        self._source = source
+        self._compressed = compressed
+        self._path = path
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview, /) -> int:  # type: ignore[override]
+        try:
+            data = self._source.read(len(buffer))
+        except (*_BROKEN_ARCHIVE, OSError) as error:
+            raise _damaged(self._path, error) from error
+        buffer[: len(data)] = data
+        return len(data)
+
+    def close(self) -> None:
+        if not self.closed:
+            self._source.close()
+            self._compressed.close()
+        super().close()
+
+
+def _mode_of(target: Path) -> int:
+    """Permissions of the file to replace, or those that a new file gets."""
+    try:
+        return target.stat().st_mode & 0o7777
+    except FileNotFoundError:
+        mask = os.umask(0)
+        os.umask(mask)
+        return 0o666 & ~mask
+
+
+def _sync_directory(directory: Path) -> None:
+    """Make the rename itself survive a power cut."""
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _unreadable(path: StrPath, error: OSError) -> FormatError:
+    return FormatError(
+        f"cannot be read: {error.strerror or error}",
+        path=fspath(path),
+        remedy="Check the name and the permissions",
+    )
+
+
+def _damaged(path: StrPath, error: Exception) -> FormatError:
+    return FormatError(
+        f"the archive is cut short or damaged ({error})",
+        path=fspath(path),
+        remedy="Copy or produce it again, or remove it",
+    )

@@ -1,0 +1,123 @@
+"""Text files: compression by content, lines as bytes, atomic writes."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import lzma
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from formats.errors import FormatError
+from formats.text import (
+    atomic_write,
+    iter_chunks,
+    open_text,
+    read_bytes,
+    read_lines,
+    write_atomic,
+)
+
+TEXT = "ein mann\nzwei  männer \xa0\r\n\nlast".encode()
+PACKERS: dict[str, Callable[[bytes], bytes]] = {
+    "plain": bytes,
+    "gz": gzip.compress,
+    "bz2": bz2.compress,
+    "xz": lzma.compress,
+}
+
+
+@pytest.mark.parametrize("kind", PACKERS)
+def test_content_tells_the_compression_whatever_the_name(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "list.txt"
+    path.write_bytes(PACKERS[kind](TEXT))
+    assert read_bytes(path) == TEXT
+    with open_text(path) as file:
+        assert file.readline() == b"ein mann\n"
+    assert b"".join(iter_chunks(path, 3)) == TEXT
+    assert all(iter_chunks(path, 3))
+
+
+def test_only_newline_ends_a_line(tmp_path: Path) -> None:
+    path = tmp_path / "lines"
+    path.write_bytes("a\u2028b\x0bc\rd\r\n\n e ".encode() + b"\xff\n\nlast")
+    assert read_lines(path) == ["a\u2028b\x0bc\rd\r".encode(), b"", b" e \xff", b"", b"last"]
+    path.write_bytes(b"")
+    assert read_lines(path) == []
+    path.write_bytes(b"one\n")
+    assert read_lines(path) == [b"one"]
+
+
+def test_gzip_members_one_after_the_other_are_one_text(tmp_path: Path) -> None:
+    path = tmp_path / "two.gz"
+    path.write_bytes(gzip.compress(b"one\n") + gzip.compress(b"two\n"))
+    assert read_lines(path) == [b"one", b"two"]
+
+
+@pytest.mark.parametrize("kind", ["gz", "bz2", "xz"])
+def test_truncated_archive_names_the_file_and_the_remedy(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / f"cut.{kind}"
+    path.write_bytes(PACKERS[kind](bytes(range(256)) * 50)[:-12])
+    with pytest.raises(FormatError, match=r"cut short or damaged.*produce it again") as caught:
+        read_bytes(path)
+    assert str(path) in str(caught.value)
+
+
+def test_damaged_archive(tmp_path: Path) -> None:
+    path = tmp_path / "bad.gz"
+    packed = bytearray(gzip.compress(TEXT))
+    packed[-6] ^= 1  # the checksum
+    path.write_bytes(packed)
+    with pytest.raises(FormatError, match="damaged"):
+        read_bytes(path)
+
+
+def test_missing_file_and_directory(tmp_path: Path) -> None:
+    with pytest.raises(FormatError, match="No such file"):
+        read_bytes(tmp_path / "none")
+    with pytest.raises(FormatError, match="directory"):
+        read_bytes(tmp_path)
+
+
+@given(data=st.binary())
+def test_what_is_written_is_read(tmp_path_factory: pytest.TempPathFactory, data: bytes) -> None:
+    directory = tmp_path_factory.mktemp("text")
+    write_atomic(directory / "a.gz", data, compress="gz")
+    assert read_bytes(directory / "a.gz") == data
+
+
+def test_same_bytes_in_same_archive_out(tmp_path: Path) -> None:
+    for name in ("a.gz", "b.gz"):
+        write_atomic(tmp_path / name, TEXT, compress="gz")
+    assert (tmp_path / "a.gz").read_bytes() == (tmp_path / "b.gz").read_bytes()
+    assert gzip.decompress((tmp_path / "a.gz").read_bytes()) == TEXT
+
+
+def test_failed_write_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
+    path = tmp_path / "weights.txt"
+    write_atomic(path, b"old")
+
+    def interrupted() -> None:
+        with atomic_write(path) as file:
+            file.write(b"new")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert path.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_permissions_are_kept_or_those_of_a_new_file(tmp_path: Path) -> None:
+    new, plain, old = tmp_path / "new", tmp_path / "plain", tmp_path / "old"
+    plain.touch()
+    write_atomic(new, b"")
+    assert new.stat().st_mode == plain.stat().st_mode
+    old.touch()
+    old.chmod(0o640)
+    write_atomic(old, b"x")
+    assert old.stat().st_mode & 0o777 == 0o640
