@@ -1,0 +1,187 @@
+"""Command lines as Perl's Getopt::Long reads them in its default configuration.
+
+``mert-moses.pl`` is called by scripts that people wrote over many years, with every spelling that
+Getopt::Long lets through: one dash or two (or ``+``), any case, unique abbreviations, values after
+``=`` or a blank, ``--nofilter-...`` and ``--no-filter-...`` for negatable flags, options among the
+positional arguments, ``--`` as the end of options. This is that reading as one pure function.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+
+from mosesplug.errors import UsageError
+
+__all__ = ["Kind", "Parsed", "Specification", "Value", "parse"]
+
+Value = bool | int | float | str | tuple[str, ...]
+
+_PREFIX = re.compile(r"--|-|\+")
+_INTEGER = re.compile(r"[-+]?_*[0-9][0-9_]*\n?")
+_REAL = re.compile(r"[-+]?(?=[0-9.])[0-9_]*(\.[0-9_]+)?([eE][-+]?[0-9_]+)?\n?")
+
+
+class Kind(Enum):
+    """What an option takes, with Getopt::Long's mark for it."""
+
+    FLAG = ""
+    NEGATABLE = "!"
+    STRING = "=s"
+    STRINGS = "=s@"
+    INTEGER = "=i"
+    REAL = "=f"
+
+    @property
+    def takes_value(self) -> bool:
+        """Whether a value follows the option."""
+        return self not in (Kind.FLAG, Kind.NEGATABLE)
+
+
+@dataclass(frozen=True)
+class Specification:
+    """One option: its canonical name, lower case, and what it takes."""
+
+    name: str
+    kind: Kind
+
+
+@dataclass(frozen=True)
+class Parsed:
+    """A command line, read.
+
+    Attributes:
+        values: canonical name to value; only options that were given. A repeated option keeps its
+            last value, one of kind ``STRINGS`` all of them.
+        positionals: the other arguments, in their order.
+    """
+
+    values: Mapping[str, Value]
+    positionals: tuple[str, ...] = field(default=())
+
+
+@dataclass(frozen=True)
+class _Key:
+    """A spelling in full, what it stands for, and whether it negates."""
+
+    specification: Specification
+    negated: bool = False
+
+    @property
+    def meaning(self) -> str:
+        """Equal for two spellings that mean the same, as ``nox`` and ``no-x``."""
+        return ("no" if self.negated else "") + self.specification.name
+
+
+def parse(
+    arguments: Sequence[str],
+    specifications: Sequence[Specification],
+    additions: Sequence[Specification] = (),
+) -> Parsed:
+    """Read a command line.
+
+    Args:
+        arguments: what follows the program's name.
+        specifications: the options of the original program.
+        additions: further options. They are looked up only where no original option begins with
+            what was typed, so that they never make an old abbreviation ambiguous.
+
+    Raises:
+        UsageError: every complaint, in Getopt::Long's words, joined by ``; ``.
+    """
+    tables = (_spellings(specifications), _spellings(additions))
+    waiting = list(arguments)
+    values: dict[str, Value] = {}
+    positionals: list[str] = []
+    complaints: list[str] = []
+    while waiting:
+        argument = waiting.pop(0)
+        if argument == "--":
+            positionals += waiting
+            break
+        prefix = _PREFIX.match(argument)
+        if prefix is None or argument == "-":
+            positionals.append(argument)
+            continue
+        typed, equals, attached = _split_value(argument[prefix.end() :])
+        try:
+            name, key = _look_up(typed, prefix.group(), tables)
+            value = _value_of(name, key, attached if equals else None, waiting)
+        except _Complaint as complaint:
+            complaints.append(str(complaint))
+            continue
+        canonical = key.specification.name
+        if key.specification.kind is Kind.STRINGS:
+            earlier = values.get(canonical, ())
+            value = (*(earlier if isinstance(earlier, tuple) else ()), str(value))
+        values[canonical] = value
+    if complaints:
+        raise UsageError("; ".join(complaints))
+    return Parsed(values, tuple(positionals))
+
+
+class _Complaint(Exception):
+    """One thing wrong with the command line; reading goes on to find the others."""
+
+
+def _spellings(specifications: Sequence[Specification]) -> dict[str, _Key]:
+    """Every full spelling of the options."""
+    table: dict[str, _Key] = {}
+    for specification in specifications:
+        table[specification.name] = _Key(specification)
+        if specification.kind is Kind.NEGATABLE:
+            for negation in ("no", "no-"):
+                table[negation + specification.name] = _Key(specification, negated=True)
+    return table
+
+
+def _split_value(text: str) -> tuple[str, bool, str]:
+    """``name=value`` in its parts; a ``=`` in first place belongs to the name."""
+    position = text.find("=", 1)
+    if position < 0:
+        return text, False, ""
+    return text[:position], True, text[position + 1 :]
+
+
+def _look_up(typed: str, prefix: str, tables: Sequence[Mapping[str, _Key]]) -> tuple[str, _Key]:
+    """The option that a full or abbreviated spelling means, and its full spelling."""
+    wanted = typed.lower()
+    if not wanted:
+        raise _Complaint(f"Missing option after {prefix}")
+    for table in tables:
+        hits = sorted(spelling for spelling in table if spelling.startswith(wanted))
+        if not hits:
+            continue
+        if wanted in table:
+            return wanted, table[wanted]
+        if len({table[hit].meaning for hit in hits}) > 1:
+            raise _Complaint(f"Option {wanted} is ambiguous ({', '.join(hits)})")
+        return hits[0], table[hits[0]]
+    raise _Complaint(f"Unknown option: {wanted}")
+
+
+def _value_of(name: str, key: _Key, attached: str | None, waiting: list[str]) -> Value:
+    """The option's value, taken from behind its ``=`` or off the front of ``waiting``."""
+    kind = key.specification.kind
+    if not kind.takes_value:
+        if attached is not None:
+            raise _Complaint(f"Option {name} does not take an argument")
+        return not key.negated
+    if attached == "" or (attached is None and not waiting):
+        raise _Complaint(f"Option {name} requires an argument")
+    text = waiting.pop(0) if attached is None else attached
+    if kind is Kind.INTEGER:
+        if not _INTEGER.fullmatch(text):
+            raise _Complaint(f'Value "{text}" invalid for option {name} (number expected)')
+        return int(text.replace("_", ""))
+    if kind is Kind.REAL:
+        digits = text.replace("_", "")
+        try:
+            if _REAL.fullmatch(text):
+                return float(digits)
+        except ValueError:
+            pass
+        raise _Complaint(f'Value "{text}" invalid for option {name} (real number expected)')
+    return text
