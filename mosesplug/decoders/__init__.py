@@ -1,0 +1,1 @@
+"""Decoders: Moses and its like as processes, and the small bundled one."""

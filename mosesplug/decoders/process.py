@@ -1,0 +1,183 @@
+"""A decoder, or one of its helper scripts, as a child process.
+
+The child gets its own process group: an interrupt typed at the terminal reaches this program
+only, which then ends the whole group and leaves no orphan. Its output goes straight to files;
+while it runs, the lines in its standard output are counted, for those who watch.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from mosesplug.decoders import leash
+from mosesplug.errors import DecoderError
+
+__all__ = ["Finished", "LineCounter", "executable", "failure", "run", "tail"]
+
+_GRACE_SECONDS = 5.0
+_PROGRESS_SECONDS = 0.2
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A child that ended with exit code 0.
+
+    Attributes:
+        command: the words of the command.
+        stdout, stderr: files that hold what it wrote.
+        seconds: wall time.
+    """
+
+    command: tuple[str, ...]
+    stdout: Path
+    stderr: Path
+    seconds: float
+
+
+def executable(program: str, *, directory: Path | None = None) -> Path | None:
+    """Absolute path of a program, or None where there is none that may be executed.
+
+    A name with a ``/`` is a path (relative to ``directory``, else to the current one), one
+    without is a file there or else looked for on ``PATH``.
+    """
+    here = (directory or Path.cwd()) / program
+    if here.is_file() and os.access(here, os.X_OK):
+        return here.absolute()
+    found = None if "/" in program else shutil.which(program)
+    return None if found is None else Path(found).absolute()
+
+
+def run(
+    command: Sequence[str],
+    *,
+    directory: Path,
+    stdout: Path,
+    stderr: Path,
+    stdin: Path | None = None,
+    environment: Mapping[str, str] | None = None,
+    on_lines: Callable[[int], None] | None = None,
+    what: str = "decoder",
+) -> Finished:
+    """Run a command to its end.
+
+    Args:
+        command: program and arguments; no shell sees them.
+        directory: the child's current directory.
+        stdout, stderr: files that receive what it writes; replaced, never appended to.
+        stdin: file to read, nothing by default.
+        environment: variables set on top of this process's own.
+        on_lines: told a few times a second how many lines ``stdout`` holds.
+        what: the child's role, for messages.
+
+    Raises:
+        DecoderError: it could not be started, or ended with another exit code than 0; the
+            message has the command, the code and the end of ``stderr``.
+    """
+    start = time.monotonic()
+    # A new file, not the old one cut short: whoever still writes the old one does no harm.
+    stdout.unlink(missing_ok=True)
+    stderr.unlink(missing_ok=True)
+    leashed = [sys.executable, "-I", "-S", leash.__file__, str(os.getpid()), *command]
+    with contextlib.ExitStack() as files:
+        child = subprocess.Popen(
+            leashed,
+            cwd=directory,
+            stdin=subprocess.DEVNULL if stdin is None else files.enter_context(stdin.open("rb")),
+            stdout=files.enter_context(stdout.open("wb")),
+            stderr=files.enter_context(stderr.open("wb")),
+            env={**os.environ, **(environment or {})},
+            start_new_session=True,
+        )
+        with _group_ended(child):
+            counter = LineCounter(stdout)
+            while True:
+                try:
+                    code = child.wait(_PROGRESS_SECONDS)
+                    break
+                except subprocess.TimeoutExpired:
+                    if on_lines is not None:
+                        on_lines(counter.count())
+    if on_lines is not None:
+        on_lines(counter.count())
+    if code != 0:
+        raise failure(f"the {what} {_death(code)}", command, stderr)
+    return Finished(tuple(command), stdout, stderr, time.monotonic() - start)
+
+
+def failure(problem: str, command: Sequence[str], stderr: Path) -> DecoderError:
+    """The error for a child that failed, with its command and its last words."""
+    words = tail(stderr)
+    said = f"it said last:\n{words}" if words else "it wrote no messages"
+    return DecoderError(f"{problem}\ncommand: {shlex.join(command)}\n{said}\n(in {stderr})")
+
+
+def tail(path: Path, *, lines: int = 10, limit: int = 4096) -> str:
+    """The last lines of a file that may be large, being written, or missing."""
+    try:
+        with path.open("rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(0, size - limit))
+            text = file.read().decode("utf-8", "replace")
+    except OSError:
+        return ""
+    return "\n".join(line.rstrip() for line in text.strip().splitlines()[-lines:])
+
+
+class LineCounter:
+    """Counts the lines of a growing file, reading each byte once."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._position = 0
+        self._lines = 0
+
+    def count(self) -> int:
+        """Lines ended so far; 0 while there is no file."""
+        with contextlib.suppress(FileNotFoundError), self._path.open("rb") as file:
+            file.seek(self._position)
+            while block := file.read(1 << 16):
+                self._position += len(block)
+                self._lines += block.count(b"\n")
+        return self._lines
+
+
+@contextlib.contextmanager
+def _group_ended(child: subprocess.Popen[bytes]) -> Iterator[None]:
+    """End the child's whole process group if anything interrupts the block."""
+    try:
+        yield
+    except BaseException:
+        _signal_group(child.pid, signal.SIGTERM)
+        try:
+            child.wait(_GRACE_SECONDS)
+        except subprocess.TimeoutExpired:
+            pass
+        finally:
+            _signal_group(child.pid, signal.SIGKILL)
+            child.wait()
+        raise
+
+
+def _signal_group(group: int, number: signal.Signals) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, number)
+
+
+def _death(code: int) -> str:
+    """How a process ended, in words."""
+    if code >= 0:
+        return f"ended with exit code {code}"
+    try:
+        return f"was killed by {signal.Signals(-code).name}"
+    except ValueError:
+        return f"was killed by signal {-code}"

@@ -1,0 +1,156 @@
+"""Child processes: output to files, progress, failures told whole, and no orphans."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from mosesplug.decoders.process import LineCounter, executable, run, tail
+from mosesplug.errors import DecoderError
+
+
+def python(code: str, *arguments: str) -> list[str]:
+    return [sys.executable, "-I", "-S", "-c", code, *arguments]
+
+
+def test_output_goes_to_files_and_lines_are_counted(tmp_path: Path) -> None:
+    seen: list[int] = []
+    code = "import sys; print('a\\nb'); print('c', file=sys.stderr); print(sys.stdin.read())"
+    (tmp_path / "in").write_text("text")
+    finished = run(
+        python(code),
+        directory=tmp_path,
+        stdout=tmp_path / "out",
+        stderr=tmp_path / "err",
+        stdin=tmp_path / "in",
+        on_lines=seen.append,
+    )
+    assert (tmp_path / "out").read_text() == "a\nb\ntext\n"
+    assert (tmp_path / "err").read_text() == "c\n"
+    assert seen[-1] == 3
+    assert finished.command == tuple(python(code))
+
+
+def test_directory_and_environment(tmp_path: Path) -> None:
+    code = "import os; print(os.getcwd(), os.environ['ROOM'])"
+    out = tmp_path / "out"
+    run(
+        python(code),
+        directory=tmp_path,
+        stdout=out,
+        stderr=tmp_path / "err",
+        environment={"ROOM": "here"},
+    )
+    assert out.read_text() == f"{tmp_path} here\n"
+
+
+def test_failure_tells_command_code_and_last_words(tmp_path: Path) -> None:
+    code = "import sys; print('\\n'.join(map(str, range(50))), file=sys.stderr); sys.exit(7)"
+    with pytest.raises(DecoderError) as caught:
+        run(python(code), directory=tmp_path, stdout=tmp_path / "o", stderr=tmp_path / "e")
+    text = str(caught.value)
+    assert "exit code 7" in text
+    assert "import sys" in text
+    assert "\n49\n" in text
+    assert "\n39\n" not in text
+
+
+def test_killed_child_is_named_by_its_signal(tmp_path: Path) -> None:
+    code = "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)"
+    with pytest.raises(DecoderError, match="killed by SIGSEGV"):
+        run(python(code), directory=tmp_path, stdout=tmp_path / "o", stderr=tmp_path / "e")
+
+
+def test_program_that_does_not_exist(tmp_path: Path) -> None:
+    with pytest.raises(DecoderError, match="No such file"):
+        run(
+            [str(tmp_path / "none")],
+            directory=tmp_path,
+            stdout=tmp_path / "o",
+            stderr=tmp_path / "e",
+        )
+
+
+def test_executable(tmp_path: Path) -> None:
+    program = tmp_path / "program"
+    program.write_text("#!/bin/sh\n")
+    assert executable("./program", directory=tmp_path) is None
+    program.chmod(0o755)
+    assert executable("./program", directory=tmp_path) == program
+    assert executable("program", directory=tmp_path) == program
+    assert executable(str(program)) == program
+    assert executable("sh", directory=tmp_path) is not None
+    assert executable("no/such/program") is None
+
+
+def test_tail_and_counter_of_missing_files(tmp_path: Path) -> None:
+    assert tail(tmp_path / "none") == ""
+    assert LineCounter(tmp_path / "none").count() == 0
+
+
+def test_counter_reads_on(tmp_path: Path) -> None:
+    path = tmp_path / "growing"
+    counter = LineCounter(path)
+    path.write_text("a\nb")
+    assert counter.count() == 1
+    with path.open("a") as file:
+        file.write("\nc\n")
+    assert counter.count() == 3
+
+
+GRANDPARENT = """
+import signal, sys
+from pathlib import Path
+from mosesplug.decoders.process import run
+def stop(number, frame):
+    raise KeyboardInterrupt
+signal.signal(signal.SIGTERM, stop)
+signal.signal(signal.SIGINT, stop)
+here = Path(sys.argv[1])
+child = "import subprocess, sys, os, time\\n" \\
+    "helper = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'])\\n" \\
+    "open('pids.new', 'w').write(f'{os.getpid()} {helper.pid}')\\n" \\
+    "os.rename('pids.new', 'pids')\\ntime.sleep(600)"
+run([sys.executable, "-c", child], directory=here, stdout=here / "out", stderr=here / "err")
+"""
+
+
+def alive(process: int) -> bool:
+    """Whether a process runs; a zombie that nobody has collected does not."""
+    try:
+        state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        return False
+    return state != "Z"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+@pytest.mark.parametrize(
+    "number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=lambda number: number.name
+)
+def test_no_orphans(tmp_path: Path, number: signal.Signals) -> None:
+    parent = subprocess.Popen(
+        [sys.executable, "-c", GRANDPARENT, str(tmp_path)], stderr=subprocess.DEVNULL
+    )
+    pids = tmp_path / "pids"
+    deadline = time.monotonic() + 60
+    while not pids.exists() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    child, helper = map(int, pids.read_text().split())
+    try:
+        parent.send_signal(number)
+        parent.wait(60)
+        # Nobody can end the helpers of a decoder when this program is killed outright.
+        watched = [child] if number is signal.SIGKILL else [child, helper]
+        while any(map(alive, watched)) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        assert not any(map(alive, watched))
+    finally:
+        if alive(helper):
+            os.kill(helper, signal.SIGKILL)
