@@ -1,0 +1,259 @@
+"""BLEU (Papineni et al. 2002) as summed statistics, equal to Moses' scorer and to sacrebleu.
+
+Statistics of a hypothesis, in Moses' order: for each n-gram order 1 to 4 the clipped matches and
+the n-grams, then the reference length. The score of their sum is
+
+    BLEU = min(1, exp(1 - r / c)) * (p1 * p2 * p3 * p4) ** (1 / 4),   p_n = match_n / total_n
+
+where ``c`` is ``total1``, the length of the output, and ``r`` the summed reference length; it is
+0 where any order has no match. Nothing is smoothed: that is for sentences, in ``sentence_bleu``.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosesplug import __version__
+from mosesplug.errors import DataError, UsageError
+from mosesplug.kernels import kernel
+from mosesplug.metrics.ngrams import N_COUNTS, ReferenceNgrams, compile_ngrams, count_matches
+from mosesplug.metrics.protocol import Prepared, check_references, reference_fingerprint
+from mosesplug.metrics.words import ReferenceWords, compile_words
+
+__all__ = ["Bleu", "BleuReferences", "ReferenceLength", "bleu_score_row", "bleu_scores"]
+
+ReferenceLength = Literal["closest", "shortest", "average"]
+
+
+@kernel
+def bleu_score_row(totals: NDArray[Any]) -> float:
+    """BLEU of one row of summed statistics, any number type; for use inside other kernels.
+
+    Args:
+        totals: ``[9]``: match1, total1, ..., match4, total4, reference length; not negative.
+
+    Returns:
+        The score, in 0 to 1; 0 where any match is 0, which covers the empty corpus and the one
+        whose sentences are all shorter than four words. Two square roots take the place of four
+        logarithms, and the exponential is taken only of output shorter than the reference.
+    """
+    matches = float(totals[0]) * float(totals[2]) * float(totals[4]) * float(totals[6])
+    ngrams = float(totals[1]) * float(totals[3]) * float(totals[5]) * float(totals[7])
+    # Products of four counts below 1e77 each neither overflow nor lose a bit that matters.
+    if not (matches > 0.0 and ngrams > 0.0):
+        return 0.0
+    score = math.sqrt(math.sqrt(matches / ngrams))
+    if totals[8] > totals[1]:
+        score *= math.exp(1.0 - float(totals[8]) / float(totals[1]))
+    return score
+
+
+@kernel
+def bleu_scores(totals: NDArray[Any]) -> NDArray[np.float64]:
+    """BLEU of each row of ``totals`` ``[m, 9]``, any number type: float64 ``[m]``.
+
+    The formula is the module's; see ``bleu_score_row``.
+    """
+    scores = np.empty(len(totals), dtype=np.float64)
+    for row in range(len(totals)):
+        scores[row] = bleu_score_row(totals[row])
+    return scores
+
+
+@dataclass(frozen=True, kw_only=True)
+class BleuReferences(Prepared):
+    """References compiled for BLEU.
+
+    Attributes:
+        words: vocabulary of each sentence.
+        ngrams: n-grams of each sentence with their clipping limits.
+        lengths: int32 ``[n_sentences, n_references]``, tokens, ascending in each row.
+    """
+
+    words: ReferenceWords
+    ngrams: ReferenceNgrams
+    lengths: NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class Bleu:
+    """Corpus BLEU with up to four-grams.
+
+    Attributes:
+        reference_length: which length the brevity penalty compares with where a sentence has
+            several references: the closest to the hypothesis' (ties to the shorter), the
+            shortest, or the average, cut to an integer in each sentence as Moses does.
+        lowercase: take ``A`` to ``Z`` for ``a`` to ``z`` (Moses' ``case:false``, which folds
+            bytes in the C locale). Letters outside ASCII keep their case, unlike in sacrebleu's
+            ``lc``, and the signature says ``lc-ascii``.
+    """
+
+    reference_length: ReferenceLength = "closest"
+    lowercase: bool = False
+
+    name: ClassVar[str] = "BLEU"
+    n_statistics: ClassVar[int] = N_COUNTS + 1
+    statistics_names: ClassVar[tuple[str, ...]] = (
+        *(f"{kind}{order}" for order in (1, 2, 3, 4) for kind in ("match", "total")),
+        "reference_length",
+    )
+
+    def __post_init__(self) -> None:
+        known = get_args(ReferenceLength)
+        if self.reference_length not in known:
+            raise UsageError(
+                f"unknown reference length {self.reference_length!r} for BLEU: "
+                f"use one of {', '.join(known)}"
+            )
+
+    def signature(self) -> str:
+        """Name, settings and version, in sacrebleu's spelling."""
+        return f"BLEU|{self._settings()}"
+
+    def _settings(self) -> str:
+        case = "lc-ascii" if self.lowercase else "mixed"
+        return (
+            f"case:{case}|tok:none|reflen:{self.reference_length}|smooth:none"
+            f"|version:mosesplug-{__version__}"
+        )
+
+    def prepare(self, references: Sequence[Sequence[bytes]]) -> BleuReferences:
+        """Compile ``references[k][line]``; see ``Metric.prepare``."""
+        n_sentences = check_references(references)
+        words = compile_words(references, fold=self.lowercase)
+        n_references = len(references)
+        lengths = np.diff(words.token_offsets).reshape(n_sentences, n_references)
+        return BleuReferences(
+            n_sentences=n_sentences,
+            n_references=n_references,
+            signature=f"BLEU|nrefs:{n_references}|{self._settings()}",
+            fingerprint=reference_fingerprint(references),
+            words=words,
+            ngrams=compile_ngrams(words, n_references),
+            lengths=np.sort(lengths, axis=1).astype(np.int32),
+        )
+
+    def statistics(
+        self,
+        prepared: Prepared,
+        sentence_ids: NDArray[np.int64],
+        buffer: NDArray[np.uint8],
+        starts: NDArray[np.int64],
+        ends: NDArray[np.int64],
+        *,
+        threads: int = 1,
+    ) -> NDArray[np.int32]:
+        """Statistics of ``n`` hypotheses, int32 ``[n, 9]``; see ``Metric.statistics``."""
+        references = self._own(prepared)
+        hypotheses = (
+            _read_only(sentence_ids, np.int64),
+            _read_only(starts, np.int64),
+            _read_only(ends, np.int64),
+        )
+        text = _read_only(buffer, np.uint8)
+        _check_ranges(*hypotheses, references.n_sentences, len(text))
+        n = len(sentence_ids)
+        statistics = np.empty((n, self.n_statistics), dtype=np.int32)
+
+        def fill(part: slice) -> None:
+            ids, first, last = (array[part] for array in hypotheses)
+            count_matches(
+                references.words,
+                references.ngrams,
+                references.n_references,
+                self.lowercase,
+                ids,
+                text,
+                first,
+                last,
+                statistics[part],
+            )
+
+        bounds = np.linspace(0, n, max(threads, 1) + 1).astype(np.int64).tolist()
+        parts = [slice(*pair) for pair in itertools.pairwise(bounds)]
+        if len(parts) == 1:
+            fill(parts[0])
+        else:
+            with ThreadPoolExecutor(len(parts)) as pool:
+                list(pool.map(fill, parts))
+        statistics[:, N_COUNTS] = self._reference_lengths(
+            references.lengths, hypotheses[0], statistics[:, 1]
+        )
+        return statistics
+
+    def score(self, totals: NDArray[Any]) -> NDArray[np.float64]:
+        """BLEU of ``totals`` ``[..., 9]``: float64 ``[...]``, in 0 to 1."""
+        totals = np.asarray(totals)
+        if totals.shape[-1:] != (self.n_statistics,):
+            raise ValueError(f"BLEU has 9 statistics, not an array of shape {totals.shape}")
+        rows = _read_only(totals.reshape(-1, self.n_statistics), totals.dtype)
+        return bleu_scores(rows).reshape(totals.shape[:-1])
+
+    def _own(self, prepared: Prepared) -> BleuReferences:
+        """``prepared``, made sure that these very settings made it."""
+        settings = f"BLEU|nrefs:{prepared.n_references}|{self._settings()}"
+        if not isinstance(prepared, BleuReferences) or prepared.signature != settings:
+            raise ValueError(
+                f"references prepared for {prepared.signature} cannot serve {self.signature()}"
+            )
+        return prepared
+
+    def _reference_lengths(
+        self,
+        lengths: NDArray[np.int32],
+        sentence_ids: NDArray[np.int64],
+        hypothesis_lengths: NDArray[np.int32],
+    ) -> NDArray[np.int32]:
+        """The reference length of each hypothesis, int32 ``[n]``."""
+        candidates = lengths[sentence_ids]
+        if self.reference_length == "shortest":
+            chosen = candidates[:, 0]
+        elif self.reference_length == "average":
+            chosen = candidates.sum(axis=1, dtype=np.int64) // candidates.shape[1]
+        else:
+            distances = np.abs(candidates - hypothesis_lengths[:, np.newaxis])
+            # Lengths ascend, and argmin takes the first of equals: the shorter.
+            nearest = np.argmin(distances, axis=1)
+            chosen = candidates[np.arange(len(candidates)), nearest]
+        return chosen.astype(np.int32)
+
+
+def _read_only(array: NDArray[Any], dtype: Any) -> NDArray[Any]:
+    """A contiguous, aligned, read-only view of ``array``, a copy only where it must be one.
+
+    One kind of array means one compilation of each kernel, whatever a caller has.
+    """
+    view = np.require(array, dtype, ["C", "A"]).view()
+    view.flags.writeable = False
+    return view
+
+
+def _check_ranges(
+    sentence_ids: NDArray[np.int64],
+    starts: NDArray[np.int64],
+    ends: NDArray[np.int64],
+    n_sentences: int,
+    n_bytes: int,
+) -> None:
+    """Refuse what would let a kernel read beyond an array."""
+    if not sentence_ids.shape == starts.shape == ends.shape == (len(starts),):
+        raise ValueError("sentence_ids, starts and ends must be one-dimensional and equally long")
+    if not len(starts):
+        return
+    if starts.min() < 0 or ends.max() > n_bytes or np.any(ends < starts):
+        raise ValueError(f"a hypothesis lies outside the buffer of {n_bytes} bytes")
+    for sentence in (int(sentence_ids.min()), int(sentence_ids.max())):
+        if not 0 <= sentence < n_sentences:
+            raise DataError(
+                f"sentence {sentence} has no reference: the references have {n_sentences} lines, "
+                "for sentences counted from 0. Check that n-best list and references belong "
+                "together"
+            )

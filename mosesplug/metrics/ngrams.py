@@ -1,0 +1,228 @@
+"""Clipped n-gram matches of many hypotheses against their references, up to four words.
+
+The n-grams of a sentence's references form a trie: an n-gram is the n-gram of its first ``n - 1``
+words followed by one more. Nodes are numbered, words first, so the n-grams that end at a token
+are found from those that ended at the token before it by one table look-up each, and a
+hypothesis is read once, whatever its length. Each node keeps the most often any one reference has
+it, which clips the count of the hypothesis (Papineni et al. 2002, section 2.1.1).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosesplug.kernels import kernel
+from mosesplug.metrics.words import (
+    UNKNOWN,
+    ReferenceWords,
+    find_word,
+    scan_word,
+    skip_blanks,
+    table_offsets,
+)
+
+__all__ = ["N_COUNTS", "ORDER", "ReferenceNgrams", "compile_ngrams", "count_matches"]
+
+ORDER = 4
+"""Words in the longest n-gram."""
+
+N_COUNTS = 2 * ORDER
+"""Counts of a hypothesis: matches and total of each order."""
+
+NO_NODE = -1
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+HALF = np.uint64(32)
+
+
+class ReferenceNgrams(NamedTuple):
+    """The tries of all sentences, side by side.
+
+    Node ``v`` of sentence ``s`` is row ``node_offsets[s] + v``. Nodes below the sentence's number
+    of reference tokens are its words, the others its longer n-grams.
+
+    Attributes:
+        node_offsets: int64 ``[n_sentences + 1]``.
+        limits: int32 ``[n_nodes]``; the most often one reference has this n-gram.
+        keys: int64 ``[n_nodes]``; of a longer n-gram, the node of all but its last word times
+            ``2 ** 32`` plus that word; unused for words.
+        slot_offsets: int64 ``[n_sentences + 1]``; hash tables, powers of two and never full.
+        slots: int32; the node in each slot, -1 where free.
+    """
+
+    node_offsets: NDArray[np.int64]
+    limits: NDArray[np.int32]
+    keys: NDArray[np.int64]
+    slot_offsets: NDArray[np.int64]
+    slots: NDArray[np.int32]
+
+
+@kernel
+def _find_child(
+    ngrams: ReferenceNgrams, first_slot: int, mask: int, first_node: int, parent: int, word: int
+) -> tuple[int, int]:
+    """Node of the n-gram ``parent`` followed by ``word``, or -1; and where the search ended."""
+    key = (np.int64(parent) << 32) | np.int64(word)
+    slot = int(np.int64((np.uint64(key) * GOLDEN) >> HALF) & mask)
+    while True:
+        node = int(ngrams.slots[first_slot + slot])
+        if node < 0:
+            return NO_NODE, first_slot + slot
+        if ngrams.keys[first_node + node] == key:
+            return node, first_slot + slot
+        slot = (slot + 1) & mask
+
+
+@kernel
+def _fill(ngrams: ReferenceNgrams, words: ReferenceWords, n_references: int) -> None:
+    """Build every trie; writes ``limits``, ``keys`` and ``slots`` of ``ngrams``."""
+    n_sentences = len(ngrams.node_offsets) - 1
+    most_nodes = np.max(np.diff(ngrams.node_offsets))
+    counts = np.zeros(most_nodes, dtype=np.int32)
+    endings = np.empty(ORDER, dtype=np.int64)
+    for sentence in range(n_sentences):
+        first_line = sentence * n_references
+        first_node = ngrams.node_offsets[sentence]
+        first_slot = ngrams.slot_offsets[sentence]
+        mask = ngrams.slot_offsets[sentence + 1] - first_slot - 1
+        n_nodes = words.token_offsets[first_line + n_references] - words.token_offsets[first_line]
+        for line in range(first_line, first_line + n_references):
+            endings[:] = NO_NODE
+            for token in range(words.token_offsets[line], words.token_offsets[line + 1]):
+                word = words.ids[token]
+                for order in range(ORDER - 1, 0, -1):
+                    parent = endings[order - 1]
+                    if parent == NO_NODE:
+                        continue
+                    node, slot = _find_child(ngrams, first_slot, mask, first_node, parent, word)
+                    if node == NO_NODE:
+                        node = n_nodes
+                        n_nodes += 1
+                        ngrams.slots[slot] = node
+                        ngrams.keys[first_node + node] = (parent << 32) | word
+                    endings[order] = node
+                    counts[node] += 1
+                endings[0] = word
+                counts[word] += 1
+            for node in range(n_nodes):
+                row = first_node + node
+                ngrams.limits[row] = max(ngrams.limits[row], counts[node])
+                counts[node] = 0
+
+
+def compile_ngrams(words: ReferenceWords, n_references: int) -> ReferenceNgrams:
+    """The tries of the references that ``words`` holds."""
+    lengths = np.diff(words.token_offsets)
+    longer = sum(np.maximum(lengths - order, 0) for order in range(1, ORDER))
+    per_sentence = np.asarray(longer, dtype=np.int64).reshape(-1, n_references).sum(axis=1)
+    n_words = lengths.reshape(-1, n_references).sum(axis=1)
+    node_offsets = np.zeros(len(n_words) + 1, dtype=np.int64)
+    np.cumsum(n_words + per_sentence, out=node_offsets[1:])
+    slot_offsets = table_offsets(per_sentence)
+    ngrams = ReferenceNgrams(
+        node_offsets=node_offsets,
+        limits=np.zeros(node_offsets[-1], dtype=np.int32),
+        keys=np.zeros(node_offsets[-1], dtype=np.int64),
+        slot_offsets=slot_offsets,
+        slots=np.full(slot_offsets[-1], NO_NODE, dtype=np.int32),
+    )
+    if len(n_words):
+        _fill(ngrams, words, n_references)
+    return ngrams
+
+
+@kernel
+def count_matches(
+    words: ReferenceWords,
+    ngrams: ReferenceNgrams,
+    n_references: int,
+    fold: bool,
+    sentence_ids: NDArray[np.int64],
+    buffer: NDArray[np.uint8],
+    starts: NDArray[np.int64],
+    ends: NDArray[np.int64],
+    counts: NDArray[np.int32],
+) -> None:
+    """Match and total of each order for hypotheses ``buffer[starts[i]:ends[i]]``.
+
+    Args:
+        words: the references' words.
+        ngrams: the references' n-grams.
+        n_references: references of each sentence.
+        fold: take ``A`` to ``Z`` for ``a`` to ``z`` in hypotheses, as was done in ``words``.
+        sentence_ids: int64 ``[n]``; within range, which is not checked here.
+        buffer: uint8; text of the hypotheses.
+        starts: int64 ``[n]``; within the buffer, which is not checked here.
+        ends: int64 ``[n]``; likewise.
+        counts: int32 ``[n, at least 8]``, the output: match1, total1, ..., match4, total4.
+    """
+    most_nodes = 0
+    for sentence in range(len(ngrams.node_offsets) - 1):
+        width = ngrams.node_offsets[sentence + 1] - ngrams.node_offsets[sentence]
+        most_nodes = max(most_nodes, width)
+    # Occurrences so far of each node, valid only where the stamp is this hypothesis' own: cheaper
+    # than clearing a table between hypotheses.
+    seen = np.zeros(most_nodes, dtype=np.int32)
+    stamps = np.full(most_nodes, -1, dtype=np.int64)
+    matches = np.zeros(ORDER, dtype=np.int32)
+    for row in range(len(sentence_ids)):
+        sentence = sentence_ids[row]
+        first_token = words.token_offsets[sentence * n_references]
+        first_word_slot = words.slot_offsets[sentence]
+        word_mask = words.slot_offsets[sentence + 1] - first_word_slot - 1
+        first_node = ngrams.node_offsets[sentence]
+        first_slot = ngrams.slot_offsets[sentence]
+        mask = ngrams.slot_offsets[sentence + 1] - first_slot - 1
+        matches[:] = 0
+        length = 0
+        ending1 = ending2 = ending3 = NO_NODE
+        end = ends[row]
+        start = skip_blanks(buffer, starts[row], end)
+        while start < end:
+            stop, code = scan_word(buffer, start, end, fold)
+            word, _ = find_word(
+                words, first_word_slot, word_mask, first_token, buffer, start, stop, code, fold
+            )
+            length += 1
+            before1, before2, before3 = ending1, ending2, ending3
+            ending1 = word
+            ending2 = ending3 = NO_NODE
+            if word != UNKNOWN:
+                matches[0] += _occurrence(seen, stamps, row, word, ngrams.limits[first_node + word])
+                # An n-gram is in the trie only if the n-gram without its first word is: once one
+                # order fails, so do all longer ones.
+                if before1 != NO_NODE:
+                    ending2, _ = _find_child(ngrams, first_slot, mask, first_node, before1, word)
+                if ending2 != NO_NODE:
+                    limit = ngrams.limits[first_node + ending2]
+                    matches[1] += _occurrence(seen, stamps, row, ending2, limit)
+                    if before2 != NO_NODE:
+                        ending3, _ = _find_child(
+                            ngrams, first_slot, mask, first_node, before2, word
+                        )
+                if ending3 != NO_NODE:
+                    limit = ngrams.limits[first_node + ending3]
+                    matches[2] += _occurrence(seen, stamps, row, ending3, limit)
+                    if before3 != NO_NODE:
+                        node, _ = _find_child(ngrams, first_slot, mask, first_node, before3, word)
+                        if node != NO_NODE:
+                            limit = ngrams.limits[first_node + node]
+                            matches[3] += _occurrence(seen, stamps, row, node, limit)
+            start = skip_blanks(buffer, stop, end)
+        for order in range(ORDER):
+            counts[row, 2 * order] = matches[order]
+            counts[row, 2 * order + 1] = max(length - order, 0)
+
+
+@kernel
+def _occurrence(
+    seen: NDArray[np.int32], stamps: NDArray[np.int64], row: int, node: int, limit: int
+) -> int:
+    """1 if this occurrence of ``node`` in hypothesis ``row`` still counts, else 0."""
+    if stamps[node] != row:
+        stamps[node] = row
+        seen[node] = 0
+    seen[node] += 1
+    return 1 if seen[node] <= limit else 0

@@ -1,0 +1,127 @@
+"""What a metric is: statistics of each hypothesis once, a score of summed statistics many times.
+
+A metric turns a hypothesis and its references into a short row of sufficient statistics. Rows of
+a corpus are summed, and the score is a function of the sum alone. An optimizer therefore never
+sees text: it sums rows and asks for scores. References are compiled once, by ``prepare``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosesplug.errors import DataError
+
+__all__ = ["Metric", "Prepared", "check_references", "reference_fingerprint"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prepared:
+    """References compiled for one metric; a metric adds its own tables in a subclass.
+
+    Attributes:
+        n_sentences: sentences, the same in every reference.
+        n_references: references of each sentence, at least 1.
+        signature: the metric's settings, the number of references and the software's version.
+            Statistics computed under different signatures must never be mixed.
+        fingerprint: hexadecimal digest of every byte of the references. Statistics are valid for
+            one signature and one fingerprint.
+    """
+
+    n_sentences: int
+    n_references: int
+    signature: str
+    fingerprint: str
+
+
+class Metric(Protocol):
+    """A corpus metric that is a function of summed statistics; larger scores are better."""
+
+    @property
+    def name(self) -> str:
+        """The name in Moses' spelling, such as ``BLEU``."""
+
+    @property
+    def n_statistics(self) -> int:
+        """Statistics of one hypothesis."""
+
+    @property
+    def statistics_names(self) -> tuple[str, ...]:
+        """What each statistic is, in the order of the columns."""
+
+    def signature(self) -> str:
+        """Name, settings and version; ``Prepared.signature`` adds the number of references."""
+
+    def prepare(self, references: Sequence[Sequence[bytes]]) -> Prepared:
+        """Compile ``references[k][line]``, tokens separated by blanks.
+
+        Raises:
+            DataError: there is no reference, or the references differ in their number of lines.
+        """
+
+    def statistics(
+        self,
+        prepared: Prepared,
+        sentence_ids: NDArray[np.int64],
+        buffer: NDArray[np.uint8],
+        starts: NDArray[np.int64],
+        ends: NDArray[np.int64],
+        *,
+        threads: int = 1,
+    ) -> NDArray[np.int32]:
+        """Sufficient statistics of ``n`` hypotheses, int32 ``[n, n_statistics]``.
+
+        Args:
+            prepared: what this metric's own ``prepare`` returned.
+            sentence_ids: int64 ``[n]``; the line of the references that belongs to each, from 0.
+            buffer: uint8; the text that holds every hypothesis, never written.
+            starts: int64 ``[n]``; first byte of each hypothesis in ``buffer``.
+            ends: int64 ``[n]``; one past its last byte.
+            threads: threads over ranges of hypotheses; the result does not depend on it.
+
+        Raises:
+            DataError: a sentence id has no reference.
+            ValueError: ``prepared`` is another metric's or has other settings, or the ranges do
+                not lie inside the buffer.
+        """
+
+    def score(self, totals: NDArray[Any]) -> NDArray[np.float64]:
+        """Score of summed statistics: ``[..., n_statistics]`` to float64 ``[...]``, in 0 to 1.
+
+        Larger is better: an error rate is given as 1 minus the rate, as Moses gives it.
+        """
+
+
+def check_references(references: Sequence[Sequence[bytes]]) -> int:
+    """Number of sentences of ``references[k][line]``.
+
+    Raises:
+        DataError: there is no reference, or they differ in their number of lines.
+    """
+    if not references:
+        raise DataError("there is no reference translation: give at least one reference file")
+    n_sentences = len(references[0])
+    for number, lines in enumerate(references):
+        if len(lines) != n_sentences:
+            raise DataError(
+                f"reference {number} has {len(lines)} lines and reference 0 has {n_sentences}: "
+                "every reference must translate the same sentences, one a line"
+            )
+    return n_sentences
+
+
+def reference_fingerprint(references: Sequence[Sequence[bytes]]) -> str:
+    """Hexadecimal digest (BLAKE2b, 128 bits) of ``references[k][line]``, order included."""
+    digest = hashlib.blake2b(digest_size=16)
+    for lines in references:
+        # Lengths before the bytes: no two different sets of lines are the same stream.
+        lengths = np.fromiter(map(len, lines), dtype="<i8", count=len(lines))
+        digest.update(len(lines).to_bytes(8, "little"))
+        digest.update(lengths.tobytes())
+        digest.update(b"".join(lines))
+    return digest.hexdigest()

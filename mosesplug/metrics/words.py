@@ -1,0 +1,220 @@
+"""The words of each sentence's references as integer ids.
+
+A word that is in no reference of a sentence can match nothing there, so each sentence has its own
+small vocabulary: the distinct words of its references, numbered from 0 in order of appearance,
+behind a hash table that stays in the processor's first cache while the sentence's hypotheses are
+read. Look-ups are exact: the 64-bit hash is followed by a comparison of the bytes.
+
+Tokens are separated by single blanks (byte 32) and by nothing else; empty pieces are no tokens.
+Folding case changes the bytes ``A`` to ``Z`` only. Both are what Moses' scorers do, which run in
+the C locale; text in other scripts must be lower-cased before tuning if its case is to be ignored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosesplug.kernels import kernel
+
+__all__ = [
+    "UNKNOWN",
+    "ReferenceWords",
+    "compile_words",
+    "count_tokens",
+    "find_word",
+    "scan_word",
+    "skip_blanks",
+    "table_offsets",
+]
+
+UNKNOWN = -1
+"""The id of a word that no reference of the sentence has."""
+
+BLANK = 32
+FNV_OFFSET = np.uint64(14695981039346656037)
+FNV_PRIME = np.uint64(1099511628211)
+HALF = np.uint64(32)
+
+
+class ReferenceWords(NamedTuple):
+    """Vocabulary of each sentence, and the references spelt in it.
+
+    Line ``s * n_references + k`` is reference ``k`` of sentence ``s``. The words of sentence ``s``
+    are numbered from 0 within it; word ``w`` is row ``first_token(s) + w`` of ``hashes``,
+    ``starts`` and ``ends``, where ``first_token(s) = token_offsets[s * n_references]``.
+
+    Attributes:
+        text: uint8; every reference, case folded if asked for.
+        token_offsets: int64 ``[n_sentences * n_references + 1]``; tokens of line ``i`` are
+            ``ids[token_offsets[i]:token_offsets[i + 1]]``.
+        ids: int32 ``[n_tokens]``; the word of each reference token.
+        hashes: uint64 ``[n_tokens]``; by word (rows beyond a sentence's words are unused).
+        starts: int64 ``[n_tokens]``; first byte in ``text``, by word.
+        ends: int64 ``[n_tokens]``; one past the last byte, by word.
+        slot_offsets: int64 ``[n_sentences + 1]``; the hash table of sentence ``s`` is
+            ``slots[slot_offsets[s]:slot_offsets[s + 1]]``, a power of two and never full.
+        slots: int32; the word in each slot, -1 where free.
+    """
+
+    text: NDArray[np.uint8]
+    token_offsets: NDArray[np.int64]
+    ids: NDArray[np.int32]
+    hashes: NDArray[np.uint64]
+    starts: NDArray[np.int64]
+    ends: NDArray[np.int64]
+    slot_offsets: NDArray[np.int64]
+    slots: NDArray[np.int32]
+
+
+@kernel
+def skip_blanks(buffer: NDArray[np.uint8], position: int, end: int) -> int:
+    """First position from ``position`` on that is no blank, or ``end``."""
+    while position < end and buffer[position] == BLANK:
+        position += 1
+    return position
+
+
+@kernel
+def scan_word(
+    buffer: NDArray[np.uint8], position: int, end: int, fold: bool
+) -> tuple[int, np.uint64]:
+    """End and 64-bit hash (FNV-1a) of the word that starts at ``position``."""
+    code = FNV_OFFSET
+    while position < end:
+        byte = buffer[position]
+        if byte == BLANK:
+            break
+        if fold and 65 <= byte <= 90:
+            byte += 32
+        code = (code ^ np.uint64(byte)) * FNV_PRIME
+        position += 1
+    # The table takes low bits, and FNV mixes into high ones best.
+    return position, code ^ (code >> HALF)
+
+
+@kernel
+def find_word(
+    words: ReferenceWords,
+    first_slot: int,
+    mask: int,
+    first_token: int,
+    buffer: NDArray[np.uint8],
+    start: int,
+    end: int,
+    code: np.uint64,
+    fold: bool,
+) -> tuple[int, int]:
+    """The word spelt ``buffer[start:end]``, or ``UNKNOWN``; and the slot where the search ended."""
+    slot = int(np.int64(code) & mask)
+    while True:
+        word = int(words.slots[first_slot + slot])
+        if word < 0:
+            return UNKNOWN, first_slot + slot
+        row = first_token + word
+        if words.hashes[row] == code and words.ends[row] - words.starts[row] == end - start:
+            there = words.starts[row]
+            here = start
+            while here < end:
+                byte = buffer[here]
+                if fold and 65 <= byte <= 90:
+                    byte += 32
+                if byte != words.text[there]:
+                    break
+                here += 1
+                there += 1
+            if here == end:
+                return word, first_slot + slot
+        slot = (slot + 1) & mask
+
+
+@kernel
+def count_tokens(
+    buffer: NDArray[np.uint8], starts: NDArray[np.int64], ends: NDArray[np.int64]
+) -> NDArray[np.int32]:
+    """Tokens in each range ``buffer[starts[i]:ends[i]]``, int32 ``[n]``."""
+    counts = np.zeros(len(starts), dtype=np.int32)
+    for line in range(len(starts)):
+        inside = False
+        for position in range(starts[line], ends[line]):
+            blank = buffer[position] == BLANK
+            if not blank and not inside:
+                counts[line] += 1
+            inside = not blank
+    return counts
+
+
+@kernel
+def _fill(
+    words: ReferenceWords,
+    line_starts: NDArray[np.int64],
+    line_ends: NDArray[np.int64],
+    n_references: int,
+) -> None:
+    """Number the words of every sentence; writes all but the text and the offsets of ``words``."""
+    for line in range(len(line_starts)):
+        sentence = line // n_references
+        first_token = words.token_offsets[sentence * n_references]
+        if line % n_references == 0:
+            n_words = 0
+        first_slot = words.slot_offsets[sentence]
+        mask = words.slot_offsets[sentence + 1] - first_slot - 1
+        token = words.token_offsets[line]
+        end = line_ends[line]
+        start = skip_blanks(words.text, line_starts[line], end)
+        while start < end:
+            stop, code = scan_word(words.text, start, end, False)
+            word, slot = find_word(
+                words, first_slot, mask, first_token, words.text, start, stop, code, False
+            )
+            if word == UNKNOWN:
+                word = n_words
+                n_words += 1
+                words.slots[slot] = word
+                words.hashes[first_token + word] = code
+                words.starts[first_token + word] = start
+                words.ends[first_token + word] = stop
+            words.ids[token] = word
+            token += 1
+            start = skip_blanks(words.text, stop, end)
+
+
+def table_offsets(capacities: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Where hash tables for that many entries each start: powers of two, at most 2/3 full."""
+    sizes = np.int64(1) << np.ceil(np.log2(capacities * 1.5 + 1)).astype(np.int64)
+    return np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(sizes)])
+
+
+def compile_words(references: Sequence[Sequence[bytes]], *, fold: bool) -> ReferenceWords:
+    """Number the words of ``references[k][line]``, all of the same number of lines.
+
+    Args:
+        references: at least one; tokens separated by blanks.
+        fold: take ``A`` to ``Z`` for ``a`` to ``z``.
+    """
+    n_references = len(references)
+    lines = [line for sentence in zip(*references, strict=True) for line in sentence]
+    # bytes.lower() changes ASCII letters only.
+    text = b"".join(lines).lower() if fold else b"".join(lines)
+    line_ends = np.cumsum(np.fromiter(map(len, lines), dtype=np.int64, count=len(lines)))
+    line_starts = np.concatenate([np.zeros(1, dtype=np.int64), line_ends])[:-1]
+    buffer = np.frombuffer(text, dtype=np.uint8)
+    token_offsets = np.zeros(len(lines) + 1, dtype=np.int64)
+    np.cumsum(count_tokens(buffer, line_starts, line_ends), out=token_offsets[1:])
+    n_tokens = int(token_offsets[-1])
+    slot_offsets = table_offsets(np.diff(token_offsets[::n_references]))
+    words = ReferenceWords(
+        text=buffer,
+        token_offsets=token_offsets,
+        ids=np.zeros(n_tokens, dtype=np.int32),
+        hashes=np.zeros(n_tokens, dtype=np.uint64),
+        starts=np.zeros(n_tokens, dtype=np.int64),
+        ends=np.zeros(n_tokens, dtype=np.int64),
+        slot_offsets=slot_offsets,
+        slots=np.full(slot_offsets[-1], UNKNOWN, dtype=np.int32),
+    )
+    _fill(words, line_starts, line_ends, n_references)
+    return words
