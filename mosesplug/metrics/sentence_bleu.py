@@ -1,0 +1,151 @@
+"""BLEU of single sentences: the field's smoothed variants, each under its author's name.
+
+A sentence rarely has a match of every order, and unsmoothed BLEU is then 0. Each variant takes
+the statistics of ``Bleu`` row by row. They differ in small ways that move results, so a learner
+must say whose it uses. With match ``m_n``, total ``t_n``, output length ``c`` and reference
+length ``r`` of one sentence:
+
+- Lin and Och (2004): ``(m_n + 1) / (t_n + 1)`` for ``n > 1``, and ``m_1 / t_1``.
+- Moses: ``(m_n + s) / (t_n + s)`` for every ``n``, ``s`` = 1 unless told otherwise.
+- Nakov et al. (2012): as Moses, and the brevity penalty compares ``c`` with ``r + 1``.
+- Chiang et al. (2008): no constant; a background of recent output is added to the statistics, and
+  the score is multiplied by a length, so that long sentences weigh more.
+
+Every function is a kernel, for arrays and for use inside other kernels.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosesplug.kernels import kernel
+from mosesplug.metrics.bleu import bleu_score_row
+from mosesplug.metrics.ngrams import ORDER
+
+__all__ = [
+    "background_bleu_chiang",
+    "background_bleu_moses",
+    "sentence_bleu_lin_och",
+    "sentence_bleu_moses",
+    "sentence_bleu_nakov",
+]
+
+
+@kernel
+def _smoothed_row(row: NDArray[Any], words: float, longer: float, reference: float) -> float:
+    """BLEU of one row with constants added.
+
+    Args:
+        row: ``[9]``, the statistics of a sentence.
+        words: added to match and total of order 1.
+        longer: added to match and total of the orders above 1.
+        reference: added to the reference length.
+    """
+    product = 1.0
+    for order in range(ORDER):
+        added = words if order == 0 else longer
+        match = np.float64(row[2 * order]) + added
+        if not match > 0.0:
+            return 0.0
+        product *= match / (np.float64(row[2 * order + 1]) + added)
+    score = math.sqrt(math.sqrt(product))
+    length = np.float64(row[1])
+    reference_length = np.float64(row[2 * ORDER]) + reference
+    if reference_length <= length:
+        return score
+    if length == 0.0:
+        return 0.0
+    return score * math.exp(1.0 - reference_length / length)
+
+
+@kernel
+def sentence_bleu_lin_och(statistics: NDArray[Any]) -> NDArray[np.float64]:
+    """BLEU+1 of each row of ``statistics`` ``[m, 9]``, float64 ``[m]``, in 0 to 1.
+
+    Lin and Och (2004), "ORANGE: a method for evaluating automatic evaluation metrics for machine
+    translation", section 4: one is added to match and total of the orders above 1. A sentence
+    without a single matching word scores 0.
+    """
+    scores = np.empty(len(statistics), dtype=np.float64)
+    for row in range(len(statistics)):
+        scores[row] = _smoothed_row(statistics[row], 0.0, 1.0, 0.0)
+    return scores
+
+
+@kernel
+def sentence_bleu_moses(statistics: NDArray[Any], smoothing: float = 1.0) -> NDArray[np.float64]:
+    """Moses' sentence BLEU of each row of ``statistics`` ``[m, 9]``, float64 ``[m]``, in 0 to 1.
+
+    What Moses' ``sentence-bleu`` prints and its ``pro`` ranks by: ``smoothing`` is added to match
+    and total of every order. An empty hypothesis scores 0, unless the reference is empty too.
+    """
+    scores = np.empty(len(statistics), dtype=np.float64)
+    for row in range(len(statistics)):
+        scores[row] = _smoothed_row(statistics[row], smoothing, smoothing, 0.0)
+    return scores
+
+
+@kernel
+def sentence_bleu_nakov(statistics: NDArray[Any]) -> NDArray[np.float64]:
+    """BLEU+1 with smoothed brevity, each row of ``statistics`` ``[m, 9]``: float64 ``[m]``.
+
+    Nakov, Guzmán and Vogel (2012), "Optimizing for sentence-level BLEU+1 yields short
+    translations": smoothing the precisions alone favours short output, so one is also added to
+    the reference length. Moses' ``pro --smooth-brevity-penalty`` ranks by it. A perfect
+    translation scores below 1.
+    """
+    scores = np.empty(len(statistics), dtype=np.float64)
+    for row in range(len(statistics)):
+        scores[row] = _smoothed_row(statistics[row], 1.0, 1.0, 1.0)
+    return scores
+
+
+@kernel
+def background_bleu_chiang(
+    statistics: NDArray[Any], background: NDArray[Any], source_length: float
+) -> NDArray[np.float64]:
+    """BLEU in the context of recent output, times a source length: float64 ``[m]``.
+
+    Chiang, Marton and Resnik (2008), "Online large-margin training of syntactic and structural
+    translation features", section 3: the sentence is judged as part of a background document,
+    and the score is in the unit of words.
+
+    Args:
+        statistics: ``[m, 9]``; hypotheses of one sentence.
+        background: ``[9]``; decayed sum of the statistics of earlier output.
+        source_length: words of this source sentence, plus the background's own decayed sum of
+            source lengths.
+    """
+    scores = np.empty(len(statistics), dtype=np.float64)
+    totals = np.empty(2 * ORDER + 1, dtype=np.float64)
+    for row in range(len(statistics)):
+        for column in range(len(totals)):
+            totals[column] = np.float64(statistics[row, column]) + background[column]
+        scores[row] = bleu_score_row(totals) * source_length
+    return scores
+
+
+@kernel
+def background_bleu_moses(
+    statistics: NDArray[Any], background: NDArray[Any]
+) -> NDArray[np.float64]:
+    """BLEU in the context of recent output, times the reference length: float64 ``[m]``.
+
+    What Moses' ``kbmira`` takes for a hypothesis' worth. It follows Chiang et al. (2008) but
+    scales by the reference length of hypothesis and background together, not the source's.
+
+    Args:
+        statistics: ``[m, 9]``; hypotheses of one sentence.
+        background: ``[9]``; decayed sum of the statistics of earlier output.
+    """
+    scores = np.empty(len(statistics), dtype=np.float64)
+    totals = np.empty(2 * ORDER + 1, dtype=np.float64)
+    for row in range(len(statistics)):
+        for column in range(len(totals)):
+            totals[column] = np.float64(statistics[row, column]) + background[column]
+        scores[row] = bleu_score_row(totals) * totals[2 * ORDER]
+    return scores
