@@ -4,5 +4,26 @@ from __future__ import annotations
 
 from mosesplug.metrics.bleu import Bleu, bleu_score_row, bleu_scores
 from mosesplug.metrics.protocol import Metric, Prepared
+from mosesplug.metrics.registry import metric, metric_names
+from mosesplug.metrics.sentence_bleu import (
+    background_bleu_chiang,
+    background_bleu_moses,
+    sentence_bleu_lin_och,
+    sentence_bleu_moses,
+    sentence_bleu_nakov,
+)
 
-__all__ = ["Bleu", "Metric", "Prepared", "bleu_score_row", "bleu_scores"]
+__all__ = [
+    "Bleu",
+    "Metric",
+    "Prepared",
+    "background_bleu_chiang",
+    "background_bleu_moses",
+    "bleu_score_row",
+    "bleu_scores",
+    "metric",
+    "metric_names",
+    "sentence_bleu_lin_och",
+    "sentence_bleu_moses",
+    "sentence_bleu_nakov",
+]

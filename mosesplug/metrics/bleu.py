@@ -45,14 +45,25 @@ def bleu_score_row(totals: NDArray[Any]) -> float:
         whose sentences are all shorter than four words. Two square roots take the place of four
         logarithms, and the exponential is taken only of output shorter than the reference.
     """
-    matches = float(totals[0]) * float(totals[2]) * float(totals[4]) * float(totals[6])
-    ngrams = float(totals[1]) * float(totals[3]) * float(totals[5]) * float(totals[7])
+    # float() of a float32 stays a float32 in a kernel, hence np.float64 throughout.
+    matches = (
+        np.float64(totals[0])
+        * np.float64(totals[2])
+        * np.float64(totals[4])
+        * np.float64(totals[6])
+    )
+    ngrams = (
+        np.float64(totals[1])
+        * np.float64(totals[3])
+        * np.float64(totals[5])
+        * np.float64(totals[7])
+    )
     # Products of four counts below 1e77 each neither overflow nor lose a bit that matters.
     if not (matches > 0.0 and ngrams > 0.0):
         return 0.0
     score = math.sqrt(math.sqrt(matches / ngrams))
     if totals[8] > totals[1]:
-        score *= math.exp(1.0 - float(totals[8]) / float(totals[1]))
+        score *= math.exp(1.0 - np.float64(totals[8]) / np.float64(totals[1]))
     return score
 
 

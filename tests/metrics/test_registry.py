@@ -1,0 +1,57 @@
+"""Metrics by Moses' names and settings."""
+
+from __future__ import annotations
+
+import pytest
+
+from mosesplug.errors import UsageError
+from mosesplug.metrics import Bleu, metric, metric_names
+from mosesplug.metrics.registry import parse_settings
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ("", Bleu()),
+        ("case:true", Bleu()),
+        ("case:false", Bleu(lowercase=True)),
+        ("case:true,reflen:closest", Bleu("closest")),
+        ("reflen:shortest case:true", Bleu("shortest")),
+        (" reflen:average, case:false,", Bleu("average", lowercase=True)),
+        ("case:true,case:true", Bleu()),
+    ],
+)
+def test_bleu_by_its_settings(settings: str, expected: Bleu) -> None:
+    assert metric("BLEU", settings) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "message"),
+    [
+        ("bleu", "", r"unknown metric 'bleu'; known metrics: BLEU"),
+        ("METEOR", "", r"unknown metric 'METEOR'; known metrics: BLEU"),
+        ("", "", r"unknown metric ''"),
+        ("TER", "", r"TER is not supported yet; known metrics: BLEU"),
+        ("BLEU,TER", "weights:0.6+0.4", r"interpolated.*not supported yet"),
+        ("BLEU", "case", r"'case' is not of the form name:value"),
+        ("BLEU", "case:", r"'case:' is not of the form name:value"),
+        ("BLEU", ":true", r"':true' is not of the form name:value"),
+        ("BLEU", "case:no", r"case:no .* one of true, false"),
+        ("BLEU", "reflen:longest", r"reflen:longest .* one of closest, shortest, average"),
+        ("BLEU", "order:4", r"unknown setting 'order' of BLEU; known settings: case, reflen"),
+        ("BLEU", "regtype:average,regwin:3", r"regtype .* give it to the optimizer"),
+        ("BLEU", "case:true,case:false", r"given twice: case:true and case:false"),
+    ],
+)
+def test_what_is_unknown_is_refused(name: str, settings: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        metric(name, settings)
+
+
+def test_names_are_those_that_work() -> None:
+    assert metric_names() == ("BLEU",)
+    assert [metric(name).name for name in metric_names()] == list(metric_names())
+
+
+def test_values_may_hold_colons() -> None:
+    assert parse_settings("a:b:c") == {"a": "b:c"}
