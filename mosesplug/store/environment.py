@@ -1,0 +1,244 @@
+"""One LMDB environment: opened once a process, written by one process, growing by itself.
+
+Everything that LMDB asks of its users is kept here: no use after a fork, no second environment of
+one path, a larger map when it is full, no remapping under arrays that are still in use, and one
+clear error for each thing that can go wrong.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import socket
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import lmdb
+import numpy as np
+from numpy.typing import NDArray
+
+from mosesplug.errors import StoreError, StoreFull
+
+__all__ = ["Environment", "Pinned"]
+
+Result = TypeVar("Result")
+
+_NAMES = ("meta", "iterations", "kbest", "statistics", "forest")
+_FULL = ("No space left", "Disk quota", "File too large", "Input/output error")
+
+
+class Pinned:
+    """A read transaction that stays open for as long as an array needs it.
+
+    Arrays of ``view`` hold the object that holds the transaction; it ends with the last of them.
+    """
+
+    def __init__(self, transaction: Any) -> None:
+        self.transaction = transaction
+
+    def view(self, buffer: memoryview) -> NDArray[np.uint8]:
+        """The bytes as a read-only array, without a copy."""
+        return np.asarray(_View(buffer, self))
+
+
+class _View:
+    """What NumPy asks an owner of memory for."""
+
+    def __init__(self, buffer: memoryview, owner: Pinned) -> None:
+        self.owner = owner
+        self.__array_interface__ = np.frombuffer(buffer, np.uint8).__array_interface__
+
+
+class Environment:
+    """The data file of one store.
+
+    Args:
+        path: a directory; created with its data file if it is to be written and absent.
+        writable: whether to write. One process at a time may.
+        map_size: bytes of address space to begin with. It is no disk space, and it grows.
+
+    Raises:
+        StoreError: there is no store there, it cannot be opened, it is open already, or another
+            process writes it.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], *, writable: bool, map_size: int) -> None:
+        self.path = Path(path)
+        self.writable = writable
+        self._pid = os.getpid()
+        self._lock: int | None = None
+        self._pins: weakref.WeakSet[Pinned] = weakref.WeakSet()
+        if writable:
+            self._make_directory()
+        elif not (self.path / "data.mdb").is_file():
+            raise StoreError(f"there is no n-best store at {self.path}")
+        try:
+            self._env: Any = lmdb.open(
+                str(self.path.resolve()),
+                max_dbs=len(_NAMES),
+                map_size=map_size,
+                readonly=not writable,
+                readahead=True,
+                max_spare_txns=2,
+            )
+        except lmdb.Error as error:
+            raise StoreError(self._why_closed(error)) from None
+        try:
+            if writable:
+                self._lock = self._lock_for_writing()
+                # Readers that were killed would keep old pages from being used again.
+                self._env.reader_check()
+            self._databases = self._open_databases()
+        except BaseException:
+            self.close()
+            raise
+
+    def _make_directory(self) -> None:
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StoreError(
+                f"cannot make a directory for the n-best store at {self.path}: {error.strerror}"
+            ) from None
+
+    def _why_closed(self, error: Exception) -> str:
+        if "already open" in str(error):
+            return (
+                f"the n-best store at {self.path} is open already in this process: "
+                "share that one, or close it and drop the arrays that it gave"
+            )
+        return (
+            f"the n-best store at {self.path} cannot be opened: {error}. "
+            "If its files are damaged, begin in an empty directory"
+        )
+
+    def _lock_for_writing(self) -> int:
+        """Take the lock that a writer holds until it closes or dies.
+
+        A POSIX record lock: the kernel drops it with its process, and a child never inherits it.
+        """
+        descriptor = os.open(self.path / "writer.lock", os.O_RDWR | os.O_CREAT, 0o666)
+        try:
+            fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            holder = os.read(descriptor, 1000).decode(errors="replace").strip()
+            os.close(descriptor)
+            raise StoreError(
+                f"the n-best store at {self.path} is being written by "
+                f"{holder or 'another process'}: wait for it, or open the store to read"
+            ) from None
+        os.ftruncate(descriptor, 0)
+        os.write(descriptor, f"process {os.getpid()} on {socket.gethostname()}\n".encode())
+        return descriptor
+
+    def _open_databases(self) -> dict[str, Any]:
+        try:
+            if not self.writable:
+                return {name: self._env.open_db(name.encode(), create=False) for name in _NAMES}
+            with self._env.begin(write=True) as transaction:
+                return {name: self._env.open_db(name.encode(), transaction) for name in _NAMES}
+        except (lmdb.NotFoundError, lmdb.ReadonlyError):
+            raise StoreError(
+                f"there is no n-best store at {self.path}, or it is being made"
+            ) from None
+        except lmdb.Error as error:
+            raise self._translated(error) from None
+
+    def __getitem__(self, name: str) -> Any:
+        """Handle of a named database."""
+        return self._databases[name]
+
+    def check(self) -> None:
+        """Refuse use in a forked child, or after ``close``.
+
+        Raises:
+            StoreError: so it is.
+        """
+        if os.getpid() != self._pid:
+            raise StoreError(
+                f"the n-best store at {self.path} was opened by process {self._pid}, before a "
+                f"fork: open it in process {os.getpid()} itself"
+            )
+        if self._env is None:
+            raise StoreError(f"the n-best store at {self.path} is closed")
+
+    def pin(self) -> Pinned:
+        """A new read transaction: what is committed now, whatever is written later.
+
+        Raises:
+            StoreError: the store is closed, belongs to a parent process, or has too many readers.
+        """
+        self.check()
+        try:
+            try:
+                pinned = Pinned(self._env.begin(buffers=True))
+            except lmdb.MapResizedError:
+                self._refuse_remapping()
+                self._env.set_mapsize(0)
+                pinned = Pinned(self._env.begin(buffers=True))
+        except lmdb.Error as error:
+            raise StoreError(f"cannot read the n-best store at {self.path}: {error}") from None
+        self._pins.add(pinned)
+        return pinned
+
+    @contextmanager
+    def reading(self) -> Iterator[Any]:
+        """A read transaction for the block; what it gives must be copied before its end."""
+        pinned = self.pin()
+        try:
+            yield pinned.transaction
+        finally:
+            pinned.transaction.abort()
+            self._pins.discard(pinned)
+
+    def write(self, action: Callable[[Any], Result]) -> Result:
+        """Run ``action(transaction)`` and commit; all of it is stored, or nothing.
+
+        The action is run again with a larger map if the map was full, so it must only depend on
+        what it finds in the transaction.
+
+        Raises:
+            StoreError: the store was opened to read, or arrays on the map stop it from growing.
+            StoreFull: the disk has no room.
+        """
+        self.check()
+        if not self.writable:
+            raise StoreError(f"the n-best store at {self.path} was opened to read only")
+        while True:
+            try:
+                with self._env.begin(write=True, buffers=True) as transaction:
+                    return action(transaction)
+            except lmdb.MapFullError:
+                self._refuse_remapping()
+                self._env.set_mapsize(2 * self._env.info()["map_size"])
+            except (lmdb.Error, OSError, MemoryError) as error:
+                raise self._translated(error) from None
+
+    def _refuse_remapping(self) -> None:
+        if len(self._pins):
+            raise StoreError(
+                f"the n-best store at {self.path} has grown, and its map cannot follow while "
+                "arrays of it are in use: close snapshots before writing"
+            )
+
+    def _translated(self, error: Exception) -> StoreError:
+        if any(reason in str(error) for reason in _FULL):
+            return StoreFull(
+                f"no room to write the n-best store at {self.path} ({error}): free some, and "
+                "continue; finished iterations are kept"
+            )
+        return StoreError(f"cannot write the n-best store at {self.path}: {error}")
+
+    def close(self) -> None:
+        """Close the file and give up the lock; arrays that are still in use stay valid."""
+        environment, self._env = self._env, None
+        if environment is None or os.getpid() != self._pid:
+            return
+        if not len(self._pins):
+            environment.close()
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None

@@ -1,0 +1,70 @@
+"""Fingerprints: short digests that say whether two runs had the same input.
+
+A store holds lists of one input under one configuration. Whoever opens it names what it is about
+to use, and a difference is refused before anything is mixed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Iterable, Mapping
+from os import PathLike
+from pathlib import Path
+
+from mosesplug.errors import StoreMismatch
+
+__all__ = ["checked", "fingerprint_bytes", "fingerprint_files"]
+
+_DIGEST_BYTES = 16
+
+
+def fingerprint_bytes(data: bytes) -> str:
+    """Hexadecimal digest (BLAKE2b, 128 bits) of some bytes."""
+    return hashlib.blake2b(data, digest_size=_DIGEST_BYTES).hexdigest()
+
+
+def fingerprint_files(paths: Iterable[str | PathLike[str]]) -> str:
+    """Hexadecimal digest of the contents of files, in order; their names do not count.
+
+    Raises:
+        OSError: a file cannot be read.
+    """
+    digest = hashlib.blake2b(digest_size=_DIGEST_BYTES)
+    for path in paths:
+        with Path(path).open("rb") as file:
+            digest.update(
+                hashlib.file_digest(
+                    file, lambda: hashlib.blake2b(digest_size=_DIGEST_BYTES)
+                ).digest()
+            )
+    return digest.hexdigest()
+
+
+def checked(
+    stored: Mapping[str, str],
+    given: Mapping[str, str],
+    *,
+    replace: Collection[str] = (),
+    path: str | PathLike[str],
+) -> dict[str, str]:
+    """The fingerprints that a store holds after ``given`` was required of it.
+
+    Names that the store lacks are added, those in ``replace`` overwritten.
+
+    Raises:
+        StoreMismatch: a fingerprint differs; the message names each, and the remedy.
+    """
+    differing = [
+        name
+        for name, value in given.items()
+        if name not in replace and stored.get(name, value) != value
+    ]
+    if differing:
+        details = "; ".join(
+            f"{name}: stored {stored[name]}, given {given[name]}" for name in differing
+        )
+        raise StoreMismatch(
+            f"the n-best store at {path} was made with another {' and another '.join(differing)} "
+            f"({details}). Give what it was made with, or begin in an empty directory"
+        )
+    return {**stored, **given}

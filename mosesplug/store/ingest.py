@@ -1,0 +1,346 @@
+"""From blocks of an n-best list to the records of one iteration.
+
+Everything that can be done for a whole block at once is: checks, hashes, duplicates, statistics.
+What is left for each sentence is a look at its earlier records and the putting together of bytes.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formats.errors import FormatError
+from mosesplug.errors import StoreMismatch
+from mosesplug.metrics.protocol import Metric, Prepared
+from mosesplug.store import dedupe
+from mosesplug.store.dedupe import Rows
+from mosesplug.store.merge import Reader
+from mosesplug.store.records import encode_record
+from mosesplug.store.state import StatisticsKind, kbest_key, statistics_key
+from mosesplug.store.statistics import checked_statistics
+
+if TYPE_CHECKING:
+    from formats.nbest_block import NBestList
+
+__all__ = ["Ingest", "read_ahead", "spell_groups"]
+
+
+def read_ahead(blocks: Iterable[NBestList]) -> Iterator[NBestList]:
+    """The same blocks, the next one being read in a thread while one is at work."""
+    iterator = iter(blocks)
+    with ThreadPoolExecutor(max_workers=1) as executor:
+        upcoming = executor.submit(next, iterator, None)
+        while (block := upcoming.result()) is not None:
+            upcoming = executor.submit(next, iterator, None)
+            yield block
+
+
+def spell_groups(groups: Iterable[tuple[str, int]]) -> str:
+    """Dense groups for a message: ``LM0 TranslationModel0*4``."""
+    spelled = (name if width == 1 else f"{name}*{width}" for name, width in groups)
+    return " ".join(spelled) or "none"
+
+
+@dataclass
+class Ingest:
+    """One iteration in the making: feed it blocks, then take ``kbest`` and ``statistics``.
+
+    Attributes:
+        iteration: its number, from 1; every earlier one is in the store.
+        n_sentences: sentences of the input.
+        metric: what scores the new hypotheses.
+        references: as ``metric.prepare`` compiled them.
+        kind: the kind of those statistics.
+        groups: dense groups that the store has; None before the first hypothesis.
+        sparse: columns of the sparse features that are known; new ones are added.
+        path: the store, for messages.
+        threads: for the metric.
+        kbest: key and record of each list.
+        statistics: key and rows of each list.
+        totals: summed statistics of the first hypothesis of each list.
+        hypotheses: positions of all lists so far.
+        new_hypotheses: hypotheses that no earlier iteration had.
+        seconds_scoring: spent on statistics.
+    """
+
+    iteration: int
+    n_sentences: int
+    metric: Metric
+    references: Prepared
+    kind: StatisticsKind
+    groups: tuple[tuple[str, int], ...] | None
+    sparse: dict[str, int]
+    path: object
+    threads: int = 1
+    kbest: dict[bytes, bytes] = field(default_factory=dict)
+    statistics: dict[bytes, bytes] = field(default_factory=dict)
+    totals: NDArray[Any] = field(init=False)
+    hypotheses: int = 0
+    new_hypotheses: int = 0
+    seconds_scoring: float = 0.0
+
+    def __post_init__(self) -> None:
+        wide = np.int64 if self.kind.dtype == "<i4" else np.float64
+        self.totals = np.zeros(self.kind.width, dtype=wide)
+
+    def add(self, block: NBestList, reader: Reader) -> None:
+        """Take in some lines of the list; all lines of a sentence are in one block.
+
+        Raises:
+            FormatError: a value is not finite, or a sentence is not where it must be.
+            StoreMismatch: the features are not those of the store.
+        """
+        n = len(block.sentence_ids)
+        if not n:
+            return
+        self._check(block)
+        ids = np.ascontiguousarray(block.sentence_ids, dtype=np.int64)
+        begins = np.flatnonzero(np.diff(ids, prepend=ids[0] - 1))
+        sentences = ids[begins]
+        offsets = np.append(begins, n)
+        self._check_sentences(block, sentences, begins)
+        rows = self._rows(block)
+        hashes = dedupe.hash_rows(rows, rows.dense.view(np.uint32), rows.data.view(np.uint32))
+        first, tables, table_offsets = dedupe.first_occurrences(rows, hashes, offsets)
+        home_iterations = np.zeros(n, dtype=np.int32)
+        home_rows = np.zeros(n, dtype=np.int32)
+        for i, sentence in enumerate(sentences.tolist()):
+            table = tables[table_offsets[i] : table_offsets[i + 1]]
+            for earlier in range(1, self.iteration):
+                record = reader.record(earlier, sentence)
+                if record is not None and record.n_new:
+                    dedupe.find_stored(
+                        _stored_rows(record), record.hashes, earlier, rows, hashes,
+                        offsets[i], table, home_iterations, home_rows,
+                    )  # fmt: skip
+        new_rows, new_offsets = dedupe.resolve(
+            first, offsets, self.iteration, home_iterations, home_rows
+        )
+        statistics = self._scored(ids[new_rows], rows, new_rows)
+        self._add_totals(sentences, begins, home_iterations, home_rows, new_offsets,
+                         statistics, reader)  # fmt: skip
+        self._encode(
+            block, rows, hashes, sentences, offsets, new_rows, new_offsets,
+            home_iterations, home_rows, statistics,
+        )  # fmt: skip
+        self.hypotheses += n
+        self.new_hypotheses += len(new_rows)
+
+    def _check(self, block: NBestList) -> None:
+        if self.groups is None:
+            self.groups = tuple(block.groups)
+        elif tuple(block.groups) != self.groups:
+            raise StoreMismatch(
+                f"the features of {block.path} are {spell_groups(block.groups)}, but the n-best "
+                f"store at {self.path} has {spell_groups(self.groups)}. Lists of another "
+                "configuration need a store of their own"
+            )
+        # A list without scores has NaN for each of them; infinity is no score at all.
+        finite = np.isfinite(block.dense).all(axis=1) & ~np.isinf(block.scores)
+        if not np.isfinite(block.sparse_data).all():
+            owner = np.repeat(np.arange(len(finite)), np.diff(block.sparse_indptr))
+            finite[owner[~np.isfinite(block.sparse_data)]] = False
+        if not finite.all():
+            raise FormatError(
+                "a feature or score is not finite",
+                path=block.path,
+                line=int(block.lines[np.argmin(finite)]),
+                remedy="No weights can be tuned on it: see which feature of the decoder writes it",
+            )
+
+    def _check_sentences(
+        self, block: NBestList, sentences: NDArray[np.int64], begins: NDArray[np.int64]
+    ) -> None:
+        seen: set[int] = set()
+        for sentence, begin in zip(sentences.tolist(), begins.tolist(), strict=True):
+            if not 0 <= sentence < self.n_sentences:
+                raise FormatError(
+                    f"there is no sentence {sentence}: the input has {self.n_sentences}",
+                    path=block.path,
+                    line=int(block.lines[begin]),
+                    remedy="The list must come from this input",
+                )
+            if sentence in seen or kbest_key(self.iteration, sentence) in self.kbest:
+                raise FormatError(
+                    f"sentence {sentence} has a list already",
+                    path=block.path,
+                    line=int(block.lines[begin]),
+                    remedy="All lines of a sentence must stand together",
+                )
+            seen.add(sentence)
+
+    def _rows(self, block: NBestList) -> Rows:
+        """The block as the kernels read it, sparse features in the store's columns."""
+        columns = np.array(
+            [self.sparse.setdefault(name, len(self.sparse)) for name in block.sparse_names],
+            dtype=np.int32,
+        )
+        indptr = np.ascontiguousarray(block.sparse_indptr, dtype=np.int64)
+        indices, data, repeated = dedupe.sort_sparse(
+            indptr,
+            columns[block.sparse_indices],
+            np.array(block.sparse_data, dtype=np.float32),
+        )
+        if repeated >= 0:
+            raise FormatError(
+                "a sparse feature appears twice",
+                path=block.path,
+                line=int(block.lines[repeated]),
+                remedy="Each feature has one label a line",
+            )
+        return Rows(
+            buffer=_read_only(block.buffer, np.uint8),
+            starts=_read_only(block.text_starts, np.int64),
+            ends=_read_only(block.text_ends, np.int64),
+            dense=_read_only(block.dense, np.float32),
+            indptr=indptr,
+            indices=indices,
+            data=data,
+        )
+
+    def _scored(
+        self, ids: NDArray[np.int64], rows: Rows, wanted: NDArray[np.int64]
+    ) -> NDArray[Any]:
+        """Statistics of the wanted rows, ``[len(wanted), width]``."""
+        began = time.perf_counter()
+        statistics = self.metric.statistics(
+            self.references,
+            ids,
+            rows.buffer,
+            rows.starts[wanted],
+            rows.ends[wanted],
+            threads=self.threads,
+        )
+        self.seconds_scoring += time.perf_counter() - began
+        return checked_statistics(statistics, self.kind, self.metric)
+
+    def _add_totals(
+        self,
+        sentences: NDArray[np.int64],
+        begins: NDArray[np.int64],
+        home_iterations: NDArray[np.int32],
+        home_rows: NDArray[np.int32],
+        new_offsets: NDArray[np.int64],
+        statistics: NDArray[Any],
+        reader: Reader,
+    ) -> None:
+        """Sum the statistics of the first hypothesis of each list."""
+        homes = home_iterations[begins]
+        at = home_rows[begins]
+        here = homes == self.iteration
+        self.totals += statistics[(new_offsets[:-1] + at)[here]].sum(
+            axis=0, dtype=self.totals.dtype
+        )
+        for sentence, home, row in zip(
+            sentences[~here].tolist(), homes[~here].tolist(), at[~here].tolist(), strict=True
+        ):
+            self.totals += reader.statistics(self.kind, home, sentence)[row]
+
+    def _encode(
+        self,
+        block: NBestList,
+        rows: Rows,
+        hashes: NDArray[np.uint64],
+        sentences: NDArray[np.int64],
+        offsets: NDArray[np.int64],
+        new_rows: NDArray[np.int64],
+        new_offsets: NDArray[np.int64],
+        home_iterations: NDArray[np.int32],
+        home_rows: NDArray[np.int32],
+        statistics: NDArray[Any],
+    ) -> None:
+        """Put the records together."""
+        text, text_at = dedupe.copy_texts(rows.buffer, rows.starts[new_rows], rows.ends[new_rows])
+        lengths = dedupe.count_tokens(rows.buffer, rows.starts[new_rows], rows.ends[new_rows])
+        extras, extra_at = dedupe.copy_texts(
+            rows.buffer,
+            _read_only(block.extra_starts, np.int64),
+            _read_only(block.extra_ends, np.int64),
+        )
+        scores = np.asarray(block.scores, dtype=np.float64)
+        unscored = np.isnan(scores)
+        self._check_scores(block, unscored, offsets)
+        new_hashes, dense = hashes[new_rows], rows.dense[new_rows]
+        has_sparse = len(rows.data) > 0
+        sparse_at, entries = _taken(rows.indptr, new_rows) if has_sparse else (text_at, new_rows)
+        indices, data = (rows.indices[entries], rows.data[entries]) if has_sparse else _NO_SPARSE
+        bounds, new_bounds = offsets.tolist(), new_offsets.tolist()
+        text_bounds = text_at[new_offsets].tolist()
+        extra_bounds = extra_at[offsets].tolist()
+        sparse_bounds = sparse_at[new_offsets].tolist()
+        n_dense = dense.shape[1]
+        for i, sentence in enumerate(sentences.tolist()):
+            a, b = bounds[i], bounds[i + 1]
+            c, d = new_bounds[i], new_bounds[i + 1]
+            t, u = text_bounds[i], text_bounds[i + 1]
+            x, y = extra_bounds[i], extra_bounds[i + 1]
+            s, e = (sparse_bounds[i], sparse_bounds[i + 1]) if has_sparse else (0, 0)
+            self.kbest[kbest_key(self.iteration, sentence)] = encode_record(
+                d - c, b - a, n_dense,
+                (
+                    new_hashes[c:d], dense[c:d], lengths[c:d],
+                    (text_at[c : d + 1] - t).astype("<u4"),
+                    (sparse_at[c : d + 1] - s).astype("<i4") if e > s else _NOTHING,
+                    indices[s:e], data[s:e],
+                    home_iterations[a:b], home_rows[a:b],
+                    _NOTHING if unscored[a] else scores[a:b],
+                    (extra_at[a : b + 1] - x).astype("<u4") if y > x else _NOTHING,
+                    text[t:u], extras[x:y],
+                ),
+            )  # fmt: skip
+            self.statistics[statistics_key(self.kind.number, self.iteration, sentence)] = (
+                statistics[c:d].tobytes()
+            )
+
+    def _check_scores(
+        self, block: NBestList, unscored: NDArray[np.bool_], offsets: NDArray[np.int64]
+    ) -> None:
+        owner_first = np.repeat(unscored[offsets[:-1]], np.diff(offsets))
+        if (odd := unscored != owner_first).any():
+            raise FormatError(
+                "some hypotheses of a sentence have a score, and some have none",
+                path=block.path,
+                line=int(block.lines[np.argmax(odd)]),
+                remedy="Give every line the decoder's total, or none",
+            )
+
+
+_NOTHING = np.zeros(0, dtype=np.uint8)
+_NO_SPARSE = (np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.float32))
+
+
+def _stored_rows(record: Any) -> Rows:
+    """A record as the kernels read it."""
+    indptr = record.sparse_indptr
+    return Rows(
+        buffer=record.text,
+        starts=record.text_offsets[:-1],
+        ends=record.text_offsets[1:],
+        dense=record.dense,
+        indptr=indptr if len(indptr) else np.zeros(record.n_new + 1, dtype=np.int32),
+        indices=record.sparse_indices,
+        data=record.sparse_data,
+    )
+
+
+def _taken(
+    indptr: NDArray[np.int64], rows: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Where the sparse entries of the wanted rows begin when put end to end, and which they are."""
+    widths = indptr[rows + 1] - indptr[rows]
+    begins = np.zeros(len(rows) + 1, dtype=np.int64)
+    np.cumsum(widths, out=begins[1:])
+    return begins, np.repeat(indptr[rows] - begins[:-1], widths) + np.arange(begins[-1])
+
+
+def _read_only(array: NDArray[Any], dtype: Any) -> NDArray[Any]:
+    """The array, contiguous and read-only: one type for Numba, whatever the reader made."""
+    view: NDArray[Any] = np.ascontiguousarray(array, dtype=dtype).view()
+    view.flags.writeable = False
+    return view

@@ -1,0 +1,206 @@
+"""Merged, de-duplicated views: any iterations of any sentences as one ``TuningSet``.
+
+Every record holds only hypotheses that no earlier one of its sentence has. Iterations from the
+first are therefore merged by putting records end to end. Any other choice of iterations follows
+the references of its lists to the records that hold the hypotheses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosesplug.features import FeatureSpace
+from mosesplug.store.environment import Environment
+from mosesplug.store.records import KbestRecord, decode_record
+from mosesplug.store.state import StatisticsKind, kbest_key, statistics_key
+from mosesplug.tuning_set import SparseRows, TuningSet
+
+__all__ = [
+    "Reader",
+    "Selection",
+    "assemble",
+    "list_scores",
+    "select_list",
+    "select_merged",
+    "texts_of",
+]
+
+
+class Reader:
+    """Records of one read transaction; its arrays live no longer than the transaction."""
+
+    def __init__(self, transaction: Any, environment: Environment) -> None:
+        self._get = transaction.get
+        self._kbest = environment["kbest"]
+        self._statistics = environment["statistics"]
+
+    def record(self, iteration: int, sentence: int) -> KbestRecord | None:
+        """One sentence's list of one iteration, or None if there is none."""
+        value = self._get(kbest_key(iteration, sentence), db=self._kbest)
+        return None if value is None else decode_record(np.frombuffer(value, np.uint8))
+
+    def statistics(self, kind: StatisticsKind, iteration: int, sentence: int) -> NDArray[Any]:
+        """Statistics ``[n_new, width]`` of the hypotheses that a record holds."""
+        value = self._get(statistics_key(kind.number, iteration, sentence), db=self._statistics)
+        return np.frombuffer(value, kind.dtype).reshape(-1, kind.width)
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Hypotheses of one sentence: rows of the records that hold them.
+
+    Attributes:
+        pieces: for each record its iteration, the record, and its wanted rows, or None for all.
+        order: int64; the rows of all pieces, end to end, in the wanted order; None as they are.
+    """
+
+    pieces: tuple[tuple[int, KbestRecord, NDArray[np.int64] | None], ...]
+    order: NDArray[np.int64] | None
+
+
+def select_merged(reader: Reader, sentence: int, iterations: Sequence[int]) -> Selection:
+    """The union of the lists of some iterations, ascending, in the order of first appearance."""
+    if not iterations:
+        return Selection((), None)
+    records = [(iteration, reader.record(iteration, sentence)) for iteration in iterations]
+    if iterations[-1] == len(iterations):
+        return Selection(
+            tuple((iteration, record, None) for iteration, record in records if record), None
+        )
+    held = [record for _, record in records if record]
+    if not held:
+        return Selection((), None)
+    homes = np.concatenate([_homes(record) for record in held])
+    _, first = np.unique(homes, return_index=True)
+    return _gather(reader, sentence, homes[np.sort(first)])
+
+
+def select_list(reader: Reader, sentence: int, iteration: int) -> Selection:
+    """One iteration's own list in the decoder's order, repeated hypotheses included."""
+    record = reader.record(iteration, sentence)
+    return Selection((), None) if record is None else _gather(reader, sentence, _homes(record))
+
+
+def _homes(record: KbestRecord) -> NDArray[np.int64]:
+    """Iteration and row of each position of the list, as one number."""
+    return (record.home_iterations.astype(np.int64) << 32) | record.home_rows
+
+
+def _gather(reader: Reader, sentence: int, homes: NDArray[np.int64]) -> Selection:
+    """The hypotheses at ``homes``, in that order."""
+    by_iteration = np.argsort(homes >> 32, kind="stable")
+    order = np.empty_like(by_iteration)
+    order[by_iteration] = np.arange(len(homes))
+    grouped = homes[by_iteration]
+    cuts = np.flatnonzero(np.diff(grouped >> 32, prepend=-1))
+    pieces = []
+    for rows in np.split(grouped, cuts[1:]):
+        if len(rows):
+            iteration = int(rows[0] >> 32)
+            record = reader.record(iteration, sentence)
+            assert record is not None, "a list refers to a record that is not there"
+            pieces.append((iteration, record, rows & 0xFFFFFFFF))
+    return Selection(tuple(pieces), order)
+
+
+def _rows(selections: Sequence[Selection]) -> Iterator[tuple[int, NDArray[np.int64] | None]]:
+    """Hypotheses of each selection, and the wanted order of them."""
+    for selection in selections:
+        n = sum(r.n_new if rows is None else len(rows) for _, r, rows in selection.pieces)
+        yield n, selection.order
+
+
+def assemble(
+    reader: Reader,
+    space: FeatureSpace,
+    kind: StatisticsKind,
+    sentences: NDArray[np.int64],
+    selections: Sequence[Selection],
+) -> TuningSet:
+    """Copy the selected hypotheses of each sentence into one ``TuningSet``."""
+    dense, lengths, stats, sparse = [], [], [], []
+    for sentence, selection in zip(sentences.tolist(), selections, strict=True):
+        for iteration, record, rows in selection.pieces:
+            statistics = reader.statistics(kind, iteration, sentence)
+            every = rows is None
+            dense.append(record.dense if every else record.dense[rows])
+            lengths.append(record.lengths if every else record.lengths[rows])
+            stats.append(statistics if every else statistics[rows])
+            if space.n_sparse:
+                sparse.append(record.sparse() if rows is None else record.sparse().take(rows))
+    offsets = np.zeros(len(sentences) + 1, dtype=np.int64)
+    orders = []
+    ordered = True
+    for i, (n, order) in enumerate(_rows(selections)):
+        offsets[i + 1] = offsets[i] + n
+        ordered = ordered and order is None
+        orders.append((np.arange(n) if order is None else order) + offsets[i])
+    merged = TuningSet(
+        space=space,
+        sentence_ids=sentences,
+        offsets=offsets,
+        dense=_joined(dense, (0, space.n_dense), np.float32),
+        sparse=_joined_sparse(sparse) if space.n_sparse else None,
+        stats=_joined(stats, (0, kind.width), np.dtype(kind.dtype)),
+        lengths=_joined(lengths, (0,), np.int32),
+    )
+    return merged if ordered else _reordered(merged, np.concatenate(orders))
+
+
+def texts_of(selection: Selection) -> tuple[bytes, ...]:
+    """Texts of the selected hypotheses, in order."""
+    texts = [
+        record.hypothesis(row)
+        for _, record, rows in selection.pieces
+        for row in (range(record.n_new) if rows is None else rows.tolist())
+    ]
+    order = range(len(texts)) if selection.order is None else selection.order.tolist()
+    return tuple(texts[position] for position in order)
+
+
+def list_scores(
+    reader: Reader, iteration: int, sentences: NDArray[np.int64]
+) -> tuple[NDArray[np.float64], NDArray[np.int32], NDArray[np.int32]]:
+    """The decoder's scores of the lists of one iteration, and where their hypotheses are held.
+
+    Returns:
+        float64, NaN where a list has no scores; int32, iterations; and int32, rows.
+    """
+    records = [reader.record(iteration, sentence) for sentence in sentences.tolist()]
+    held = [record for record in records if record is not None]
+    scores = [r.scores if len(r.scores) else np.full(r.n_list, np.nan) for r in held]
+    return (
+        _joined(scores, (0,), np.float64),
+        _joined([record.home_iterations for record in held], (0,), np.int32),
+        _joined([record.home_rows for record in held], (0,), np.int32),
+    )
+
+
+def _joined(arrays: list[NDArray[Any]], shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
+    return np.concatenate(arrays) if arrays else np.zeros(shape, dtype)
+
+
+def _joined_sparse(pieces: list[SparseRows]) -> SparseRows:
+    widths = [np.diff(piece.indptr) for piece in pieces]
+    return SparseRows(
+        np.concatenate([np.zeros(1, np.int64), np.cumsum(_joined(widths, (0,), np.int64))]),
+        _joined([piece.indices for piece in pieces], (0,), np.int32),
+        _joined([piece.data for piece in pieces], (0,), np.float32),
+    )
+
+
+def _reordered(merged: TuningSet, rows: NDArray[np.int64]) -> TuningSet:
+    return TuningSet(
+        space=merged.space,
+        sentence_ids=merged.sentence_ids,
+        offsets=merged.offsets,
+        dense=merged.dense[rows],
+        sparse=None if merged.sparse is None else merged.sparse.take(rows),
+        stats=merged.stats[rows],
+        lengths=merged.lengths[rows],
+    )

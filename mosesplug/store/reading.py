@@ -1,0 +1,234 @@
+"""What can be read from a store: merged views, lists as they were, batches, records."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mosesplug.errors import DataError, UsageError
+from mosesplug.features import FeatureSpace
+from mosesplug.metrics.protocol import Metric, Prepared
+from mosesplug.store import statistics
+from mosesplug.store.environment import Environment
+from mosesplug.store.merge import (
+    Reader,
+    assemble,
+    list_scores,
+    select_list,
+    select_merged,
+    texts_of,
+)
+from mosesplug.store.snapshot import Snapshot
+from mosesplug.store.state import IterationRecord, State, StatisticsKind, load_state
+from mosesplug.store.views import IterationList, IterationLists
+from mosesplug.tuning_set import Batch, TuningSet
+
+__all__ = ["Iterations", "StoreReader"]
+
+Iterations = int | Iterable[int] | None
+"""One iteration, some, or all that the store has (None)."""
+
+
+class StoreReader:
+    """The reading half of ``NBestStore``.
+
+    Statistics belong to a metric's signature and a fingerprint of the references. Methods that
+    give statistics take ``metric`` and ``references`` (as ``metric.prepare`` made them) and
+    compute what is missing from the stored text; without them they give those that the newest
+    iteration was scored with.
+    """
+
+    def __init__(self, environment: Environment) -> None:
+        self._environment = environment
+        self._state = State()
+        self._state_id = -1
+
+    @property
+    def fingerprints(self) -> Mapping[str, str]:
+        """What the store was made from."""
+        return self._load().fingerprints
+
+    @property
+    def space(self) -> FeatureSpace | None:
+        """The columns; None as long as no list had a hypothesis. The sparse tail may grow."""
+        return self._load().space
+
+    @property
+    def n_sentences(self) -> int:
+        """Sentences of the input; 0 before the first iteration."""
+        return self._load().n_sentences
+
+    def iterations(self) -> tuple[IterationRecord, ...]:
+        """The finished iterations, the first one first."""
+        return self._load().iterations
+
+    def tuning_set(
+        self,
+        iterations: Iterations = None,
+        *,
+        metric: Metric | None = None,
+        references: Prepared | None = None,
+        threads: int = 1,
+    ) -> TuningSet:
+        """The lists of some iterations of every sentence, merged, without duplicates.
+
+        Hypotheses of a sentence stand in the order of their first appearance. Arrays are copies.
+
+        Raises:
+            StoreError: one of the iterations is not in the store, or its statistics are missing
+                and cannot be computed.
+        """
+        return self.batch(
+            np.arange(self.n_sentences),
+            iterations,
+            metric=metric,
+            references=references,
+            threads=threads,
+        )
+
+    def batch(
+        self,
+        sentence_ids: ArrayLike,
+        iterations: Iterations = None,
+        *,
+        metric: Metric | None = None,
+        references: Prepared | None = None,
+        threads: int = 1,
+    ) -> Batch:
+        """Like ``tuning_set``, of the given sentences in the given order.
+
+        Time and memory grow with the batch and the number of iterations asked for, and with
+        nothing else.
+
+        Raises:
+            DataError: there is no such sentence.
+        """
+        selected = self._load().select(iterations, self._environment.path)
+        kind = self._ensure(metric, references, selected, threads)
+        with self._reading() as (reader, state):
+            sentences = _sentences(sentence_ids, state)
+            selections = [select_merged(reader, s, selected) for s in sentences.tolist()]
+            return assemble(reader, _space(state), kind, sentences, selections)
+
+    def hypotheses(self, sentence: int, iterations: Iterations = None) -> tuple[bytes, ...]:
+        """Texts of one sentence, byte for byte, in the order of the rows of ``batch``.
+
+        Raises:
+            DataError: there is no such sentence.
+            StoreError: one of the iterations is not in the store.
+        """
+        with self._reading() as (reader, state):
+            selected = state.select(iterations, self._environment.path)
+            (sentence,) = _sentences([sentence], state).tolist()
+            return texts_of(select_merged(reader, sentence, selected))
+
+    def iteration_set(
+        self,
+        iteration: int,
+        *,
+        metric: Metric | None = None,
+        references: Prepared | None = None,
+        threads: int = 1,
+    ) -> IterationLists:
+        """All lists of one iteration as the decoder gave them, repeated hypotheses included.
+
+        Raises:
+            StoreError: it is not in the store.
+        """
+        selected = self._load().select(iteration, self._environment.path)
+        kind = self._ensure(metric, references, selected, threads)
+        with self._reading() as (reader, state):
+            sentences = np.arange(state.n_sentences)
+            selections = [select_list(reader, s, iteration) for s in sentences.tolist()]
+            tuning_set = assemble(reader, _space(state), kind, sentences, selections)
+            return IterationLists(tuning_set, *list_scores(reader, iteration, sentences))
+
+    def iteration_list(
+        self,
+        iteration: int,
+        sentence: int,
+        *,
+        metric: Metric | None = None,
+        references: Prepared | None = None,
+    ) -> IterationList:
+        """One sentence's list of one iteration as the decoder gave it, with its text.
+
+        Raises:
+            StoreError: the iteration is not in the store.
+            DataError: there is no such sentence.
+        """
+        selected = self._load().select(iteration, self._environment.path)
+        kind = self._ensure(metric, references, selected, 1)
+        with self._reading() as (reader, state):
+            sentences = _sentences([sentence], state)
+            selection = select_list(reader, int(sentence), iteration)
+            rows = assemble(reader, _space(state), kind, sentences, [selection])
+            scores, homes, home_rows = list_scores(reader, iteration, sentences)
+            record = reader.record(iteration, int(sentence))
+            extras = () if record is None else tuple(map(record.extra, range(record.n_list)))
+            return IterationList(
+                sentence=int(sentence),
+                texts=texts_of(selection),
+                dense=rows.dense,
+                sparse=rows.sparse,
+                stats=rows.stats,
+                lengths=rows.lengths,
+                scores=scores,
+                home_iterations=homes,
+                home_rows=home_rows,
+                extras=extras,
+            )
+
+    def snapshot(self) -> Snapshot:
+        """What is committed now, for reading records without a copy; a context manager."""
+        return Snapshot(self._environment)
+
+    @contextmanager
+    def _reading(self) -> Iterator[tuple[Reader, State]]:
+        """Records and state of one transaction."""
+        with self._environment.reading() as transaction:
+            if (identifier := transaction.id()) != self._state_id:
+                self._state = load_state(transaction, self._environment)
+                self._state_id = identifier
+            yield Reader(transaction, self._environment), self._state
+
+    def _load(self) -> State:
+        with self._reading() as (_, state):
+            return state
+
+    def _ensure(
+        self,
+        metric: Metric | None,
+        references: Prepared | None,
+        iterations: tuple[int, ...],
+        threads: int,
+    ) -> StatisticsKind:
+        """The kind of statistics wanted, complete for those iterations."""
+        state = self._load()
+        if metric is None and references is None:
+            return statistics.newest(state, self._environment)
+        if metric is None or references is None:
+            raise UsageError("statistics need a metric and its references, or neither")
+        return statistics.ensure(self._environment, state, metric, references, iterations, threads)
+
+
+def _space(state: State) -> FeatureSpace:
+    return state.space or FeatureSpace(())
+
+
+def _sentences(sentence_ids: ArrayLike, state: State) -> NDArray[np.int64]:
+    """Sentence numbers as an array.
+
+    Raises:
+        DataError: one is not a sentence of the input.
+    """
+    sentences = np.atleast_1d(np.asarray(sentence_ids, dtype=np.int64))
+    outside = sentences[(sentences < 0) | (sentences >= state.n_sentences)]
+    if len(outside):
+        raise DataError(
+            f"there is no sentence {outside[0]}: the input has {state.n_sentences} sentences"
+        )
+    return sentences

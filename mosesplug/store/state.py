@@ -1,0 +1,239 @@
+"""What a store holds apart from hypotheses: finished iterations, feature names, fingerprints.
+
+Keys are fixed-width and big-endian, so that an iteration is one sorted range, appended once::
+
+    meta        a name                          schema, fingerprints, kinds of statistics
+    iterations  iteration, part                 0 commit record, 1 the caller's, 2 its result,
+                                                3 sparse features that were new
+    kbest       iteration, sentence             ``records``
+    statistics  kind, iteration, sentence       raw rows, one for each hypothesis of the record
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from mosesplug.errors import StoreError
+from mosesplug.features import FeatureSpace
+from mosesplug.store.environment import Environment
+from mosesplug.store.records import decode_value, encode_value
+
+__all__ = [
+    "COMMIT",
+    "RECORD",
+    "RESULT",
+    "SCHEMA",
+    "SPARSE",
+    "IterationRecord",
+    "State",
+    "StatisticsKind",
+    "delete_iteration",
+    "iteration_key",
+    "kbest_key",
+    "load_state",
+    "put_meta",
+    "put_sorted",
+    "statistics_key",
+]
+
+SCHEMA = 1
+"""Version of everything on disk; a store of a newer one is refused."""
+
+COMMIT, RECORD, RESULT, SPARSE = range(4)
+
+iteration_key = struct.Struct(">IB").pack
+kbest_key = struct.Struct(">II").pack
+statistics_key = struct.Struct(">III").pack
+
+
+@dataclass(frozen=True)
+class StatisticsKind:
+    """What some statistics are: never mixed with those of another kind.
+
+    Attributes:
+        number: its place in the store.
+        signature: the metric's, with its settings, version and number of references.
+        references: fingerprint of the references.
+        width: statistics of one hypothesis.
+        dtype: ``"<i4"`` or ``"<f4"``.
+    """
+
+    number: int
+    signature: str
+    references: str
+    width: int
+    dtype: str
+
+
+@dataclass(frozen=True)
+class IterationRecord:
+    """One finished iteration.
+
+    Attributes:
+        iteration: its number, from 1.
+        record: what the caller stored with it: weights, decoder command, timings.
+        result: what the optimizer made of it, or None before ``record_result``.
+        n_sentences: sentences of the input.
+        n_lists: sentences that have a list.
+        hypotheses: positions of all lists.
+        new_hypotheses: hypotheses that no earlier iteration had.
+        first_best_score: the metric's score of the decoder's first hypotheses.
+        signature: signature of the metric that gave that score.
+    """
+
+    iteration: int
+    record: Mapping[str, Any]
+    result: Mapping[str, Any] | None
+    n_sentences: int
+    n_lists: int
+    hypotheses: int
+    new_hypotheses: int
+    first_best_score: float
+    signature: str
+
+
+@dataclass(frozen=True)
+class State:
+    """Everything but the hypotheses, as one transaction sees it.
+
+    Attributes:
+        iterations: finished iterations, the first one first.
+        groups: dense groups, or None as long as no list had a hypothesis.
+        sparse: sparse features in the order of their first appearance.
+        kinds: the statistics that are kept.
+        newest_kind: number of the kind that the newest iteration was scored with, or None.
+        fingerprints: what the store was made from.
+    """
+
+    iterations: tuple[IterationRecord, ...] = ()
+    groups: tuple[tuple[str, int], ...] | None = None
+    sparse: tuple[str, ...] = ()
+    kinds: tuple[StatisticsKind, ...] = ()
+    newest_kind: int | None = None
+    fingerprints: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def space(self) -> FeatureSpace | None:
+        """The columns, or None as long as no list had a hypothesis."""
+        return None if self.groups is None else FeatureSpace(self.groups, self.sparse)
+
+    @property
+    def n_sentences(self) -> int:
+        """Sentences of the input; 0 before the first iteration."""
+        return self.iterations[0].n_sentences if self.iterations else 0
+
+    def kind(self, signature: str, references: str) -> StatisticsKind | None:
+        """The kind of statistics of that signature and fingerprint, if the store has it."""
+        for kind in self.kinds:
+            if (kind.signature, kind.references) == (signature, references):
+                return kind
+        return None
+
+    def select(self, iterations: int | Iterable[int] | None, path: object) -> tuple[int, ...]:
+        """Numbers of iterations, ascending: all of them, one, or those given.
+
+        Raises:
+            StoreError: one is not in the store.
+        """
+        if iterations is None:
+            return tuple(range(1, len(self.iterations) + 1))
+        wanted = {iterations} if isinstance(iterations, int) else set(iterations)
+        missing = sorted(i for i in wanted if not 1 <= i <= len(self.iterations))
+        if missing:
+            held = f"1 to {len(self.iterations)}" if self.iterations else "none yet"
+            raise StoreError(
+                f"iteration {missing[0]} is not in the n-best store at {path}; it holds {held}"
+            )
+        return tuple(sorted(int(i) for i in wanted))
+
+
+def load_state(transaction: Any, environment: Environment) -> State:
+    """Read everything but the hypotheses.
+
+    Raises:
+        StoreError: a newer version of the software wrote it.
+    """
+    meta = environment["meta"]
+    schema = transaction.get(b"schema", db=meta)
+    if schema is None:
+        return State()
+    if (version := decode_value(schema)) > SCHEMA:
+        raise StoreError(
+            f"the n-best store at {environment.path} was written by a newer mosesplug (its schema "
+            f"is {version}, this one reads up to {SCHEMA}): use that version, or begin in an "
+            "empty directory"
+        )
+    kinds = tuple(
+        StatisticsKind(*fields)
+        for fields in decode_value(transaction.get(b"statistics", encode_value([]), db=meta))
+    )
+    parts: dict[int, dict[int, Any]] = {}
+    for key, value in transaction.cursor(environment["iterations"]):
+        iteration, part = struct.unpack(">IB", key)
+        parts.setdefault(iteration, {})[part] = decode_value(value)
+    groups: tuple[tuple[str, int], ...] | None = None
+    sparse: list[str] = []
+    records = []
+    newest_kind = None
+    for iteration, values in parts.items():
+        commit = values[COMMIT]
+        newest_kind = commit["kind"]
+        if groups is None and commit["groups"] is not None:
+            groups = tuple((name, width) for name, width in commit["groups"])
+        sparse += values[SPARSE]
+        records.append(
+            IterationRecord(
+                iteration=iteration,
+                record=values[RECORD],
+                result=values.get(RESULT),
+                n_sentences=commit["n_sentences"],
+                n_lists=commit["n_lists"],
+                hypotheses=commit["hypotheses"],
+                new_hypotheses=commit["new_hypotheses"],
+                first_best_score=commit["first_best_score"],
+                signature=kinds[newest_kind].signature,
+            )
+        )
+    return State(
+        iterations=tuple(records),
+        groups=groups,
+        sparse=tuple(sparse),
+        kinds=kinds,
+        newest_kind=newest_kind,
+        fingerprints=decode_value(transaction.get(b"fingerprints", encode_value({}), db=meta)),
+    )
+
+
+def put_meta(transaction: Any, environment: Environment, **values: object) -> None:
+    """Store values of ``meta``, the schema's version among them."""
+    for name, value in {"schema": SCHEMA, **values}.items():
+        transaction.put(name.encode(), encode_value(value), db=environment["meta"])
+
+
+def put_sorted(transaction: Any, database: Any, items: Mapping[bytes, bytes]) -> None:
+    """Store keys and values, by appending where nothing in the database comes after them."""
+    if not items:
+        return
+    cursor = transaction.cursor(database)
+    ordered = sorted(items.items())
+    append = not cursor.last() or bytes(cursor.key()) < ordered[0][0]
+    cursor.putmulti(ordered, append=append)
+
+
+def delete_iteration(
+    transaction: Any, environment: Environment, iteration: int, n_kinds: int
+) -> None:
+    """Remove all that belongs to one iteration."""
+    ranges = [
+        ("iterations", iteration_key(iteration, COMMIT)[:4]),
+        ("kbest", kbest_key(iteration, 0)[:4]),
+        *(("statistics", statistics_key(kind, iteration, 0)[:8]) for kind in range(n_kinds)),
+    ]
+    for name, prefix in ranges:
+        cursor = transaction.cursor(environment[name])
+        found = cursor.set_range(prefix)
+        while found and bytes(cursor.key()).startswith(prefix):
+            found = cursor.delete()

@@ -1,0 +1,168 @@
+"""Statistics of stored hypotheses: one complete set for each metric signature and references.
+
+New hypotheses are scored when they are added. Another metric, other settings or other references
+are another kind of statistics; what is missing of it is computed from the stored text, once.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosesplug.errors import DataError, StoreError
+from mosesplug.metrics.protocol import Metric, Prepared
+from mosesplug.store.environment import Environment
+from mosesplug.store.merge import Reader
+from mosesplug.store.state import (
+    State,
+    StatisticsKind,
+    load_state,
+    put_meta,
+    put_sorted,
+    statistics_key,
+)
+
+__all__ = ["checked_statistics", "ensure", "newest"]
+
+
+def newest(state: State, environment: Environment) -> StatisticsKind:
+    """The kind that the newest iteration was scored with, complete for all of them.
+
+    Adding an iteration completes the kind that it is scored with, so only dropping one can leave
+    the newest with another kind, and that one is complete as well.
+
+    Raises:
+        StoreError: there is no iteration.
+    """
+    if state.newest_kind is None:
+        raise StoreError(f"the n-best store at {environment.path} has no iteration yet")
+    return state.kinds[state.newest_kind]
+
+
+def ensure(
+    environment: Environment,
+    state: State,
+    metric: Metric,
+    references: Prepared,
+    iterations: tuple[int, ...],
+    threads: int,
+) -> StatisticsKind:
+    """The kind of this metric and these references, complete for the given iterations.
+
+    Raises:
+        StoreError: statistics are missing, and the store was opened to read only.
+        DataError: the references have another number of sentences than the input.
+    """
+    kind = state.kind(references.signature, references.fingerprint)
+    with environment.reading() as transaction:
+        missing = [
+            iteration
+            for iteration in iterations
+            if state.iterations[iteration - 1].n_lists
+            and (kind is None or not _has(transaction, environment, kind, iteration))
+        ]
+    if kind is not None and not missing:
+        return kind
+    if not environment.writable:
+        raise StoreError(
+            f"the n-best store at {environment.path} has no statistics of {references.signature} "
+            "for these references: open it to write, and they are computed"
+        )
+    if state.iterations and references.n_sentences != state.n_sentences:
+        raise DataError(
+            f"the references have {references.n_sentences} sentences, the input of the n-best "
+            f"store at {environment.path} has {state.n_sentences}"
+        )
+    if kind is None:
+        kind = _add_kind(environment, metric, references)
+    for iteration in missing:
+        _compute(environment, kind, iteration, state.n_sentences, metric, references, threads)
+    return kind
+
+
+def _has(transaction: Any, environment: Environment, kind: StatisticsKind, iteration: int) -> bool:
+    """Whether an iteration has statistics of that kind; it has all of them, or none."""
+    prefix = statistics_key(kind.number, iteration, 0)
+    cursor = transaction.cursor(environment["statistics"])
+    return bool(cursor.set_range(prefix)) and bytes(cursor.key())[:8] == prefix[:8]
+
+
+def _add_kind(environment: Environment, metric: Metric, references: Prepared) -> StatisticsKind:
+    """Enter a new kind of statistics, of which there are none yet."""
+    # What an empty list gives tells the type of number that the metric counts in.
+    nothing = np.zeros(0, dtype=np.int64)
+    sample = metric.statistics(references, nothing, np.zeros(0, dtype=np.uint8), nothing, nothing)
+
+    def write(transaction: Any) -> StatisticsKind:
+        kinds = load_state(transaction, environment).kinds
+        kind = StatisticsKind(
+            number=len(kinds),
+            signature=references.signature,
+            references=references.fingerprint,
+            width=metric.n_statistics,
+            dtype="<i4" if sample.dtype.kind in "iu" else "<f4",
+        )
+        rows = [(k.number, k.signature, k.references, k.width, k.dtype) for k in (*kinds, kind)]
+        put_meta(transaction, environment, statistics=rows)
+        return kind
+
+    return environment.write(write)
+
+
+def _compute(
+    environment: Environment,
+    kind: StatisticsKind,
+    iteration: int,
+    n_sentences: int,
+    metric: Metric,
+    references: Prepared,
+    threads: int,
+) -> None:
+    """Score the hypotheses that one iteration holds, and store their statistics."""
+    sentences, counts, starts, ends, texts = [], [], [], [], []
+    size = 0
+    with environment.reading() as transaction:
+        reader = Reader(transaction, environment)
+        for sentence in range(n_sentences):
+            record = reader.record(iteration, sentence)
+            if record is None:
+                continue
+            sentences.append(sentence)
+            counts.append(record.n_new)
+            starts.append(record.text_offsets[:-1].astype(np.int64) + size)
+            ends.append(record.text_offsets[1:].astype(np.int64) + size)
+            texts.append(record.text.copy())
+            size += len(record.text)
+    scored = checked_statistics(
+        metric.statistics(
+            references,
+            np.repeat(sentences, counts),
+            np.concatenate(texts),
+            np.concatenate(starts),
+            np.concatenate(ends),
+            threads=threads,
+        ),
+        kind,
+        metric,
+    )
+    bounds = np.concatenate([[0], np.cumsum(counts)]).tolist()
+    rows = {
+        statistics_key(kind.number, iteration, sentence): scored[begin:end].tobytes()
+        for sentence, begin, end in zip(sentences, bounds[:-1], bounds[1:], strict=True)
+    }
+    environment.write(lambda transaction: put_sorted(transaction, environment["statistics"], rows))
+
+
+def checked_statistics(
+    statistics: NDArray[Any], kind: StatisticsKind, metric: Metric
+) -> NDArray[Any]:
+    """Statistics as they are stored.
+
+    Raises:
+        DataError: some are not finite.
+    """
+    if not np.isfinite(statistics).all():
+        raise DataError(f"{metric.name} gave statistics that are not finite")
+    return np.ascontiguousarray(statistics, dtype=kind.dtype)

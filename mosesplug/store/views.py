@@ -1,0 +1,93 @@
+"""What a store gives and reports, as plain objects."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosesplug.tuning_set import SparseRows, TuningSet
+
+__all__ = ["IngestReport", "IterationList", "IterationLists"]
+
+
+@dataclass(frozen=True)
+class IngestReport:
+    """What one iteration brought.
+
+    Attributes:
+        iteration: its number.
+        sentences: sentences that have a list.
+        hypotheses: positions of all lists.
+        new_hypotheses: hypotheses that no earlier iteration had for their sentence.
+        first_best_score: the metric's score of the decoder's first hypotheses.
+        seconds: all of it, the waiting for lists included.
+        seconds_waiting: waiting for lists: reading them, as far as it was not done meanwhile.
+        seconds_scoring: statistics of new hypotheses.
+        seconds_writing: the transaction.
+    """
+
+    iteration: int
+    sentences: int
+    hypotheses: int
+    new_hypotheses: int
+    first_best_score: float
+    seconds: float
+    seconds_waiting: float
+    seconds_scoring: float
+    seconds_writing: float
+
+
+@dataclass(frozen=True)
+class IterationLists:
+    """All lists of one iteration as the decoder gave them, repeated hypotheses included.
+
+    Attributes:
+        tuning_set: the lists in the decoder's order: the rank of a row is its distance from its
+            sentence's offset.
+        scores: float64 ``[n_hyps]``; the decoder's model scores, NaN where the list had none.
+        home_iterations: int32 ``[n_hyps]``; the iteration that first had the hypothesis.
+        home_rows: int32 ``[n_hyps]``; its row among that iteration's new ones of the sentence.
+    """
+
+    tuning_set: TuningSet
+    scores: NDArray[np.float64]
+    home_iterations: NDArray[np.int32]
+    home_rows: NDArray[np.int32]
+
+    @property
+    def ranks(self) -> NDArray[np.int64]:
+        """Position of each row in its sentence's list, from 0; int64 ``[n_hyps]``."""
+        offsets = self.tuning_set.offsets
+        return np.arange(offsets[-1]) - np.repeat(offsets[:-1], np.diff(offsets))
+
+
+@dataclass(frozen=True)
+class IterationList:
+    """One sentence's list of one iteration, in the decoder's order.
+
+    Attributes:
+        sentence: the line of the input, from 0.
+        texts: the hypotheses, byte for byte.
+        dense: float32 ``[n, n_dense]``.
+        sparse: sparse features, or None where the space has none.
+        stats: the metric's statistics ``[n, n_stats]``.
+        lengths: int32 ``[n]``; tokens.
+        scores: float64 ``[n]``; the decoder's model scores, NaN where the list had none.
+        home_iterations: int32 ``[n]``; the iteration that first had the hypothesis.
+        home_rows: int32 ``[n]``; its row among that iteration's new ones of the sentence.
+        extras: what followed the score on each line (alignments, for example), byte for byte.
+    """
+
+    sentence: int
+    texts: tuple[bytes, ...]
+    dense: NDArray[np.float32]
+    sparse: SparseRows | None
+    stats: NDArray[Any]
+    lengths: NDArray[np.int32]
+    scores: NDArray[np.float64]
+    home_iterations: NDArray[np.int32]
+    home_rows: NDArray[np.int32]
+    extras: tuple[bytes, ...]
