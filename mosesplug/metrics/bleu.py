@@ -11,10 +11,8 @@ where ``c`` is ``total1``, the length of the output, and ``r`` the summed refere
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, get_args
 
@@ -22,8 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug import __version__
-from mosesplug.errors import DataError, UsageError
+from mosesplug.errors import UsageError
 from mosesplug.kernels import kernel
+from mosesplug.metrics.hypotheses import checked_hypotheses, read_only, share_out
 from mosesplug.metrics.ngrams import N_COUNTS, ReferenceNgrams, compile_ngrams, count_matches
 from mosesplug.metrics.protocol import Prepared, check_references, reference_fingerprint
 from mosesplug.metrics.words import ReferenceWords, compile_words
@@ -164,39 +163,25 @@ class Bleu:
     ) -> NDArray[np.int32]:
         """Statistics of ``n`` hypotheses, int32 ``[n, 9]``; see ``Metric.statistics``."""
         references = self._own(prepared)
-        hypotheses = (
-            _read_only(sentence_ids, np.int64),
-            _read_only(starts, np.int64),
-            _read_only(ends, np.int64),
+        hypotheses = checked_hypotheses(
+            sentence_ids, buffer, starts, ends, n_sentences=references.n_sentences
         )
-        text = _read_only(buffer, np.uint8)
-        _check_ranges(*hypotheses, references.n_sentences, len(text))
-        n = len(sentence_ids)
+        n = len(hypotheses.sentence_ids)
         statistics = np.empty((n, self.n_statistics), dtype=np.int32)
 
-        def fill(part: slice) -> None:
-            ids, first, last = (array[part] for array in hypotheses)
+        def fill(rows: slice) -> None:
             count_matches(
                 references.words,
                 references.ngrams,
                 references.n_references,
                 self.lowercase,
-                ids,
-                text,
-                first,
-                last,
-                statistics[part],
+                hypotheses.part(rows),
+                statistics[rows],
             )
 
-        bounds = np.linspace(0, n, max(threads, 1) + 1).astype(np.int64).tolist()
-        parts = [slice(*pair) for pair in itertools.pairwise(bounds)]
-        if len(parts) == 1:
-            fill(parts[0])
-        else:
-            with ThreadPoolExecutor(len(parts)) as pool:
-                list(pool.map(fill, parts))
+        share_out(fill, n, threads)
         statistics[:, N_COUNTS] = self._reference_lengths(
-            references.lengths, hypotheses[0], statistics[:, 1]
+            references.lengths, hypotheses.sentence_ids, statistics[:, 1]
         )
         return statistics
 
@@ -205,7 +190,7 @@ class Bleu:
         totals = np.asarray(totals)
         if totals.shape[-1:] != (self.n_statistics,):
             raise ValueError(f"BLEU has 9 statistics, not an array of shape {totals.shape}")
-        rows = _read_only(totals.reshape(-1, self.n_statistics), totals.dtype)
+        rows = read_only(totals.reshape(-1, self.n_statistics), totals.dtype)
         return bleu_scores(rows).reshape(totals.shape[:-1])
 
     def _own(self, prepared: Prepared) -> BleuReferences:
@@ -235,36 +220,3 @@ class Bleu:
             nearest = np.argmin(distances, axis=1)
             chosen = candidates[np.arange(len(candidates)), nearest]
         return chosen.astype(np.int32)
-
-
-def _read_only(array: NDArray[Any], dtype: Any) -> NDArray[Any]:
-    """A contiguous, aligned, read-only view of ``array``, a copy only where it must be one.
-
-    One kind of array means one compilation of each kernel, whatever a caller has.
-    """
-    view = np.require(array, dtype, ["C", "A"]).view()
-    view.flags.writeable = False
-    return view
-
-
-def _check_ranges(
-    sentence_ids: NDArray[np.int64],
-    starts: NDArray[np.int64],
-    ends: NDArray[np.int64],
-    n_sentences: int,
-    n_bytes: int,
-) -> None:
-    """Refuse what would let a kernel read beyond an array."""
-    if not sentence_ids.shape == starts.shape == ends.shape == (len(starts),):
-        raise ValueError("sentence_ids, starts and ends must be one-dimensional and equally long")
-    if not len(starts):
-        return
-    if starts.min() < 0 or ends.max() > n_bytes or np.any(ends < starts):
-        raise ValueError(f"a hypothesis lies outside the buffer of {n_bytes} bytes")
-    for sentence in (int(sentence_ids.min()), int(sentence_ids.max())):
-        if not 0 <= sentence < n_sentences:
-            raise DataError(
-                f"sentence {sentence} has no reference: the references have {n_sentences} lines, "
-                "for sentences counted from 0. Check that n-best list and references belong "
-                "together"
-            )

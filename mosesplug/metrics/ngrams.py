@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.kernels import kernel
+from mosesplug.metrics.hypotheses import Hypotheses
 from mosesplug.metrics.words import (
     UNKNOWN,
     ReferenceWords,
@@ -139,23 +140,17 @@ def count_matches(
     ngrams: ReferenceNgrams,
     n_references: int,
     fold: bool,
-    sentence_ids: NDArray[np.int64],
-    buffer: NDArray[np.uint8],
-    starts: NDArray[np.int64],
-    ends: NDArray[np.int64],
+    hypotheses: Hypotheses,
     counts: NDArray[np.int32],
 ) -> None:
-    """Match and total of each order for hypotheses ``buffer[starts[i]:ends[i]]``.
+    """Clipped matches and total of each n-gram order.
 
     Args:
         words: the references' words.
         ngrams: the references' n-grams.
         n_references: references of each sentence.
         fold: take ``A`` to ``Z`` for ``a`` to ``z`` in hypotheses, as was done in ``words``.
-        sentence_ids: int64 ``[n]``; within range, which is not checked here.
-        buffer: uint8; text of the hypotheses.
-        starts: int64 ``[n]``; within the buffer, which is not checked here.
-        ends: int64 ``[n]``; likewise.
+        hypotheses: ``n`` of them, whose ranges are not checked here.
         counts: int32 ``[n, at least 8]``, the output: match1, total1, ..., match4, total4.
     """
     most_nodes = 0
@@ -167,8 +162,9 @@ def count_matches(
     seen = np.zeros(most_nodes, dtype=np.int32)
     stamps = np.full(most_nodes, -1, dtype=np.int64)
     matches = np.zeros(ORDER, dtype=np.int32)
-    for row in range(len(sentence_ids)):
-        sentence = sentence_ids[row]
+    buffer = hypotheses.buffer
+    for row in range(len(hypotheses.sentence_ids)):
+        sentence = hypotheses.sentence_ids[row]
         first_token = words.token_offsets[sentence * n_references]
         first_word_slot = words.slot_offsets[sentence]
         word_mask = words.slot_offsets[sentence + 1] - first_word_slot - 1
@@ -178,8 +174,8 @@ def count_matches(
         matches[:] = 0
         length = 0
         ending1 = ending2 = ending3 = NO_NODE
-        end = ends[row]
-        start = skip_blanks(buffer, starts[row], end)
+        end = hypotheses.ends[row]
+        start = skip_blanks(buffer, hypotheses.starts[row], end)
         while start < end:
             stop, code = scan_word(buffer, start, end, fold)
             word, _ = find_word(

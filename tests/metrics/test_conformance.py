@@ -109,11 +109,11 @@ def test_threads_change_nothing(scorer: Metric) -> None:
     words = [b"the", b"cat", b"a", b"b", b"c", b"d", b"one", b"mat", b"x"]
     pairs = [
         (int(rng.integers(4)), b" ".join(rng.choice(words, size=rng.integers(12))))
-        for _ in range(500)
+        for _ in range(5000)
     ]
     prepared = scorer.prepare(REFERENCES)
     one = statistics(scorer, prepared, as_text(pairs))
-    for threads in (2, 3, 7, 1000):
+    for threads in (2, 3, 1000):
         np.testing.assert_array_equal(one, statistics(scorer, prepared, as_text(pairs), threads))
 
 

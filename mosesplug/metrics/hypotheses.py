@@ -1,0 +1,101 @@
+"""What every metric does with the hypotheses it is given: check them, and share them out.
+
+Kernels do not check bounds, so nothing reaches one before ``checked_hypotheses`` has seen it.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosesplug.errors import DataError
+
+__all__ = ["Hypotheses", "checked_hypotheses", "read_only", "share_out"]
+
+SMALLEST_SHARE = 1000
+"""Hypotheses below which another thread costs more than it saves."""
+
+
+class Hypotheses(NamedTuple):
+    """Ranges of one text, each a translation of one sentence; arrays are read-only.
+
+    Attributes:
+        sentence_ids: int64 ``[n]``; lines of the references, in range.
+        buffer: uint8.
+        starts: int64 ``[n]``; in range.
+        ends: int64 ``[n]``; in range, never below ``starts``.
+    """
+
+    sentence_ids: NDArray[np.int64]
+    buffer: NDArray[np.uint8]
+    starts: NDArray[np.int64]
+    ends: NDArray[np.int64]
+
+    def part(self, rows: slice) -> Hypotheses:
+        """Some of the hypotheses, in the same text."""
+        return Hypotheses(self.sentence_ids[rows], self.buffer, self.starts[rows], self.ends[rows])
+
+
+def read_only(array: NDArray[Any], dtype: Any) -> NDArray[Any]:
+    """A contiguous, aligned, read-only view of ``array``, a copy only where it must be one.
+
+    One kind of array means one compilation of each kernel, whatever a caller has.
+    """
+    view = np.require(array, dtype, ["C", "A"]).view()
+    view.flags.writeable = False
+    return view
+
+
+def checked_hypotheses(
+    sentence_ids: NDArray[np.int64],
+    buffer: NDArray[np.uint8],
+    starts: NDArray[np.int64],
+    ends: NDArray[np.int64],
+    *,
+    n_sentences: int,
+) -> Hypotheses:
+    """The arguments of ``Metric.statistics``, fit for a kernel.
+
+    Raises:
+        DataError: a sentence id is not below ``n_sentences``, the lines of the references.
+        ValueError: the arrays do not fit together, or a range is not within the buffer.
+    """
+    hypotheses = Hypotheses(
+        read_only(sentence_ids, np.int64),
+        read_only(buffer, np.uint8),
+        read_only(starts, np.int64),
+        read_only(ends, np.int64),
+    )
+    ids, text, first, last = hypotheses
+    if not ids.shape == first.shape == last.shape == (len(first),):
+        raise ValueError("sentence_ids, starts and ends must be one-dimensional and equally long")
+    if not len(ids):
+        return hypotheses
+    if first.min() < 0 or last.max() > len(text) or np.any(last < first):
+        raise ValueError(f"a hypothesis lies outside the buffer of {len(text)} bytes")
+    for sentence in (int(ids.min()), int(ids.max())):
+        if not 0 <= sentence < n_sentences:
+            raise DataError(
+                f"sentence {sentence} has no reference: the references have {n_sentences} lines, "
+                "for sentences counted from 0. Check that n-best list and references belong "
+                "together"
+            )
+    return hypotheses
+
+
+def share_out(work: Callable[[slice], None], n: int, threads: int) -> None:
+    """Call ``work`` on ranges that together are ``range(n)``, in at most ``threads`` threads."""
+    shares = max(1, min(threads, n // SMALLEST_SHARE))
+    bounds = [n * share // shares for share in range(shares + 1)]
+    parts = [slice(first, last) for first, last in itertools.pairwise(bounds)]
+    if shares == 1:
+        work(parts[0])
+        return
+    with ThreadPoolExecutor(shares) as pool:
+        # The list is what raises an exception of a thread here.
+        list(pool.map(work, parts))
