@@ -1,0 +1,60 @@
+"""A map from integers to integers that looks up whole arrays: open addressing in NumPy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["IntegerMap"]
+
+MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+"""2**64 divided by the golden ratio: Fibonacci hashing (Knuth, volume 3, section 6.4)."""
+
+
+@dataclass(frozen=True)
+class IntegerMap:
+    """Values int32 by keys int64, keys 0 or more, linear probing, at most half full."""
+
+    keys: NDArray[np.int64]
+    values: NDArray[np.int32]
+    shift: np.uint64
+
+    @classmethod
+    def of(cls, keys: NDArray[np.int64], values: NDArray[np.int32]) -> IntegerMap:
+        """A map of ``keys[i]`` to ``values[i]``; keys are distinct."""
+        bits = max(4, int(2 * len(keys)).bit_length())
+        table = cls(
+            keys=np.full(1 << bits, -1, dtype=np.int64),
+            values=np.full(1 << bits, -1, dtype=np.int32),
+            shift=np.uint64(64 - bits),
+        )
+        slots = table._slots(keys)
+        rows = np.arange(len(keys))
+        while len(rows):
+            free = table.keys[slots] == -1
+            # Of several keys that meet in one free slot the last one written stays.
+            table.keys[slots[free]] = keys[rows[free]]
+            placed = table.keys[slots] == keys[rows]
+            table.values[slots[placed]] = values[rows[placed]]
+            rows, slots = rows[~placed], (slots[~placed] + 1) & ((1 << bits) - 1)
+        return table
+
+    def find(self, keys: NDArray[np.int64]) -> NDArray[np.int32]:
+        """Value of each key, int32 ``[len(keys)]``; -1 where there is none."""
+        slots = self._slots(keys)
+        found = self.keys[slots]
+        values = self.values[slots]
+        pending = np.flatnonzero((found != keys) & (found != -1))
+        slots = slots[pending]
+        while len(pending):
+            slots = (slots + 1) & (len(self.keys) - 1)
+            found = self.keys[slots]
+            values[pending] = self.values[slots]
+            again = (found != keys[pending]) & (found != -1)
+            pending, slots = pending[again], slots[again]
+        return values
+
+    def _slots(self, keys: NDArray[np.int64]) -> NDArray[np.int64]:
+        return ((keys.view(np.uint64) * MULTIPLIER) >> self.shift).astype(np.int64)

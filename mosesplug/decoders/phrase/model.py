@@ -1,0 +1,232 @@
+"""A model made ready for an input: phrase pairs as arrays, with all that search needs of them.
+
+The score of a translation is ``weights . features``. Part of it belongs to a phrase pair alone
+(its table scores, the penalties, n-grams inside a long phrase) and is summed here once; the rest
+(n-grams across phrases, jumps, reordering) is paid when a pair is used. The *estimate* of a pair
+adds the language model's score of its first words without context: what search expects to pay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosesplug.decoders.phrase.language_model import LanguageModel, read_arpa
+from mosesplug.decoders.phrase.model_file import N_REORDERING, Feature, Features, find_file
+from mosesplug.decoders.phrase.phrase_table import (
+    LOWEST_LOG,
+    PhrasePair,
+    read_phrase_table,
+    read_reordering,
+    source_phrases,
+)
+from mosesplug.errors import DataError
+
+__all__ = ["Model", "load_model"]
+
+DEFAULT_TABLE_LIMIT = 20
+
+
+@dataclass(frozen=True)
+class Model:
+    """Everything that is the same for all sentences. Arrays have a row a phrase pair.
+
+    Attributes:
+        features: names, columns, weights.
+        language_model: the n-gram model.
+        options: the pairs of each source phrase that the table limit leaves, best estimate first.
+        surface: the target words as they are printed.
+        target_words: int32; positions in ``surface``, the phrases end to end.
+        target_offsets: int64 ``[n_pairs + 1]``; phrase ``i`` is
+            ``target_words[target_offsets[i]:target_offsets[i + 1]]``.
+        first_words: int32 ``[n_pairs, order - 1]``; language model numbers of the words that the
+            context can change, padded with -1.
+        end_state: int32 ``[n_pairs]``; language model state after the phrase where it alone
+            decides that (``order - 1`` words or more), else -1.
+        values: float64 ``[n_pairs, n_values]``; feature values that belong to the pair alone.
+        score: float64 ``[n_pairs]``; their weighted sum.
+        estimate: float64 ``[n_pairs]``; ``score`` and the first words without context.
+        reordering: float64 ``[n_pairs, 6]``; backward (monotone, swap, discontinuous), then
+            forward; 0 where the table has no such pair.
+        forward_class: int32 ``[n_pairs]``; equal for pairs with equal forward scores.
+    """
+
+    features: Features
+    language_model: LanguageModel
+    options: dict[bytes, NDArray[np.int64]]
+    surface: list[bytes]
+    target_words: NDArray[np.int32]
+    target_offsets: NDArray[np.int64]
+    first_words: NDArray[np.int32]
+    end_state: NDArray[np.int32]
+    values: NDArray[np.float64]
+    score: NDArray[np.float64]
+    estimate: NDArray[np.float64]
+    reordering: NDArray[np.float64]
+    forward_class: NDArray[np.int32]
+
+    def target(self, pair: int) -> list[bytes]:
+        """The target words of a phrase pair."""
+        words = self.target_words[self.target_offsets[pair] : self.target_offsets[pair + 1]]
+        return [self.surface[word] for word in words]
+
+
+def load_model(
+    features: Features,
+    sentences: Sequence[Sequence[bytes]],
+    *,
+    longest_phrase: int = 20,
+    table_limit: int | None = None,
+) -> Model:
+    """Read the files of a model, as far as the sentences need them.
+
+    A word that no phrase pair translates alone is copied: a pair of its own, with Moses' penalty.
+
+    Args:
+        features: the model of the configuration.
+        sentences: the words of each sentence of the input.
+        longest_phrase: words of a source phrase at most.
+        table_limit: translations of a source phrase at most, 0 for all; None for what the
+            configuration says.
+
+    Raises:
+        FormatError, DataError: a file is missing or faulty.
+    """
+    table = _feature(features, "PhraseDictionaryMemory")
+    wanted = source_phrases(sentences, longest_phrase)
+    pairs = read_phrase_table(find_file(features, table), len(table.columns), wanted)
+    translated = {pair.source for pair in pairs}
+    words = dict.fromkeys(word for sentence in sentences for word in sentence)
+    n_known = len(pairs)
+    nothing = (0.0,) * len(table.columns)
+    pairs += [PhrasePair(word, word, nothing) for word in words if word not in translated]
+    language_model = read_arpa(find_file(features, _feature(features, "KENLM")))
+
+    surface, target_words, target_offsets = _surface(pairs)
+    lm_words = language_model.words(surface)[target_words]
+    total, inner, states = language_model.phrase_scores(lm_words, target_offsets)
+    values = _values(features, pairs, n_known, np.diff(target_offsets), inner)
+    score = values @ features.weights
+    estimate = score + (total - inner) * float(features.weights_of("KENLM")[0])
+    if table_limit is None:
+        table_limit = _table_limit(features, table)
+    options = _best_options(pairs, estimate, table_limit)
+    reordering, forward_class = _reordering(features, pairs, options)
+    n_first = language_model.order - 1
+    return Model(
+        features=features,
+        language_model=language_model,
+        options=options,
+        surface=surface,
+        target_words=target_words,
+        target_offsets=target_offsets,
+        first_words=_first_words(lm_words, target_offsets, n_first),
+        end_state=np.where(np.diff(target_offsets) >= n_first, states, -1).astype(np.int32),
+        values=values,
+        score=score,
+        estimate=estimate,
+        reordering=reordering,
+        forward_class=forward_class,
+    )
+
+
+def _feature(features: Features, kind: str) -> Feature:
+    feature = features.of_kind(kind)
+    if feature is None:
+        raise DataError(f"{features.path}: [feature] has no {kind}")
+    return feature
+
+
+def _table_limit(features: Features, table: Feature) -> int:
+    word = table.arguments.get("table-limit", str(DEFAULT_TABLE_LIMIT))
+    if not word.isdigit():
+        raise DataError(f"{features.path}:{table.line}: table-limit={word}: a number expected")
+    return int(word)
+
+
+def _surface(
+    pairs: Sequence[PhrasePair],
+) -> tuple[list[bytes], NDArray[np.int32], NDArray[np.int64]]:
+    """The distinct target words, each phrase as positions in them, and the offsets of phrases."""
+    numbers: dict[bytes, int] = {}
+    flat: list[int] = []
+    offsets = [0]
+    for pair in pairs:
+        flat.extend(numbers.setdefault(word, len(numbers)) for word in pair.target.split())
+        offsets.append(len(flat))
+    return list(numbers), np.array(flat, dtype=np.int32), np.array(offsets, dtype=np.int64)
+
+
+def _values(
+    features: Features,
+    pairs: Sequence[PhrasePair],
+    n_known: int,
+    lengths: NDArray[np.int64],
+    inner: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Feature values that belong to a pair alone; pairs from ``n_known`` on are copied words."""
+    values = np.zeros((len(pairs), len(features.weights)))
+    for feature in features.features:
+        columns = slice(feature.columns.start, feature.columns.stop)
+        if feature.kind == "PhraseDictionaryMemory":
+            width = len(feature.columns)
+            values[:, columns] = np.reshape([pair.scores for pair in pairs], (len(pairs), width))
+        elif feature.kind == "WordPenalty":
+            values[:, columns] = -lengths[:, None]
+        elif feature.kind == "PhrasePenalty":
+            values[:, columns] = 1.0
+        elif feature.kind == "UnknownWordPenalty":
+            values[n_known:, columns] = LOWEST_LOG
+        elif feature.kind == "KENLM":
+            values[:, columns] = inner[:, None]
+    return values
+
+
+def _best_options(
+    pairs: Sequence[PhrasePair], estimate: NDArray[np.float64], limit: int
+) -> dict[bytes, NDArray[np.int64]]:
+    """The pairs of each source phrase by estimate, at most ``limit`` (0: all); ties by file."""
+    rows: dict[bytes, list[int]] = {}
+    for row, pair in enumerate(pairs):
+        rows.setdefault(pair.source, []).append(row)
+    options = {}
+    for source, members in rows.items():
+        by_estimate = np.argsort(-estimate[members], kind="stable")
+        kept = by_estimate[:limit] if limit else by_estimate
+        options[source] = np.array(members, dtype=np.int64)[kept]
+    return options
+
+
+def _reordering(
+    features: Features, pairs: Sequence[PhrasePair], options: dict[bytes, NDArray[np.int64]]
+) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
+    """Reordering scores, and the class of each pair's forward scores."""
+    scores = np.zeros((len(pairs), N_REORDERING))
+    classes = np.zeros(len(pairs), dtype=np.int32)
+    feature = features.of_kind("LexicalReordering")
+    if feature is None:
+        return scores, classes
+    rows = [int(row) for members in options.values() for row in members]
+    wanted = {(pairs[row].source, pairs[row].target) for row in rows}
+    table = read_reordering(find_file(features, feature), N_REORDERING, wanted)
+    numbers: dict[tuple[float, ...], int] = {}
+    for row in rows:
+        found = table.get((pairs[row].source, pairs[row].target))
+        if found is not None:
+            scores[row] = found
+            # Class 0 is left to pairs without scores: Moses keeps those apart even from zeros.
+            classes[row] = numbers.setdefault(found[N_REORDERING // 2 :], len(numbers) + 1)
+    return scores, classes
+
+
+def _first_words(
+    words: NDArray[np.int32], offsets: NDArray[np.int64], width: int
+) -> NDArray[np.int32]:
+    """The first ``width`` words of each phrase, int32 ``[n_pairs, width]``, padded with -1."""
+    positions = offsets[:-1, None] + np.arange(width)
+    inside = positions < offsets[1:, None]
+    padded = np.append(words, np.int32(-1))
+    return padded[np.where(inside, positions, len(words))]

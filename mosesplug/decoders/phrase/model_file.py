@@ -1,0 +1,307 @@
+"""The model that a ``moses.ini`` describes: its features, their order and their weights."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formats.errors import FormatError
+from mosesplug.decoders.phrase.settings import FALSE_WORDS, TRUE_WORDS, Ini
+from mosesplug.errors import DataError, UsageError
+
+__all__ = ["Feature", "Features", "find_file", "read_features", "show_weights"]
+
+_Fault = Callable[..., FormatError]
+
+N_REORDERING = 6
+REORDERING_TYPES = (
+    "wbe-msd-bidirectional-fe-allff",
+    "wbe-msd-bidirectional-fe",
+    "msd-bidirectional-fe",
+    "phrase-msd-bidirectional-fe",
+)
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """What a feature function of Moses takes. ``width`` is None where ``num-features`` says it."""
+
+    stateful: bool
+    width: int | None = 1
+    arguments: tuple[str, ...] = ()
+    tuneable: bool = True
+
+
+_KINDS: Mapping[str, _Kind] = {
+    "UnknownWordPenalty": _Kind(stateful=False, tuneable=False),
+    "WordPenalty": _Kind(stateful=False),
+    "PhrasePenalty": _Kind(stateful=False),
+    "PhraseDictionaryMemory": _Kind(
+        stateful=False,
+        width=None,
+        arguments=("path", "table-limit", "input-factor", "output-factor"),
+    ),
+    "LexicalReordering": _Kind(
+        stateful=True,
+        width=N_REORDERING,
+        arguments=("path", "type", "input-factor", "output-factor"),
+    ),
+    "Distortion": _Kind(stateful=True),
+    "KENLM": _Kind(stateful=True, arguments=("path", "order", "factor", "lazyken", "load")),
+}
+_NEEDED = ("PhraseDictionaryMemory", "KENLM", "UnknownWordPenalty")
+
+
+@dataclass(frozen=True)
+class Feature:
+    """One feature function: a line of ``[feature]``.
+
+    Attributes:
+        kind: Moses' name of the function, ``PhraseDictionaryMemory``.
+        name: of its weights, ``TranslationModel0``.
+        columns: the columns of its values among all values, in the order of the file.
+        tuneable: for each value, whether tuning may change its weight.
+        stateful: whether its value depends on what was translated before.
+        arguments: the others on its line, ``path=...``.
+        line: of the configuration.
+    """
+
+    kind: str
+    name: str
+    columns: range
+    tuneable: tuple[bool, ...]
+    stateful: bool
+    arguments: Mapping[str, str]
+    line: int
+
+
+@dataclass(frozen=True)
+class Features:
+    """All feature functions, in the order of the configuration, and their weights.
+
+    Attributes:
+        features: one of each kind at most.
+        weights: float64 ``[number of values]``.
+        path: of the configuration.
+    """
+
+    features: tuple[Feature, ...]
+    weights: NDArray[np.float64]
+    path: str
+
+    def of_kind(self, kind: str) -> Feature | None:
+        """The feature of that kind, if the model has one."""
+        return next((feature for feature in self.features if feature.kind == kind), None)
+
+    def weights_of(self, kind: str, width: int = 1) -> NDArray[np.float64]:
+        """Weights of that feature, float64; zeros ``[width]`` if the model has none."""
+        feature = self.of_kind(kind)
+        if feature is None:
+            return np.zeros(width)
+        return self.weights[feature.columns.start : feature.columns.stop]
+
+    def reported(self) -> tuple[Feature, ...]:
+        """Features as Moses lists them: those with a state first."""
+        return tuple(sorted(self.features, key=lambda feature: not feature.stateful))
+
+
+def read_features(ini: Ini, overwrite: str = "") -> Features:
+    """The model of a configuration, with ``-weight-overwrite`` applied.
+
+    Raises:
+        FormatError: a feature that this decoder does not have, an argument it does not know, a
+            weight missing or too many.
+        UsageError: a faulty ``overwrite``.
+    """
+    features: list[Feature] = []
+    start = 0
+    for line, text in ini.sections["feature"]:
+        feature = _feature(ini.path, line, text, start, features)
+        features.append(feature)
+        start = feature.columns.stop
+    kinds = [feature.kind for feature in features]
+    for kind in _NEEDED:
+        if kind not in kinds:
+            raise FormatError(f"[feature] has no {kind}", path=ini.path)
+    weights = _overwritten(_weight_lines(ini), overwrite)
+    return Features(tuple(features), _weight_vector(ini.path, features, weights), ini.path)
+
+
+def _feature(path: str, line: int, text: str, start: int, others: Iterable[Feature]) -> Feature:
+    """One line of ``[feature]``."""
+
+    def fault(message: str, remedy: str | None = None) -> FormatError:
+        return FormatError(message, path=path, line=line, remedy=remedy)
+
+    kind_name, *words = text.split()
+    kind = _KINDS.get(kind_name)
+    if kind is None:
+        raise fault(f"the bundled decoder has no {kind_name}", f"It has {', '.join(_KINDS)}")
+    if any(other.kind == kind_name for other in others):
+        raise fault(f"the bundled decoder takes one {kind_name} only")
+    arguments: dict[str, str] = {}
+    for word in words:
+        key, equals, value = word.partition("=")
+        if not equals or key in arguments:
+            raise fault(f"'{word}': one 'key=value' of each key expected")
+        arguments[key] = value
+    name = arguments.pop("name", f"{kind_name}0")
+    width = _width(arguments.pop("num-features", None), kind, fault)
+    tuneable = _tuneable(arguments, kind, width, fault)
+    for key in ("filterable", "verbosity"):
+        arguments.pop(key, None)
+    for key, value in arguments.items():
+        if key not in kind.arguments:
+            raise fault(f"the bundled decoder knows no argument {key} of {kind_name}")
+        if key.endswith("factor") and value != "0":
+            raise fault(f"{key}={value}: the bundled decoder has no factors but 0")
+    if "path" in kind.arguments and "path" not in arguments:
+        raise fault(f"{kind_name} needs path=FILE")
+    if kind_name == "LexicalReordering" and arguments.get("type") not in REORDERING_TYPES:
+        raise fault(
+            f"reordering type '{arguments.get('type', '')}'",
+            f"The bundled decoder has {REORDERING_TYPES[0]} only",
+        )
+    columns = range(start, start + width)
+    return Feature(kind_name, name, columns, tuneable, kind.stateful, arguments, line)
+
+
+def _width(word: str | None, kind: _Kind, fault: _Fault) -> int:
+    """Number of values of a feature."""
+    if word is None:
+        return kind.width or 1
+    if not word.isdigit() or int(word) == 0:
+        raise fault(f"num-features={word}: a number above 0 expected")
+    if kind.width is not None and int(word) != kind.width:
+        raise fault(f"num-features={word}: this feature has {kind.width}")
+    return int(word)
+
+
+def _tuneable(
+    arguments: dict[str, str], kind: _Kind, width: int, fault: _Fault
+) -> tuple[bool, ...]:
+    """Take ``tuneable`` and ``tuneable-components`` out of the arguments."""
+    whole = _boolean(arguments.pop("tuneable", str(kind.tuneable)), fault)
+    components = arguments.pop("tuneable-components", None)
+    if components is None:
+        return (whole,) * width
+    flags = tuple(_boolean(word, fault) for word in components.split(","))
+    if len(flags) != width:
+        raise fault(f"tuneable-components={components}: {width} values expected")
+    return tuple(whole and flag for flag in flags)
+
+
+def _boolean(word: str, fault: _Fault) -> bool:
+    if word.lower() in TRUE_WORDS | FALSE_WORDS:
+        return word.lower() in TRUE_WORDS
+    raise fault(f"'{word}': true or false expected")
+
+
+def _weight_lines(ini: Ini) -> dict[str, tuple[float, ...]]:
+    """The values of ``[weight]`` by name."""
+    weights: dict[str, tuple[float, ...]] = {}
+    for line, text in ini.sections.get("weight", []):
+        name, equals, values = text.partition("=")
+        try:
+            if not equals:
+                raise ValueError
+            weights[name.strip()] = tuple(_weight(word) for word in values.split())
+        except ValueError:
+            raise FormatError(
+                f"'Name= value value' expected, not '{text}'", path=ini.path, line=line
+            ) from None
+    return weights
+
+
+def _weight(word: str) -> float:
+    value = float(word)
+    if not math.isfinite(value):
+        raise ValueError
+    return value
+
+
+def _overwritten(
+    weights: dict[str, tuple[float, ...]], overwrite: str
+) -> dict[str, tuple[float, ...]]:
+    """``weights`` with ``Name= v x v`` applied; ``x`` keeps what was there."""
+    result = dict(weights)
+    name = ""
+    values: list[float] = []
+    for word in [*overwrite.split(), "="]:
+        if word.endswith("="):
+            if name:
+                result[name] = tuple(values)
+            elif values:
+                raise UsageError(f"weight-overwrite: '{overwrite}' does not start with a 'Name='")
+            name, values = word[:-1], []
+            continue
+        old = weights.get(name, ())
+        if word == "x" and len(values) >= len(old):
+            raise UsageError(f"weight-overwrite: {name} has no value {len(values) + 1} to keep")
+        try:
+            values.append(old[len(values)] if word == "x" else _weight(word))
+        except ValueError:
+            raise UsageError(f"weight-overwrite: {name}= {word}: a number expected") from None
+    return result
+
+
+def _weight_vector(
+    path: str, features: list[Feature], weights: dict[str, tuple[float, ...]]
+) -> NDArray[np.float64]:
+    """Weights of all values in the order of the features."""
+    vector: list[float] = []
+    unused = dict(weights)
+    for feature in features:
+        values = unused.pop(feature.name, ())
+        if feature.kind == "UnknownWordPenalty" and not values:
+            values = (1.0,)
+        if len(values) != len(feature.columns):
+            raise FormatError(
+                f"{feature.name} has {len(feature.columns)} value(s) and {len(values)} weight(s)",
+                path=path,
+                line=feature.line,
+                remedy=f"Give '{feature.name}= ...' in [weight]",
+            )
+        vector.extend(values)
+    if unused:
+        raise FormatError(f"weights for no feature: {', '.join(unused)}", path=path)
+    return np.array(vector)
+
+
+def show_weights(features: Features) -> bytes:
+    """What ``-show-weights`` prints, in Moses' order and spelling."""
+    lines = []
+    for feature in features.reported():
+        if not any(feature.tuneable):
+            lines.append(f"{feature.name} UNTUNEABLE\n")
+            continue
+        words = [
+            f"{features.weights[column]:.6f}" if tuneable else "UNTUNEABLECOMPONENT"
+            for column, tuneable in zip(feature.columns, feature.tuneable, strict=True)
+        ]
+        lines.append(f"{feature.name}= {' '.join(words)}\n")
+    return "".join(lines).encode()
+
+
+def find_file(features: Features, feature: Feature) -> str:
+    """The file of a feature: relative to the current directory as in Moses, else to ``moses.ini``.
+
+    The name may lack ``.gz``.
+
+    Raises:
+        DataError: there is no such file.
+    """
+    path = Path(feature.arguments["path"])
+    for directory in (Path(), Path(features.path).parent):
+        for candidate in (directory / path, directory / f"{path}.gz"):
+            if candidate.is_file():
+                return str(candidate)
+    raise DataError(
+        f"{features.path}:{feature.line}: {feature.name}: no file {path}, neither in the current "
+        f"directory nor beside the configuration"
+    )

@@ -1,0 +1,157 @@
+"""The n best translations of a search graph, best first, exactly and lazily.
+
+Algorithm 3 of Huang & Chiang (2005), for graphs whose edges have one tail: the k-th best way to a
+node is found only when somebody asks for it. For distinct lists, ways to a node with the same
+words are one: what follows a node never depends on which of them was taken, so only the best can
+matter. (Moses sorts out equal translations at the end, and may run out of patience before it has
+found n.)
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from heapq import heapify, heappop, heappush
+from itertools import islice
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosesplug.decoders.phrase.search_graph import SearchGraph
+
+__all__ = ["Derivation", "n_best"]
+
+
+@dataclass(frozen=True)
+class Derivation:
+    """A translation and how it was made.
+
+    Attributes:
+        words: the translation.
+        values: float64 ``[n_values]``; its features.
+        score: its model score.
+        edges: of the search graph, from left to right in the translation.
+    """
+
+    words: list[bytes]
+    values: NDArray[np.float64]
+    score: float
+    edges: list[int]
+
+
+def n_best(graph: SearchGraph, size: int, *, distinct: bool) -> list[Derivation]:
+    """The ``size`` best derivations, or the best derivation of each of ``size`` translations.
+
+    Fewer if the graph has fewer; none if nothing covers the sentence.
+    """
+    paths = list(islice(_Enumeration(graph, distinct).goal_paths(), size))
+    used = sorted({edge for path in paths for edge in path})
+    values = graph.edge_values(np.array(used, dtype=np.int64))
+    row = {edge: number for number, edge in enumerate(used)}
+    derivations = []
+    for path in paths:
+        total = values[[row[edge] for edge in path]].sum(axis=0)
+        words = [word for edge in path for word in graph.model.target(int(graph.pair[edge]))]
+        score = float(total @ graph.model.features.weights)
+        derivations.append(Derivation(words, total, score, path))
+    return derivations
+
+
+@dataclass
+class _Node:
+    """Ways to a node: those found (score, words, edge, rank of the way to its tail), and a heap."""
+
+    found: list[tuple[float, int, int, int]] = field(default_factory=list)
+    heap: list[tuple[float, int, int]] = field(default_factory=list)
+    words: set[int] = field(default_factory=set)
+    next_edge: int = 0
+
+
+class _Enumeration:
+    """The ways to each node of a graph, as far as they were asked for.
+
+    The words of a way are a number: that of its prefix and last word in ``texts``.
+    """
+
+    def __init__(self, graph: SearchGraph, distinct: bool) -> None:
+        self.graph = graph
+        self.distinct = distinct
+        self.first_edge: list[int] = graph.first_edge.tolist()
+        self.tail: list[int] = graph.tail.tolist()
+        self.pair: list[int] = graph.pair.tolist()
+        self.score: list[float] = graph.score.tolist()
+        self.nodes: dict[int, _Node] = {0: _Node(found=[(0.0, 0, -1, 0)])}
+        self.texts: dict[tuple[int, int], int] = {}
+        self.targets: dict[int, list[int]] = {}
+
+    def goal_paths(self) -> Iterator[list[int]]:
+        """Edges of the best way to any goal, of the second best, and so on."""
+        limit = sys.getrecursionlimit()
+        # A way has at most one edge a source word, and each asks for one more of its tail.
+        sys.setrecursionlimit(max(limit, 10 * int(self.graph.node_covered.max()) + 1000))
+        try:
+            heap = [
+                (-way[0], goal, 0)
+                for goal in self.graph.goals.tolist()
+                if (way := self._way(goal, 0)) is not None
+            ]
+            heapify(heap)
+            seen: set[int] = set()
+            while heap:
+                _, goal, rank = heappop(heap)
+                words = self.nodes[goal].found[rank][1]
+                if not self.distinct or words not in seen:
+                    seen.add(words)
+                    yield self._path(goal, rank)
+                way = self._way(goal, rank + 1)
+                if way is not None:
+                    heappush(heap, (-way[0], goal, rank + 1))
+        finally:
+            sys.setrecursionlimit(limit)
+
+    def _way(self, number: int, rank: int) -> tuple[float, int, int, int] | None:
+        """The way of that rank to a node, from 0; None if it has no so many."""
+        node = self.nodes.get(number)
+        if node is None:
+            node = self.nodes[number] = _Node()
+            for edge in range(self.first_edge[number], self.first_edge[number + 1]):
+                best = self.graph.node_score[self.tail[edge]] + self.score[edge]
+                node.heap.append((-best, edge, 0))
+            heapify(node.heap)
+        while len(node.found) <= rank:
+            if not node.heap:
+                return None
+            score, edge, tail_rank = heappop(node.heap)
+            tail = self.tail[edge]
+            before = self._way(tail, tail_rank)
+            if before is None:
+                continue
+            words = self._extend(before[1], self.pair[edge])
+            if not self.distinct or words not in node.words:
+                node.words.add(words)
+                node.found.append((-score, words, edge, tail_rank))
+            after = self._way(tail, tail_rank + 1)
+            if after is not None:
+                heappush(node.heap, (-(after[0] + self.score[edge]), edge, tail_rank + 1))
+        return node.found[rank]
+
+    def _extend(self, words: int, pair: int) -> int:
+        """Number of a text that goes on with the target words of a phrase pair."""
+        target = self.targets.get(pair)
+        if target is None:
+            model = self.graph.model
+            start, end = model.target_offsets[pair : pair + 2]
+            target = self.targets[pair] = model.target_words[start:end].tolist()
+        for word in target:
+            words = self.texts.setdefault((words, word), len(self.texts) + 1)
+        return words
+
+    def _path(self, number: int, rank: int) -> list[int]:
+        """Edges of a way that was found."""
+        edges = []
+        while number:
+            _, _, edge, rank = self.nodes[number].found[rank]
+            edges.append(edge)
+            number = self.tail[edge]
+        return edges[::-1]

@@ -1,0 +1,146 @@
+"""Phrase pairs with their scores, and reordering scores: the text files that Moses trains.
+
+A table is read for a given input: of its lines only those whose source phrase occurs there are
+kept, which makes a table of any size usable in a small program.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from os import PathLike, fspath
+
+from formats.errors import FormatError
+from formats.text import open_text
+
+__all__ = [
+    "PhrasePair",
+    "ReorderingTable",
+    "read_phrase_table",
+    "read_reordering",
+    "source_phrases",
+]
+
+LOWEST_LOG = -100.0
+"""Logarithm that stands for a probability of 0, as in Moses."""
+SEPARATOR = b"|||"
+
+ReorderingTable = dict[tuple[bytes, bytes], tuple[float, ...]]
+"""Log scores by source and target phrase."""
+
+
+@dataclass(frozen=True)
+class PhrasePair:
+    """A line of the phrase table: natural logarithms of its scores, -100 at the least."""
+
+    source: bytes
+    target: bytes
+    scores: tuple[float, ...]
+
+
+def source_phrases(sentences: Iterable[Sequence[bytes]], longest: int) -> set[bytes]:
+    """Every phrase of up to ``longest`` words in the sentences, words joined by one blank."""
+    return {
+        b" ".join(words[start:end])
+        for words in sentences
+        for start in range(len(words))
+        for end in range(start + 1, min(start + longest, len(words)) + 1)
+    }
+
+
+def read_phrase_table(
+    path: str | PathLike[str], n_scores: int, wanted: set[bytes]
+) -> list[PhrasePair]:
+    """Read ``source ||| target ||| score score ... [||| alignment ||| counts ...]``.
+
+    Args:
+        path: plain or compressed text.
+        n_scores: scores a line must have.
+        wanted: source phrases to keep.
+
+    Returns:
+        The pairs in the order of the file.
+
+    Raises:
+        FormatError: too few fields in any line; in the lines that are kept, another number of
+            scores, a score that is no probability-like number (0 or more), an empty target.
+    """
+    path = fspath(path)
+    pairs = []
+    for number, source, rest in _lines(path, 2):
+        if source not in wanted:
+            continue
+        target, scores = rest.split(SEPARATOR, 2)[:2]
+        words = target.split()
+        if not words:
+            raise FormatError(
+                "the target phrase is empty",
+                path=path,
+                line=number,
+                remedy="The bundled decoder does not delete words",
+            )
+        pairs.append(PhrasePair(source, b" ".join(words), _logs(path, number, scores, n_scores)))
+    return pairs
+
+
+def read_reordering(
+    path: str | PathLike[str], n_scores: int, wanted: set[tuple[bytes, bytes]]
+) -> ReorderingTable:
+    """Read ``source ||| target ||| score score ...`` for the wanted phrase pairs.
+
+    Raises:
+        FormatError: as ``read_phrase_table``.
+    """
+    path = fspath(path)
+    sources = {source for source, _ in wanted}
+    table: ReorderingTable = {}
+    for number, source, rest in _lines(path, 2):
+        if source not in sources:
+            continue
+        target, _, scores = rest.partition(SEPARATOR)
+        key = (source, b" ".join(target.split()))
+        if key in wanted:
+            table[key] = _logs(path, number, scores, n_scores)
+    return table
+
+
+def _lines(path: str, least_separators: int) -> Iterator[tuple[int, bytes, bytes]]:
+    """Line number, source phrase and the rest of each line."""
+    with open_text(path) as stream:
+        for number, line in enumerate(stream, start=1):
+            source, _, rest = line.partition(SEPARATOR)
+            if SEPARATOR not in rest:
+                raise FormatError(
+                    f"fewer than {least_separators + 1} fields between '|||'",
+                    path=path,
+                    line=number,
+                    remedy="A line is 'source ||| target ||| scores'",
+                )
+            source = source.strip()
+            if b"  " in source or b"\t" in source:
+                source = b" ".join(source.split())
+            yield number, source, rest
+
+
+def _logs(path: str, line: int, field: bytes, n_scores: int) -> tuple[float, ...]:
+    """Natural logarithms of the scores of one line."""
+    words = field.split()
+    if len(words) != n_scores:
+        raise FormatError(
+            f"{n_scores} scores expected, {len(words)} found",
+            path=path,
+            line=line,
+            remedy="num-features in the configuration must match the table",
+        )
+    try:
+        values = [float(word) for word in words]
+        if not all(0.0 <= value < math.inf for value in values):
+            raise ValueError
+    except ValueError:
+        raise FormatError(
+            f"scores are numbers of 0 or more, not '{field.strip().decode(errors='replace')}'",
+            path=path,
+            line=line,
+        ) from None
+    return tuple(max(math.log(value), LOWEST_LOG) if value else LOWEST_LOG for value in values)

@@ -1,0 +1,477 @@
+"""Beam search over phrase-based translations of one sentence, and the search graph it leaves.
+
+Hypotheses cover source words in any order, left to right in the target. Those that cover equally
+many words compete in one stack, by score plus an estimate of what the rest will cost (Koehn,
+Och & Marcu 2003; Koehn 2004). Hypotheses that no feature can tell apart are recombined: they
+become one node, and each way to it an edge.
+
+All hypotheses of a stack are expanded at once, as arrays. Coverage is a pair: the first word not
+yet translated, and a bit for each word after it, so that a stack of hypotheses is a few integers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosesplug.decoders.phrase.model import Model
+from mosesplug.decoders.phrase.model_file import N_REORDERING
+from mosesplug.decoders.phrase.search_graph import (
+    DISCONTINUOUS,
+    MONOTONE,
+    N_DIRECTION,
+    SWAP,
+    SearchGraph,
+)
+from mosesplug.errors import DataError
+
+__all__ = ["Limits", "search"]
+
+LONGEST_WINDOW = 48
+"""Bits of coverage after the first gap; with the first gap they make one 63-bit key."""
+EDGES_PER_HYPOTHESIS = 20
+"""Of a stack's expansions the best ``20 * stack size`` are looked at; the rest becomes no edge."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How wide the search is.
+
+    Attributes:
+        stack: hypotheses kept in a stack, 0 for all.
+        beam_threshold: keep what is at least this likely beside the best of its stack; 0 for all.
+        distortion_limit: the longest jump, -1 for any.
+    """
+
+    stack: int = 200
+    beam_threshold: float = 1e-5
+    distortion_limit: int = -1
+
+
+@dataclass
+class _Coverages:
+    """The distinct coverages of a sentence, numbered as they are met.
+
+    ``gap`` is the first word not translated, bit ``k`` of ``bits`` says whether word ``gap + k``
+    is. ``rest`` is the estimate of what is not translated.
+    """
+
+    length: int
+    future: list[list[float]]
+    numbers: dict[int, int] = field(default_factory=dict)
+    gap: list[int] = field(default_factory=list)
+    bits: list[int] = field(default_factory=list)
+    rest: list[float] = field(default_factory=list)
+
+    def number(self, gap: int, bits: int) -> int:
+        """The number of a coverage, a new one if need be."""
+        key = bits * (self.length + 1) + gap
+        number = self.numbers.setdefault(key, len(self.gap))
+        if number == len(self.gap):
+            self.gap.append(gap)
+            self.bits.append(bits)
+            self.rest.append(self._rest(gap, bits))
+        return number
+
+    def _rest(self, gap: int, bits: int) -> float:
+        total = 0.0
+        start = gap
+        while bits:
+            run = (bits & -bits).bit_length() - 1
+            total += self.future[start][start + run]
+            bits >>= run
+            run_covered = (~bits & (bits + 1)).bit_length() - 1
+            bits >>= run_covered
+            start += run + run_covered
+        return total + self.future[start][self.length]
+
+
+@dataclass(frozen=True)
+class _Options:
+    """The phrase pairs that apply to a sentence, by span."""
+
+    start: NDArray[np.int64]
+    end: NDArray[np.int64]
+    first: NDArray[np.int64]
+    pairs: NDArray[np.int64]
+    span_of: NDArray[np.int64]
+
+    @property
+    def counts(self) -> NDArray[np.int64]:
+        return np.diff(self.first)
+
+
+@dataclass(frozen=True)
+class _Expansions:
+    """Columns of candidate hypotheses; ``total`` is score plus estimate."""
+
+    total: NDArray[np.float64]
+    tail: NDArray[np.int64]
+    option: NDArray[np.int64]
+    span: NDArray[np.int64]
+    coverage: NDArray[np.int64]
+    state: NDArray[np.int32]
+    language_model: NDArray[np.float64]
+    jump: NDArray[np.int64]
+    orientation: NDArray[np.int64]
+
+    def take(self, rows: NDArray[np.int64] | NDArray[np.bool_]) -> _Expansions:
+        return _Expansions(*(column[rows] for column in vars(self).values()))
+
+
+@dataclass(frozen=True)
+class _Edges:
+    """Edges into the nodes of one stack; ``score`` is that of the best way over each."""
+
+    found: _Expansions
+    head: NDArray[np.int64]
+    score: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class _Stack:
+    """The nodes of one stack, best first."""
+
+    node: NDArray[np.int64]
+    score: NDArray[np.float64]
+    coverage: NDArray[np.int64]
+    state: NDArray[np.int32]
+    pair: NDArray[np.int64]
+    start: NDArray[np.int64]
+    end: NDArray[np.int64]
+
+
+def search(model: Model, words: Sequence[bytes], limits: Limits) -> SearchGraph:
+    """Translate a sentence.
+
+    Args:
+        model: loaded for an input with this sentence in it.
+        words: the sentence; may be empty.
+        limits: width of the search.
+
+    Raises:
+        DataError: a sentence longer than 48 words with a distortion limit beyond 48.
+    """
+    return _Search(model, words, limits).run()
+
+
+def _applicable(model: Model, words: Sequence[bytes]) -> _Options:
+    """All phrase pairs for all spans of the sentence."""
+    spans, pairs, first = [], [], [0]
+    longest = max((source.count(b" ") + 1 for source in model.options), default=0)
+    for start in range(len(words)):
+        for end in range(start, min(start + longest, len(words))):
+            found = model.options.get(b" ".join(words[start : end + 1]))
+            if found is not None:
+                spans.append((start, end))
+                pairs.append(found)
+                first.append(first[-1] + len(found))
+    bounds = np.array(spans, dtype=np.int64).reshape(-1, 2)
+    return _Options(
+        start=bounds[:, 0],
+        end=bounds[:, 1],
+        first=np.array(first, dtype=np.int64),
+        pairs=np.concatenate(pairs) if pairs else np.zeros(0, dtype=np.int64),
+        span_of=np.repeat(np.arange(len(spans)), np.diff(first)),
+    )
+
+
+def _future_costs(model: Model, options: _Options, length: int) -> list[list[float]]:
+    """Best estimate of each span ``[start][end + 1]``: of one phrase or of two parts."""
+    future = np.full((length + 1, length + 1), -math.inf)
+    np.fill_diagonal(future, 0.0)
+    if len(options.pairs):
+        best = np.maximum.reduceat(model.estimate[options.pairs], options.first[:-1])
+        future[options.start, options.end + 1] = best
+    for width in range(2, length + 1):
+        for start in range(length - width + 1):
+            end = start + width
+            split = (future[start, start + 1 : end] + future[start + 1 : end, end]).max()
+            future[start, end] = max(future[start, end], split)
+    rows: list[list[float]] = future.tolist()
+    return rows
+
+
+class _Search:
+    """One search: the sentence's options, the stacks to come, the nodes and edges so far."""
+
+    def __init__(self, model: Model, words: Sequence[bytes], limits: Limits) -> None:
+        self.model = model
+        self.length = len(words)
+        self.limits = limits
+        unlimited = limits.distortion_limit < 0
+        self.reach = self.length if unlimited else limits.distortion_limit
+        if min(self.length, self.reach) > LONGEST_WINDOW:
+            raise DataError(
+                f"a sentence of {self.length} words with distortion limit "
+                f"{limits.distortion_limit}: the bundled decoder needs a limit of "
+                f"{LONGEST_WINDOW} or less for sentences longer than {LONGEST_WINDOW} words"
+            )
+        self.options = _applicable(model, words)
+        self.coverages = _Coverages(self.length, _future_costs(model, self.options, self.length))
+        features = model.features
+        self.reordering = model.reordering * features.weights_of("LexicalReordering", N_REORDERING)
+        self.distortion = float(features.weights_of("Distortion")[0])
+        self.lm_weight = float(features.weights_of("KENLM")[0])
+        self.best = [-math.inf] * (self.length + 1)
+        self.pending: list[list[_Expansions]] = [[] for _ in range(self.length + 1)]
+        self.stacks: list[_Stack] = []
+        self.edges: list[_Edges] = []
+        self.n_nodes = 1
+        floor = limits.beam_threshold
+        self.beam = math.log(floor) if floor > 0 else -math.inf
+
+    def run(self) -> SearchGraph:
+        """Fill stack after stack, then collect nodes and edges."""
+        self.stacks.append(self._first_stack())
+        for covered in range(self.length):
+            self._expand(self.stacks[covered], covered)
+            self.stacks.append(self._select(covered + 1))
+        return self._graph()
+
+    def _first_stack(self) -> _Stack:
+        """The empty hypothesis; its last phrase ends just before the sentence."""
+        zero, before = np.zeros(1, dtype=np.int64), np.full(1, -1, dtype=np.int64)
+        return _Stack(
+            node=zero,
+            score=np.zeros(1),
+            coverage=np.array([self.coverages.number(0, 0)]),
+            state=np.array([self.model.language_model.start_state], dtype=np.int32),
+            pair=before,
+            start=before,
+            end=before,
+        )
+
+    def _expand(self, stack: _Stack, covered: int) -> None:
+        """Extend every hypothesis of a stack by every phrase pair that may follow it."""
+        if not len(stack.node) or not len(self.options.pairs):
+            return
+        options, model = self.options, self.model
+        coverages, of_hypothesis = np.unique(stack.coverage, return_inverse=True)
+        numbers, rest = self._next_coverages(coverages)
+        jumps = np.abs(stack.end[:, None] + 1 - options.start)
+        hypothesis, span = np.nonzero((numbers[of_hypothesis] >= 0) & (jumps <= self.reach))
+        jump = jumps[hypothesis, span]
+        backward = np.where(
+            options.start[span] == stack.end[hypothesis] + 1,
+            MONOTONE,
+            np.where(options.end[span] + 1 == stack.start[hypothesis], SWAP, DISCONTINUOUS),
+        )
+        before = stack.pair[hypothesis]
+        forward = np.where(before < 0, N_DIRECTION, backward)
+        base = (
+            stack.score[hypothesis]
+            + rest[of_hypothesis[hypothesis], span]
+            - self.distortion * jump
+            + np.where(before < 0, 0.0, self.reordering[before, N_DIRECTION + backward])
+        )
+
+        counts = options.counts[span]
+        row = np.repeat(np.arange(len(span)), counts)
+        option = np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)
+        option += options.first[span[row]]
+        pair = options.pairs[option]
+        score, state = self._boundary(stack.state, hypothesis[row], option, covered)
+        total = base[row] + model.score[pair] + self.reordering[pair, backward[row]]
+        total += self.lm_weight * score
+        self._push(
+            covered,
+            _Expansions(
+                total=total,
+                tail=stack.node[hypothesis[row]],
+                option=option,
+                span=span[row],
+                coverage=numbers[of_hypothesis[hypothesis], span][row],
+                state=state,
+                language_model=score,
+                jump=jump[row],
+                orientation=(backward + N_DIRECTION * forward)[row],
+            ),
+        )
+
+    def _next_coverages(
+        self, coverages: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """The coverage that each span would lead to, and the estimate of what it leaves.
+
+        Returns int64 and float64 ``[len(coverages), n_spans]``; -1 where the span overlaps what is
+        covered, or leads so far from the first gap that no jump could come back.
+        """
+        options = self.options
+        gap = np.array([self.coverages.gap[number] for number in coverages])[:, None]
+        bits = np.array([self.coverages.bits[number] for number in coverages])[:, None]
+        width = options.end - options.start + 1
+        ones = (np.int64(1) << np.minimum(width, LONGEST_WINDOW)) - 1
+        shift = options.start - gap
+        free = (shift >= 0) & (((bits >> np.clip(shift, 0, LONGEST_WINDOW)) & ones) == 0)
+        free &= (shift == 0) | (options.end + 1 - gap <= self.reach)
+        row, span = np.nonzero(free)
+        shift, at_gap = shift[row, span], shift[row, span] == 0
+        gap, bits, width, ones = gap[row, 0], bits[row, 0], width[span], ones[span]
+        gap = gap + np.where(at_gap, width, 0)
+        bits = np.where(at_gap, bits >> np.minimum(width, LONGEST_WINDOW), bits | (ones << shift))
+        # The words covered right after the gap that was closed: the run of lowest one bits.
+        lowest_zero = ~bits & (bits + 1)
+        run = np.frexp(lowest_zero.astype(np.float64))[1] - 1
+        gap, bits = gap + run, bits >> run
+        keys, inverse = np.unique(bits * (self.length + 1) + gap, return_inverse=True)
+        known = [
+            self.coverages.number(int(key % (self.length + 1)), int(key // (self.length + 1)))
+            for key in keys
+        ]
+        estimates = np.array([self.coverages.rest[number] for number in known])
+        numbers = np.full(free.shape, -1, dtype=np.int64)
+        rest = np.zeros(free.shape)
+        numbers[row, span] = np.array(known, dtype=np.int64)[inverse]
+        rest[row, span] = estimates[inverse]
+        return numbers, rest
+
+    def _boundary(
+        self,
+        states: NDArray[np.int32],
+        hypothesis: NDArray[np.int64],
+        option: NDArray[np.int64],
+        covered: int,
+    ) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
+        """Language model scores across the phrase boundary, and the states after the phrase.
+
+        Many hypotheses share a state, so each state is paired with each option once.
+        """
+        options, model = self.options, self.model.language_model
+        distinct, of_hypothesis = np.unique(states, return_inverse=True)
+        wanted = np.zeros((len(distinct), len(options.pairs)), dtype=np.bool_)
+        wanted[of_hypothesis[hypothesis], option] = True
+        row, column = np.nonzero(wanted)
+        pair = options.pairs[column]
+        state = distinct[row]
+        score = np.zeros(len(row))
+        for words in self.model.first_words[pair].T:
+            longer = np.flatnonzero(words >= 0)
+            more, after = model.advance(state[longer], words[longer])
+            score[longer] += more
+            state[longer] = after
+        own = self.model.end_state[pair]
+        state = np.where(own >= 0, own, state)
+        width = (options.end - options.start + 1)[options.span_of[column]]
+        final = np.flatnonzero(width + covered == self.length)
+        end_words = np.full(len(final), model.end_word, dtype=np.int32)
+        more, state[final] = model.advance(state[final], end_words)
+        score[final] += more
+        place = np.zeros(wanted.shape, dtype=np.int64)
+        place[row, column] = np.arange(len(row))
+        place = place[of_hypothesis[hypothesis], option]
+        return score[place], state[place]
+
+    def _push(self, covered: int, found: _Expansions) -> None:
+        """Hand expansions to their stacks, but for those that are out of the beam already."""
+        target = covered + (self.options.end - self.options.start + 1)[found.span]
+        for stack in np.unique(target):
+            rows = np.flatnonzero(target == stack)
+            self.best[stack] = max(self.best[stack], float(found.total[rows].max()))
+            rows = rows[found.total[rows] >= self.best[stack] + self.beam]
+            self.pending[stack].append(found.take(rows))
+
+    def _select(self, covered: int) -> _Stack:
+        """Recombine the candidates of a stack and keep its best nodes with their edges."""
+        found = _concatenate(self.pending[covered])
+        self.pending[covered] = []
+        found = found.take(found.total >= self.best[covered] + self.beam)
+        size = self.limits.stack or len(found.total)
+        looked_at = EDGES_PER_HYPOTHESIS * size
+        while True:
+            best = found
+            if len(found.total) > looked_at:
+                best = found.take(np.argpartition(-found.total, looked_at)[:looked_at])
+            order, group = self._recombine(best)
+            if len(best.total) == len(found.total) or group.max(initial=-1) + 1 >= size:
+                break
+            looked_at *= 4
+        best = best.take(order)
+        heads = np.flatnonzero(np.diff(group, prepend=-1))
+        ranked = np.argsort(-best.total[heads], kind="stable")
+        rank = np.empty(len(heads), dtype=np.int64)
+        rank[ranked] = np.arange(len(heads))
+        kept = np.flatnonzero(rank[group] < size)
+        kept = kept[np.argsort(rank[group[kept]], kind="stable")]
+        return self._add(best.take(heads[ranked[:size]]), best.take(kept), rank[group[kept]])
+
+    def _recombine(self, found: _Expansions) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """An order by node, best first within one, and the number of the node of each in it."""
+        pair = self.options.pairs[found.option]
+        keys = (
+            found.coverage * np.int64(len(self.model.language_model.state)) + found.state,
+            found.span,
+            self.model.forward_class[pair],
+        )
+        if self.model.features.of_kind("LexicalReordering") is None:
+            keys = (keys[0], self.options.end[found.span], np.zeros(len(pair), dtype=np.int32))
+        order = np.lexsort((found.option, -found.total, *keys))
+        changes = np.zeros(len(order), dtype=np.bool_)
+        for key in keys:
+            changes[1:] |= np.diff(key[order]) != 0
+        return order, np.cumsum(changes)
+
+    def _add(self, heads: _Expansions, edges: _Expansions, rank: NDArray[np.int64]) -> _Stack:
+        """Make nodes of the heads, and edges into them."""
+        rest = np.array([self.coverages.rest[number] for number in heads.coverage])
+        nodes = self.n_nodes + np.arange(len(heads.total))
+        stack = _Stack(
+            node=nodes,
+            score=heads.total - rest,
+            coverage=heads.coverage,
+            state=heads.state,
+            pair=self.options.pairs[heads.option],
+            start=self.options.start[heads.span],
+            end=self.options.end[heads.span],
+        )
+        self.edges.append(_Edges(edges, nodes[rank], edges.total - rest[rank]))
+        self.n_nodes += len(nodes)
+        return stack
+
+    def _graph(self) -> SearchGraph:
+        """The nodes and edges of all stacks."""
+        found = _concatenate([edges.found for edges in self.edges])
+        head = np.concatenate([np.zeros(0, dtype=np.int64), *(edges.head for edges in self.edges)])
+        path_score = np.concatenate([np.zeros(0), *(edges.score for edges in self.edges)])
+        node_score = np.concatenate([stack.score for stack in self.stacks])
+        sizes = [len(stack.node) for stack in self.stacks]
+        first_edge = np.zeros(self.n_nodes + 1, dtype=np.int64)
+        np.cumsum(np.bincount(head, minlength=self.n_nodes), out=first_edge[1:])
+        return SearchGraph(
+            model=self.model,
+            node_score=node_score,
+            node_covered=np.repeat(np.arange(self.length + 1), sizes),
+            node_pair=np.concatenate([stack.pair for stack in self.stacks]),
+            goals=self.stacks[-1].node,
+            first_edge=first_edge,
+            head=head,
+            tail=found.tail,
+            pair=self.options.pairs[found.option],
+            start=self.options.start[found.span],
+            end=self.options.end[found.span],
+            language_model=found.language_model,
+            jump=found.jump,
+            orientation=found.orientation,
+            score=path_score - node_score[found.tail],
+        )
+
+
+def _concatenate(parts: Sequence[_Expansions]) -> _Expansions:
+    """Expansions end to end."""
+    if not parts:
+        nothing = np.zeros(0, dtype=np.int64)
+        state = np.zeros(0, dtype=np.int32)
+        return _Expansions(
+            *(np.zeros(0), nothing, nothing, nothing, nothing, state, np.zeros(0), nothing, nothing)
+        )
+    return _Expansions(
+        *(np.concatenate(columns) for columns in zip(*map(_columns, parts), strict=True))
+    )
+
+
+def _columns(part: _Expansions) -> list[NDArray[np.float64]]:
+    return list(vars(part).values())

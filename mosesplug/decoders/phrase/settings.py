@@ -1,0 +1,279 @@
+"""What the decoder is told: its command line, and the sections of ``moses.ini``, in Moses' way.
+
+Every option may stand on the command line as ``-name value ...`` (or ``--name``) or in the
+configuration as a section ``[name]``; the command line wins. What this decoder cannot do is
+refused at once, never ignored.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from formats.errors import FormatError
+from formats.text import read_lines
+from mosesplug.errors import UsageError
+
+__all__ = ["OPTIONS", "Ini", "Option", "Settings", "parse_arguments", "read_ini", "settings"]
+
+Number = TypeVar("Number", int, float)
+
+INI_ONLY = ("feature", "weight")
+TRUE_WORDS = {"true", "t", "1", "yes", "y"}
+FALSE_WORDS = {"false", "f", "0", "no", "n"}
+
+
+@dataclass(frozen=True)
+class Option:
+    """An option: its short name (or ""), how many values it takes, what it is for."""
+
+    short: str
+    least: int
+    most: int
+    help: str
+
+
+OPTIONS: Mapping[str, Option] = {
+    "config": Option("f", 1, 1, "moses.ini of the system"),
+    "input-file": Option("i", 1, 1, "text to translate, one sentence a line (default: stdin)"),
+    "show-weights": Option("", 0, 1, "print the features and their weights, and stop"),
+    "n-best-list": Option("", 2, 3, "FILE N [distinct]: write N-best lists to FILE, - for stdout"),
+    "weight-overwrite": Option("", 1, 1, "'Name= v v Name= v': weights in place of the file's"),
+    "weight-file": Option("wf", 1, 1, "sparse weights; this decoder has no sparse features"),
+    "output-search-graph-hypergraph": Option(
+        "", 1, 3, "true [txt|gz [DIR]]: write a search graph per sentence to DIR"
+    ),
+    "threads": Option("th", 1, 1, "number of processes, or all (default: 1)"),
+    "stack": Option("s", 1, 1, "hypotheses kept per stack, 0 = all (default: 200)"),
+    "beam-threshold": Option("b", 1, 1, "keep what is this likely beside the best (default: 1e-5)"),
+    "distortion-limit": Option("dl", 1, 1, "longest jump, 0 = none, -1 = any (default: -1)"),
+    "max-phrase-length": Option("", 1, 1, "longest source phrase (default: 20)"),
+    "ttable-limit": Option("", 1, 1, "translations per source phrase (default: 20)"),
+    "n-best-factor": Option("", 1, 1, "accepted; distinct lists are exact here at any value"),
+    "search-algorithm": Option("", 1, 1, "0 (stack decoding) is the only one"),
+    "inputtype": Option("", 1, 1, "0 (text) is the only one"),
+    "input-factors": Option("", 1, 1, "0 (words) is the only one"),
+    "output-factors": Option("", 1, 1, "0 (words) is the only one"),
+    "mapping": Option("", 1, 1, "'0 T 0' (one phrase table) is the only one"),
+    "verbose": Option("v", 1, 1, "0 = silent (default), 1 = say what happens on stderr"),
+}
+ONLY_VALUES = {
+    "search-algorithm": ("0",),
+    "inputtype": ("0",),
+    "input-factors": ("0",),
+    "output-factors": ("0",),
+    "mapping": ("0 T 0", "T 0"),
+}
+
+
+@dataclass(frozen=True)
+class Ini:
+    """A ``moses.ini``: the lines of each section with their line numbers, comments removed."""
+
+    path: str
+    sections: Mapping[str, list[tuple[int, str]]]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Everything but the model; see ``OPTIONS`` for the meaning and the defaults."""
+
+    config: str
+    input_file: str | None
+    show_weights: bool
+    n_best_file: str | None
+    n_best_size: int
+    n_best_distinct: bool
+    weight_overwrite: str
+    weight_file: str | None
+    hypergraph_directory: str | None
+    hypergraph_suffix: str
+    threads: int
+    stack: int
+    beam_threshold: float
+    distortion_limit: int
+    max_phrase_length: int
+    table_limit: int | None
+    verbose: int
+
+
+def parse_arguments(arguments: Sequence[str]) -> dict[str, list[str]]:
+    """Values by the long name of each option; of an option given twice the first counts.
+
+    As in Moses, values reach to the next word that starts with ``-`` and no digit after it.
+
+    Raises:
+        UsageError: an option that this decoder does not have, a value that belongs to none.
+    """
+    long_names = {option.short: name for name, option in OPTIONS.items() if option.short}
+    given: dict[str, list[str]] = {}
+    values: list[str] | None = None
+    for word in arguments:
+        if not _is_option(word):
+            if values is None:
+                raise UsageError(f"'{word}' is no option; input comes from -input-file or stdin")
+            values.append(word)
+            continue
+        name = word[2:] if word.startswith("--") else word[1:]
+        name = long_names.get(name, name)
+        if name not in OPTIONS:
+            raise UsageError(
+                f"option {word} is not one that the bundled decoder answers to; "
+                "see --help, or use Moses"
+            )
+        values = []
+        given.setdefault(name, values)
+    return given
+
+
+def _is_option(word: str) -> bool:
+    return len(word) > 1 and word[0] == "-" and not word[1].isdigit() and word[1] != "."
+
+
+def read_ini(path: str) -> Ini:
+    """Read ``moses.ini`` as Moses does: ``#`` starts a comment anywhere, blank lines do not count.
+
+    Raises:
+        FormatError: no such file, text before the first section, the format of Moses 1.
+    """
+    sections: dict[str, list[tuple[int, str]]] = {}
+    current: list[tuple[int, str]] | None = None
+    for number, raw in enumerate(read_lines(path), start=1):
+        line = os.fsdecode(raw).partition("#")[0].strip()
+        if line.startswith("["):
+            name, bracket, _ = line[1:].partition("]")
+            if not bracket:
+                raise FormatError("'[section]' is not closed", path=path, line=number)
+            current = sections.setdefault(name, [])
+        elif line:
+            if current is None:
+                raise FormatError("text before the first [section]", path=path, line=number)
+            current.append((number, line))
+    if "feature" not in sections:
+        raise FormatError(
+            "no [feature] section",
+            path=path,
+            remedy="Configurations of Moses 1 must be converted to the format of Moses 2",
+        )
+    return Ini(path, sections)
+
+
+def settings(given: Mapping[str, Sequence[str]], ini: Ini) -> Settings:
+    """The settings that the command line and the configuration make together.
+
+    Raises:
+        UsageError: a value that is out of range or that this decoder has no use for.
+        FormatError: the same in the configuration, or a section that it does not know.
+    """
+    values = {name: list(words) for name, words in given.items()}
+    for section, lines in ini.sections.items():
+        if section in INI_ONLY:
+            continue
+        if section not in OPTIONS:
+            raise FormatError(
+                f"[{section}] is not a section that the bundled decoder knows",
+                path=ini.path,
+                line=lines[0][0] if lines else None,
+                remedy="Remove it, or use Moses",
+            )
+        values.setdefault(section, [line for _, line in lines])
+    reader = _Reader(values)
+    for name, allowed in ONLY_VALUES.items():
+        if reader.text(name, allowed[0]) not in allowed:
+            raise UsageError(f"{name} {values[name][0]}: the bundled decoder has {allowed[0]} only")
+    reader.number("n-best-factor", 20, 0)
+    n_best = reader.words("n-best-list")
+    if len(n_best) == 3 and n_best[2] != "distinct":
+        raise UsageError(f"n-best-list: 'distinct' or nothing after the size, not '{n_best[2]}'")
+    directory, suffix = _hypergraph_target(reader.words("output-search-graph-hypergraph"), n_best)
+    return Settings(
+        config=ini.path,
+        input_file=reader.text("input-file", None),
+        show_weights="show-weights" in values
+        and not set(reader.words("show-weights")) & FALSE_WORDS,
+        n_best_file=n_best[0] if n_best else None,
+        n_best_size=_convert("n-best-list", n_best[1], int, 1) if n_best else 0,
+        n_best_distinct=len(n_best) == 3,
+        weight_overwrite=reader.text("weight-overwrite", None) or "",
+        weight_file=reader.text("weight-file", None),
+        hypergraph_directory=directory,
+        hypergraph_suffix=suffix,
+        threads=reader.threads(),
+        stack=reader.number("stack", 200, 0),
+        beam_threshold=reader.fraction("beam-threshold", 1e-5),
+        distortion_limit=reader.number("distortion-limit", -1, -1),
+        max_phrase_length=reader.number("max-phrase-length", 20, 1),
+        table_limit=reader.number("ttable-limit", 0, 0) if "ttable-limit" in values else None,
+        verbose=reader.number("verbose", 0, 0),
+    )
+
+
+def _hypergraph_target(words: list[str], n_best: list[str]) -> tuple[str | None, str]:
+    """Directory (None where no search graphs are wanted) and file suffix, by Moses' rules."""
+    if not words or words[0].lower() in FALSE_WORDS:
+        return None, ""
+    if words[0].lower() not in TRUE_WORDS:
+        raise UsageError(f"output-search-graph-hypergraph: true or false, not '{words[0]}'")
+    suffix = words[1] if len(words) > 1 else "txt"
+    if suffix not in ("txt", "gz"):
+        raise UsageError(f"output-search-graph-hypergraph: txt or gz, not '{suffix}'")
+    if len(words) > 2:
+        return words[2], suffix
+    if n_best and n_best[0] not in ("-", "/dev/stdout"):
+        return str(Path(n_best[0]).parent), suffix
+    return "hypergraph", suffix
+
+
+@dataclass(frozen=True)
+class _Reader:
+    """Values of options, converted and checked."""
+
+    values: Mapping[str, list[str]]
+
+    def words(self, name: str) -> list[str]:
+        if name not in self.values:
+            return []
+        option = OPTIONS[name]
+        words = self.values[name]
+        if option.most > 1:
+            words = [part for word in words for part in word.split()]
+        if not option.least <= len(words) <= option.most:
+            wanted = str(option.least)
+            if option.most > option.least:
+                wanted += f" to {option.most}"
+            raise UsageError(f"{name} takes {wanted} value(s), not {len(words)}: {option.help}")
+        return words
+
+    def text(self, name: str, default: str | None) -> str | None:
+        words = self.words(name)
+        return words[0] if words else default
+
+    def number(self, name: str, default: int, least: int) -> int:
+        words = self.words(name)
+        return _convert(name, words[0], int, least) if words else default
+
+    def fraction(self, name: str, default: float) -> float:
+        words = self.words(name)
+        value = _convert(name, words[0], float, 0.0) if words else default
+        if not value <= 1.0:
+            raise UsageError(f"{name}: a number from 0 to 1 expected, not '{words[0]}'")
+        return value
+
+    def threads(self) -> int:
+        words = self.words("threads")
+        if words == ["all"]:
+            return os.cpu_count() or 1
+        return _convert("threads", words[0], int, 1) if words else 1
+
+
+def _convert(name: str, word: str, convert: Callable[[str], Number], least: Number) -> Number:
+    try:
+        value = convert(word)
+    except ValueError:
+        raise UsageError(f"{name}: a number expected, not '{word}'") from None
+    if not value >= least:
+        raise UsageError(f"{name}: at least {least} expected, not {word}")
+    return value
