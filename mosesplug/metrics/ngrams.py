@@ -33,7 +33,9 @@ ORDER = 4
 N_COUNTS = 2 * ORDER
 """Counts of a hypothesis: matches and total of each order."""
 
-NO_NODE = -1
+NO_NODE = UNKNOWN
+"""Stands for any n-gram that no reference has, unknown words among them."""
+
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 HALF = np.uint64(32)
 
@@ -161,7 +163,7 @@ def count_matches(
     # than clearing a table between hypotheses.
     seen = np.zeros(most_nodes, dtype=np.int32)
     stamps = np.full(most_nodes, -1, dtype=np.int64)
-    matches = np.zeros(ORDER, dtype=np.int32)
+    endings = np.empty(ORDER, dtype=np.int64)
     buffer = hypotheses.buffer
     for row in range(len(hypotheses.sentence_ids)):
         sentence = hypotheses.sentence_ids[row]
@@ -171,44 +173,33 @@ def count_matches(
         first_node = ngrams.node_offsets[sentence]
         first_slot = ngrams.slot_offsets[sentence]
         mask = ngrams.slot_offsets[sentence + 1] - first_slot - 1
-        matches[:] = 0
+        counts[row, :N_COUNTS] = 0
+        endings[:] = NO_NODE
         length = 0
-        ending1 = ending2 = ending3 = NO_NODE
         end = hypotheses.ends[row]
         start = skip_blanks(buffer, hypotheses.starts[row], end)
         while start < end:
             stop, code = scan_word(buffer, start, end, fold)
-            word, _ = find_word(
+            node, _ = find_word(
                 words, first_word_slot, word_mask, first_token, buffer, start, stop, code, fold
             )
+            word = node
+            # ``node`` is each n-gram that ends at this word, shortest first; once one is not in
+            # the trie, no longer one is.
+            for order in range(ORDER):
+                before = endings[order]
+                endings[order] = node
+                if node == NO_NODE:
+                    continue
+                limit = ngrams.limits[first_node + node]
+                counts[row, 2 * order] += _occurrence(seen, stamps, row, node, limit)
+                if before == NO_NODE or order == ORDER - 1:
+                    node = NO_NODE
+                else:
+                    node, _ = _find_child(ngrams, first_slot, mask, first_node, before, word)
             length += 1
-            before1, before2, before3 = ending1, ending2, ending3
-            ending1 = word
-            ending2 = ending3 = NO_NODE
-            if word != UNKNOWN:
-                matches[0] += _occurrence(seen, stamps, row, word, ngrams.limits[first_node + word])
-                # An n-gram is in the trie only if the n-gram without its first word is: once one
-                # order fails, so do all longer ones.
-                if before1 != NO_NODE:
-                    ending2, _ = _find_child(ngrams, first_slot, mask, first_node, before1, word)
-                if ending2 != NO_NODE:
-                    limit = ngrams.limits[first_node + ending2]
-                    matches[1] += _occurrence(seen, stamps, row, ending2, limit)
-                    if before2 != NO_NODE:
-                        ending3, _ = _find_child(
-                            ngrams, first_slot, mask, first_node, before2, word
-                        )
-                if ending3 != NO_NODE:
-                    limit = ngrams.limits[first_node + ending3]
-                    matches[2] += _occurrence(seen, stamps, row, ending3, limit)
-                    if before3 != NO_NODE:
-                        node, _ = _find_child(ngrams, first_slot, mask, first_node, before3, word)
-                        if node != NO_NODE:
-                            limit = ngrams.limits[first_node + node]
-                            matches[3] += _occurrence(seen, stamps, row, node, limit)
             start = skip_blanks(buffer, stop, end)
         for order in range(ORDER):
-            counts[row, 2 * order] = matches[order]
             counts[row, 2 * order + 1] = max(length - order, 0)
 
 
