@@ -45,7 +45,13 @@ def n_best(graph: SearchGraph, size: int, *, distinct: bool) -> list[Derivation]
 
     Fewer if the graph has fewer; none if nothing covers the sentence.
     """
-    paths = list(islice(_Enumeration(graph, distinct).goal_paths(), size))
+    recursion_limit = sys.getrecursionlimit()
+    # A way has at most one edge a source word, and each asks its tail for one way more.
+    sys.setrecursionlimit(recursion_limit + 2 * int(graph.node_covered.max()))
+    try:
+        paths = list(islice(_Enumeration(graph, distinct).goal_paths(), size))
+    finally:
+        sys.setrecursionlimit(recursion_limit)
     used = sorted({edge for path in paths for edge in path})
     values = graph.edge_values(np.array(used, dtype=np.int64))
     row = {edge: number for number, edge in enumerate(used)}
@@ -87,28 +93,22 @@ class _Enumeration:
 
     def goal_paths(self) -> Iterator[list[int]]:
         """Edges of the best way to any goal, of the second best, and so on."""
-        limit = sys.getrecursionlimit()
-        # A way has at most one edge a source word, and each asks for one more of its tail.
-        sys.setrecursionlimit(max(limit, 10 * int(self.graph.node_covered.max()) + 1000))
-        try:
-            heap = [
-                (-way[0], goal, 0)
-                for goal in self.graph.goals.tolist()
-                if (way := self._way(goal, 0)) is not None
-            ]
-            heapify(heap)
-            seen: set[int] = set()
-            while heap:
-                _, goal, rank = heappop(heap)
-                words = self.nodes[goal].found[rank][1]
-                if not self.distinct or words not in seen:
-                    seen.add(words)
-                    yield self._path(goal, rank)
-                way = self._way(goal, rank + 1)
-                if way is not None:
-                    heappush(heap, (-way[0], goal, rank + 1))
-        finally:
-            sys.setrecursionlimit(limit)
+        heap = [
+            (-way[0], goal, 0)
+            for goal in self.graph.goals.tolist()
+            if (way := self._way(goal, 0)) is not None
+        ]
+        heapify(heap)
+        seen: set[int] = set()
+        while heap:
+            _, goal, rank = heappop(heap)
+            words = self.nodes[goal].found[rank][1]
+            if not self.distinct or words not in seen:
+                seen.add(words)
+                yield self._path(goal, rank)
+            way = self._way(goal, rank + 1)
+            if way is not None:
+                heappush(heap, (-way[0], goal, rank + 1))
 
     def _way(self, number: int, rank: int) -> tuple[float, int, int, int] | None:
         """The way of that rank to a node, from 0; None if it has no so many."""

@@ -1,0 +1,86 @@
+"""The same work on many items in several processes, results in the order of the items."""
+
+from __future__ import annotations
+
+import multiprocessing
+import signal
+from collections.abc import Callable, Generator
+from multiprocessing.connection import Connection
+from multiprocessing.context import BaseContext
+from typing import TypeVar
+
+from mosesplug.errors import DecoderError
+
+__all__ = ["in_order"]
+
+Result = TypeVar("Result")
+
+
+def in_order(
+    work: Callable[[int], Result], n_items: int, processes: int
+) -> Generator[Result, None, None]:
+    """``work(0)``, ``work(1)``, ... computed by ``processes`` processes.
+
+    Item ``i`` belongs to process ``i % processes``, so the outcome does not depend on timing. With
+    one process, or one item, the caller does the work itself. The processes are gone when the
+    iterator is exhausted or closed, and by themselves soon after the caller is killed.
+
+    Raises:
+        Whatever ``work`` raises; DecoderError if a process dies.
+    """
+    processes = min(processes, n_items)
+    if processes <= 1:
+        yield from map(work, range(n_items))
+        return
+    # A forked child shares the model with its parent; where there is no fork it gets a copy.
+    method = "fork" if "fork" in multiprocessing.get_all_start_methods() else "spawn"
+    context: BaseContext = multiprocessing.get_context(method)
+    ends: list[Connection] = []
+    workers = []
+    try:
+        for number in range(processes):
+            receive, send = context.Pipe(duplex=False)
+            ends.append(receive)
+            items = range(number, n_items, processes)
+            inherited = tuple(ends) if method == "fork" else ()
+            worker = context.Process(  # type: ignore[attr-defined]
+                target=_serve, args=(work, items, send, inherited), daemon=True
+            )
+            worker.start()
+            workers.append(worker)
+            send.close()
+        for item in range(n_items):
+            try:
+                result, error = ends[item % processes].recv()
+            except EOFError:
+                raise DecoderError("a decoding process died (killed, or out of memory)") from None
+            if error is not None:
+                raise error
+            yield result
+    finally:
+        for worker in workers:
+            worker.terminate()
+        for worker in workers:
+            worker.join()
+        for end in ends:
+            end.close()
+
+
+def _serve(
+    work: Callable[[int], Result], items: range, send: Connection, inherited: tuple[Connection, ...]
+) -> None:
+    """Compute the items and send ``(result, None)`` or ``(None, error)``, in a child process."""
+    # While a child holds the parent's ends, its own writes never fail, and it outlives the parent.
+    for end in inherited:
+        end.close()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    for item in items:
+        try:
+            message: tuple[Result | None, Exception | None] = (work(item), None)
+        except Exception as error:
+            message = (None, error)
+        try:
+            send.send(message)
+        except BrokenPipeError:
+            return

@@ -1,0 +1,77 @@
+"""From a sentence to the lines that Moses would write for it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from formats.nbest import NBestEntry, format_entry
+from mosesplug.decoders.phrase.model import Model
+from mosesplug.decoders.phrase.n_best import Derivation, n_best
+from mosesplug.decoders.phrase.search import Limits, search
+from mosesplug.decoders.phrase.settings import Settings
+from mosesplug.errors import DataError
+
+__all__ = ["Translation", "sentences_of", "translate"]
+
+
+@dataclass(frozen=True)
+class Translation:
+    """The output for one sentence.
+
+    Attributes:
+        best: the line for stdout.
+        n_best: the lines for the n-best list; empty if none was asked for.
+    """
+
+    best: bytes
+    n_best: bytes
+
+
+def sentences_of(lines: Sequence[bytes]) -> list[list[bytes]]:
+    """The words of each line.
+
+    Raises:
+        DataError: a word contains ``|||``, which would break the n-best list.
+    """
+    for number, line in enumerate(lines, start=1):
+        if b"|||" in line:
+            raise DataError(
+                f"input line {number}: '|||' separates the fields of tables and lists and cannot "
+                "be a word; write &#124; for a bar"
+            )
+    return [line.split() for line in lines]
+
+
+def translate(
+    model: Model, settings: Settings, sentence_id: int, words: Sequence[bytes]
+) -> Translation:
+    """Decode one sentence.
+
+    Raises:
+        DataError: a sentence that is too long for the distortion limit.
+    """
+    limits = Limits(settings.stack, settings.beam_threshold, settings.distortion_limit)
+    graph = search(model, words, limits)
+    derivations = n_best(graph, max(1, settings.n_best_size), distinct=settings.n_best_distinct)
+    entries = derivations if settings.n_best_size else []
+    return Translation(
+        best=b"".join(word + b" " for word in derivations[0].words) + b"\n",
+        n_best=b"".join(format_entry(_entry(model, sentence_id, entry)) for entry in entries),
+    )
+
+
+def _entry(model: Model, sentence_id: int, derivation: Derivation) -> NBestEntry:
+    """A line of the n-best list: tuneable features in Moses' order."""
+    dense = []
+    for feature in model.features.reported():
+        values = tuple(
+            # Moses never prints a negative zero.
+            float(derivation.values[column]) + 0.0
+            for column, tuneable in zip(feature.columns, feature.tuneable, strict=True)
+            if tuneable
+        )
+        if values:
+            dense.append((feature.name, values))
+    text = b" ".join(derivation.words)
+    return NBestEntry(sentence_id, text, tuple(dense), score=derivation.score)
