@@ -20,6 +20,7 @@ __all__ = [
     "find_stored",
     "first_occurrences",
     "hash_rows",
+    "relative_offsets",
     "resolve",
     "sort_sparse",
 ]
@@ -239,6 +240,21 @@ def copy_texts(
         for k in range(offsets[i], offsets[i + 1]):
             text[k] = buffer[k + shift]
     return text, offsets
+
+
+@kernel
+def relative_offsets(offsets: NDArray[np.int64], bounds: NDArray[np.int64]) -> NDArray[np.uint32]:
+    """Offsets of each sentence's rows counted from its own first one, uint32.
+
+    ``offsets`` is ``[n + 1]`` over all rows; sentence ``i`` has the rows ``bounds[i]`` to
+    ``bounds[i + 1]`` and gets one offset more than rows.
+    """
+    n_sentences = len(bounds) - 1
+    relative = np.empty(bounds[-1] + n_sentences, dtype=np.uint32)
+    for i in range(n_sentences):
+        for row in range(bounds[i], bounds[i + 1] + 1):
+            relative[row + i] = offsets[row] - offsets[bounds[i]]
+    return relative
 
 
 @kernel

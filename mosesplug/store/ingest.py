@@ -7,7 +7,7 @@ What is left for each sentence is a look at its earlier records and the putting 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -45,6 +45,25 @@ def spell_groups(groups: Iterable[tuple[str, int]]) -> str:
     """Dense groups for a message: ``LM0 TranslationModel0*4``."""
     spelled = (name if width == 1 else f"{name}*{width}" for name, width in groups)
     return " ".join(spelled) or "none"
+
+
+@dataclass(frozen=True)
+class Homes:
+    """Where the hypotheses of a block are kept.
+
+    Attributes:
+        iterations: int32 ``[n]``; the iteration whose record holds each.
+        rows: int32 ``[n]``; its row in that record.
+        bounds: int64 ``[n_sentences + 1]``; rows of each sentence of the block.
+        new_rows: int64 ``[n_new]``; rows that no earlier list has, nor an earlier row of theirs.
+        new_bounds: int64 ``[n_sentences + 1]``; which of those are each sentence's.
+    """
+
+    iterations: NDArray[np.int32]
+    rows: NDArray[np.int32]
+    bounds: NDArray[np.int64]
+    new_rows: NDArray[np.int64]
+    new_bounds: NDArray[np.int64]
 
 
 @dataclass
@@ -103,34 +122,41 @@ class Ingest:
         ids = np.ascontiguousarray(block.sentence_ids, dtype=np.int64)
         begins = np.flatnonzero(np.diff(ids, prepend=ids[0] - 1))
         sentences = ids[begins]
-        offsets = np.append(begins, n)
+        bounds = np.append(begins, n)
         self._check_sentences(block, sentences, begins)
         rows = self._rows(block)
         hashes = dedupe.hash_rows(rows, rows.dense.view(np.uint32), rows.data.view(np.uint32))
-        first, tables, table_offsets = dedupe.first_occurrences(rows, hashes, offsets)
-        home_iterations = np.zeros(n, dtype=np.int32)
-        home_rows = np.zeros(n, dtype=np.int32)
+        homes = self._find_homes(rows, hashes, sentences, bounds, reader)
+        statistics = self._scored(ids[homes.new_rows], rows, homes.new_rows)
+        self._add_totals(sentences, homes, statistics, reader)
+        columns = _columns(block, rows, hashes, homes)
+        self._encode(sentences, columns, (statistics, homes.new_bounds.tolist()))
+        self.hypotheses += n
+        self.new_hypotheses += len(homes.new_rows)
+
+    def _find_homes(
+        self,
+        rows: Rows,
+        hashes: NDArray[np.uint64],
+        sentences: NDArray[np.int64],
+        bounds: NDArray[np.int64],
+        reader: Reader,
+    ) -> Homes:
+        """Look every hypothesis up in its own list and in all earlier ones of its sentence."""
+        first, tables, table_bounds = dedupe.first_occurrences(rows, hashes, bounds)
+        iterations = np.zeros(len(hashes), dtype=np.int32)
+        home_rows = np.zeros(len(hashes), dtype=np.int32)
         for i, sentence in enumerate(sentences.tolist()):
-            table = tables[table_offsets[i] : table_offsets[i + 1]]
+            table = tables[table_bounds[i] : table_bounds[i + 1]]
             for earlier in range(1, self.iteration):
                 record = reader.record(earlier, sentence)
                 if record is not None and record.n_new:
                     dedupe.find_stored(
                         _stored_rows(record), record.hashes, earlier, rows, hashes,
-                        offsets[i], table, home_iterations, home_rows,
+                        bounds[i], table, iterations, home_rows,
                     )  # fmt: skip
-        new_rows, new_offsets = dedupe.resolve(
-            first, offsets, self.iteration, home_iterations, home_rows
-        )
-        statistics = self._scored(ids[new_rows], rows, new_rows)
-        self._add_totals(sentences, begins, home_iterations, home_rows, new_offsets,
-                         statistics, reader)  # fmt: skip
-        self._encode(
-            block, rows, hashes, sentences, offsets, new_rows, new_offsets,
-            home_iterations, home_rows, statistics,
-        )  # fmt: skip
-        self.hypotheses += n
-        self.new_hypotheses += len(new_rows)
+        new_rows, new_bounds = dedupe.resolve(first, bounds, self.iteration, iterations, home_rows)
+        return Homes(iterations, home_rows, bounds, new_rows, new_bounds)
 
     def _check(self, block: NBestList) -> None:
         if self.groups is None:
@@ -152,6 +178,14 @@ class Ingest:
                 path=block.path,
                 line=int(block.lines[np.argmin(finite)]),
                 remedy="No weights can be tuned on it: see which feature of the decoder writes it",
+            )
+        unscored = np.isnan(block.scores)
+        if unscored.any() and not unscored.all():
+            raise FormatError(
+                "some hypotheses have a score, and some have none",
+                path=block.path,
+                line=int(block.lines[np.argmax(unscored != unscored[0])]),
+                remedy="Give every line the decoder's total, or none",
             )
 
     def _check_sentences(
@@ -223,96 +257,82 @@ class Ingest:
     def _add_totals(
         self,
         sentences: NDArray[np.int64],
-        begins: NDArray[np.int64],
-        home_iterations: NDArray[np.int32],
-        home_rows: NDArray[np.int32],
-        new_offsets: NDArray[np.int64],
+        homes: Homes,
         statistics: NDArray[Any],
         reader: Reader,
     ) -> None:
         """Sum the statistics of the first hypothesis of each list."""
-        homes = home_iterations[begins]
-        at = home_rows[begins]
-        here = homes == self.iteration
-        self.totals += statistics[(new_offsets[:-1] + at)[here]].sum(
-            axis=0, dtype=self.totals.dtype
-        )
-        for sentence, home, row in zip(
-            sentences[~here].tolist(), homes[~here].tolist(), at[~here].tolist(), strict=True
+        iterations = homes.iterations[homes.bounds[:-1]]
+        rows = homes.rows[homes.bounds[:-1]]
+        here = iterations == self.iteration
+        chosen = statistics[(homes.new_bounds[:-1] + rows)[here]]
+        self.totals += chosen.sum(axis=0, dtype=self.totals.dtype)
+        for sentence, iteration, row in zip(
+            sentences[~here].tolist(), iterations[~here].tolist(), rows[~here].tolist(), strict=True
         ):
-            self.totals += reader.statistics(self.kind, home, sentence)[row]
+            self.totals += reader.statistics(self.kind, iteration, sentence)[row]
 
     def _encode(
-        self,
-        block: NBestList,
-        rows: Rows,
-        hashes: NDArray[np.uint64],
-        sentences: NDArray[np.int64],
-        offsets: NDArray[np.int64],
-        new_rows: NDArray[np.int64],
-        new_offsets: NDArray[np.int64],
-        home_iterations: NDArray[np.int32],
-        home_rows: NDArray[np.int32],
-        statistics: NDArray[Any],
+        self, sentences: NDArray[np.int64], columns: Sequence[_Column], statistics: _Column
     ) -> None:
         """Put the records together."""
-        text, text_at = dedupe.copy_texts(rows.buffer, rows.starts[new_rows], rows.ends[new_rows])
-        lengths = dedupe.count_tokens(rows.buffer, rows.starts[new_rows], rows.ends[new_rows])
-        extras, extra_at = dedupe.copy_texts(
-            rows.buffer,
-            _read_only(block.extra_starts, np.int64),
-            _read_only(block.extra_ends, np.int64),
-        )
-        scores = np.asarray(block.scores, dtype=np.float64)
-        unscored = np.isnan(scores)
-        self._check_scores(block, unscored, offsets)
-        new_hashes, dense = hashes[new_rows], rows.dense[new_rows]
-        has_sparse = len(rows.data) > 0
-        sparse_at, entries = _taken(rows.indptr, new_rows) if has_sparse else (text_at, new_rows)
-        indices, data = (rows.indices[entries], rows.data[entries]) if has_sparse else _NO_SPARSE
-        bounds, new_bounds = offsets.tolist(), new_offsets.tolist()
-        text_bounds = text_at[new_offsets].tolist()
-        extra_bounds = extra_at[offsets].tolist()
-        sparse_bounds = sparse_at[new_offsets].tolist()
-        n_dense = dense.shape[1]
+        n_dense = sum(width for _, width in self.groups or ())
         for i, sentence in enumerate(sentences.tolist()):
-            a, b = bounds[i], bounds[i + 1]
-            c, d = new_bounds[i], new_bounds[i + 1]
-            t, u = text_bounds[i], text_bounds[i + 1]
-            x, y = extra_bounds[i], extra_bounds[i + 1]
-            s, e = (sparse_bounds[i], sparse_bounds[i + 1]) if has_sparse else (0, 0)
             self.kbest[kbest_key(self.iteration, sentence)] = encode_record(
-                d - c, b - a, n_dense,
-                (
-                    new_hashes[c:d], dense[c:d], lengths[c:d],
-                    (text_at[c : d + 1] - t).astype("<u4"),
-                    (sparse_at[c : d + 1] - s).astype("<i4") if e > s else _NOTHING,
-                    indices[s:e], data[s:e],
-                    home_iterations[a:b], home_rows[a:b],
-                    _NOTHING if unscored[a] else scores[a:b],
-                    (extra_at[a : b + 1] - x).astype("<u4") if y > x else _NOTHING,
-                    text[t:u], extras[x:y],
-                ),
-            )  # fmt: skip
-            self.statistics[statistics_key(self.kind.number, self.iteration, sentence)] = (
-                statistics[c:d].tobytes()
+                n_dense, [array[bounds[i] : bounds[i + 1]] for array, bounds in columns]
             )
-
-    def _check_scores(
-        self, block: NBestList, unscored: NDArray[np.bool_], offsets: NDArray[np.int64]
-    ) -> None:
-        owner_first = np.repeat(unscored[offsets[:-1]], np.diff(offsets))
-        if (odd := unscored != owner_first).any():
-            raise FormatError(
-                "some hypotheses of a sentence have a score, and some have none",
-                path=block.path,
-                line=int(block.lines[np.argmax(odd)]),
-                remedy="Give every line the decoder's total, or none",
-            )
+            array, bounds = statistics
+            self.statistics[statistics_key(self.kind.number, self.iteration, sentence)] = array[
+                bounds[i] : bounds[i + 1]
+            ].tobytes()
 
 
-_NOTHING = np.zeros(0, dtype=np.uint8)
-_NO_SPARSE = (np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.float32))
+_Column = tuple[NDArray[Any], list[int]]
+"""An array of a block's records, end to end, and where each sentence's part of it begins."""
+
+
+def _columns(
+    block: NBestList, rows: Rows, hashes: NDArray[np.uint64], homes: Homes
+) -> list[_Column]:
+    """The arrays of the block's records, in the order of ``records``."""
+    new, lists, kept = homes.new_bounds, homes.bounds, homes.new_rows
+    starts, ends = rows.starts[kept], rows.ends[kept]
+    text, text_at = dedupe.copy_texts(rows.buffer, starts, ends)
+    extras, extra_at = dedupe.copy_texts(
+        rows.buffer,
+        _read_only(block.extra_starts, np.int64),
+        _read_only(block.extra_ends, np.int64),
+    )
+    sparse_at, entries = _taken(rows.indptr, kept)
+    scores = np.asarray(block.scores, dtype=np.float64)
+    offsets = [
+        (dedupe.relative_offsets(at, bounds), (bounds + np.arange(len(bounds))).tolist())
+        if len(content)
+        else _nothing(bounds)
+        for at, bounds, content in (
+            (text_at, new, rows.starts), (sparse_at, new, entries), (extra_at, lists, extras)
+        )
+    ]  # fmt: skip
+    per_new, per_list = new.tolist(), lists.tolist()
+    return [
+        (hashes[kept], per_new),
+        (rows.dense[kept], per_new),
+        (dedupe.count_tokens(rows.buffer, starts, ends), per_new),
+        offsets[0],
+        offsets[1],
+        (rows.indices[entries], sparse_at[new].tolist()),
+        (rows.data[entries], sparse_at[new].tolist()),
+        (homes.iterations, per_list),
+        (homes.rows, per_list),
+        _nothing(lists) if np.isnan(scores[0]) else (scores, per_list),
+        offsets[2],
+        (text, text_at[new].tolist()),
+        (extras, extra_at[lists].tolist()),
+    ]
+
+
+def _nothing(bounds: NDArray[np.int64]) -> _Column:
+    return np.zeros(0, dtype=np.uint8), [0] * len(bounds)
 
 
 def _stored_rows(record: Any) -> Rows:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from mosesplug.features import FeatureSpace
 from mosesplug.store.environment import Environment
-from mosesplug.store.records import KbestRecord, decode_record
+from mosesplug.store.records import KbestRecord
 from mosesplug.store.state import StatisticsKind, kbest_key, statistics_key
 from mosesplug.tuning_set import SparseRows, TuningSet
 
@@ -42,7 +42,7 @@ class Reader:
     def record(self, iteration: int, sentence: int) -> KbestRecord | None:
         """One sentence's list of one iteration, or None if there is none."""
         value = self._get(kbest_key(iteration, sentence), db=self._kbest)
-        return None if value is None else decode_record(np.frombuffer(value, np.uint8))
+        return None if value is None else KbestRecord(np.frombuffer(value, np.uint8))
 
     def statistics(self, kind: StatisticsKind, iteration: int, sentence: int) -> NDArray[Any]:
         """Statistics ``[n_new, width]`` of the hypotheses that a record holds."""
@@ -88,7 +88,8 @@ def select_list(reader: Reader, sentence: int, iteration: int) -> Selection:
 
 def _homes(record: KbestRecord) -> NDArray[np.int64]:
     """Iteration and row of each position of the list, as one number."""
-    return (record.home_iterations.astype(np.int64) << 32) | record.home_rows
+    homes: NDArray[np.int64] = record.home_iterations.astype(np.int64) << 32
+    return homes | record.home_rows
 
 
 def _gather(reader: Reader, sentence: int, homes: NDArray[np.int64]) -> Selection:

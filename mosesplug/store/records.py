@@ -1,13 +1,14 @@
 """What one sentence's list is on disk: a small header, then raw arrays that need no decoding.
 
-A record is the length of its header (uint32), the header (msgpack: the counts below), and the
-arrays, each little-endian and padded to 8 bytes, so that they are read as views on the map::
+A record is the length of its header (uint32), the header (msgpack: the dense columns, then the
+number of elements and the place of each array), and the arrays, little-endian and padded to 8
+bytes, so that they are read as views on the map::
 
     hashes           uint64   [n_new]           of text and features, to find duplicates by
     dense            float32  [n_new, n_dense]
     lengths          int32    [n_new]           tokens
     text_offsets     uint32   [n_new + 1]
-    sparse_indptr    int32    [n_new + 1]       the three of them empty where nnz is 0
+    sparse_indptr    uint32   [n_new + 1]       empty where a block of lists has no sparse ones
     sparse_indices   int32    [nnz]
     sparse_data      float32  [nnz]
     home_iterations  int32    [n_list]          the record that holds each hypothesis of the list
@@ -24,9 +25,8 @@ list itself, in the decoder's order, is a gather over such rows.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, overload
 
 import msgpack
 import numpy as np
@@ -34,128 +34,124 @@ from numpy.typing import NDArray
 
 from mosesplug.tuning_set import SparseRows
 
-__all__ = ["KbestRecord", "decode_record", "decode_value", "encode_record", "encode_value"]
+__all__ = ["KbestRecord", "decode_value", "encode_record", "encode_value"]
 
 _HEADER_LENGTH = struct.Struct("<I")
 _PADDING = tuple(bytes(n) for n in range(8))
 _ARRAY, _INTEGER = 1, 2
-_U1, _U4, _U8, _I4, _F4, _F8 = (
-    np.dtype(code) for code in ("u1", "<u4", "<u8", "<i4", "<f4", "<f8")
-)
 
 
-@dataclass(frozen=True, slots=True)
+class _Field:
+    """One array of a record, made when it is asked for: most readers want few of them."""
+
+    def __init__(self, number: int, dtype: str) -> None:
+        self._count = 2 * number
+        self._dtype = np.dtype(dtype)
+
+    @overload
+    def __get__(self, record: None, owner: type[KbestRecord]) -> _Field: ...
+
+    @overload
+    def __get__(self, record: KbestRecord, owner: type[KbestRecord]) -> NDArray[Any]: ...
+
+    def __get__(
+        self, record: KbestRecord | None, owner: type[KbestRecord]
+    ) -> _Field | NDArray[Any]:
+        if record is None:
+            return self
+        count, at = record.places[self._count : self._count + 2]
+        return np.ndarray((count,), self._dtype, record.buffer, record.begin + at)
+
+
 class KbestRecord:
     """One sentence's list of one iteration; the arrays are those of the module's table.
 
     The arrays are read-only. They are views on the memory map where the record is aligned there,
     and keep their transaction open for as long as one of them lives.
+
+    Attributes:
+        buffer: uint8, all of the record.
+        n_dense: dense columns.
+        places: number of elements and first byte of each array, in the order of the table.
+        begin: where the arrays begin, from which those bytes count.
     """
 
-    hashes: NDArray[np.uint64]
-    dense: NDArray[np.float32]
-    lengths: NDArray[np.int32]
-    text_offsets: NDArray[np.uint32]
-    sparse_indptr: NDArray[np.int32]
-    sparse_indices: NDArray[np.int32]
-    sparse_data: NDArray[np.float32]
-    home_iterations: NDArray[np.int32]
-    home_rows: NDArray[np.int32]
-    scores: NDArray[np.float64]
-    extra_offsets: NDArray[np.uint32]
-    text: NDArray[np.uint8]
-    extras: NDArray[np.uint8]
+    __slots__ = ("begin", "buffer", "n_dense", "places")
+
+    hashes = _Field(0, "<u8")
+    flat_dense = _Field(1, "<f4")
+    lengths = _Field(2, "<i4")
+    text_offsets = _Field(3, "<u4")
+    sparse_indptr = _Field(4, "<u4")
+    sparse_indices = _Field(5, "<i4")
+    sparse_data = _Field(6, "<f4")
+    home_iterations = _Field(7, "<i4")
+    home_rows = _Field(8, "<i4")
+    scores = _Field(9, "<f8")
+    extra_offsets = _Field(10, "<u4")
+    text = _Field(11, "u1")
+    extras = _Field(12, "u1")
+
+    def __init__(self, buffer: NDArray[np.uint8]) -> None:
+        if not np.frombuffer(buffer, np.uint64, 1).flags.aligned:
+            # LMDB aligns values that fill a page of their own; small ones may lie anywhere.
+            buffer = np.frombuffer(buffer.tobytes(), np.uint8)
+        self.buffer = buffer
+        (length,) = _HEADER_LENGTH.unpack_from(buffer.data)
+        self.begin = 4 + length + -(4 + length) % 8
+        self.n_dense, *self.places = msgpack.unpackb(self.buffer[4 : 4 + length])
 
     @property
     def n_new(self) -> int:
         """Hypotheses that this record holds itself."""
-        return len(self.hashes)
+        return int(self.places[0])
 
     @property
     def n_list(self) -> int:
         """Positions of the list."""
-        return len(self.home_rows)
+        return int(self.places[16])
+
+    @property
+    def dense(self) -> NDArray[np.float32]:
+        """Dense features, float32 ``[n_new, n_dense]``."""
+        return self.flat_dense.reshape(self.n_new, self.n_dense)
 
     def sparse(self) -> SparseRows:
         """Sparse features of the hypotheses that the record holds."""
-        if not len(self.sparse_indptr):
-            return SparseRows(
-                np.zeros(self.n_new + 1, dtype=np.int64), self.sparse_indices, self.sparse_data
-            )
+        indptr = self.sparse_indptr
         return SparseRows(
-            self.sparse_indptr.astype(np.int64), self.sparse_indices, self.sparse_data
+            indptr.astype(np.int64) if len(indptr) else np.zeros(self.n_new + 1, dtype=np.int64),
+            self.sparse_indices,
+            self.sparse_data,
         )
 
     def hypothesis(self, row: int) -> bytes:
         """Text of one of the hypotheses that the record holds."""
-        return self.text[self.text_offsets[row] : self.text_offsets[row + 1]].tobytes()
+        offsets = self.text_offsets
+        return self.text[offsets[row] : offsets[row + 1]].tobytes()
 
     def extra(self, rank: int) -> bytes:
         """What followed the score at one position of the list."""
-        if not len(self.extra_offsets):
-            return b""
-        return self.extras[self.extra_offsets[rank] : self.extra_offsets[rank + 1]].tobytes()
+        offsets = self.extra_offsets
+        return self.extras[offsets[rank] : offsets[rank + 1]].tobytes() if len(offsets) else b""
 
 
-def encode_record(n_new: int, n_list: int, n_dense: int, arrays: Iterable[Any]) -> bytes:
-    """Bytes of a record.
+def encode_record(n_dense: int, arrays: Sequence[NDArray[Any]]) -> bytes:
+    """Bytes of a record: ``n_dense`` columns, and the arrays of the module's table.
 
-    Args:
-        n_new: hypotheses that the record holds.
-        n_list: positions of the list.
-        n_dense: dense columns.
-        arrays: the thirteen C-contiguous arrays of the module's table, in its order and types.
+    The arrays are C-contiguous, little-endian, and of the table's types, in its order.
     """
+    header = [n_dense]
     parts: list[Any] = [b""]
-    sizes = []
+    at = 0
     for array in arrays:
         size = array.nbytes
-        sizes.append(size)
+        header += (array.size, at)
         parts += (array, _PADDING[-size % 8])
-    nnz, scored, extended, text, extras = (
-        sizes[6] // 4,
-        sizes[9] > 0,
-        sizes[10] > 0,
-        sizes[11],
-        sizes[12],
-    )
-    header = msgpack.packb((n_new, n_list, n_dense, nnz, scored, extended, text, extras))
-    parts[0] = _HEADER_LENGTH.pack(len(header)) + header + _PADDING[-(len(header) + 4) % 8]
+        at += size + -size % 8
+    packed = msgpack.packb(header)
+    parts[0] = _HEADER_LENGTH.pack(len(packed)) + packed + _PADDING[-(len(packed) + 4) % 8]
     return b"".join(parts)
-
-
-def decode_record(buffer: NDArray[np.uint8]) -> KbestRecord:
-    """Views on the bytes of a record, uint8; on a copy of them where they are not aligned."""
-    if not np.frombuffer(buffer, np.uint64, 1).flags.aligned:
-        # LMDB aligns values that fill a page of their own; small ones may lie anywhere.
-        buffer = buffer.copy()
-        buffer.flags.writeable = False
-    (header_length,) = _HEADER_LENGTH.unpack_from(buffer.data)
-    n_new, n_list, n_dense, nnz, scored, extended, text, extras = msgpack.unpackb(
-        buffer[4 : 4 + header_length].data
-    )
-    arrays: list[NDArray[Any]] = []
-    at = 4 + header_length + -(header_length + 4) % 8
-    for dtype, count in (
-        (_U8, n_new),
-        (_F4, n_new * n_dense),
-        (_I4, n_new),
-        (_U4, n_new + 1),
-        (_I4, n_new + 1 if nnz else 0),
-        (_I4, nnz),
-        (_F4, nnz),
-        (_I4, n_list),
-        (_I4, n_list),
-        (_F8, n_list if scored else 0),
-        (_U4, n_list + 1 if extended else 0),
-        (_U1, text),
-        (_U1, extras),
-    ):
-        array = np.frombuffer(buffer, dtype, count, at)
-        arrays.append(array)
-        at += array.nbytes + -array.nbytes % 8
-    arrays[1] = arrays[1].reshape(n_new, n_dense)
-    return KbestRecord(*arrays)
 
 
 def encode_value(value: Any) -> bytes:

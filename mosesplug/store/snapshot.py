@@ -6,7 +6,7 @@ from typing import Self
 
 from mosesplug.errors import StoreError
 from mosesplug.store.environment import Environment, Pinned
-from mosesplug.store.records import KbestRecord, decode_record
+from mosesplug.store.records import KbestRecord
 from mosesplug.store.state import kbest_key
 
 __all__ = ["Snapshot"]
@@ -36,7 +36,7 @@ class Snapshot:
         value = self._pinned.transaction.get(
             kbest_key(iteration, sentence), db=self._environment["kbest"]
         )
-        return None if value is None else decode_record(self._pinned.view(value))
+        return None if value is None else KbestRecord(self._pinned.view(value))
 
     def close(self) -> None:
         """Let go of the transaction; it ends with the last array that needs it."""
