@@ -56,7 +56,9 @@ def make_list(
         text_starts=bounds[:-1:2],
         text_ends=bounds[1::2],
         groups=groups,
-        dense=np.array([line.dense for line in lines], dtype=np.float32).reshape(-1, n_dense),
+        dense=np.array([line.dense for line in lines], dtype=np.float32).reshape(
+            len(lines), n_dense
+        ),
         sparse_names=tuple(names),
         sparse_indptr=np.cumsum([0, *(len(line.sparse) for line in lines)], dtype=np.int64),
         sparse_indices=np.array(
