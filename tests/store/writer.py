@@ -1,0 +1,125 @@
+"""A process that writes stores in children it forks, to be killed there.
+
+Run as a program: each line of the input is one task in JSON, done in a fresh child that has
+never had a store open; its exit code is written as one line (-9 for a killed one). Children begin
+warm, so that a test can kill dozens of them.
+
+Tasks: ``path``, ``iterations`` (the first and the last to add), and where to die: ``point`` (a
+name of ``POINTS``) and ``count`` (the how manieth time there), or ``delay`` (seconds). With
+``seen``, a directory, each iteration waits until the one before it has a file there.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from formats.nbest import NBestList
+from mosesplug.store import NBestStore, nbest_store
+from mosesplug.store.environment import Environment
+from mosesplug.store.toys import Hypothesis, WordMetric, make_list
+
+N_SENTENCES = 40
+REFERENCES = (tuple(b"w%d w1 w2" % (i % 5) for i in range(N_SENTENCES)),)
+POINTS = ("block", "score", "put", "write", "committed")
+
+
+def lines_of(iteration: int) -> list[Hypothesis]:
+    """The lists of one iteration; half of each is in the one before."""
+    rng = np.random.default_rng(7)
+    pool = rng.integers(0, 9, (N_SENTENCES, 40, 3))
+    return [
+        Hypothesis(i, b" ".join(b"w%d" % w for w in pool[i, j]), tuple(map(float, pool[i, j])))
+        for i in range(N_SENTENCES)
+        for j in range(4 * iteration, 4 * iteration + 8)
+    ]
+
+
+def blocks_of(iteration: int) -> Iterator[NBestList]:
+    """The same in eight blocks."""
+    lines = lines_of(iteration)
+    for i in range(0, N_SENTENCES, 5):
+        yield make_list(line for line in lines if i <= line.sentence < i + 5)
+
+
+def add(store: NBestStore, iteration: int) -> None:
+    """Add one of the iterations, and its result."""
+    metric = WordMetric()
+    store.add_iteration(
+        iteration,
+        blocks_of(iteration),
+        metric=metric,
+        references=metric.prepare(REFERENCES),
+        n_sentences=N_SENTENCES,
+        record={"iteration": iteration},
+        threads=1 + iteration % 2,
+    )
+    store.record_result(iteration, {"done": iteration})
+
+
+def die_at(point: str, count: int) -> None:
+    """Kill this process the ``count``-th time it comes to a point."""
+    passed = 0
+
+    def watched(function: Callable[..., Any], *, after: bool = False) -> Callable[..., Any]:
+        def call(*arguments: Any, **options: Any) -> Any:
+            nonlocal passed
+            result = function(*arguments, **options) if after else None
+            passed += 1
+            if passed == count:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return result if after else function(*arguments, **options)
+
+        return call
+
+    if point == "block":
+        globals()["make_list"] = watched(make_list)
+    elif point == "score":
+        WordMetric.statistics = watched(WordMetric.statistics)  # type: ignore[method-assign]
+    elif point == "put":
+        nbest_store.put_sorted = watched(nbest_store.put_sorted, after=True)  # type: ignore[attr-defined]
+    else:
+        Environment.write = watched(Environment.write, after=point == "committed")  # type: ignore[method-assign]
+
+
+def work(task: dict[str, Any]) -> None:
+    """Do a task, or die of it."""
+    if "point" in task:
+        die_at(task["point"], task["count"])
+    first, last = task["iterations"]
+    with NBestStore.open(task["path"], writable=True, map_size=1 << 16) as store:
+        for iteration in range(first, last + 1):
+            add(store, iteration)
+            while "seen" in task and not (Path(task["seen"]) / str(iteration)).exists():
+                time.sleep(0.001)
+
+
+def main() -> None:
+    """Do the tasks of the input."""
+    for line in sys.stdin:
+        task = json.loads(line)
+        child = os.fork()
+        if not child:
+            try:
+                work(task)
+                os._exit(0)
+            except BaseException as error:
+                print(repr(error), file=sys.stderr, flush=True)
+                os._exit(1)
+        if "delay" in task:
+            time.sleep(task["delay"])
+            os.kill(child, signal.SIGKILL)
+        _, status = os.waitpid(child, 0)
+        print(os.waitstatus_to_exitcode(status), flush=True)
+
+
+if __name__ == "__main__":
+    main()
