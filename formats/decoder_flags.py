@@ -1,0 +1,76 @@
+"""A decoder's command line as sections of its configuration: ``-threads 2`` is ``[threads]``, 2."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Mapping
+
+from formats.errors import FormatError
+
+__all__ = ["decoder_flags"]
+
+_SHORT_FLAGS: Mapping[str, str] = {
+    "aws": "alternate-weight-setting",
+    "b": "beam-threshold",
+    "cbd": "cube-pruning-diversity",
+    "cbds": "cube-pruning-deterministic-search",
+    "cbls": "cube-pruning-lazy-scoring",
+    "cbp": "cube-pruning-pop-limit",
+    "con": "consensus-decoding",
+    "da": "phrase-drop-allowed",
+    "dd": "disable-discarding",
+    "dl": "distortion-limit",
+    "dpb": "decoding-graph-backoff",
+    "du": "drop-unknown",
+    "edc": "early-distortion-cost",
+    "edt": "early-discarding-threshold",
+    "f": "config",
+    "fd": "factor-delimiter",
+    "i": "input-file",
+    "lmbr": "lminimum-bayes-risk",
+    "mbr": "minimum-bayes-risk",
+    "mp": "monotone-at-punctuation",
+    "mu": "mark-unknown",
+    "r": "recover-input-path",
+    "s": "stack",
+    "sd": "stack-diversity",
+    "t": "report-segmentation",
+    "th": "threads",
+    "tot": "translation-option-threshold",
+    "tt": "report-segmentation-enriched",
+    "v": "verbose",
+    "wf": "weight-file",
+    "xb": "xml-brackets",
+    "xi": "xml-input",
+}
+_FLAG = re.compile(r"--?([^\d].*)")
+
+
+def decoder_flags(text: str) -> dict[str, tuple[str, ...]]:
+    """Sections of ``moses.ini`` that say the same as the given flags.
+
+    Short flags get their long names. A switch without a value is ``true``, as the decoder takes
+    it. ``config`` is left out: a configuration does not name itself.
+
+    Raises:
+        FormatError: a value before any flag, or a quote that is not closed.
+    """
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        raise FormatError(f"decoder flags '{text}': {error}") from error
+    sections: dict[str, list[str]] = {}
+    for word in words:
+        if found := _FLAG.fullmatch(word):
+            name = _SHORT_FLAGS.get(found[1], found[1])
+            sections.setdefault(name, [])
+        elif not sections:
+            raise FormatError(
+                f"decoder flags '{text}': '{word}' comes before any flag",
+                remedy="They read: -flag value value -flag",
+            )
+        else:
+            sections[name].append(word)
+    sections.pop("config", None)
+    return {name: tuple(values) or ("true",) for name, values in sections.items()}

@@ -1,0 +1,73 @@
+"""Reference translations: one file, or a prefix of several (``dev.en0``, ``dev.en1``, ...)."""
+
+from __future__ import annotations
+
+from os import PathLike, fspath
+from pathlib import Path
+
+from formats.errors import FormatError
+from formats.text import read_lines
+
+__all__ = ["read_references", "reference_files"]
+
+
+def reference_files(prefix: str | PathLike[str]) -> list[Path]:
+    """The files that a name stands for, by the rule of ``mert-moses.pl``.
+
+    That file itself if it exists; otherwise the name with 0, 1, 2, ... behind it; and where there
+    is no 0 but a ``.ref0``, with ``.ref0``, ``.ref1``, ... The numbers have no gaps.
+
+    Raises:
+        FormatError: none of these exists, or a number is left out.
+    """
+    name = fspath(prefix)
+    if Path(name).exists():
+        return [Path(name)]
+    if not Path(f"{name}0").exists() and Path(f"{name}.ref0").exists():
+        name += ".ref"
+    files: list[Path] = []
+    while Path(f"{name}{len(files)}").exists():
+        files.append(Path(f"{name}{len(files)}"))
+    if not files:
+        raise FormatError(
+            "no such reference, and none with 0 or .ref0 behind its name",
+            path=prefix,
+            remedy="Give the file of the reference, or what several have in common before 0, 1, 2",
+        )
+    if Path(f"{name}{len(files) + 1}").exists():
+        raise FormatError(
+            f"reference {len(files)} of the prefix {name} is missing, but there is a next one",
+            path=f"{name}{len(files)}",
+            remedy="Number the references from 0 without a gap",
+        )
+    return files
+
+
+def read_references(
+    prefix: str | PathLike[str],
+    n_lines: int | None = None,
+    *,
+    input_path: str | PathLike[str] | None = None,
+) -> list[list[bytes]]:
+    """The lines of all references, as ``[reference][line]``.
+
+    Args:
+        prefix: see ``reference_files``.
+        n_lines: lines of the input; without it the first reference counts.
+        input_path: the input, for the error about their number.
+
+    Raises:
+        FormatError: no reference, one that cannot be read, or one with another number of lines.
+    """
+    files = reference_files(prefix)
+    references = [read_lines(file) for file in files]
+    other = fspath(files[0]) if n_lines is None else fspath(input_path or "the input")
+    expected = len(references[0]) if n_lines is None else n_lines
+    for file, lines in zip(files, references, strict=True):
+        if len(lines) != expected:
+            raise FormatError(
+                f"{len(lines)} lines, but {other} has {expected}",
+                path=file,
+                remedy="Line N of a reference must be the translation of line N of the input",
+            )
+    return references

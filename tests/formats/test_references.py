@@ -1,0 +1,59 @@
+"""References: which files a name stands for, and their line counts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from formats.errors import FormatError
+from formats.references import read_references, reference_files
+
+
+def touch(directory: Path, *names: str, text: str = "one\ntwo\n") -> None:
+    for name in names:
+        (directory / name).write_text(text)
+
+
+def names(directory: Path) -> list[str]:
+    return [file.name for file in reference_files(directory / "dev.en")]
+
+
+def test_the_rule_of_mert_moses(tmp_path: Path) -> None:
+    with pytest.raises(FormatError, match=r"dev.en: no such reference.*before 0, 1, 2"):
+        names(tmp_path)
+    touch(tmp_path, "dev.en.ref0", "dev.en.ref1")
+    assert names(tmp_path) == ["dev.en.ref0", "dev.en.ref1"]
+    touch(tmp_path, "dev.en0", "dev.en1", "dev.en2")
+    assert names(tmp_path) == ["dev.en0", "dev.en1", "dev.en2"]
+    touch(tmp_path, "dev.en")
+    assert names(tmp_path) == ["dev.en"]
+
+
+def test_a_gap_is_refused(tmp_path: Path) -> None:
+    touch(tmp_path, "dev.en0", "dev.en2")
+    with pytest.raises(FormatError, match=r"reference 1 of the prefix .* is missing"):
+        names(tmp_path)
+
+
+def test_lines_are_bytes_by_reference(tmp_path: Path) -> None:
+    (tmp_path / "dev.en0").write_bytes(b"caf\xe9\n\nb")
+    (tmp_path / "dev.en1").write_bytes(b"x\ny\nz\n")
+    assert read_references(tmp_path / "dev.en") == [[b"caf\xe9", b"", b"b"], [b"x", b"y", b"z"]]
+
+
+def test_line_counts_are_checked(tmp_path: Path) -> None:
+    touch(tmp_path, "dev.en0", "dev.en1")
+    assert len(read_references(tmp_path / "dev.en", 2)) == 2
+    with pytest.raises(FormatError, match=r"dev.en0: 2 lines, but dev.de has 3"):
+        read_references(tmp_path / "dev.en", 3, input_path="dev.de")
+    touch(tmp_path, "dev.en1", text="one\n")
+    with pytest.raises(FormatError, match=r"dev.en1: 1 lines, but .*dev.en0 has 2"):
+        read_references(tmp_path / "dev.en")
+
+
+def test_recorded_references(recordings: Path) -> None:
+    four = read_references(recordings / "hindi-4ref" / "dev.en")
+    assert [len(lines) for lines in four] == [500] * 4
+    one = read_references(recordings / "multi30k-de-en" / "text" / "dev.en", 1014)
+    assert len(one) == 1
