@@ -1,0 +1,196 @@
+"""The command lines on which a Moses-like decoder is asked for its weights and for n-best lists.
+
+Pure functions of a ``Decoder``: nothing here starts a process or touches a file. File names in
+the commands are relative to the working directory, which is the decoder's current directory.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from mosesplug.errors import UsageError
+
+__all__ = ["Decoder", "PostEditing", "Queue", "checked_flags"]
+
+_MODEL_FLAGS = ("config", "f", "ttable-file", "t", "distortion-file", "generation-file")
+_MODEL_FLAGS += ("lmodel-file", "global-lexical-file")
+
+
+@dataclass(frozen=True)
+class Queue:
+    """Decoding in parallel through ``moses-parallel.pl`` and Grid Engine.
+
+    Attributes:
+        command: path of ``moses-parallel.pl``.
+        jobs: number of parts into which the input is cut.
+        flags: parameters for ``qsub``, one string.
+        old_sge: Grid Engine older than 6.0.
+        cache: directory on the nodes' local disks into which the model is copied, or None.
+        wrapper: path of ``qsub-wrapper.pl``, for the commands beside decoding; None runs these
+            on this machine.
+    """
+
+    command: Path
+    jobs: int
+    flags: str = "-hard"
+    old_sge: bool = False
+    cache: str | None = None
+    wrapper: Path | None = None
+
+    def submitted(
+        self, wrapper: Path, command: Sequence[str], stdout: Path, stderr: Path
+    ) -> tuple[str, ...]:
+        """The command that submits ``command`` through ``wrapper``, which waits for its end."""
+        old = ("-old-sge",) if self.old_sge else ()
+        return (
+            str(wrapper),
+            *old,
+            f"-command={shlex.join(command)}",
+            f"-queue-parameter={self.flags}",
+            f"-stdout={stdout}",
+            f"-stderr={stderr}",
+        )
+
+
+@dataclass(frozen=True)
+class PostEditing:
+    """Simulated post-editing: decoding through ``moses_sim_pe.py``.
+
+    Attributes:
+        command: path of ``moses_sim_pe.py``.
+        reference: the first reference.
+        alignment: word alignment of input and reference.
+        scratch: directory for temporary files.
+    """
+
+    command: Path
+    reference: Path
+    alignment: Path
+    scratch: Path
+
+
+@dataclass(frozen=True)
+class Decoder:
+    """A decoder and how to call it; the model's configuration is named at each call.
+
+    Attributes:
+        program: path of the decoder.
+        flags: further words of its command line.
+        input_type: Moses' ``-inputtype`` (0 text, 1 confusion network, 2 lattice, 3 tree), or
+            None to leave it to the configuration.
+        queue: decode through ``moses-parallel.pl``, or None.
+        several: path of ``multi_moses.py`` (several decoder processes side by side), or None.
+        post_editing: or None.
+    """
+
+    program: Path
+    flags: tuple[str, ...] = ()
+    input_type: int | None = None
+    queue: Queue | None = None
+    several: Path | None = None
+    post_editing: PostEditing | None = None
+
+    def show_weights(self, config: Path) -> tuple[str, ...]:
+        """The command that prints features and weights."""
+        command = [str(self.program), *self.flags, "-config", str(config), *self._input_type()]
+        return (*self._several(), *command, "-show-weights")
+
+    def nbest(
+        self,
+        config: Path,
+        input_file: Path,
+        *,
+        run: int,
+        nbest_file: str,
+        nbest: int,
+        weights: str | None,
+        sparse_weights: str | None = None,
+        samples_file: str | None = None,
+        samples: int = 0,
+    ) -> tuple[str, ...]:
+        """The command that decodes the whole input into distinct n-best lists.
+
+        Args:
+            config: the model's ``moses.ini``.
+            input_file: one sentence a line (or what the input type says).
+            run: number of the iteration, from 1.
+            nbest_file, nbest: where the lists go, and how long they get.
+            weights: Moses' ``-weight-overwrite``, or None to keep the configuration's.
+            sparse_weights: name of a file with sparse weights, or None.
+            samples_file, samples: where samples of the search lattice go, and how many a sentence
+                gets; 0 for none.
+        """
+        model = [] if weights is None else ["-weight-overwrite", weights]
+        if sparse_weights is not None:
+            model += ["-weight-file", sparse_weights]
+        lists = ["-lattice-samples", samples_file or "", str(samples)] if samples else []
+        if self.queue is not None:
+            return self._queued(self.queue, config, input_file, run, model, nbest_file, nbest)
+        command = [str(self.program), *self.flags, "-config", str(config), *self._input_type()]
+        command += [*model, *lists, "-n-best-list", nbest_file, str(nbest), "distinct"]
+        command += ["-input-file", str(input_file)]
+        return self._post_editing((*self._several(), *command))
+
+    def _queued(
+        self,
+        queue: Queue,
+        config: Path,
+        input_file: Path,
+        run: int,
+        model: Sequence[str],
+        nbest_file: str,
+        nbest: int,
+    ) -> tuple[str, ...]:
+        """The same through ``moses-parallel.pl``, which wants lists of words as one word."""
+        command = [str(queue.command), *(["-old-sge"] if queue.old_sge else [])]
+        command += ["-config", str(config), *self._input_type()]
+        if queue.cache is not None:
+            command += ["-cache-model", queue.cache]
+        command += ["-qsub-prefix", f"mert{run}", "-queue-parameters", queue.flags]
+        command += ["-decoder-parameters", shlex.join([*self.flags, *model])]
+        command += ["-n-best-list", f"{nbest_file} {nbest} distinct"]
+        command += ["-input-file", str(input_file), "-jobs", str(queue.jobs)]
+        return (*command, "-decoder", str(self.program))
+
+    def _input_type(self) -> list[str]:
+        return [] if self.input_type is None else ["-inputtype", str(self.input_type)]
+
+    def _several(self) -> tuple[str, ...]:
+        return () if self.several is None else (str(self.several),)
+
+    def _post_editing(self, command: tuple[str, ...]) -> tuple[str, ...]:
+        editing = self.post_editing
+        if editing is None:
+            return command
+        reference = ("-ref", str(editing.reference), "-symal", str(editing.alignment))
+        return (str(editing.command), *command, *reference, "-tmp", str(editing.scratch))
+
+
+def checked_flags(text: str) -> tuple[str, ...]:
+    """The words of ``--decoder-flags``, as a shell would cut them.
+
+    Raises:
+        UsageError: a quote is not closed, a value comes before any flag, or a flag names a part
+            of the model, which has its place in the configuration file.
+    """
+    try:
+        words = tuple(shlex.split(text))
+    except ValueError as error:
+        raise UsageError(f"--decoder-flags={text!r}: {error}") from error
+    if words and not _is_flag(words[0]):
+        raise UsageError(f"--decoder-flags={text!r}: found the value {words[0]!r} before any flag")
+    for word in words:
+        if _is_flag(word) and word.lstrip("-") in _MODEL_FLAGS:
+            raise UsageError(
+                f"--decoder-flags must not hold {word}: the model is named by the configuration"
+                " file alone"
+            )
+    return words
+
+
+def _is_flag(word: str) -> bool:
+    """``-v`` and ``--v`` are flags, ``-3`` is a number."""
+    return word.startswith("-") and not word.lstrip("-")[:1].isdigit() and word != "-"
