@@ -1,0 +1,68 @@
+"""Files kept from an earlier run, used again only if what they were made from has not changed.
+
+Beside ``features.list`` lies ``features.list.made-from.json``, which says from which decoder,
+configuration and command it came. Where the two differ, the file is made anew. The note is written
+last, so that a cache whose making was interrupted is never taken for a whole one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from formats.text import write_atomic
+
+__all__ = ["content", "forget", "is_fresh", "model_files", "remember", "size_and_time"]
+
+_MODEL_PATH = re.compile(r"(?<!\S)path=(\S+)")
+
+
+def is_fresh(cache: Path, made_from: Mapping[str, str]) -> bool:
+    """Whether a cached file or directory is there and was made from exactly this."""
+    try:
+        return cache.exists() and json.loads(_note(cache).read_bytes()) == dict(made_from)
+    except (OSError, ValueError):
+        return False
+
+
+def remember(cache: Path, made_from: Mapping[str, str]) -> None:
+    """Note what a cached file or directory was made from."""
+    text = json.dumps(dict(made_from), indent=1, sort_keys=True) + "\n"
+    write_atomic(_note(cache), text.encode())
+
+
+def forget(cache: Path) -> None:
+    """Remove the note, before the cache is made anew."""
+    _note(cache).unlink(missing_ok=True)
+
+
+def content(path: Path) -> str:
+    """A file's name and a digest of its bytes; for small files."""
+    return f"{path} sha256:{hashlib.sha256(path.read_bytes()).hexdigest()}"
+
+
+def size_and_time(path: Path) -> str:
+    """A file's name, size and time of change, for files too large to read."""
+    status = path.stat()
+    return f"{path} {status.st_size} bytes, changed at {status.st_mtime_ns}"
+
+
+def model_files(config: Path, directory: Path) -> str:
+    """Size and time of all model files that a ``moses.ini`` names, one a line.
+
+    A ``path=`` may be a prefix of the real names; relative ones count from ``directory``, the
+    decoder's current directory.
+    """
+    lines = []
+    for name in _MODEL_PATH.findall(config.read_text("utf-8", "surrogateescape")):
+        stem = directory / name
+        files = [path for path in stem.parent.glob("*") if path.name.startswith(stem.name)]
+        lines += [size_and_time(path) for path in sorted(files) if path.is_file()]
+    return "\n".join(lines)
+
+
+def _note(cache: Path) -> Path:
+    return cache.with_name(cache.name + ".made-from.json")

@@ -1,0 +1,86 @@
+"""The end of a run: which weights win, the tuned configuration, the summary."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from formats.text import write_atomic
+from mosesplug import __version__
+from mosesplug.store import IterationRecord, NBestStore
+from mosesplug.tuning.events import Finished, Note
+from mosesplug.tuning.files import date, write_config
+from mosesplug.tuning.records import result_of, start_of
+from mosesplug.tuning.start import columns
+from mosesplug.tuning.steps import Context, write_after
+from mosesplug.tuning.summary import Result, iterations_of
+from mosesplug.tuning.weights import Weights
+
+__all__ = ["conclude", "finished"]
+
+
+def finished(store: NBestStore) -> bool:
+    """Whether the newest iteration was the last."""
+    iterations = store.iterations()
+    return (
+        bool(iterations)
+        and iterations[-1].result is not None
+        and bool(result_of(iterations[-1]).stop)
+    )
+
+
+def conclude(context: Context, store: NBestStore) -> Result:
+    """Write ``moses.ini`` and ``summary.json``."""
+    records = store.iterations()
+    last = result_of(records[-1])
+    # A kill may have come between the result and its files.
+    write_after(context, len(records), last)
+    weights, chosen, score = _choose(context, records)
+    configuration, workspace = context.configuration, context.workspace
+    # Sparse weights lie in the file of the iteration that decodes with them.
+    sparse_file = workspace.run(chosen or len(records) + 1, "sparse-weights")
+    write_config(
+        configuration,
+        configuration.config,
+        workspace.tuned_config,
+        context.show,
+        weights,
+        sparse_file if weights.sparse else None,
+        chosen or len(records),
+        score,
+    )
+    result = Result(
+        weights,
+        chosen,
+        score,
+        columns(context.show).names,
+        configuration.metric.name,
+        context.references.signature,
+        context.algorithm.name,
+        context.seed,
+        last.stop,
+        iterations_of(records),
+    )
+    write_atomic(workspace.summary, result.as_json(date(), __version__))
+    context.watch(Finished(len(records), last.stop))
+    return result
+
+
+def _choose(context: Context, records: Sequence[IterationRecord]) -> tuple[Weights, int, float]:
+    """The winning weights, the iteration that was decoded with them (0: none), their score.
+
+    The best on the tuning set is chosen among weights whose own translations were scored: every
+    iteration, the last included. The optimum of the last iteration was never decoded; where the
+    run did not converge nobody knows its score, and it is not chosen blindly.
+    """
+    last = result_of(records[-1])
+    if not context.configuration.return_best_dev:
+        return last.weights, 0, last.optimum
+    best = max(records, key=lambda record: record.first_best_score)
+    if last.largest_change >= context.configuration.minimum_change:
+        context.watch(
+            Note(
+                f"the weights found in iteration {len(records)} were never decoded; the best"
+                f" decoded ones, of iteration {best.iteration}, are returned"
+            )
+        )
+    return start_of(best).weights, best.iteration, best.first_best_score

@@ -1,0 +1,119 @@
+"""What to tune and how: everything the loop is told from outside, as immutable values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from mosesplug.decoders.moses import Decoder
+from mosesplug.metrics import Metric
+
+__all__ = ["Configuration", "Decoding", "Filtering", "Optimising"]
+
+
+@dataclass(frozen=True)
+class Filtering:
+    """Cutting the model down to the phrases of the input before tuning.
+
+    Attributes:
+        command: words of ``filter-model-given-input.pl`` with its own options; the target
+            directory, the configuration and the input are put behind them.
+        input: text to filter for.
+    """
+
+    command: tuple[str, ...]
+    input: Path
+
+
+@dataclass(frozen=True)
+class Decoding:
+    """How n-best lists are made.
+
+    Attributes:
+        decoder: the program and how to call it.
+        nbest: hypotheses a sentence.
+        lattice_samples: samples of the search lattice a sentence, merged into the lists.
+        filtering: filter the model first, or None.
+        cache: words of a command that copies the model to a local disk and prints the path of
+            the copy's configuration, or None; the configuration is put after the first word.
+        transform: rewrite the lists before they are scored: a shell command that reads one list
+            and writes another, or ``bpe`` to join subwords at ``@@``. None for no change.
+        config_weights_first: decode first with the configuration's own weights, not with these
+            L1-normalised.
+    """
+
+    decoder: Decoder
+    nbest: int = 100
+    lattice_samples: int = 0
+    filtering: Filtering | None = None
+    cache: tuple[str, ...] | None = None
+    transform: str | None = None
+    config_weights_first: bool = False
+
+
+@dataclass(frozen=True)
+class Optimising:
+    """How weights are found in the lists.
+
+    Attributes:
+        algorithm: name in the registry.
+        options: values of the algorithm's options, by field name.
+        active: features to tune (``LM0_0``, or a whole group ``LM0``); None for all.
+        ranges: bounds for random starting weights, as ``name:min..max,min..max``.
+        window: how many earlier iterations' lists are used beside the newest; -1 for all.
+        historic_bests: start also from the weights at which these lists were decoded.
+        interpolation: from the fourth iteration on, new weights are this share of the optimum
+            and the rest of the weights before; 0 for the optimum itself.
+        threads: for optimising and for counting statistics.
+        seed: of all random choices; None draws one.
+        predictable_seeds: seed iteration N with ``1000 N``, as ``mert-moses.pl`` can.
+    """
+
+    algorithm: str = "mert"
+    options: Mapping[str, object] = field(default_factory=dict)
+    active: tuple[str, ...] | None = None
+    ranges: tuple[str, ...] = ()
+    window: int = -1
+    historic_bests: bool = False
+    interpolation: float = 0.0
+    threads: int = 1
+    seed: int | None = None
+    predictable_seeds: bool = False
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """One tuning run.
+
+    Attributes:
+        input: the tuning set's source text.
+        references: its translations: a file, or the prefix of several.
+        config: the decoder's ``moses.ini`` with the starting weights.
+        working_directory: where all files go; the decoder's current directory.
+        metric: what is optimised.
+        decoding, optimising: see there.
+        maximum_iterations: 0 for no limit.
+        minimum_change: stop when no weight moved by this much.
+        return_best_dev: end with the decoded weights whose first-best scored highest, not with
+            the last.
+        existing: what to do with an earlier run in the working directory: ``continue`` it,
+            ``overwrite`` it, or ``refuse`` to touch it.
+        skip_decoder: take the first iteration's n-best list as it lies in the working directory.
+        keep_extractor_files: write ``runN.features.dat`` and ``runN.scores.dat`` too.
+    """
+
+    input: Path
+    references: Path
+    config: Path
+    working_directory: Path
+    metric: Metric
+    decoding: Decoding
+    optimising: Optimising = field(default_factory=Optimising)
+    maximum_iterations: int = 25
+    minimum_change: float = 1e-5
+    return_best_dev: bool = False
+    existing: Literal["refuse", "overwrite", "continue"] = "refuse"
+    skip_decoder: bool = False
+    keep_extractor_files: bool = False

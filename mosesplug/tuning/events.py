@@ -1,0 +1,94 @@
+"""What the loop tells those who watch it. Watching never changes a result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+__all__ = [
+    "Decoded",
+    "Event",
+    "Executing",
+    "Finished",
+    "Note",
+    "Optimised",
+    "Optimising",
+    "PhaseStarted",
+    "Watcher",
+    "ignore",
+]
+
+Phase = Literal["filter", "features", "decode", "score", "optimise"]
+
+
+@dataclass(frozen=True)
+class Note:
+    """Something a person should know, in one sentence; ``warning`` where it may be unwanted."""
+
+    text: str
+    warning: bool = False
+
+
+@dataclass(frozen=True)
+class Executing:
+    """A command is about to run."""
+
+    command: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class PhaseStarted:
+    """A phase begins; ``iteration`` is 0 before the first."""
+
+    iteration: int
+    phase: Phase
+
+
+@dataclass(frozen=True)
+class Decoded:
+    """So many of the sentences are decoded after so many seconds."""
+
+    iteration: int
+    sentences: int
+    total: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Optimising:
+    """The optimizer did ``done`` of ``total`` parts of ``what``."""
+
+    iteration: int
+    done: int
+    total: int
+    what: str
+
+
+@dataclass(frozen=True)
+class Optimised:
+    """An iteration is over: the score of its first-best, the optimum in the lists, the change."""
+
+    iteration: int
+    metric: str
+    first_best_score: float
+    optimum: float
+    largest_change: float
+    hypotheses: int
+
+
+@dataclass(frozen=True)
+class Finished:
+    """The run is over; the result is that of ``iteration``."""
+
+    iteration: int
+    reason: str
+
+
+Event = Note | Executing | PhaseStarted | Decoded | Optimising | Optimised | Finished
+Watcher = Callable[[Event], None]
+
+
+def ignore(event: Event) -> None:
+    """The watcher that looks away."""
+    del event

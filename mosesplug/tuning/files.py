@@ -1,0 +1,123 @@
+"""The files of an iteration, in the spelling of ``mert-moses.pl``; numbers lose no digits.
+
+All of them follow from weights that the store holds, so that each can be written again. Only the
+date in a configuration's header is of the moment.
+"""
+
+from __future__ import annotations
+
+import shlex
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from formats.decoder_flags import decoder_flags
+from formats.moses_ini import read_moses_ini, tuning_header, with_weights
+from formats.text import write_atomic
+from formats.weights import (
+    InitOpt,
+    ShowWeights,
+    format_dense,
+    format_init_opt,
+    format_sparse,
+    format_weights_txt,
+)
+from mosesplug.tuning.configuration import Configuration
+from mosesplug.tuning.weights import Weights
+from mosesplug.tuning.workspace import Workspace
+
+__all__ = [
+    "date",
+    "write_before",
+    "write_config",
+    "write_finished_step",
+    "write_init_opt",
+    "write_sparse_weights",
+    "write_weights",
+]
+
+
+def write_before(
+    configuration: Configuration,
+    workspace: Workspace,
+    config: Path,
+    show: ShowWeights,
+    iteration: int,
+    weights: Weights,
+    score: float | None,
+) -> None:
+    """``runN.moses.ini`` and ``runN.dense``: what an iteration is decoded with."""
+    sparse = None
+    if weights.sparse and iteration > 1:
+        sparse = workspace.run(iteration, "sparse-weights")
+    target = workspace.run(iteration, "moses.ini")
+    write_config(configuration, config, target, show, weights, sparse, iteration, score)
+    pairs = zip(show.names, weights.dense, strict=True)
+    dense = format_dense(((name, (weight,)) for name, weight in pairs), one_value_a_line=True)
+    write_atomic(workspace.run(iteration, "dense"), dense)
+
+
+def write_config(
+    configuration: Configuration,
+    source: Path,
+    target: Path,
+    show: ShowWeights,
+    weights: Weights,
+    sparse_file: Path | None,
+    iteration: int,
+    score: float | None,
+) -> None:
+    """A configuration with other weights and the decoder's flags in it, all else as it was."""
+    decoder = configuration.decoding.decoder
+    header = tuning_header(
+        metric=configuration.metric.name,
+        score=score,
+        iteration=iteration,
+        command=shlex.join([str(decoder.program), *decoder.flags]),
+        date=date(),
+    )
+    data = with_weights(
+        read_moses_ini(source),
+        show.with_values(weights.dense),
+        sections=decoder_flags(shlex.join(decoder.flags)),
+        sparse_file=None if sparse_file is None else str(sparse_file),
+        header=header,
+        digits=None,
+    )
+    write_atomic(target, data)
+
+
+def write_init_opt(
+    workspace: Workspace,
+    iteration: int,
+    weights: Weights,
+    minima: Sequence[float],
+    maxima: Sequence[float],
+) -> None:
+    """``runN.init.opt``: where the search starts, and the box of its random starts."""
+    init = InitOpt(weights.dense, tuple(minima), tuple(maxima))
+    write_atomic(workspace.run(iteration, "init.opt"), format_init_opt(init))
+
+
+def write_weights(workspace: Workspace, iteration: int, weights: Weights) -> None:
+    """``runN.weights.txt``, and sparse weights for the next decoding: its ``sparse-weights``."""
+    text = format_weights_txt(weights.dense, digits=None)
+    write_atomic(workspace.run(iteration, "weights.txt"), text)
+    if weights.sparse:
+        write_sparse_weights(workspace, iteration + 1, weights)
+
+
+def write_sparse_weights(workspace: Workspace, iteration: int, weights: Weights) -> None:
+    """``runN.sparse-weights``, which the decoder reads in that iteration."""
+    path = workspace.run(iteration, "sparse-weights")
+    write_atomic(path, format_sparse(weights.sparse))
+
+
+def write_finished_step(workspace: Workspace, iteration: int) -> None:
+    """``finished_step.txt``: the number of the last finished iteration."""
+    write_atomic(workspace.finished_step, f"{iteration}\n".encode())
+
+
+def date() -> str:
+    """Now, as ``date`` prints it in the C locale and in UTC."""
+    return time.strftime("%a %b %d %H:%M:%S UTC %Y", time.gmtime())

@@ -1,0 +1,196 @@
+"""The loop: decode, score, optimise, until no weight moves; and where to go on after a kill.
+
+The store is the truth about how far a run is. An iteration is in it or not, with a result or not;
+everything else in the working directory is derived from it and can be written again. Random
+numbers depend on the seed and the iteration only. So a run that was killed anywhere goes on, and
+ends with the same bytes as one that was not.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from formats.references import read_references, reference_files
+from formats.text import read_lines
+from mosesplug.errors import DataError, UsageError
+from mosesplug.optimizers import registry
+from mosesplug.store import NBestStore, fingerprint_files
+from mosesplug.tuning.conclude import conclude, finished
+from mosesplug.tuning.configuration import Configuration
+from mosesplug.tuning.events import Note, Optimised, Watcher, ignore
+from mosesplug.tuning.prepare import announced_features, decoding_config
+from mosesplug.tuning.records import result_of, start_of
+from mosesplug.tuning.start import check_names, starting_weights
+from mosesplug.tuning.steps import (
+    Context,
+    before_decoding,
+    decoded,
+    ingest,
+    optimised,
+    write_after,
+)
+from mosesplug.tuning.summary import Result
+from mosesplug.tuning.workspace import Workspace
+
+__all__ = ["tune"]
+
+
+def tune(configuration: Configuration, watch: Watcher = ignore) -> Result:
+    """Tune a system's weights; the result is ``moses.ini`` in the working directory.
+
+    Args:
+        configuration: what to tune, and how.
+        watch: told of everything that happens, from any thread.
+
+    Raises:
+        UsageError: the configuration contradicts itself or the data.
+        DataError: the working directory holds another run, or input and references differ.
+        DecoderError: the decoder failed; ``existing="continue"`` goes on from there.
+        StoreMismatch: the run to continue had other input, references or configuration.
+        OptimizerError: no usable weights can come of these lists.
+        FormatError: a file cannot be read.
+    """
+    workspace = Workspace(configuration.working_directory, configuration.decoding.nbest)
+    with workspace.locked():
+        _settle_with_earlier_run(configuration, workspace, watch)
+        with _context(configuration, workspace, watch) as (context, store):
+            skip_decoder = configuration.skip_decoder
+            while not finished(store):
+                _iterate(context, store, skip_decoder=skip_decoder)
+                skip_decoder = False
+            return conclude(context, store)
+
+
+def _settle_with_earlier_run(
+    configuration: Configuration, workspace: Workspace, watch: Watcher
+) -> None:
+    """Continue, overwrite or refuse what is in the working directory."""
+    found = workspace.store.exists()
+    if configuration.existing == "continue":
+        if not found and workspace.finished_step.is_file():
+            raise DataError(
+                f"{workspace.directory} holds a run of another program, which has no n-best store:"
+                " it cannot be continued; start anew in another working directory"
+            )
+        if not found:
+            watch(Note(f"there is nothing to continue in {workspace.directory}: starting anew"))
+        return
+    found = found or workspace.finished_step.is_file()
+    if found and configuration.existing == "refuse":
+        raise UsageError(
+            f"{workspace.directory} holds an earlier run: continue it with --continue, replace it"
+            " with --overwrite, or name another --working-dir"
+        )
+    if found:
+        watch(
+            Note(
+                f"replacing the earlier run in {workspace.directory} (--continue would have gone"
+                " on with it)",
+                warning=True,
+            )
+        )
+    workspace.clear(keep_list=configuration.skip_decoder)
+
+
+@contextmanager
+def _context(
+    configuration: Configuration, workspace: Workspace, watch: Watcher
+) -> Iterator[tuple[Context, NBestStore]]:
+    """Everything an iteration needs, checked."""
+    optimising = configuration.optimising
+    algorithm = registry.algorithm(optimising.algorithm)
+    options = registry.options(algorithm, optimising.options)
+    prefix = configuration.references
+    references = configuration.metric.prepare(read_references(prefix, _input_lines(configuration)))
+    config = decoding_config(configuration, workspace, watch)
+    show = announced_features(configuration, workspace, config, watch)
+    check_names(optimising, show)
+    with NBestStore.open(workspace.store, writable=True) as store:
+        store.require(
+            {
+                "input": fingerprint_files([configuration.input]),
+                "references": fingerprint_files(reference_files(prefix)),
+                "configuration": fingerprint_files([configuration.config]),
+            }
+        )
+        context = Context(
+            configuration,
+            workspace,
+            config,
+            show,
+            starting_weights(show, configuration.config, workspace.directory),
+            references,
+            algorithm,
+            options,
+            _seed(configuration, store),
+            watch,
+        )
+        _compare_settings(context, store)
+        yield context, store
+
+
+def _input_lines(configuration: Configuration) -> int | None:
+    """Lines that the references must have; None where the input is not one sentence a line."""
+    if configuration.decoding.decoder.input_type in (None, 0, 2):
+        return len(read_lines(configuration.input))
+    return None
+
+
+def _seed(configuration: Configuration, store: NBestStore) -> int:
+    """The given seed, that of the run to continue, or one drawn by the system."""
+    if configuration.optimising.seed is not None:
+        return configuration.optimising.seed
+    iterations = store.iterations()
+    if iterations:
+        return start_of(iterations[0]).seed
+    return secrets.randbits(32)
+
+
+def _compare_settings(context: Context, store: NBestStore) -> None:
+    """Say what a continued run does otherwise than the run that it continues."""
+    iterations = store.iterations()
+    if not iterations:
+        return
+    start = start_of(iterations[-1])
+    earlier = {**start.settings, "seed": str(start.seed)}
+    now = {**context.settings, "seed": str(context.seed)}
+    changed = [
+        f"{name}: {earlier[name]} -> {now[name]}" for name in now if earlier[name] != now[name]
+    ]
+    if changed:
+        context.watch(
+            Note(f"continuing with other settings than before: {'; '.join(changed)}", warning=True)
+        )
+    context.watch(Note(f"continuing after iteration {len(iterations)}"))
+
+
+def _iterate(context: Context, store: NBestStore, *, skip_decoder: bool) -> None:
+    """Do what is left to do of the current iteration, or the whole of the next."""
+    iterations = store.iterations()
+    if not iterations or iterations[-1].result is not None:
+        iteration = len(iterations) + 1
+        weights, optimum = context.start, None
+        if iterations:
+            last = result_of(iterations[-1])
+            weights, optimum = last.weights, last.optimum
+            # A kill may have come between the result and its files.
+            write_after(context, iteration - 1, last)
+        before_decoding(context, iteration, weights, optimum)
+        lists = decoded(context, iteration, weights, skip=skip_decoder)
+        ingest(context, store, iteration, weights, lists)
+    current = store.iterations()[-1]
+    result = optimised(context, store, current)
+    store.record_result(current.iteration, result.as_record())
+    write_after(context, current.iteration, result)
+    context.watch(
+        Optimised(
+            current.iteration,
+            context.configuration.metric.name,
+            current.first_best_score,
+            result.optimum,
+            result.largest_change,
+            current.hypotheses,
+        )
+    )

@@ -1,0 +1,260 @@
+"""The pieces of an iteration: files before it, lists into the store, optimise, files after it.
+
+Every piece is a function of the run's fixed context and of what it is given. Files are written
+whole or not at all, and from nothing but what the store holds: a piece can be done twice.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formats.errors import FormatError
+from formats.nbest import read_nbest_blocks
+from formats.weights import ShowWeights, weight_overwrite
+from mosesplug.errors import OptimizerError
+from mosesplug.features import FeatureSpace
+from mosesplug.metrics import Prepared
+from mosesplug.optimizers.problem import Problem
+from mosesplug.optimizers.registry import Algorithm
+from mosesplug.store import IterationRecord, NBestStore
+from mosesplug.tuning.clock import Clock
+from mosesplug.tuning.configuration import Configuration
+from mosesplug.tuning.decoding import Lists, decode, skipped
+from mosesplug.tuning.events import Optimising, PhaseStarted, Watcher
+from mosesplug.tuning.files import (
+    write_before,
+    write_finished_step,
+    write_init_opt,
+    write_sparse_weights,
+    write_weights,
+)
+from mosesplug.tuning.lists import checked_blocks
+from mosesplug.tuning.records import IterationResult, IterationStart, start_of
+from mosesplug.tuning.start import columns
+from mosesplug.tuning.weights import Weights, ranges
+from mosesplug.tuning.workspace import Workspace
+
+__all__ = ["Context", "before_decoding", "decoded", "ingest", "optimised", "write_after"]
+
+_FIRST_INTERPOLATED = 3
+"""mert-moses.pl interpolates after this iteration."""
+
+
+@dataclass(frozen=True)
+class Context:
+    """What stays the same during a run.
+
+    Attributes:
+        configuration: as given.
+        workspace: where files lie.
+        config: the ``moses.ini`` to decode with.
+        show: the decoder's features and starting weights.
+        start: the starting weights, sparse ones included.
+        references: compiled for the metric.
+        algorithm: the optimizer.
+        options: its options.
+        seed: of all random choices.
+        watch: told of everything.
+    """
+
+    configuration: Configuration
+    workspace: Workspace
+    config: Path
+    show: ShowWeights
+    start: Weights
+    references: Prepared
+    algorithm: Algorithm
+    options: object
+    seed: int
+    watch: Watcher
+
+    @property
+    def settings(self) -> Mapping[str, str]:
+        """What the results depend on beside the files that the store has fingerprints of."""
+        optimising, decoding = self.configuration.optimising, self.configuration.decoding
+        return {
+            "algorithm": f"{optimising.algorithm} {self.options}",
+            "metric": self.configuration.metric.signature(),
+            "active features": str(optimising.active),
+            "ranges": str(optimising.ranges),
+            "earlier iterations": str(optimising.window),
+            "historic bests": str(optimising.historic_bests),
+            "interpolation": str(optimising.interpolation),
+            "predictable seeds": str(optimising.predictable_seeds),
+            "n-best size": str(decoding.nbest),
+            "lattice samples": str(decoding.lattice_samples),
+            "transformation": str(decoding.transform),
+            "decoder flags": shlex.join(decoding.decoder.flags),
+        }
+
+    def generator(self, iteration: int) -> np.random.Generator:
+        """The random numbers of one iteration, the same however often it is begun."""
+        if self.configuration.optimising.predictable_seeds:
+            return np.random.default_rng(1000 * iteration)
+        return np.random.default_rng([self.seed, iteration])
+
+
+def before_decoding(
+    context: Context, iteration: int, weights: Weights, optimum: float | None
+) -> None:
+    """The files that say what an iteration is decoded with."""
+    workspace = context.workspace
+    write_before(
+        context.configuration, workspace, context.config, context.show, iteration, weights, optimum
+    )
+    if iteration == 1 and weights.sparse:
+        write_sparse_weights(workspace, 1, _decoded_with(context, iteration, weights))
+
+
+def decoded(context: Context, iteration: int, weights: Weights, *, skip: bool) -> Lists:
+    """Decode with ``weights``, or take the list that is there."""
+    configuration, workspace = context.configuration, context.workspace
+    sparse = workspace.run(iteration, "sparse-weights")
+    if skip:
+        return skipped(workspace, iteration)
+    overwrite = None
+    if iteration > 1 or not configuration.decoding.config_weights_first:
+        point = _decoded_with(context, iteration, weights)
+        # More decimals than mert-moses.pl's six: a small weight would lose most of its digits.
+        overwrite = weight_overwrite(context.show.with_values(point.dense), decimals=12)
+    context.watch(PhaseStarted(iteration, "decode"))
+    return decode(
+        configuration,
+        workspace,
+        context.config,
+        iteration,
+        n_sentences=context.references.n_sentences,
+        weights=overwrite,
+        sparse_weights=sparse.name if sparse.is_file() else None,
+        watch=context.watch,
+    )
+
+
+def _decoded_with(context: Context, iteration: int, weights: Weights) -> Weights:
+    """The weights as the decoder gets them: normalised at first, as later ones are anyway."""
+    if iteration > 1 or context.configuration.decoding.config_weights_first:
+        return weights
+    return weights.normalised()
+
+
+def ingest(
+    context: Context, store: NBestStore, iteration: int, weights: Weights, lists: Lists
+) -> None:
+    """Look the lists over, score them and commit them to the store.
+
+    Raises:
+        DecoderError: they are not what was asked for.
+    """
+    context.watch(PhaseStarted(iteration, "score"))
+    start = IterationStart(weights, context.seed, context.settings, lists.command, lists.seconds)
+    n_sentences = context.references.n_sentences
+    blocks = checked_blocks(
+        read_nbest_blocks(lists.path),
+        lists,
+        groups=columns(context.show).groups,
+        n_sentences=n_sentences,
+        watch=context.watch,
+    )
+    try:
+        store.add_iteration(
+            iteration,
+            blocks,
+            metric=context.configuration.metric,
+            references=context.references,
+            n_sentences=n_sentences,
+            record=start.as_record(),
+            threads=context.configuration.optimising.threads,
+        )
+    except FormatError as error:
+        raise lists.failure(f"the decoder wrote a list that cannot be used: {error}") from error
+
+
+def optimised(context: Context, store: NBestStore, current: IterationRecord) -> IterationResult:
+    """New weights, from the lists of this iteration and of those before it.
+
+    Raises:
+        OptimizerError: no usable weights can come of them.
+    """
+    iteration, weights = current.iteration, start_of(current).weights
+    context.watch(PhaseStarted(iteration, "optimise"))
+    clock = Clock()
+    problem = _problem(context, store, iteration)
+    space = problem.tuning_set.space
+    minima, maxima = (box[: space.n_dense].tolist() for box in problem.box)
+    write_init_opt(context.workspace, iteration, weights, minima, maxima)
+
+    def progress(done: int, total: int, what: str) -> None:
+        context.watch(Optimising(iteration, done, total, what))
+
+    solution = context.algorithm.optimize(
+        problem, weights.vector(space), context.generator(iteration), context.options, progress
+    )
+    found = Weights.of_vector(space, solution.weights)
+    if not np.isfinite(solution.weights).all() or not any(found.dense):
+        raise OptimizerError(
+            f"{context.algorithm.name} found no usable weights in iteration {iteration}; its lists"
+            " are kept: try another algorithm with --continue"
+        )
+    share = context.configuration.optimising.interpolation
+    if share and iteration > _FIRST_INTERPOLATED:
+        found = found.mixed(weights, share)
+    change = found.largest_change(weights)
+    stop = _reason_to_stop(context.configuration, iteration, change)
+    return IterationResult(found, solution.score, change, stop, clock.seconds())
+
+
+def write_after(context: Context, iteration: int, result: IterationResult) -> None:
+    """The files that follow from an iteration's result."""
+    write_weights(context.workspace, iteration, result.weights)
+    write_finished_step(context.workspace, iteration)
+
+
+def _reason_to_stop(configuration: Configuration, iteration: int, change: float) -> str:
+    """Why the run ends with this iteration, or empty."""
+    if change < configuration.minimum_change:
+        return f"no weight changed by {configuration.minimum_change:g} or more"
+    if configuration.maximum_iterations and iteration >= configuration.maximum_iterations:
+        return f"the maximum of {configuration.maximum_iterations} iterations is reached"
+    return ""
+
+
+def _problem(context: Context, store: NBestStore, iteration: int) -> Problem:
+    """The merged lists, and where to search."""
+    configuration = context.configuration
+    optimising = configuration.optimising
+    first = 1 if optimising.window < 0 else max(1, iteration - optimising.window)
+    tuning_set = store.tuning_set(
+        range(first, iteration + 1),
+        metric=configuration.metric,
+        references=context.references,
+        threads=optimising.threads,
+    )
+    space = tuning_set.space
+    earlier = store.iterations()[first - 1 : iteration - 1] if optimising.historic_bests else ()
+    minima, maxima = ranges(optimising.ranges, space.group_names)
+    return Problem(
+        tuning_set,
+        configuration.metric,
+        _active(optimising.active, space),
+        np.array([*minima, *np.zeros(space.n_sparse)]),
+        np.array([*maxima, *np.ones(space.n_sparse)]),
+        tuple(start_of(record).weights.vector(space) for record in earlier),
+        optimising.threads,
+    )
+
+
+def _active(names: tuple[str, ...] | None, space: FeatureSpace) -> NDArray[np.bool_] | None:
+    """Which weights may change; None leaves it to the algorithm.
+
+    Sparse features that no list has shown yet have no column.
+    """
+    if names is None:
+        return None
+    known = {*space.names, *space.group_names}
+    return space.select([name for name in names if name in known])

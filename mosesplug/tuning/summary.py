@@ -1,0 +1,134 @@
+"""The run in numbers: a table for people, ``summary.json`` for programs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mosesplug.store import IterationRecord
+from mosesplug.tuning.records import result_of, start_of
+from mosesplug.tuning.weights import Weights
+
+__all__ = ["Iteration", "Result", "iterations_of"]
+
+
+@dataclass(frozen=True)
+class Iteration:
+    """One iteration in numbers.
+
+    Attributes:
+        number: from 1.
+        first_best_score: the metric of the decoder's own translations.
+        optimum: what the optimizer reached in the merged lists, at the next weights.
+        largest_change: of one weight.
+        hypotheses, new_hypotheses: of its lists.
+        sentences: that have a list.
+        weights: that it was decoded with.
+        seconds_decoding, seconds_optimising: wall time.
+    """
+
+    number: int
+    first_best_score: float
+    optimum: float
+    largest_change: float
+    hypotheses: int
+    new_hypotheses: int
+    sentences: int
+    weights: Weights
+    seconds_decoding: float
+    seconds_optimising: float
+
+
+@dataclass(frozen=True)
+class Result:
+    """A finished run.
+
+    Attributes:
+        weights: those in ``moses.ini``.
+        chosen: the iteration that was decoded with them; 0 if none was: they are the optimum
+            found in the last iteration's lists.
+        score: first-best score of that iteration, or the optimum.
+        names: the dense columns.
+        metric: name of the metric.
+        signature: of the scores.
+        algorithm: its name.
+        seed: of all random choices.
+        reason: why it ended.
+        iterations: all of them.
+    """
+
+    weights: Weights
+    chosen: int
+    score: float
+    names: tuple[str, ...]
+    metric: str
+    signature: str
+    algorithm: str
+    seed: int
+    reason: str
+    iterations: tuple[Iteration, ...]
+
+    def as_json(self, finished: str, version: str) -> bytes:
+        """``summary.json``; only ``finished`` and what is named ``seconds`` differ between runs."""
+        document = {
+            "program": f"mosesplug {version}",
+            "finished": finished,
+            "reason": self.reason,
+            "algorithm": self.algorithm,
+            "metric": self.metric,
+            "signature": self.signature,
+            "seed": self.seed,
+            "result": {
+                "decoded_in_iteration": self.chosen or None,
+                "score": self.score,
+                "weights": self._weights(self.weights),
+            },
+            "iterations": [self._iteration(iteration) for iteration in self.iterations],
+        }
+        return (json.dumps(document, indent=1) + "\n").encode()
+
+    def _iteration(self, iteration: Iteration) -> dict[str, Any]:
+        return {
+            "iteration": iteration.number,
+            "first_best_score": iteration.first_best_score,
+            "optimum": iteration.optimum,
+            "largest_change": iteration.largest_change,
+            "sentences": iteration.sentences,
+            "hypotheses": iteration.hypotheses,
+            "new_hypotheses": iteration.new_hypotheses,
+            "weights": self._weights(iteration.weights),
+            "seconds": {
+                "decoding": round(iteration.seconds_decoding, 3),
+                "optimising": round(iteration.seconds_optimising, 3),
+            },
+        }
+
+    def _weights(self, weights: Weights) -> dict[str, float]:
+        return {**dict(zip(self.names, weights.dense, strict=True)), **weights.sparse}
+
+
+def iterations_of(records: Sequence[IterationRecord]) -> tuple[Iteration, ...]:
+    """The store's records as iterations; those without a result are left out."""
+    found = []
+    for record in records:
+        if record.result is None:
+            continue
+        start = start_of(record)
+        result = result_of(record)
+        found.append(
+            Iteration(
+                record.iteration,
+                record.first_best_score,
+                result.optimum,
+                result.largest_change,
+                record.hypotheses,
+                record.new_hypotheses,
+                record.n_lists,
+                start.weights,
+                start.seconds_decoding,
+                result.seconds_optimising,
+            )
+        )
+    return tuple(found)

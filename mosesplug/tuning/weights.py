@@ -1,0 +1,119 @@
+"""Weights between iterations: dense ones in the decoder's order, sparse ones by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosesplug.errors import UsageError
+from mosesplug.features import FeatureSpace
+
+__all__ = ["Weights", "ranges"]
+
+
+@dataclass(frozen=True)
+class Weights:
+    """A point in the space of weights.
+
+    Attributes:
+        dense: one weight a dense column.
+        sparse: weights of sparse features; one that is absent is 0.
+    """
+
+    dense: tuple[float, ...]
+    sparse: Mapping[str, float] = field(default_factory=dict)
+
+    @classmethod
+    def of_vector(cls, space: FeatureSpace, vector: NDArray[np.float64]) -> Weights:
+        """From float64 ``[len(space)]``."""
+        values = vector.tolist()
+        sparse = zip(space.sparse, values[space.n_dense :], strict=True)
+        return cls(tuple(values[: space.n_dense]), {name: w for name, w in sparse if w != 0.0})
+
+    def vector(self, space: FeatureSpace) -> NDArray[np.float64]:
+        """As float64 ``[len(space)]``; sparse features unknown to ``space`` are left out."""
+        sparse = [self.sparse.get(name, 0.0) for name in space.sparse]
+        return np.array([*self.dense, *sparse], dtype=np.float64)
+
+    def normalised(self) -> Weights:
+        """All divided by the sum of the dense absolute values, which changes no translation."""
+        norm = sum(map(abs, self.dense))
+        return self if norm == 0.0 else self.scaled(1.0 / norm)
+
+    def scaled(self, factor: float) -> Weights:
+        """All multiplied by one factor."""
+        sparse = {name: factor * weight for name, weight in self.sparse.items()}
+        return Weights(tuple(factor * weight for weight in self.dense), sparse)
+
+    def mixed(self, earlier: Weights, share: float) -> Weights:
+        """``share`` of these and ``1 - share`` of the earlier ones (Hopkins & May 2011, 5.4.3)."""
+        pairs = zip(self.dense, earlier.dense, strict=True)
+        names = [*self.sparse, *(name for name in earlier.sparse if name not in self.sparse)]
+        return Weights(
+            tuple(share * new + (1 - share) * old for new, old in pairs),
+            {
+                name: share * self.sparse.get(name, 0.0) + (1 - share) * earlier.sparse.get(name, 0)
+                for name in names
+            },
+        )
+
+    def largest_change(self, earlier: Weights) -> float:
+        """The largest absolute difference of one weight."""
+        changes = [abs(a - b) for a, b in zip(self.dense, earlier.dense, strict=True)]
+        changes += [
+            abs(self.sparse.get(name, 0.0) - earlier.sparse.get(name, 0.0))
+            for name in {*self.sparse, *earlier.sparse}
+        ]
+        return max(changes, default=0.0)
+
+
+def ranges(
+    texts: tuple[str, ...], group_names: tuple[str, ...]
+) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Bounds of random starting weights, ``(minima, maxima)``, one pair a dense column.
+
+    Args:
+        texts: ``name:min..max,min..max``: bounds for the columns of a group, in order; a name
+            holds until the next one. Columns without bounds have 0 to 1.
+        group_names: group of each dense column.
+
+    Raises:
+        UsageError: a text cannot be read, names no group, or has more bounds than the group has
+            columns.
+    """
+    bounds: dict[str, list[tuple[float, float]]] = {}
+    for text in texts:
+        name = None
+        for piece in text.split(","):
+            before, colon, after = piece.partition(":")
+            name = before if colon else name
+            if name is None:
+                raise UsageError(f"--range={text}: no feature is named; write name:min..max")
+            bounds.setdefault(name, []).append(_bounds(after if colon else piece, text))
+    for name, pairs in bounds.items():
+        width = group_names.count(name)
+        if width == 0:
+            known = ", ".join(dict.fromkeys(group_names))
+            raise UsageError(f"--range: there is no feature {name}; there are {known}")
+        if len(pairs) > width:
+            raise UsageError(f"--range: {len(pairs)} bounds for {name}, which has {width} values")
+    minima, maxima = [], []
+    for name in group_names:
+        pairs = bounds.get(name, [])
+        low, high = pairs.pop(0) if pairs else (0.0, 1.0)
+        minima.append(low)
+        maxima.append(high)
+    return tuple(minima), tuple(maxima)
+
+
+def _bounds(piece: str, text: str) -> tuple[float, float]:
+    try:
+        low, high = map(float, piece.split(".."))
+    except ValueError as error:
+        raise UsageError(f"--range={text}: {piece!r} is not of the form min..max") from error
+    if not (np.isfinite([low, high]).all() and low <= high):
+        raise UsageError(f"--range={text}: {piece!r} is no interval")
+    return low, high

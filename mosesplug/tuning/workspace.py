@@ -1,0 +1,110 @@
+"""The working directory: which file lies where, under the names of ``mert-moses.pl``."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import re
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from mosesplug.errors import DataError
+
+__all__ = ["Workspace"]
+
+_RUN_FILE = re.compile(r"run\d+\..+")
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """Paths in a working directory.
+
+    Attributes:
+        directory: absolute path.
+        nbest_size: length of the n-best lists, part of their file names.
+    """
+
+    directory: Path
+    nbest_size: int
+
+    def run(self, iteration: int, what: str) -> Path:
+        """A file of one iteration, as ``run3.dense``."""
+        return self.directory / f"run{iteration}.{what}"
+
+    def nbest(self, iteration: int) -> Path:
+        """The n-best list as the decoder writes it; compressed, it has ``.gz`` behind."""
+        return self.run(iteration, f"best{self.nbest_size}.out")
+
+    def nbest_packed(self, iteration: int) -> Path:
+        """The n-best list as it is kept."""
+        return self.run(iteration, f"best{self.nbest_size}.out.gz")
+
+    def samples(self, iteration: int, size: int) -> Path:
+        """Samples of the search lattice, in the format of n-best lists."""
+        return self.run(iteration, f"lsamp{size}.out")
+
+    @property
+    def features_list(self) -> Path:
+        """The decoder's answer to ``-show-weights``."""
+        return self.directory / "features.list"
+
+    @property
+    def filtered(self) -> Path:
+        """Directory of the filtered model."""
+        return self.directory / "filtered"
+
+    @property
+    def store(self) -> Path:
+        """The n-best store."""
+        return self.directory / "nbests.lmdb"
+
+    @property
+    def finished_step(self) -> Path:
+        """Holds the number of the last finished iteration."""
+        return self.directory / "finished_step.txt"
+
+    @property
+    def tuned_config(self) -> Path:
+        """The result."""
+        return self.directory / "moses.ini"
+
+    @property
+    def summary(self) -> Path:
+        """The table of iterations for programs."""
+        return self.directory / "summary.json"
+
+    @contextlib.contextmanager
+    def locked(self) -> Iterator[None]:
+        """Make the directory, and hold it against a second run.
+
+        Raises:
+            DataError: another run holds it.
+        """
+        self.directory.mkdir(parents=True, exist_ok=True)
+        with (self.directory / "tuning.lock").open("wb") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                raise DataError(
+                    f"{self.directory} is in use by another tuning run: wait for its end, or use"
+                    " another working directory"
+                ) from error
+            yield
+
+    def clear(self, *, keep_list: bool) -> None:
+        """Remove the results of an earlier run; cached features and filtered models stay.
+
+        Args:
+            keep_list: whether the first iteration's n-best list stays too.
+        """
+        kept = {self.nbest_packed(1), self.run(1, "out")} if keep_list else set()
+        if self.store.is_dir():
+            shutil.rmtree(self.store)
+        self.store.unlink(missing_ok=True)
+        for path in self.directory.iterdir():
+            if _RUN_FILE.fullmatch(path.name) and path not in kept:
+                path.unlink()
+        for path in (self.finished_step, self.tuned_config, self.summary):
+            path.unlink(missing_ok=True)

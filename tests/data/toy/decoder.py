@@ -1,0 +1,192 @@
+"""A decoder for tests: answers to Moses' command line from a toy model, quickly and repeatably.
+
+The translation of a sentence is the sentence itself; the hypotheses are spoiled copies, drawn from
+a generator seeded by the sentence. Features tell the spoilt from the sound, some better than
+others, so that tuning raises BLEU. ``-fault WHAT`` makes it misbehave in one of many ways.
+"""
+
+import random
+import sys
+import time
+import zlib
+from pathlib import Path
+
+GROUPS = (("Distortion0", 1), ("LM0", 1), ("WordPenalty0", 1), ("TranslationModel0", 3))
+POOL = 60
+WORDS = "ein eine der die das und mit auf in von zu rot blau klein hund katze mann frau"
+WORDS = tuple(WORDS.split())
+
+
+def options(arguments):
+    """Flags with their values; a flag is a word that begins with a dash and no digit."""
+    found, name = {}, None
+    for word in arguments:
+        if word.startswith("-") and not word[1:2].isdigit():
+            name = word.lstrip("-")
+            found[name] = []
+        else:
+            found[name].append(word)
+    return found
+
+
+def parse_weights(words):
+    """``Name= v v Name= v`` as a dictionary of lists."""
+    weights, name = {}, None
+    for word in words:
+        if word.endswith("="):
+            name = word[:-1]
+            weights[name] = []
+        else:
+            weights[name].append(float(word))
+    return weights
+
+
+def read_config(path):
+    """The weights of a ``moses.ini``."""
+    sections, name = {}, ""
+    with Path(path).open() as file:
+        for line in file:
+            line = line.strip()
+            if line.startswith("[") and line.endswith("]"):
+                name = line[1:-1]
+            elif line and not line.startswith("#"):
+                sections.setdefault(name, []).append(line)
+    return parse_weights(" ".join(sections["weight"]).split())
+
+
+def hypotheses(sentence):
+    """Distinct spoiled copies of a sentence with their features."""
+    chance = random.Random(zlib.crc32(sentence.encode()))
+    pool = {}
+    for _ in range(POOL):
+        words, errors, moves = sentence.split(), 0, 0
+        for _ in range(chance.randrange(6)):
+            kind = chance.randrange(4)
+            place = chance.randrange(len(words)) if words else 0
+            if kind == 0 and words:
+                words[place] = chance.choice(WORDS)
+            elif kind == 1 and words:
+                del words[place]
+            elif kind == 2:
+                words.insert(place, chance.choice(WORDS))
+            elif len(words) > 1:
+                other = chance.randrange(len(words))
+                words[place], words[other] = words[other], words[place]
+                moves += 1
+            errors += 1
+        text = " ".join(words)
+        features = {
+            "Distortion0": [-moves],
+            "LM0": [round(-len(words) - errors * chance.random() - 3 * chance.random(), 4)],
+            "WordPenalty0": [-len(words)],
+            "TranslationModel0": [
+                round(-errors - 2 * chance.random(), 5),
+                round(errors * chance.random() - 4 * chance.random(), 5),
+                round(-3 * chance.random(), 5),
+            ],
+        }
+        sparse = {f"wt_{word}": words.count(word) for word in sorted(set(words)) if word in WORDS}
+        pool.setdefault(text, (features, sparse))
+    return pool
+
+
+def main():
+    given = options(sys.argv[1:])
+    fault = given.get("fault", [""])[0]
+    weights = read_config(given["config"][0])
+    sparse_on = "sparse" in given
+    if "show-weights" in given:
+        if fault == "no-weights":
+            sys.exit("cannot load the model")
+        for name, values in weights.items():
+            if name == "UnknownWordPenalty0":
+                print(name, "UNTUNEABLE")
+            else:
+                print(f"{name}=", *(f"{value:.6f}" for value in values))
+        if sparse_on:
+            print("wt=")
+        return
+    for word in given.get("weight-overwrite", []):
+        weights.update(parse_weights(word.split()))
+    sparse_weights = {}
+    if "weight-file" in given:
+        with Path(given["weight-file"][0]).open() as file:
+            sparse_weights = {name: float(value) for name, value in map(str.split, file)}
+    path, size = given["n-best-list"][:2]
+    with Path(given["input-file"][0]).open() as file:
+        sentences = [line.strip() for line in file]
+    order = GROUPS[::-1] if fault == "order" else GROUPS
+    print("loaded", file=sys.stderr)
+    with Path(path).open("w") as lists:
+        for number, sentence in enumerate(sentences):
+            if number == 3 and fault == "die":
+                sys.exit("assertion failed: the beam is empty")
+            if number == 3 and fault == "hang":
+                time.sleep(600)
+            if number == 3 and fault == "short":
+                break
+            if number == 3 and fault == "gap":
+                print("ein hund", flush=True)
+                continue
+            if number == 3 and fault == "unparsed":
+                print(flush=True)
+                continue
+            time.sleep(float(given.get("delay", ["0"])[0]))
+            scored = []
+            for text, (features, sparse) in hypotheses(sentence).items():
+                score = sum(
+                    w * f
+                    for name, values in features.items()
+                    for w, f in zip(weights[name], values, strict=True)
+                )
+                if sparse_on:
+                    score += sum(sparse_weights.get(name, 0.0) * f for name, f in sparse.items())
+                scored.append((-score, text, features, sparse))
+            scored.sort(key=lambda entry: entry[:2])
+            print(scored[0][1], flush=True)
+            if fault == "empty":
+                continue
+            for score, text, features, sparse in scored[: int(size)]:
+                if fault == "nan" and number == 2:
+                    features["LM0"] = ["nan"]
+                fields = [f"{n}= {' '.join(map(str, features[n]))}" for n, _ in order]
+                if sparse_on:
+                    fields += [f"{name}= {value}" for name, value in sparse.items()]
+                text = text.replace(" k", "k@@ ") if "subwords" in given else text
+                print(number, text, " ".join(fields), f"{-score:.6g}", sep=" ||| ", file=lists)
+    if "lattice-samples" in given:
+        path, size = given["lattice-samples"]
+        with Path(path).open("w") as samples:
+            for number, sentence in enumerate(sentences):
+                pool = sorted(hypotheses(sentence).items())
+                for text, (features, _) in pool[: int(size)]:
+                    fields = [f"{n}= {' '.join(map(str, features[n]))}" for n, _ in order]
+                    print(number, text, " ".join(fields), "0", sep=" ||| ", file=samples)
+
+
+def make(directory, sentences):
+    """Write ``input``, ``reference0``, ``reference1`` and ``moses.ini`` into a directory."""
+    chance = random.Random(7)
+    lines = [" ".join(chance.choices(WORDS, k=chance.randrange(4, 12))) for _ in range(sentences)]
+    with Path(f"{directory}/input").open("w") as file:
+        file.writelines(line + "\n" for line in lines)
+    for number in (0, 1):
+        with Path(f"{directory}/reference{number}").open("w") as file:
+            for line in lines:
+                words = line.split()
+                if number:
+                    words[chance.randrange(len(words))] = chance.choice(WORDS)
+                file.write(" ".join(words) + "\n")
+    with Path(f"{directory}/moses.ini").open("w") as file:
+        file.write("# toy model\n\n[input-factors]\n0\n\n[distortion-limit]\n6\n\n[feature]\n")
+        file.write("".join(f"Toy name={name} num-features={n}\n" for name, n in GROUPS))
+        file.write("UnknownWordPenalty\n\n[weight]\nUnknownWordPenalty0= 1\n")
+        file.write("Distortion0= 0.3\nLM0= 0.5\nWordPenalty0= -1\n")
+        file.write("TranslationModel0= 0.2 0.2 0.2\n")
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "--make":
+        make(sys.argv[2], int(sys.argv[3]))
+    else:
+        main()
