@@ -1,0 +1,69 @@
+"""Arguments that several commands check alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from os import PathLike, fspath
+from pathlib import Path
+
+from mosesplug.decoders.process import executable
+from mosesplug.errors import UsageError
+
+__all__ = ["assignments", "existing_file", "existing_program", "existing_references"]
+
+
+def existing_file(name: str | PathLike[str], what: str) -> Path:
+    """Absolute path of a file.
+
+    Raises:
+        UsageError: there is none.
+    """
+    path = Path(name).absolute()
+    if not path.is_file():
+        raise UsageError(f"{what} {fspath(name)} is not a file")
+    return path
+
+
+def existing_program(name: str, what: str) -> Path:
+    """Absolute path of a program, given by path or found on ``PATH``.
+
+    Raises:
+        UsageError: there is none that may be executed.
+    """
+    program = executable(name) if name else None
+    if program is None:
+        raise UsageError(
+            f"{what} {name} is not an executable file: name an existing one, or allow it with"
+            " chmod +x"
+        )
+    return program
+
+
+def existing_references(name: str | PathLike[str]) -> Path:
+    """Absolute path of the references, one file or the prefix of several.
+
+    Raises:
+        UsageError: there are none.
+    """
+    path = Path(name).absolute()
+    if not any(Path(f"{path}{end}").is_file() for end in ("", "0", ".ref0")):
+        name = fspath(name)
+        raise UsageError(
+            f"there are no references {name}: neither this file, nor {name}0, nor {name}.ref0"
+        )
+    return path
+
+
+def assignments(texts: Iterable[str], option: str) -> dict[str, object]:
+    """``name=value`` as a dictionary; the last value of a name counts.
+
+    Raises:
+        UsageError: one is not of that form.
+    """
+    found: dict[str, object] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals or not name:
+            raise UsageError(f"{option} {text}: write name=value")
+        found[name] = value
+    return found

@@ -1,0 +1,98 @@
+"""How every command ends: one message and an exit code, never a traceback.
+
+==== ==========================================
+0    done
+1    the data, the decoder or the disk are at fault
+2    the call is
+130  interrupted by Control-C
+143  ended by SIGTERM (129 by SIGHUP)
+==== ==========================================
+"""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from types import FrameType
+
+from mosesplug.errors import MosesplugError, UsageError
+
+__all__ = ["Terminated", "exit_code", "signals_raise"]
+
+
+class Terminated(KeyboardInterrupt):
+    """The process was told to end by a signal other than Control-C."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self.number = number
+
+
+@contextlib.contextmanager
+def signals_raise() -> Iterator[None]:
+    """Within the block, SIGTERM and SIGHUP raise ``Terminated``, so that children are ended."""
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        raise Terminated(number)
+
+    # What the caller has ignored (nohup) stays ignored.
+    numbers = [n for n in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(n) != signal.SIG_IGN]
+    earlier = {number: signal.signal(number, stop) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in earlier.items():
+            signal.signal(number, handler)
+
+
+def exit_code(program: str, action: Callable[[], None], *, after_interrupt: str = "") -> int:
+    """Run a command's work and say on stderr what went wrong, if anything did.
+
+    Args:
+        program: name in front of messages.
+        action: the work.
+        after_interrupt: what a person who interrupts it should know.
+    """
+    try:
+        with signals_raise():
+            action()
+    except Terminated as end:
+        name = signal.Signals(end.number).name
+        return _said(program, f"ended by {name}. {after_interrupt}".strip(), 128 + end.number)
+    except KeyboardInterrupt:
+        return _said(program, f"interrupted. {after_interrupt}".strip(), 130)
+    except BrokenPipeError:
+        # Whoever read the output went away; a second complaint at exit would help nobody.
+        sys.stderr.close()
+        return 1
+    except Exception as error:
+        known = _known(error)
+        if known is None:
+            raise
+        return _said(program, *known)
+    return 0
+
+
+def _known(error: Exception) -> tuple[str, int] | None:
+    """Message and code of an error that is the user's affair; None for a fault of the program."""
+    # Here and not above: the formats bring NumPy, which --help does not need.
+    from formats.errors import FormatError
+
+    match error:
+        case UsageError():
+            return str(error), 2
+        case MosesplugError() | FormatError():
+            return str(error), 1
+        case OSError(filename=name, strerror=reason):
+            return f"{name}: {reason or error}" if name else str(reason or error), 1
+        case MemoryError():
+            return "out of memory", 1
+        case _:
+            return None
+
+
+def _said(program: str, message: str, code: int) -> int:
+    print(f"{program}: {message}", file=sys.stderr)
+    return code

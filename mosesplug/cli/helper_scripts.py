@@ -1,0 +1,88 @@
+"""Where Moses' own helper scripts lie: the filter, the parallelizer, and their like."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+
+from mosesplug.decoders.process import executable
+from mosesplug.errors import UsageError
+
+__all__ = ["HelperScripts", "filter_command"]
+
+
+@dataclass(frozen=True)
+class HelperScripts:
+    """Moses' scripts directory, which may be unknown.
+
+    Attributes:
+        root: the directory with ``training/``, ``generic/`` and ``ems/``, or None.
+    """
+
+    root: Path | None
+
+    @classmethod
+    def find(cls, rootdir: str | None, decoder: Path) -> HelperScripts:
+        """As ``--rootdir`` says, else ``$SCRIPTS_ROOTDIR``, else beside the decoder's ``bin``."""
+        named = rootdir or os.environ.get("SCRIPTS_ROOTDIR")
+        if named:
+            return cls(Path(named).absolute())
+        beside = decoder.resolve().parent.parent / "scripts"
+        return cls(beside if beside.is_dir() else None)
+
+    def optional(self, script: str) -> Path | None:
+        """A script that may be executed, by its path under the root, or None."""
+        return None if self.root is None else executable(str(self.root / script))
+
+    def required(self, script: str, option: str, given: str | None = None) -> Path:
+        """A script that ``option`` needs; ``given`` is the user's own path of it.
+
+        Raises:
+            UsageError: it is not there, or not executable.
+        """
+        found = executable(given) if given else self.optional(script)
+        if found is None:
+            place = given or (f"{self.root}/{script}" if self.root else script)
+            raise UsageError(
+                f"{option} needs {place}, which is not an executable file: name Moses' scripts"
+                " directory with --rootdir"
+            )
+        return found
+
+
+def filter_command(
+    scripts: HelperScripts, wanted: bool | None, given: str | None
+) -> tuple[tuple[str, ...] | None, str | None]:
+    """Words of the filter command, or None, and what to tell the user about it, or None.
+
+    Args:
+        scripts: where the default command may be.
+        wanted: ``--filter-phrase-table``, ``--no-filter-phrase-table``, or None for neither.
+        given: ``--filtercmd``, a program with its options.
+
+    Raises:
+        UsageError: filtering was asked for, and the command is not there.
+    """
+    if wanted is False:
+        return None, None
+    if given is not None:
+        words = shlex.split(given)
+        program = executable(words[0]) if words else None
+        if program is None:
+            raise UsageError(
+                f"--filtercmd={given}: not an executable file; correct it, or use"
+                " --no-filter-phrase-table"
+            )
+        return (str(program), *words[1:]), None
+    script = "training/filter-model-given-input.pl"
+    if wanted:
+        return (str(scripts.required(script, "--filter-phrase-table")),), None
+    found = scripts.optional(script)
+    if found is not None:
+        return (str(found),), None
+    return None, (
+        "the model is used unfiltered: filter-model-given-input.pl was not found (name it with"
+        " --filtercmd, or say --no-filter-phrase-table)"
+    )

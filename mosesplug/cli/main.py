@@ -1,0 +1,124 @@
+"""``mosesplug``: one program, a command for each job, loaded when it is called."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, NoReturn
+
+import typer
+import typer.core
+import typer.main
+
+from mosesplug import __version__
+from mosesplug.cli.exits import exit_code
+
+__all__ = ["main"]
+
+
+@dataclass(frozen=True)
+class _Command:
+    """A command that is not loaded yet.
+
+    Attributes:
+        module, function: where it is.
+        help: one line for the list of commands.
+        after_interrupt: what a person who interrupts it should know.
+    """
+
+    module: str
+    function: str
+    help: str
+    after_interrupt: str = ""
+
+
+_COMMANDS = {
+    "tune": _Command(
+        "mosesplug.cli.tune",
+        "tune",
+        "Tune a system: decode, optimise, repeat, write moses.ini.",
+        "Finished iterations are kept: the same command with --continue goes on.",
+    ),
+    "mert-moses": _Command(
+        "mosesplug.cli.mert_moses",
+        "main",
+        "The same under the whole command line of mert-moses.pl.",
+    ),
+    "optimize": _Command(
+        "mosesplug.cli.optimize",
+        "optimize",
+        "Find weights in existing n-best lists, without a decoder.",
+    ),
+}
+
+
+class _Commands(typer.core.TyperGroup):
+    """Commands from the table, imported when they are called; their help lines need no import."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Names, in the table's order."""
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Import a command and wrap it so that it ends as every command ends."""
+        entry = _COMMANDS.get(cmd_name)
+        if entry is None:
+            return None
+        function = getattr(importlib.import_module(entry.module), entry.function)
+        loaded = typer.Typer(**_SETTINGS)
+        loaded.command(cmd_name)(_ending_well(function, entry))
+        return typer.main.get_command(loaded)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """The list of commands."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, entry.help) for name, entry in _COMMANDS.items()])
+
+
+_SETTINGS: dict[str, Any] = {
+    "add_completion": False,
+    "rich_markup_mode": None,
+    "pretty_exceptions_enable": False,
+}
+
+_application = typer.Typer(cls=_Commands, no_args_is_help=True, **_SETTINGS)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"mosesplug {__version__}")
+        raise typer.Exit
+
+
+@_application.callback()
+def _mosesplug(
+    version: Annotated[
+        bool,
+        typer.Option("--version", help="Show it and exit.", callback=_show_version, is_eager=True),
+    ] = False,
+) -> None:
+    """Tunes the log-linear weights of Moses-style decoders."""
+
+
+def _ending_well(function: Callable[..., None], entry: _Command) -> Callable[..., None]:
+    @functools.wraps(function)
+    def wrapped(*arguments: Any, **options: Any) -> None:
+        action = functools.partial(function, *arguments, **options)
+        raise typer.Exit(exit_code("mosesplug", action, after_interrupt=entry.after_interrupt))
+
+    return wrapped
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run ``mosesplug`` and exit."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    if words[:1] == ["mert-moses"]:
+        # Perl's spelling of options is not the other commands'; it must arrive unread.
+        from mosesplug.cli import mert_moses
+
+        mert_moses.main(words[1:])
+    _application(words, prog_name="mosesplug")
+    sys.exit(0)

@@ -1,0 +1,43 @@
+"""``mert-moses``: answers to the command line of ``mert-moses.pl``, option for option."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from functools import partial
+from typing import NoReturn
+
+from mosesplug.cli.exits import exit_code
+from mosesplug.cli.getopt import parse
+from mosesplug.cli.mert_options import ADDITIONS, OPTIONS, usage
+
+__all__ = ["main"]
+
+_AFTER_INTERRUPT = "Finished iterations are kept: the same command with --continue goes on."
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run ``mert-moses`` and exit."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    action = partial(_run, words)
+    sys.exit(exit_code("mert-moses", action, after_interrupt=_AFTER_INTERRUPT))
+
+
+def _run(words: Sequence[str]) -> None:
+    parsed = parse(
+        words,
+        [option.specification for option in OPTIONS],
+        [option.specification for option in ADDITIONS],
+    )
+    # Loaded only when the command line could be read: Numba takes its time.
+    from mosesplug.optimizers import registry
+
+    algorithms = registry.algorithms()
+    if parsed.values.get("help"):
+        print(usage(algorithms), end="")
+        return
+    from mosesplug.cli.mert_settings import settings
+    from mosesplug.cli.running import run
+
+    found = settings(parsed, algorithms)
+    run(found.configuration, notes=found.notes, quiet=found.quiet, verbose=found.verbose)

@@ -1,0 +1,311 @@
+"""Every option of ``mert-moses.pl`` and what becomes of it here; help and README come from this.
+
+An option is *honoured*, or *refused* at once with the reason and what to use instead. Options that
+wait for an algorithm are honoured as soon as the registry has that algorithm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Literal
+
+from mosesplug.cli.getopt import Kind, Specification
+
+__all__ = [
+    "ADDITIONS",
+    "MARKERS",
+    "OPTIONS",
+    "MertOption",
+    "markdown_table",
+    "refusal",
+    "usage",
+]
+
+MARKERS = ("<!-- options:begin -->", "<!-- options:end -->")
+
+
+@dataclass(frozen=True)
+class MertOption:
+    """One option.
+
+    Attributes:
+        name: canonical spelling without dashes.
+        kind: what it takes.
+        help: one line.
+        note: what differs from the script; for a refused option why, and what to use instead.
+        refused: True to refuse it always.
+        algorithm: refuse it until the registry has this algorithm.
+    """
+
+    name: str
+    kind: Kind
+    help: str
+    note: str = ""
+    refused: bool = False
+    algorithm: str | None = None
+
+    @property
+    def specification(self) -> Specification:
+        """For the command line reader."""
+        return Specification(self.name, self.kind)
+
+    @property
+    def spelling(self) -> str:
+        """As a person types it."""
+        values = {
+            Kind.STRING: "=STRING",
+            Kind.STRINGS: "=STRING ...",
+            Kind.INTEGER: "=N",
+            Kind.REAL: "=X",
+        }
+        if self.kind is Kind.NEGATABLE:
+            return f"--[no-]{self.name}"
+        return f"--{self.name}{values.get(self.kind, '')}"
+
+    def state(self, algorithms: Collection[str]) -> Literal["honoured", "refused"]:
+        """What becomes of it, given the registered algorithms."""
+        waiting = self.algorithm is not None and self.algorithm not in algorithms
+        return "refused" if self.refused or waiting else "honoured"
+
+
+OPTIONS: tuple[MertOption, ...] = (
+    MertOption("working-dir", Kind.STRING, "where all files are created [mert-work]"),
+    MertOption("input", Kind.STRING, "text to decode (or the first of four arguments)"),
+    MertOption(
+        "inputtype", Kind.INTEGER, "0 text, 1 confusion network, 2 lattice, 3 tree; to the decoder"
+    ),
+    MertOption("refs", Kind.STRING, "references: a file or a prefix (or the second argument)"),
+    MertOption("decoder", Kind.STRING, "the decoder (or the third argument)"),
+    MertOption("config", Kind.STRING, "its moses.ini (or the fourth argument)"),
+    MertOption("nbest", Kind.INTEGER, "length of the n-best lists [100]"),
+    MertOption(
+        "lattice-samples",
+        Kind.INTEGER,
+        "samples of the search lattice, merged into the lists (Chatterjee & Cancedda 2010)",
+        "not together with --jobs: moses-parallel.pl does not join the samples",
+    ),
+    MertOption("queue-flags", Kind.STRING, "parameters for qsub, with --jobs [-hard]"),
+    MertOption("jobs", Kind.INTEGER, "decode in N parallel jobs through moses-parallel.pl"),
+    MertOption(
+        "cache-model",
+        Kind.STRING,
+        "local directory into which the model is copied before decoding",
+        "without --jobs, the decoder uses the copy too (the script copies and forgets it)",
+    ),
+    MertOption("decoder-flags", Kind.STRING, "more words for the decoder's command line"),
+    MertOption("continue", Kind.FLAG, "resume after the last finished iteration"),
+    MertOption(
+        "skip-decoder",
+        Kind.FLAG,
+        "take the first n-best list as it lies in the working directory",
+    ),
+    MertOption("shortest", Kind.FLAG, "the shortest reference counts for the brevity penalty"),
+    MertOption("average", Kind.FLAG, "the average of the references' lengths counts"),
+    MertOption("closest", Kind.FLAG, "the closest reference length counts [this one]"),
+    MertOption("nocase", Kind.FLAG, "ignore case in the metric"),
+    MertOption("nonorm", Kind.FLAG, "does nothing, as in the script: text is never normalised"),
+    MertOption("help", Kind.FLAG, "this text", "printed to stdout with exit code 0"),
+    MertOption("verbose", Kind.FLAG, "show each command that is run"),
+    MertOption(
+        "mertdir",
+        Kind.STRING,
+        "directory of Moses' optimizers",
+        "not needed and not looked at: metrics and optimizers are built in",
+    ),
+    MertOption(
+        "mertargs",
+        Kind.STRING,
+        "arguments of both extractor and mert",
+        "--sctype, --scconfig and mert's -n -m -r -t -o -T are read; the rest is refused",
+    ),
+    MertOption(
+        "extractorargs",
+        Kind.STRING,
+        "arguments of extractor",
+        "--sctype and --scconfig are read; the rest is refused",
+    ),
+    MertOption(
+        "proargs",
+        Kind.STRING,
+        "arguments of pro",
+        "give them one by one as --algorithm-option name=value",
+        refused=True,
+    ),
+    MertOption(
+        "mertmertargs",
+        Kind.STRING,
+        "arguments of mert",
+        "-n -m -r -t -o -T are read; the rest is refused",
+    ),
+    MertOption(
+        "rootdir",
+        Kind.STRING,
+        "Moses' scripts directory, for the helper scripts",
+        "else $SCRIPTS_ROOTDIR, else ../scripts beside the decoder's directory",
+    ),
+    MertOption("filtercmd", Kind.STRING, "filter-model-given-input.pl, with its options"),
+    MertOption("filterfile", Kind.STRING, "text to filter for, where it is not the input"),
+    MertOption("qsubwrapper", Kind.STRING, "qsub-wrapper.pl, with --jobs"),
+    MertOption("mosesparallelcmd", Kind.STRING, "moses-parallel.pl, with --jobs"),
+    MertOption("old-sge", Kind.FLAG, "Grid Engine older than 6.0, with --jobs"),
+    MertOption(
+        "filter-phrase-table",
+        Kind.NEGATABLE,
+        "filter the model for the input before tuning",
+        "the default is to filter if filter-model-given-input.pl is found, else to say that it is"
+        " not; given, it must be found",
+    ),
+    MertOption(
+        "transform-decoded-file",
+        Kind.STRING,
+        "rewrite n-best lists before scoring: a program or command, or bpe to join subwords",
+    ),
+    MertOption(
+        "predictable-seeds",
+        Kind.FLAG,
+        "seed iteration N with 1000 N",
+        "the seeds are the script's, the random numbers are not",
+    ),
+    MertOption("historic-bests", Kind.FLAG, "start also from all earlier weights"),
+    MertOption("random-directions", Kind.FLAG, "search in random directions only"),
+    MertOption("number-of-random-directions", Kind.INTEGER, "random directions a round"),
+    MertOption("random-restarts", Kind.INTEGER, "random starting points [20]"),
+    MertOption(
+        "return-best-dev",
+        Kind.FLAG,
+        "end with the decoded weights of the best first-best score",
+        "the last iteration counts too",
+    ),
+    MertOption(
+        "activate-features",
+        Kind.STRING,
+        "comma-separated features to tune, as LM0_0",
+        "a whole group (LM0) is a name too; unknown names are refused",
+    ),
+    MertOption(
+        "range",
+        Kind.STRINGS,
+        "bounds for random starting weights: name:min..max,min..max",
+        "names of no feature are refused",
+    ),
+    MertOption(
+        "use-config-weights-for-first-run",
+        Kind.FLAG,
+        "decode first with the configuration's weights as they are",
+    ),
+    MertOption(
+        "prev-aggregate-nbestlist",
+        Kind.INTEGER,
+        "earlier iterations whose lists are used, -1 for all [-1]",
+    ),
+    MertOption("maximum-iterations", Kind.INTEGER, "0 for no limit [25]"),
+    MertOption(
+        "pairwise-ranked",
+        Kind.FLAG,
+        "PRO (Hopkins & May 2011)",
+        "not in this release: leave it out to use MERT",
+        algorithm="pro",
+    ),
+    MertOption(
+        "pro-starting-point",
+        Kind.FLAG,
+        "start MERT from PRO's weights",
+        "not in this release: use --historic-bests or more --random-restarts",
+        refused=True,
+    ),
+    MertOption(
+        "historic-interpolation",
+        Kind.REAL,
+        "from iteration 4 on, share of the new weights against those before",
+    ),
+    MertOption(
+        "batch-mira",
+        Kind.FLAG,
+        "k-best MIRA (Cherry & Foster 2012)",
+        "not in this release: leave it out to use MERT",
+        algorithm="kbmira",
+    ),
+    MertOption(
+        "hg-mira",
+        Kind.FLAG,
+        "MIRA on hypergraphs",
+        "not in this release: leave it out to use MERT on n-best lists",
+        refused=True,
+    ),
+    MertOption(
+        "batch-mira-args",
+        Kind.STRING,
+        "arguments of kbmira",
+        "give them one by one as --algorithm-option name=value",
+        refused=True,
+    ),
+    MertOption(
+        "promix-training",
+        Kind.STRING,
+        "train mixture weights of phrase tables with PRO",
+        "not planned: mix the tables before tuning (tmcombine)",
+        refused=True,
+    ),
+    MertOption(
+        "promix-table",
+        Kind.STRINGS,
+        "phrase tables of the mixture",
+        "not planned: mix the tables before tuning (tmcombine)",
+        refused=True,
+    ),
+    MertOption("threads", Kind.INTEGER, "threads for optimising and scoring [1]"),
+    MertOption(
+        "spe-symal",
+        Kind.STRING,
+        "simulated post-editing with this alignment, through moses_sim_pe.py",
+    ),
+    MertOption("multi-moses", Kind.FLAG, "several decoder processes, through multi_moses.py"),
+)
+"""The options of ``mert-moses.pl``, in the order of its own table."""
+
+ADDITIONS: tuple[MertOption, ...] = (
+    MertOption("algorithm", Kind.STRING, "optimizer by name [mert]"),
+    MertOption("algorithm-option", Kind.STRINGS, "an option of the optimizer: name=value"),
+    MertOption("seed", Kind.INTEGER, "seed of all random choices [drawn, and kept]"),
+    MertOption("keep-extractor-files", Kind.FLAG, "write runN.features.dat, runN.scores.dat"),
+    MertOption("quiet", Kind.FLAG, "print errors only"),
+)
+"""Options that the script has not; no old abbreviation changes its meaning by them."""
+
+
+def refusal(option: MertOption) -> str:
+    """The sentence with which an option is refused."""
+    return f"--{option.name} is refused: {option.note}"
+
+
+def markdown_table(algorithms: Collection[str]) -> str:
+    """The options as a Markdown table, for the README."""
+    rows = ["| option | what it does | state | note |", "|---|---|---|---|"]
+    for option in OPTIONS:
+        state = option.state(algorithms)
+        rows.append(f"| `{option.spelling}` | {option.help} | {state} | {_note(option, state)} |")
+    rows += [
+        f"| `{option.spelling}` | {option.help} | added | {option.note} |" for option in ADDITIONS
+    ]
+    return "\n".join(rows) + "\n"
+
+
+def usage(algorithms: Collection[str]) -> str:
+    """The text of ``--help``."""
+    lines = ["usage: mert-moses input-text references decoder-executable decoder.ini [options]", ""]
+    lines += ["Options of mert-moses.pl:"]
+    for option in OPTIONS:
+        state = option.state(algorithms)
+        lines.append(f"  {option.spelling}\n      {option.help}")
+        note = _note(option, state)
+        if note:
+            lines.append(f"      {'REFUSED: ' if state == 'refused' else ''}{note}")
+    lines += ["", "Options that are new here:"]
+    lines += [f"  {option.spelling}\n      {option.help}" for option in ADDITIONS]
+    return "\n".join(lines) + "\n"
+
+
+def _note(option: MertOption, state: str) -> str:
+    """The note, which for an option that waited for its algorithm ends with its coming."""
+    return "" if option.algorithm is not None and state == "honoured" else option.note

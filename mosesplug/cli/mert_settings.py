@@ -1,0 +1,328 @@
+"""From the command line of ``mert-moses.pl`` to the configuration of a tuning run."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+
+from mosesplug.cli.arguments import (
+    assignments,
+    existing_file,
+    existing_program,
+    existing_references,
+)
+from mosesplug.cli.getopt import Parsed
+from mosesplug.cli.helper_scripts import HelperScripts, filter_command
+from mosesplug.cli.mert_options import ADDITIONS, OPTIONS, refusal
+from mosesplug.cli.tool_arguments import (
+    ToolArguments,
+    merged_settings,
+    read_extractor_arguments,
+    read_mert_arguments,
+)
+from mosesplug.decoders.moses import Decoder, PostEditing, Queue, checked_flags
+from mosesplug.errors import UsageError
+from mosesplug.metrics import metric
+from mosesplug.tuning.configuration import Configuration, Decoding, Filtering, Optimising
+
+__all__ = ["Settings", "settings"]
+
+_POSITIONALS = ("input", "refs", "decoder", "config")
+_REFERENCE_LENGTHS = ("shortest", "average", "closest")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """A configuration, and what its user should be told before it runs.
+
+    Attributes:
+        configuration: of the run.
+        notes: one sentence each.
+        verbose: show commands.
+        quiet: show errors only.
+    """
+
+    configuration: Configuration
+    notes: tuple[str, ...]
+    verbose: bool
+    quiet: bool
+
+
+@dataclass(frozen=True)
+class _Given:
+    """The options that were given, by type."""
+
+    parsed: Parsed
+
+    def text(self, name: str) -> str | None:
+        value = self.parsed.values.get(name)
+        return None if value is None else str(value)
+
+    def flag(self, name: str) -> bool:
+        return bool(self.parsed.values.get(name, False))
+
+    def integer(self, name: str, default: int) -> int:
+        value = self.parsed.values.get(name, default)
+        return int(value) if isinstance(value, int | float) else default
+
+    def texts(self, name: str) -> tuple[str, ...]:
+        value = self.parsed.values.get(name, ())
+        return value if isinstance(value, tuple) else ()
+
+
+def settings(parsed: Parsed, algorithms: Collection[str]) -> Settings:
+    """What a command line asks for.
+
+    Args:
+        parsed: the command line, read.
+        algorithms: names of the registered algorithms.
+
+    Raises:
+        UsageError: an option is refused, something is missing, contradictory or not there.
+    """
+    _refuse(parsed, algorithms)
+    given = _Given(parsed)
+    places = _places(parsed)
+    working_directory = Path(given.text("working-dir") or "mert-work").absolute()
+    program = existing_program(places["decoder"], "the decoder")
+    scripts = HelperScripts.find(given.text("rootdir"), program)
+    notes = []
+    if given.text("mertdir") is not None:
+        notes.append("--mertdir is not needed: metrics and optimizers are built in")
+    references = existing_references(places["refs"])
+    decoding, note = _decoding(given, scripts, program, places, references, working_directory)
+    if note is not None:
+        notes.append(note)
+    tools = _tools(given)
+    configuration = Configuration(
+        input=existing_file(places["input"], "the input"),
+        references=references,
+        config=existing_file(places["config"], "the configuration"),
+        working_directory=working_directory,
+        metric=metric(*_metric(given, tools)),
+        decoding=decoding,
+        optimising=_optimising(given, tools),
+        maximum_iterations=_at_least(given.integer("maximum-iterations", 25), 0, "iterations"),
+        return_best_dev=given.flag("return-best-dev"),
+        existing="continue" if given.flag("continue") else "overwrite",
+        skip_decoder=given.flag("skip-decoder"),
+        keep_extractor_files=given.flag("keep-extractor-files"),
+    )
+    return Settings(configuration, tuple(notes), given.flag("verbose"), given.flag("quiet"))
+
+
+def _refuse(parsed: Parsed, algorithms: Collection[str]) -> None:
+    """Refuse what cannot be honoured, before anything is looked at."""
+    refused = [
+        refusal(option)
+        for option in (*OPTIONS, *ADDITIONS)
+        if option.name in parsed.values and option.state(algorithms) == "refused"
+    ]
+    if refused:
+        raise UsageError("; ".join(refused))
+
+
+def _places(parsed: Parsed) -> dict[str, str]:
+    """The four files, from four arguments or from options of these names."""
+    if parsed.positionals and len(parsed.positionals) != len(_POSITIONALS):
+        raise UsageError(
+            "expected four arguments (input-text references decoder-executable decoder.ini), got"
+            f" {len(parsed.positionals)}: {' '.join(parsed.positionals)}"
+        )
+    places = {name: str(parsed.values[name]) for name in _POSITIONALS if name in parsed.values}
+    places |= dict(zip(_POSITIONALS, parsed.positionals, strict=False))
+    missing = [name for name in _POSITIONALS if name not in places]
+    if missing:
+        raise UsageError(
+            "input-text, references, decoder-executable and decoder.ini are needed: give all four"
+            f" as arguments, or also {' '.join('--' + name for name in missing)} (see --help)"
+        )
+    return places
+
+
+def _decoding(
+    given: _Given,
+    scripts: HelperScripts,
+    program: Path,
+    places: dict[str, str],
+    references: Path,
+    working_directory: Path,
+) -> tuple[Decoding, str | None]:
+    """How to decode, and what to say about the filter."""
+    words, note = filter_command(
+        scripts,
+        given.flag("filter-phrase-table") if "filter-phrase-table" in given.parsed.values else None,
+        given.text("filtercmd"),
+    )
+    text = Path(given.text("filterfile") or places["input"]).absolute()
+    queue = _queue(given, scripts)
+    samples = _at_least(given.integer("lattice-samples", 0), 0, "lattice samples")
+    if queue is not None and samples:
+        raise UsageError(
+            "--lattice-samples cannot be used with --jobs: moses-parallel.pl does not join the"
+            " samples; use one of the two"
+        )
+    cache = given.text("cache-model")
+    several = "generic/multi_moses.py" if given.flag("multi-moses") else None
+    decoder = Decoder(
+        program,
+        checked_flags(given.text("decoder-flags") or ""),
+        given.integer("inputtype", 0) if "inputtype" in given.parsed.values else None,
+        queue,
+        scripts.required(several, "--multi-moses") if several else None,
+        _post_editing(given, scripts, references, working_directory),
+    )
+    local_cache = None
+    if cache is not None and queue is None:
+        script = scripts.required("ems/support/cache-model.perl", "--cache-model")
+        local_cache = (str(script), cache)
+    decoding = Decoding(
+        decoder,
+        _at_least(given.integer("nbest", 100), 1, "n-best"),
+        samples,
+        Filtering(words, text) if words is not None else None,
+        local_cache,
+        _transform(given.text("transform-decoded-file")),
+        given.flag("use-config-weights-for-first-run"),
+    )
+    return decoding, note
+
+
+def _transform(text: str | None) -> str | None:
+    """A script by its path, a command line by its blanks, or subwords to join."""
+    if text is None or " " in text:
+        return text
+    if Path(text).is_file():
+        return shlex.quote(str(Path(text).absolute()))
+    if text.lower() == "bpe":
+        return "bpe"
+    raise UsageError(
+        f"--transform-decoded-file={text}: neither a file, nor a command with arguments, nor bpe"
+    )
+
+
+def _queue(given: _Given, scripts: HelperScripts) -> Queue | None:
+    """Parallel jobs; one job is no parallel job."""
+    jobs = given.integer("jobs", 1)
+    if jobs <= 1:
+        return None
+    clash = next((n for n in ("multi-moses", "spe-symal") if n in given.parsed.values), None)
+    if clash is not None:
+        raise UsageError(f"--jobs and --{clash} exclude each other: use one of the two")
+    parallel = scripts.required(
+        "generic/moses-parallel.pl", "--jobs", given.text("mosesparallelcmd")
+    )
+    wrapper = scripts.required("generic/qsub-wrapper.pl", "--jobs", given.text("qsubwrapper"))
+    flags = given.text("queue-flags")
+    return Queue(
+        parallel,
+        jobs,
+        "-hard" if flags is None else flags,
+        given.flag("old-sge"),
+        given.text("cache-model"),
+        wrapper,
+    )
+
+
+def _post_editing(
+    given: _Given, scripts: HelperScripts, references: Path, working_directory: Path
+) -> PostEditing | None:
+    alignment = given.text("spe-symal")
+    if alignment is None:
+        return None
+    script = scripts.required("generic/moses_sim_pe.py", "--spe-symal")
+    return PostEditing(
+        script, references, existing_file(alignment, "the word alignment"), working_directory
+    )
+
+
+def _tools(given: _Given) -> ToolArguments:
+    """The arguments for mert and extractor, together; the later ones count."""
+    parts = [
+        read_mert_arguments(given.text(name) or "", name) for name in ("mertargs", "mertmertargs")
+    ]
+    parts.append(read_extractor_arguments(given.text("extractorargs") or ""))
+    merged: dict[str, object] = {}
+    options: dict[str, object] = {}
+    for part in parts:
+        options |= part.options
+        merged |= {
+            name: value
+            for name, value in vars(part).items()
+            if value is not None and name != "options"
+        }
+    return ToolArguments(**merged, options=options)  # type: ignore[arg-type]
+
+
+def _metric(given: _Given, tools: ToolArguments) -> tuple[str, str]:
+    """Name and settings of the metric, as ``--sctype`` and ``--scconfig`` spell them."""
+    lengths = [name for name in _REFERENCE_LENGTHS if given.flag(name)]
+    if len(lengths) > 1:
+        raise UsageError(
+            f"{' and '.join('--' + name for name in lengths)} exclude each other: use one of them"
+        )
+    case = "case:false" if given.flag("nocase") else "case:true"
+    flags = [f"reflen:{name}" for name in lengths]
+    return tools.metric or "BLEU", merged_settings(tools.settings or "", *flags, case)
+
+
+def _optimising(given: _Given, tools: ToolArguments) -> Optimising:
+    """The algorithm and its options; an option of its own outweighs one in ``--mertargs``."""
+    algorithm = _algorithm(given)
+    options: dict[str, object] = {}
+    if algorithm == "mert":
+        options |= {"restarts": 20} | tools.options | _mert_options(given)
+    options |= assignments(given.texts("algorithm-option"), "--algorithm-option")
+    active = given.text("activate-features") or tools.active
+    seed = given.integer("seed", 0) if "seed" in given.parsed.values else tools.seed
+    if seed is not None and given.flag("predictable-seeds"):
+        raise UsageError("--predictable-seeds and a seed exclude each other: use one of the two")
+    interpolation = given.parsed.values.get("historic-interpolation", 0.0)
+    if not isinstance(interpolation, float) or not 0 <= interpolation <= 1:
+        raise UsageError(f"--historic-interpolation={interpolation}: must lie in 0 to 1")
+    return Optimising(
+        algorithm,
+        options,
+        tuple(active.replace(",", " ").split()) if active is not None else None,
+        given.texts("range"),
+        _at_least(given.integer("prev-aggregate-nbestlist", -1), -1, "earlier iterations"),
+        given.flag("historic-bests"),
+        interpolation,
+        max(1, given.integer("threads", tools.threads or 1)),
+        seed,
+        given.flag("predictable-seeds"),
+    )
+
+
+def _algorithm(given: _Given) -> str:
+    """The algorithm by its name, or by the script's flag for it."""
+    flags = {
+        "--" + option.name: option.algorithm
+        for option in OPTIONS
+        if option.algorithm is not None and given.flag(option.name)
+    }
+    named = given.text("algorithm")
+    if len(flags) + (named is not None) > 1:
+        every = [*flags, *(["--algorithm"] if named is not None else [])]
+        raise UsageError(f"{' and '.join(every)} exclude each other: use one of them")
+    return named or next(iter(flags.values()), None) or "mert"
+
+
+def _mert_options(given: _Given) -> dict[str, object]:
+    """The script's own options for MERT, under the names of the algorithm's options."""
+    options: dict[str, object] = {}
+    if "random-restarts" in given.parsed.values:
+        options["restarts"] = given.integer("random-restarts", 20)
+    if given.flag("random-directions"):
+        options |= {"method": "random-direction", "random_directions": 50}
+    if given.integer("number-of-random-directions", 0):
+        options["random_directions"] = given.integer("number-of-random-directions", 0)
+    return options
+
+
+def _at_least(value: int, least: int, what: str) -> int:
+    if value < least:
+        raise UsageError(f"the number of {what} must be at least {least}, not {value}")
+    return value

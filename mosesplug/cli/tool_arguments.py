@@ -1,0 +1,163 @@
+"""What ``--mertargs`` and its kin say to Moses' ``mert`` and ``extractor``."""
+
+from __future__ import annotations
+
+import getopt
+import shlex
+from dataclasses import dataclass, field
+
+from mosesplug.errors import UsageError
+
+__all__ = ["ToolArguments", "merged_settings", "read_extractor_arguments", "read_mert_arguments"]
+
+_MERT_SHORT = "o:r:d:n:m:t:s:S:F:v:p:P:"
+_MERT_SHORT_TO_LONG = {
+    "-o": "--optimize",
+    "-r": "--rseed",
+    "-n": "--ntry",
+    "-m": "--nrandom",
+    "-t": "--type",
+    "-s": "--sctype",
+    "-v": "--verbose",
+}
+_MERT_LONG = [
+    *("pdim=", "ntry=", "nrandom=", "rseed=", "optimize=", "type=", "sctype=", "scconfig="),
+    *("scfile=", "ffile=", "ifile=", "sparse-weights=", "threads=", "shard-count=", "shard-size="),
+    *("verbose=", "help", "binary"),
+]
+_EXTRACTOR_SHORT = "s:c:r:n:S:F:R:E:v:hbdf:l:"
+_EXTRACTOR_SHORT_TO_LONG = {"-s": "--sctype", "-c": "--scconfig", "-b": "--binary"}
+_EXTRACTOR_LONG = [
+    *("sctype=", "scconfig=", "factors=", "filter=", "reference=", "binary", "nbest=", "scfile="),
+    *("ffile=", "prev-scfile=", "prev-ffile=", "verbose=", "help", "allow-duplicates"),
+]
+_MERT_TAKEN = ("--ntry", "--nrandom", "--type", "--rseed", "--threads", "--optimize")
+_MERT_TAKEN += ("--sctype", "--scconfig")
+_NO_MATTER = frozenset(["--verbose", "--binary"])
+
+
+@dataclass(frozen=True)
+class ToolArguments:
+    """What the arguments ask for; None for what they do not mention.
+
+    Attributes:
+        metric: ``--sctype``.
+        settings: ``--scconfig``.
+        options: values for options of the mert algorithm, by field name.
+        active: features to tune, as for ``--activate-features``.
+        seed, threads: as the options of these names.
+    """
+
+    metric: str | None = None
+    settings: str | None = None
+    options: dict[str, object] = field(default_factory=dict)
+    active: str | None = None
+    seed: int | None = None
+    threads: int | None = None
+
+
+def read_mert_arguments(text: str, option: str) -> ToolArguments:
+    """Read arguments of ``mert``, given by the named option.
+
+    Raises:
+        UsageError: they cannot be read, or ask for what is not to be had.
+    """
+    # mert-moses.pl cuts -binary and -b out before it calls mert, which does not know them.
+    words = [w for w in _words(text, option) if w not in ("-b", "-binary", "--binary")]
+    pairs = _pairs(words, _MERT_SHORT, _MERT_LONG, _MERT_SHORT_TO_LONG, option)
+    found: dict[str, str] = {}
+    for name, value in pairs:
+        if name in _NO_MATTER:
+            continue
+        if name == "--type" and value not in ("powell", "random-direction", "random"):
+            raise UsageError(
+                f"--{option}: -t {value} is no method of mert: use powell, random-direction or"
+                " random"
+            )
+        if name not in _MERT_TAKEN:
+            raise UsageError(
+                f"--{option}: {name} has no meaning here; -n, -m, -r, -t, -o, --threads, --sctype"
+                " and --scconfig are read"
+            )
+        found[name] = value
+    options: dict[str, object] = {}
+    for name, field_name in (("--ntry", "restarts"), ("--nrandom", "random_directions")):
+        if name in found:
+            options[field_name] = _integer(found[name], f"--{option}: {name}")
+    if "--type" in found:
+        options["method"] = found["--type"]
+    seed, threads = (
+        _integer(found[name], f"--{option}: {name}") if name in found else None
+        for name in ("--rseed", "--threads")
+    )
+    return ToolArguments(
+        found.get("--sctype"),
+        found.get("--scconfig"),
+        options,
+        found.get("--optimize"),
+        seed,
+        threads,
+    )
+
+
+def read_extractor_arguments(text: str) -> ToolArguments:
+    """Read arguments of ``extractor``.
+
+    Raises:
+        UsageError: they cannot be read, or ask for what is not to be had.
+    """
+    option = "extractorargs"
+    words = _words(text, option)
+    found: dict[str, str] = {}
+    for name, value in _pairs(
+        words, _EXTRACTOR_SHORT, _EXTRACTOR_LONG, _EXTRACTOR_SHORT_TO_LONG, option
+    ):
+        if name in _NO_MATTER:
+            continue
+        if name not in ("--sctype", "--scconfig"):
+            raise UsageError(
+                f"--{option}: {name} has no meaning here; --sctype and --scconfig are read (to"
+                " change hypotheses before they are scored, use --transform-decoded-file)"
+            )
+        found[name] = value
+    return ToolArguments(found.get("--sctype"), found.get("--scconfig"))
+
+
+def merged_settings(*settings: str) -> str:
+    """Join metric settings ``name:value,...``; of a name given twice, the first value counts.
+
+    Moses keeps them in a map into which a name is put once.
+    """
+    merged: dict[str, str] = {}
+    for text in settings:
+        for pair in text.replace(",", " ").split():
+            name, _, value = pair.partition(":")
+            merged.setdefault(name, value)
+    return ",".join(f"{name}:{value}" for name, value in merged.items())
+
+
+def _words(text: str, option: str) -> list[str]:
+    try:
+        return shlex.split(text)
+    except ValueError as error:
+        raise UsageError(f"--{option}={text!r}: {error}") from error
+
+
+def _pairs(
+    words: list[str], short: str, long: list[str], names: dict[str, str], option: str
+) -> list[tuple[str, str]]:
+    """Options with their values under their long names."""
+    try:
+        pairs, rest = getopt.gnu_getopt(words, short, long)
+    except getopt.GetoptError as error:
+        raise UsageError(f"--{option}: {error}") from error
+    if rest:
+        raise UsageError(f"--{option}: {rest[0]!r} belongs to no option")
+    return [(names.get(name, name), value) for name, value in pairs]
+
+
+def _integer(text: str, what: str) -> int:
+    try:
+        return int(text)
+    except ValueError as error:
+        raise UsageError(f"{what} takes a whole number, not {text!r}") from error
