@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import gzip
 import os
-import signal
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -17,9 +16,11 @@ from typing import BinaryIO, NoReturn, cast
 # The decoder works on small arrays in processes of its own; threads inside NumPy only cost time.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-from formats.errors import FormatError
+from formats.moses_ini import read_moses_ini
 from formats.text import read_lines
+from formats.weights import read_sparse
 from mosesplug import __version__
+from mosesplug.cli.exits import exit_code
 from mosesplug.decoders.phrase.model import Model, load_model
 from mosesplug.decoders.phrase.model_file import Features, read_features, show_weights
 from mosesplug.decoders.phrase.parallel import in_order
@@ -27,11 +28,10 @@ from mosesplug.decoders.phrase.settings import (
     OPTIONS,
     Settings,
     parse_arguments,
-    read_ini,
     settings,
 )
 from mosesplug.decoders.phrase.translation import Translation, sentences_of, translate
-from mosesplug.errors import MosesplugError, UsageError
+from mosesplug.errors import UsageError
 
 __all__ = ["main"]
 
@@ -51,34 +51,8 @@ options:
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the decoder and exit: 0 done, 1 the data are faulty, 2 the call is."""
-    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
-    try:
-        _run(list(sys.argv[1:] if arguments is None else arguments))
-        sys.stdout.flush()
-        sys.exit(0)
-    except UsageError as error:
-        _fail(error, 2)
-    except (MosesplugError, FormatError) as error:
-        _fail(error, 1)
-    except BrokenPipeError:
-        _silence_stdout()
-        sys.exit(1)
-    except OSError as error:
-        _fail(error, 1)
-    except KeyboardInterrupt:
-        _silence_stdout()
-        sys.exit(128 + signal.SIGINT)
-
-
-def _fail(error: Exception, code: int) -> NoReturn:
-    print(f"{PROGRAM}: {error}", file=sys.stderr)
-    sys.exit(code)
-
-
-def _silence_stdout() -> None:
-    """Let the interpreter flush into nothing: whoever read the output is gone."""
-    with contextlib.suppress(OSError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    sys.exit(exit_code(PROGRAM, partial(_run, words)))
 
 
 def _run(arguments: list[str]) -> None:
@@ -94,7 +68,7 @@ def _run(arguments: list[str]) -> None:
     given = parse_arguments(arguments)
     if len(given.get("config", [])) != 1:
         raise UsageError("give one -config FILE")
-    ini = read_ini(given["config"][0])
+    ini = read_moses_ini(given["config"][0])
     wanted = settings(given, ini)
     features = read_features(ini, wanted.weight_overwrite)
     _check_sparse_weights(wanted.weight_file)
@@ -116,15 +90,7 @@ def _check_sparse_weights(path: str | None) -> None:
     """Say that sparse weights have no effect here; the file itself must be in order."""
     if path is None:
         return
-    count = 0
-    for number, line in enumerate(read_lines(path), start=1):
-        words = line.split()
-        try:
-            if words:
-                _, value = words
-                count += float(value) != 0.0
-        except ValueError:
-            raise FormatError("'name value' expected", path=path, line=number) from None
+    count = sum(value != 0.0 for value in read_sparse(path).values())
     if count:
         print(
             f"{PROGRAM}: {path}: {count} weights ignored: this decoder has no sparse features",
@@ -154,6 +120,7 @@ def _decode(features: Features, wanted: Settings) -> None:
                 n_best.write(translation.n_best)
             if n_best is not sys.stdout.buffer:
                 sys.stdout.buffer.write(translation.best)
+    sys.stdout.flush()
     _say(wanted, "translated", started)
 
 

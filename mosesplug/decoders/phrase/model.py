@@ -38,6 +38,7 @@ class Model:
         features: names, columns, weights.
         language_model: the n-gram model.
         options: the pairs of each source phrase that the table limit leaves, best estimate first.
+        longest: words of the longest source phrase.
         surface: the target words as they are printed.
         target_words: int32; positions in ``surface``, the phrases end to end.
         target_offsets: int64 ``[n_pairs + 1]``; phrase ``i`` is
@@ -57,6 +58,7 @@ class Model:
     features: Features
     language_model: LanguageModel
     options: dict[bytes, NDArray[np.int64]]
+    longest: int
     surface: list[bytes]
     target_words: NDArray[np.int32]
     target_offsets: NDArray[np.int64]
@@ -112,7 +114,7 @@ def load_model(
     score = values @ features.weights
     estimate = score + (total - inner) * float(features.weights_of("KENLM")[0])
     if table_limit is None:
-        table_limit = _table_limit(features, table)
+        table_limit = int(table.arguments.get("table-limit", DEFAULT_TABLE_LIMIT))
     options = _best_options(pairs, estimate, table_limit)
     reordering, forward_class = _reordering(features, pairs, options)
     n_first = language_model.order - 1
@@ -120,6 +122,7 @@ def load_model(
         features=features,
         language_model=language_model,
         options=options,
+        longest=max((source.count(b" ") + 1 for source in options), default=0),
         surface=surface,
         target_words=target_words,
         target_offsets=target_offsets,
@@ -138,13 +141,6 @@ def _feature(features: Features, kind: str) -> Feature:
     if feature is None:
         raise DataError(f"{features.path}: [feature] has no {kind}")
     return feature
-
-
-def _table_limit(features: Features, table: Feature) -> int:
-    word = table.arguments.get("table-limit", str(DEFAULT_TABLE_LIMIT))
-    if not word.isdigit():
-        raise DataError(f"{features.path}:{table.line}: table-limit={word}: a number expected")
-    return int(word)
 
 
 def _surface(

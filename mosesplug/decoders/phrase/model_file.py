@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,7 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formats.errors import FormatError
-from mosesplug.decoders.phrase.settings import FALSE_WORDS, TRUE_WORDS, Ini
+from formats.moses_ini import FeatureLine, MosesIni
+from formats.weights import parse_weight_overwrite
+from mosesplug.decoders.phrase.settings import FALSE_WORDS, TRUE_WORDS
 from mosesplug.errors import DataError, UsageError
 
 __all__ = ["Feature", "Features", "find_file", "read_features", "show_weights"]
@@ -110,7 +111,7 @@ class Features:
         return tuple(sorted(self.features, key=lambda feature: not feature.stateful))
 
 
-def read_features(ini: Ini, overwrite: str = "") -> Features:
+def read_features(ini: MosesIni, overwrite: str = "") -> Features:
     """The model of a configuration, with ``-weight-overwrite`` applied.
 
     Raises:
@@ -120,55 +121,50 @@ def read_features(ini: Ini, overwrite: str = "") -> Features:
     """
     features: list[Feature] = []
     start = 0
-    for line, text in ini.sections["feature"]:
-        feature = _feature(ini.path, line, text, start, features)
-        features.append(feature)
-        start = feature.columns.stop
-    kinds = [feature.kind for feature in features]
+    for line in ini.features:
+        if any(other.kind == line.kind for other in features):
+            raise FormatError(
+                f"the bundled decoder takes one {line.kind} only", path=ini.path, line=line.line
+            )
+        features.append(_feature(ini.path, line, start))
+        start = features[-1].columns.stop
     for kind in _NEEDED:
-        if kind not in kinds:
+        if not any(feature.kind == kind for feature in features):
             raise FormatError(f"[feature] has no {kind}", path=ini.path)
-    weights = _overwritten(_weight_lines(ini), overwrite)
+    weights = _overwritten(ini.weights, overwrite)
     return Features(tuple(features), _weight_vector(ini.path, features, weights), ini.path)
 
 
-def _feature(path: str, line: int, text: str, start: int, others: Iterable[Feature]) -> Feature:
+def _feature(path: str, line: FeatureLine, start: int) -> Feature:
     """One line of ``[feature]``."""
 
     def fault(message: str, remedy: str | None = None) -> FormatError:
-        return FormatError(message, path=path, line=line, remedy=remedy)
+        return FormatError(message, path=path, line=line.line, remedy=remedy)
 
-    kind_name, *words = text.split()
-    kind = _KINDS.get(kind_name)
+    kind = _KINDS.get(line.kind)
     if kind is None:
-        raise fault(f"the bundled decoder has no {kind_name}", f"It has {', '.join(_KINDS)}")
-    if any(other.kind == kind_name for other in others):
-        raise fault(f"the bundled decoder takes one {kind_name} only")
-    arguments: dict[str, str] = {}
-    for word in words:
-        key, equals, value = word.partition("=")
-        if not equals or key in arguments:
-            raise fault(f"'{word}': one 'key=value' of each key expected")
-        arguments[key] = value
-    name = arguments.pop("name", f"{kind_name}0")
+        raise fault(f"the bundled decoder has no {line.kind}", f"It has {', '.join(_KINDS)}")
+    arguments = dict(line.arguments)
     width = _width(arguments.pop("num-features", None), kind, fault)
     tuneable = _tuneable(arguments, kind, width, fault)
     for key in ("filterable", "verbosity"):
         arguments.pop(key, None)
     for key, value in arguments.items():
         if key not in kind.arguments:
-            raise fault(f"the bundled decoder knows no argument {key} of {kind_name}")
+            raise fault(f"the bundled decoder knows no argument {key} of {line.kind}")
         if key.endswith("factor") and value != "0":
             raise fault(f"{key}={value}: the bundled decoder has no factors but 0")
+        if key == "table-limit" and not value.isdigit():
+            raise fault(f"{key}={value}: a number expected")
     if "path" in kind.arguments and "path" not in arguments:
-        raise fault(f"{kind_name} needs path=FILE")
-    if kind_name == "LexicalReordering" and arguments.get("type") not in REORDERING_TYPES:
+        raise fault(f"{line.kind} needs path=FILE")
+    if line.kind == "LexicalReordering" and arguments.get("type") not in REORDERING_TYPES:
         raise fault(
             f"reordering type '{arguments.get('type', '')}'",
             f"The bundled decoder has {REORDERING_TYPES[0]} only",
         )
     columns = range(start, start + width)
-    return Feature(kind_name, name, columns, tuneable, kind.stateful, arguments, line)
+    return Feature(line.kind, line.name, columns, tuneable, kind.stateful, arguments, line.line)
 
 
 def _width(word: str | None, kind: _Kind, fault: _Fault) -> int:
@@ -202,51 +198,22 @@ def _boolean(word: str, fault: _Fault) -> bool:
     raise fault(f"'{word}': true or false expected")
 
 
-def _weight_lines(ini: Ini) -> dict[str, tuple[float, ...]]:
-    """The values of ``[weight]`` by name."""
-    weights: dict[str, tuple[float, ...]] = {}
-    for line, text in ini.sections.get("weight", []):
-        name, equals, values = text.partition("=")
-        try:
-            if not equals:
-                raise ValueError
-            weights[name.strip()] = tuple(_weight(word) for word in values.split())
-        except ValueError:
-            raise FormatError(
-                f"'Name= value value' expected, not '{text}'", path=ini.path, line=line
-            ) from None
-    return weights
-
-
-def _weight(word: str) -> float:
-    value = float(word)
-    if not math.isfinite(value):
-        raise ValueError
-    return value
-
-
 def _overwritten(
-    weights: dict[str, tuple[float, ...]], overwrite: str
+    weights: Mapping[str, tuple[float, ...]], overwrite: str
 ) -> dict[str, tuple[float, ...]]:
     """``weights`` with ``Name= v x v`` applied; ``x`` keeps what was there."""
     result = dict(weights)
-    name = ""
-    values: list[float] = []
-    for word in [*overwrite.split(), "="]:
-        if word.endswith("="):
-            if name:
-                result[name] = tuple(values)
-            elif values:
-                raise UsageError(f"weight-overwrite: '{overwrite}' does not start with a 'Name='")
-            name, values = word[:-1], []
-            continue
+    try:
+        changes = parse_weight_overwrite(overwrite)
+    except FormatError as error:
+        raise UsageError(f"weight-overwrite: {error}") from None
+    for name, values in changes.items():
         old = weights.get(name, ())
-        if word == "x" and len(values) >= len(old):
-            raise UsageError(f"weight-overwrite: {name} has no value {len(values) + 1} to keep")
-        try:
-            values.append(old[len(values)] if word == "x" else _weight(word))
-        except ValueError:
-            raise UsageError(f"weight-overwrite: {name}= {word}: a number expected") from None
+        if len(values) > len(old) and None in values[len(old) :]:
+            raise UsageError(f"weight-overwrite: {name} has only {len(old)} values to keep")
+        result[name] = tuple(
+            old[position] if value is None else value for position, value in enumerate(values)
+        )
     return result
 
 

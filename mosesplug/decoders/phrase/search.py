@@ -162,9 +162,8 @@ def search(model: Model, words: Sequence[bytes], limits: Limits) -> SearchGraph:
 def _applicable(model: Model, words: Sequence[bytes]) -> _Options:
     """All phrase pairs for all spans of the sentence."""
     spans, pairs, first = [], [], [0]
-    longest = max((source.count(b" ") + 1 for source in model.options), default=0)
     for start in range(len(words)):
-        for end in range(start, min(start + longest, len(words))):
+        for end in range(start, min(start + model.longest, len(words))):
             found = model.options.get(b" ".join(words[start : end + 1]))
             if found is not None:
                 spans.append((start, end))

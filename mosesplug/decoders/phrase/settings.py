@@ -14,10 +14,18 @@ from pathlib import Path
 from typing import TypeVar
 
 from formats.errors import FormatError
-from formats.text import read_lines
+from formats.moses_ini import MosesIni
 from mosesplug.errors import UsageError
 
-__all__ = ["OPTIONS", "Ini", "Option", "Settings", "parse_arguments", "read_ini", "settings"]
+__all__ = [
+    "FALSE_WORDS",
+    "OPTIONS",
+    "TRUE_WORDS",
+    "Option",
+    "Settings",
+    "parse_arguments",
+    "settings",
+]
 
 Number = TypeVar("Number", int, float)
 
@@ -67,14 +75,6 @@ ONLY_VALUES = {
     "output-factors": ("0",),
     "mapping": ("0 T 0", "T 0"),
 }
-
-
-@dataclass(frozen=True)
-class Ini:
-    """A ``moses.ini``: the lines of each section with their line numbers, comments removed."""
-
-    path: str
-    sections: Mapping[str, list[tuple[int, str]]]
 
 
 @dataclass(frozen=True)
@@ -133,35 +133,7 @@ def _is_option(word: str) -> bool:
     return len(word) > 1 and word[0] == "-" and not word[1].isdigit() and word[1] != "."
 
 
-def read_ini(path: str) -> Ini:
-    """Read ``moses.ini`` as Moses does: ``#`` starts a comment anywhere, blank lines do not count.
-
-    Raises:
-        FormatError: no such file, text before the first section, the format of Moses 1.
-    """
-    sections: dict[str, list[tuple[int, str]]] = {}
-    current: list[tuple[int, str]] | None = None
-    for number, raw in enumerate(read_lines(path), start=1):
-        line = os.fsdecode(raw).partition("#")[0].strip()
-        if line.startswith("["):
-            name, bracket, _ = line[1:].partition("]")
-            if not bracket:
-                raise FormatError("'[section]' is not closed", path=path, line=number)
-            current = sections.setdefault(name, [])
-        elif line:
-            if current is None:
-                raise FormatError("text before the first [section]", path=path, line=number)
-            current.append((number, line))
-    if "feature" not in sections:
-        raise FormatError(
-            "no [feature] section",
-            path=path,
-            remedy="Configurations of Moses 1 must be converted to the format of Moses 2",
-        )
-    return Ini(path, sections)
-
-
-def settings(given: Mapping[str, Sequence[str]], ini: Ini) -> Settings:
+def settings(given: Mapping[str, Sequence[str]], ini: MosesIni) -> Settings:
     """The settings that the command line and the configuration make together.
 
     Raises:
@@ -169,17 +141,17 @@ def settings(given: Mapping[str, Sequence[str]], ini: Ini) -> Settings:
         FormatError: the same in the configuration, or a section that it does not know.
     """
     values = {name: list(words) for name, words in given.items()}
-    for section, lines in ini.sections.items():
+    for section, line in ini.sections.items():
         if section in INI_ONLY:
             continue
         if section not in OPTIONS:
             raise FormatError(
                 f"[{section}] is not a section that the bundled decoder knows",
                 path=ini.path,
-                line=lines[0][0] if lines else None,
+                line=line,
                 remedy="Remove it, or use Moses",
             )
-        values.setdefault(section, [line for _, line in lines])
+        values.setdefault(section, [value.text for value in ini.section(section)])
     reader = _Reader(values)
     for name, allowed in ONLY_VALUES.items():
         if reader.text(name, allowed[0]) not in allowed:
