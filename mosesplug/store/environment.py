@@ -7,6 +7,7 @@ clear error for each thing that can go wrong.
 
 from __future__ import annotations
 
+import ctypes
 import fcntl
 import os
 import socket
@@ -38,6 +39,11 @@ class Pinned:
 
     def __init__(self, transaction: Any) -> None:
         self.transaction = transaction
+        self._pid = os.getpid()
+
+    def __del__(self) -> None:
+        if os.getpid() != self._pid:
+            _abandon(self.transaction)
 
     def view(self, buffer: memoryview) -> NDArray[np.uint8]:
         """The bytes as a read-only array, without a copy."""
@@ -50,6 +56,14 @@ class _View:
     def __init__(self, buffer: memoryview, owner: Pinned) -> None:
         self.owner = owner
         self.__array_interface__ = np.frombuffer(buffer, np.uint8).__array_interface__
+
+
+def _abandon(handle: object) -> None:
+    """Never free what belongs to a parent process.
+
+    To free it here would clear the parent's entries in the table of readers, which both map.
+    """
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(handle))
 
 
 class Environment:
@@ -235,10 +249,17 @@ class Environment:
     def close(self) -> None:
         """Close the file and give up the lock; arrays that are still in use stay valid."""
         environment, self._env = self._env, None
-        if environment is None or os.getpid() != self._pid:
+        if environment is None:
+            return
+        if os.getpid() != self._pid:
+            _abandon(environment)
             return
         if not len(self._pins):
             environment.close()
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
+
+    def __del__(self) -> None:
+        if getattr(self, "_env", None) is not None:
+            self.close()

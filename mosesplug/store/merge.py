@@ -88,8 +88,8 @@ def select_list(reader: Reader, sentence: int, iteration: int) -> Selection:
 
 def _homes(record: KbestRecord) -> NDArray[np.int64]:
     """Iteration and row of each position of the list, as one number."""
-    homes: NDArray[np.int64] = record.home_iterations.astype(np.int64) << 32
-    return homes | record.home_rows
+    homes: NDArray[np.int64] = (record.home_iterations.astype(np.int64) << 32) | record.home_rows
+    return homes
 
 
 def _gather(reader: Reader, sentence: int, homes: NDArray[np.int64]) -> Selection:

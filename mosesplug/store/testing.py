@@ -217,14 +217,14 @@ class StoreConformance:
         metric = WordMetric()
         with self.open(tmp_path, writable=True) as store:
             for wrong in (0, 2):
-                refuses(
-                    StoreError,
-                    lambda wrong=wrong: store.add_iteration(
+
+                def action(wrong: int = wrong) -> object:
+                    return store.add_iteration(
                         wrong, [], metric=metric, references=metric.prepare(self.references),
                         n_sentences=3, record={},
-                    ),
-                    f"iteration {wrong}", "the next one is 1",
-                )  # fmt: skip
+                    )  # fmt: skip
+
+                refuses(StoreError, action, f"iteration {wrong}", "the next one is 1")
 
     def test_another_metric_or_reference_is_scored_anew(self, tmp_path: Path) -> None:
         once, twice = WordMetric(), WordMetric(weight=2)

@@ -33,7 +33,7 @@ class Hypothesis(NamedTuple):
         """What makes it the same hypothesis as another of its sentence."""
         return (
             self.text,
-            tuple(map(float, np.float32(self.dense))),
+            tuple(float(np.float32(value)) for value in self.dense),
             frozenset((name, float(np.float32(value))) for name, value in self.sparse),
         )
 

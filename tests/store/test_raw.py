@@ -1,0 +1,114 @@
+"""What is on disk, read with LMDB itself: the store is not asked."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+from typing import Any
+
+import lmdb
+import msgpack
+import numpy as np
+
+from mosesplug.store import NBestStore
+from mosesplug.store.toys import Hypothesis, WordMetric, make_list
+
+NAMES = (b"meta", b"iterations", b"kbest", b"statistics", b"forest")
+
+
+def write(path: Path, iterations: list[list[Hypothesis]]) -> None:
+    metric = WordMetric()
+    references = metric.prepare(((b"a", b"b", b"c"),))
+    with NBestStore.open(path, writable=True) as store:
+        for number, lines in enumerate(iterations, start=1):
+            store.add_iteration(
+                number, [make_list(lines)], metric=metric, references=references, n_sentences=3,
+                record={"weights": [0.5]},
+            )  # fmt: skip
+
+
+def everything(path: Path) -> dict[bytes, dict[bytes, bytes]]:
+    with lmdb.open(str(path), max_dbs=8, readonly=True) as raw, raw.begin() as transaction:
+        names = [key for key, _ in transaction.cursor()]
+        assert sorted(names) == sorted(NAMES)
+        return {
+            name: dict(transaction.cursor(raw.open_db(name, transaction, create=False)))
+            for name in names
+        }
+
+
+def arrays_of(record: bytes) -> tuple[int, list[bytes], list[int]]:
+    """Dense columns; the bytes and the number of elements of each array."""
+    (length,) = struct.unpack_from("<I", record)
+    n_dense, *places = msgpack.unpackb(record[4 : 4 + length])
+    begin = (4 + length + 7) // 8 * 8
+    starts = [begin + at for at in places[1::2]]
+    assert all(start % 8 == 0 for start in starts)
+    ends = [*starts[1:], len(record)]
+    return (
+        n_dense,
+        [record[start:end] for start, end in zip(starts, ends, strict=True)],
+        places[::2],
+    )
+
+
+def test_records_hold_what_is_new_and_refer_to_the_rest(tmp_path: Path) -> None:
+    first = [
+        Hypothesis(0, b"x\x00 \xff", (1, 2, 3), (("s_b", 0.25), ("s_a", 4)), -1.0, b" 0-0 "),
+        Hypothesis(0, b"b", (1, 2, 3), (), -2.0),
+        Hypothesis(2, b"", (0, 0, 0), (), -3.0),
+    ]
+    second = [Hypothesis(0, b"c", (1, 2, 3), (), -4.0), first[1]._replace(score=-5.0)]
+    write(tmp_path, [first, second])
+    databases = everything(tmp_path)
+    kbest = databases[b"kbest"]
+    assert list(kbest) == [struct.pack(">II", *key) for key in ((1, 0), (1, 2), (2, 0))]
+    n_dense, arrays, counts = arrays_of(kbest[struct.pack(">II", 1, 0)])
+    assert n_dense == 3
+    assert counts == [2, 6, 2, 3, 3, 2, 2, 2, 2, 2, 3, 5, 5]
+    assert arrays[1] == np.array([1, 2, 3, 1, 2, 3], "<f4").tobytes()
+    assert arrays[2] == np.array([2, 1], "<i4").tobytes()
+    # Features are numbered as they appear, and sorted within a hypothesis.
+    assert arrays[5] == np.array([0, 1], "<i4").tobytes()
+    assert arrays[6] == np.array([0.25, 4], "<f4").tobytes()
+    assert arrays[9] == np.array([-1.0, -2.0], "<f8").tobytes()
+    assert arrays[11][:5] == b"x\x00 \xffb"
+    assert arrays[12][:5] == b" 0-0 "
+    _, arrays, counts = arrays_of(kbest[struct.pack(">II", 2, 0)])
+    assert counts == [1, 3, 1, 2, 0, 0, 0, 2, 2, 2, 0, 1, 0]
+    assert arrays[11][:1] == b"c"
+    assert arrays[7] == np.array([2, 1], "<i4").tobytes()
+    assert arrays[8] == np.array([0, 1], "<i4").tobytes()
+    statistics = databases[b"statistics"]
+    assert list(statistics) == [struct.pack(">III", 0, *struct.unpack(">II", key)) for key in kbest]
+    assert statistics[struct.pack(">III", 0, 1, 0)] == np.array([0, 2, 0, 1], "<i4").tobytes()
+
+
+def test_meta_and_iterations(tmp_path: Path) -> None:
+    write(tmp_path, [[Hypothesis(1, b"a", sparse=(("s_a", 1.0),))]])
+    with NBestStore.open(tmp_path, writable=True) as store:
+        store.require({"input": "1a"})
+        store.record_result(1, {"score": 0.5})
+    databases = everything(tmp_path)
+    meta = {key: msgpack.unpackb(value) for key, value in databases[b"meta"].items()}
+    assert meta[b"schema"] == 1
+    assert meta[b"fingerprints"] == {"input": "1a"}
+    ((number, signature, _, width, dtype),) = meta[b"statistics"]
+    assert (number, signature, width, dtype) == (0, "WORDS|weight:1", 2, "<i4")
+    parts: dict[bytes, Any] = {
+        key: msgpack.unpackb(value) for key, value in databases[b"iterations"].items()
+    }
+    assert list(parts) == [struct.pack(">IB", 1, part) for part in range(4)]
+    commit, record, result, sparse = parts.values()
+    assert commit["groups"] == [["LM0", 1], ["TM0", 2]]
+    assert (record, result, sparse) == ({"weights": [0.5]}, {"score": 0.5}, ["s_a"])
+
+
+def test_a_dropped_iteration_leaves_nothing(tmp_path: Path) -> None:
+    lines = [Hypothesis(1, b"a", sparse=(("s_a", 1.0),))]
+    write(tmp_path / "one", [lines])
+    write(tmp_path / "two", [lines, [Hypothesis(1, b"b", sparse=(("s_b", 1.0),))]])
+    with NBestStore.open(tmp_path / "two", writable=True) as store:
+        store.record_result(2, {"x": 1})
+        store.drop_last(2)
+    assert everything(tmp_path / "one") == everything(tmp_path / "two")
