@@ -1,8 +1,33 @@
-"""Moses' file formats: read with a line number in every error, written all or nothing."""
+"""Moses' file formats: read with a line number in every error, written all or nothing.
+
+::
+
+    nbest            n-best lists
+    weights          -show-weights, dense and sparse weights, init.opt, weights.txt
+    moses_ini        the decoder's configuration; decoder_flags, its command line
+    references       reference translations
+    extractor_data   features.dat and scores.dat
+    hypergraph       search graphs
+    text             plain and compressed files, atomic writes
+
+A library of its own: it needs NumPy and nothing of mosesplug.
+"""
 
 from __future__ import annotations
 
+from formats.decoder_flags import decoder_flags
 from formats.errors import FormatError
+from formats.extractor_data import SparseColumns, write_features, write_scores
+from formats.hypergraph import Edge, hypergraph_names, write_hypergraph, write_hypergraph_weights
+from formats.moses_ini import (
+    FeatureLine,
+    IniValue,
+    MosesIni,
+    parse_moses_ini,
+    read_moses_ini,
+    tuning_header,
+    with_weights,
+)
 from formats.nbest import (
     NBestEntry,
     NBestList,
@@ -12,20 +37,78 @@ from formats.nbest import (
     read_nbest_blocks,
     write_nbest,
 )
-from formats.text import atomic_write, open_text, read_bytes, read_lines, write_atomic
+from formats.references import read_references, reference_files
+from formats.text import (
+    atomic_write,
+    iter_chunks,
+    open_text,
+    read_bytes,
+    read_lines,
+    write_atomic,
+)
+from formats.weights import (
+    InitOpt,
+    ShowWeights,
+    WeightGroup,
+    format_dense,
+    format_init_opt,
+    format_sparse,
+    format_weight,
+    format_weights_txt,
+    parse_weight_overwrite,
+    read_dense,
+    read_init_opt,
+    read_show_weights,
+    read_sparse,
+    read_weights_txt,
+    weight_overwrite,
+)
 
 __all__ = [
+    "Edge",
+    "FeatureLine",
     "FormatError",
+    "IniValue",
+    "InitOpt",
+    "MosesIni",
     "NBestEntry",
     "NBestList",
+    "ShowWeights",
+    "SparseColumns",
+    "WeightGroup",
     "atomic_write",
+    "decoder_flags",
+    "format_dense",
     "format_entry",
+    "format_init_opt",
+    "format_sparse",
+    "format_weight",
+    "format_weights_txt",
+    "hypergraph_names",
+    "iter_chunks",
     "iter_nbest",
     "open_text",
+    "parse_moses_ini",
+    "parse_weight_overwrite",
     "read_bytes",
+    "read_dense",
+    "read_init_opt",
     "read_lines",
+    "read_moses_ini",
     "read_nbest",
     "read_nbest_blocks",
+    "read_references",
+    "read_show_weights",
+    "read_sparse",
+    "read_weights_txt",
+    "reference_files",
+    "tuning_header",
+    "weight_overwrite",
+    "with_weights",
     "write_atomic",
+    "write_features",
+    "write_hypergraph",
+    "write_hypergraph_weights",
     "write_nbest",
+    "write_scores",
 ]

@@ -1,0 +1,19 @@
+"""The package's public names are those of its modules."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+
+import formats
+
+
+def test_all_names_exist_and_come_from_a_module_that_publishes_them() -> None:
+    assert sorted(formats.__all__) == sorted(set(formats.__all__))
+    published = {
+        name
+        for module in pkgutil.iter_modules(formats.__path__)
+        for name in importlib.import_module(f"formats.{module.name}").__all__
+    }
+    assert set(formats.__all__) <= published
+    assert all(hasattr(formats, name) for name in formats.__all__)
