@@ -8,12 +8,13 @@ clear error for each thing that can go wrong.
 from __future__ import annotations
 
 import ctypes
+import errno
 import fcntl
 import os
 import socket
 import weakref
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -28,6 +29,7 @@ __all__ = ["Environment", "Pinned"]
 Result = TypeVar("Result")
 
 _NAMES = ("meta", "iterations", "kbest", "statistics", "forest")
+_TABLE_BYTES = 1 << 14
 _FULL = ("No space left", "Disk quota", "File too large", "Input/output error")
 
 
@@ -85,12 +87,13 @@ class Environment:
         self._pid = os.getpid()
         self._lock: int | None = None
         self._pins: weakref.WeakSet[Pinned] = weakref.WeakSet()
+        self._env: Any = None
         if writable:
             self._make_directory()
         elif not (self.path / "data.mdb").is_file():
             raise StoreError(f"there is no n-best store at {self.path}")
         try:
-            self._env: Any = lmdb.open(
+            self._env = lmdb.open(
                 str(self.path.resolve()),
                 max_dbs=len(_NAMES),
                 map_size=map_size,
@@ -99,6 +102,8 @@ class Environment:
                 max_spare_txns=2,
             )
         except lmdb.Error as error:
+            if any(reason in str(error) for reason in _FULL):
+                raise self._translated(error) from None
             raise StoreError(self._why_closed(error)) from None
         try:
             if writable:
@@ -111,11 +116,28 @@ class Environment:
             raise
 
     def _make_directory(self) -> None:
+        """Make the directory, and in it LMDB's table of readers.
+
+        LMDB would make the table as a file with a hole and map it: on a full disk, to fill the
+        hole ends the process. Writing zeros fails with an error instead. The file appears whole,
+        and is never opened once it is there: closing it again would drop LMDB's own locks.
+        """
+        table = self.path / "lock.mdb"
+        draft = self.path / f"lock.{os.getpid()}"
         try:
             self.path.mkdir(parents=True, exist_ok=True)
+            if not table.exists():
+                try:
+                    draft.write_bytes(bytes(_TABLE_BYTES))
+                    with suppress(FileExistsError):
+                        os.link(draft, table)
+                finally:
+                    draft.unlink(missing_ok=True)
         except OSError as error:
+            if error.errno in (errno.ENOSPC, errno.EDQUOT):
+                raise self._translated(error) from None
             raise StoreError(
-                f"cannot make a directory for the n-best store at {self.path}: {error.strerror}"
+                f"cannot make the n-best store at {self.path}: {error.strerror}"
             ) from None
 
     def _why_closed(self, error: Exception) -> str:
@@ -134,7 +156,10 @@ class Environment:
 
         A POSIX record lock: the kernel drops it with its process, and a child never inherits it.
         """
-        descriptor = os.open(self.path / "writer.lock", os.O_RDWR | os.O_CREAT, 0o666)
+        try:
+            descriptor = os.open(self.path / "writer.lock", os.O_RDWR | os.O_CREAT, 0o666)
+        except OSError as error:
+            raise self._translated(error) from None
         try:
             fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
@@ -144,8 +169,12 @@ class Environment:
                 f"the n-best store at {self.path} is being written by "
                 f"{holder or 'another process'}: wait for it, or open the store to read"
             ) from None
-        os.ftruncate(descriptor, 0)
-        os.write(descriptor, f"process {os.getpid()} on {socket.gethostname()}\n".encode())
+        try:
+            os.ftruncate(descriptor, 0)
+            os.write(descriptor, f"process {os.getpid()} on {socket.gethostname()}\n".encode())
+        except OSError as error:
+            os.close(descriptor)
+            raise self._translated(error) from None
         return descriptor
 
     def _open_databases(self) -> dict[str, Any]:

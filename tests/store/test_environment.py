@@ -264,6 +264,15 @@ def test_a_full_disk_loses_no_finished_iteration(tmp_path: Path) -> None:
         check_store(store, model, metric, metric.prepare(REFERENCES))
 
 
+def test_the_table_of_readers_has_no_holes(tmp_path: Path) -> None:
+    # A hole in a mapped file ends the process when the disk is full.
+    with NBestStore.open(tmp_path, writable=True):
+        table = tmp_path.joinpath("lock.mdb").stat()
+    assert table.st_blocks * 512 >= table.st_size > 0
+    names = sorted(path.name for path in tmp_path.iterdir())
+    assert names == ["data.mdb", "lock.mdb", "writer.lock"]
+
+
 def test_a_newer_store_is_refused(tmp_path: Path) -> None:
     with NBestStore.open(tmp_path, writable=True):
         pass
@@ -280,7 +289,7 @@ def test_what_is_no_store_is_refused(tmp_path: Path) -> None:
         with pytest.raises(StoreError, match="cannot be opened"):
             NBestStore.open(tmp_path, writable=writable)
     tmp_path.joinpath("file").touch()
-    with pytest.raises(StoreError, match="cannot make a directory"):
+    with pytest.raises(StoreError, match="cannot make the n-best store"):
         NBestStore.open(tmp_path / "file", writable=True)
 
 

@@ -1,0 +1,118 @@
+"""Lists that Moses wrote, stored and read again."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from formats.nbest import read_nbest, read_nbest_blocks
+from mosesplug.metrics.bleu import Bleu
+from mosesplug.store import NBestStore
+from mosesplug.tuning_set import TuningSet
+
+N_SENTENCES = 1014
+N_LISTS = 7
+
+
+@pytest.fixture(scope="module")
+def stored(multi30k: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store of the seven recorded lists."""
+    path = tmp_path_factory.mktemp("store")
+    metric = Bleu()
+    references = metric.prepare([multi30k.joinpath("text/dev.en").read_bytes().splitlines()])
+    with NBestStore.open(path, writable=True) as store:
+        for iteration in range(1, N_LISTS + 1):
+            store.add_iteration(
+                iteration,
+                read_nbest_blocks(multi30k / f"mert-work/run{iteration}.best100.out.gz"),
+                metric=metric,
+                references=references,
+                n_sentences=N_SENTENCES,
+                record={},
+                threads=2,
+            )
+    return path
+
+
+def distinct(merged: TuningSet) -> int:
+    """Distinct pairs of features and statistics of each sentence."""
+    owner = np.repeat(merged.sentence_ids, np.diff(merged.offsets)).astype("<i8")
+    rows = np.concatenate(
+        [
+            np.ascontiguousarray(part).view(np.uint8).reshape(merged.n_hyps, -1)
+            for part in (owner, merged.dense + np.float32(0.0), merged.stats)
+        ],
+        axis=1,
+    )
+    return len(np.unique(rows.view(np.dtype((np.void, rows.shape[1])))))
+
+
+def extracted(path: Path) -> list[tuple[bytes, bytes]]:
+    """Sentence and values of each line of a file that Moses' extractor wrote."""
+    rows = []
+    sentence = b""
+    with gzip.open(path) as file:
+        for line in file:
+            if b"_TXT_BEGIN_" in line:
+                sentence = line.split()[1]
+            elif b"_TXT_END_" not in line:
+                rows.append((sentence, line))
+    return rows
+
+
+def test_the_union_of_two_lists_is_that_of_moses_own_files(stored: Path, multi30k: Path) -> None:
+    pairs: set[object] = set()
+    for iteration in (1, 2):
+        features, scores = (
+            extracted(multi30k / f"scores/run{iteration}.{kind}.dat.gz")
+            for kind in ("features", "scores")
+        )
+        pairs.update(zip(features, scores, strict=True))
+    with NBestStore.open(stored) as store:
+        assert distinct(store.tuning_set(range(1, 3))) == len(pairs)
+
+
+def test_the_union_of_seven_lists(stored: Path, multi30k: Path) -> None:
+    lines: set[bytes] = set()
+    for iteration in range(1, N_LISTS + 1):
+        path = multi30k / f"mert-work/run{iteration}.best100.out.gz"
+        # All but the score; Moses spells equal numbers alike.
+        lines.update(
+            line.rpartition(b"|||")[0] for line in gzip.decompress(path.read_bytes()).split(b"\n")
+        )
+    with NBestStore.open(stored) as store:
+        records = store.iterations()
+        merged = store.tuning_set()
+    assert records[0].hypotheses == records[0].new_hypotheses == 69878
+    assert merged.n_hyps == sum(record.new_hypotheses for record in records)
+    assert merged.n_hyps == len(lines - {b""})
+
+
+def test_each_list_is_as_it_was_read(stored: Path, multi30k: Path) -> None:
+    with NBestStore.open(stored) as store:
+        own = store.iteration_set(4)
+        truth = read_nbest(multi30k / "mert-work/run4.best100.out.gz")
+        np.testing.assert_array_equal(own.tuning_set.dense, truth.dense)
+        np.testing.assert_array_equal(own.scores, truth.scores)
+        offsets = own.tuning_set.offsets
+        np.testing.assert_array_equal(
+            np.repeat(np.arange(N_SENTENCES), np.diff(offsets)), truth.sentence_ids
+        )
+        for sentence in range(0, N_SENTENCES, 100):
+            one = store.iteration_list(4, sentence)
+            rows = range(offsets[sentence], offsets[sentence + 1])
+            assert one.texts == tuple(map(truth.text, rows))
+            assert one.extras == tuple(map(truth.extra, rows))
+
+
+def test_batches_are_parts_of_the_whole(stored: Path) -> None:
+    chosen = np.random.default_rng(5).permutation(N_SENTENCES)[:40]
+    with NBestStore.open(stored) as store:
+        for iterations in (None, range(3, 6), [7, 2], 5):
+            whole = store.tuning_set(iterations).take_sentences(chosen)
+            batch = store.batch(chosen, iterations)
+            for name in ("sentence_ids", "offsets", "dense", "stats", "lengths"):
+                np.testing.assert_array_equal(getattr(batch, name), getattr(whole, name))
