@@ -30,9 +30,9 @@ def _run(words: Sequence[str]) -> None:
         [option.specification for option in ADDITIONS],
     )
     # Loaded only when the command line could be read: Numba takes its time.
-    from mosesplug.optimizers import registry
+    from mosesplug.optimizers import algorithms as registered
 
-    algorithms = registry.algorithms()
+    algorithms = registered()
     if parsed.values.get("help"):
         print(usage(algorithms), end="")
         return

@@ -31,8 +31,10 @@ _EXTRACTOR_LONG = [
     *("sctype=", "scconfig=", "factors=", "filter=", "reference=", "binary", "nbest=", "scfile="),
     *("ffile=", "prev-scfile=", "prev-ffile=", "verbose=", "help", "allow-duplicates"),
 ]
-_MERT_TAKEN = ("--ntry", "--nrandom", "--type", "--rseed", "--threads", "--optimize")
-_MERT_TAKEN += ("--sctype", "--scconfig")
+_MERT_TAKEN = (
+    *("--ntry", "--nrandom", "--type", "--rseed", "--threads", "--optimize"),
+    *("--sctype", "--scconfig"),
+)
 _NO_MATTER = frozenset(["--verbose", "--binary"])
 
 

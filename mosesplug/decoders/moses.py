@@ -15,8 +15,10 @@ from mosesplug.errors import UsageError
 
 __all__ = ["Decoder", "PostEditing", "Queue", "checked_flags"]
 
-_MODEL_FLAGS = ("config", "f", "ttable-file", "t", "distortion-file", "generation-file")
-_MODEL_FLAGS += ("lmodel-file", "global-lexical-file")
+_MODEL_FLAGS = (
+    *("config", "f", "ttable-file", "t", "distortion-file", "generation-file", "lmodel-file"),
+    "global-lexical-file",
+)
 
 
 @dataclass(frozen=True)

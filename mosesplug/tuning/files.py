@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from formats.decoder_flags import decoder_flags
+from formats.extractor_data import SparseColumns, write_features, write_scores
 from formats.moses_ini import read_moses_ini, tuning_header, with_weights
 from formats.text import write_atomic
 from formats.weights import (
@@ -25,11 +26,13 @@ from formats.weights import (
 from mosesplug.tuning.configuration import Configuration
 from mosesplug.tuning.weights import Weights
 from mosesplug.tuning.workspace import Workspace
+from mosesplug.tuning_set import TuningSet
 
 __all__ = [
     "date",
     "write_before",
     "write_config",
+    "write_extractor_files",
     "write_finished_step",
     "write_init_opt",
     "write_sparse_weights",
@@ -111,6 +114,31 @@ def write_sparse_weights(workspace: Workspace, iteration: int, weights: Weights)
     """``runN.sparse-weights``, which the decoder reads in that iteration."""
     path = workspace.run(iteration, "sparse-weights")
     write_atomic(path, format_sparse(weights.sparse))
+
+
+def write_extractor_files(
+    workspace: Workspace, iteration: int, lists: TuningSet, metric: str
+) -> None:
+    """``runN.features.dat`` and ``runN.scores.dat``, as Moses' extractor makes them."""
+    sparse = None
+    if lists.sparse is not None:
+        rows = lists.sparse
+        sparse = SparseColumns(lists.space.sparse, rows.indptr, rows.indices, rows.data)
+    write_features(
+        workspace.run(iteration, "features.dat"),
+        lists.space.names[: lists.space.n_dense],
+        lists.sentence_ids,
+        lists.offsets,
+        lists.dense,
+        sparse,
+    )
+    write_scores(
+        workspace.run(iteration, "scores.dat"),
+        metric,
+        lists.sentence_ids,
+        lists.offsets,
+        lists.stats,
+    )
 
 
 def write_finished_step(workspace: Workspace, iteration: int) -> None:

@@ -15,8 +15,9 @@ from contextlib import contextmanager
 from formats.references import read_references, reference_files
 from formats.text import read_lines
 from mosesplug.errors import DataError, UsageError
-from mosesplug.optimizers import registry
+from mosesplug.optimizers import algorithm as find_algorithm
 from mosesplug.store import NBestStore, fingerprint_files
+from mosesplug.tuning.algorithm_options import algorithm_options
 from mosesplug.tuning.conclude import conclude, finished
 from mosesplug.tuning.configuration import Configuration
 from mosesplug.tuning.events import Note, Optimised, Watcher, ignore
@@ -100,8 +101,8 @@ def _context(
 ) -> Iterator[tuple[Context, NBestStore]]:
     """Everything an iteration needs, checked."""
     optimising = configuration.optimising
-    algorithm = registry.algorithm(optimising.algorithm)
-    options = registry.options(algorithm, optimising.options)
+    algorithm = find_algorithm(optimising.algorithm)
+    options = algorithm_options(algorithm, optimising.options)
     prefix = configuration.references
     references = configuration.metric.prepare(read_references(prefix, _input_lines(configuration)))
     config = decoding_config(configuration, workspace, watch)

@@ -20,8 +20,7 @@ from formats.weights import ShowWeights, weight_overwrite
 from mosesplug.errors import OptimizerError
 from mosesplug.features import FeatureSpace
 from mosesplug.metrics import Prepared
-from mosesplug.optimizers.problem import Problem
-from mosesplug.optimizers.registry import Algorithm
+from mosesplug.optimizers import Algorithm, Problem
 from mosesplug.store import IterationRecord, NBestStore
 from mosesplug.tuning.clock import Clock
 from mosesplug.tuning.configuration import Configuration
@@ -29,6 +28,7 @@ from mosesplug.tuning.decoding import Lists, decode, skipped
 from mosesplug.tuning.events import Optimising, PhaseStarted, Watcher
 from mosesplug.tuning.files import (
     write_before,
+    write_extractor_files,
     write_finished_step,
     write_init_opt,
     write_sparse_weights,
@@ -188,6 +188,8 @@ def optimised(context: Context, store: NBestStore, current: IterationRecord) -> 
     space = problem.tuning_set.space
     minima, maxima = (box[: space.n_dense].tolist() for box in problem.box)
     write_init_opt(context.workspace, iteration, weights, minima, maxima)
+    if context.configuration.keep_extractor_files:
+        _write_extractor_files(context, store, iteration)
 
     def progress(done: int, total: int, what: str) -> None:
         context.watch(Optimising(iteration, done, total, what))
@@ -247,6 +249,12 @@ def _problem(context: Context, store: NBestStore, iteration: int) -> Problem:
         tuple(start_of(record).weights.vector(space) for record in earlier),
         optimising.threads,
     )
+
+
+def _write_extractor_files(context: Context, store: NBestStore, iteration: int) -> None:
+    metric = context.configuration.metric
+    lists = store.tuning_set(iteration, metric=metric, references=context.references)
+    write_extractor_files(context.workspace, iteration, lists, metric.name)
 
 
 def _active(names: tuple[str, ...] | None, space: FeatureSpace) -> NDArray[np.bool_] | None:

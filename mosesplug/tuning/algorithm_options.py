@@ -1,0 +1,64 @@
+"""An algorithm's options from ``name=value`` texts, by the types of its option dataclass."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+from mosesplug.errors import UsageError
+from mosesplug.optimizers import Algorithm
+
+__all__ = ["algorithm_options"]
+
+_BOOLEANS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+
+
+def algorithm_options(algorithm: Algorithm, values: Mapping[str, object]) -> Any:
+    """The algorithm's option dataclass, with some fields set.
+
+    Args:
+        algorithm: from the registry.
+        values: field name (``-`` counts as ``_``) to value; texts are read as the field's type.
+
+    Raises:
+        UsageError: an unknown name, or a value that the field cannot take.
+    """
+    types = get_type_hints(algorithm.options)
+    known = {field.name: field for field in fields(algorithm.options)}
+    found: dict[str, object] = {}
+    for given, value in values.items():
+        name = given.replace("-", "_")
+        if name not in known:
+            raise UsageError(
+                f"{algorithm.name} has no option {given}; it has {', '.join(sorted(known))}"
+            )
+        found[name] = _value(types[name], value, f"option {given} of {algorithm.name}")
+        minimum = known[name].metadata.get("minimum")
+        if minimum is not None and not _as_number(found[name]) >= minimum:
+            raise UsageError(f"option {given} of {algorithm.name} must be at least {minimum}")
+    return algorithm.options(**found)
+
+
+def _value(kind: Any, value: object, what: str) -> object:
+    """``value`` as a field of type ``kind`` holds it."""
+    text = str(value)
+    if get_origin(kind) is Literal:
+        if text not in get_args(kind):
+            raise UsageError(f"{what} is one of {', '.join(get_args(kind))}, not {text}")
+        return text
+    if kind is bool:
+        if text.lower() not in _BOOLEANS:
+            raise UsageError(f"{what} is true or false, not {text}")
+        return _BOOLEANS[text.lower()]
+    if kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError as error:
+            noun = "a whole number" if kind is int else "a number"
+            raise UsageError(f"{what} is {noun}, not {text}") from error
+    return text
+
+
+def _as_number(value: object) -> float:
+    return float(value) if isinstance(value, int | float) else float("nan")

@@ -1,0 +1,112 @@
+"""Command lines, against those that ``mert-moses.pl`` itself runs (recorded by hand)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mosesplug.decoders.moses import Decoder, PostEditing, Queue, checked_flags
+from mosesplug.errors import UsageError
+
+MOSES = Path("/opt/moses/bin/moses")
+CONFIG = Path("/data/moses.ini")
+INPUT = Path("/data/input")
+
+
+def nbest(decoder: Decoder, **more: object) -> tuple[str, ...]:
+    given: dict[str, object] = {
+        "run": 2,
+        "nbest_file": "run2.best100.out",
+        "nbest": 100,
+        "weights": "LM0= 0.5 x",
+    }
+    return decoder.nbest(CONFIG, INPUT, **(given | more))  # type: ignore[arg-type]
+
+
+def test_plain_decoder() -> None:
+    decoder = Decoder(MOSES, ("-threads", "2"), input_type=0)
+    assert decoder.show_weights(CONFIG) == (
+        *(str(MOSES), "-threads", "2", "-config", str(CONFIG), "-inputtype", "0"),
+        "-show-weights",
+    )
+    assert nbest(decoder, sparse_weights="run2.sparse-weights") == (
+        *(str(MOSES), "-threads", "2", "-config", str(CONFIG), "-inputtype", "0"),
+        *("-weight-overwrite", "LM0= 0.5 x", "-weight-file", "run2.sparse-weights"),
+        *("-n-best-list", "run2.best100.out", "100", "distinct", "-input-file", str(INPUT)),
+    )
+
+
+def test_weights_of_the_configuration_are_left_alone() -> None:
+    assert "-weight-overwrite" not in nbest(Decoder(MOSES), weights=None)
+
+
+def test_lattice_samples() -> None:
+    command = nbest(Decoder(MOSES), samples_file="run2.lsamp7.out", samples=7)
+    place = command.index("-lattice-samples")
+    assert command[place : place + 4] == (
+        "-lattice-samples",
+        "run2.lsamp7.out",
+        "7",
+        "-n-best-list",
+    )
+
+
+def test_wrappers() -> None:
+    editing = PostEditing(Path("/s/sim.py"), Path("/d/ref"), Path("/d/symal"), Path("/w"))
+    decoder = Decoder(MOSES, several=Path("/s/multi_moses.py"), post_editing=editing)
+    command = nbest(decoder)
+    assert command[:3] == ("/s/sim.py", "/s/multi_moses.py", str(MOSES))
+    assert command[-6:] == ("-ref", "/d/ref", "-symal", "/d/symal", "-tmp", "/w")
+    assert decoder.show_weights(CONFIG)[:2] == ("/s/multi_moses.py", str(MOSES))
+
+
+def test_queue() -> None:
+    queue = Queue(Path("/s/moses-parallel.pl"), 4, "-l mem=2G", old_sge=True, cache="/tmp/m")
+    command = nbest(Decoder(MOSES, ("-v", "0"), 0, queue))
+    assert command == (
+        *("/s/moses-parallel.pl", "-old-sge", "-config", str(CONFIG), "-inputtype", "0"),
+        *("-cache-model", "/tmp/m", "-qsub-prefix", "mert2", "-queue-parameters", "-l mem=2G"),
+        *("-decoder-parameters", "-v 0 -weight-overwrite 'LM0= 0.5 x'"),
+        *("-n-best-list", "run2.best100.out 100 distinct", "-input-file", str(INPUT)),
+        *("-jobs", "4", "-decoder", str(MOSES)),
+    )
+
+
+def test_submission() -> None:
+    queue = Queue(Path("/s/moses-parallel.pl"), 4)
+    submitted = queue.submitted(
+        Path("/s/qsub-wrapper.pl"), ["a", "b c"], Path("/w/out"), Path("/w/err")
+    )
+    assert submitted == (
+        *("/s/qsub-wrapper.pl", "-command=a 'b c'", "-queue-parameter=-hard"),
+        *("-stdout=/w/out", "-stderr=/w/err"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", ()),
+        ("  -threads 2  -v 0 ", ("-threads", "2", "-v", "0")),
+        ("--beam -3 -x 'a b'", ("--beam", "-3", "-x", "a b")),
+    ],
+)
+def test_flags(text: str, words: tuple[str, ...]) -> None:
+    assert checked_flags(text) == words
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("-v 'x", "No closing quotation"),
+        ("2 -threads", "before any flag"),
+        ("-3", "before any flag"),
+        ("-v 0 -config other.ini", "configuration"),
+        ("--lmodel-file x", "configuration"),
+        ("-f x", "configuration"),
+    ],
+)
+def test_refused_flags(text: str, why: str) -> None:
+    with pytest.raises(UsageError, match=why):
+        checked_flags(text)

@@ -1,0 +1,111 @@
+"""A toy system to tune: a quick decoder, a text of a few sentences, and what a run leaves."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mosesplug.decoders.moses import Decoder, checked_flags
+from mosesplug.metrics import metric
+from mosesplug.tuning import Configuration, Decoding, Optimising
+from mosesplug.tuning.events import Event
+
+TOY_DECODER = Path(__file__).parents[1] / "data" / "toy" / "decoder.py"
+
+
+@dataclass(frozen=True)
+class ToySystem:
+    """Paths of a toy system; ``configuration`` makes runs on it."""
+
+    directory: Path
+    decoder: Path
+
+    def configuration(
+        self,
+        name: str = "work",
+        *,
+        flags: str = "",
+        decoding: dict[str, Any] | None = None,
+        optimising: dict[str, Any] | None = None,
+        **more: Any,
+    ) -> Configuration:
+        """A run in the working directory ``name``: short lists, few restarts, a fixed seed."""
+        decoder = Decoder(self.decoder, checked_flags(flags))
+        plain = Configuration(
+            input=self.directory / "input",
+            references=self.directory / "reference",
+            config=self.directory / "moses.ini",
+            working_directory=self.directory / name,
+            metric=metric("BLEU", "case:true"),
+            decoding=replace(Decoding(decoder, nbest=15), **(decoding or {})),
+            optimising=replace(Optimising(options={"restarts": 1}, seed=5), **(optimising or {})),
+        )
+        return replace(plain, **({"maximum_iterations": 3} | more))
+
+
+@dataclass
+class Log:
+    """A watcher that remembers."""
+
+    events: list[Event] = field(default_factory=list)
+
+    def __call__(self, event: Event) -> None:
+        self.events.append(event)
+
+    def of(self, kind: type) -> list[Any]:
+        """The events of one kind."""
+        return [event for event in self.events if isinstance(event, kind)]
+
+
+@pytest.fixture
+def toy(tmp_path: Path) -> ToySystem:
+    """A toy system of 12 sentences in a directory of its own."""
+    return make_toy(tmp_path)
+
+
+def make_toy(directory: Path, sentences: int = 12) -> ToySystem:
+    """Write a toy system into a directory."""
+    decoder = directory / "decoder"
+    decoder.write_text(f'#!/bin/sh\nexec {sys.executable} -IS {TOY_DECODER} "$@"\n')
+    decoder.chmod(0o755)
+    make = [sys.executable, "-IS", str(TOY_DECODER), "--make", str(directory), str(sentences)]
+    subprocess.run(make, check=True)
+    return ToySystem(directory, decoder)
+
+
+@pytest.fixture
+def log() -> Log:
+    """A fresh watcher."""
+    return Log()
+
+
+@pytest.fixture
+def left_by_run() -> Callable[[Path], dict[str, bytes]]:
+    """Reads all files of a working directory, times and the directory's own name taken out."""
+
+    def read(directory: Path) -> dict[str, bytes]:
+        files = {
+            path.name: path.read_bytes().replace(str(directory).encode(), b"WORK")
+            for path in sorted(directory.iterdir())
+            if path.is_file()
+        }
+        for name, data in files.items():
+            if name.endswith("moses.ini"):
+                files[name] = re.sub(rb"# date: .*", b"", data)
+        if "summary.json" in files:
+            summary = json.loads(files["summary.json"])
+            del summary["finished"]
+            for iteration in summary["iterations"]:
+                del iteration["seconds"]
+            files["summary.json"] = json.dumps(summary).encode()
+        return files
+
+    return read

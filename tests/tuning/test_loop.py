@@ -1,0 +1,325 @@
+"""The loop on a toy system: what it leaves behind, and what its settings change."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from formats.moses_ini import read_moses_ini
+from formats.weights import parse_weight_overwrite, read_dense, read_init_opt, read_weights_txt
+from mosesplug.errors import DataError, StoreMismatch, UsageError
+from mosesplug.store import NBestStore
+from mosesplug.tuning import tune
+from mosesplug.tuning.events import Decoded, Executing, Finished, Note, Optimised, PhaseStarted
+
+Toy = Any
+Log = Any
+Files = Callable[[Path], dict[str, bytes]]
+
+NAMES = ("Distortion0", "LM0", "WordPenalty0", "TranslationModel0")
+
+
+def commands(log: Log, flag: str) -> list[tuple[str, ...]]:
+    return [event.command for event in log.of(Executing) if flag in event.command]
+
+
+def overwrite(command: tuple[str, ...]) -> list[float]:
+    given = parse_weight_overwrite(command[command.index("-weight-overwrite") + 1])
+    return [value for name in NAMES for value in given[name] if value is not None]
+
+
+def test_tuning_raises_the_score_and_leaves_the_scripts_files(toy: Toy, log: Log) -> None:
+    result = tune(toy.configuration(maximum_iterations=0), log)
+    scores = [iteration.first_best_score for iteration in result.iterations]
+    assert max(scores) > scores[0] + 0.1
+    work = toy.directory / "work"
+    last = len(scores)
+    for number in range(1, last + 1):
+        for name in (
+            *("moses.ini", "dense", "out", "init.opt", "weights.txt", "decoder.err"),
+            "best15.out.gz",
+        ):
+            assert (work / f"run{number}.{name}").is_file()
+    assert (work / "finished_step.txt").read_text() == f"{last}\n"
+    assert (work / "features.list").read_bytes().startswith(b"UnknownWordPenalty0 UNTUNEABLE\n")
+    assert "no weight changed" in log.of(Finished)[0].reason
+    assert [event.iteration for event in log.of(Optimised)] == list(range(1, last + 1))
+    assert log.of(Decoded)[-1].sentences == 12
+    summary = json.loads((work / "summary.json").read_text())
+    assert [i["first_best_score"] for i in summary["iterations"]] == scores
+    assert not list(work.glob(".*"))
+
+
+def test_files_of_an_iteration_agree(toy: Toy, log: Log) -> None:
+    tune(toy.configuration(maximum_iterations=2), log)
+    work = toy.directory / "work"
+    start = read_init_opt(work / "run1.init.opt")
+    assert start.start == (0.3, 0.5, -1.0, 0.2, 0.2, 0.2)
+    assert (start.minima, start.maxima) == ((0.0,) * 6, (1.0,) * 6)
+    found = read_weights_txt(work / "run1.weights.txt")
+    assert read_init_opt(work / "run2.init.opt").start == found
+    dense = read_dense(work / "run2.dense")
+    assert tuple(value for _, values in dense for value in values) == found
+    assert (work / "run2.dense").read_text().count("TranslationModel0= ") == 3
+    first, second = map(overwrite, commands(log, "-n-best-list"))
+    norm = sum(map(abs, start.start))
+    assert first == pytest.approx([value / norm for value in start.start], abs=1e-11)
+    assert second == pytest.approx(found, abs=1e-11)
+
+
+def test_only_weights_change_in_the_configuration(toy: Toy) -> None:
+    result = tune(toy.configuration())
+    text = (toy.directory / "work" / "moses.ini").read_text()
+    assert re.search(r"^# BLEU: 0\.\d+", text, re.M)
+    config = read_moses_ini(toy.directory / "work" / "moses.ini")
+    weights = [value for name in NAMES for value in config.weights[name]]
+    assert tuple(weights) == result.weights.dense
+    assert config.weights["UnknownWordPenalty0"] == (1.0,)
+    original = (toy.directory / "moses.ini").read_text().partition("[weight]")[0]
+    assert original in text
+
+
+def test_same_seed_same_bytes(toy: Toy, left_by_run: Files) -> None:
+    tune(toy.configuration("a", optimising={"seed": 9, "threads": 1}))
+    tune(toy.configuration("b", optimising={"seed": 9, "threads": 2}))
+    assert left_by_run(toy.directory / "a") == left_by_run(toy.directory / "b")
+
+
+def test_drawn_seed_is_kept(toy: Toy) -> None:
+    first = tune(toy.configuration(optimising={"seed": None}, maximum_iterations=1))
+    again = tune(
+        toy.configuration(optimising={"seed": None}, maximum_iterations=1, existing="continue")
+    )
+    assert again.seed == first.seed
+
+
+def test_predictable_seeds_need_no_seed(toy: Toy, left_by_run: Files) -> None:
+    results = [
+        tune(toy.configuration(name, optimising={"seed": seed, "predictable_seeds": True}))
+        for name, seed in (("a", 1), ("b", 2))
+    ]
+    assert results[0].weights == results[1].weights
+
+
+def test_weights_of_the_configuration_first(toy: Toy, log: Log) -> None:
+    tune(toy.configuration(decoding={"config_weights_first": True}), log)
+    first, second, *_ = commands(log, "-n-best-list")
+    assert "-weight-overwrite" not in first
+    assert "-weight-overwrite" in second
+
+
+def test_large_weights_with_an_exponent(toy: Toy) -> None:
+    config = toy.directory / "moses.ini"
+    config.write_text(config.read_text().replace("LM0= 0.5", "LM0= 5e+05"))
+    result = tune(toy.configuration(maximum_iterations=1))
+    assert result.iterations[0].weights.dense[1] == 5e5
+
+
+def test_active_features_and_ranges(toy: Toy) -> None:
+    only = {"active": ("LM0_0", "TranslationModel0"), "ranges": ("LM0:-1..3",)}
+    result = tune(toy.configuration(optimising=only, maximum_iterations=1))
+    before, after = result.iterations[0].weights.dense, result.weights.dense
+    # A common factor may come of normalising; the ratios of fixed weights stay.
+    assert after[0] / after[2] == pytest.approx(before[0] / before[2])
+    init = read_init_opt(toy.directory / "work" / "run1.init.opt")
+    assert (init.minima[1], init.maxima[1]) == (-1.0, 3.0)
+
+
+@pytest.mark.parametrize(
+    ("optimising", "why"),
+    [
+        ({"active": ("LM1_0",)}, "no feature LM1_0"),
+        ({"active": ()}, "no feature is active"),
+        ({"ranges": ("LM1:0..1",)}, "no feature LM1"),
+        ({"algorithm": "magic"}, "magic"),
+        ({"options": {"magic": "1"}}, "magic"),
+    ],
+)
+def test_refused_before_decoding(toy: Toy, log: Log, optimising: Any, why: str) -> None:
+    with pytest.raises(UsageError, match=why):
+        tune(toy.configuration(optimising=optimising), log)
+    assert not commands(log, "-n-best-list")
+
+
+def test_all_weights_zero_is_no_start(toy: Toy) -> None:
+    config = toy.directory / "moses.ini"
+    config.write_text(
+        re.sub(r"(?m)^(\w+=).*", r"\1 0", config.read_text()).replace("l0= 0", "l0= 0 0 0")
+    )
+    with pytest.raises(UsageError, match="all weights"):
+        tune(toy.configuration())
+
+
+def test_window_of_earlier_lists(toy: Toy) -> None:
+    everything = tune(toy.configuration("all"))
+    alone = tune(toy.configuration("alone", optimising={"window": 0}))
+    assert everything.iterations[0].optimum == alone.iterations[0].optimum
+    with NBestStore.open(toy.directory / "alone" / "nbests.lmdb") as store:
+        last = store.tuning_set([2])
+    scores = last.stats[last.first_best(alone.iterations[2].weights.vector(last.space))]
+    value = toy.configuration().metric.score(scores.sum(axis=0))
+    assert alone.iterations[1].optimum == pytest.approx(float(value))
+
+
+def test_historic_bests_and_interpolation(toy: Toy) -> None:
+    plain = tune(toy.configuration("plain", maximum_iterations=4, minimum_change=0.0))
+    mixed = tune(
+        toy.configuration(
+            "mixed",
+            maximum_iterations=4,
+            minimum_change=0.0,
+            optimising={"interpolation": 0.25},
+        )
+    )
+    assert [i.weights for i in plain.iterations] == [i.weights for i in mixed.iterations]
+    before = plain.iterations[3].weights
+    assert mixed.weights == plain.weights.mixed(before, 0.25)
+    historic = tune(toy.configuration("historic", optimising={"historic_bests": True}))
+    assert historic.iterations[0].optimum == plain.iterations[0].optimum
+
+
+def test_best_of_all_decoded_iterations(toy: Toy, log: Log) -> None:
+    result = tune(toy.configuration(maximum_iterations=2, return_best_dev=True), log)
+    best = max(result.iterations, key=lambda iteration: iteration.first_best_score)
+    # The last decoded iteration scores best here: mert-moses.pl would not have looked at it.
+    assert best.number == 2 == result.chosen
+    assert result.weights == best.weights
+    assert result.score == best.first_best_score
+    assert any("never decoded" in note.text for note in log.of(Note))
+    tuned = read_moses_ini(toy.directory / "work" / "moses.ini").weights
+    assert tuned["LM0"] == (best.weights.dense[1],)
+
+
+def test_features_are_asked_for_again_when_the_configuration_changes(toy: Toy, log: Log) -> None:
+    tune(toy.configuration(maximum_iterations=1), log)
+    assert len(commands(log, "-show-weights")) == 1
+    tune(toy.configuration(maximum_iterations=1, existing="overwrite"), log)
+    assert len(commands(log, "-show-weights")) == 1
+    config = toy.directory / "moses.ini"
+    config.write_text(config.read_text().replace("LM0= 0.5", "LM0= 0.25"))
+    result = tune(toy.configuration(maximum_iterations=1, existing="overwrite"), log)
+    assert len(commands(log, "-show-weights")) == 2
+    assert result.iterations[0].weights.dense[1] == 0.25
+
+
+def test_earlier_run_is_refused_overwritten_or_continued(toy: Toy, log: Log) -> None:
+    tune(toy.configuration(maximum_iterations=3, minimum_change=0.0), log)
+    with pytest.raises(UsageError, match=r"--continue.*--overwrite"):
+        tune(toy.configuration())
+    log.events.clear()
+    result = tune(
+        toy.configuration(maximum_iterations=3, minimum_change=0.0, existing="continue"), log
+    )
+    assert not log.of(PhaseStarted)
+    assert len(result.iterations) == 3
+    tune(toy.configuration(maximum_iterations=1, existing="overwrite"), log)
+    assert any("replacing the earlier run" in note.text for note in log.of(Note))
+    assert not list((toy.directory / "work").glob("run2.*"))
+
+
+def test_nothing_to_continue(toy: Toy, log: Log) -> None:
+    tune(toy.configuration(maximum_iterations=1, existing="continue"), log)
+    assert any("nothing to continue" in note.text for note in log.of(Note))
+
+
+def test_run_of_another_program_cannot_be_continued(toy: Toy) -> None:
+    work = toy.directory / "work"
+    work.mkdir()
+    (work / "finished_step.txt").write_text("3\n")
+    with pytest.raises(DataError, match="no n-best store"):
+        tune(toy.configuration(existing="continue"))
+    with pytest.raises(UsageError, match="earlier run"):
+        tune(toy.configuration())
+
+
+def test_continued_with_other_input_or_settings(toy: Toy, log: Log) -> None:
+    tune(toy.configuration(maximum_iterations=1))
+    more = {"existing": "continue", "optimising": {"window": 0, "seed": 6}}
+    tune(toy.configuration(maximum_iterations=2, **more), log)
+    (text,) = [note.text for note in log.of(Note) if "other settings" in note.text]
+    assert "earlier iterations: -1 -> 0" in text
+    assert "seed: 5 -> 6" in text
+    source = toy.directory / "input"
+    source.write_text(source.read_text().replace("ein ", "eine "))
+    with pytest.raises(StoreMismatch, match="input"):
+        tune(toy.configuration(**more))
+
+
+def test_second_run_in_the_same_directory(toy: Toy) -> None:
+    work = toy.configuration(maximum_iterations=1)
+
+    def again(event: object) -> None:
+        if isinstance(event, PhaseStarted):
+            with pytest.raises(DataError, match="in use"):
+                tune(work)
+
+    tune(work, again)
+
+
+def test_decoder_is_skipped_once(toy: Toy, log: Log) -> None:
+    work = toy.directory / "work"
+    reference = tune(toy.configuration("other", maximum_iterations=2))
+    work.mkdir()
+    for name in ("run1.best15.out.gz", "run1.out"):
+        shutil.copy(toy.directory / "other" / name, work)
+    result = tune(toy.configuration(maximum_iterations=2, skip_decoder=True), log)
+    assert [c[c.index("-n-best-list") + 1] for c in commands(log, "-n-best-list")] == [
+        "run2.best15.out"
+    ]
+    assert result.weights == reference.weights
+
+
+def test_skipped_decoder_without_a_list(toy: Toy) -> None:
+    with pytest.raises(DataError, match="to be skipped"):
+        tune(toy.configuration(skip_decoder=True))
+
+
+def test_lattice_samples_are_merged(toy: Toy, log: Log) -> None:
+    result = tune(toy.configuration(decoding={"lattice_samples": 4}, maximum_iterations=1), log)
+    assert result.iterations[0].hypotheses == 12 * (15 + 4)
+    work = toy.directory / "work"
+    with gzip.open(work / "run1.best15.out.gz", "rt") as file:
+        ids = [int(line.partition(" ")[0]) for line in file]
+    assert ids == sorted(ids)
+    assert (work / "run1.lsamp4.out.gz").is_file()
+
+
+@pytest.mark.parametrize("transform", ["bpe", "sed 's/@@ //g'"])
+def test_transformed_lists(toy: Toy, transform: str) -> None:
+    plain = tune(toy.configuration("plain", maximum_iterations=1))
+    cut = tune(
+        toy.configuration(
+            "cut", flags="-subwords", decoding={"transform": transform}, maximum_iterations=1
+        )
+    )
+    with gzip.open(toy.directory / "cut" / "run1.best15.out.gz", "rt") as file:
+        assert "@@" not in file.read()
+    assert cut.iterations[0].first_best_score < plain.iterations[0].first_best_score
+
+
+def test_failing_transformation(toy: Toy) -> None:
+    broken = toy.configuration(decoding={"transform": "exit 3 ;"})
+    with pytest.raises(DataError, match="transformation 'exit 3 ;' ended with exit code 3"):
+        tune(broken)
+
+
+def test_extractor_files_on_request(toy: Toy) -> None:
+    tune(toy.configuration(maximum_iterations=1, keep_extractor_files=True))
+    features = (toy.directory / "work" / "run1.features.dat").read_text()
+    assert features.startswith("FEATURES_TXT_BEGIN_0 0 15 6 Distortion0_0 LM0_0")
+    scores = (toy.directory / "work" / "run1.scores.dat").read_text()
+    assert scores.startswith("SCORES_TXT_BEGIN_0 0 15 9 BLEU")
+
+
+def test_decoder_flags_are_folded_in(toy: Toy) -> None:
+    tune(toy.configuration(flags="-threads 2 -distortion-limit 4", maximum_iterations=1))
+    config = read_moses_ini(toy.directory / "work" / "moses.ini")
+    assert [value.text for value in config.section("threads")] == ["2"]
+    assert [value.text for value in config.section("distortion-limit")] == ["4"]

@@ -1,0 +1,65 @@
+"""Weights between iterations, and the ranges of random starts."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from mosesplug.errors import UsageError
+from mosesplug.features import FeatureSpace
+from mosesplug.tuning.weights import Weights, ranges
+
+SPACE = FeatureSpace((("d", 1), ("tm", 2)), ("wt_a", "wt_b"))
+
+
+def test_vector_and_back() -> None:
+    weights = Weights((1.0, 2.0, 3.0), {"wt_b": 0.5, "wt_z": 9.0})
+    vector = weights.vector(SPACE)
+    assert vector.tolist() == [1.0, 2.0, 3.0, 0.0, 0.5]
+    assert Weights.of_vector(SPACE, vector) == Weights((1.0, 2.0, 3.0), {"wt_b": 0.5})
+
+
+def test_normalising_keeps_the_ranking() -> None:
+    weights = Weights((1.0, -2.0, 1.0), {"wt_a": 8.0})
+    assert weights.normalised() == Weights((0.25, -0.5, 0.25), {"wt_a": 2.0})
+    assert Weights((0.0, 0.0, 0.0)).normalised() == Weights((0.0, 0.0, 0.0))
+
+
+def test_mixing() -> None:
+    new, old = Weights((1.0,), {"wt_a": 1.0}), Weights((3.0,), {"wt_b": 4.0})
+    assert new.mixed(old, 0.25) == Weights((2.5,), {"wt_a": 0.25, "wt_b": 3.0})
+
+
+def test_largest_change() -> None:
+    old = Weights((1.0, 2.0), {"wt_a": 1.0})
+    assert Weights((1.5, 2.0), {"wt_a": 1.0}).largest_change(old) == 0.5
+    assert Weights((1.0, 2.0), {"wt_b": 3.0}).largest_change(old) == 3.0
+    assert old.largest_change(old) == 0.0
+
+
+def test_ranges() -> None:
+    names = ("d", "tm", "tm", "lm")
+    assert ranges((), names) == ((0.0,) * 4, (1.0,) * 4)
+    together = ranges(("tm:0..1,-1..1",), names)
+    assert together == ranges(("tm:0..1", "tm:-1..1"), names)
+    assert together == ((0.0, 0.0, -1.0, 0.0), (1.0, 1.0, 1.0, 1.0))
+    minima, maxima = ranges(("tm:-.5..2e1,lm:-3..-1",), names)
+    assert np.array_equal(minima, [0, -0.5, 0, -3])
+    assert np.array_equal(maxima, [1, 20, 1, -1])
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("0..1", "no feature is named"),
+        ("tm:0-1", "not of the form"),
+        ("tm:0..x", "not of the form"),
+        ("tm:1..0", "no interval"),
+        ("tm:0..inf", "no interval"),
+        ("xx:0..1", "no feature xx"),
+        ("d:0..1,0..1", "2 bounds for d"),
+    ],
+)
+def test_refused_ranges(text: str, why: str) -> None:
+    with pytest.raises(UsageError, match=why):
+        ranges((text,), ("d", "tm", "tm", "lm"))
