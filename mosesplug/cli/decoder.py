@@ -21,6 +21,7 @@ from formats.text import read_lines
 from formats.weights import read_sparse
 from mosesplug import __version__
 from mosesplug.cli.exits import exit_code
+from mosesplug.decoders.phrase.hypergraph_output import write_weights
 from mosesplug.decoders.phrase.model import Model, load_model
 from mosesplug.decoders.phrase.model_file import Features, read_features, show_weights
 from mosesplug.decoders.phrase.parallel import in_order
@@ -110,6 +111,8 @@ def _decode(features: Features, wanted: Settings) -> None:
         table_limit=wanted.table_limit,
     )
     _say(wanted, f"{len(sentences)} sentences, {len(model.score)} phrase pairs", started)
+    if wanted.hypergraph_directory is not None:
+        write_weights(wanted.hypergraph_directory, features)
     work = partial(_translate, model, wanted, sentences)
     with (
         _n_best_file(wanted.n_best_file) as n_best,

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from formats.nbest import NBestEntry, format_entry
+from mosesplug.decoders.phrase.hypergraph_output import write_graph
 from mosesplug.decoders.phrase.model import Model
 from mosesplug.decoders.phrase.n_best import Derivation, n_best
 from mosesplug.decoders.phrase.search import Limits, search
@@ -46,13 +47,16 @@ def sentences_of(lines: Sequence[bytes]) -> list[list[bytes]]:
 def translate(
     model: Model, settings: Settings, sentence_id: int, words: Sequence[bytes]
 ) -> Translation:
-    """Decode one sentence.
+    """Decode one sentence, and write its search graph if the settings say so.
 
     Raises:
         DataError: a sentence that is too long for the distortion limit.
+        OSError: the search graph cannot be written.
     """
     limits = Limits(settings.stack, settings.beam_threshold, settings.distortion_limit)
     graph = search(model, words, limits)
+    if settings.hypergraph_directory is not None:
+        write_graph(settings.hypergraph_directory, settings.hypergraph_suffix, sentence_id, graph)
     derivations = n_best(graph, max(1, settings.n_best_size), distinct=settings.n_best_distinct)
     entries = derivations if settings.n_best_size else []
     return Translation(
