@@ -12,7 +12,7 @@ from typing import TypeVar, cast
 
 import numba
 
-__all__ = ["kernel"]
+__all__ = ["finite_kernel", "kernel"]
 
 Function = TypeVar("Function", bound=Callable[..., object])
 
@@ -20,3 +20,12 @@ Function = TypeVar("Function", bound=Callable[..., object])
 def kernel(function: Function) -> Function:
     """Compile ``function`` in Numba's nopython mode: ``nogil``, cached, IEEE arithmetic."""
     return cast(Function, numba.njit(nogil=True, cache=True)(function))
+
+
+def finite_kernel(function: Function) -> Function:
+    """``kernel`` for arguments without NaN, where the sign of zero is of no interest.
+
+    That is all that stands between a minimum or maximum and its vector instructions; results are
+    those of ``kernel``.
+    """
+    return cast(Function, numba.njit(nogil=True, cache=True, fastmath={"nnan", "nsz"})(function))

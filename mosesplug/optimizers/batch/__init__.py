@@ -1,0 +1,1 @@
+"""Batch optimizers: each sees the whole tuning set at every step."""

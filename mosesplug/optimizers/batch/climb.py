@@ -1,0 +1,241 @@
+"""Climbs: from one starting point to a point that no line searched leads up from.
+
+Four ways of choosing the next line, all over the same exact line search:
+
+- ``along_axes``: every axis from the same point, then the best one (Moses' ``mert -t powell``);
+- ``along_random_directions``: random lines only (``-t random-direction``);
+- ``at_random``: no line at all, one random point (``-t random``);
+- ``around``: small perturbations of a good point, each climbed one axis after the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosesplug.optimizers.line_search import (
+    IntervalChoice,
+    Lines,
+    LineSpace,
+    Scratch,
+    best_point,
+    error_surfaces,
+)
+
+__all__ = ["Climb", "ClimbSettings", "along_axes", "along_random_directions", "around", "at_random"]
+
+FURTHEST = 1000.0
+"""Longest step, relative to the L1 norms of weights and direction: beyond it the other weights
+are rounding noise."""
+
+Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class ClimbSettings:
+    """What all climbs of one search share.
+
+    Attributes:
+        minima: float64 ``[n_active]``, lower ends of the box of random points and directions.
+        maxima: float64 ``[n_active]``, its upper ends.
+        random_directions: how many of them (see each climb).
+        choice: how an interval of a line is chosen.
+        tolerance: a round that gains no more than this ends the climb.
+    """
+
+    minima: Vector
+    maxima: Vector
+    random_directions: int
+    choice: IntervalChoice
+    tolerance: float
+
+
+@dataclass(frozen=True)
+class Climb:
+    """Where one start led.
+
+    Attributes:
+        weights: float64 ``[n_active]``.
+        start_score: metric of decoding at the start.
+        score: metric of decoding at ``weights``.
+        rounds: how many rounds of line searches it took.
+    """
+
+    weights: Vector
+    start_score: float
+    score: float
+    rounds: int
+
+
+@dataclass(frozen=True)
+class _Place:
+    """A point with its model scores and its metric, so that none is computed twice."""
+
+    weights: Vector
+    intercepts: Vector
+    score: float
+
+    @classmethod
+    def at(cls, space: LineSpace, weights: Vector) -> _Place:
+        intercepts = space.intercepts(weights)
+        return cls(weights, intercepts, space.decode(intercepts))
+
+
+class _Step(NamedTuple):
+    """The best point of one line: its weights, what it was chosen by, and the line's number."""
+
+    weights: Vector
+    merit: float
+    line: int
+
+
+ClimbFunction = Callable[[LineSpace, Vector, np.random.Generator, ClimbSettings], Climb]
+
+
+def at_random(
+    space: LineSpace, start: Vector, rng: np.random.Generator, settings: ClimbSettings
+) -> Climb:
+    """One random point of the box, if it beats the start (Moses' ``RandomOptimizer``)."""
+    origin = _Place.at(space, start)
+    point = _Place.at(space, rng.uniform(settings.minima, settings.maxima))
+    better = max(origin, point, key=lambda place: place.score)
+    return Climb(better.weights, origin.score, better.score, 1)
+
+
+def along_axes(
+    space: LineSpace, start: Vector, rng: np.random.Generator, settings: ClimbSettings
+) -> Climb:
+    """Search every axis and some random directions from the same point, move along the best.
+
+    Ends when a round gains no more than the tolerance. Where intervals are judged by their
+    neighbourhood, so are the moves: the score may then fall while its neighbourhood rises.
+    """
+    n_axes, n_random = len(start), settings.random_directions
+    scratch = Scratch.of(space, n_axes + n_random)
+    place = _Place.at(space, start)
+    start_score = place.score
+    smoothed = settings.choice.method != "best"
+    merit = -np.inf if smoothed else place.score
+    axes, moved_along = np.eye(n_axes), -1
+    rounds = 0
+    while True:
+        rounds += 1
+        # The axis moved along last is the same line again, with the same best point.
+        wanted = np.flatnonzero(np.arange(n_axes) != moved_along)
+        steps = _steps(space, space.axes, axes, wanted, place, scratch, settings.choice)
+        steps += _random_steps(space, rng, place, scratch, settings)
+        best = max(steps, key=lambda step: step.merit, default=None)
+        if best is None or best.merit <= merit:
+            break
+        moved = _Place.at(space, best.weights)
+        if not smoothed and moved.score <= place.score:
+            break
+        gain = best.merit - merit
+        place, merit = moved, best.merit if smoothed else moved.score
+        moved_along = best.line
+        if gain <= settings.tolerance:
+            break
+    return Climb(place.weights, start_score, place.score, rounds)
+
+
+def along_random_directions(
+    space: LineSpace, start: Vector, rng: np.random.Generator, settings: ClimbSettings
+) -> Climb:
+    """Search random directions until ``random_directions`` in a row have gained nothing."""
+    one_direction = replace(settings, random_directions=1)
+    scratch = Scratch.of(space, 1)
+    place = _Place.at(space, start)
+    start_score = place.score
+    idle = rounds = 0
+    while idle < settings.random_directions:
+        rounds += 1
+        idle += 1
+        for step in _random_steps(space, rng, place, scratch, one_direction):
+            if step.merit <= place.score:
+                continue
+            moved = _Place.at(space, step.weights)
+            if moved.score - place.score > settings.tolerance:
+                idle = 0
+            if moved.score > place.score:
+                place = moved
+    return Climb(place.weights, start_score, place.score, rounds)
+
+
+def around(
+    space: LineSpace,
+    start: Vector,
+    rng: np.random.Generator,
+    settings: ClimbSettings,
+    radius: float = 0.03,
+) -> Climb:
+    """Perturb the start a little, and climb from there along one axis after the other.
+
+    A point that no axis leads up from often has a better one close by (iterated local search). The
+    perturbation changes what each feature contributes to the differences between hypotheses by
+    about ``radius`` of the mean contribution, whatever the scale of its values.
+    """
+    spread = (space.axes.bounds[:, :, 1] - space.axes.bounds[:, :, 0]).mean(axis=0)
+    contribution = np.abs(start * spread).mean()
+    noise = rng.standard_normal(len(start)) * radius * contribution
+    perturbed = start + np.divide(noise, spread, out=np.zeros_like(noise), where=spread > 0.0)
+    scratch = Scratch.of(space, 1)
+    start_score = _Place.at(space, start).score
+    place = _Place.at(space, perturbed)
+    axes = np.eye(len(start))
+    rounds = 0
+    while True:
+        rounds += 1
+        before = place.score
+        for axis in rng.permutation(len(start)):
+            wanted = np.array([axis], dtype=np.int64)
+            for step in _steps(space, space.axes, axes, wanted, place, scratch, settings.choice):
+                if step.merit > place.score:
+                    moved = _Place.at(space, step.weights)
+                    place = moved if moved.score > place.score else place
+        if place.score - before <= settings.tolerance:
+            break
+    return Climb(place.weights, start_score, place.score, rounds)
+
+
+def _steps(
+    space: LineSpace,
+    lines: Lines,
+    directions: Vector,
+    wanted: NDArray[np.int64],
+    place: _Place,
+    scratch: Scratch,
+    choice: IntervalChoice,
+) -> list[_Step]:
+    """The best point of each wanted line; lines that offer none are left out."""
+    surfaces = error_surfaces(space, lines, wanted, place.intercepts, scratch)
+    reach = FURTHEST * max(1.0, np.abs(place.weights).sum())
+    steps = []
+    for line, (thresholds, scores) in zip(wanted, surfaces, strict=True):
+        direction = directions[line]
+        point = best_point(thresholds, scores, choice, reach / np.abs(direction).sum())
+        if point is not None:
+            steps.append(_Step(place.weights + point.step * direction, point.merit, int(line)))
+    return steps
+
+
+def _random_steps(
+    space: LineSpace,
+    rng: np.random.Generator,
+    place: _Place,
+    scratch: Scratch,
+    settings: ClimbSettings,
+) -> list[_Step]:
+    """The best points along fresh random directions; their line numbers are -1."""
+    shape = (settings.random_directions, len(place.weights))
+    directions = rng.uniform(settings.minima, settings.maxima, shape)
+    directions = directions[np.abs(directions).sum(axis=1) > 0.0]
+    if not len(directions):
+        return []
+    wanted = np.arange(len(directions))
+    lines = space.lines(directions)
+    steps = _steps(space, lines, directions, wanted, place, scratch, settings.choice)
+    return [step._replace(line=-1) for step in steps]

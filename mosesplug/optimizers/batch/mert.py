@@ -1,0 +1,241 @@
+"""Minimum error rate training on n-best lists (Och 2003).
+
+Coordinate search with an exact line search, from the given weights, from historic bests (Foster &
+Kuhn 2009) and from random points, as Moses' ``mert`` does it; then a search around the best point
+found, which Moses' has not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from itertools import count
+from types import MappingProxyType
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosesplug.errors import OptimizerError
+from mosesplug.optimizers.batch.climb import (
+    Climb,
+    ClimbFunction,
+    ClimbSettings,
+    along_axes,
+    along_random_directions,
+    around,
+    at_random,
+)
+from mosesplug.optimizers.line_search import IntervalChoice, LineSpace, line_space
+from mosesplug.optimizers.problem import (
+    Problem,
+    Progress,
+    Solution,
+    checked_weights,
+    corpus_score,
+    silent,
+)
+
+__all__ = ["MertOptions", "mert"]
+
+CLIMBS: Mapping[str, ClimbFunction] = MappingProxyType(
+    {
+        "powell": along_axes,
+        "random-direction": along_random_directions,
+        "random": at_random,
+    }
+)
+
+WAVE = 4
+"""Climbs around one best point before the next best is chosen: enough to occupy the threads, and
+fixed, so that the result does not depend on their number."""
+
+DIRECTIONS_IN_A_ROW = 50
+"""Fruitless random directions before ``random-direction`` stops, where none are given
+(``mert-moses.pl`` passes ``-m 50``)."""
+
+
+@dataclass(frozen=True)
+class MertOptions:
+    """Settings of MERT; the defaults are those of ``mert-moses.pl``, and ``polish``."""
+
+    restarts: int = field(
+        default=20,
+        metadata={
+            "help": "random starting points, drawn from the box of the ranges",
+            "source": "mert-moses.pl --random-restarts",
+            "minimum": 0,
+        },
+    )
+    method: Literal["powell", "random-direction", "random"] = field(
+        default="powell",
+        metadata={
+            "help": "powell: best of all axes each round; random-direction: random lines only; "
+            "random: score random points",
+            "source": "mert -t",
+        },
+    )
+    random_directions: int = field(
+        default=0,
+        metadata={
+            "help": "random directions a round besides the axes; with random-direction, how many "
+            "in a row may gain nothing before it stops (0: 50)",
+            "source": "mert -m; Cer et al. 2008",
+            "minimum": 0,
+        },
+    )
+    interval: Literal["best", "average", "minimum"] = field(
+        default="best",
+        metadata={
+            "help": "judge an interval of a line by its score, or by the average or minimum of "
+            "its neighbourhood",
+            "source": "Cer et al. 2008",
+        },
+    )
+    neighbours: int = field(
+        default=3,
+        metadata={
+            "help": "intervals on either side that make the neighbourhood",
+            "source": "Cer et al. 2008",
+            "minimum": 0,
+        },
+    )
+    tolerance: float = field(
+        default=1e-4,
+        metadata={
+            "help": "a round that gains no more than this ends a climb",
+            "source": "Moses mert",
+            "minimum": 0.0,
+        },
+    )
+    polish: int = field(
+        default=20,
+        metadata={
+            "help": "climbs from small perturbations of the best point, after the restarts; 0 for "
+            "the search of Moses' mert alone",
+            "source": "iterated local search",
+            "minimum": 0,
+        },
+    )
+
+
+def mert(
+    problem: Problem,
+    initial: NDArray[np.float64],
+    rng: np.random.Generator,
+    options: MertOptions,
+    progress: Progress = silent,
+) -> Solution:
+    """Tune the active weights for the corpus score of the first-best hypotheses.
+
+    Climbs run on ``problem.threads`` threads; the result does not depend on their number. Where
+    every dense weight is active, the result is divided by its L1 norm, as Moses does, which
+    changes no decision of the decoder.
+
+    Args:
+        problem: hypotheses, metric, active features and the box of random starts.
+        initial: float64 ``[n_features]``, the first start; inactive weights stay as they are.
+        rng: source of starts, directions and perturbations.
+        options: settings.
+        progress: told of finished climbs.
+
+    Raises:
+        OptimizerError: the problem cannot be tuned (see ``checked_weights``), or nothing but zero
+            weights was found.
+    """
+    initial = checked_weights(problem, initial)
+    active = problem.active_mask
+    space = line_space(problem, initial)
+    settings = _settings(problem, options)
+    starts = _starts(problem, initial, rng, options.restarts)
+    polish = 0 if options.method == "random" else options.polish
+    told = count(1)
+
+    def finished() -> None:
+        progress(next(told), len(starts) + polish, "climbs")
+
+    with ThreadPoolExecutor(max(1, problem.threads)) as pool:
+        run = _runner(space, settings, rng, pool, finished)
+        climbs = run(CLIMBS[options.method], starts)
+        best = _best(climbs)
+        if not best.weights.any() and not initial[~active].any():
+            raise OptimizerError(
+                "the search found nothing better than weights that are all zero; start from "
+                "other weights, or with more restarts"
+            )
+        for first in range(0, polish, WAVE):
+            climbs += run(around, [best.weights] * min(WAVE, polish - first))
+            best = _best(climbs)
+
+    weights = initial.copy()
+    weights[active] = best.weights
+    weights = _normalised(problem, weights)
+    return Solution(weights, corpus_score(problem, weights), _history(climbs, len(starts)))
+
+
+def _runner(
+    space: LineSpace,
+    settings: ClimbSettings,
+    rng: np.random.Generator,
+    pool: ThreadPoolExecutor,
+    finished: Callable[[], None],
+) -> Callable[[ClimbFunction, list[NDArray[np.float64]]], list[Climb]]:
+    """A function that runs one climb from each start, each with a generator of its own."""
+
+    def run(climb: ClimbFunction, starts: list[NDArray[np.float64]]) -> list[Climb]:
+        def one(start: NDArray[np.float64], generator: np.random.Generator) -> Climb:
+            result = climb(space, start, generator, settings)
+            finished()
+            return result
+
+        return list(pool.map(one, starts, rng.spawn(len(starts))))
+
+    return run
+
+
+def _settings(problem: Problem, options: MertOptions) -> ClimbSettings:
+    """The options as the climbs want them."""
+    minima, maxima = (bound[problem.active_mask] for bound in problem.box)
+    directions = options.random_directions
+    if options.method == "random-direction" and directions == 0:
+        directions = DIRECTIONS_IN_A_ROW
+    choice = IntervalChoice(options.interval, options.neighbours)
+    return ClimbSettings(minima, maxima, directions, choice, options.tolerance)
+
+
+def _starts(
+    problem: Problem, initial: NDArray[np.float64], rng: np.random.Generator, restarts: int
+) -> list[NDArray[np.float64]]:
+    """Active weights to start from: the initial ones, the historic bests, random ones."""
+    active = problem.active_mask
+    minima, maxima = (bound[active] for bound in problem.box)
+    given = [initial[active], *(start[active] for start in problem.starts)]
+    return given + [rng.uniform(minima, maxima) for _ in range(restarts)]
+
+
+def _best(climbs: list[Climb]) -> Climb:
+    """The highest score among weights that are not all zero; the first among equals."""
+    return max(climbs, key=lambda climb: (bool(climb.weights.any()), climb.score))
+
+
+def _normalised(problem: Problem, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The weights over the L1 norm of the dense ones, if all of those are active."""
+    n_dense = problem.tuning_set.space.n_dense
+    norm = np.abs(weights[:n_dense]).sum()
+    if problem.active_mask[:n_dense].all() and norm > 0.0:
+        return np.asarray(weights / norm)
+    return weights
+
+
+def _history(climbs: list[Climb], n_starts: int) -> tuple[Mapping[str, object], ...]:
+    """One mapping a climb."""
+    return tuple(
+        {
+            "climb": "start" if index < n_starts else "polish",
+            "start_score": climb.start_score,
+            "score": climb.score,
+            "rounds": climb.rounds,
+        }
+        for index, climb in enumerate(climbs)
+    )

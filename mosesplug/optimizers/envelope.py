@@ -1,0 +1,303 @@
+"""Upper envelopes: which hypothesis wins where, as one weight vector slides along a line.
+
+Along ``w + x d`` a hypothesis with features ``h`` scores ``intercept + slope x``, where
+``intercept = w . h`` and ``slope = d . h``. The highest line at each ``x`` is the first-best
+hypothesis there, so a sentence's envelope is a row of hypotheses and the thresholds between them
+(Och 2003, section 3; Macherey et al. 2008, section 3).
+
+The envelope of lines is the upper convex hull of the points ``(slope, intercept)``. Most points
+lie deep under it: those below the polyline from the point of least slope over the highest point
+to the point of greatest slope are dropped by one comparison, and quickhull does the rest. Nothing
+is sorted within a sentence.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosesplug.kernels import finite_kernel, kernel
+
+__all__ = ["envelopes"]
+
+
+@finite_kernel
+def _highest_at(
+    slopes: NDArray[np.float64],
+    intercepts: NDArray[np.float64],
+    least: float,
+    greatest: float,
+) -> tuple[float, float]:
+    """The highest intercept among the rows of least slope, and among those of greatest slope."""
+    left = right = -np.inf
+    for row in range(len(slopes)):
+        intercept = intercepts[row]
+        left = max(left, intercept if slopes[row] == least else -np.inf)
+        right = max(right, intercept if slopes[row] == greatest else -np.inf)
+    return left, right
+
+
+@kernel
+def _candidates(
+    slopes: NDArray[np.float64],
+    intercepts: NDArray[np.float64],
+    top: int,
+    least: float,
+    greatest: float,
+    rows: NDArray[np.int64],
+) -> int:
+    """Write to ``rows`` those that may be on the hull; return how many.
+
+    They are not below the polyline through three points of the hull: of least slope, of highest
+    intercept (row ``top``) and of greatest slope. Every hypothesis passes here in every line
+    search, so the loop has no branches.
+    """
+    left, right = _highest_at(slopes, intercepts, least, greatest)
+    middle, height = slopes[top], intercepts[top]
+    rise = (height - left) / (middle - least) if middle > least else 0.0
+    fall = (right - height) / (greatest - middle) if greatest > middle else 0.0
+    # Rounding must not drop the three points themselves.
+    floor = height - 1e-13 * (abs(left) + abs(height) + abs(right))
+    count = 0
+    for row in range(len(slopes)):
+        run = slopes[row] - middle
+        gradient = rise if run < 0.0 else fall
+        rows[count] = row
+        count += intercepts[row] >= floor + run * gradient
+    return count
+
+
+@kernel
+def _ends(
+    slopes: NDArray[np.float64], intercepts: NDArray[np.float64], rows: NDArray[np.int64]
+) -> tuple[int, int]:
+    """Rows of least and of greatest slope; ties go to the higher intercept, then to the first."""
+    left = right = rows[0]
+    for row in rows[1:]:
+        slope, intercept = slopes[row], intercepts[row]
+        if slope < slopes[left] or (slope == slopes[left] and intercept > intercepts[left]):
+            left = row
+        if slope > slopes[right] or (slope == slopes[right] and intercept > intercepts[right]):
+            right = row
+    return left, right
+
+
+@kernel
+def _keep_above(
+    slopes: NDArray[np.float64],
+    intercepts: NDArray[np.float64],
+    left: int,
+    middle: int,
+    right: int,
+    rows: NDArray[np.int64],
+    spare: NDArray[np.int64],
+) -> tuple[int, int]:
+    """Keep the rows above the chords from ``left`` to ``middle`` and from there to ``right``.
+
+    In place: ``rows`` holds first those above the first chord, then those above the second, each
+    in their old order. ``spare`` is scratch.
+
+    Returns:
+        How many there are of either.
+    """
+    x, y = slopes[middle], intercepts[middle]
+    rise = (y - intercepts[left]) / (x - slopes[left]) if x > slopes[left] else 0.0
+    fall = (intercepts[right] - y) / (slopes[right] - x) if slopes[right] > x else 0.0
+    n_left = n_right = 0
+    for row in rows:
+        run = slopes[row] - x
+        if run < 0.0:
+            if intercepts[row] > y + run * rise:
+                rows[n_left] = row
+                n_left += 1
+        elif run > 0.0 and intercepts[row] > y + run * fall:
+            spare[n_right] = row
+            n_right += 1
+    rows[n_left : n_left + n_right] = spare[:n_right]
+    return n_left, n_right
+
+
+@kernel
+def _peak(
+    slopes: NDArray[np.float64],
+    intercepts: NDArray[np.float64],
+    left: int,
+    right: int,
+    rows: NDArray[np.int64],
+) -> int:
+    """The row highest above the chord from ``left`` to ``right``, strictly between; or -1."""
+    peak, best = -1, 0.0
+    if len(rows) == 0:
+        return peak
+    gradient = (intercepts[right] - intercepts[left]) / (slopes[right] - slopes[left])
+    for row in rows:
+        height = intercepts[row] - intercepts[left] - (slopes[row] - slopes[left]) * gradient
+        if height > best and slopes[left] < slopes[row] < slopes[right]:
+            peak, best = row, height
+    return peak
+
+
+@kernel
+def _hull(
+    slopes: NDArray[np.float64],
+    intercepts: NDArray[np.float64],
+    top: int,
+    least: float,
+    greatest: float,
+    work: NDArray[np.int64],
+    hull: NDArray[np.int64],
+) -> int:
+    """Write the rows of the upper hull to ``hull``, by rising slope; return how many.
+
+    Quickhull (Barber et al. 1996) on the plane: between two hull points, the point highest above
+    their chord is on the hull; what is above neither new chord is not.
+
+    Args:
+        slopes: of one sentence along one direction, float64 ``[n]``.
+        intercepts: float64 ``[n]``.
+        top: first row of the highest intercept.
+        least: the least slope.
+        greatest: the greatest.
+        work: scratch, int64 ``[6, at least n + 3]``.
+        hull: output, int64 ``[at least n]``.
+    """
+    rows, spare = work[0], work[1]
+    lefts, rights, firsts, lasts = work[2], work[3], work[4], work[5]
+    if least == greatest:
+        hull[0] = top
+        return 1
+    count = _candidates(slopes, intercepts, top, least, greatest, rows)
+    left, right = _ends(slopes, intercepts, rows[:count])
+    hull[0] = left
+    size = 1
+    n_left, n_right = _keep_above(slopes, intercepts, left, top, right, rows[:count], spare)
+    depth = 0
+    if slopes[top] < slopes[right]:
+        lefts[0], rights[0], firsts[0], lasts[0] = top, right, n_left, n_left + n_right
+        depth = 1
+    if slopes[left] < slopes[top]:
+        lefts[depth], rights[depth], firsts[depth], lasts[depth] = left, top, 0, n_left
+        depth += 1
+    while depth > 0:
+        depth -= 1
+        left, right, first, last = lefts[depth], rights[depth], firsts[depth], lasts[depth]
+        peak = _peak(slopes, intercepts, left, right, rows[first:last])
+        if peak < 0:
+            hull[size] = right
+            size += 1
+            continue
+        n_left, n_right = _keep_above(
+            slopes, intercepts, left, peak, right, rows[first:last], spare
+        )
+        middle = first + n_left
+        lefts[depth], rights[depth], firsts[depth], lasts[depth] = (
+            peak,
+            right,
+            middle,
+            middle + n_right,
+        )
+        depth += 1
+        lefts[depth], rights[depth], firsts[depth], lasts[depth] = left, peak, first, middle
+        depth += 1
+    return size
+
+
+@kernel
+def _thresholds(
+    slopes: NDArray[np.float64],
+    intercepts: NDArray[np.float64],
+    hull: NDArray[np.int64],
+    size: int,
+    thresholds: NDArray[np.float64],
+) -> int:
+    """Where each row of ``hull[:size]`` takes over from the one before it.
+
+    Drops, in place, rows that rounding let through: their intervals would be empty.
+
+    Args:
+        slopes: float64 ``[n]``.
+        intercepts: float64 ``[n]``.
+        hull: rows by rising slope; output too.
+        size: how many.
+        thresholds: output, float64; rises strictly from ``thresholds[0]``, minus infinity.
+
+    Returns:
+        How many rows are left.
+    """
+    thresholds[0] = -np.inf
+    kept = 1
+    for i in range(1, size):
+        row = hull[i]
+        while True:
+            last = hull[kept - 1]
+            threshold = (intercepts[last] - intercepts[row]) / (slopes[row] - slopes[last])
+            if threshold > thresholds[kept - 1]:
+                break
+            kept -= 1
+        hull[kept] = row
+        thresholds[kept] = threshold
+        kept += 1
+    return kept
+
+
+@kernel
+def envelopes(
+    offsets: NDArray[np.int64],
+    slopes: NDArray[np.float64],
+    bounds: NDArray[np.float64],
+    wanted: NDArray[np.int64],
+    intercepts: NDArray[np.float64],
+    stats: NDArray[Any],
+    thresholds: NDArray[np.float64],
+    changes: NDArray[Any],
+    totals: NDArray[np.float64],
+    found: NDArray[np.int64],
+) -> None:
+    """Envelopes of all sentences along some directions, as thresholds and changes of statistics.
+
+    Args:
+        offsets: int64 ``[n_sentences + 1]``; no sentence is empty.
+        slopes: arranged (see ``arrangement.py``), float64 ``[n_hyps * n_directions]``.
+        bounds: float64 ``[n_sentences, n_directions, 2]``, from ``extremes``.
+        wanted: int64 ``[n_wanted]``, the directions to look along.
+        intercepts: float64 ``[n_hyps]``.
+        stats: ``[n_hyps, n_stats]``.
+        thresholds: output, float64 ``[n_wanted, n_hyps]``. They rise within a sentence and are
+            not sorted across sentences.
+        changes: output, ``[n_wanted, n_hyps, n_stats]``: what is added to the corpus
+            statistics when ``x`` passes the threshold.
+        totals: output, float64 ``[n_wanted, n_stats]``: the statistics at minus infinity.
+        found: output, int64 ``[n_wanted]``: how many thresholds there are.
+    """
+    widest = 0
+    for sentence in range(len(offsets) - 1):
+        widest = max(widest, offsets[sentence + 1] - offsets[sentence])
+    work = np.empty((6, widest + 3), dtype=np.int64)
+    hull = np.empty(widest + 1, dtype=np.int64)
+    local = np.empty(widest + 1, dtype=np.float64)
+    n_directions, n_stats = bounds.shape[1], stats.shape[1]
+    totals[:] = 0.0
+    found[:] = 0
+    for sentence in range(len(offsets) - 1):
+        start, end = offsets[sentence], offsets[sentence + 1]
+        heights = intercepts[start:end]
+        top = int(np.argmax(heights))
+        for line in range(len(wanted)):
+            direction = wanted[line]
+            place = start * n_directions + direction * (end - start)
+            gradients = slopes[place : place + end - start]
+            least, greatest = bounds[sentence, direction, 0], bounds[sentence, direction, 1]
+            size = _hull(gradients, heights, top, least, greatest, work, hull)
+            size = _thresholds(gradients, heights, hull, size, local)
+            for k in range(n_stats):
+                totals[line, k] += stats[start + hull[0], k]
+            at = found[line]
+            for i in range(1, size):
+                thresholds[line, at] = local[i]
+                old, new = start + hull[i - 1], start + hull[i]
+                for k in range(n_stats):
+                    changes[line, at, k] = stats[new, k] - stats[old, k]
+                at += 1
+            found[line] = at

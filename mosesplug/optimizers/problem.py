@@ -1,0 +1,117 @@
+"""What an optimizer is given, and what it gives back.
+
+Optimizers see arrays and a metric, never a file, a database or a process. A batch optimizer is a
+function ``optimize(problem, initial, rng, options, progress) -> Solution``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosesplug.errors import OptimizerError
+from mosesplug.metrics.protocol import Metric
+from mosesplug.tuning_set import TuningSet
+
+__all__ = ["Problem", "Progress", "Solution", "checked_weights", "corpus_score", "silent"]
+
+Progress = Callable[[int, int, str], None]
+"""Told of work done, ``(done, total, what)``; may be called from any thread."""
+
+
+def silent(done: int, total: int, what: str) -> None:
+    """The progress that tells nobody."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Hypotheses to choose among, and the metric that says which choice is good.
+
+    Attributes:
+        tuning_set: the merged hypotheses.
+        metric: turns summed statistics into a score; larger is better.
+        active: bool ``[n_features]``, the weights that may change; None: all dense ones.
+        minima: float64 ``[n_features]``, lower ends of the box that random starts come from.
+        maxima: float64 ``[n_features]``, its upper ends. The box binds starts, not results.
+        starts: further starting points, each float64 ``[n_features]`` (Foster & Kuhn 2009).
+        threads: how many threads may work at once.
+    """
+
+    tuning_set: TuningSet
+    metric: Metric
+    active: NDArray[np.bool_] | None = None
+    minima: NDArray[np.float64] | None = None
+    maxima: NDArray[np.float64] | None = None
+    starts: tuple[NDArray[np.float64], ...] = ()
+    threads: int = 1
+
+    @property
+    def active_mask(self) -> NDArray[np.bool_]:
+        """bool ``[n_features]``: ``active``, or every dense feature."""
+        if self.active is not None:
+            return self.active
+        space = self.tuning_set.space
+        return np.arange(len(space)) < space.n_dense
+
+    @property
+    def box(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """``(minima, maxima)``, 0 and 1 where none are given, as in ``mert-moses.pl``."""
+        size = len(self.tuning_set.space)
+        minima = np.zeros(size) if self.minima is None else self.minima
+        maxima = np.ones(size) if self.maxima is None else self.maxima
+        return minima, maxima
+
+
+@dataclass(frozen=True)
+class Solution:
+    """Weights, and what they score on the hypotheses that they were tuned on.
+
+    Attributes:
+        weights: float64 ``[n_features]``, finite and not all zero.
+        score: the metric of decoding the tuning set's lists at ``weights``.
+        history: one mapping a step, for people and reports.
+    """
+
+    weights: NDArray[np.float64]
+    score: float
+    history: tuple[Mapping[str, Any], ...] = field(default=())
+
+
+def corpus_score(problem: Problem, weights: NDArray[np.float64]) -> float:
+    """Metric of the first-best hypotheses at ``weights``."""
+    chosen = problem.tuning_set.first_best(weights)
+    return float(problem.metric.score(problem.tuning_set.stats[chosen].sum(axis=0)))
+
+
+def checked_weights(problem: Problem, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The weights as float64, if a search can start there.
+
+    Raises:
+        OptimizerError: wrong number, NaN or infinite values, features that are not finite, no
+            hypotheses, or nothing to tune.
+    """
+    weights = np.array(weights, dtype=np.float64)
+    space = problem.tuning_set.space
+    if weights.shape != (len(space),):
+        raise OptimizerError(
+            f"{weights.size} starting weights for {len(space)} features; give one for each of "
+            f"{', '.join(space.names[:20])}"
+        )
+    if not np.isfinite(weights).all():
+        bad = space.names[int(np.flatnonzero(~np.isfinite(weights))[0])]
+        raise OptimizerError(f"the starting weight of {bad} is not a finite number")
+    tuning_set = problem.tuning_set
+    if tuning_set.n_hyps == 0:
+        raise OptimizerError("there are no hypotheses to tune on; check the n-best lists")
+    if not np.isfinite(tuning_set.dense).all():
+        column = int(np.flatnonzero(~np.isfinite(tuning_set.dense).all(axis=0))[0])
+        raise OptimizerError(f"values of feature {space.names[column]} are not finite numbers")
+    if tuning_set.sparse is not None and not np.isfinite(tuning_set.sparse.data).all():
+        raise OptimizerError("values of a sparse feature are not finite numbers")
+    if not problem.active_mask.any():
+        raise OptimizerError("no feature is active; there is nothing to tune")
+    return weights

@@ -1,0 +1,91 @@
+"""What every registered optimizer must do, whatever its method."""
+
+from __future__ import annotations
+
+from dataclasses import fields, is_dataclass, replace
+
+import numpy as np
+import pytest
+
+from mosesplug.errors import OptimizerError, UsageError
+from mosesplug.optimizers.problem import Problem, corpus_score, silent
+from mosesplug.optimizers.registry import Algorithm, algorithm, algorithms
+from tests.optimizers.problems import planted, tuning_set
+
+pytestmark = pytest.mark.parametrize("tuner", algorithms().values(), ids=lambda each: each.name)
+
+
+def solve(tuner: Algorithm, problem: Problem, seed: int = 0) -> tuple[bytes, float]:
+    solution = tuner.optimize(
+        problem, np.ones(5), np.random.default_rng(seed), tuner.options(), silent
+    )
+    assert np.isfinite(solution.weights).all()
+    assert solution.weights.any()
+    return solution.weights.tobytes(), solution.score
+
+
+def test_recovers_planted_weights(tuner: Algorithm) -> None:
+    problem, _ = planted(11)  # its arrays are read-only: an optimizer that writes would fail
+    problem = replace(problem, minima=-np.ones(5), maxima=np.ones(5))
+    before = corpus_score(problem, np.ones(5))
+    _, score = solve(tuner, problem)
+    assert score > before
+    assert score > 0.95
+
+
+def test_same_seed_same_bytes_whatever_the_threads(tuner: Algorithm) -> None:
+    problem, _ = planted(12, noise=1.0)
+    first = solve(tuner, problem)
+    assert solve(tuner, problem) == first
+    assert solve(tuner, replace(problem, threads=3)) == first
+
+
+def test_unaligned_arrays(tuner: Algorithm) -> None:
+    problem, _ = planted(13, noise=1.0)
+    made = problem.tuning_set
+    raw = bytearray(made.dense.nbytes + 1)
+    dense = np.frombuffer(raw, dtype=np.float32, count=made.dense.size, offset=1)
+    dense = dense.reshape(made.dense.shape)
+    dense[:] = made.dense
+    shifted = replace(problem, tuning_set=replace(made, dense=dense))
+    assert solve(tuner, shifted) == solve(tuner, problem)
+
+
+def test_refuses_what_is_not_a_number(tuner: Algorithm) -> None:
+    problem, _ = planted(14)
+    dense = problem.tuning_set.dense.copy()
+    dense[3, 2] = np.nan
+    bad = replace(problem, tuning_set=replace(problem.tuning_set, dense=dense))
+    with pytest.raises(OptimizerError, match="F2_0"):
+        solve(tuner, bad)
+    start = np.array([1.0, np.inf, 1.0, 1.0, 1.0])
+    with pytest.raises(OptimizerError, match="F1_0"):
+        tuner.optimize(problem, start, np.random.default_rng(0), tuner.options(), silent)
+
+
+def test_refuses_what_cannot_be_tuned(tuner: Algorithm) -> None:
+    problem, _ = planted(15)
+    rng, options = np.random.default_rng(0), tuner.options()
+    with pytest.raises(OptimizerError, match="5 features"):
+        tuner.optimize(problem, np.ones(4), rng, options, silent)
+    fixed = replace(problem, active=np.zeros(5, dtype=np.bool_))
+    with pytest.raises(OptimizerError, match="nothing to tune"):
+        tuner.optimize(fixed, np.ones(5), rng, options, silent)
+    empty = tuning_set([0, 0], np.zeros((0, 5)), np.zeros(0))
+    with pytest.raises(OptimizerError, match="no hypotheses"):
+        tuner.optimize(replace(problem, tuning_set=empty), np.ones(5), rng, options, silent)
+
+
+def test_settings_are_documented(tuner: Algorithm) -> None:
+    assert is_dataclass(tuner.options)
+    assert tuner.summary
+    assert tuner.source
+    for setting in fields(tuner.options):
+        assert setting.metadata["help"], setting.name
+        assert setting.metadata["source"], setting.name
+
+
+def test_is_found_by_name(tuner: Algorithm) -> None:
+    assert algorithm(tuner.name).optimize is tuner.optimize
+    with pytest.raises(UsageError, match=tuner.name):
+        algorithm("no-such-thing")

@@ -1,0 +1,140 @@
+"""The error surface against decoding, and the choice of the interval by hand."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mosesplug.optimizers.line_search import (
+    IntervalChoice,
+    Scratch,
+    best_point,
+    error_surfaces,
+    line_space,
+)
+from mosesplug.optimizers.problem import Problem
+from mosesplug.tuning_set import SparseRows
+from tests.optimizers.problems import Accuracy, planted, tuning_set
+
+BEST = IntervalChoice()
+
+
+@settings(deadline=None, max_examples=60)
+@given(seed=st.integers(0, 2**32 - 1), integral=st.booleans())
+def test_score_of_every_interval_is_the_score_of_decoding_there(seed: int, integral: bool) -> None:
+    rng = np.random.default_rng(seed)
+    sizes = [int(size) for size in rng.integers(0, 8, 6)] + [3]  # some sentences are empty
+    n_hyps = sum(sizes)
+    dense = rng.integers(-2, 3, (n_hyps, 3)) if integral else rng.standard_normal((n_hyps, 3))
+    problem = Problem(tuning_set(sizes, dense, rng.integers(0, 11, n_hyps)), Accuracy())
+    origin = rng.standard_normal(3)
+    directions = np.concatenate([np.eye(3), rng.standard_normal((2, 3))])
+    space = line_space(problem, origin)
+    surfaces = error_surfaces(
+        space, space.lines(directions), np.arange(5), space.intercepts(origin), Scratch.of(space, 5)
+    )
+    for direction, (thresholds, scores) in zip(directions, surfaces, strict=True):
+        assert len(scores) == len(thresholds) + 1
+        points = np.concatenate([[-1e3], thresholds, [1e3]])
+        for i, score in enumerate(scores):
+            if points[i + 1] - points[i] > 1e-6:
+                middle = 0.5 * (points[i] + points[i + 1])
+                weights = origin + middle * direction
+                assert space.decode(space.intercepts(weights)) == pytest.approx(score)
+                chosen = problem.tuning_set.first_best(weights)
+                total = problem.tuning_set.stats[chosen].sum(axis=0)
+                assert float(problem.metric.score(total)) == pytest.approx(score)
+
+
+def test_wanted_lines_only() -> None:
+    problem, hidden = planted(1)
+    space = line_space(problem, hidden)
+    intercepts = space.intercepts(hidden)
+    scratch = Scratch.of(space, 5)
+    all_lines = [
+        (thresholds.copy(), scores.copy())
+        for thresholds, scores in error_surfaces(
+            space, space.axes, np.arange(5), intercepts, scratch
+        )
+    ]
+    some = error_surfaces(space, space.axes, np.array([3, 1]), intercepts, scratch)
+    for (thresholds, scores), axis in zip(some, (3, 1), strict=True):
+        np.testing.assert_array_equal(thresholds, all_lines[axis][0])
+        np.testing.assert_array_equal(scores, all_lines[axis][1])
+
+
+def test_inactive_and_sparse_features_share_in_the_model_score() -> None:
+    sparse = SparseRows(
+        np.array([0, 1, 3, 3, 4], dtype=np.int64),
+        np.array([0, 0, 1, 1], dtype=np.int32),
+        np.array([1.0, 2.0, -1.0, 0.5], dtype=np.float32),
+    )
+    dense = np.array([[1, 0], [0, 1], [2, 2], [1, 1]])
+    made = tuning_set([2, 2], dense, np.array([1, 2, 3, 4]), sparse, ("A_x", "B_y"))
+    weights = np.array([0.5, -0.25, 2.0, 4.0])
+    expected = made.model_scores(weights)
+    for active in ([True, False, False, False], [True, True, False, True], [False] * 3 + [True]):
+        mask = np.array(active)
+        space = line_space(Problem(made, Accuracy(), active=mask), weights)
+        np.testing.assert_allclose(space.intercepts(weights[mask]), expected)
+
+
+def test_the_middle_of_the_best_interval() -> None:
+    point = best_point(np.array([-1.0, 1.0, 2.0]), np.array([0.1, 0.2, 0.5, 0.3]), BEST, 1e3)
+    assert point is not None
+    assert (point.step, point.merit) == (1.5, 0.5)
+
+
+def test_unbounded_intervals_are_entered_a_little_only() -> None:
+    thresholds = np.array([-1.0, 1.0])
+    for scores, step in (([0.9, 0.1, 0.2], -1.1), ([0.1, 0.2, 0.9], 1.1)):
+        point = best_point(thresholds, np.array(scores), BEST, 1e3)
+        assert point is not None
+        assert point.step == pytest.approx(step)
+
+
+def test_neighbours_of_one_score_count_as_one_interval_and_the_widest_wins() -> None:
+    thresholds = np.array([0.0, 1.0, 2.0, 3.0, 4.5])
+    scores = np.array([0.0, 0.5, 0.5, 0.0, 0.5, 0.0])
+    point = best_point(thresholds, scores, BEST, 1e3)
+    assert point is not None
+    assert point.step == 1.0
+
+
+def test_an_interval_too_narrow_to_be_sure_of_is_never_chosen() -> None:
+    thresholds = np.array([0.0, 1e-9, 5.0])
+    point = best_point(thresholds, np.array([0.1, 0.9, 0.3, 0.2]), BEST, 1e3)
+    assert point is not None
+    assert point.merit == 0.3
+
+
+def test_no_step_beyond_reach() -> None:
+    thresholds = np.array([50.0, 60.0])
+    point = best_point(thresholds, np.array([0.1, 0.9, 0.2]), BEST, 52.0)
+    assert point is not None
+    assert point.merit == 0.1
+    assert best_point(thresholds, np.array([0.1, 0.9, 0.2]), BEST, 10.0) is None
+
+
+def test_a_line_that_changes_nothing_keeps_its_origin() -> None:
+    point = best_point(np.zeros(0), np.array([0.4]), BEST, 1e3)
+    assert point is not None
+    assert (point.step, point.merit) == (0.0, 0.4)
+
+
+@pytest.mark.parametrize(
+    ("method", "step", "merit"),
+    [("best", 4.5, 0.9), ("average", 1.5, 1.6 / 3), ("minimum", 1.5, 0.5)],
+)
+def test_neighbourhoods_avoid_narrow_peaks(
+    method: Literal["best", "average", "minimum"], step: float, merit: float
+) -> None:
+    thresholds = np.arange(6.0)
+    scores = np.array([0.1, 0.5, 0.6, 0.5, 0.1, 0.9, 0.1])
+    point = best_point(thresholds, scores, IntervalChoice(method, 1), 1e3)
+    assert point is not None
+    assert (point.step, point.merit) == (step, pytest.approx(merit))
