@@ -10,12 +10,13 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from formats.errors import FormatError
+from formats.nbest import NBestList
 from mosesplug.errors import StoreMismatch
 from mosesplug.metrics.protocol import Metric, Prepared
 from mosesplug.store import dedupe
@@ -24,9 +25,6 @@ from mosesplug.store.merge import Reader
 from mosesplug.store.records import encode_record
 from mosesplug.store.state import StatisticsKind, kbest_key, statistics_key
 from mosesplug.store.statistics import checked_statistics
-
-if TYPE_CHECKING:
-    from formats.nbest_block import NBestList
 
 __all__ = ["Ingest", "read_ahead", "spell_groups"]
 

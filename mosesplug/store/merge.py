@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mosesplug.errors import StoreError
 from mosesplug.features import FeatureSpace
 from mosesplug.store.environment import Environment
 from mosesplug.store.records import KbestRecord
@@ -45,8 +46,17 @@ class Reader:
         return None if value is None else KbestRecord(np.frombuffer(value, np.uint8))
 
     def statistics(self, kind: StatisticsKind, iteration: int, sentence: int) -> NDArray[Any]:
-        """Statistics ``[n_new, width]`` of the hypotheses that a record holds."""
+        """Statistics ``[n_new, width]`` of the hypotheses that a record holds.
+
+        Raises:
+            StoreError: they are missing.
+        """
         value = self._get(statistics_key(kind.number, iteration, sentence), db=self._statistics)
+        if value is None:
+            raise StoreError(
+                f"the n-best store has no statistics of {kind.signature} for sentence {sentence} "
+                f"of iteration {iteration}: it was changed meanwhile; read again"
+            )
         return np.frombuffer(value, kind.dtype).reshape(-1, kind.width)
 
 

@@ -6,8 +6,9 @@ import time
 from collections.abc import Collection, Iterable, Mapping
 from os import PathLike
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
+from formats.nbest import NBestList
 from mosesplug.errors import DataError, StoreError, StoreMismatch
 from mosesplug.metrics.protocol import Metric, Prepared
 from mosesplug.store.environment import Environment
@@ -29,9 +30,6 @@ from mosesplug.store.state import (
     put_sorted,
 )
 from mosesplug.store.views import IngestReport
-
-if TYPE_CHECKING:
-    from formats.nbest_block import NBestList
 
 __all__ = ["NBestStore"]
 

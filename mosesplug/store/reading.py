@@ -106,9 +106,8 @@ class StoreReader:
         Raises:
             DataError: there is no such sentence.
         """
-        selected = self._load().select(iterations, self._environment.path)
-        kind = self._ensure(metric, references, selected, threads)
-        with self._reading() as (reader, state):
+        wanted = self._wanted(iterations, metric, references, threads)
+        with wanted as (reader, state, kind, selected):
             sentences = _sentences(sentence_ids, state)
             selections = [select_merged(reader, s, selected) for s in sentences.tolist()]
             return assemble(reader, _space(state), kind, sentences, selections)
@@ -138,9 +137,8 @@ class StoreReader:
         Raises:
             StoreError: it is not in the store.
         """
-        selected = self._load().select(iteration, self._environment.path)
-        kind = self._ensure(metric, references, selected, threads)
-        with self._reading() as (reader, state):
+        wanted = self._wanted(iteration, metric, references, threads)
+        with wanted as (reader, state, kind, _):
             sentences = np.arange(state.n_sentences)
             selections = [select_list(reader, s, iteration) for s in sentences.tolist()]
             tuning_set = assemble(reader, _space(state), kind, sentences, selections)
@@ -160,9 +158,8 @@ class StoreReader:
             StoreError: the iteration is not in the store.
             DataError: there is no such sentence.
         """
-        selected = self._load().select(iteration, self._environment.path)
-        kind = self._ensure(metric, references, selected, 1)
-        with self._reading() as (reader, state):
+        wanted = self._wanted(iteration, metric, references, threads=1)
+        with wanted as (reader, state, kind, _):
             sentences = _sentences([sentence], state)
             selection = select_list(reader, int(sentence), iteration)
             rows = assemble(reader, _space(state), kind, sentences, [selection])
@@ -198,6 +195,21 @@ class StoreReader:
     def _load(self) -> State:
         with self._reading() as (_, state):
             return state
+
+    @contextmanager
+    def _wanted(
+        self,
+        iterations: Iterations,
+        metric: Metric | None,
+        references: Prepared | None,
+        threads: int,
+    ) -> Iterator[tuple[Reader, State, StatisticsKind, tuple[int, ...]]]:
+        """Records, state, complete statistics, and the numbers of the iterations asked for."""
+        selected = self._load().select(iterations, self._environment.path)
+        kind = self._ensure(metric, references, selected, threads)
+        with self._reading() as (reader, state):
+            # Another process may have dropped one since.
+            yield reader, state, kind, state.select(selected, self._environment.path)
 
     def _ensure(
         self,
