@@ -88,7 +88,7 @@ def test_sparse_weights_stay_unless_active() -> None:
     indices = rng.integers(0, 2, n_hyps).astype(np.int32)
     sparse = SparseRows(indptr, indices, np.ones(n_hyps, dtype=np.float32))
     won = np.where(indices == 1, 9, 2)
-    made = tuning_set([6] * 10, rng.standard_normal((n_hyps, 2)), won, sparse, ("A_x", "B_y"))
+    made = tuning_set([6] * 10, np.ones((n_hyps, 2)), won, sparse, ("A_x", "B_y"))
     start = np.array([1.0, 1.0, 0.0, 0.0])
     fixed = mert(Problem(made, Accuracy()), start, np.random.default_rng(0), QUICK)
     np.testing.assert_array_equal(fixed.weights[2:], 0.0)
@@ -103,11 +103,11 @@ def test_sparse_weights_stay_unless_active() -> None:
 
 
 def test_historic_bests_are_starting_points() -> None:
-    problem, hidden = planted(8)
+    problem, hidden = planted(8, n_features=6)
     options = MertOptions(restarts=0, polish=0)
-    zeroish = np.array([1.0, 0.0, 0.0, 0.0, 0.0])
-    without = mert(problem, zeroish, np.random.default_rng(0), options)
-    with_best = mert(replace(problem, starts=(hidden,)), zeroish, np.random.default_rng(0), options)
+    start = np.array([1.0, 0.0, 0.0, 0.0, 0.0, 0.0])
+    without = mert(problem, start, np.random.default_rng(0), options)
+    with_best = mert(replace(problem, starts=(hidden,)), start, np.random.default_rng(0), options)
     assert without.score < 1.0
     assert with_best.score == 1.0
 
