@@ -6,7 +6,7 @@ import time
 from collections.abc import Collection, Iterable, Mapping
 from os import PathLike
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from formats.nbest import NBestList
 from mosesplug.errors import DataError, StoreError, StoreMismatch
@@ -30,6 +30,9 @@ from mosesplug.store.state import (
     put_sorted,
 )
 from mosesplug.store.views import IngestReport
+
+if TYPE_CHECKING:
+    from mosesplug.store.ingest import Ingest
 
 __all__ = ["NBestStore"]
 
@@ -169,32 +172,8 @@ class NBestStore(StoreReader):
                 seconds_adding += time.perf_counter() - started
         seconds_waiting = time.perf_counter() - began - seconds_adding
         first_best_score = float(metric.score(ingest.totals))
-        commit = {
-            "kind": kind.number,
-            "groups": ingest.groups,
-            "n_sentences": n_sentences,
-            "n_lists": len(ingest.kbest),
-            "hypotheses": ingest.hypotheses,
-            "new_hypotheses": ingest.new_hypotheses,
-            "first_best_score": first_best_score,
-        }
-        parts = {
-            COMMIT: encode_value(commit),
-            RECORD: encoded_record,
-            SPARSE: encode_value(list(ingest.sparse)[len(state.sparse) :]),
-        }
         started = time.perf_counter()
-
-        def write(transaction: Any) -> None:
-            put_sorted(transaction, self._environment["kbest"], ingest.kbest)
-            put_sorted(transaction, self._environment["statistics"], ingest.statistics)
-            put_sorted(
-                transaction,
-                self._environment["iterations"],
-                {iteration_key(iteration, part): value for part, value in parts.items()},
-            )
-
-        self._environment.write(write)
+        self._commit(ingest, state, first_best_score, encoded_record)
         ended = time.perf_counter()
         return IngestReport(
             iteration=iteration,
@@ -207,6 +186,36 @@ class NBestStore(StoreReader):
             seconds_scoring=ingest.seconds_scoring,
             seconds_writing=ended - started,
         )
+
+    def _commit(self, ingest: Ingest, state: State, first_best_score: float, record: bytes) -> None:
+        """Store a finished iteration in one transaction."""
+        commit = {
+            "kind": ingest.kind.number,
+            "groups": ingest.groups,
+            "n_sentences": ingest.n_sentences,
+            "n_lists": len(ingest.kbest),
+            "hypotheses": ingest.hypotheses,
+            "new_hypotheses": ingest.new_hypotheses,
+            "first_best_score": first_best_score,
+        }
+        parts = {
+            COMMIT: encode_value(commit),
+            RECORD: record,
+            SPARSE: encode_value(list(ingest.sparse)[len(state.sparse) :]),
+        }
+        databases = {
+            "kbest": ingest.kbest,
+            "statistics": ingest.statistics,
+            "iterations": {
+                iteration_key(ingest.iteration, part): value for part, value in parts.items()
+            },
+        }
+
+        def write(transaction: Any) -> None:
+            for name, items in databases.items():
+                put_sorted(transaction, self._environment[name], items)
+
+        self._environment.write(write)
 
     def _check_next(
         self, state: State, iteration: int, n_sentences: int, references: Prepared
