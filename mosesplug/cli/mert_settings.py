@@ -7,6 +7,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
+from formats.references import reference_files
 from mosesplug.cli.arguments import (
     assignments,
     existing_file,
@@ -234,7 +235,10 @@ def _post_editing(
         return None
     script = scripts.required("generic/moses_sim_pe.py", "--spe-symal")
     return PostEditing(
-        script, references, existing_file(alignment, "the word alignment"), working_directory
+        script,
+        reference_files(references)[0],
+        existing_file(alignment, "the word alignment"),
+        working_directory,
     )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from formats.text import write_atomic
 from mosesplug import __version__
 from mosesplug.store import IterationRecord, NBestStore
+from mosesplug.tuning.configuration import Configuration
 from mosesplug.tuning.events import Finished, Note
 from mosesplug.tuning.files import date, write_config
 from mosesplug.tuning.records import result_of, start_of
@@ -15,20 +16,25 @@ from mosesplug.tuning.steps import Context, write_after
 from mosesplug.tuning.summary import Result, iterations_of
 from mosesplug.tuning.weights import Weights
 
-__all__ = ["conclude", "finished"]
+__all__ = ["conclude", "reason_to_stop"]
 
 
-def finished(store: NBestStore) -> bool:
-    """Whether the newest iteration was the last."""
+def reason_to_stop(configuration: Configuration, store: NBestStore) -> str:
+    """Why the newest iteration is the last, or empty.
+
+    It follows from the settings of now, so that a run that ended can be continued with others.
+    """
     iterations = store.iterations()
-    return (
-        bool(iterations)
-        and iterations[-1].result is not None
-        and bool(result_of(iterations[-1]).stop)
-    )
+    if not iterations or iterations[-1].result is None:
+        return ""
+    if result_of(iterations[-1]).largest_change < configuration.minimum_change:
+        return f"no weight changed by {configuration.minimum_change:g} or more"
+    if configuration.maximum_iterations and len(iterations) >= configuration.maximum_iterations:
+        return f"the maximum of {configuration.maximum_iterations} iterations is reached"
+    return ""
 
 
-def conclude(context: Context, store: NBestStore) -> Result:
+def conclude(context: Context, store: NBestStore, reason: str) -> Result:
     """Write ``moses.ini`` and ``summary.json``."""
     records = store.iterations()
     last = result_of(records[-1])
@@ -57,11 +63,11 @@ def conclude(context: Context, store: NBestStore) -> Result:
         context.references.signature,
         context.algorithm.name,
         context.seed,
-        last.stop,
+        reason,
         iterations_of(records),
     )
     write_atomic(workspace.summary, result.as_json(date(), __version__))
-    context.watch(Finished(len(records), last.stop))
+    context.watch(Finished(len(records), reason))
     return result
 
 

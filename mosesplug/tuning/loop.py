@@ -18,7 +18,7 @@ from mosesplug.errors import DataError, UsageError
 from mosesplug.optimizers import algorithm as find_algorithm
 from mosesplug.store import NBestStore, fingerprint_files
 from mosesplug.tuning.algorithm_options import algorithm_options
-from mosesplug.tuning.conclude import conclude, finished
+from mosesplug.tuning.conclude import conclude, reason_to_stop
 from mosesplug.tuning.configuration import Configuration
 from mosesplug.tuning.events import Note, Optimised, Watcher, ignore
 from mosesplug.tuning.prepare import announced_features, decoding_config
@@ -58,10 +58,10 @@ def tune(configuration: Configuration, watch: Watcher = ignore) -> Result:
         _settle_with_earlier_run(configuration, workspace, watch)
         with _context(configuration, workspace, watch) as (context, store):
             skip_decoder = configuration.skip_decoder
-            while not finished(store):
+            while not (reason := reason_to_stop(configuration, store)):
                 _iterate(context, store, skip_decoder=skip_decoder)
                 skip_decoder = False
-            return conclude(context, store)
+            return conclude(context, store, reason)
 
 
 def _settle_with_earlier_run(

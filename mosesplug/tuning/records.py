@@ -61,14 +61,12 @@ class IterationResult:
         weights: for the next decoding.
         optimum: score on the merged lists that the optimizer reports.
         largest_change: of one weight against those decoded with.
-        stop: why the run ends here, or empty.
         seconds_optimising: wall time.
     """
 
     weights: Weights
     optimum: float
     largest_change: float
-    stop: str
     seconds_optimising: float
 
     def as_record(self) -> dict[str, Any]:
@@ -78,7 +76,6 @@ class IterationResult:
             "sparse": dict(self.weights.sparse),
             "optimum": self.optimum,
             "largest_change": self.largest_change,
-            "stop": self.stop,
             "seconds_optimising": self.seconds_optimising,
         }
 
@@ -89,7 +86,6 @@ class IterationResult:
             Weights(tuple(record["dense"]), dict(record["sparse"])),
             record["optimum"],
             record["largest_change"],
-            record["stop"],
             record["seconds_optimising"],
         )
 

@@ -207,23 +207,13 @@ def optimised(context: Context, store: NBestStore, current: IterationRecord) -> 
     if share and iteration > _FIRST_INTERPOLATED:
         found = found.mixed(weights, share)
     change = found.largest_change(weights)
-    stop = _reason_to_stop(context.configuration, iteration, change)
-    return IterationResult(found, solution.score, change, stop, clock.seconds())
+    return IterationResult(found, solution.score, change, clock.seconds())
 
 
 def write_after(context: Context, iteration: int, result: IterationResult) -> None:
     """The files that follow from an iteration's result."""
     write_weights(context.workspace, iteration, result.weights)
     write_finished_step(context.workspace, iteration)
-
-
-def _reason_to_stop(configuration: Configuration, iteration: int, change: float) -> str:
-    """Why the run ends with this iteration, or empty."""
-    if change < configuration.minimum_change:
-        return f"no weight changed by {configuration.minimum_change:g} or more"
-    if configuration.maximum_iterations and iteration >= configuration.maximum_iterations:
-        return f"the maximum of {configuration.maximum_iterations} iterations is reached"
-    return ""
 
 
 def _problem(context: Context, store: NBestStore, iteration: int) -> Problem:

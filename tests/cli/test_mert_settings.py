@@ -1,0 +1,251 @@
+"""From mert-moses.pl's command line to a configuration: honoured, or refused with the remedy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mosesplug.cli.getopt import parse
+from mosesplug.cli.mert_options import ADDITIONS, OPTIONS
+from mosesplug.cli.mert_settings import Settings, settings
+from mosesplug.errors import UsageError
+from mosesplug.tuning import Configuration
+
+Read = Callable[..., Settings]
+
+
+def script(path: Path) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("#!/bin/sh\n")
+    path.chmod(0o755)
+    return path
+
+
+@pytest.fixture
+def system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A directory with the four files, which is the current one."""
+    for name in ("input", "ref0", "ref1", "moses.ini"):
+        (tmp_path / name).write_text("x\n")
+    script(tmp_path / "moses" / "bin" / "moses")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("SCRIPTS_ROOTDIR", raising=False)
+    return tmp_path
+
+
+FILES = ("input", "ref", "moses/bin/moses", "moses.ini")
+
+
+def read(
+    *words: str, files: tuple[str, ...] = FILES, known: tuple[str, ...] = ("mert",)
+) -> Settings:
+    parsed = parse(
+        [*files, *words],
+        [option.specification for option in OPTIONS],
+        [option.specification for option in ADDITIONS],
+    )
+    return settings(parsed, known)
+
+
+def configuration(*words: str) -> Configuration:
+    return read(*words).configuration
+
+
+def test_defaults_are_the_scripts(system: Path) -> None:
+    found = read()
+    run = found.configuration
+    assert run.working_directory == system / "mert-work"
+    assert (run.input, run.references) == (system / "input", system / "ref")
+    assert run.decoding.decoder.program == system / "moses/bin/moses"
+    assert (run.decoding.nbest, run.maximum_iterations, run.minimum_change) == (100, 25, 1e-5)
+    assert run.optimising.algorithm == "mert"
+    assert run.optimising.options == {"restarts": 20}
+    assert (run.optimising.window, run.optimising.seed) == (-1, None)
+    assert run.existing == "overwrite"
+    assert not run.return_best_dev
+    assert "case:mixed" in run.metric.signature()
+    assert "reflen:closest" in run.metric.signature()
+    assert run.decoding.filtering is None
+    assert any("unfiltered" in note for note in found.notes)
+
+
+def test_files_by_options(system: Path) -> None:
+    words = ["--input", "input", "--refs=ref", "--decoder", FILES[2], "-config", "moses.ini"]
+    assert read(*words, files=()).configuration == read().configuration
+    with pytest.raises(UsageError, match="four arguments"):
+        read(files=("input", "ref"))
+    with pytest.raises(UsageError, match="--decoder --config"):
+        read("--input=input", "--refs=ref", files=())
+
+
+@pytest.mark.parametrize(
+    ("files", "why"),
+    [
+        (("none", *FILES[1:]), "the input none"),
+        ((FILES[0], "none", *FILES[2:]), "neither this file, nor none0"),
+        ((*FILES[:2], "input", FILES[3]), "not an executable"),
+        ((*FILES[:3], "none"), "the configuration none"),
+    ],
+)
+def test_missing_files(system: Path, files: tuple[str, ...], why: str) -> None:
+    with pytest.raises(UsageError, match=why):
+        read(files=files)
+
+
+def test_search_options(system: Path) -> None:
+    run = configuration(
+        *("--random-restarts=5", "--random-directions", "--predictable-seeds", "--threads=3"),
+        *("--historic-bests", "--activate-features", "LM0_0,d_0 tm_1", "--range=LM0:0..2"),
+        *("--range", "tm:0..1", "--prev-aggregate-nbestlist=2", "--historic-interpolation=0.5"),
+    ).optimising
+    assert run.options == {"restarts": 5, "method": "random-direction", "random_directions": 50}
+    assert run.active == ("LM0_0", "d_0", "tm_1")
+    assert run.ranges == ("LM0:0..2", "tm:0..1")
+    assert (run.window, run.interpolation, run.threads) == (2, 0.5, 3)
+    assert run.historic_bests
+    assert run.predictable_seeds
+
+
+def test_own_options_outweigh_arguments_of_mert(system: Path) -> None:
+    assert configuration("--mertargs=-n 7 -r 3").optimising.options["restarts"] == 7
+    assert configuration("--mertargs=-n 7 -r 3").optimising.seed == 3
+    run = configuration("--mertargs=-n 7 -m 2", "--random-restarts=9", "--seed=4").optimising
+    assert run.options == {"restarts": 9, "random_directions": 2}
+    assert run.seed == 4
+    words = ["--number-of-random-directions=6", "--algorithm-option", "interval=average"]
+    run = configuration(*words).optimising
+    assert run.options == {"restarts": 20, "random_directions": 6, "interval": "average"}
+
+
+@pytest.mark.parametrize(
+    ("words", "signature"),
+    [
+        (["--nocase"], "case:lc"),
+        (["--shortest"], "reflen:shortest"),
+        (["--average"], "reflen:average"),
+        (["--mertargs=--sctype BLEU --scconfig reflen:shortest,case:false"], "case:lc"),
+        (["--mertargs=--scconfig reflen:shortest", "--average"], "reflen:shortest"),
+    ],
+)
+def test_metric(system: Path, words: list[str], signature: str) -> None:
+    assert signature in configuration(*words).metric.signature()
+
+
+def test_loop_options(system: Path) -> None:
+    run = configuration(
+        *("--working-dir=w", "--nbest=50", "--maximum-iterations=3", "--return-best-dev"),
+        *("--continue", "--skip-decoder", "--use-config-weights-for-first-run", "--inputtype=2"),
+        *("--decoder-flags", "-threads 4 -v 0", "--keep-extractor-files"),
+    )
+    assert run.working_directory == system / "w"
+    assert (run.decoding.nbest, run.maximum_iterations) == (50, 3)
+    assert run.return_best_dev
+    assert run.skip_decoder
+    assert run.existing == "continue"
+    assert run.decoding.config_weights_first
+    assert run.keep_extractor_files
+    assert run.decoding.decoder.input_type == 2
+    assert run.decoding.decoder.flags == ("-threads", "4", "-v", "0")
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["--pairwise-ranked"], "--pairwise-ranked is refused: not in this release"),
+        (["--batch-mira"], "--batch-mira is refused"),
+        (["--hg-mira"], "leave it out to use MERT"),
+        (["--promix-training=x", "--promix-table=y"], "tmcombine"),
+        (["--proargs=x"], "--algorithm-option"),
+        (["--shortest", "--closest"], "--shortest and --closest exclude each other"),
+        (["--seed=1", "--predictable-seeds"], "exclude each other"),
+        (["--mertargs=--sctype TER"], "TER"),
+        (["--historic-interpolation=1.5"], "0 to 1"),
+        (["--nbest=0"], "at least 1"),
+        (["--maximum-iterations=-1"], "at least 0"),
+        (["--decoder-flags=-config x"], "-config"),
+        (["--algorithm-option=x"], "name=value"),
+        (["--transform-decoded-file=none"], "neither a file"),
+        (["--filter-phrase-table"], "filter-model-given-input.pl"),
+        (["--filtercmd=none"], "--filtercmd=none"),
+        (["--multi-moses"], "--rootdir"),
+        (["--jobs=2"], "moses-parallel.pl"),
+        (["--cache-model=/tmp/x"], "cache-model.perl"),
+    ],
+)
+def test_refused(system: Path, words: list[str], why: str) -> None:
+    with pytest.raises(UsageError, match=why):
+        read(*words)
+
+
+def test_registered_algorithms_are_honoured(system: Path) -> None:
+    known = ("mert", "pro", "kbmira")
+    found = read("--batch-mira", known=known).configuration.optimising
+    assert (found.algorithm, found.options) == ("kbmira", {})
+    assert read("--pairwise-ranked", known=known).configuration.optimising.algorithm == "pro"
+    with pytest.raises(UsageError, match="exclude each other"):
+        read("--pairwise-ranked", "--batch-mira", known=known)
+    assert read("--algorithm=pro").configuration.optimising.algorithm == "pro"
+
+
+def helpers(root: Path) -> dict[str, Path]:
+    names = {
+        "filter": "training/filter-model-given-input.pl",
+        "parallel": "generic/moses-parallel.pl",
+        "wrapper": "generic/qsub-wrapper.pl",
+        "several": "generic/multi_moses.py",
+        "editing": "generic/moses_sim_pe.py",
+        "cache": "ems/support/cache-model.perl",
+    }
+    return {key: script(root / name) for key, name in names.items()}
+
+
+@pytest.mark.parametrize("where", ["--rootdir", "SCRIPTS_ROOTDIR", "beside the decoder"])
+def test_helper_scripts_are_found(
+    system: Path, where: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = system / "moses" / "scripts" if where.startswith("beside") else system / "elsewhere"
+    found = helpers(root)
+    words = [f"--rootdir={root}"] if where == "--rootdir" else []
+    if where == "SCRIPTS_ROOTDIR":
+        monkeypatch.setenv("SCRIPTS_ROOTDIR", str(root))
+    run = configuration(*words, "--filterfile=moses.ini")
+    assert run.decoding.filtering is not None
+    assert run.decoding.filtering.command == (str(found["filter"]),)
+    assert run.decoding.filtering.input == system / "moses.ini"
+    assert configuration(*words, "--no-filter-phrase-table").decoding.filtering is None
+    run = configuration(*words, "--jobs=3", "--queue-flags= ", "--old-sge", "--cache-model=/tmp/c")
+    queue = run.decoding.decoder.queue
+    assert queue is not None
+    assert (queue.command, queue.jobs, queue.flags) == (found["parallel"], 3, " ")
+    assert (queue.old_sge, queue.cache, queue.wrapper) == (True, "/tmp/c", found["wrapper"])
+    assert configuration(*words, "--jobs=1").decoding.decoder.queue is None
+    run = configuration(*words, "--cache-model=/tmp/c", "--multi-moses", "--spe-symal=input")
+    assert run.decoding.cache == (str(found["cache"]), "/tmp/c")
+    assert run.decoding.decoder.several == found["several"]
+    assert run.decoding.decoder.post_editing is not None
+    assert run.decoding.decoder.post_editing.reference == system / "ref0"
+    for clash in ("--multi-moses", "--lattice-samples=5"):
+        with pytest.raises(UsageError, match="--jobs"):
+            read(*words, "--jobs=2", clash)
+
+
+def test_filter_command_with_options(system: Path) -> None:
+    own = script(system / "my-filter")
+    run = configuration("--filtercmd=./my-filter -Binarizer x")
+    assert run.decoding.filtering is not None
+    assert run.decoding.filtering.command == (str(own), "-Binarizer", "x")
+
+
+@pytest.mark.parametrize(
+    ("text", "command"),
+    [("bpe", "bpe"), ("BPE", "bpe"), ("sed s/a/b/", "sed s/a/b/"), ("input", "{}/input")],
+)
+def test_transformation(system: Path, text: str, command: str) -> None:
+    run: Any = configuration(f"--transform-decoded-file={text}")
+    assert run.decoding.transform == command.format(system)
+
+
+def test_mertdir_is_noted(system: Path) -> None:
+    assert any("--mertdir" in note for note in read("--mertdir=/none").notes)
