@@ -15,10 +15,9 @@ import re
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["PAD", "parse_integers", "parse_number", "parse_numbers"]
+from formats.words import EACH_BYTE, Bytes, Positions, Words, words_of, zero_bytes
 
-PAD = 16
-"""Bytes that must stand before the first token, so that reading back from its end is in bounds."""
+__all__ = ["parse_digits", "parse_integers", "parse_number", "parse_numbers"]
 
 _CHUNK = 1 << 14  # tokens at a time: the intermediate words stay in the cache
 _PLAIN = re.compile(rb"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
@@ -28,12 +27,7 @@ _DIGITS = re.compile(rb"[0-9]+")
 _KEEP = np.array([(2**64 - 1) << 8 * (8 - n) & 2**64 - 1 for n in range(9)], dtype=np.uint64)
 _POWERS = 10.0 ** np.arange(16)
 _U64 = np.uint64
-_EACH = _U64(0x0101010101010101)
 _ZEROS = _U64(0x3030303030303030)
-
-Bytes = NDArray[np.uint8]
-Positions = NDArray[np.int64]
-Words = NDArray[np.uint64]
 
 
 def parse_number(token: bytes) -> float:
@@ -55,7 +49,7 @@ def parse_numbers(text: Bytes, starts: Positions, ends: Positions) -> NDArray[np
     Returns:
         float64 ``[m]``; NaN where a token is no finite decimal number (so too for ``nan``).
     """
-    words = _words(text)
+    words = words_of(text)
     values = np.empty(len(starts), dtype=np.float64)
     odd: list[Positions] = []
     for low in range(0, len(starts), _CHUNK):
@@ -63,7 +57,7 @@ def parse_numbers(text: Bytes, starts: Positions, ends: Positions) -> NDArray[np
         first, last = starts[part], ends[part]
         minus = text[first] == ord("-")
         lengths = last - first - minus
-        magnitude, refused = _short(words, last, lengths)
+        magnitude, refused = parse_digits(words[last - 8], lengths)
         values[part] = np.where(minus, -magnitude, magnitude)
         rest = np.flatnonzero(refused)
         if len(rest):
@@ -84,7 +78,7 @@ def parse_integers(text: Bytes, starts: Positions, ends: Positions) -> NDArray[n
     """
     lengths = ends - starts
     kept = _KEEP[np.clip(lengths, 0, 8)]
-    digits = (_words(text)[ends - 8] ^ _ZEROS) & kept
+    digits = (words_of(text)[ends - 8] ^ _ZEROS) & kept
     values = _eight_digits(digits).view(np.int64)
     for i in np.flatnonzero(_not_digits(digits) | (lengths < 1) | (lengths > 8)):
         token = text[starts[i] : ends[i]].tobytes()
@@ -92,17 +86,18 @@ def parse_integers(text: Bytes, starts: Positions, ends: Positions) -> NDArray[n
     return values
 
 
-def _words(text: Bytes) -> Words:
-    """The eight bytes from every position on, as little-endian words: a view, unaligned."""
-    return np.ndarray((len(text) - 7,), dtype="<u8", buffer=text, strides=(1,))
+def parse_digits(words: Words, lengths: Positions) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Unsigned decimals of one to eight characters, each at the end of a word.
 
+    Args:
+        words: uint64 ``[m]``; what stands before the number in a word does not matter.
+        lengths: int64 ``[m]``.
 
-def _short(
-    words: Words, ends: Positions, lengths: Positions
-) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Unsigned decimals of one to eight characters; also which tokens are none of these."""
+    Returns:
+        The values, float64 ``[m]``; and bool ``[m]``, which are no such numbers.
+    """
     kept = np.take(_KEEP, lengths, mode="clip")
-    digits, dots, places = _without_dot((words[ends - 8] ^ _ZEROS) & kept)
+    digits, dots, places = _without_dot((words ^ _ZEROS) & kept)
     refused = _not_digits(digits) | (lengths <= dots) | (lengths > 8)
     mantissa = _eight_digits(digits).view(np.int64).astype(np.float64)
     return mantissa / np.take(_POWERS, places), refused
@@ -132,9 +127,7 @@ def _without_dot(digits: Words) -> tuple[Words, NDArray[np.bool_], Positions]:
     Returns:
         The words; whether there was a point; how many places stood behind it.
     """
-    # A zero byte of `other` is a point; the classic test for it, exact for the lowest zero byte.
-    other = digits ^ (_EACH * _U64(ord(".") ^ ord("0")))
-    point = (((other - _EACH) & ~other) >> _U64(7)) & _EACH
+    point = zero_bytes(digits ^ (EACH_BYTE * _U64(ord(".") ^ ord("0"))))
     found = point != 0
     one = found.view(np.uint8).astype(np.uint64)
     before = point - one
@@ -145,7 +138,9 @@ def _without_dot(digits: Words) -> tuple[Words, NDArray[np.bool_], Positions]:
 
 def _not_digits(digits: Words) -> NDArray[np.bool_]:
     """Which words hold a byte above 9."""
-    above: NDArray[np.bool_] = (((digits + _EACH * _U64(0x76)) | digits) & _EACH * _U64(0x80)) != 0
+    above: NDArray[np.bool_] = (
+        ((digits + EACH_BYTE * _U64(0x76)) | digits) & EACH_BYTE * _U64(0x80)
+    ) != 0
     return above
 
 

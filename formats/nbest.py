@@ -35,7 +35,7 @@ __all__ = [
     "write_nbest",
 ]
 
-BLOCK_BYTES = 1 << 20
+BLOCK_BYTES = 1 << 21
 """Enough for a numpy call to cost little, and little enough to stay in the cache."""
 
 

@@ -1,0 +1,75 @@
+"""Bytes eight at a time: unsigned 64-bit words at any position of a text.
+
+A comparison or a search of eight bytes in a word is a few operations on the whole word, and numpy
+does them for a whole array of words. Little-endian: the first byte of a word is its lowest.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = [
+    "EACH_BYTE",
+    "PAD",
+    "Bytes",
+    "Positions",
+    "Words",
+    "all_read",
+    "before_blank",
+    "padded_with_newlines",
+    "words_of",
+    "zero_bytes",
+]
+
+PAD = 16
+"""Bytes to put before and behind a text, so that the words around any token are in bounds."""
+
+EACH_BYTE = np.uint64(0x0101010101010101)
+"""Times a byte: that byte in all eight places of a word."""
+
+_U64 = np.uint64
+
+Bytes = NDArray[np.uint8]
+Positions = NDArray[np.int64]
+Words = NDArray[np.uint64]
+
+
+def padded_with_newlines(text: bytes) -> Bytes:
+    """The text as an array, ``PAD`` newlines before it and as many behind."""
+    padded = np.full(len(text) + 2 * PAD, ord("\n"), dtype=np.uint8)
+    padded[PAD:-PAD] = np.frombuffer(text, dtype=np.uint8)
+    return padded
+
+
+def words_of(text: Bytes) -> Words:
+    """The eight bytes from every position on, as little-endian words: an unaligned view.
+
+    Index it with an array of positions; ``np.take`` would copy the whole of it.
+    """
+    return np.ndarray((len(text) - 7,), dtype="<u8", buffer=text, strides=(1,))
+
+
+def all_read(words: Words, at: Positions, expected: bytes) -> bool:
+    """Whether the same bytes stand at all these positions."""
+    for offset in range(0, len(expected), 8):
+        chunk = expected[offset : offset + 8]
+        word = int.from_bytes(chunk, "little")
+        mask = 2 ** (8 * len(chunk)) - 1
+        if not (words[at + offset] & _U64(mask) == _U64(word)).all():
+            return False
+    return True
+
+
+def before_blank(words: Words) -> Positions:
+    """How many bytes of each word stand before its first blank, int64; 8 where it has none."""
+    blanks = zero_bytes(words ^ (EACH_BYTE * _U64(ord(" "))))
+    lowest = blanks & (~blanks + _U64(1))
+    behind = ((lowest * _U64(0x0706050403020100)) >> _U64(56)).view(np.int64)
+    before: Positions = 7 - behind + (blanks == 0)
+    return before
+
+
+def zero_bytes(words: Words) -> Words:
+    """1 in each byte that was zero: exact for the first, and nothing before it."""
+    return (((words - EACH_BYTE) & ~words) >> _U64(7)) & EACH_BYTE
