@@ -7,7 +7,7 @@ the references of its lists to the records that hold the hypotheses.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -72,6 +72,11 @@ class Selection:
     pieces: tuple[tuple[int, KbestRecord, NDArray[np.int64] | None], ...]
     order: NDArray[np.int64] | None
 
+    @property
+    def n_hyps(self) -> int:
+        """Number of hypotheses."""
+        return sum(r.n_new if rows is None else len(rows) for _, r, rows in self.pieces)
+
 
 def select_merged(reader: Reader, sentence: int, iterations: Sequence[int]) -> Selection:
     """The union of the lists of some iterations, ascending, in the order of first appearance."""
@@ -119,13 +124,6 @@ def _gather(reader: Reader, sentence: int, homes: NDArray[np.int64]) -> Selectio
     return Selection(tuple(pieces), order)
 
 
-def _rows(selections: Sequence[Selection]) -> Iterator[tuple[int, NDArray[np.int64] | None]]:
-    """Hypotheses of each selection, and the wanted order of them."""
-    for selection in selections:
-        n = sum(r.n_new if rows is None else len(rows) for _, r, rows in selection.pieces)
-        yield n, selection.order
-
-
 def assemble(
     reader: Reader,
     space: FeatureSpace,
@@ -145,12 +143,7 @@ def assemble(
             if space.n_sparse:
                 sparse.append(record.sparse() if rows is None else record.sparse().take(rows))
     offsets = np.zeros(len(sentences) + 1, dtype=np.int64)
-    orders = []
-    ordered = True
-    for i, (n, order) in enumerate(_rows(selections)):
-        offsets[i + 1] = offsets[i] + n
-        ordered = ordered and order is None
-        orders.append((np.arange(n) if order is None else order) + offsets[i])
+    np.cumsum([selection.n_hyps for selection in selections], out=offsets[1:])
     merged = TuningSet(
         space=space,
         sentence_ids=sentences,
@@ -160,7 +153,15 @@ def assemble(
         stats=_joined(stats, (0, kind.width), np.dtype(kind.dtype)),
         lengths=_joined(lengths, (0,), np.int32),
     )
-    return merged if ordered else _reordered(merged, np.concatenate(orders))
+    if all(selection.order is None for selection in selections):
+        return merged
+    orders = [
+        np.arange(begin, begin + selection.n_hyps)
+        if selection.order is None
+        else begin + selection.order
+        for begin, selection in zip(offsets.tolist(), selections, strict=False)
+    ]
+    return _reordered(merged, np.concatenate(orders))
 
 
 def texts_of(selection: Selection) -> tuple[bytes, ...]:

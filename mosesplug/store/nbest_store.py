@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Self
 
 from formats.nbest import NBestList
 from mosesplug.errors import DataError, StoreError, StoreMismatch
-from mosesplug.metrics.protocol import Metric, Prepared
 from mosesplug.store.environment import Environment
 from mosesplug.store.fingerprints import checked
 from mosesplug.store.merge import (
@@ -32,6 +31,7 @@ from mosesplug.store.state import (
 from mosesplug.store.views import IngestReport
 
 if TYPE_CHECKING:
+    from mosesplug.metrics.protocol import Metric, Prepared
     from mosesplug.store.ingest import Ingest
 
 __all__ = ["NBestStore"]

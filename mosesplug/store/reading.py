@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mosesplug.errors import DataError, UsageError
 from mosesplug.features import FeatureSpace
-from mosesplug.metrics.protocol import Metric, Prepared
 from mosesplug.store import statistics
 from mosesplug.store.environment import Environment
 from mosesplug.store.merge import (
@@ -25,6 +25,10 @@ from mosesplug.store.snapshot import Snapshot
 from mosesplug.store.state import IterationRecord, State, StatisticsKind, load_state
 from mosesplug.store.views import IterationList, IterationLists
 from mosesplug.tuning_set import Batch, TuningSet
+
+if TYPE_CHECKING:
+    # At run time it would bring Numba, which reading a store does not need.
+    from mosesplug.metrics.protocol import Metric, Prepared
 
 __all__ = ["Iterations", "StoreReader"]
 

@@ -6,13 +6,12 @@ are another kind of statistics; what is missing of it is computed from the store
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.errors import DataError, StoreError
-from mosesplug.metrics.protocol import Metric, Prepared
 from mosesplug.store.environment import Environment
 from mosesplug.store.merge import Reader
 from mosesplug.store.state import (
@@ -23,6 +22,10 @@ from mosesplug.store.state import (
     put_sorted,
     statistics_key,
 )
+
+if TYPE_CHECKING:
+    # At run time it would bring Numba, which reading a store does not need.
+    from mosesplug.metrics.protocol import Metric, Prepared
 
 __all__ = ["checked_statistics", "ensure", "newest"]
 

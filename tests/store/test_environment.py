@@ -306,3 +306,14 @@ def test_another_number_of_sentences_is_refused(tmp_path: Path) -> None:
                 n_sentences=3,
                 record={},
             )
+
+
+def test_reading_needs_no_compiler(tmp_path: Path) -> None:
+    with NBestStore.open(tmp_path, writable=True) as store:
+        add(store, [Hypothesis(0, b"a")])
+    code = (
+        "import sys; from mosesplug.store import NBestStore\n"
+        "with NBestStore.open(sys.argv[1]) as store: print(store.tuning_set().n_hyps)\n"
+        "print('numba' in sys.modules)"
+    )
+    assert in_new_process(code, str(tmp_path)).split() == ["1", "False"]
