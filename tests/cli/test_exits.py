@@ -1,0 +1,65 @@
+"""Every command ends with a message and a code."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+from collections.abc import Callable
+
+import pytest
+
+from formats.errors import FormatError
+from mosesplug.cli.exits import exit_code
+from mosesplug.errors import DecoderError, UsageError
+
+
+def raising(error: BaseException) -> Callable[[], None]:
+    def action() -> None:
+        raise error
+
+    return action
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "words"),
+    [
+        (UsageError("say x"), 2, "prog: say x"),
+        (DecoderError("it died"), 1, "prog: it died"),
+        (FormatError("odd", path="f", line=3), 1, "prog: f:3: odd"),
+        (OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "/d/f"), 1, "/d/f: No space left"),
+        (MemoryError(), 1, "out of memory"),
+        (KeyboardInterrupt(), 130, "prog: interrupted. Go on."),
+    ],
+)
+def test_errors(
+    error: BaseException, code: int, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert exit_code("prog", raising(error), after_interrupt="Go on.") == code
+    assert words in capsys.readouterr().err
+
+
+def test_success() -> None:
+    assert exit_code("prog", lambda: None) == 0
+
+
+def test_faults_of_the_program_are_not_hidden() -> None:
+    with pytest.raises(ZeroDivisionError):
+        exit_code("prog", raising(ZeroDivisionError()))
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_signals(number: signal.Signals, capsys: pytest.CaptureFixture[str]) -> None:
+    before = signal.getsignal(number)
+    code = exit_code("prog", lambda: os.kill(os.getpid(), number))
+    assert code == 128 + number
+    assert f"ended by {number.name}" in capsys.readouterr().err
+    assert signal.getsignal(number) == before
+
+
+def test_ignored_signals_stay_ignored() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        assert exit_code("prog", lambda: os.kill(os.getpid(), signal.SIGHUP)) == 0
+    finally:
+        signal.signal(signal.SIGHUP, before)

@@ -1,0 +1,100 @@
+"""Progress: a changing line on a terminal, plain lines elsewhere, nothing when quiet."""
+
+from __future__ import annotations
+
+import io
+
+from mosesplug.cli.progress import Reporter, table
+from mosesplug.tuning.events import (
+    Decoded,
+    Event,
+    Executing,
+    Finished,
+    Note,
+    Optimised,
+    Optimising,
+    PhaseStarted,
+)
+from mosesplug.tuning.summary import Iteration, Result
+from mosesplug.tuning.weights import Weights
+
+EVENTS: tuple[Event, ...] = (
+    Note("hello"),
+    Note("look out", warning=True),
+    PhaseStarted(0, "features"),
+    Executing(("moses", "-show-weights", "a b")),
+    PhaseStarted(1, "decode"),
+    Decoded(1, 3, 10, 1.5),
+    Decoded(1, 10, 10, 5.0),
+    PhaseStarted(1, "optimise"),
+    Optimising(1, 2, 20, "starts"),
+    Optimised(1, "BLEU", 0.25, 0.5, 0.125, 1000),
+    PhaseStarted(2, "decode"),
+    Decoded(2, 1, 10, 0.5),
+    Finished(2, "enough"),
+)
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def shown(stream: io.StringIO, *, quiet: bool = False, verbose: bool = False) -> str:
+    reporter = Reporter(stream, quiet=quiet, verbose=verbose)
+    for event in EVENTS:
+        reporter(event)
+    reporter.close()
+    return stream.getvalue()
+
+
+def test_plain_lines() -> None:
+    assert shown(io.StringIO()).splitlines() == [
+        "hello",
+        "warning: look out",
+        "[1] decoding: 10 of 10 sentences, 2.0/s",
+        "[1] BLEU 0.2500 decoded, 0.5000 in the lists of 1000 hypotheses; largest change of a"
+        " weight 0.12",
+        "[2] decoding: 1 of 10 sentences, 2.0/s",
+        "finished after iteration 2: enough",
+    ]
+
+
+def test_verbose_shows_commands() -> None:
+    assert "running: moses -show-weights 'a b'\n" in shown(io.StringIO(), verbose=True)
+
+
+def test_terminal() -> None:
+    text = shown(Terminal())
+    assert "\r\x1b[K[1] decoding: 3 of 10 sentences, 2.0/s" in text
+    assert "[1] optimising: 2 of 20 starts" in text
+    assert "[2] decoding: 1 of 10 sentences, 2.0/s, BLEU so far 0.2500" in text
+    assert text.endswith("finished after iteration 2: enough\n")
+
+
+def test_quiet() -> None:
+    assert shown(Terminal(), quiet=True) == ""
+
+
+def test_interrupted_line_is_cleared() -> None:
+    stream = Terminal()
+    reporter = Reporter(stream)
+    reporter(PhaseStarted(1, "decode"))
+    reporter.close()
+    assert stream.getvalue().endswith("\r\x1b[K")
+
+
+def test_table() -> None:
+    weights = Weights((1.0,))
+    iterations = tuple(
+        Iteration(n, 0.25 * n, 0.5, 0.1, 1000, 900, 10, weights, 1.0, 2.0) for n in (1, 2)
+    )
+    result = Result(weights, 2, 0.5, ("LM0_0",), "BLEU", "BLEU|x", "mert", 1, "enough", iterations)
+    head, first, second, *rest = table(result).splitlines()
+    assert head.split()[:4] == ["iteration", "BLEU", "in", "lists"]
+    assert first.split()[:4] == ["1", "0.2500", "0.5000", "0.1"]
+    assert len(head) == len(first) == len(second)
+    assert rest == [
+        "weights: BLEU 0.5000 decoded in iteration 2 (enough)",
+        "signature: BLEU|x",
+    ]
