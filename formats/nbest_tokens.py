@@ -1,8 +1,8 @@
 """Features fields of any spelling, token by token: sparse features, glued labels, old labels.
 
 Tokens lie between blanks, and a token's last character tells a label from a number. All of a
-block is compared with one character at a time; no token becomes a Python object but the names of
-sparse features, once a block each.
+block is compared with one character at a time; no token becomes a Python object but the distinct
+names of sparse features, which are told apart by their hashes.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from formats.decimals import parse_numbers
 from formats.nbest_entry import BLANKS, FLOAT32_LIMIT, Layout
-from formats.words import Bytes, Positions, all_read, words_of
+from formats.words import Bytes, Positions, all_read, hashes_of, same_bytes, words_of
 
 __all__ = ["Features", "parse_tokens"]
 
@@ -68,9 +68,12 @@ def parse_tokens(
     if not ((np.abs(dense) < FLOAT32_LIMIT).all() and (np.abs(data) < FLOAT32_LIMIT).all()):
         return None
     indptr = np.searchsorted(labels, tokens.offsets)
-    names, indices = _number_names(padded, tokens.starts[labels], tokens.ends[labels] - 1)
+    numbered = _number_names(padded, tokens.starts[labels], tokens.ends[labels] - 1)
+    if numbered is None:
+        return None
+    names, indices = numbered
     owners = np.repeat(np.arange(n_lines), np.diff(indptr))
-    if len(indices) and len(np.unique(owners * len(names) + indices)) < len(indices):
+    if (np.diff(np.sort(owners * len(names) + indices)) == 0).any():
         return None  # a feature twice in one line
     return Features(
         dense.astype(np.float32).reshape(n_lines, n_dense),
@@ -189,16 +192,16 @@ def _every_line_has(positions: Positions, offsets: Positions, count: int) -> boo
 
 def _number_names(
     padded: Bytes, starts: Positions, ends: Positions
-) -> tuple[tuple[str, ...], NDArray[np.int32]]:
-    """Number names by first appearance; one dictionary entry a distinct name."""
-    text = padded.tobytes() if len(starts) else b""
-    known: dict[bytes, int] = {}
-    indices = np.fromiter(
-        (
-            known.setdefault(text[start:end], len(known))
-            for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
-        ),
-        dtype=np.int32,
-        count=len(starts),
-    )
-    return tuple(name.decode("utf-8", "surrogateescape") for name in known), indices
+) -> tuple[tuple[str, ...], NDArray[np.int32]] | None:
+    """Number names by first appearance; None if two names have one hash."""
+    hashes = hashes_of(padded, starts, ends)
+    distinct, owners = np.unique(hashes, return_inverse=True)
+    first = np.full(len(distinct), len(hashes), dtype=np.int64)
+    np.minimum.at(first, owners, np.arange(len(hashes)))
+    if not same_bytes(padded, starts, ends, first[owners]):
+        return None
+    order = np.argsort(first)
+    rank = np.empty(len(order), dtype=np.int32)
+    rank[order] = np.arange(len(order))
+    names = (padded[starts[i] : ends[i]].tobytes() for i in first[order].tolist())
+    return tuple(name.decode("utf-8", "surrogateescape") for name in names), rank[owners]

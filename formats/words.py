@@ -6,6 +6,8 @@ does them for a whole array of words. Little-endian: the first byte of a word is
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -17,7 +19,9 @@ __all__ = [
     "Words",
     "all_read",
     "before_blank",
+    "hashes_of",
     "padded_with_newlines",
+    "same_bytes",
     "words_of",
     "zero_bytes",
 ]
@@ -29,6 +33,7 @@ EACH_BYTE = np.uint64(0x0101010101010101)
 """Times a byte: that byte in all eight places of a word."""
 
 _U64 = np.uint64
+_FIRST = np.array([2 ** (8 * n) - 1 for n in range(9)], dtype=np.uint64)  # the first n bytes
 
 Bytes = NDArray[np.uint8]
 Positions = NDArray[np.int64]
@@ -73,3 +78,37 @@ def before_blank(words: Words) -> Positions:
 def zero_bytes(words: Words) -> Words:
     """1 in each byte that was zero: exact for the first, and nothing before it."""
     return (((words - EACH_BYTE) & ~words) >> _U64(7)) & EACH_BYTE
+
+
+def hashes_of(text: Bytes, starts: Positions, ends: Positions) -> Words:
+    """A 64-bit hash of each token; tokens of the same bytes have the same one."""
+    hashes = (ends - starts).astype(np.uint64)
+    for rows, chunk in _chunks(text, starts, ends - starts):
+        mixed = (hashes[rows] ^ chunk) * _U64(0x9E3779B97F4A7C15)
+        hashes[rows] = mixed ^ (mixed >> _U64(29))
+    return hashes
+
+
+def same_bytes(text: Bytes, starts: Positions, ends: Positions, other: Positions) -> bool:
+    """Whether each token has the same bytes as the token with the given number."""
+    lengths = ends - starts
+    if not np.array_equal(lengths, lengths[other]):
+        return False
+    return all(
+        np.array_equal(mine[1], theirs[1])
+        for mine, theirs in zip(
+            _chunks(text, starts, lengths), _chunks(text, starts[other], lengths), strict=True
+        )
+    )
+
+
+def _chunks(
+    text: Bytes, starts: Positions, lengths: Positions
+) -> Iterator[tuple[Positions, Words]]:
+    """Tokens eight bytes at a time: which tokens are so long, and their words, zeros at the end."""
+    words = words_of(text)
+    rows = np.arange(len(starts))
+    for offset in range(0, int(lengths.max(initial=0)), 8):
+        rows = rows[lengths[rows] > offset]
+        kept = _FIRST[np.minimum(lengths[rows] - offset, 8)]
+        yield rows, words[starts[rows] + offset] & kept

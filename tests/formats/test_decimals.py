@@ -1,0 +1,102 @@
+"""Numbers and words out of bytes, against float(), int() and plain Python."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from formats import nbest_tokens
+from formats.decimals import parse_integers, parse_number, parse_numbers
+from formats.nbest_block import parse_block, parse_block_fast
+from formats.nbest_entry import Layout
+from formats.words import (
+    PAD,
+    Bytes,
+    Positions,
+    all_read,
+    before_blank,
+    hashes_of,
+    padded_with_newlines,
+    same_bytes,
+    words_of,
+)
+
+
+def placed(tokens: list[bytes]) -> tuple[NDArray[np.uint8], Positions, Positions]:
+    """A text of these tokens, and where they are."""
+    text = padded_with_newlines(b" ".join([*tokens, b""]))
+    ends = PAD + np.cumsum([len(token) + 1 for token in tokens], dtype=np.int64) - 1
+    return text, ends - np.array([len(token) for token in tokens], dtype=np.int64), ends
+
+
+spelled = st.one_of(
+    st.floats(allow_nan=False, allow_infinity=False).map(repr),
+    st.floats(-1e6, 1e6).map(lambda x: f"{x:.6g}"),
+    st.integers(-(10**18), 10**18).map(str),
+    st.from_regex(r"-?[0-9]{0,10}\.?[0-9]{0,10}", fullmatch=True),
+    st.from_regex(r"[-+0-9.eE/:@]{1,18}", fullmatch=True),
+).map(str.encode)
+
+
+@given(st.lists(spelled.filter(bool), min_size=1))
+@example([b"1./", b"1.2.3", b"-", b".", b"--1", b"1-", b"/.1", b">1", b"1@1", b"0x10", b"1_0"])
+@example([b"9007199254740993", b"-900719925474099.3", b"0.3000000000000000444", b"1e400", b"nan"])
+def test_numbers_are_those_of_float(tokens: list[bytes]) -> None:
+    values = parse_numbers(*placed(tokens))
+    expected = np.array([parse_number(token) for token in tokens])
+    np.testing.assert_array_equal(values, expected)
+    np.testing.assert_array_equal(np.signbit(values), np.signbit(expected))
+
+
+def test_what_is_a_number() -> None:
+    for token in (b"0", b"-0", b"+1.5", b".5", b"5.", b"1e-05", b"-2.5E+3", b"1e+05"):
+        assert parse_number(token) == float(token)
+    for token in (b"", b"-", b".", b"1_0", b"nan", b"inf", b"1e400", b"1 ", b"0x1", b"\xb2", b"1e"):
+        assert math.isnan(parse_number(token))
+
+
+@given(st.lists(st.one_of(st.integers(0, 10**20).map(str), st.text("0-.x:/", min_size=1))))
+def test_integers_are_digits_only(texts: list[str]) -> None:
+    tokens = [text.encode() for text in texts]
+    expected = [int(t) if t.isdigit() and t.isascii() and len(t) < 19 else -1 for t in texts]
+    assert parse_integers(*placed(tokens)).tolist() == expected
+
+
+@given(st.lists(st.binary(min_size=8, max_size=8), min_size=1))
+def test_bytes_before_the_first_blank(chunks: list[bytes]) -> None:
+    words = np.frombuffer(b"".join(chunks), dtype="<u8")
+    assert before_blank(words).tolist() == [(chunk + b" ").index(b" ") for chunk in chunks]
+
+
+names = st.lists(st.text("ab", min_size=1, max_size=20).map(str.encode), min_size=1)
+
+
+@given(names)
+def test_same_tokens_have_the_same_hash(tokens: list[bytes]) -> None:
+    text, starts, ends = placed(tokens)
+    hashes = hashes_of(text, starts, ends).tolist()
+    by_hash = dict(zip(hashes, tokens, strict=True))
+    assert [by_hash[value] for value in hashes] == tokens
+    first = np.array([tokens.index(token) for token in tokens])
+    assert same_bytes(text, starts, ends, first)
+    assert same_bytes(text, starts, ends, np.zeros_like(first)) == (len(set(tokens)) == 1)
+    assert all_read(words_of(text), starts[:1], tokens[0] + b" ")
+    assert not all_read(words_of(text), starts[:1], tokens[0] + b"x")
+
+
+def test_a_hash_collision_costs_time_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    def worst(_text: Bytes, starts: Positions, _ends: Positions) -> NDArray[np.uint64]:
+        return np.zeros(len(starts), dtype=np.uint64)
+
+    lines = b"0 ||| a ||| LM= 1 x_a= 1 x_b= 2 ||| 3\n0 ||| b ||| LM= 1 x_b= 3 ||| 3\n"
+    layout = Layout(True, (("LM", 1),))
+    monkeypatch.setattr(nbest_tokens, "hashes_of", worst)
+    assert parse_block_fast(lines, layout, "list", 1) is None
+    block = parse_block(lines, layout, "list", 1)
+    assert block.sparse_names == ("x_a", "x_b")
+    assert block.sparse_indices.tolist() == [0, 1, 1]
