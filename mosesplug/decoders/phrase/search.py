@@ -33,8 +33,6 @@ __all__ = ["Limits", "search"]
 
 LONGEST_WINDOW = 48
 """Bits of coverage after the first gap; with the first gap they make one 63-bit key."""
-EDGES_PER_HYPOTHESIS = 20
-"""Of a stack's expansions the best ``20 * stack size`` are looked at; the rest becomes no edge."""
 
 
 @dataclass(frozen=True)
@@ -379,36 +377,29 @@ class _Search:
         found = _concatenate(self.pending[covered])
         self.pending[covered] = []
         found = found.take(found.total >= self.best[covered] + self.beam)
-        size = self.limits.stack or len(found.total)
-        looked_at = EDGES_PER_HYPOTHESIS * size
-        while True:
-            best = found
-            if len(found.total) > looked_at:
-                best = found.take(np.argpartition(-found.total, looked_at)[:looked_at])
-            order, group = self._recombine(best)
-            if len(best.total) == len(found.total) or group.max(initial=-1) + 1 >= size:
-                break
-            looked_at *= 4
-        best = best.take(order)
+        order, group = self._recombine(found)
+        found = found.take(order)
         heads = np.flatnonzero(np.diff(group, prepend=-1))
-        ranked = np.argsort(-best.total[heads], kind="stable")
+        ranked = np.argsort(-found.total[heads], kind="stable")
         rank = np.empty(len(heads), dtype=np.int64)
         rank[ranked] = np.arange(len(heads))
+        size = self.limits.stack or len(heads)
         kept = np.flatnonzero(rank[group] < size)
         kept = kept[np.argsort(rank[group[kept]], kind="stable")]
-        return self._add(best.take(heads[ranked[:size]]), best.take(kept), rank[group[kept]])
+        return self._add(found.take(heads[ranked[:size]]), found.take(kept), rank[group[kept]])
 
     def _recombine(self, found: _Expansions) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """An order by node, best first within one, and the number of the node of each in it."""
-        pair = self.options.pairs[found.option]
+        classes = self.model.forward_class[self.options.pairs[found.option]].astype(np.int64)
+        if self.model.features.of_kind("LexicalReordering") is None:
+            last = self.options.end[found.span]
+        else:
+            last = found.span * (int(classes.max(initial=0)) + 1) + classes
         keys = (
             found.coverage * np.int64(len(self.model.language_model.state)) + found.state,
-            found.span,
-            self.model.forward_class[pair],
+            last,
         )
-        if self.model.features.of_kind("LexicalReordering") is None:
-            keys = (keys[0], self.options.end[found.span], np.zeros(len(pair), dtype=np.int32))
-        order = np.lexsort((found.option, -found.total, *keys))
+        order = np.lexsort((-found.total, *keys))
         changes = np.zeros(len(order), dtype=np.bool_)
         for key in keys:
             changes[1:] |= np.diff(key[order]) != 0
