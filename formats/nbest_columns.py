@@ -13,15 +13,16 @@ from numpy.typing import NDArray
 
 from formats.decimals import parse_digits, parse_numbers
 from formats.nbest_entry import FLOAT32_LIMIT, Layout
-from formats.words import Positions, Words, all_read, before_blank, words_of
+from formats.words import Bytes, Positions, Words, all_read, before_blank, words_of
 
 __all__ = ["parse_columns"]
 
-_U64 = np.uint64
+LONGEST = 32
+"""Bytes in which a number must end: decoders write 24 at most."""
 
 
 def parse_columns(
-    padded: NDArray[np.uint8], starts: Positions, ends: Positions, layout: Layout
+    padded: Bytes, starts: Positions, ends: Positions, layout: Layout
 ) -> NDArray[np.float32] | None:
     """Dense values of fields that are spelled as Moses spells them, without sparse features.
 
@@ -57,9 +58,7 @@ def parse_columns(
     return dense if np.array_equal(at, ends) else None
 
 
-def _numbers(
-    padded: NDArray[np.uint8], words: Words, at: Positions
-) -> tuple[NDArray[np.float64], Positions]:
+def _numbers(padded: Bytes, words: Words, at: Positions) -> tuple[NDArray[np.float64], Positions]:
     """The numbers at these positions, NaN where there is none; and what is behind their blank."""
     minus = padded[at] == ord("-")
     first = at + minus
@@ -75,14 +74,15 @@ def _numbers(
     if len(again):
         ends = np.minimum(first[again] + lengths[again], len(padded))
         values[again] = parse_numbers(padded, at[again], ends)
+    values[lengths == LONGEST] = np.nan
     return values, first + lengths + 1
 
 
 def _lengths(words: Words, at: Positions) -> Positions:
-    """Bytes before the next blank, looked for in the next 24; no number is longer."""
+    """Bytes before the next blank, as many as a token of ``LONGEST`` has behind its first 8."""
     lengths = np.zeros(len(at), dtype=np.int64)
     rest = np.arange(len(at))
-    while len(rest) and lengths[rest[0]] < 24:
+    while len(rest) and lengths[rest[0]] < LONGEST - 8:
         more = before_blank(words[np.minimum(at[rest] + lengths[rest], len(words) - 1)])
         lengths[rest] += more
         rest = rest[more == 8]

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from formats import nbest_block
 from formats.errors import FormatError
 from formats.nbest import (
     NBestEntry,
@@ -84,6 +85,36 @@ def test_valid_list_reads_the_same_all_ways(path: Path) -> None:
         in_bulk = fast(path)
         assert in_bulk is not None
         assert_same(in_bulk, entries)
+
+
+@pytest.mark.parametrize("path", VALID, ids=lambda path: path.stem)
+def test_lines_that_are_alike_read_the_same_token_by_token(
+    monkeypatch: pytest.MonkeyPatch, path: Path
+) -> None:
+    monkeypatch.setattr(nbest_block, "parse_columns", lambda *_: None)
+    assert_same(read_nbest(path), list(iter_nbest(path)))
+
+
+@pytest.mark.parametrize("stem", ["moses", "marian", "bars_and_equals_in_text", "long_numbers"])
+def test_lines_that_are_alike_are_read_by_columns(
+    monkeypatch: pytest.MonkeyPatch, stem: str
+) -> None:
+    monkeypatch.delattr(nbest_block, "parse_tokens")
+    path = DATA / "valid" / "nbest" / f"{stem}.nbest"
+    assert_same(read_nbest(path), list(iter_nbest(path)))
+
+
+@pytest.mark.parametrize("n_digits", [8, 9, 16, 17, 31, 32, 33, 40, 64, 65, 66, 70])
+def test_numbers_of_any_length(tmp_path: Path, n_digits: int) -> None:
+    path = tmp_path / "list"
+    token = "0." + "1234567890" * 7
+    path.write_text(
+        f"0 ||| a ||| LM= 1 2 TM= 3 ||| 1\n0 ||| a ||| LM= {token[:n_digits]} 2 TM= 3 ||| 1\n"
+    )
+    assert_same(read_nbest(path), list(iter_nbest(path)))
+    path.write_text(f"0 ||| a ||| LM= 1 2 ||| 1\n0 ||| a ||| LM= {token[:n_digits]} ||| 1\n")
+    with pytest.raises(FormatError, match=r":2: the features are LM, but"):
+        read_nbest(path)
 
 
 @pytest.mark.parametrize("path", INVALID, ids=lambda path: path.stem)
