@@ -1,0 +1,68 @@
+"""Work in several processes: order, errors, and nothing left behind."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import time
+
+import pytest
+
+from mosesplug.decoders.phrase.parallel import in_order
+from mosesplug.errors import DataError, DecoderError
+
+
+def square(number: int) -> int:
+    time.sleep(0.001 * (number % 3))
+    return number * number
+
+
+def process_id(number: int) -> int:
+    return os.getpid()
+
+
+def fail_at_three(number: int) -> int:
+    if number == 3:
+        raise DataError("three")
+    return number
+
+
+def die_at_three(number: int) -> int:
+    if number == 3:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return number
+
+
+@pytest.mark.parametrize("processes", [1, 2, 5])
+def test_results_come_in_order(processes: int) -> None:
+    assert list(in_order(square, 12, processes)) == [n * n for n in range(12)]
+    assert list(in_order(square, 0, processes)) == []
+
+
+def test_the_work_is_shared_out() -> None:
+    found = list(in_order(process_id, 6, 2))
+    assert len(set(found)) == 2
+    assert os.getpid() not in found
+    assert list(in_order(process_id, 3, 1)) == [os.getpid()] * 3
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_an_error_reaches_the_caller(processes: int) -> None:
+    results = in_order(fail_at_three, 6, processes)
+    assert [next(results) for _ in range(3)] == [0, 1, 2]
+    with pytest.raises(DataError, match="three"):
+        next(results)
+
+
+def test_a_process_that_dies_is_an_error() -> None:
+    with pytest.raises(DecoderError, match="died"):
+        list(in_order(die_at_three, 6, 2))
+
+
+def test_no_process_is_left() -> None:
+    results = in_order(square, 1000, 3)
+    assert next(results) == 0
+    assert len(multiprocessing.active_children()) == 3
+    results.close()
+    assert multiprocessing.active_children() == []
