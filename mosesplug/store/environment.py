@@ -43,9 +43,10 @@ class Pinned:
         self.transaction = transaction
         self._pid = os.getpid()
 
-    def __del__(self) -> None:
-        if os.getpid() != self._pid:
-            _abandon(self.transaction)
+    def end(self) -> None:
+        """End the transaction now; a forked child leaves it to its parent, whose it is."""
+        if os.getpid() == self._pid:
+            self.transaction.abort()
 
     def view(self, buffer: memoryview) -> NDArray[np.uint8]:
         """The bytes as a read-only array, without a copy."""
@@ -94,7 +95,7 @@ class Environment:
             raise StoreError(f"there is no n-best store at {self.path}")
         try:
             self._env = lmdb.open(
-                str(self.path.resolve()),
+                str(self.path),
                 max_dbs=len(_NAMES),
                 map_size=map_size,
                 readonly=not writable,
@@ -234,7 +235,7 @@ class Environment:
         try:
             yield pinned.transaction
         finally:
-            pinned.transaction.abort()
+            pinned.end()
             self._pins.discard(pinned)
 
     def write(self, action: Callable[[Any], Result]) -> Result:

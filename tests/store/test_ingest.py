@@ -106,6 +106,10 @@ def test_a_list_without_scores_has_none(tmp_path: Path) -> None:
         add(store, make_list(line._replace(score=NAN) for line in GOOD))
         assert np.isnan(store.iteration_set(1).scores).all()
         assert np.isnan(store.iteration_list(1, 1).scores).tolist() == [True, True]
+        with store.snapshot() as snapshot:
+            record = snapshot.record(1, 1)
+            assert record is not None
+            assert (record.n_list, len(record.scores)) == (2, 0)
 
 
 def test_arrays_of_the_list_are_not_written(tmp_path: Path) -> None:
