@@ -13,7 +13,7 @@ from pathlib import Path
 
 from formats.decoder_flags import decoder_flags
 from formats.extractor_data import SparseColumns, write_features, write_scores
-from formats.moses_ini import read_moses_ini, tuning_header, with_weights
+from formats.moses_ini import read_moses_ini, with_weights
 from formats.text import write_atomic
 from formats.weights import (
     InitOpt,
@@ -72,22 +72,32 @@ def write_config(
 ) -> None:
     """A configuration with other weights and the decoder's flags in it, all else as it was."""
     decoder = configuration.decoding.decoder
-    header = tuning_header(
-        metric=configuration.metric.name,
-        score=score,
-        iteration=iteration,
-        command=shlex.join([str(decoder.program), *decoder.flags]),
-        date=date(),
-    )
     data = with_weights(
         read_moses_ini(source),
         show.with_values(weights.dense),
         sections=decoder_flags(shlex.join(decoder.flags)),
         sparse_file=None if sparse_file is None else str(sparse_file),
-        header=header,
+        header=_header(configuration, iteration, score),
         digits=None,
     )
     write_atomic(target, data)
+
+
+def _header(configuration: Configuration, iteration: int, score: float | None) -> tuple[str, ...]:
+    """Comments for the top of a configuration.
+
+    Two of them have the words of ``mert-moses.pl``, ``BLEU 0.41`` and ``We were before running
+    iteration 7``: the web page of Moses' experiment management looks for these.
+    """
+    decoder = configuration.decoding.decoder
+    value = "--not-estimated--" if score is None else f"{score:.6g}"
+    return (
+        f"weights tuned by mosesplug, algorithm {configuration.optimising.algorithm}",
+        f"decoder {shlex.join([str(decoder.program), *decoder.flags])}",
+        f"{configuration.metric.name} {value} on dev {configuration.input}",
+        f"We were before running iteration {iteration}",
+        f"finished {date()}",
+    )
 
 
 def write_init_opt(

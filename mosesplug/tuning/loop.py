@@ -37,6 +37,9 @@ from mosesplug.tuning.workspace import Workspace
 
 __all__ = ["tune"]
 
+_CONFUSION_NETWORK = 1
+"""The input type that takes many lines a sentence."""
+
 
 def tune(configuration: Configuration, watch: Watcher = ignore) -> Result:
     """Tune a system's weights; the result is ``moses.ini`` in the working directory.
@@ -55,8 +58,8 @@ def tune(configuration: Configuration, watch: Watcher = ignore) -> Result:
     """
     workspace = Workspace(configuration.working_directory, configuration.decoding.nbest)
     with workspace.locked():
-        _settle_with_earlier_run(configuration, workspace, watch)
-        with _context(configuration, workspace, watch) as (context, store):
+        replace = _replaces_earlier_run(configuration, workspace, watch)
+        with _context(configuration, workspace, watch, replace) as (context, store):
             skip_decoder = configuration.skip_decoder
             while not (reason := reason_to_stop(configuration, store)):
                 _iterate(context, store, skip_decoder=skip_decoder)
@@ -64,21 +67,26 @@ def tune(configuration: Configuration, watch: Watcher = ignore) -> Result:
             return conclude(context, store, reason)
 
 
-def _settle_with_earlier_run(
+def _replaces_earlier_run(
     configuration: Configuration, workspace: Workspace, watch: Watcher
-) -> None:
-    """Continue, overwrite or refuse what is in the working directory."""
-    found = workspace.store.exists()
+) -> bool:
+    """Whether there is an earlier run in the working directory that is to be replaced.
+
+    Raises:
+        UsageError: there is one, and nothing is said about it.
+        DataError: there is one to continue that another program made.
+    """
+    has_store = workspace.store.exists()
+    found = has_store or workspace.finished_step.is_file()
     if configuration.existing == "continue":
-        if not found and workspace.finished_step.is_file():
+        if found and not has_store:
             raise DataError(
                 f"{workspace.directory} holds a run of another program, which has no n-best store:"
                 " it cannot be continued; start anew in another working directory"
             )
         if not found:
             watch(Note(f"there is nothing to continue in {workspace.directory}: starting anew"))
-        return
-    found = found or workspace.finished_step.is_file()
+        return False
     if found and configuration.existing == "refuse":
         raise UsageError(
             f"{workspace.directory} holds an earlier run: continue it with --continue, replace it"
@@ -92,22 +100,29 @@ def _settle_with_earlier_run(
                 warning=True,
             )
         )
-    workspace.clear(keep_list=configuration.skip_decoder)
+    return True
 
 
 @contextmanager
 def _context(
-    configuration: Configuration, workspace: Workspace, watch: Watcher
+    configuration: Configuration, workspace: Workspace, watch: Watcher, replace: bool
 ) -> Iterator[tuple[Context, NBestStore]]:
-    """Everything an iteration needs, checked."""
+    """Everything an iteration needs, checked; only then is an earlier run replaced."""
     optimising = configuration.optimising
+    if optimising.seed is not None and optimising.seed < 0:
+        raise UsageError(f"the seed must not be negative, as {optimising.seed} is")
     algorithm = find_algorithm(optimising.algorithm)
     options = algorithm_options(algorithm, optimising.options)
     prefix = configuration.references
-    references = configuration.metric.prepare(read_references(prefix, _input_lines(configuration)))
+    references = configuration.metric.prepare(
+        read_references(prefix, _input_lines(configuration), input_path=configuration.input)
+    )
     config = decoding_config(configuration, workspace, watch)
     show = announced_features(configuration, workspace, config, watch)
     check_names(optimising, show)
+    start = starting_weights(show, configuration.config, workspace.directory)
+    if replace:
+        workspace.clear(keep_list=configuration.skip_decoder)
     with NBestStore.open(workspace.store, writable=True) as store:
         store.require(
             {
@@ -121,7 +136,7 @@ def _context(
             workspace,
             config,
             show,
-            starting_weights(show, configuration.config, workspace.directory),
+            start,
             references,
             algorithm,
             options,
@@ -134,9 +149,9 @@ def _context(
 
 def _input_lines(configuration: Configuration) -> int | None:
     """Lines that the references must have; None where the input is not one sentence a line."""
-    if configuration.decoding.decoder.input_type in (None, 0, 2):
-        return len(read_lines(configuration.input))
-    return None
+    if configuration.decoding.decoder.input_type == _CONFUSION_NETWORK:
+        return None
+    return len(read_lines(configuration.input))
 
 
 def _seed(configuration: Configuration, store: NBestStore) -> int:

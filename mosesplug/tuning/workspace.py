@@ -14,6 +14,11 @@ from mosesplug.errors import DataError
 
 __all__ = ["Workspace"]
 
+# What ``formats.text.atomic_write`` leaves when its process is killed.
+_UNFINISHED = re.compile(
+    r"\.(run\d+\..+|features\.list.*|filtered\..+|finished_step\.txt|moses\.ini|summary\.json)"
+    r"\.\w{8}"
+)
 _RUN_FILE = re.compile(r"run\d+\..+")
 
 
@@ -77,7 +82,7 @@ class Workspace:
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
-        """Make the directory, and hold it against a second run.
+        """Make the directory, hold it against a second run, sweep up after one that was killed.
 
         Raises:
             DataError: another run holds it.
@@ -91,6 +96,9 @@ class Workspace:
                     f"{self.directory} is in use by another tuning run: wait for its end, or use"
                     " another working directory"
                 ) from error
+            for path in self.directory.glob(".*"):
+                if _UNFINISHED.fullmatch(path.name):
+                    path.unlink()
             yield
 
     def clear(self, *, keep_list: bool) -> None:

@@ -99,7 +99,7 @@ def left_by_run() -> Callable[[Path], dict[str, bytes]]:
         }
         for name, data in files.items():
             if name.endswith("moses.ini"):
-                files[name] = re.sub(rb"# date: .*", b"", data)
+                files[name] = re.sub(rb"# finished .*", b"", data)
         if "summary.json" in files:
             summary = json.loads(files["summary.json"])
             del summary["finished"]
