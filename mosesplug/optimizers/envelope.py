@@ -43,23 +43,17 @@ def _highest_at(
 def _candidates(
     slopes: NDArray[np.float64],
     intercepts: NDArray[np.float64],
-    top: int,
-    least: float,
-    greatest: float,
+    middle: float,
+    rise: float,
+    fall: float,
+    floor: float,
     rows: NDArray[np.int64],
 ) -> int:
-    """Write to ``rows`` those that may be on the hull; return how many.
+    """Write the rows that may be on the hull to ``rows``; return how many.
 
-    They are not below the polyline through three points of the hull: of least slope, of highest
-    intercept (row ``top``) and of greatest slope. Every hypothesis passes here in every line
-    search, so the loop has no branches.
+    They are not below the two chords that meet at the point of highest intercept, whose slope is
+    ``middle``. Every hypothesis passes here in every line search, so the loop has no branches.
     """
-    left, right = _highest_at(slopes, intercepts, least, greatest)
-    middle, height = slopes[top], intercepts[top]
-    rise = (height - left) / (middle - least) if middle > least else 0.0
-    fall = (right - height) / (greatest - middle) if greatest > middle else 0.0
-    # Rounding must not drop the three points themselves.
-    floor = height - 1e-13 * (abs(left) + abs(height) + abs(right))
     count = 0
     for row in range(len(slopes)):
         run = slopes[row] - middle
@@ -70,18 +64,40 @@ def _candidates(
 
 
 @kernel
-def _ends(
-    slopes: NDArray[np.float64], intercepts: NDArray[np.float64], rows: NDArray[np.int64]
+def _partition(
+    slopes: NDArray[np.float64],
+    middle: float,
+    rows: NDArray[np.int64],
+    lower: NDArray[np.int64],
+    higher: NDArray[np.int64],
 ) -> tuple[int, int]:
-    """Rows of least and of greatest slope; ties go to the higher intercept, then to the first."""
-    left = right = rows[0]
-    for row in rows[1:]:
-        slope, intercept = slopes[row], intercepts[row]
-        if slope < slopes[left] or (slope == slopes[left] and intercept > intercepts[left]):
-            left = row
-        if slope > slopes[right] or (slope == slopes[right] and intercept > intercepts[right]):
-            right = row
-    return left, right
+    """Write the rows of lower slope than ``middle`` to ``lower``, of higher slope to ``higher``.
+
+    Returns:
+        How many there are of either.
+    """
+    n_lower = n_higher = 0
+    for row in rows:
+        lower[n_lower] = row
+        n_lower += slopes[row] < middle
+        higher[n_higher] = row
+        n_higher += slopes[row] > middle
+    return n_lower, n_higher
+
+
+@kernel
+def _first(
+    slopes: NDArray[np.float64],
+    intercepts: NDArray[np.float64],
+    slope: float,
+    intercept: float,
+    rows: NDArray[np.int64],
+) -> int:
+    """The first of the rows with this slope and this intercept; there is one."""
+    for row in rows:
+        if slopes[row] == slope and intercepts[row] == intercept:
+            return int(row)
+    return -1
 
 
 @kernel
@@ -103,18 +119,15 @@ def _keep_above(
         How many there are of either.
     """
     x, y = slopes[middle], intercepts[middle]
-    rise = (y - intercepts[left]) / (x - slopes[left]) if x > slopes[left] else 0.0
-    fall = (intercepts[right] - y) / (slopes[right] - x) if slopes[right] > x else 0.0
+    rise = (y - intercepts[left]) / (x - slopes[left])
+    fall = (intercepts[right] - y) / (slopes[right] - x)
     n_left = n_right = 0
     for row in rows:
-        run = slopes[row] - x
-        if run < 0.0:
-            if intercepts[row] > y + run * rise:
-                rows[n_left] = row
-                n_left += 1
-        elif run > 0.0 and intercepts[row] > y + run * fall:
-            spare[n_right] = row
-            n_right += 1
+        run, height = slopes[row] - x, intercepts[row] - y
+        rows[n_left] = row
+        n_left += (run < 0.0) & (height > run * rise)
+        spare[n_right] = row
+        n_right += (run > 0.0) & (height > run * fall)
     rows[n_left : n_left + n_right] = spare[:n_right]
     return n_left, n_right
 
@@ -140,16 +153,17 @@ def _peak(
 
 
 @kernel
-def _hull(
+def _between(
     slopes: NDArray[np.float64],
     intercepts: NDArray[np.float64],
-    top: int,
-    least: float,
-    greatest: float,
+    left: int,
+    right: int,
+    rows: NDArray[np.int64],
     work: NDArray[np.int64],
     hull: NDArray[np.int64],
+    size: int,
 ) -> int:
-    """Write the rows of the upper hull to ``hull``, by rising slope; return how many.
+    """Append to ``hull[:size]`` what lies between two hull points, and the second of them.
 
     Quickhull (Barber et al. 1996) on the plane: between two hull points, the point highest above
     their chord is on the hull; what is above neither new chord is not.
@@ -157,29 +171,19 @@ def _hull(
     Args:
         slopes: of one sentence along one direction, float64 ``[n]``.
         intercepts: float64 ``[n]``.
-        top: first row of the highest intercept.
-        least: the least slope.
-        greatest: the greatest.
-        work: scratch, int64 ``[6, at least n + 3]``.
-        hull: output, int64 ``[at least n]``.
+        left: row of a hull point.
+        right: row of one of greater slope.
+        rows: those that may lie between; scratch.
+        work: scratch, int64 ``[5, at least n]``.
+        hull: output, int64.
+        size: how many hull points there are already.
+
+    Returns:
+        How many there are now.
     """
-    rows, spare = work[0], work[1]
-    lefts, rights, firsts, lasts = work[2], work[3], work[4], work[5]
-    if least == greatest:
-        hull[0] = top
-        return 1
-    count = _candidates(slopes, intercepts, top, least, greatest, rows)
-    left, right = _ends(slopes, intercepts, rows[:count])
-    hull[0] = left
-    size = 1
-    n_left, n_right = _keep_above(slopes, intercepts, left, top, right, rows[:count], spare)
-    depth = 0
-    if slopes[top] < slopes[right]:
-        lefts[0], rights[0], firsts[0], lasts[0] = top, right, n_left, n_left + n_right
-        depth = 1
-    if slopes[left] < slopes[top]:
-        lefts[depth], rights[depth], firsts[depth], lasts[depth] = left, top, 0, n_left
-        depth += 1
+    spare, lefts, rights, firsts, lasts = work[0], work[1], work[2], work[3], work[4]
+    lefts[0], rights[0], firsts[0], lasts[0] = left, right, 0, len(rows)
+    depth = 1
     while depth > 0:
         depth -= 1
         left, right, first, last = lefts[depth], rights[depth], firsts[depth], lasts[depth]
@@ -191,16 +195,55 @@ def _hull(
         n_left, n_right = _keep_above(
             slopes, intercepts, left, peak, right, rows[first:last], spare
         )
-        middle = first + n_left
-        lefts[depth], rights[depth], firsts[depth], lasts[depth] = (
-            peak,
-            right,
-            middle,
-            middle + n_right,
-        )
+        cut = first + n_left
+        lefts[depth], rights[depth], firsts[depth], lasts[depth] = peak, right, cut, cut + n_right
         depth += 1
-        lefts[depth], rights[depth], firsts[depth], lasts[depth] = left, peak, first, middle
+        lefts[depth], rights[depth], firsts[depth], lasts[depth] = left, peak, first, cut
         depth += 1
+    return size
+
+
+@kernel
+def _hull(
+    slopes: NDArray[np.float64],
+    intercepts: NDArray[np.float64],
+    top: int,
+    least: float,
+    greatest: float,
+    work: NDArray[np.int64],
+    hull: NDArray[np.int64],
+) -> int:
+    """Write the rows of the upper hull to ``hull``, by rising slope; return how many.
+
+    Args:
+        slopes: of one sentence along one direction, float64 ``[n]``.
+        intercepts: float64 ``[n]``.
+        top: first row of the highest intercept.
+        least: the least slope.
+        greatest: the greatest.
+        work: scratch, int64 ``[7, at least n + 2]``.
+        hull: output, int64 ``[at least n]``.
+    """
+    if least == greatest:
+        hull[0] = top
+        return 1
+    lower, higher = work[0], work[1]
+    left_edge, right_edge = _highest_at(slopes, intercepts, least, greatest)
+    middle, height = slopes[top], intercepts[top]
+    rise = (height - left_edge) / (middle - least) if middle > least else 0.0
+    fall = (right_edge - height) / (greatest - middle) if greatest > middle else 0.0
+    # Rounding must not drop the ends of the chords themselves.
+    floor = height - 1e-13 * (abs(left_edge) + abs(height) + abs(right_edge))
+    count = _candidates(slopes, intercepts, middle, rise, fall, floor, work[2])
+    n_lower, n_higher = _partition(slopes, middle, work[2, :count], lower, higher)
+    hull[0] = top
+    size = 1
+    if middle > least:
+        hull[0] = _first(slopes, intercepts, least, left_edge, lower[:n_lower])
+        size = _between(slopes, intercepts, hull[0], top, lower[:n_lower], work[2:], hull, size)
+    if greatest > middle:
+        right = _first(slopes, intercepts, greatest, right_edge, higher[:n_higher])
+        size = _between(slopes, intercepts, top, right, higher[:n_higher], work[2:], hull, size)
     return size
 
 
@@ -274,7 +317,7 @@ def envelopes(
     widest = 0
     for sentence in range(len(offsets) - 1):
         widest = max(widest, offsets[sentence + 1] - offsets[sentence])
-    work = np.empty((6, widest + 3), dtype=np.int64)
+    work = np.empty((7, widest + 2), dtype=np.int64)
     hull = np.empty(widest + 1, dtype=np.int64)
     local = np.empty(widest + 1, dtype=np.float64)
     n_directions, n_stats = bounds.shape[1], stats.shape[1]

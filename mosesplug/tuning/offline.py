@@ -86,21 +86,23 @@ def load_lists(
     lines = read_references(references)
     prepared = metric.prepare(lines)
     hypotheses = 0
-    with tempfile.TemporaryDirectory(prefix="mosesplug-") as directory:
-        with NBestStore.open(Path(directory) / "lists", writable=True) as store:
-            for number, file in enumerate(files, start=1):
-                report = store.add_iteration(
-                    number,
-                    read_nbest_blocks(file, names=names),
-                    metric=metric,
-                    references=prepared,
-                    n_sentences=len(lines[0]),
-                    record={},
-                    threads=threads,
-                )
-                hypotheses += report.hypotheses
-                loaded(number)
-            merged = store.tuning_set()
+    with (
+        tempfile.TemporaryDirectory(prefix="mosesplug-") as directory,
+        NBestStore.open(Path(directory) / "lists", writable=True) as store,
+    ):
+        for number, file in enumerate(files, start=1):
+            report = store.add_iteration(
+                number,
+                read_nbest_blocks(file, names=names),
+                metric=metric,
+                references=prepared,
+                n_sentences=len(lines[0]),
+                record={},
+                threads=threads,
+            )
+            hypotheses += report.hypotheses
+            loaded(number)
+        merged = store.tuning_set()
     return Lists(merged, prepared.signature, hypotheses)
 
 
@@ -187,6 +189,5 @@ def _weights_by_group(path: Path_, text: bytes) -> Mapping[str, Sequence[float]]
         return parse_moses_ini(text, path).weights
     shown = read_show_weights(path)
     return {
-        group.name: [value for value in group.values if value is not None]
-        for group in shown.groups
+        group.name: [value for value in group.values if value is not None] for group in shown.groups
     }

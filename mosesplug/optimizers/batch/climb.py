@@ -45,6 +45,8 @@ class ClimbSettings:
         random_directions: how many of them (see each climb).
         choice: how an interval of a line is chosen.
         tolerance: a round that gains no more than this ends the climb.
+        bound: a score that the climb is to reach.
+        give_up: the climb ends when this many more gains like its last would not reach the bound.
     """
 
     minima: Vector
@@ -52,6 +54,8 @@ class ClimbSettings:
     random_directions: int
     choice: IntervalChoice
     tolerance: float
+    bound: float = -np.inf
+    give_up: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -137,7 +141,8 @@ def along_axes(
         gain = best.merit - merit
         place, merit = moved, best.merit if smoothed else moved.score
         moved_along = best.line
-        if gain <= settings.tolerance:
+        hopeless = place.score + settings.give_up * gain < settings.bound
+        if gain <= settings.tolerance or hopeless:
             break
     return Climb(place.weights, start_score, place.score, rounds)
 

@@ -1,0 +1,264 @@
+"""``mosesplug optimize``: any optimizer on existing n-best lists, without a decoder."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import fields
+from pathlib import Path
+from typing import Annotated, Any, get_type_hints
+
+import numpy as np
+import typer
+from numpy.typing import NDArray
+
+from formats.text import write_atomic
+from formats.weights import format_dense, format_sparse
+from mosesplug.errors import OptimizerError, UsageError
+from mosesplug.features import FeatureSpace
+from mosesplug.metrics import metric as find_metric
+from mosesplug.optimizers import Problem, Progress, Solution, algorithm, algorithms, corpus_score
+from mosesplug.tuning.algorithm_options import algorithm_options
+from mosesplug.tuning.offline import Lists, Start, load_lists, read_start
+from mosesplug.tuning.weights import ranges
+
+__all__ = ["optimize"]
+
+
+def _optimize(
+    more_lists: Annotated[
+        list[Path] | None, typer.Argument(metavar="[FILE]...", help="More n-best lists.")
+    ] = None,
+    nbest: Annotated[
+        list[Path] | None,
+        typer.Option("--nbest", metavar="FILE...", help="n-best lists of one text, merged."),
+    ] = None,
+    refs: Annotated[
+        Path | None,
+        typer.Option(help="The reference; or the prefix of several: REFS0, REFS1, ..."),
+    ] = None,
+    algorithm_name: Annotated[str, typer.Option("--algorithm", help="The optimizer.")] = "mert",
+    init: Annotated[
+        Path | None,
+        typer.Option(
+            help="Starting weights: moses.ini, runN.dense, init.opt, ... Without: all equal."
+        ),
+    ] = None,
+    sparse_init: Annotated[
+        Path | None, typer.Option(help="Starting weights of sparse features, name value a line.")
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", help="Where the weights go (sparse ones to FILE.sparse); else stdout."
+        ),
+    ] = None,
+    names: Annotated[
+        str | None, typer.Option(help="Names of the values of unlabelled lists, comma-separated.")
+    ] = None,
+    metric: Annotated[str, typer.Option(help="What to optimise.")] = "BLEU",
+    metric_settings: Annotated[
+        str, typer.Option(help="Its settings: reflen:closest|shortest|average, case:true|false.")
+    ] = "reflen:closest,case:true",
+    active: Annotated[
+        str | None,
+        typer.Option(help="Comma-separated features to tune (LM0_0, or a group: LM0); else all."),
+    ] = None,
+    bounds: Annotated[
+        list[str] | None,
+        typer.Option("--range", help="Bounds of random starts: name:min..max,min..max; repeat."),
+    ] = None,
+    threads: Annotated[
+        int, typer.Option(min=1, help="The weights do not depend on it.")
+    ] = os.cpu_count() or 1,
+    seed: Annotated[int, typer.Option(min=0, help="Of all random choices.")] = 1,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print errors only.")] = False,
+    **chosen: Any,
+) -> None:
+    """Find weights in existing n-best lists, without a decoder.
+
+    Prints the score at the start and at the end, both of decoding the merged lists. Options below
+    --quiet are the algorithms' own; each names its source.
+    """
+    files = [*(nbest or ()), *(more_lists or ())]
+    if not files:
+        raise UsageError("no n-best list is given: use --nbest FILE...")
+    if refs is None:
+        raise UsageError("no reference is given: use --refs FILE")
+    tuner = algorithm(algorithm_name)
+    options = algorithm_options(tuner, {k: v for k, v in chosen.items() if v is not None})
+
+    with _progress(quiet) as told:
+        began = time.perf_counter()
+        measure = find_metric(metric, metric_settings)
+        lists = load_lists(
+            files,
+            refs,
+            measure,
+            names=None if names is None else names.split(","),
+            threads=threads,
+            loaded=lambda done: told(done, len(files), "lists"),
+        )
+        space = lists.tuning_set.space
+        start = _start(init, sparse_init, space)
+        minima, maxima = _box(start, bounds or [], space)
+        problem = Problem(
+            lists.tuning_set,
+            measure,
+            _active(active, space),
+            minima,
+            maxima,
+            threads=threads,
+        )
+        loaded = time.perf_counter()
+        cpu = time.process_time()
+        solution = tuner.optimize(
+            problem, start.weights, np.random.default_rng(seed), options, told
+        )
+        seconds = (loaded - began, time.perf_counter() - loaded, time.process_time() - cpu)
+
+    if not quiet:
+        _report(lists, corpus_score(problem, start.weights), solution, seconds)
+    _write(output, space, solution)
+
+
+def _start(init: Path | None, sparse_init: Path | None, space: FeatureSpace) -> Start:
+    """The starting weights; all dense ones equal where no file is given."""
+    if init is not None:
+        return read_start(init, space, sparse_init)
+    if sparse_init is not None:
+        raise UsageError("--sparse-init needs the dense weights too: give them by --init")
+    return Start(np.where(np.arange(len(space)) < space.n_dense, 1.0 / max(1, space.n_dense), 0.0))
+
+
+def _active(names: str | None, space: FeatureSpace) -> NDArray[np.bool_] | None:
+    """The features to tune; None for all dense ones."""
+    if names is None:
+        return None
+    try:
+        return space.select(names.replace(",", " ").split())
+    except KeyError as error:
+        raise UsageError(
+            f"--active: there is no feature {error.args[0]}; there are "
+            f"{', '.join(space.names[:30])}"
+        ) from error
+
+
+def _box(
+    start: Start, bounds: list[str], space: FeatureSpace
+) -> tuple[NDArray[np.float64] | None, NDArray[np.float64] | None]:
+    """Ends of the box of random starts, from --range or else from the file of --init."""
+    if not bounds:
+        return start.minima, start.maxima
+    low, high = ranges(tuple(bounds), space.group_names)
+    return (
+        np.concatenate([low, np.zeros(space.n_sparse)]),
+        np.concatenate([high, np.ones(space.n_sparse)]),
+    )
+
+
+def _report(
+    lists: Lists, before: float, solution: Solution, seconds: tuple[float, float, float]
+) -> None:
+    """Scores on stderr, so that weights on stdout can be piped."""
+    made = lists.tuning_set
+    print(
+        f"{made.n_sentences} sentences, {made.n_hyps} distinct hypotheses of {lists.hypotheses}, "
+        f"{len(made.space)} features\n"
+        f"score at the start  {before:.6f}\n"
+        f"score at the end    {solution.score:.6f}\n"
+        f"{lists.signature}\n"
+        f"loading {seconds[0]:.2f} s, optimising {seconds[1]:.2f} s ({seconds[2]:.2f} s of CPU)",
+        file=sys.stderr,
+    )
+
+
+def _write(output: Path | None, space: FeatureSpace, solution: Solution) -> None:
+    """The weights, in all the digits they have."""
+    if not (np.isfinite(solution.weights).all() and solution.weights.any()):
+        raise OptimizerError(
+            "the optimizer ended with weights that cannot be used; none is written"
+        )
+    values = solution.weights.tolist()
+    groups, first = [], 0
+    for name, width in space.groups:
+        groups.append((name, values[first : first + width]))
+        first += width
+    sparse = {n: w for n, w in zip(space.sparse, values[first:], strict=True) if w != 0.0}
+    if output is None:
+        sys.stdout.write(format_dense(groups).decode(errors="surrogateescape"))
+        sys.stdout.write(format_sparse(sparse).decode(errors="surrogateescape"))
+        return
+    write_atomic(output, format_dense(groups))
+    if sparse:
+        write_atomic(Path(f"{output}.sparse"), format_sparse(sparse))
+
+
+@contextmanager
+def _progress(quiet: bool) -> Iterator[Progress]:
+    """A bar on stderr where that is a terminal."""
+    if quiet or not sys.stderr.isatty():
+        yield lambda done, total, what: None
+        return
+    from rich.console import Console
+    from rich.progress import Progress as Bar
+
+    with Bar(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("")
+        yield lambda done, total, what: bar.update(
+            task, completed=done, total=total, description=what
+        )
+
+
+def _with_algorithm_options(function: Callable[..., None]) -> Callable[..., None]:
+    """Put the registered algorithms' settings in the place of ``**chosen``."""
+    signature = inspect.signature(function, eval_str=True)
+    parameters = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
+    for name, annotation in _algorithm_parameters().items():
+        parameters.append(
+            inspect.Parameter(
+                name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation
+            )
+        )
+
+    def with_options(**values: Any) -> None:
+        function(**values)
+
+    with_options.__doc__ = function.__doc__
+    with_options.__name__ = "optimize"
+    keyword_only = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in parameters]
+    with_options.__signature__ = signature.replace(  # type: ignore[attr-defined]
+        parameters=keyword_only
+    )
+    with_options.__annotations__ = {p.name: p.annotation for p in parameters}
+    return with_options
+
+
+def _algorithm_parameters() -> dict[str, Any]:
+    """Annotation of the option for each setting of any algorithm, by the setting's name."""
+    found: dict[str, Any] = {}
+    for tuner in algorithms().values():
+        hints = get_type_hints(tuner.options)
+        defaults = tuner.options()
+        for setting in fields(tuner.options):
+            if setting.name in found:
+                continue
+            default = getattr(defaults, setting.name)
+            text = (
+                f"{setting.metadata['help']}. [{default}; {tuner.name}: "
+                f"{setting.metadata['source']}]"
+            )
+            kind = hints[setting.name]
+            plain = kind if kind in (int, float, bool) else str
+            found[setting.name] = Annotated[
+                plain | None,
+                typer.Option(f"--{setting.name.replace('_', '-')}", help=text, show_default=False),
+            ]
+    return found
+
+
+optimize = _with_algorithm_options(_optimize)
