@@ -11,7 +11,7 @@ import gzip
 import io
 import lzma
 import os
-import tempfile
+import secrets
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -95,9 +95,9 @@ def atomic_write(path: StrPath, *, compress: Literal["gz"] | None = None) -> Ite
         OSError: the directory cannot be written or the disk is full.
     """
     target = Path(path)
-    descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    temporary = target.with_name(f".{target.name}.{os.getpid()}.{secrets.token_hex(4)}")
     try:
-        with os.fdopen(descriptor, "wb") as file:
+        with temporary.open("xb") as file:
             if compress == "gz":
                 with gzip.GzipFile("", "wb", 6, file, mtime=0) as packed:
                     yield cast(BinaryIO, packed)
@@ -105,11 +105,12 @@ def atomic_write(path: StrPath, *, compress: Literal["gz"] | None = None) -> Ite
                 yield file
             file.flush()
             os.fsync(file.fileno())
-        Path(name).chmod(_mode_of(target))
-        Path(name).replace(target)
+        if target.exists():
+            temporary.chmod(target.stat().st_mode & 0o7777)
+        temporary.replace(target)
         _sync_directory(target.parent)
     except BaseException:
-        Path(name).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
 
 
@@ -143,16 +144,6 @@ class _Archive(io.RawIOBase):
             self._source.close()
             self._compressed.close()
         super().close()
-
-
-def _mode_of(target: Path) -> int:
-    """Permissions of the file to replace, or those that a new file gets."""
-    try:
-        return target.stat().st_mode & 0o7777
-    except FileNotFoundError:
-        mask = os.umask(0)
-        os.umask(mask)
-        return 0o666 & ~mask
 
 
 def _sync_directory(directory: Path) -> None:
