@@ -58,8 +58,8 @@ def tune(configuration: Configuration, watch: Watcher = ignore) -> Result:
     """
     workspace = Workspace(configuration.working_directory, configuration.decoding.nbest)
     with workspace.locked():
-        replace = _replaces_earlier_run(configuration, workspace, watch)
-        with _context(configuration, workspace, watch, replace) as (context, store):
+        earlier = _earlier_run_to_replace(configuration, workspace, watch)
+        with _context(configuration, workspace, watch, earlier) as (context, store):
             skip_decoder = configuration.skip_decoder
             while not (reason := reason_to_stop(configuration, store)):
                 _iterate(context, store, skip_decoder=skip_decoder)
@@ -67,7 +67,7 @@ def tune(configuration: Configuration, watch: Watcher = ignore) -> Result:
             return conclude(context, store, reason)
 
 
-def _replaces_earlier_run(
+def _earlier_run_to_replace(
     configuration: Configuration, workspace: Workspace, watch: Watcher
 ) -> bool:
     """Whether there is an earlier run in the working directory that is to be replaced.
@@ -92,20 +92,12 @@ def _replaces_earlier_run(
             f"{workspace.directory} holds an earlier run: continue it with --continue, replace it"
             " with --overwrite, or name another --working-dir"
         )
-    if found:
-        watch(
-            Note(
-                f"replacing the earlier run in {workspace.directory} (--continue would have gone"
-                " on with it)",
-                warning=True,
-            )
-        )
-    return True
+    return found
 
 
 @contextmanager
 def _context(
-    configuration: Configuration, workspace: Workspace, watch: Watcher, replace: bool
+    configuration: Configuration, workspace: Workspace, watch: Watcher, earlier: bool
 ) -> Iterator[tuple[Context, NBestStore]]:
     """Everything an iteration needs, checked; only then is an earlier run replaced."""
     optimising = configuration.optimising
@@ -121,7 +113,15 @@ def _context(
     show = announced_features(configuration, workspace, config, watch)
     check_names(optimising, show)
     start = starting_weights(show, configuration.config, workspace.directory)
-    if replace:
+    if earlier:
+        watch(
+            Note(
+                f"replacing the earlier run in {workspace.directory} (--continue would have gone"
+                " on with it)",
+                warning=True,
+            )
+        )
+    if configuration.existing != "continue":
         workspace.clear(keep_list=configuration.skip_decoder)
     with NBestStore.open(workspace.store, writable=True) as store:
         store.require(
