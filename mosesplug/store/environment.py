@@ -271,8 +271,8 @@ class Environment:
     def _translated(self, error: Exception) -> StoreError:
         if any(reason in str(error) for reason in _FULL):
             return StoreFull(
-                f"no room to write the n-best store at {self.path} ({error}): free some, and "
-                "continue; finished iterations are kept"
+                f"no room to write the n-best store at {self.path} ({error}): the disk is full, "
+                "or fails. Free some and continue; finished iterations are kept"
             )
         return StoreError(f"cannot write the n-best store at {self.path}: {error}")
 

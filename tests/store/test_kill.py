@@ -6,6 +6,7 @@ import importlib.util
 import json
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
@@ -38,10 +39,10 @@ SIGKILLED = -9
 
 
 @pytest.fixture(scope="module")
-def start() -> Iterator[Callable[..., Callable[[], int]]]:
+def start(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Callable[[], int]]]:
     """Hand a task to the writing process; the result waits for its exit code."""
     process = subprocess.Popen(
-        [sys.executable, "-W", "ignore", str(SCRIPT)],
+        [sys.executable, "-W", "ignore", str(SCRIPT), str(tmp_path_factory.mktemp("warm"))],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -83,7 +84,7 @@ def check_finished(path: Path) -> int:
     return n
 
 
-# Where, the how manieth time, and how many iterations are finished then.
+# Where, at which time there, and how many iterations are finished then.
 POINTS = [
     ("block", 1, 1),
     ("block", 8, 1),
@@ -122,10 +123,13 @@ def test_killed_while_the_store_is_made(
 
 
 def test_killed_at_any_time(start: Callable[..., Callable[[], int]], tmp_path: Path) -> None:
+    began = time.perf_counter()
+    assert start(path=str(tmp_path / "whole"), iterations=(1, 1))() == 0
+    whole = time.perf_counter() - began
     rng = np.random.default_rng(3)
     finished = 0
-    for delay in rng.uniform(0.0, 0.06, 20).tolist():
-        if finished == 6:
+    for delay in rng.uniform(0.0, 1.2 * whole, 30).tolist():
+        if finished == 3:
             (tmp_path / "data.mdb").unlink()
             finished = 0
         path = str(tmp_path)

@@ -1,12 +1,12 @@
 """A process that writes stores in children it forks, to be killed there.
 
-Run as a program: each line of the input is one task in JSON, done in a fresh child that has
-never had a store open; its exit code is written as one line (-9 for a killed one). Children begin
-warm, so that a test can kill dozens of them.
+Run as a program with an empty directory: each line of the input is one task in JSON, done in a
+fresh child; its exit code is written as one line (-9 for a killed one). Kernels are loaded before,
+so that a test can kill dozens of them.
 
-Tasks: ``path``, ``iterations`` (the first and the last to add), and where to die: ``point`` (a
-name of ``POINTS``) and ``count`` (the how manieth time there), or ``delay`` (seconds). With
-``seen``, a directory, each iteration waits until the one before it has a file there.
+Tasks: ``path``, ``iterations`` (the first and the last to add), and when to die: the ``count``-th
+time at a ``point`` (one of ``POINTS``), or after ``delay`` seconds. With ``seen``, a directory,
+each iteration waits until the one before it has a file there.
 """
 
 from __future__ import annotations
@@ -104,6 +104,8 @@ def work(task: dict[str, Any]) -> None:
 
 def main() -> None:
     """Do the tasks of the input."""
+    # Loads the kernels; this store is closed before the first child is made.
+    work({"path": sys.argv[1], "iterations": (1, 3)})
     for line in sys.stdin:
         task = json.loads(line)
         child = os.fork()
