@@ -43,8 +43,9 @@ class NBestStore(StoreReader):
     """n-best lists of a tuning run on LMDB; open it with ``NBestStore.open``.
 
     Iterations count from 1 and are added whole: one that is not finished does not exist. What one
-    process writes, any number of others may read meanwhile. Methods raise ``StoreError`` where
-    the store is closed, was opened before a fork, or cannot be read.
+    process writes, any number of others may read meanwhile; within a process, one thread at a
+    time uses a store. Methods raise ``StoreError`` where the store is closed, was opened before a
+    fork, or cannot be read.
     """
 
     @classmethod

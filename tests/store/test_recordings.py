@@ -116,3 +116,34 @@ def test_batches_are_parts_of_the_whole(stored: Path) -> None:
             batch = store.batch(chosen, iterations)
             for name in ("sentence_ids", "offsets", "dense", "stats", "lengths"):
                 np.testing.assert_array_equal(getattr(batch, name), getattr(whole, name))
+
+
+def test_sparse_features_come_back(multi30k: Path, tmp_path: Path) -> None:
+    (path,) = multi30k.joinpath("sparse").glob("*best*.gz")
+    truth = read_nbest(path)
+    n_sentences = int(truth.sentence_ids[-1]) + 1
+    metric = Bleu()
+    references = metric.prepare(
+        [multi30k.joinpath("text/dev.en").read_bytes().splitlines()[:n_sentences]]
+    )
+    with NBestStore.open(tmp_path, writable=True) as store:
+        for iteration in (1, 2):
+            report = store.add_iteration(
+                iteration, read_nbest_blocks(path, block_bytes=1 << 16), metric=metric,
+                references=references, n_sentences=n_sentences, record={},
+            )  # fmt: skip
+        assert report.new_hypotheses == 0
+        own = store.iteration_set(2).tuning_set
+    assert own.sparse is not None
+    assert own.space.n_sparse == len(truth.sparse_names) > 100
+    for row in range(0, own.n_hyps, 7):
+        mine = slice(own.sparse.indptr[row], own.sparse.indptr[row + 1])
+        read = slice(truth.sparse_indptr[row], truth.sparse_indptr[row + 1])
+        names = [own.space.sparse[i] for i in own.sparse.indices[mine]]
+        assert dict(zip(names, own.sparse.data[mine], strict=True)) == dict(
+            zip(
+                (truth.sparse_names[i] for i in truth.sparse_indices[read]),
+                truth.sparse_data[read],
+                strict=True,
+            )
+        )
