@@ -197,7 +197,7 @@ def optimised(context: Context, store: NBestStore, current: IterationRecord) -> 
     solution = context.algorithm.optimize(
         problem, weights.vector(space), context.generator(iteration), context.options, progress
     )
-    found = Weights.of_vector(space, solution.weights)
+    found = Weights.of_vector(space, solution.weights).completed(weights, space)
     if not np.isfinite(solution.weights).all() or not any(found.dense):
         raise OptimizerError(
             f"{context.algorithm.name} found no usable weights in iteration {iteration}; its lists"

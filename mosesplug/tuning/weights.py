@@ -33,6 +33,23 @@ class Weights:
         sparse = zip(space.sparse, values[space.n_dense :], strict=True)
         return cls(tuple(values[: space.n_dense]), {name: w for name, w in sparse if w != 0.0})
 
+    def completed(self, earlier: Weights, space: FeatureSpace) -> Weights:
+        """These, and the earlier weights of sparse features that these say nothing of.
+
+        A feature that no list has shown (it is not in ``space``) keeps its proportion to the dense
+        weights; one that got weight 0 says so, lest the decoder take another from its
+        configuration.
+        """
+        scale = self.norm / earlier.norm if earlier.norm else 1.0
+        seen = set(space.sparse)
+        kept = {name: 0.0 if name in seen else scale * w for name, w in earlier.sparse.items()}
+        return Weights(self.dense, {**kept, **self.sparse})
+
+    @property
+    def norm(self) -> float:
+        """Sum of the dense absolute values."""
+        return sum(map(abs, self.dense))
+
     def vector(self, space: FeatureSpace) -> NDArray[np.float64]:
         """As float64 ``[len(space)]``; sparse features unknown to ``space`` are left out."""
         sparse = [self.sparse.get(name, 0.0) for name in space.sparse]
@@ -40,8 +57,7 @@ class Weights:
 
     def normalised(self) -> Weights:
         """All divided by the sum of the dense absolute values, which changes no translation."""
-        norm = sum(map(abs, self.dense))
-        return self if norm == 0.0 else self.scaled(1.0 / norm)
+        return self if self.norm == 0.0 else self.scaled(1.0 / self.norm)
 
     def scaled(self, factor: float) -> Weights:
         """All multiplied by one factor."""

@@ -30,7 +30,8 @@ def test_sparse_starting_weights_keep_their_scale(toy: Toy, log: Log) -> None:
         assert command[command.index("-weight-file") + 1] == f"run{number}.sparse-weights"
     # MERT leaves sparse weights alone, up to the factor that normalises all.
     before, after = result.iterations[1].weights, result.weights
-    assert set(after.sparse) == {"wt_hund"}
+    assert set(after.sparse) == {"wt_hund", "wt_never"}
+    assert after.sparse["wt_never"] == pytest.approx(0.3 / norm)
     assert after.sparse["wt_hund"] > 0
     assert before.sparse["wt_hund"] > 0
     tuned = read_moses_ini(work / "moses.ini").section("weight-file")

@@ -25,6 +25,14 @@ def test_normalising_keeps_the_ranking() -> None:
     assert Weights((0.0, 0.0, 0.0)).normalised() == Weights((0.0, 0.0, 0.0))
 
 
+def test_completing() -> None:
+    earlier = Weights((1.0, 3.0), {"wt_a": 2.0, "wt_b": 1.0, "wt_z": 8.0})
+    found = Weights((0.5, 0.5), {"wt_a": 0.1})
+    completed = {"wt_a": 0.1, "wt_b": 0.0, "wt_z": 2.0}
+    assert found.completed(earlier, SPACE) == Weights((0.5, 0.5), completed)
+    assert found.completed(Weights((0.0, 0.0)), SPACE) == found
+
+
 def test_mixing() -> None:
     new, old = Weights((1.0,), {"wt_a": 1.0}), Weights((3.0,), {"wt_b": 4.0})
     assert new.mixed(old, 0.25) == Weights((2.5,), {"wt_a": 0.25, "wt_b": 3.0})
