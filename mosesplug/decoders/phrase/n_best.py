@@ -52,16 +52,26 @@ def n_best(graph: SearchGraph, size: int, *, distinct: bool) -> list[Derivation]
         paths = list(islice(_Enumeration(graph, distinct).goal_paths(), size))
     finally:
         sys.setrecursionlimit(recursion_limit)
-    used = sorted({edge for path in paths for edge in path})
-    values = graph.edge_values(np.array(used, dtype=np.int64))
-    row = {edge: number for number, edge in enumerate(used)}
+    model = graph.model
+    targets = {pair: model.target(pair) for path in paths for pair in graph.pair[path].tolist()}
     derivations = []
-    for path in paths:
-        total = values[[row[edge] for edge in path]].sum(axis=0)
-        words = [word for edge in path for word in graph.model.target(int(graph.pair[edge]))]
-        score = float(total @ graph.model.features.weights)
-        derivations.append(Derivation(words, total, score, path))
+    for path, values in zip(paths, _values(graph, paths), strict=True):
+        words = [word for pair in graph.pair[path].tolist() for word in targets[pair]]
+        score = float(values @ model.features.weights)
+        derivations.append(Derivation(words, values, score, path))
     return derivations
+
+
+def _values(graph: SearchGraph, paths: list[list[int]]) -> NDArray[np.float64]:
+    """Feature values of paths, float64 ``[len(paths), n_values]``."""
+    if not all(paths):
+        # Only an empty sentence has a path without edges, and that is its only one.
+        return np.zeros((len(paths), len(graph.model.features.weights)))
+    edges, rows = np.unique(np.concatenate(paths), return_inverse=True)
+    lengths = np.array([len(path) for path in paths])
+    values = graph.edge_values(edges)[rows]
+    sums: NDArray[np.float64] = np.add.reduceat(values, np.cumsum(lengths) - lengths)
+    return sums
 
 
 @dataclass

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from mosesplug.decoders.phrase.boundary import Boundary
 from mosesplug.decoders.phrase.model import Model
 from mosesplug.decoders.phrase.model_file import N_REORDERING
 from mosesplug.decoders.phrase.search_graph import (
@@ -96,11 +97,8 @@ class _Options:
     end: NDArray[np.int64]
     first: NDArray[np.int64]
     pairs: NDArray[np.int64]
-    span_of: NDArray[np.int64]
-
-    @property
-    def counts(self) -> NDArray[np.int64]:
-        return np.diff(self.first)
+    width: NDArray[np.int64]
+    counts: NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -173,7 +171,8 @@ def _applicable(model: Model, words: Sequence[bytes]) -> _Options:
         end=bounds[:, 1],
         first=np.array(first, dtype=np.int64),
         pairs=np.concatenate(pairs) if pairs else np.zeros(0, dtype=np.int64),
-        span_of=np.repeat(np.arange(len(spans)), np.diff(first)),
+        width=bounds[:, 1] - bounds[:, 0] + 1,
+        counts=np.diff(first),
     )
 
 
@@ -209,6 +208,7 @@ class _Search:
                 f"{LONGEST_WINDOW} or less for sentences longer than {LONGEST_WINDOW} words"
             )
         self.options = _applicable(model, words)
+        self.boundary = Boundary(model, self.options.pairs)
         self.coverages = _Coverages(self.length, _future_costs(model, self.options, self.length))
         features = model.features
         self.reordering = model.reordering * features.weights_of("LexicalReordering", N_REORDERING)
@@ -272,7 +272,8 @@ class _Search:
         option = np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)
         option += options.first[span[row]]
         pair = options.pairs[option]
-        score, state = self._boundary(stack.state, hypothesis[row], option, covered)
+        final = (options.width[span] + covered == self.length)[row]
+        score, state = self.boundary.extend(stack.state, hypothesis[row], option, final)
         total = base[row] + model.score[pair] + self.reordering[pair, backward[row]]
         total += self.lm_weight * score
         self._push(
@@ -301,7 +302,7 @@ class _Search:
         options = self.options
         gap = np.array([self.coverages.gap[number] for number in coverages])[:, None]
         bits = np.array([self.coverages.bits[number] for number in coverages])[:, None]
-        width = options.end - options.start + 1
+        width = options.width
         ones = (np.int64(1) << np.minimum(width, LONGEST_WINDOW)) - 1
         shift = options.start - gap
         free = (shift >= 0) & (((bits >> np.clip(shift, 0, LONGEST_WINDOW)) & ones) == 0)
@@ -327,45 +328,9 @@ class _Search:
         rest[row, span] = estimates[inverse]
         return numbers, rest
 
-    def _boundary(
-        self,
-        states: NDArray[np.int32],
-        hypothesis: NDArray[np.int64],
-        option: NDArray[np.int64],
-        covered: int,
-    ) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
-        """Language model scores across the phrase boundary, and the states after the phrase.
-
-        Many hypotheses share a state, so each state is paired with each option once.
-        """
-        options, model = self.options, self.model.language_model
-        distinct, of_hypothesis = np.unique(states, return_inverse=True)
-        wanted = np.zeros((len(distinct), len(options.pairs)), dtype=np.bool_)
-        wanted[of_hypothesis[hypothesis], option] = True
-        row, column = np.nonzero(wanted)
-        pair = options.pairs[column]
-        state = distinct[row]
-        score = np.zeros(len(row))
-        for words in self.model.first_words[pair].T:
-            longer = np.flatnonzero(words >= 0)
-            more, after = model.advance(state[longer], words[longer])
-            score[longer] += more
-            state[longer] = after
-        own = self.model.end_state[pair]
-        state = np.where(own >= 0, own, state)
-        width = (options.end - options.start + 1)[options.span_of[column]]
-        final = np.flatnonzero(width + covered == self.length)
-        end_words = np.full(len(final), model.end_word, dtype=np.int32)
-        more, state[final] = model.advance(state[final], end_words)
-        score[final] += more
-        place = np.zeros(wanted.shape, dtype=np.int64)
-        place[row, column] = np.arange(len(row))
-        place = place[of_hypothesis[hypothesis], option]
-        return score[place], state[place]
-
     def _push(self, covered: int, found: _Expansions) -> None:
         """Hand expansions to their stacks, but for those that are out of the beam already."""
-        target = covered + (self.options.end - self.options.start + 1)[found.span]
+        target = covered + self.options.width[found.span]
         for stack in np.unique(target):
             rows = np.flatnonzero(target == stack)
             self.best[stack] = max(self.best[stack], float(found.total[rows].max()))

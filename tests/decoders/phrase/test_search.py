@@ -16,7 +16,7 @@ from mosesplug.decoders.phrase.search import Limits, search
 from mosesplug.errors import DataError
 
 Systems = Callable[..., Any]
-EVERYTHING = {"stack": 0, "beam_threshold": 0.0}
+EVERYTHING: dict[str, Any] = {"stack": 0, "beam_threshold": 0.0}
 SENTENCES = ("a b c", "c b a b", "a unknown b", "c c a b", "b")
 
 
@@ -68,7 +68,7 @@ def test_the_distinct_list_is_the_best_derivation_of_every_translation(
         graph = search(model, sentence.encode().split(), Limits(distortion_limit=2, **EVERYTHING))
         found = n_best(graph, 10**6, distinct=True)
         scores = [derivation.score for derivation in found]
-        assert scores == sorted(scores, reverse=True)
+        assert (np.diff(scores) <= 1e-9).all()
         assert len(found) == len(expected)
         for derivation in found:
             words = tuple(word.decode() for word in derivation.words)
