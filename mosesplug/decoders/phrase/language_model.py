@@ -64,11 +64,6 @@ class LanguageModel:
             (self.vocabulary.get(token, 0) for token in tokens), np.int32, len(tokens)
         )
 
-    def child(self, contexts: NDArray[np.int32], words: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Node of context plus word, int32 ``[m]``; -1 where the model has no such n-gram."""
-        keys = contexts.astype(np.int64) * len(self.vocabulary) + words
-        return np.where(contexts == 0, 1 + words, self.children.find(keys))
-
     def advance(
         self, states: NDArray[np.int32], words: NDArray[np.int32]
     ) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
@@ -88,18 +83,25 @@ class LanguageModel:
         self, contexts: NDArray[np.int32], words: NDArray[np.int32]
     ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """The longest known n-gram of context and word, and what backing off to it cost."""
-        nodes = self.child(contexts, words)
+        nodes = 1 + words
         backoffs = np.zeros(len(words))
-        pending = np.flatnonzero(nodes < 0)
+        pending = np.flatnonzero(contexts)
         contexts = contexts[pending]
         while len(pending):
+            found = self.child(contexts, words[pending])
+            missing = found < 0
+            nodes[pending[~missing]] = found[~missing]
+            pending, contexts = pending[missing], contexts[missing]
             backoffs[pending] += self.backoff[contexts]
             contexts = self.suffix[contexts]
-            found = self.child(contexts, words[pending])
-            nodes[pending] = found
-            missing = found < 0
-            pending, contexts = pending[missing], contexts[missing]
+            # With no context left it is the unigram, which every word has.
+            deeper = contexts > 0
+            pending, contexts = pending[deeper], contexts[deeper]
         return nodes, backoffs
+
+    def child(self, contexts: NDArray[np.int32], words: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Node of context plus word, int32 ``[m]``, no context empty; -1 for unknown n-grams."""
+        return self.children.find(contexts.astype(np.int64) * len(self.vocabulary) + words)
 
     def phrase_scores(
         self, words: NDArray[np.int32], offsets: NDArray[np.int64]

@@ -52,6 +52,7 @@ class Model:
         estimate: float64 ``[n_pairs]``; ``score`` and the first words without context.
         reordering: float64 ``[n_pairs, 6]``; backward (monotone, swap, discontinuous), then
             forward; 0 where the table has no such pair.
+        turn_score: float64 ``[n_pairs, 6]``; ``reordering`` times its weights.
         forward_class: int32 ``[n_pairs]``; equal for pairs with equal forward scores.
     """
 
@@ -68,6 +69,7 @@ class Model:
     score: NDArray[np.float64]
     estimate: NDArray[np.float64]
     reordering: NDArray[np.float64]
+    turn_score: NDArray[np.float64]
     forward_class: NDArray[np.int32]
 
     def target(self, pair: int) -> list[bytes]:
@@ -132,6 +134,7 @@ def load_model(
         score=score,
         estimate=estimate,
         reordering=reordering,
+        turn_score=reordering * features.weights_of("LexicalReordering", N_REORDERING),
         forward_class=forward_class,
     )
 

@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 
 from mosesplug.decoders.phrase.boundary import Boundary
 from mosesplug.decoders.phrase.model import Model
-from mosesplug.decoders.phrase.model_file import N_REORDERING
 from mosesplug.decoders.phrase.search_graph import (
     DISCONTINUOUS,
     MONOTONE,
@@ -208,10 +207,10 @@ class _Search:
                 f"{LONGEST_WINDOW} or less for sentences longer than {LONGEST_WINDOW} words"
             )
         self.options = _applicable(model, words)
+        self.widths = sorted(set(self.options.width.tolist()))
         self.boundary = Boundary(model, self.options.pairs)
         self.coverages = _Coverages(self.length, _future_costs(model, self.options, self.length))
         features = model.features
-        self.reordering = model.reordering * features.weights_of("LexicalReordering", N_REORDERING)
         self.distortion = float(features.weights_of("Distortion")[0])
         self.lm_weight = float(features.weights_of("KENLM")[0])
         self.best = [-math.inf] * (self.length + 1)
@@ -264,7 +263,7 @@ class _Search:
             stack.score[hypothesis]
             + rest[of_hypothesis[hypothesis], span]
             - self.distortion * jump
-            + np.where(before < 0, 0.0, self.reordering[before, N_DIRECTION + backward])
+            + np.where(before < 0, 0.0, model.turn_score[before, N_DIRECTION + backward])
         )
 
         counts = options.counts[span]
@@ -274,7 +273,7 @@ class _Search:
         pair = options.pairs[option]
         final = (options.width[span] + covered == self.length)[row]
         score, state = self.boundary.extend(stack.state, hypothesis[row], option, final)
-        total = base[row] + model.score[pair] + self.reordering[pair, backward[row]]
+        total = base[row] + model.score[pair] + model.turn_score[pair, backward[row]]
         total += self.lm_weight * score
         self._push(
             covered,
@@ -330,9 +329,12 @@ class _Search:
 
     def _push(self, covered: int, found: _Expansions) -> None:
         """Hand expansions to their stacks, but for those that are out of the beam already."""
-        target = covered + self.options.width[found.span]
-        for stack in np.unique(target):
-            rows = np.flatnonzero(target == stack)
+        width = self.options.width[found.span]
+        for words in self.widths:
+            rows = np.flatnonzero(width == words)
+            if not len(rows):
+                continue
+            stack = covered + words
             self.best[stack] = max(self.best[stack], float(found.total[rows].max()))
             rows = rows[found.total[rows] >= self.best[stack] + self.beam]
             self.pending[stack].append(found.take(rows))
