@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable
 from os import PathLike, fspath
 from pathlib import Path
@@ -9,7 +10,13 @@ from pathlib import Path
 from mosesplug.decoders.process import executable
 from mosesplug.errors import UsageError
 
-__all__ = ["assignments", "existing_file", "existing_program", "existing_references"]
+__all__ = [
+    "assignments",
+    "existing_file",
+    "existing_program",
+    "existing_references",
+    "transformation",
+]
 
 
 def existing_file(name: str | PathLike[str], what: str) -> Path:
@@ -52,6 +59,21 @@ def existing_references(name: str | PathLike[str]) -> Path:
             f"there are no references {name}: neither this file, nor {name}0, nor {name}.ref0"
         )
     return path
+
+
+def transformation(text: str | None, option: str) -> str | None:
+    """What rewrites n-best lists: a script by its path, a command line by its blanks, or ``bpe``.
+
+    Raises:
+        UsageError: it is none of these.
+    """
+    if text is None or " " in text:
+        return text
+    if Path(text).is_file():
+        return shlex.quote(str(Path(text).absolute()))
+    if text.lower() == "bpe":
+        return "bpe"
+    raise UsageError(f"{option} {text}: neither a file, nor a command with arguments, nor bpe")
 
 
 def assignments(texts: Iterable[str], option: str) -> dict[str, object]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +12,7 @@ from mosesplug.cli.arguments import (
     existing_file,
     existing_program,
     existing_references,
+    transformation,
 )
 from mosesplug.cli.getopt import Parsed
 from mosesplug.cli.helper_scripts import HelperScripts, filter_command
@@ -185,23 +185,10 @@ def _decoding(
         samples,
         Filtering(words, text) if words is not None else None,
         local_cache,
-        _transform(given.text("transform-decoded-file")),
+        transformation(given.text("transform-decoded-file"), "--transform-decoded-file"),
         given.flag("use-config-weights-for-first-run"),
     )
     return decoding, note
-
-
-def _transform(text: str | None) -> str | None:
-    """A script by its path, a command line by its blanks, or subwords to join."""
-    if text is None or " " in text:
-        return text
-    if Path(text).is_file():
-        return shlex.quote(str(Path(text).absolute()))
-    if text.lower() == "bpe":
-        return "bpe"
-    raise UsageError(
-        f"--transform-decoded-file={text}: neither a file, nor a command with arguments, nor bpe"
-    )
 
 
 def _queue(given: _Given, scripts: HelperScripts) -> Queue | None:

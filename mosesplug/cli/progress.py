@@ -20,6 +20,8 @@ from mosesplug.tuning.summary import Result
 
 __all__ = ["Reporter", "table"]
 
+_SECONDS_BETWEEN_LINES = 60.0
+"""Where no line can change, a long decoding gives a sign of life as often as this."""
 _CLEAR_LINE = "\r\x1b[K"
 _PHASES = {
     "filter": "filtering the model",
@@ -42,6 +44,7 @@ class Reporter:
         self._status = ""
         self._score = ""
         self._decoded: Decoded | None = None
+        self._next_line = _SECONDS_BETWEEN_LINES
 
     def __call__(self, event: Event) -> None:
         """Show one event."""
@@ -72,6 +75,9 @@ class Reporter:
             case Decoded():
                 self._decoded = event
                 self._update(f"{_decoding(event)}{self._score}")
+                if not self._live and event.seconds >= self._next_line:
+                    self._line(_decoding(event))
+                    self._next_line = event.seconds + _SECONDS_BETWEEN_LINES
             case Optimising(iteration, done, total, what):
                 self._update(f"[{iteration}] optimising: {done} of {total} {what}{self._score}")
             case Optimised():
@@ -89,6 +95,7 @@ class Reporter:
         if self._decoded is not None:
             self._line(_decoding(self._decoded))
             self._decoded = None
+            self._next_line = _SECONDS_BETWEEN_LINES
 
     def _line(self, text: str) -> None:
         """A line that stays."""

@@ -126,6 +126,7 @@ def tune(
         existing_file,
         existing_program,
         existing_references,
+        transformation,
     )
     from mosesplug.cli.running import run
     from mosesplug.decoders.moses import Decoder, checked_flags
@@ -155,7 +156,7 @@ def tune(
             lattice_samples,
             filtering,
             None,
-            transform,
+            transformation(transform, "--transform"),
             config_weights_first,
         ),
         optimising=Optimising(

@@ -52,7 +52,7 @@ def tune(configuration: Configuration, watch: Watcher = ignore) -> Result:
         UsageError: the configuration contradicts itself or the data.
         DataError: the working directory holds another run, or input and references differ.
         DecoderError: the decoder failed; ``existing="continue"`` goes on from there.
-        StoreMismatch: the run to continue had other input, references or configuration.
+        StoreMismatch: the run to continue had another input, references, metric or configuration.
         OptimizerError: no usable weights can come of these lists.
         FormatError: a file cannot be read.
     """
@@ -129,6 +129,8 @@ def _context(
                 "input": fingerprint_files([configuration.input]),
                 "references": fingerprint_files(reference_files(prefix)),
                 "configuration": fingerprint_files([configuration.config]),
+                # Scores of other metrics could not be compared when the best is chosen.
+                "metric": references.signature,
             }
         )
         context = Context(

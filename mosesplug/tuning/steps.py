@@ -80,7 +80,6 @@ class Context:
         optimising, decoding = self.configuration.optimising, self.configuration.decoding
         return {
             "algorithm": f"{optimising.algorithm} {self.options}",
-            "metric": self.configuration.metric.signature(),
             "active features": str(optimising.active),
             "ranges": str(optimising.ranges),
             "earlier iterations": str(optimising.window),

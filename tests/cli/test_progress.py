@@ -60,6 +60,14 @@ def test_plain_lines() -> None:
     ]
 
 
+def test_sign_of_life() -> None:
+    stream = io.StringIO()
+    reporter = Reporter(stream)
+    for seconds in (10.0, 59.0, 61.0, 100.0, 125.0):
+        reporter(Decoded(1, int(seconds), 1000, seconds))
+    assert [line.split()[2] for line in stream.getvalue().splitlines()] == ["61", "125"]
+
+
 def test_verbose_shows_commands() -> None:
     assert "running: moses -show-weights 'a b'\n" in shown(io.StringIO(), verbose=True)
 

@@ -15,6 +15,7 @@ import pytest
 from formats.moses_ini import read_moses_ini
 from formats.weights import parse_weight_overwrite, read_dense, read_init_opt, read_weights_txt
 from mosesplug.errors import DataError, StoreMismatch, UsageError
+from mosesplug.metrics import metric
 from mosesplug.store import NBestStore
 from mosesplug.tuning import tune
 from mosesplug.tuning.events import Decoded, Executing, Finished, Note, Optimised, PhaseStarted
@@ -248,6 +249,8 @@ def test_continued_with_other_input_or_settings(toy: Toy, log: Log) -> None:
     (text,) = [note.text for note in log.of(Note) if "other settings" in note.text]
     assert "earlier iterations: -1 -> 0" in text
     assert "seed: 5 -> 6" in text
+    with pytest.raises(StoreMismatch, match="metric"):
+        tune(toy.configuration(**more, metric=metric("BLEU", "case:false")))
     source = toy.directory / "input"
     source.write_text(source.read_text().replace("ein ", "eine "))
     with pytest.raises(StoreMismatch, match="input"):
