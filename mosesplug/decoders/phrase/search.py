@@ -13,12 +13,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.decoders.phrase.boundary import Boundary
+from mosesplug.decoders.phrase.coverage import Coverages, applicable
 from mosesplug.decoders.phrase.model import Model
 from mosesplug.decoders.phrase.search_graph import (
     DISCONTINUOUS,
@@ -27,12 +28,8 @@ from mosesplug.decoders.phrase.search_graph import (
     SWAP,
     SearchGraph,
 )
-from mosesplug.errors import DataError
 
 __all__ = ["Limits", "search"]
-
-LONGEST_WINDOW = 48
-"""Bits of coverage after the first gap; with the first gap they make one 63-bit key."""
 
 
 @dataclass(frozen=True)
@@ -48,56 +45,6 @@ class Limits:
     stack: int = 200
     beam_threshold: float = 1e-5
     distortion_limit: int = -1
-
-
-@dataclass
-class _Coverages:
-    """The distinct coverages of a sentence, numbered as they are met.
-
-    ``gap`` is the first word not translated, bit ``k`` of ``bits`` says whether word ``gap + k``
-    is. ``rest`` is the estimate of what is not translated.
-    """
-
-    length: int
-    future: list[list[float]]
-    numbers: dict[int, int] = field(default_factory=dict)
-    gap: list[int] = field(default_factory=list)
-    bits: list[int] = field(default_factory=list)
-    rest: list[float] = field(default_factory=list)
-
-    def number(self, gap: int, bits: int) -> int:
-        """The number of a coverage, a new one if need be."""
-        key = bits * (self.length + 1) + gap
-        number = self.numbers.setdefault(key, len(self.gap))
-        if number == len(self.gap):
-            self.gap.append(gap)
-            self.bits.append(bits)
-            self.rest.append(self._rest(gap, bits))
-        return number
-
-    def _rest(self, gap: int, bits: int) -> float:
-        total = 0.0
-        start = gap
-        while bits:
-            run = (bits & -bits).bit_length() - 1
-            total += self.future[start][start + run]
-            bits >>= run
-            run_covered = (~bits & (bits + 1)).bit_length() - 1
-            bits >>= run_covered
-            start += run + run_covered
-        return total + self.future[start][self.length]
-
-
-@dataclass(frozen=True)
-class _Options:
-    """The phrase pairs that apply to a sentence, by span."""
-
-    start: NDArray[np.int64]
-    end: NDArray[np.int64]
-    first: NDArray[np.int64]
-    pairs: NDArray[np.int64]
-    width: NDArray[np.int64]
-    counts: NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -154,43 +101,6 @@ def search(model: Model, words: Sequence[bytes], limits: Limits) -> SearchGraph:
     return _Search(model, words, limits).run()
 
 
-def _applicable(model: Model, words: Sequence[bytes]) -> _Options:
-    """All phrase pairs for all spans of the sentence."""
-    spans, pairs, first = [], [], [0]
-    for start in range(len(words)):
-        for end in range(start, min(start + model.longest, len(words))):
-            found = model.options.get(b" ".join(words[start : end + 1]))
-            if found is not None:
-                spans.append((start, end))
-                pairs.append(found)
-                first.append(first[-1] + len(found))
-    bounds = np.array(spans, dtype=np.int64).reshape(-1, 2)
-    return _Options(
-        start=bounds[:, 0],
-        end=bounds[:, 1],
-        first=np.array(first, dtype=np.int64),
-        pairs=np.concatenate(pairs) if pairs else np.zeros(0, dtype=np.int64),
-        width=bounds[:, 1] - bounds[:, 0] + 1,
-        counts=np.diff(first),
-    )
-
-
-def _future_costs(model: Model, options: _Options, length: int) -> list[list[float]]:
-    """Best estimate of each span ``[start][end + 1]``: of one phrase or of two parts."""
-    future = np.full((length + 1, length + 1), -math.inf)
-    np.fill_diagonal(future, 0.0)
-    if len(options.pairs):
-        best = np.maximum.reduceat(model.estimate[options.pairs], options.first[:-1])
-        future[options.start, options.end + 1] = best
-    for width in range(2, length + 1):
-        for start in range(length - width + 1):
-            end = start + width
-            split = (future[start, start + 1 : end] + future[start + 1 : end, end]).max()
-            future[start, end] = max(future[start, end], split)
-    rows: list[list[float]] = future.tolist()
-    return rows
-
-
 class _Search:
     """One search: the sentence's options, the stacks to come, the nodes and edges so far."""
 
@@ -198,18 +108,10 @@ class _Search:
         self.model = model
         self.length = len(words)
         self.limits = limits
-        unlimited = limits.distortion_limit < 0
-        self.reach = self.length if unlimited else limits.distortion_limit
-        if min(self.length, self.reach) > LONGEST_WINDOW:
-            raise DataError(
-                f"a sentence of {self.length} words with distortion limit "
-                f"{limits.distortion_limit}: the bundled decoder needs a limit of "
-                f"{LONGEST_WINDOW} or less for sentences longer than {LONGEST_WINDOW} words"
-            )
-        self.options = _applicable(model, words)
+        self.options = applicable(model, words)
         self.widths = sorted(set(self.options.width.tolist()))
         self.boundary = Boundary(model, self.options.pairs)
-        self.coverages = _Coverages(self.length, _future_costs(model, self.options, self.length))
+        self.coverages = Coverages(model, self.options, self.length, limits.distortion_limit)
         features = model.features
         self.distortion = float(features.weights_of("Distortion")[0])
         self.lm_weight = float(features.weights_of("KENLM")[0])
@@ -248,9 +150,11 @@ class _Search:
             return
         options, model = self.options, self.model
         coverages, of_hypothesis = np.unique(stack.coverage, return_inverse=True)
-        numbers, rest = self._next_coverages(coverages)
+        numbers, rest = self.coverages.after(coverages)
         jumps = np.abs(stack.end[:, None] + 1 - options.start)
-        hypothesis, span = np.nonzero((numbers[of_hypothesis] >= 0) & (jumps <= self.reach))
+        hypothesis, span = np.nonzero(
+            (numbers[of_hypothesis] >= 0) & (jumps <= self.coverages.reach)
+        )
         jump = jumps[hypothesis, span]
         backward = np.where(
             options.start[span] == stack.end[hypothesis] + 1,
@@ -289,43 +193,6 @@ class _Search:
                 orientation=(backward + N_DIRECTION * forward)[row],
             ),
         )
-
-    def _next_coverages(
-        self, coverages: NDArray[np.int64]
-    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """The coverage that each span would lead to, and the estimate of what it leaves.
-
-        Returns int64 and float64 ``[len(coverages), n_spans]``; -1 where the span overlaps what is
-        covered, or leads so far from the first gap that no jump could come back.
-        """
-        options = self.options
-        gap = np.array([self.coverages.gap[number] for number in coverages])[:, None]
-        bits = np.array([self.coverages.bits[number] for number in coverages])[:, None]
-        width = options.width
-        ones = (np.int64(1) << np.minimum(width, LONGEST_WINDOW)) - 1
-        shift = options.start - gap
-        free = (shift >= 0) & (((bits >> np.clip(shift, 0, LONGEST_WINDOW)) & ones) == 0)
-        free &= (shift == 0) | (options.end + 1 - gap <= self.reach)
-        row, span = np.nonzero(free)
-        shift, at_gap = shift[row, span], shift[row, span] == 0
-        gap, bits, width, ones = gap[row, 0], bits[row, 0], width[span], ones[span]
-        gap = gap + np.where(at_gap, width, 0)
-        bits = np.where(at_gap, bits >> np.minimum(width, LONGEST_WINDOW), bits | (ones << shift))
-        # The words covered right after the gap that was closed: the run of lowest one bits.
-        lowest_zero = ~bits & (bits + 1)
-        run = np.frexp(lowest_zero.astype(np.float64))[1] - 1
-        gap, bits = gap + run, bits >> run
-        keys, inverse = np.unique(bits * (self.length + 1) + gap, return_inverse=True)
-        known = [
-            self.coverages.number(int(key % (self.length + 1)), int(key // (self.length + 1)))
-            for key in keys
-        ]
-        estimates = np.array([self.coverages.rest[number] for number in known])
-        numbers = np.full(free.shape, -1, dtype=np.int64)
-        rest = np.zeros(free.shape)
-        numbers[row, span] = np.array(known, dtype=np.int64)[inverse]
-        rest[row, span] = estimates[inverse]
-        return numbers, rest
 
     def _push(self, covered: int, found: _Expansions) -> None:
         """Hand expansions to their stacks, but for those that are out of the beam already."""

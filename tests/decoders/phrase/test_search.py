@@ -149,6 +149,8 @@ def test_a_long_sentence_needs_a_distortion_limit(random_system: Systems) -> Non
     sentence = [word.encode() for word in words]
     with pytest.raises(DataError, match="120 words with distortion limit -1"):
         search(model, sentence, Limits())
+    with pytest.raises(DataError, match="600 words"):
+        search(model, sentence * 5, Limits(distortion_limit=4))
     graph = search(model, sentence, Limits(stack=5, distortion_limit=4))
     (best,) = n_best(graph, 1, distinct=True)
     covered = sorted(
