@@ -15,6 +15,10 @@ from mosesplug.features import FeatureSpace
 
 __all__ = ["Batch", "SparseRows", "TuningSet"]
 
+_CHUNK = 16384
+"""Hypotheses whose features are widened to float64 at a time: a second copy of all of them would
+be the largest array of a tuning run."""
+
 
 @dataclass(frozen=True)
 class SparseRows:
@@ -75,7 +79,10 @@ class TuningSet:
     def model_scores(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
         """``w . h`` of every hypothesis, float64 ``[n_hyps]``; ``weights`` is ``[len(space)]``."""
         n_dense = self.dense.shape[1]
-        scores = self.dense.astype(np.float64) @ weights[:n_dense]
+        scores = np.empty(self.n_hyps)
+        for start in range(0, self.n_hyps, _CHUNK):
+            end = start + _CHUNK
+            scores[start:end] = self.dense[start:end].astype(np.float64) @ weights[:n_dense]
         if self.sparse is not None and len(self.sparse.data):
             products = self.sparse.data * weights[n_dense:][self.sparse.indices]
             owner = np.repeat(np.arange(self.n_hyps), np.diff(self.sparse.indptr))

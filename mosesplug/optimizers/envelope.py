@@ -307,12 +307,13 @@ def envelopes(
         wanted: int64 ``[n_wanted]``, the directions to look along.
         intercepts: float64 ``[n_hyps]``.
         stats: ``[n_hyps, n_stats]``.
-        thresholds: output, float64 ``[n_wanted, n_hyps]``. They rise within a sentence and are
+        thresholds: output, float64 ``[n_wanted, room]``. They rise within a sentence and are
             not sorted across sentences.
-        changes: output, ``[n_wanted, n_hyps, n_stats]``: what is added to the corpus
+        changes: output, ``[n_wanted, room, n_stats]``: what is added to the corpus
             statistics when ``x`` passes the threshold.
         totals: output, float64 ``[n_wanted, n_stats]``: the statistics at minus infinity.
-        found: output, int64 ``[n_wanted]``: how many thresholds there are.
+        found: output, int64 ``[n_wanted]``: how many thresholds there are; where that is more
+            than there is room for, those that fit are of no use.
     """
     widest = 0
     for sentence in range(len(offsets) - 1):
@@ -337,10 +338,12 @@ def envelopes(
             for k in range(n_stats):
                 totals[line, k] += stats[start + hull[0], k]
             at = found[line]
+            found[line] += size - 1
+            if found[line] > thresholds.shape[1]:
+                continue
             for i in range(1, size):
                 thresholds[line, at] = local[i]
                 old, new = start + hull[i - 1], start + hull[i]
                 for k in range(n_stats):
                     changes[line, at, k] = stats[new, k] - stats[old, k]
                 at += 1
-            found[line] = at

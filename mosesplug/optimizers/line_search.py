@@ -116,20 +116,33 @@ class LineSpace:
         return float(self.metric.score(totals))
 
 
-@dataclass(frozen=True)
+@dataclass
 class Scratch:
-    """Memory that the line searches of one thread share; only the used part is ever touched."""
+    """Memory that the line searches of one thread share; it grows to what they need.
+
+    Attributes:
+        thresholds: float64 ``[n_directions, room]``.
+        changes: ``[n_directions, room, n_stats]``.
+    """
 
     thresholds: NDArray[np.float64]
     changes: NDArray[Any]
 
     @classmethod
     def of(cls, space: LineSpace, n_directions: int) -> Scratch:
-        """Room for as many thresholds as there are hypotheses, along each direction."""
+        """Room for eight thresholds a sentence along each direction."""
+        room = 8 * len(space.offsets)
+        n_stats = space.stats.shape[1]
         return cls(
-            np.empty((n_directions, len(space.base))),
-            np.empty((n_directions, *space.stats.shape), dtype=space.stats.dtype),
+            np.empty((n_directions, room)),
+            np.empty((n_directions, room, n_stats), dtype=space.stats.dtype),
         )
+
+    def make_room(self, room: int) -> None:
+        """Room for that many thresholds along each direction; what was there is lost."""
+        n_directions, _, n_stats = self.changes.shape
+        self.thresholds = np.empty((n_directions, room))
+        self.changes = np.empty((n_directions, room, n_stats), dtype=self.changes.dtype)
 
 
 @dataclass(frozen=True)
@@ -149,7 +162,9 @@ def line_space(problem: Problem, weights: NDArray[np.float64]) -> LineSpace:
     """Arrange the problem's hypotheses for line search; inactive features keep ``weights``."""
     tuning_set, active = problem.tuning_set, problem.active_mask
     n_dense = tuning_set.space.n_dense
-    columns = tuning_set.dense[:, active[:n_dense]]
+    columns = tuning_set.dense
+    if not active[:n_dense].all():
+        columns = columns[:, active[:n_dense]]
     if active[n_dense:].any():
         columns = np.concatenate([columns, _sparse_columns(problem, active[n_dense:])], axis=1)
     base = tuning_set.model_scores(np.where(active, 0.0, weights))
@@ -234,18 +249,22 @@ def error_surfaces(
     """
     totals = np.empty((len(wanted), space.stats.shape[1]))
     found = np.empty(len(wanted), dtype=np.int64)
-    envelopes(
-        space.offsets,
-        lines.slopes,
-        lines.bounds,
-        wanted,
-        intercepts,
-        space.stats,
-        scratch.thresholds,
-        scratch.changes,
-        totals,
-        found,
-    )
+    while True:
+        envelopes(
+            space.offsets,
+            lines.slopes,
+            lines.bounds,
+            wanted,
+            intercepts,
+            space.stats,
+            scratch.thresholds,
+            scratch.changes,
+            totals,
+            found,
+        )
+        if (most := int(found.max(initial=0))) <= scratch.thresholds.shape[1]:
+            break
+        scratch.make_room(most + most // 4)
     for line, size in enumerate(found):
         thresholds = scratch.thresholds[line, :size]
         order = np.argsort(thresholds)

@@ -138,3 +138,18 @@ def test_neighbourhoods_avoid_narrow_peaks(
     point = best_point(thresholds, scores, IntervalChoice(method, 1), 1e3)
     assert point is not None
     assert (point.step, point.merit) == (step, pytest.approx(merit))
+
+
+def test_room_for_thresholds_grows() -> None:
+    slopes = np.arange(200.0)[:, None]  # points of a parabola: all of them are on the hull
+    dense = np.concatenate([slopes, -(slopes**2)], axis=1)
+    problem = Problem(tuning_set([200], dense, np.arange(200), possible=200), Accuracy())
+    space = line_space(problem, np.ones(2))
+    scratch = Scratch.of(space, 2)
+    before = scratch.thresholds.shape[1]
+    origin = np.array([0.0, 1.0])
+    surfaces = error_surfaces(space, space.axes, np.array([0]), space.intercepts(origin), scratch)
+    ((thresholds, scores),) = surfaces
+    assert before < len(thresholds) == 199
+    np.testing.assert_allclose(thresholds, np.arange(1.0, 399.0, 2.0))
+    np.testing.assert_allclose(scores, np.arange(200) / 200)
