@@ -15,7 +15,15 @@ from pathlib import Path
 
 from formats.text import write_atomic
 
-__all__ = ["content", "forget", "is_fresh", "model_files", "remember", "size_and_time"]
+__all__ = [
+    "content",
+    "forget",
+    "is_fresh",
+    "lost_models",
+    "model_files",
+    "remember",
+    "size_and_time",
+]
 
 _MODEL_PATH = re.compile(r"(?<!\S)path=(\S+)")
 
@@ -58,10 +66,28 @@ def model_files(config: Path, directory: Path) -> str:
     """
     lines = []
     for name in _MODEL_PATH.findall(config.read_text("utf-8", "surrogateescape")):
-        stem = directory / name
-        files = [path for path in stem.parent.glob("*") if path.name.startswith(stem.name)]
-        lines += [size_and_time(path) for path in sorted(files) if path.is_file()]
+        lines += [size_and_time(path) for path in _starting_with(directory / name)]
     return "\n".join(lines)
+
+
+def lost_models(config: Path, directory: Path) -> tuple[str, ...]:
+    """Relative model files that ``directory`` has nothing of, though the configuration's has."""
+    names = _MODEL_PATH.findall(config.read_text("utf-8", "surrogateescape"))
+    return tuple(
+        name
+        for name in names
+        if not Path(name).is_absolute()
+        and not _starting_with(directory / name)
+        and _starting_with(config.parent / name)
+    )
+
+
+def _starting_with(stem: Path) -> list[Path]:
+    """Files whose names begin as ``stem`` does, sorted."""
+    if not stem.parent.is_dir():
+        return []
+    found = (path for path in stem.parent.iterdir() if path.name.startswith(stem.name))
+    return sorted(path for path in found if path.is_file())
 
 
 def _note(cache: Path) -> Path:

@@ -59,7 +59,10 @@ def announced_features(
         watch(PhaseStarted(0, "features"))
         caches.forget(path)
         answer = path.with_name("features.list.new")
-        _execute(configuration, workspace, command, answer, "decoder", watch)
+        try:
+            _execute(configuration, workspace, command, answer, "decoder", watch)
+        except DecoderError as error:
+            raise _with_hint(error, config, workspace) from error
         answer.replace(path)
         caches.remember(path, made_from)
     try:
@@ -74,6 +77,17 @@ def announced_features(
             f"(its answer is in {path}; is the [weight] section of {config} in order?)"
         )
     return show
+
+
+def _with_hint(error: DecoderError, config: Path, workspace: Workspace) -> DecoderError:
+    """The error of a decoder that could not load its model, with the usual cause if it is here."""
+    lost = caches.lost_models(config, workspace.directory)
+    if not lost:
+        return error
+    return DecoderError(
+        f"{error}\nhint: the decoder runs in {workspace.directory} and looks for {lost[0]} there,"
+        f" as {config} says: write absolute paths in it"
+    )
 
 
 def _filtered(

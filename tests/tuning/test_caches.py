@@ -40,3 +40,11 @@ def test_model_files(tmp_path: Path) -> None:
     assert "table.gz 1 bytes" in before
     (tmp_path / "table.gz").write_text("xy")
     assert caches.model_files(config, tmp_path) != before
+
+
+def test_lost_models(tmp_path: Path) -> None:
+    config = tmp_path / "moses.ini"
+    config.write_text(f"[feature]\nA path=table\nB path={tmp_path}/x\nC path=none/x\n")
+    (tmp_path / "table.gz").write_text("x")
+    assert caches.lost_models(config, tmp_path / "work") == ("table",)
+    assert caches.lost_models(config, tmp_path) == ()

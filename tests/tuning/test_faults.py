@@ -64,6 +64,14 @@ def test_model_that_cannot_be_loaded(toy: Toy) -> None:
     assert not (toy.directory / "work" / "features.list").exists()
 
 
+def test_relative_model_paths_are_hinted_at(toy: Toy) -> None:
+    (toy.directory / "table.gz").write_text("x")
+    config = toy.directory / "moses.ini"
+    config.write_text(config.read_text().replace("[feature]", "[feature]\nT path=table"))
+    with pytest.raises(DecoderError, match="looks for table there"):
+        tune(toy.configuration(flags="-fault no-weights"))
+
+
 def test_decoder_with_nothing_to_tune(toy: Toy) -> None:
     (toy.directory / "moses.ini").write_text("[weight]\nUnknownWordPenalty0= 1\n")
     with pytest.raises(DecoderError, match="no weights to tune"):
