@@ -102,7 +102,7 @@ class Coverages:
         self.reach = length if distortion_limit < 0 else distortion_limit
         if length > LONGEST_SENTENCE:
             raise DataError(
-                f"a sentence of {length} words: the bundled decoder takes {LONGEST_SENTENCE} at most"
+                f"a sentence of {length} words: {LONGEST_SENTENCE} is all the bundled decoder takes"
             )
         if min(length, self.reach) > LONGEST_WINDOW:
             raise DataError(

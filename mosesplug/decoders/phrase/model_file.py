@@ -131,7 +131,7 @@ def read_features(ini: MosesIni, overwrite: str = "") -> Features:
     for kind in _NEEDED:
         if not any(feature.kind == kind for feature in features):
             raise FormatError(f"[feature] has no {kind}", path=ini.path)
-    weights = _overwritten(ini.weights, overwrite)
+    weights = _overwritten(features, ini.weights, overwrite)
     return Features(tuple(features), _weight_vector(ini.path, features, weights), ini.path)
 
 
@@ -199,18 +199,24 @@ def _boolean(word: str, fault: _Fault) -> bool:
 
 
 def _overwritten(
-    weights: Mapping[str, tuple[float, ...]], overwrite: str
+    features: list[Feature], weights: Mapping[str, tuple[float, ...]], overwrite: str
 ) -> dict[str, tuple[float, ...]]:
     """``weights`` with ``Name= v x v`` applied; ``x`` keeps what was there."""
     result = dict(weights)
+    widths = {feature.name: len(feature.columns) for feature in features}
     try:
         changes = parse_weight_overwrite(overwrite)
     except FormatError as error:
         raise UsageError(f"weight-overwrite: {error}") from None
     for name, values in changes.items():
+        if widths.get(name) != len(values):
+            raise UsageError(
+                f"weight-overwrite: {len(values)} value(s) for {name}, which has "
+                f"{widths.get(name, 'no feature in the configuration')}"
+            )
         old = weights.get(name, ())
-        if len(values) > len(old) and None in values[len(old) :]:
-            raise UsageError(f"weight-overwrite: {name} has only {len(old)} values to keep")
+        if None in values and len(old) != len(values):
+            raise UsageError(f"weight-overwrite: {name} has no weights to keep")
         result[name] = tuple(
             old[position] if value is None else value for position, value in enumerate(values)
         )

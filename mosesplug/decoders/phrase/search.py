@@ -5,8 +5,7 @@ many words compete in one stack, by score plus an estimate of what the rest will
 Och & Marcu 2003; Koehn 2004). Hypotheses that no feature can tell apart are recombined: they
 become one node, and each way to it an edge.
 
-All hypotheses of a stack are expanded at once, as arrays. Coverage is a pair: the first word not
-yet translated, and a bit for each word after it, so that a stack of hypotheses is a few integers.
+All hypotheses of a stack are expanded at once, as arrays.
 """
 
 from __future__ import annotations
@@ -96,7 +95,7 @@ def search(model: Model, words: Sequence[bytes], limits: Limits) -> SearchGraph:
         limits: width of the search.
 
     Raises:
-        DataError: a sentence longer than 48 words with a distortion limit beyond 48.
+        DataError: a sentence that is too long (``Coverages`` says for what).
     """
     return _Search(model, words, limits).run()
 

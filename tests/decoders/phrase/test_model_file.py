@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from formats.errors import FormatError
-from formats.moses_ini import parse_moses_ini
+from formats.moses_ini import parse_moses_ini, read_moses_ini
 from mosesplug.decoders.phrase.model_file import (
     Features,
     find_file,
@@ -61,7 +61,10 @@ def test_weights_are_overwritten_and_x_keeps_them() -> None:
     assert features.weights_of("WordPenalty").tolist() == [2.0]
 
 
-@pytest.mark.parametrize("overwrite", ["0.5", "TM0= 1 2 3 x", "TM0= one", "LM7= x", "TM0= nan"])
+@pytest.mark.parametrize(
+    "overwrite",
+    ["0.5", "TM0= 1 2 3 x", "TM0= one", "LM7= x", "LM7= 1", "TM0= nan", "TM0= 1", "D0= x"],
+)
 def test_a_faulty_overwrite_is_refused(overwrite: str) -> None:
     with pytest.raises(UsageError, match="weight-overwrite"):
         read(overwrite=overwrite)
@@ -95,6 +98,18 @@ def test_what_the_decoder_does_not_have_is_refused(old: str, new: str, message: 
     with pytest.raises(FormatError) as caught:
         read(INI.replace(old, new))
     assert message in str(caught.value)
+
+
+def test_x_needs_a_weight_to_keep() -> None:
+    with pytest.raises(UsageError, match="Distortion0 has no weights to keep"):
+        read(INI.replace("Distortion0= 0.30000001\n", ""), "Distortion0= x")
+
+
+@pytest.mark.parametrize("name", ["moses.ini", "demo/moses.ini"])
+def test_the_sample_configurations_can_be_read(name: str) -> None:
+    path = Path(__file__).parent.parent.parent.parent / "moses-config" / name
+    features = read_features(read_moses_ini(path))
+    assert len(features.weights) == 15
 
 
 def test_files_are_sought_here_then_beside_the_configuration(
