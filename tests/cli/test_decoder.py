@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
+from sacrebleu.metrics.bleu import BLEU
 
 from formats.nbest import read_nbest
 
@@ -83,6 +84,24 @@ def test_lists_of_the_demo(tmp_path: Path) -> None:
     assert len(keys) == len(texts)
     first = [texts[found.sentence_ids.tolist().index(number)] for number in range(10)]
     assert [line.strip() for line in result.stdout.splitlines()] == first
+
+
+def test_better_weights_translate_the_demo_better() -> None:
+    """Weights that a tuning run found are worth several points on text it has not seen."""
+    tuned = (
+        "LexicalReordering0= 0.09 0.05 0.13 0.05 0.02 0.12 Distortion0= 0.04 LM0= 0.06 "
+        "WordPenalty0= -0.04 PhrasePenalty0= -0.03 TranslationModel0= 0.14 0.08 0.11 0.02"
+    )
+    references = [
+        demo_lines(f"test.english{number}", 100).decode().splitlines() for number in (0, 1)
+    ]
+    scores = []
+    for change in ((), ("-weight-overwrite", tuned)):
+        text = demo_lines("test.tarvian", 100)
+        output = decode("-f", INI, "-threads", "2", *change, text=text).stdout.decode()
+        metric = BLEU(tokenize="none", force=True)
+        scores.append(metric.corpus_score(output.splitlines(), references).score)
+    assert scores[1] > scores[0] + 3.0
 
 
 def test_search_graphs(tmp_path: Path) -> None:
