@@ -94,7 +94,12 @@ OPTIONS: tuple[MertOption, ...] = (
         "without --jobs, the decoder uses the copy too (the script copies and forgets it)",
     ),
     MertOption("decoder-flags", Kind.STRING, "more words for the decoder's command line"),
-    MertOption("continue", Kind.FLAG, "resume after the last finished iteration"),
+    MertOption(
+        "continue",
+        Kind.FLAG,
+        "resume after the last finished iteration",
+        "with any algorithm; an unfinished run of mert-moses.pl itself is taken over too",
+    ),
     MertOption(
         "skip-decoder",
         Kind.FLAG,

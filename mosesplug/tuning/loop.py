@@ -14,9 +14,10 @@ from contextlib import contextmanager
 
 from formats.references import read_references, reference_files
 from formats.text import read_lines
-from mosesplug.errors import DataError, UsageError
+from mosesplug.errors import UsageError
 from mosesplug.optimizers import algorithm as find_algorithm
 from mosesplug.store import NBestStore, fingerprint_files
+from mosesplug.tuning.adopt import adopt, unstored_iterations
 from mosesplug.tuning.algorithm_options import algorithm_options
 from mosesplug.tuning.conclude import conclude, reason_to_stop
 from mosesplug.tuning.configuration import Configuration
@@ -74,16 +75,9 @@ def _earlier_run_to_replace(
 
     Raises:
         UsageError: there is one, and nothing is said about it.
-        DataError: there is one to continue that another program made.
     """
-    has_store = workspace.store.exists()
-    found = has_store or workspace.finished_step.is_file()
+    found = workspace.store.exists() or workspace.finished_step.is_file()
     if configuration.existing == "continue":
-        if found and not has_store:
-            raise DataError(
-                f"{workspace.directory} holds a run of another program, which has no n-best store:"
-                " it cannot be continued; start anew in another working directory"
-            )
         if not found:
             watch(Note(f"there is nothing to continue in {workspace.directory}: starting anew"))
         return False
@@ -145,6 +139,8 @@ def _context(
             _seed(configuration, store),
             watch,
         )
+        if unstored := unstored_iterations(workspace, store):
+            adopt(context, store, unstored)
         _compare_settings(context, store)
         yield context, store
 

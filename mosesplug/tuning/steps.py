@@ -40,7 +40,7 @@ from mosesplug.tuning.start import columns
 from mosesplug.tuning.weights import Weights, ranges
 from mosesplug.tuning.workspace import Workspace
 
-__all__ = ["Context", "before_decoding", "decoded", "ingest", "optimised", "write_after"]
+__all__ = ["Context", "before_decoding", "decoded", "ingest", "optimised", "problem", "write_after"]
 
 _FIRST_INTERPOLATED = 3
 """mert-moses.pl interpolates after this iteration."""
@@ -183,9 +183,9 @@ def optimised(context: Context, store: NBestStore, current: IterationRecord) -> 
     iteration, weights = current.iteration, start_of(current).weights
     context.watch(PhaseStarted(iteration, "optimise"))
     clock = Clock()
-    problem = _problem(context, store, iteration)
-    space = problem.tuning_set.space
-    minima, maxima = (box[: space.n_dense].tolist() for box in problem.box)
+    given = problem(context, store, iteration)
+    space = given.tuning_set.space
+    minima, maxima = (box[: space.n_dense].tolist() for box in given.box)
     write_init_opt(context.workspace, iteration, weights, minima, maxima)
     if context.configuration.keep_extractor_files:
         _write_extractor_files(context, store, iteration)
@@ -194,7 +194,7 @@ def optimised(context: Context, store: NBestStore, current: IterationRecord) -> 
         context.watch(Optimising(iteration, done, total, what))
 
     solution = context.algorithm.optimize(
-        problem, weights.vector(space), context.generator(iteration), context.options, progress
+        given, weights.vector(space), context.generator(iteration), context.options, progress
     )
     found = Weights.of_vector(space, solution.weights).completed(weights, space)
     if not np.isfinite(solution.weights).all() or not any(found.dense):
@@ -215,8 +215,8 @@ def write_after(context: Context, iteration: int, result: IterationResult) -> No
     write_finished_step(context.workspace, iteration)
 
 
-def _problem(context: Context, store: NBestStore, iteration: int) -> Problem:
-    """The merged lists, and where to search."""
+def problem(context: Context, store: NBestStore, iteration: int) -> Problem:
+    """The merged lists of an iteration and of those before it, and where to search."""
     configuration = context.configuration
     optimising = configuration.optimising
     first = 1 if optimising.window < 0 else max(1, iteration - optimising.window)

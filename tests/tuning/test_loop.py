@@ -232,16 +232,6 @@ def test_nothing_to_continue(toy: Toy, log: Log) -> None:
     assert any("nothing to continue" in note.text for note in log.of(Note))
 
 
-def test_run_of_another_program_cannot_be_continued(toy: Toy) -> None:
-    work = toy.directory / "work"
-    work.mkdir()
-    (work / "finished_step.txt").write_text("3\n")
-    with pytest.raises(DataError, match="no n-best store"):
-        tune(toy.configuration(existing="continue"))
-    with pytest.raises(UsageError, match="earlier run"):
-        tune(toy.configuration())
-
-
 def test_continued_with_other_input_or_settings(toy: Toy, log: Log) -> None:
     tune(toy.configuration(maximum_iterations=1))
     more = {"existing": "continue", "optimising": {"window": 0, "seed": 6}}

@@ -1,0 +1,120 @@
+"""A run without its store is taken over from its files."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mosesplug.decoders.moses import Decoder
+from mosesplug.errors import DataError, UsageError
+from mosesplug.metrics import metric
+from mosesplug.tuning import Configuration, Decoding, tune
+from mosesplug.tuning.events import Note, PhaseStarted
+
+Toy = Any
+Log = Any
+Files = Callable[[Path], dict[str, bytes]]
+
+
+@pytest.mark.parametrize("flags", ["", "-sparse"])
+def test_lost_store(toy: Toy, log: Log, left_by_run: Files, flags: str) -> None:
+    if flags:
+        (toy.directory / "start").write_text("wt_hund 0.5\nwt_mann -0.2\n")
+        config = toy.directory / "moses.ini"
+        config.write_text(f"[weight-file]\n{toy.directory}/start\n" + config.read_text())
+    more = {"flags": flags, "minimum_change": 0.0}
+    tune(toy.configuration("whole", maximum_iterations=3, **more))
+    tune(toy.configuration(maximum_iterations=2, **more))
+    work = toy.directory / "work"
+    shutil.rmtree(work / "nbests.lmdb")
+    tune(toy.configuration(maximum_iterations=3, existing="continue", **more), log)
+    assert any("taking over" in note.text for note in log.of(Note))
+    ours, theirs = left_by_run(work), left_by_run(toy.directory / "whole")
+    # The score in the header of the third configuration is computed anew.
+    assert ours.keys() == theirs.keys()
+    for name in ("moses.ini", "run3.dense", "run3.best15.out.gz", "run3.weights.txt"):
+        assert ours[name] == theirs[name]
+
+
+def test_taking_over_is_taken_up_again(toy: Toy, left_by_run: Files) -> None:
+    settings = {"maximum_iterations": 2, "minimum_change": 0.0}
+    tune(toy.configuration(**settings))
+    work = toy.directory / "work"
+    expected = left_by_run(work)
+    for killed_at in range(4):
+        shutil.rmtree(work / "nbests.lmdb")
+        seen = 0
+
+        def die(event: object, killed_at: int = killed_at) -> None:
+            nonlocal seen
+            if isinstance(event, PhaseStarted):
+                if seen == killed_at:
+                    raise KeyboardInterrupt
+                seen += 1
+
+        with contextlib.suppress(KeyboardInterrupt):
+            tune(toy.configuration(existing="continue", **settings), die)
+        result = tune(toy.configuration(existing="continue", **settings))
+        assert len(result.iterations) == 2
+        assert left_by_run(work)["moses.ini"] == expected["moses.ini"]
+
+
+@pytest.mark.parametrize("name", ["run1.dense", "run2.best15.out.gz", "run2.weights.txt"])
+def test_incomplete_directories(toy: Toy, name: str) -> None:
+    tune(toy.configuration(maximum_iterations=2, minimum_change=0.0))
+    work = toy.directory / "work"
+    shutil.rmtree(work / "nbests.lmdb")
+    (work / name).unlink()
+    with pytest.raises(DataError, match=name):
+        tune(toy.configuration(existing="continue"))
+
+
+def test_other_systems_directory(toy: Toy) -> None:
+    work = toy.directory / "work"
+    work.mkdir()
+    (work / "finished_step.txt").write_text("1\n")
+    with pytest.raises(UsageError, match="earlier run"):
+        tune(toy.configuration())
+    (work / "run1.dense").write_text("LM7= 1\n")
+    with pytest.raises(DataError, match="other features"):
+        tune(toy.configuration(existing="continue"))
+    (work / "finished_step.txt").write_text("one\n")
+    with pytest.raises(DataError, match="no number"):
+        tune(toy.configuration(existing="continue"))
+
+
+@pytest.mark.slow
+def test_directory_of_mert_moses(multi30k: Path, tmp_path: Path) -> None:
+    """Moses' own run had converged after seven iterations; two of them are taken over here."""
+    work = tmp_path / "work"
+    work.mkdir()
+    for number in (1, 2):
+        for name in ("dense", "weights.txt", "best100.out.gz", "out"):
+            shutil.copy(multi30k / "mert-work" / f"run{number}.{name}", work)
+    (work / "finished_step.txt").write_text("3\n")
+    decoder = tmp_path / "moses"
+    shown = multi30k / "mert-work" / "features.list"
+    decoder.write_text(f"#!{sys.executable} -IS\nprint(open({str(shown)!r}).read())\n")
+    decoder.chmod(0o755)
+    result = tune(
+        Configuration(
+            input=multi30k / "text" / "dev.de",
+            references=multi30k / "text" / "dev.en",
+            config=multi30k / "model" / "moses.ini",
+            working_directory=work,
+            metric=metric("BLEU", "case:true"),
+            decoding=Decoding(Decoder(decoder)),
+            maximum_iterations=2,
+            existing="continue",
+        )
+    )
+    recorded = (multi30k / "mert-work" / "run2.weights.txt").read_text().split()
+    assert result.weights.dense == tuple(map(float, recorded))
+    # What Moses' mert reported in its logs.
+    assert [i.optimum for i in result.iterations] == pytest.approx([0.4098, 0.408702], abs=1e-6)
