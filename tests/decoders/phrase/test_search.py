@@ -106,6 +106,29 @@ def test_features_are_those_of_the_definitions(random_system: Systems, seed: int
         assert derivation.score == pytest.approx(expected.score, abs=1e-9)
 
 
+@pytest.mark.parametrize("dropped", [("LexicalReordering",), ("LexicalReordering", "Distortion")])
+def test_reordering_features_may_be_missing(
+    random_system: Systems, dropped: tuple[str, ...]
+) -> None:
+    system = random_system(8, distortion_limit=2)
+    lines = system.ini.read_text().splitlines()
+    system.ini.write_text("\n".join(line for line in lines if not line.startswith(dropped)))
+    for kind in dropped:
+        name = f"{kind}0"
+        system.weights[name] = [0.0] * len(system.weights[name])
+    model = load(system, "c b a b")
+    graph = search(model, b"c b a b".split(), Limits(distortion_limit=2, **EVERYTHING))
+    found = n_best(graph, 10**6, distinct=True)
+    expected: dict[tuple[str, ...], float] = {}
+    for derivation in system.derivations(["c", "b", "a", "b"]):
+        best = expected.get(derivation.words, derivation.score)
+        expected[derivation.words] = max(best, derivation.score)
+    assert len(found) == len(expected)
+    for derivation in found:
+        words = tuple(word.decode() for word in derivation.words)
+        assert derivation.score == pytest.approx(expected[words], abs=1e-9)
+
+
 def test_pruning_gives_smaller_graphs_and_no_better_scores(random_system: Systems) -> None:
     system = random_system(3)
     sentence = b"a b c a b c a".split()
