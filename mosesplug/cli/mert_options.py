@@ -122,7 +122,8 @@ OPTIONS: tuple[MertOption, ...] = (
         "mertargs",
         Kind.STRING,
         "arguments of both extractor and mert",
-        "--sctype, --scconfig and mert's -n -m -r -t -o -T are read; the rest is refused",
+        "--sctype, --scconfig, -n, -m, -r, -t, -o and --threads are read, and outweighed by the"
+        " script's own options; the rest is refused",
     ),
     MertOption(
         "extractorargs",
@@ -141,7 +142,7 @@ OPTIONS: tuple[MertOption, ...] = (
         "mertmertargs",
         Kind.STRING,
         "arguments of mert",
-        "-n -m -r -t -o -T are read; the rest is refused",
+        "as --mertargs",
     ),
     MertOption(
         "rootdir",
