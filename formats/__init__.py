@@ -25,7 +25,6 @@ from formats.moses_ini import (
     MosesIni,
     parse_moses_ini,
     read_moses_ini,
-    tuning_header,
     with_weights,
 )
 from formats.nbest import (
@@ -102,7 +101,6 @@ __all__ = [
     "read_sparse",
     "read_weights_txt",
     "reference_files",
-    "tuning_header",
     "weight_overwrite",
     "with_weights",
     "write_atomic",

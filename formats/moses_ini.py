@@ -30,7 +30,6 @@ __all__ = [
     "MosesIni",
     "parse_moses_ini",
     "read_moses_ini",
-    "tuning_header",
     "with_weights",
 ]
 
@@ -39,6 +38,7 @@ _OLD_SECTION = re.compile(
     r"|(ttable|lmodel|slmodel|distortion|generation|global-lexical)-file"
 )
 _SECTION = re.compile(rb"\[([^\]]*)\]?")
+_WORD = re.compile(r"\S+", re.ASCII)  # a no-break space is part of a word, as it is for Moses
 
 
 @dataclass(frozen=True)
@@ -70,12 +70,6 @@ class FeatureLine:
     def path(self) -> str | None:
         """The model file, if the feature has one."""
         return self.arguments.get("path")
-
-    @property
-    def num_features(self) -> int | None:
-        """How many values it has, where the line says so."""
-        text = self.arguments.get("num-features", "")
-        return int(text) if text.isdecimal() else None
 
 
 @dataclass(frozen=True)
@@ -123,7 +117,7 @@ class MosesIni:
         """
         weights: dict[str, tuple[float, ...]] = {}
         for value in self.section("weight"):
-            name, *tokens = value.text.split()
+            name, *tokens = _WORD.findall(value.text)
             numbers = [parse_number(_encode(token)) for token in tokens]
             if not name.endswith("=") or not numbers or any(map(math.isnan, numbers)):
                 raise self._error(
@@ -133,7 +127,7 @@ class MosesIni:
         return weights
 
     def _feature(self, value: IniValue, unnamed: dict[str, int]) -> FeatureLine:
-        kind, *words = value.text.split()
+        kind, *words = _WORD.findall(value.text)
         arguments: dict[str, str] = {}
         for word in words:
             key, equals, text = word.partition("=")
@@ -197,28 +191,6 @@ def parse_moses_ini(data: bytes, path: str | PathLike[str]) -> MosesIni:
     return MosesIni(fspath(path), lines, tuple(values), sections)
 
 
-def tuning_header(
-    *, metric: str, score: float | None, iteration: int, command: str, date: str
-) -> tuple[str, ...]:
-    """Comments that say where weights come from.
-
-    Args:
-        metric: name or signature.
-        score: of the weights, on the tuning set; None where it is not known yet.
-        iteration: the one whose weights these are.
-        command: that made them.
-        date: of their making, given by the caller so that bytes can be made again.
-    """
-    value = "not known yet" if score is None else format_weight(score, 6)
-    return (
-        "weights tuned by mosesplug",
-        f"{metric}: {value} on the tuning set",
-        f"iteration {iteration}",
-        f"command: {command}",
-        f"date: {date}",
-    )
-
-
 def with_weights(
     ini: MosesIni,
     weights: ShowWeights,
@@ -267,32 +239,31 @@ def _replace_weights(
     end: bytes,
 ) -> None:
     """Put new numbers in the lines of ``[weight]``."""
-    known = ini.weights
     groups = {group.name: group.values for group in weights.groups if group.is_tuneable}
     texts = {
         name: [None if value is None else format_weight(value, digits) for value in values]
         for name, values in groups.items()
     }
     for value in ini.section("weight"):
-        name = value.text.split()[0].removesuffix("=")
+        label, *numbers = _WORD.findall(value.text)
+        name = label.removesuffix("=")
         if name in texts:
-            if len(known[name]) != len(texts[name]):
+            if len(numbers) != len(texts[name]):
                 raise FormatError(
-                    f"{name} has {len(known[name])} weights, but the decoder lists "
-                    f"{len(texts[name])}",
+                    f"{name} has {len(numbers)} weights, but the decoder lists {len(texts[name])}",
                     path=ini.path,
                     line=value.line,
                     remedy="Make [weight] agree with num-features",
                 )
             lines[value.line - 1] = _renumbered(lines[value.line - 1], texts[name])
-        elif drop_sparse and "_" in name:
+        elif drop_sparse and "_" in name and name not in weights.kept:
             lines[value.line - 1] = b""
-    added = [_new_weight(ini, name, texts[name], end) for name in texts if name not in known]
+    added = [_new_weight(ini, name, texts[name], end) for name in texts if name not in ini.weights]
     if "weight" in ini.sections:
         last = max((v.line for v in ini.section("weight")), default=ini.sections["weight"])
         _add_behind(lines, last - 1, b"".join(added), end)
     elif added:
-        _add_behind(lines, -1, end + b"[weight]" + end + b"".join(added), end)
+        _add_section(lines, "weight", b"".join(added), end)
 
 
 def _renumbered(line: bytes, texts: Sequence[str | None]) -> bytes:
@@ -331,7 +302,14 @@ def _replace_section(
     elif name in ini.sections:
         _add_behind(lines, ini.sections[name] - 1, written, end)
     else:
-        _add_behind(lines, -1, end + _encode(f"[{name}]") + end + written, end)
+        _add_section(lines, name, written, end)
+
+
+def _add_section(lines: list[bytes], name: str, written: bytes, end: bytes) -> None:
+    """Put a new section behind the last line, and apart from it: that one may be replaced yet."""
+    if lines[-1] and not lines[-1].endswith(b"\n"):
+        lines[-1] += end
+    lines.append(end + _encode(f"[{name}]") + end + written)
 
 
 def _add_behind(lines: list[bytes], at: int, text: bytes, end: bytes) -> None:

@@ -15,7 +15,6 @@ from formats.errors import FormatError
 from formats.moses_ini import (
     parse_moses_ini,
     read_moses_ini,
-    tuning_header,
     with_weights,
 )
 from formats.weights import (
@@ -73,11 +72,9 @@ def test_sections_features_and_weights() -> None:
         "LM0",
     ]  # fmt: skip
     model = ini.features[2]
-    assert (model.kind, model.path, model.num_features) == (
-        "PhraseDictionaryMemory", "phrase=table.gz", 4,
-    )  # fmt: skip
-    assert model.arguments["input-factor"] == "0"
-    assert ini.features[0].path is ini.features[0].num_features is None
+    assert (model.kind, model.path) == ("PhraseDictionaryMemory", "phrase=table.gz")
+    assert model.arguments["num-features"] == "4"
+    assert ini.features[0].path is None
     assert ini.weights["TranslationModel0"] == (0.2, 0.2, 0.2, 0.2)
     assert ini.weights["UnknownWordPenalty0"] == (1,)
 
@@ -145,6 +142,9 @@ def test_sparse_weights_go_to_their_file() -> None:
     assert changed(path.read_bytes(), after) == [
         "- old.sparse-weights", "+ /run/run3.sparse-weights", "- WT_auf~on= 0.5",
     ]  # fmt: skip
+    ini = parse_moses_ini(b"[weight]\nWT_a= 1\nUnknown_Penalty= 1\n", "moses.ini")
+    kept = ShowWeights((), untuneable=("Unknown_Penalty",))
+    assert with_weights(ini, kept, sparse_file="s").startswith(b"[weight]\nUnknown_Penalty= 1\n\n")
     fresh = with_weights(read_moses_ini(PHRASE), own_weights(PHRASE), sparse_file="s")
     assert fresh.endswith(b"\n[weight-file]\ns\n")
 
@@ -161,24 +161,41 @@ def test_feature_without_weights_gets_a_line(tmp_path: Path) -> None:
         with_weights(ini, ShowWeights((WeightGroup("LM0", (None, 1)),)))
 
 
+@pytest.mark.parametrize("last", ["[threads]\n4\n", "[threads]\n4", "[threads]\n4\n5\n"])
+def test_new_sections_outlive_the_last_line(last: str) -> None:
+    ini = parse_moses_ini(b"[feature]\nKENLM name=LM0\n" + last.encode(), "moses.ini")
+    show = ShowWeights((WeightGroup("LM0", (0.25,)),))
+    flags = decoder_flags("-mark-unknown -threads 8")
+    assert with_weights(ini, show, sections=flags, sparse_file="s") == (
+        b"[feature]\nKENLM name=LM0\n[threads]\n8\n\n[weight]\nLM0= 0.25\n"
+        b"\n[mark-unknown]\ntrue\n\n[weight-file]\ns\n"
+    )
+
+
+def test_only_ascii_blanks_separate_words() -> None:
+    text = "[feature]\nKENLM name=LM0 path=a\u00a0b\x1c\n[weight]\nWT_\u00a0~\u3000= 1\nLM0= 2\n"
+    ini = parse_moses_ini(text.encode(), "moses.ini")
+    assert [feature.path for feature in ini.features] == ["a\u00a0b\x1c"]
+    assert ini.weights == {"WT_\u00a0~\u3000": (1,), "LM0": (2,)}
+    show = ShowWeights((WeightGroup("LM0", (0.5,)),))
+    assert with_weights(ini, show) == text.replace("LM0= 2", "LM0= 0.5").encode()
+
+
 def test_other_number_of_weights_is_refused() -> None:
     ini = read_moses_ini(PHRASE)
     show = ShowWeights((WeightGroup("TranslationModel0", (1, 2, 3)),))
     with pytest.raises(FormatError, match=r":28: TranslationModel0 has 4 weights, .* lists 3"):
         with_weights(ini, show)
+    twice = parse_moses_ini(b"[weight]\nLM0= 1 2\nLM0= 3\n", "moses.ini")
+    with pytest.raises(FormatError, match=r":2: LM0 has 2 weights, but the decoder lists 1"):
+        with_weights(twice, ShowWeights((WeightGroup("LM0", (0.5,)),)))
 
 
 def test_header() -> None:
-    header = tuning_header(
-        metric="BLEU", score=0.4098567, iteration=7, command="mert-moses dev.de\ndev.en", date="D"
-    )
     ini = parse_moses_ini(b"[weight]\r\nLM0= 1\r\n", "moses.ini")
+    header = ("BLEU 0.41 on dev dev.de", "mert-moses dev.de\ndev.en")
     assert with_weights(ini, ShowWeights(()), header=header) == (
-        b"# weights tuned by mosesplug\r\n# BLEU: 0.409857 on the tuning set\r\n# iteration 7\r\n"
-        b"# command: mert-moses dev.de dev.en\r\n# date: D\r\n[weight]\r\nLM0= 1\r\n"
-    )
-    assert "BLEU: not known yet on the tuning set" in tuning_header(
-        metric="BLEU", score=None, iteration=1, command="c", date="d"
+        b"# BLEU 0.41 on dev dev.de\r\n# mert-moses dev.de dev.en\r\n[weight]\r\nLM0= 1\r\n"
     )
 
 
