@@ -1,7 +1,8 @@
 """Files of lines, plain or compressed (told by content), and writes that are all or nothing.
 
 Text is bytes here. Only ``\\n`` ends a line, and no encoding is assumed: what a decoder wrote in
-Latin-1 or in broken UTF-8 comes back byte for byte.
+Latin-1 or in broken UTF-8 comes back byte for byte. A byte order mark, which some editors put
+before UTF-8, is no part of the text: it would become part of a first word or name.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ _ARCHIVES: dict[bytes, Callable[[BinaryIO], io.BufferedIOBase]] = {
     b"BZh": bz2.BZ2File,
     b"\xfd7zXZ\x00": lzma.LZMAFile,
 }
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _BROKEN_ARCHIVE = (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error)
 
 
@@ -45,8 +47,8 @@ def open_text(path: StrPath) -> BinaryIO:
     """Open a file for reading, uncompressed on the fly if its first bytes say so.
 
     Raises:
-        FormatError: no such file, no permission, a directory. Reading raises it too, where an
-            archive is damaged or cut short.
+        FormatError: no such file, no permission, a directory; an archive whose very beginning is
+            damaged. Reading raises it where the rest is damaged or cut short.
     """
     try:
         file = Path(path).open("rb")  # noqa: SIM115 (handed to the caller)
@@ -55,7 +57,14 @@ def open_text(path: StrPath) -> BinaryIO:
         raise _unreadable(path, error) from error
     for signature, archive in _ARCHIVES.items():
         if magic.startswith(signature):
-            return io.BufferedReader(_Archive(archive(file), file, path), CHUNK_BYTES)
+            file = io.BufferedReader(_Archive(archive(file), file, path), CHUNK_BYTES)
+            break
+    try:
+        if file.peek(3).startswith(_BYTE_ORDER_MARK):
+            file.read(3)
+    except FormatError:
+        file.close()
+        raise
     return file
 
 
@@ -88,21 +97,23 @@ def atomic_write(path: StrPath, *, compress: Literal["gz"] | None = None) -> Ite
     """A binary file that takes the place of ``path`` when the block ends, and never half written.
 
     The bytes go to a temporary file in the same directory, reach the disk, and are renamed. If
-    the block raises, ``path`` is as it was and the temporary file is gone. A gzip file carries
-    no time and no name, so the same bytes in give the same bytes out.
+    the block raises, ``path`` is as it was and the temporary file is gone. A link stays, and the
+    file it leads to is replaced; a device or a pipe (``/dev/stdout``) is written as it is. A
+    gzip file carries no time and no name, so the same bytes in give the same bytes out.
 
     Raises:
         OSError: the directory cannot be written or the disk is full.
     """
-    target = Path(path)
+    if Path(path).exists() and not Path(path).is_file():
+        with Path(path).open("wb") as file, _packed(file, compress) as text:
+            yield text
+        return
+    target = Path(path).resolve()
     temporary = target.with_name(f".{target.name}.{os.getpid()}.{secrets.token_hex(4)}")
     try:
         with temporary.open("xb") as file:
-            if compress == "gz":
-                with gzip.GzipFile("", "wb", 6, file, mtime=0) as packed:
-                    yield cast(BinaryIO, packed)
-            else:
-                yield file
+            with _packed(file, compress) as text:
+                yield text
             file.flush()
             os.fsync(file.fileno())
         if target.exists():
@@ -118,6 +129,16 @@ def write_atomic(path: StrPath, data: bytes, *, compress: Literal["gz"] | None =
     """Write ``data`` as the whole of ``path``, or leave ``path`` as it was."""
     with atomic_write(path, compress=compress) as file:
         file.write(data)
+
+
+@contextmanager
+def _packed(file: BinaryIO, compress: Literal["gz"] | None) -> Iterator[BinaryIO]:
+    """What to write to, so that ``file`` holds it compressed; or ``file`` itself."""
+    if compress is None:
+        yield file
+    else:
+        with gzip.GzipFile("", "wb", 6, file, mtime=0) as packed:
+            yield cast(BinaryIO, packed)
 
 
 class _Archive(io.RawIOBase):

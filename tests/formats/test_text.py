@@ -5,8 +5,11 @@ from __future__ import annotations
 import bz2
 import gzip
 import lzma
+import os
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from hypothesis import given
@@ -76,6 +79,15 @@ def test_damaged_archive(tmp_path: Path) -> None:
         read_bytes(path)
 
 
+@pytest.mark.parametrize("kind", PACKERS)
+def test_byte_order_mark_is_no_text(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(PACKERS[kind](b"\xef\xbb\xbf" + TEXT))
+    assert read_bytes(path) == TEXT
+    path.write_bytes(PACKERS[kind](b"\xef\xbb\xbf"))
+    assert read_lines(path) == []
+
+
 def test_missing_file_and_directory(tmp_path: Path) -> None:
     with pytest.raises(FormatError, match="No such file"):
         read_bytes(tmp_path / "none")
@@ -110,6 +122,33 @@ def test_failed_write_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> No
         interrupted()
     assert path.read_bytes() == b"old"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_link_stays_and_leads_to_what_is_written(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    link, file = tmp_path / "link", tmp_path / "real" / "moses.ini"
+    link.symlink_to(Path("real") / "moses.ini")
+    for text in (b"first", b"second"):
+        write_atomic(link, text)
+        assert link.is_symlink()
+        assert file.read_bytes() == text
+    assert list(file.parent.iterdir()) == [file]
+
+
+@pytest.mark.parametrize("compress", [None, "gz"])
+def test_what_is_no_file_is_written_and_not_replaced(
+    tmp_path: Path, compress: Literal["gz"] | None
+) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with ThreadPoolExecutor(1) as pool:
+        read = pool.submit(read_bytes, pipe)
+        write_atomic(pipe, TEXT, compress=compress)
+        assert read.result() == TEXT
+    assert list(tmp_path.iterdir()) == [pipe]
+    assert pipe.is_fifo()
+    with pytest.raises(IsADirectoryError):
+        write_atomic(tmp_path, b"")
 
 
 def test_permissions_are_kept_or_those_of_a_new_file(tmp_path: Path) -> None:
