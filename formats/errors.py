@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from os import PathLike, fspath
 
-__all__ = ["FormatError"]
+__all__ = ["FormatError", "quoted"]
+
+LONGEST_QUOTE = 40
 
 
 class FormatError(ValueError):
@@ -39,3 +41,18 @@ class FormatError(ValueError):
             place += f":{self.line}" if place else f"line {self.line}"
         text = f"{place}: {self.message}" if place else self.message
         return f"{text}. {self.remedy}" if self.remedy else text
+
+
+def quoted(text: bytes | str) -> str:
+    """A piece of a file for a message: in quotes, cut to a readable length.
+
+    What cannot be seen or printed is escaped, so that a file of another kind does no harm.
+    """
+    part = text[: 4 * LONGEST_QUOTE]
+    if isinstance(part, str):
+        part = part.encode("utf-8", "surrogateescape")
+    seen = "".join(
+        c if c.isprintable() else c.encode("unicode_escape").decode()
+        for c in part.decode("utf-8", "backslashreplace")
+    )
+    return f"'{seen[:LONGEST_QUOTE]}...'" if len(seen) > LONGEST_QUOTE else f"'{seen}'"

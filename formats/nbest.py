@@ -2,7 +2,8 @@
 
 ``read_nbest`` gives a whole list as flat arrays, ``read_nbest_blocks`` the same some sentences at
 a time, ``iter_nbest`` one small object a line. All three accept the same lists and refuse the same
-ones; the grammar is told in ``formats.nbest_entry``.
+ones (of several faults they may name different ones); the grammar is told in
+``formats.nbest_entry``.
 """
 
 from __future__ import annotations

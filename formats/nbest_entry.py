@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from formats.decimals import parse_number
-from formats.errors import FormatError
+from formats.errors import FormatError, quoted
 
 __all__ = [
     "BLANKS",
@@ -118,7 +118,7 @@ def parse_entry(line: bytes, layout: Layout, place: Place) -> NBestEntry:
     identifier = sentence_id.strip(BLANKS)
     if not identifier.isdigit() or len(identifier) > 18:
         raise place.error(
-            f"the sentence id is {_show(identifier)}, not a number from 0",
+            f"the sentence id is {quoted(identifier)}, not a number from 0",
             "The first field of an n-best list is the line of the input",
         )
     tokens = _TOKEN.findall(features)
@@ -131,7 +131,8 @@ def parse_entry(line: bytes, layout: Layout, place: Place) -> NBestEntry:
     if groups != layout.groups:
         raise place.error(
             f"the features are {_spell(groups)}, but the first line has {_spell(layout.groups)}",
-            "One list must come of one decoder run with one configuration",
+            "One list must come of one decoder run with one configuration; a feature that only "
+            "some lines have needs an underscore in its name",
         )
     return NBestEntry(
         sentence_id=int(identifier),
@@ -206,7 +207,7 @@ def _labelled(
             groups[-1][1].append(_number(token, f"a value of {groups[-1][0]}", place))
         else:
             raise place.error(
-                f"the features begin with {_show(token)}, which is not a label",
+                f"the features begin with {quoted(token)}, which is not a label",
                 "A features field reads: Name= value value Name= value",
             )
     for name, values in groups:
@@ -265,7 +266,7 @@ def _number(token: bytes, what: str, place: Place) -> float:
     if token.strip(b"+-").lower() in (b"inf", b"infinity", b"nan"):
         kind = "not finite"
     raise place.error(
-        f"{what} is {kind}: {_show(token)}",
+        f"{what} is {kind}: {quoted(token)}",
         "No weights can be tuned on it: see which feature of the decoder writes it",
     )
 
@@ -279,9 +280,3 @@ def _refuse_twice(names: Sequence[str], place: Place) -> None:
 def _spell(groups: tuple[tuple[str, int], ...]) -> str:
     """Groups for a message: ``LM0 TranslationModel0*4``."""
     return " ".join(f"{name}*{width}" if width > 1 else name for name, width in groups) or "none"
-
-
-def _show(token: bytes) -> str:
-    """A token for a message, cut to a readable length."""
-    text = token.decode("utf-8", "backslashreplace")
-    return f"'{text[:40]}...'" if len(text) > 40 else f"'{text}'"

@@ -147,6 +147,12 @@ def test_values_of_some_fixtures() -> None:
     assert glued.groups == (("lm", 1), ("WordPenalty", 1))
     assert glued.sparse_names == ("tm_pt_0", "OOV_x")
     assert glued.sparse_data.tolist() == np.float32([-3.2, 1, 0.5]).tolist()
+    joshua = read_nbest(directory / "joshua.nbest")
+    assert joshua.groups == (("tm-pt-0", 1), ("lm-0", 1), ("WordPenalty", 1))
+    assert joshua.sparse_names == ("OOV_Penalty",)
+    assert joshua.sparse_indptr.tolist() == [0, 1, 1]
+    marked = read_nbest(directory / "byte_order_mark.nbest")
+    assert marked.text(1) == "\ufeffa car .".encode()
     odd = read_nbest(directory / "sparse_names_of_any_bytes.nbest")
     assert [name.encode("utf-8", "surrogateescape") for name in odd.sparse_names] == [
         b"WT_,~,", b"WT_=~=", b"WT_:~:", b"WT_|~||", b"WT_\xff~\xe9", b"WT_1~2", b"_",
@@ -267,7 +273,9 @@ def test_all_readers_agree(
     try:
         entries = list(iter_nbest(path))
     except FormatError as error:
-        with pytest.raises(FormatError, match=re.escape(str(error))):
+        # Of a sentence out of order and a fault behind it, the bulk reader may meet either first.
+        fault = "." if "comes after" in error.message else re.escape(str(error))
+        with pytest.raises(FormatError, match=fault):
             read_nbest(path)
         return
     assert_same(read_nbest(path), entries)

@@ -1,0 +1,34 @@
+"""Messages about files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from formats.errors import FormatError, quoted
+
+
+def test_a_message_says_where_what_and_how_to_mend_it() -> None:
+    assert str(FormatError("bad", path=Path("a/b"), line=3, remedy="Mend it")) == (
+        "a/b:3: bad. Mend it"
+    )
+    assert str(FormatError("bad", path="a")) == "a: bad"
+    assert str(FormatError("bad", line=3)) == "line 3: bad"
+    assert str(FormatError("bad")) == "bad"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (b"LM0=", "'LM0='"),
+        ("für".encode(), "'für'"),
+        ("f\udcfcr", r"'f\xfcr'"),
+        (b"\x00\xff\t", r"'\x00\xff\t'"),
+        ("\ufeffLM\u00a0", r"'\ufeffLM\xa0'"),
+        (b"x" * 40, f"'{'x' * 40}'"),
+        (b"x" * 10**6, f"'{'x' * 40}...'"),
+    ],
+)
+def test_what_is_quoted_can_be_read(text: bytes | str, expected: str) -> None:
+    assert quoted(text) == expected
