@@ -44,6 +44,7 @@ _SHORT_FLAGS: Mapping[str, str] = {
     "xb": "xml-brackets",
     "xi": "xml-input",
 }
+_WEIGHT_FLAGS = ("weight", "weight-overwrite")
 _FLAG = re.compile(r"--?([^\d].*)")
 
 
@@ -54,7 +55,8 @@ def decoder_flags(text: str) -> dict[str, tuple[str, ...]]:
     it. ``config`` is left out: a configuration does not name itself.
 
     Raises:
-        FormatError: a value before any flag, or a quote that is not closed.
+        FormatError: a value before any flag, a quote that is not closed, or weights: they would
+            overrule those that tuning finds.
     """
     try:
         words = shlex.split(text)
@@ -73,4 +75,10 @@ def decoder_flags(text: str) -> dict[str, tuple[str, ...]]:
         else:
             sections[name].append(word)
     sections.pop("config", None)
+    for name in _WEIGHT_FLAGS:
+        if name in sections:
+            raise FormatError(
+                f"decoder flags '{text}': -{name} would overrule the tuned weights",
+                remedy="Put the weights to start from into the configuration",
+            )
     return {name: tuple(values) or ("true",) for name, values in sections.items()}

@@ -20,7 +20,7 @@ from functools import cached_property
 from os import PathLike, fspath
 
 from formats.decimals import parse_number
-from formats.errors import FormatError
+from formats.errors import FormatError, quoted
 from formats.text import read_bytes
 from formats.weights import ShowWeights, format_weight
 
@@ -121,7 +121,7 @@ class MosesIni:
             numbers = [parse_number(_encode(token)) for token in tokens]
             if not name.endswith("=") or not numbers or any(map(math.isnan, numbers)):
                 raise self._error(
-                    f"'{value.text}' is no weight", value, "A line reads: Name= value value"
+                    f"{quoted(value.text)} is no weight", value, "A line reads: Name= value value"
                 )
             weights[name[:-1]] = tuple(numbers)
         return weights
@@ -133,7 +133,7 @@ class MosesIni:
             key, equals, text = word.partition("=")
             if not equals or key in arguments:
                 fault = "appears twice" if equals else "is no key=value"
-                raise self._error(f"'{word}' {fault}", value, "A line reads: Kind key=value")
+                raise self._error(f"{quoted(word)} {fault}", value, "A line reads: Kind key=value")
             arguments[key] = text
         name = arguments.pop("name", "")
         if not name:
@@ -171,7 +171,7 @@ def parse_moses_ini(data: bytes, path: str | PathLike[str]) -> MosesIni:
             sections.setdefault(section, number)
         elif text and section is None:
             raise FormatError(
-                f"'{_decode(text)}' stands before any [section]",
+                f"{quoted(text)} stands before any [section]",
                 path=path,
                 line=number,
                 remedy="Is this a moses.ini?",

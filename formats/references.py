@@ -49,7 +49,9 @@ def read_references(
     *,
     input_path: str | PathLike[str] | None = None,
 ) -> list[list[bytes]]:
-    """The lines of all references, as ``[reference][line]``.
+    """The lines of all references, as ``[reference][line]``, without the ``\\r`` of a line end.
+
+    The ``\\r`` would make each last word a word of its own, which no decoder writes.
 
     Args:
         prefix: see ``reference_files``.
@@ -60,7 +62,7 @@ def read_references(
         FormatError: no reference, one that cannot be read, or one with another number of lines.
     """
     files = reference_files(prefix)
-    references = [read_lines(file) for file in files]
+    references = [[line.removesuffix(b"\r") for line in read_lines(file)] for file in files]
     other = fspath(files[0]) if n_lines is None else fspath(input_path or "the input")
     expected = len(references[0]) if n_lines is None else n_lines
     for file, lines in zip(files, references, strict=True):

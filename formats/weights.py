@@ -23,7 +23,7 @@ from os import PathLike, fspath
 from typing import TypeVar
 
 from formats.decimals import parse_number
-from formats.errors import FormatError
+from formats.errors import FormatError, quoted
 from formats.text import read_bytes, read_lines
 
 __all__ = [
@@ -50,6 +50,7 @@ UNTUNEABLE_COMPONENT = b"UNTUNEABLECOMPONENT"
 _GROUP = re.compile(rb"(\S+)=[ \t]+(\S.*)")
 _UNTUNEABLE = re.compile(rb"(\S+)[ \t]+UNTUNEABLE")
 _SPARSE = re.compile(rb"(\S+)=")
+_WORD = re.compile(r"\S+", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -182,7 +183,7 @@ def read_dense(path: str | PathLike[str]) -> tuple[tuple[str, tuple[float, ...]]
         found = _GROUP.fullmatch(line)
         if not found:
             raise FormatError(
-                f"'{_decode(line)}' is no dense weight",
+                f"{quoted(line)} is no dense weight",
                 path=path,
                 line=number,
                 remedy="A line reads: Name= value value",
@@ -223,7 +224,7 @@ def read_sparse(path: str | PathLike[str]) -> dict[str, float]:
         words = line.split()
         if len(words) != 2:
             raise FormatError(
-                f"'{_decode(line)}' is no sparse weight",
+                f"{quoted(line)} is no sparse weight",
                 path=path,
                 line=number,
                 remedy="A line reads: name value",
@@ -316,7 +317,7 @@ def parse_weight_overwrite(text: str) -> dict[str, tuple[float | None, ...]]:
     """
     weights: dict[str, list[float | None]] = {}
     name = None
-    for token in text.split():
+    for token in _WORD.findall(text):
         if token.endswith("="):
             name = token[:-1]
             if name in weights:
@@ -324,7 +325,7 @@ def parse_weight_overwrite(text: str) -> dict[str, tuple[float | None, ...]]:
             weights[name] = []
         elif name is None:
             raise FormatError(
-                f"-weight-overwrite: '{token}' comes before any name",
+                f"-weight-overwrite: {quoted(token)} comes before any name",
                 remedy="It reads: Name= value value Name= value",
             )
         else:
@@ -367,7 +368,7 @@ def _weight(token: bytes, name: str | None, path: str | None, line: int | None) 
     if math.isnan(value):
         of = f" of {name}" if name else ""
         raise FormatError(
-            f"the weight{of} is '{_decode(token)}'",
+            f"the weight{of} is {quoted(token)}",
             path=path,
             line=line,
             remedy="It must be a finite decimal number",

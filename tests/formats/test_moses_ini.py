@@ -133,6 +133,9 @@ def test_flags_that_cannot_be_read() -> None:
         decoder_flags("2 -threads")
     with pytest.raises(FormatError, match="No closing quotation"):
         decoder_flags("-xb '{{")
+    for flag in ("-weight", "--weight-overwrite"):
+        with pytest.raises(FormatError, match=r"-weight.* would overrule the tuned weights"):
+            decoder_flags(f"-v 0 {flag} 'LM0= 1'")
 
 
 def test_sparse_weights_go_to_their_file() -> None:

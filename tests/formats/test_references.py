@@ -42,6 +42,11 @@ def test_lines_are_bytes_by_reference(tmp_path: Path) -> None:
     assert read_references(tmp_path / "dev.en") == [[b"caf\xe9", b"", b"b"], [b"x", b"y", b"z"]]
 
 
+def test_line_ends_of_windows_are_no_part_of_words(tmp_path: Path) -> None:
+    (tmp_path / "dev.en").write_bytes(b"a b .\r\n\r\nc\rd")
+    assert read_references(tmp_path / "dev.en") == [[b"a b .", b"", b"c\rd"]]
+
+
 def test_line_counts_are_checked(tmp_path: Path) -> None:
     touch(tmp_path, "dev.en0", "dev.en1")
     assert len(read_references(tmp_path / "dev.en", 2)) == 2

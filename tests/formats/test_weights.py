@@ -133,6 +133,7 @@ def test_weights_that_are_not_finite_are_not_written() -> None:
 def test_weight_overwrite_is_read_back_and_refused() -> None:
     assert parse_weight_overwrite("A= x 1e-3 B= -2") == {"A": (None, 0.001), "B": (-2,)}
     assert parse_weight_overwrite("") == {}
+    assert parse_weight_overwrite("LM\u00a0= 1") == {"LM\u00a0": (1,)}
     for text, message in {
         "1 A= 2": "'1' comes before any name",
         "A= 1 A= 2": "the feature A appears twice",
