@@ -7,7 +7,7 @@
     moses_ini        the decoder's configuration; decoder_flags, its command line
     references       reference translations
     extractor_data   features.dat and scores.dat
-    hypergraph       search graphs
+    hypergraph       search graphs; hypergraph_reader reads them
     text             plain and compressed files, atomic writes
 
 A library of its own: it needs NumPy and nothing of mosesplug.
@@ -19,6 +19,7 @@ from formats.decoder_flags import decoder_flags
 from formats.errors import FormatError
 from formats.extractor_data import SparseColumns, write_features, write_scores
 from formats.hypergraph import Edge, hypergraph_names, write_hypergraph, write_hypergraph_weights
+from formats.hypergraph_reader import HypergraphFile, read_hypergraph
 from formats.moses_ini import (
     FeatureLine,
     IniValue,
@@ -67,6 +68,7 @@ __all__ = [
     "Edge",
     "FeatureLine",
     "FormatError",
+    "HypergraphFile",
     "IniValue",
     "InitOpt",
     "MosesIni",
@@ -91,6 +93,7 @@ __all__ = [
     "parse_weight_overwrite",
     "read_bytes",
     "read_dense",
+    "read_hypergraph",
     "read_init_opt",
     "read_lines",
     "read_moses_ini",

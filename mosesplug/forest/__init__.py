@@ -1,0 +1,6 @@
+"""Search graphs as flat arrays, and what is computed on them."""
+
+from mosesplug.forest.hypergraph import Hypergraph
+from mosesplug.forest.viterbi import Derivation, viterbi
+
+__all__ = ["Derivation", "Hypergraph", "viterbi"]

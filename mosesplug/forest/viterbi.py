@@ -1,0 +1,105 @@
+"""The highest-scoring derivation of a search graph (Huang 2008, section 3.1).
+
+One pass from the leaves to the goal: the inside score of a node is the highest, over its edges,
+of the edge's score plus the inside scores of its tails.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosesplug.errors import DataError
+from mosesplug.forest.hypergraph import Hypergraph
+from mosesplug.kernels import kernel
+
+__all__ = ["Derivation", "viterbi"]
+
+_MOST_EDGES = 1e7
+"""A derivation may use a node more than once, and so be exponentially large; no sentence is."""
+
+
+@dataclass(frozen=True)
+class Derivation:
+    """A choice of edges that builds the goal.
+
+    Attributes:
+        score: sum of its edges' scores.
+        edges: int64; each before those of its tails, the first one leading to the goal.
+    """
+
+    score: float
+    edges: NDArray[np.int64]
+
+
+def viterbi(graph: Hypergraph, scores: NDArray[np.float64]) -> Derivation:
+    """The best derivation; of two equal edges of a node, the later one, as Moses has it.
+
+    Args:
+        graph: a graph whose goal can be built.
+        scores: float64 ``[n_edges]``, finite.
+
+    Raises:
+        DataError: no derivation builds the goal, or the best one has more than ten million edges.
+    """
+    best, inside, sizes = _inside(graph.edge_offsets, graph.tail_offsets, graph.tails, scores)
+    if best[-1] < 0:
+        raise DataError("no derivation of the search graph builds its goal")
+    if sizes[-1] > _MOST_EDGES:
+        raise DataError(f"the best derivation of the search graph has {sizes[-1]:.3g} edges")
+    edges = _derivation(graph.tail_offsets, graph.tails, best, int(sizes[-1]))
+    return Derivation(float(inside[-1]), edges)
+
+
+@kernel
+def _inside(
+    edge_offsets: NDArray[np.int64],
+    tail_offsets: NDArray[np.int64],
+    tails: NDArray[np.int32],
+    scores: NDArray[np.float64],
+) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
+    """Of each node: its best edge (-1 for none), that one's score, edges of the derivation."""
+    n_nodes = len(edge_offsets) - 1
+    best = np.full(n_nodes, -1, dtype=np.int64)
+    inside = np.full(n_nodes, -np.inf)
+    sizes = np.zeros(n_nodes)
+    for node in range(n_nodes):
+        for edge in range(edge_offsets[node], edge_offsets[node + 1]):
+            total = scores[edge]
+            for entry in range(tail_offsets[edge], tail_offsets[edge + 1]):
+                total += inside[tails[entry]]
+            if total > -np.inf and total >= inside[node]:
+                inside[node] = total
+                best[node] = edge
+        if best[node] >= 0:
+            edge = best[node]
+            sizes[node] = 1.0
+            for entry in range(tail_offsets[edge], tail_offsets[edge + 1]):
+                sizes[node] += sizes[tails[entry]]
+    return best, inside, sizes
+
+
+@kernel
+def _derivation(
+    tail_offsets: NDArray[np.int64],
+    tails: NDArray[np.int32],
+    best: NDArray[np.int64],
+    size: int,
+) -> NDArray[np.int64]:
+    """The edges of the goal's best derivation, depth first."""
+    edges = np.empty(size, dtype=np.int64)
+    # Every edge is put on the stack once, so that it cannot grow beyond their number.
+    stack = np.empty(size, dtype=np.int64)
+    stack[0] = best[-1]
+    height, count = 1, 0
+    while height > 0:
+        height -= 1
+        edge = stack[height]
+        edges[count] = edge
+        count += 1
+        for entry in range(tail_offsets[edge + 1] - 1, tail_offsets[edge] - 1, -1):
+            stack[height] = best[tails[entry]]
+            height += 1
+    return edges
