@@ -161,15 +161,24 @@ def _blocks(path: str | PathLike[str], block_bytes: int) -> Iterator[tuple[bytes
 def _start_of_last_sentence(text: bytes) -> int:
     """Where the lines of the last sentence id begin, the unfinished last line left out."""
     start = text.rfind(b"\n") + 1
+    last = text.rfind(b"\n", 0, max(start - 1, 0)) + 1
+    if _identifier(text, 0) == _identifier(text, last):
+        return 0  # all of it: ids never decrease, and a sentence may be longer than many blocks
     sentence = None
     while start:
         line = text.rfind(b"\n", 0, start - 1) + 1
-        identifier = text[line:start].partition(b"|||")[0].strip(BLANKS)
+        identifier = _identifier(text, line)
         if sentence not in (None, identifier):
             return start
         sentence = identifier or sentence  # an empty line belongs to what follows it
         start = line
     return 0
+
+
+def _identifier(text: bytes, line: int) -> bytes:
+    """The sentence id of the line that begins there, empty where the line is."""
+    end = text.find(b"\n", line)
+    return text[line : end if end >= 0 else None].partition(b"|||")[0].strip(BLANKS)
 
 
 def _layout(text: bytes, names: Sequence[str] | None, path: str, first_line: int) -> Layout | None:

@@ -20,6 +20,9 @@ __all__ = ["parse_columns"]
 LONGEST = 32
 """Bytes in which a number must end: decoders write 24 at most."""
 
+MANY_COLUMNS = 1000
+"""More than these, and more than there are lines, are faster token by token."""
+
 
 def parse_columns(
     padded: Bytes, starts: Positions, ends: Positions, layout: Layout
@@ -33,10 +36,13 @@ def parse_columns(
         layout: labels and widths.
 
     Returns:
-        float32 ``[n, n_dense]``, or None where a line is spelled in any other way.
+        float32 ``[n, n_dense]``, or None where a line is spelled in any other way, or where the
+        lines are so few and so long that this is slow.
     """
     words = words_of(padded)
     n_dense = sum(width for _, width in layout.groups)
+    if n_dense > max(len(starts), MANY_COLUMNS):
+        return None
     dense = np.empty((len(starts), n_dense), dtype=np.float32)
     at = starts
     column = 0

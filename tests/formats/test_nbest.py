@@ -25,6 +25,7 @@ from formats.nbest import (
     write_nbest,
 )
 from formats.nbest_block import concatenate, parse_block_fast
+from formats.nbest_columns import MANY_COLUMNS
 from formats.nbest_entry import Layout, Place
 from formats.text import read_bytes, write_atomic
 
@@ -205,6 +206,22 @@ def test_blocks_hold_whole_sentences(tmp_path: Path) -> None:
     seen = [sentence for block in blocks for sentence in np.unique(block.sentence_ids).tolist()]
     assert seen == list(range(143))
     assert np.concatenate([block.lines for block in blocks]).tolist() == list(range(1, 1001))
+
+
+def test_a_sentence_longer_than_many_blocks(tmp_path: Path) -> None:
+    path = tmp_path / "list"
+    lines = [b"%d ||| w%d ||| LM= %d ||| 1\n" % (i >= 3, i, i) for i in range(100)]
+    path.write_bytes(b"".join([*lines, b"\n", b"2 ||| a ||| LM= 1 ||| 1\n"]))
+    blocks = list(read_nbest_blocks(path, block_bytes=50))
+    assert [block.sentence_ids.tolist() for block in blocks] == [[0] * 3, [1] * 97, [2]]
+
+
+def test_lines_of_very_many_values(tmp_path: Path) -> None:
+    path = tmp_path / "list"
+    values = " ".join(map(str, range(MANY_COLUMNS + 1)))
+    path.write_text(f"0 ||| a ||| LM= {values} ||| 1\n0 ||| b ||| LM= {values} ||| 1\n")
+    assert fast(path) is not None
+    assert_same(read_nbest(path), list(iter_nbest(path)))
 
 
 def test_truncated_archive(tmp_path: Path) -> None:
