@@ -276,7 +276,8 @@ def _thresholds(
         while True:
             last = hull[kept - 1]
             threshold = (intercepts[last] - intercepts[row]) / (slopes[row] - slopes[last])
-            if threshold > thresholds[kept - 1]:
+            # The first row has no threshold to be dropped by, even if this one overflows.
+            if kept == 1 or threshold > thresholds[kept - 1]:
                 break
             kept -= 1
         hull[kept] = row

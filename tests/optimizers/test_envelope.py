@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -111,6 +113,46 @@ def test_arranged_features_give_model_scores_and_projections() -> None:
     expected = np.empty(18)
     arrange(offsets, columns.astype(np.float64) @ directions.T, expected)
     np.testing.assert_allclose(projected, expected)
+
+
+def upper_hull(slopes: NDArray[np.float64], intercepts: NDArray[np.float64]) -> list[int]:
+    """Rows of the upper hull by rising slope: Andrew's monotone chain, in exact fractions."""
+    points = [(Fraction(s), Fraction(i)) for s, i in zip(slopes, intercepts, strict=True)]
+    hull: list[int] = []
+    for row in sorted(range(len(points)), key=lambda row: points[row]):
+        if hull and points[hull[-1]][0] == points[row][0]:
+            hull.pop()
+        while len(hull) > 1:
+            (ax, ay), (bx, by), (cx, cy) = (points[k] for k in (*hull[-2:], row))
+            if (bx - ax) * (cy - ay) < (by - ay) * (cx - ax):
+                break
+            hull.pop()
+        hull.append(row)
+    return hull
+
+
+@pytest.mark.parametrize("shape", ["cloud", "parabola", "steps", "hyperbola"])
+def test_thousands_of_hypotheses_in_a_sentence(shape: str) -> None:
+    rng = np.random.default_rng(7)
+    slopes = rng.permutation(np.arange(1.0, 3001.0))
+    intercepts = {
+        "cloud": rng.standard_normal(3000),
+        "parabola": -(slopes**2),  # every point is on the hull
+        "steps": np.round(rng.standard_normal(3000)),
+        "hyperbola": -1.0 / slopes,
+    }[shape]
+    expected = upper_hull(slopes, intercepts)
+    thresholds, changes, totals = run([3000], slopes, intercepts)
+    assert np.argmax(totals) == expected[0]
+    np.testing.assert_array_equal(np.argmax(changes, axis=1), expected[1:])
+    steps = np.diff(intercepts[expected]) / np.diff(slopes[expected])
+    np.testing.assert_allclose(thresholds, -steps)
+
+
+def test_slopes_that_hardly_differ_end_in_infinite_thresholds() -> None:
+    slopes, intercepts = np.array([0.0, 1e-310, 1.0]), np.array([0.0, 1.0, 0.5])
+    thresholds, _, _ = run([3], slopes, intercepts)
+    np.testing.assert_array_equal(thresholds, [-np.inf, 0.5])
 
 
 @pytest.mark.parametrize("scale", [1e-30, 1.0, 1e30])
