@@ -77,12 +77,18 @@ class TuningSet:
         return int(self.offsets[-1])
 
     def model_scores(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-        """``w . h`` of every hypothesis, float64 ``[n_hyps]``; ``weights`` is ``[len(space)]``."""
+        """``w . h`` of every hypothesis, float64 ``[n_hyps]``; ``weights`` is ``[len(space)]``.
+
+        Summed in the order of the features, whatever the machine: hypotheses with the same
+        features tie exactly, which a matrix product does not promise.
+        """
         n_dense = self.dense.shape[1]
-        scores = np.empty(self.n_hyps)
+        scores = np.zeros(self.n_hyps)
         for start in range(0, self.n_hyps, _CHUNK):
-            end = start + _CHUNK
-            scores[start:end] = self.dense[start:end].astype(np.float64) @ weights[:n_dense]
+            sums = scores[start : start + _CHUNK]
+            columns = self.dense[start : start + _CHUNK].T.astype(np.float64, order="C")
+            for column, weight in zip(columns, weights[:n_dense], strict=True):
+                sums += weight * column
         if self.sparse is not None and len(self.sparse.data):
             products = self.sparse.data * weights[n_dense:][self.sparse.indices]
             owner = np.repeat(np.arange(self.n_hyps), np.diff(self.sparse.indptr))
