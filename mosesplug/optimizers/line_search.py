@@ -57,6 +57,11 @@ class IntervalChoice:
     method: Literal["best", "average", "minimum"] = "best"
     neighbours: int = 3
 
+    @property
+    def smooths(self) -> bool:
+        """Whether neighbours have a say."""
+        return self.method != "best" and self.neighbours > 0
+
 
 @dataclass(frozen=True)
 class Lines:
@@ -87,7 +92,7 @@ class LineSpace:
         offsets: int64 ``[n_sentences + 1]``, empty sentences left out.
         axes: the lines along each active feature.
         base: float64 ``[n_hyps]``, what the features that stay fixed add to the model score.
-        stats: ``[n_hyps, n_stats]``, the metric's sufficient statistics.
+        stats: int32 or float64 ``[n_hyps, n_stats]``, the metric's sufficient statistics.
         metric: scores the summed statistics.
     """
 
@@ -172,7 +177,9 @@ def line_space(problem: Problem, weights: NDArray[np.float64]) -> LineSpace:
     offsets = np.append(tuning_set.offsets[:-1][filled], tuning_set.offsets[-1])
     slopes = np.empty(columns.size)
     arrange(offsets, columns, slopes)
-    stats = np.ascontiguousarray(tuning_set.stats)
+    # Differences of float statistics are summed by the thousand: float32 would show.
+    dtype = np.promote_types(tuning_set.stats.dtype, np.int32)
+    stats = np.ascontiguousarray(tuning_set.stats, dtype=dtype)
     return LineSpace(offsets, Lines.of(offsets, slopes), base, stats, problem.metric)
 
 
@@ -281,9 +288,10 @@ def best_point(
 ) -> LinePoint | None:
     """The middle of the best interval that is wide enough to be sure of.
 
-    Neighbouring intervals of one score count as one. Among equals the widest wins, since its
-    middle is the safest; the unbounded end intervals are cut ``END_STEP`` beyond the outermost
-    threshold.
+    Intervals that are not, as between thresholds that coincide, are nobody's neighbours either:
+    no weights decode to their scores. Neighbouring intervals of one score count as one. Among
+    equals the widest wins, since its middle is the safest. Intervals end at the furthest step, and
+    the unbounded ones twice ``END_STEP`` beyond the outermost threshold.
 
     Args:
         thresholds: float64 ``[m]``, sorted.
@@ -292,20 +300,20 @@ def best_point(
         furthest: greatest distance from the origin, in directions.
 
     Returns:
-        None where no interval is wide enough.
+        None where no interval within reach is wide enough.
     """
     if not len(thresholds):
         return LinePoint(0.0, float(scores[0]))
-    merits = _smoothed(scores, choice)
     left = np.concatenate([[thresholds[0] - 2 * END_STEP], thresholds])
     right = np.concatenate([thresholds, [thresholds[-1] + 2 * END_STEP]])
+    left, right = left.clip(-furthest, furthest), right.clip(-furthest, furthest)
     certain = right - left > NARROWEST * (1.0 + np.maximum(np.abs(left), np.abs(right)))
-    middles = 0.5 * (left + right)
-    candidates = np.flatnonzero(certain & (np.abs(middles) <= furthest))
+    candidates = np.flatnonzero(certain)
     if not len(candidates):
         return None
-    best = merits[candidates].max()
-    equals = candidates[merits[candidates] == best]
+    merits = _smoothed(scores[candidates], choice)
+    best = merits.max()
+    equals = candidates[merits == best]
     starts = np.flatnonzero(np.diff(equals, prepend=-2) != 1)
     ends = np.append(starts[1:], len(equals)) - 1
     widths = right[equals[ends]] - left[equals[starts]]
@@ -316,7 +324,7 @@ def best_point(
 
 def _smoothed(scores: NDArray[np.float64], choice: IntervalChoice) -> NDArray[np.float64]:
     """Each interval's score, or the mean or least over its neighbourhood (Cer et al. 2008)."""
-    if choice.method == "best" or choice.neighbours == 0:
+    if not choice.smooths:
         return scores
     window = 2 * choice.neighbours + 1
     padded = np.pad(scores, choice.neighbours, mode="edge")

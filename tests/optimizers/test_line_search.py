@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import combinations, pairwise
 from typing import Literal
 
 import numpy as np
@@ -11,12 +13,13 @@ from hypothesis import strategies as st
 
 from mosesplug.optimizers.line_search import (
     IntervalChoice,
+    LinePoint,
     Scratch,
     best_point,
     error_surfaces,
     line_space,
 )
-from mosesplug.optimizers.problem import Problem
+from mosesplug.optimizers.problem import Problem, corpus_score
 from mosesplug.tuning_set import SparseRows
 from tests.optimizers.problems import Accuracy, planted, tuning_set
 
@@ -114,10 +117,72 @@ def test_an_interval_too_narrow_to_be_sure_of_is_never_chosen() -> None:
 
 def test_no_step_beyond_reach() -> None:
     thresholds = np.array([50.0, 60.0])
-    point = best_point(thresholds, np.array([0.1, 0.9, 0.2]), BEST, 52.0)
-    assert point is not None
-    assert point.merit == 0.1
-    assert best_point(thresholds, np.array([0.1, 0.9, 0.2]), BEST, 10.0) is None
+    scores = np.array([0.1, 0.9, 0.2])
+    assert best_point(thresholds, scores, BEST, 52.0) == LinePoint(51.0, 0.9)
+    assert best_point(thresholds, scores, BEST, 50.0) == LinePoint(49.9, 0.1)
+    assert best_point(thresholds, scores, BEST, 10.0) is None
+
+
+def test_a_threshold_far_out_hides_no_interval() -> None:
+    # Slopes that rounding keeps from being equal cross where no step leads.
+    thresholds = np.array([-1e17, 0.0, 1.0, 1e17])
+    for scores, step in (([0.1, 0.9, 0.2, 0.3, 0.1], -500.0), ([0.1, 0.2, 0.3, 0.9, 0.1], 500.5)):
+        assert best_point(thresholds, np.array(scores), BEST, 1e3) == LinePoint(step, 0.9)
+
+
+@settings(deadline=None, max_examples=60)
+@given(seed=st.integers(0, 2**32 - 1), quarters=st.booleans())
+def test_no_point_of_a_line_beats_the_chosen_one(seed: int, quarters: bool) -> None:
+    """Between neighbouring crossings of any two hypotheses, decoding is tried in the middle."""
+    rng = np.random.default_rng(seed)
+    sizes = [int(size) for size in rng.integers(1, 8, 5)]  # some have one hypothesis only
+    n_hyps = sum(sizes)
+    dense = rng.standard_normal((n_hyps, 3)) * [1.0, 1e3, 1e-3]
+    dense[:, 0] = np.round(4 * dense[:, 0]) / 4 if quarters else dense[:, 0]  # parallel lines
+    problem = Problem(tuning_set(sizes, dense, rng.integers(0, 11, n_hyps)), Accuracy())
+    origin = rng.standard_normal(3)
+    space = line_space(problem, origin)
+    directions = np.concatenate([np.eye(3), rng.uniform(0.0, 1.0, (1, 3))])
+    surfaces = error_surfaces(
+        space, space.lines(directions), np.arange(4), space.intercepts(origin), Scratch.of(space, 4)
+    )
+    heights = problem.tuning_set.model_scores(origin)
+    for direction, (thresholds, scores) in zip(directions, surfaces, strict=True):
+        slopes = problem.tuning_set.model_scores(direction)
+        crossings = []
+        for first, end in pairwise(np.append(0, np.cumsum(sizes))):
+            for i, j in combinations(range(first, end), 2):
+                if abs(slopes[i] - slopes[j]) > 1e-9:
+                    crossings.append((heights[j] - heights[i]) / (slopes[i] - slopes[j]))
+        edges = np.sort(crossings)
+        edges = edges[np.abs(edges) < 1e3]
+        if not len(edges):
+            continue
+        tried = [edges[0] - 0.05, edges[-1] + 0.05]
+        tried += [0.5 * (a + b) for a, b in pairwise(edges) if b - a > 1e-3]
+        best = max(corpus_score(problem, origin + x * direction) for x in tried)
+        point = best_point(thresholds, scores, BEST, 1e4)
+        assert point is not None
+        assert point.merit >= best - 1e-12
+        decoded = corpus_score(problem, origin + point.step * direction)
+        assert decoded == pytest.approx(point.merit)
+
+
+def test_float_statistics_lose_nothing_along_a_line() -> None:
+    problem, _ = planted(2, n_sentences=2000, n_hyps=20, n_features=2)
+    made = problem.tuning_set
+    rng = np.random.default_rng(0)
+    stats = np.stack([rng.uniform(0, 1e6, made.n_hyps), np.ones(made.n_hyps)], axis=1)
+    stats = stats.astype(np.float32)
+    problem = replace(problem, tuning_set=replace(made, stats=stats))
+    origin = np.array([1.0, 0.5])
+    space = line_space(problem, origin)
+    intercepts = space.intercepts(origin)
+    surfaces = error_surfaces(space, space.axes, np.array([1]), intercepts, Scratch.of(space, 1))
+    ((thresholds, scores),) = surfaces
+    chosen = made.first_best(np.array([1.0, 0.5 + thresholds[-1] + 1.0]))
+    exact = stats[chosen].astype(np.float64)
+    np.testing.assert_allclose(scores[-1], exact[:, 0].sum() / exact[:, 1].sum(), rtol=1e-13)
 
 
 def test_a_line_that_changes_nothing_keeps_its_origin() -> None:
@@ -138,6 +203,14 @@ def test_neighbourhoods_avoid_narrow_peaks(
     point = best_point(thresholds, scores, IntervalChoice(method, 1), 1e3)
     assert point is not None
     assert (point.step, point.merit) == (step, pytest.approx(merit))
+
+
+def test_intervals_of_no_width_are_no_neighbours() -> None:
+    thresholds = np.array([0.0, 1.0, 1.0, 1.0, 2.0, 3.0])
+    scores = np.array([0.1, 0.6, 0.0, 0.0, 0.5, 0.3, 0.1])
+    point = best_point(thresholds, scores, IntervalChoice("average", 1), 1e3)
+    assert point is not None
+    assert (point.step, point.merit) == (1.5, pytest.approx((0.6 + 0.5 + 0.3) / 3))
 
 
 def test_room_for_thresholds_grows() -> None:

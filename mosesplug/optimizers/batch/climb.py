@@ -77,16 +77,39 @@ class Climb:
 
 @dataclass(frozen=True)
 class _Place:
-    """A point with its model scores and its metric, so that none is computed twice."""
+    """A point with its model scores and its metric, so that none is computed twice.
+
+    Attributes:
+        weights: float64 ``[n_active]``.
+        intercepts: float64 ``[n_hyps]``, the model scores.
+        score: metric of decoding here.
+        merit: what the point was chosen by: the score, or the smoothed value of its interval.
+    """
 
     weights: Vector
     intercepts: Vector
     score: float
+    merit: float
 
     @classmethod
-    def at(cls, space: LineSpace, weights: Vector) -> _Place:
+    def start(cls, space: LineSpace, weights: Vector, choice: IntervalChoice) -> _Place:
+        """Where a climb begins: what no line search has chosen has no smoothed value yet."""
         intercepts = space.intercepts(weights)
-        return cls(weights, intercepts, space.decode(intercepts))
+        score = space.decode(intercepts)
+        return cls(weights, intercepts, score, -np.inf if choice.smooths else score)
+
+    def moved(self, space: LineSpace, step: _Step, choice: IntervalChoice) -> _Place | None:
+        """Where a step leads, if it leads up; decoding has the last word on a score.
+
+        Where intervals are judged by their neighbourhood, so are the steps: the score may then
+        fall while its neighbourhood rises.
+        """
+        if step.merit <= self.merit:
+            return None
+        there = _Place.start(space, step.weights, choice)
+        if choice.smooths:
+            return replace(there, merit=step.merit)
+        return there if there.score > self.score else None
 
 
 class _Step(NamedTuple):
@@ -104,8 +127,9 @@ def at_random(
     space: LineSpace, start: Vector, rng: np.random.Generator, settings: ClimbSettings
 ) -> Climb:
     """One random point of the box, if it beats the start (Moses' ``RandomOptimizer``)."""
-    origin = _Place.at(space, start)
-    point = _Place.at(space, rng.uniform(settings.minima, settings.maxima))
+    origin = _Place.start(space, start, settings.choice)
+    somewhere = rng.uniform(settings.minima, settings.maxima)
+    point = _Place.start(space, somewhere, settings.choice)
     better = max(origin, point, key=lambda place: place.score)
     return Climb(better.weights, origin.score, better.score, 1)
 
@@ -115,15 +139,12 @@ def along_axes(
 ) -> Climb:
     """Search every axis and some random directions from the same point, move along the best.
 
-    Ends when a round gains no more than the tolerance. Where intervals are judged by their
-    neighbourhood, so are the moves: the score may then fall while its neighbourhood rises.
+    Ends when a round gains no more than the tolerance.
     """
     n_axes, n_random = len(start), settings.random_directions
     scratch = Scratch.of(space, n_axes + n_random)
-    place = _Place.at(space, start)
+    place = _Place.start(space, start, settings.choice)
     start_score = place.score
-    smoothed = settings.choice.method != "best"
-    merit = -np.inf if smoothed else place.score
     axes, moved_along = np.eye(n_axes), -1
     rounds = 0
     while True:
@@ -132,15 +153,14 @@ def along_axes(
         wanted = np.flatnonzero(np.arange(n_axes) != moved_along)
         steps = _steps(space, space.axes, axes, wanted, place, scratch, settings.choice)
         steps += _random_steps(space, rng, place, scratch, settings)
-        best = max(steps, key=lambda step: step.merit, default=None)
-        if best is None or best.merit <= merit:
+        if not steps:
             break
-        moved = _Place.at(space, best.weights)
-        if not smoothed and moved.score <= place.score:
+        best = max(steps, key=lambda step: step.merit)
+        moved = place.moved(space, best, settings.choice)
+        if moved is None:
             break
-        gain = best.merit - merit
-        place, merit = moved, best.merit if smoothed else moved.score
-        moved_along = best.line
+        gain = moved.merit - place.merit
+        place, moved_along = moved, best.line
         hopeless = place.score + settings.give_up * gain < settings.bound
         if gain <= settings.tolerance or hopeless:
             break
@@ -153,19 +173,16 @@ def along_random_directions(
     """Search random directions until ``random_directions`` in a row have gained nothing."""
     one_direction = replace(settings, random_directions=1)
     scratch = Scratch.of(space, 1)
-    place = _Place.at(space, start)
+    place = _Place.start(space, start, settings.choice)
     start_score = place.score
     idle = rounds = 0
     while idle < settings.random_directions:
         rounds += 1
         idle += 1
         for step in _random_steps(space, rng, place, scratch, one_direction):
-            if step.merit <= place.score:
-                continue
-            moved = _Place.at(space, step.weights)
-            if moved.score - place.score > settings.tolerance:
-                idle = 0
-            if moved.score > place.score:
+            moved = place.moved(space, step, settings.choice)
+            if moved is not None:
+                idle = 0 if moved.merit - place.merit > settings.tolerance else idle
                 place = moved
     return Climb(place.weights, start_score, place.score, rounds)
 
@@ -188,20 +205,19 @@ def around(
     noise = rng.standard_normal(len(start)) * radius * contribution
     perturbed = start + np.divide(noise, spread, out=np.zeros_like(noise), where=spread > 0.0)
     scratch = Scratch.of(space, 1)
-    start_score = _Place.at(space, start).score
-    place = _Place.at(space, perturbed)
+    start_score = _Place.start(space, start, settings.choice).score
+    place = _Place.start(space, perturbed, settings.choice)
     axes = np.eye(len(start))
     rounds = 0
     while True:
         rounds += 1
-        before = place.score
+        before = place.merit
         for axis in rng.permutation(len(start)):
             wanted = np.array([axis], dtype=np.int64)
             for step in _steps(space, space.axes, axes, wanted, place, scratch, settings.choice):
-                if step.merit > place.score:
-                    moved = _Place.at(space, step.weights)
-                    place = moved if moved.score > place.score else place
-        if place.score - before <= settings.tolerance:
+                place = place.moved(space, step, settings.choice) or place
+        # Smoothed values begin at minus infinity, and may stay there: no difference is no number.
+        if place.merit == before or place.merit - before <= settings.tolerance:
             break
     return Climb(place.weights, start_score, place.score, rounds)
 
