@@ -14,10 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.errors import OptimizerError
+from mosesplug.features import FeatureSpace
 from mosesplug.metrics.protocol import Metric
 from mosesplug.tuning_set import TuningSet
 
 __all__ = ["Problem", "Progress", "Solution", "checked_weights", "corpus_score", "silent"]
+
+LARGEST = 1e100
+"""Largest weight that a search may start from: model scores beyond it overflow on a long line."""
 
 Progress = Callable[[int, int, str], None]
 """Told of work done, ``(done, total, what)``; may be called from any thread."""
@@ -84,26 +88,23 @@ class Solution:
 def corpus_score(problem: Problem, weights: NDArray[np.float64]) -> float:
     """Metric of the first-best hypotheses at ``weights``."""
     chosen = problem.tuning_set.first_best(weights)
-    return float(problem.metric.score(problem.tuning_set.stats[chosen].sum(axis=0)))
+    totals = problem.tuning_set.stats[chosen].sum(axis=0, dtype=np.float64)
+    return float(problem.metric.score(totals))
 
 
 def checked_weights(problem: Problem, weights: NDArray[np.float64]) -> NDArray[np.float64]:
     """The weights as float64, if a search can start there.
 
     Raises:
-        OptimizerError: wrong number, NaN or infinite values, features that are not finite, no
+        OptimizerError: wrong number, NaN, infinite or enormous values, here or among the
+            problem's further starts; a box that is none; features that are not finite, no
             hypotheses, or nothing to tune.
     """
-    weights = np.array(weights, dtype=np.float64)
     space = problem.tuning_set.space
-    if weights.shape != (len(space),):
-        raise OptimizerError(
-            f"{weights.size} starting weights for {len(space)} features; give one for each of "
-            f"{', '.join(space.names[:20])}"
-        )
-    if not np.isfinite(weights).all():
-        bad = space.names[int(np.flatnonzero(~np.isfinite(weights))[0])]
-        raise OptimizerError(f"the starting weight of {bad} is not a finite number")
+    weights = _checked_start(space, weights)
+    for start in problem.starts:
+        _checked_start(space, start)
+    _check_box(problem)
     tuning_set = problem.tuning_set
     if tuning_set.n_hyps == 0:
         raise OptimizerError("there are no hypotheses to tune on; check the n-best lists")
@@ -115,3 +116,38 @@ def checked_weights(problem: Problem, weights: NDArray[np.float64]) -> NDArray[n
     if not problem.active_mask.any():
         raise OptimizerError("no feature is active; there is nothing to tune")
     return weights
+
+
+def _checked_start(space: FeatureSpace, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """A copy as float64 of weights that a search can start from."""
+    weights = np.array(weights, dtype=np.float64)
+    if weights.shape != (len(space),):
+        raise OptimizerError(
+            f"{weights.size} starting weights for {len(space)} features; give one for each of "
+            f"{', '.join(space.names[:20])}"
+        )
+    usable = np.abs(weights) <= LARGEST
+    if not usable.all():
+        column = int(np.argmin(usable))
+        raise OptimizerError(
+            f"the starting weight of {space.names[column]} is {weights[column]}; give a finite "
+            f"number, at most {LARGEST:g}"
+        )
+    return weights
+
+
+def _check_box(problem: Problem) -> None:
+    """Refuse ends between which no random weights can be drawn."""
+    space = problem.tuning_set.space
+    minima, maxima = problem.box
+    if minima.shape != (len(space),) or maxima.shape != (len(space),):
+        raise OptimizerError(
+            f"{minima.size} and {maxima.size} bounds of random starts for {len(space)} features"
+        )
+    usable = (minima >= -LARGEST) & (minima <= maxima) & (maxima <= LARGEST)
+    if not usable.all():
+        column = int(np.argmin(usable))
+        raise OptimizerError(
+            f"random weights of {space.names[column]} cannot be drawn from {minima[column]} to "
+            f"{maxima[column]}"
+        )

@@ -1,0 +1,78 @@
+"""What no search can start from, and the score of decoding."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mosesplug.errors import OptimizerError
+from mosesplug.optimizers.problem import Problem, checked_weights, corpus_score
+from mosesplug.tuning_set import SparseRows
+from tests.optimizers.problems import Accuracy, planted, tuning_set
+
+
+def test_weights_are_copied() -> None:
+    problem, hidden = planted(1)
+    weights = checked_weights(problem, hidden)
+    np.testing.assert_array_equal(weights, hidden)
+    assert not np.shares_memory(weights, hidden)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 1e101, -1e300])
+def test_refuses_starts_that_lead_nowhere(value: float) -> None:
+    problem, hidden = planted(1)
+    bad = hidden.copy()
+    bad[2] = value
+    with pytest.raises(OptimizerError, match="F2_0"):
+        checked_weights(problem, bad)
+    with pytest.raises(OptimizerError, match="F2_0"):
+        checked_weights(replace(problem, starts=(hidden, bad)), hidden)
+    with pytest.raises(OptimizerError, match="4 starting weights for 5 features"):
+        checked_weights(replace(problem, starts=(hidden[:4],)), hidden)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "message"),
+    [
+        ({"minima": np.full(5, 2.0)}, "F0_0 cannot be drawn from 2.0 to 1.0"),
+        ({"maxima": np.full(5, np.inf)}, "F0_0"),
+        ({"minima": np.array([0.0, 0.0, 0.0, 0.0, np.nan])}, "F4_0"),
+        ({"maxima": np.ones(4)}, "5 and 4 bounds"),
+    ],
+)
+def test_refuses_a_box_that_is_none(bounds: dict[str, Any], message: str) -> None:
+    problem, hidden = planted(1)
+    with pytest.raises(OptimizerError, match=message):
+        checked_weights(replace(problem, **bounds), hidden)
+
+
+def test_refuses_sparse_values_that_are_no_numbers() -> None:
+    sparse = SparseRows(
+        np.array([0, 1], dtype=np.int64),
+        np.array([0], dtype=np.int32),
+        np.array([np.nan], dtype=np.float32),
+    )
+    made = tuning_set([1], np.ones((1, 1)), np.ones(1), sparse, ("A_x",))
+    with pytest.raises(OptimizerError, match="sparse feature"):
+        checked_weights(Problem(made, Accuracy()), np.ones(2))
+
+
+def test_score_sums_the_statistics_of_the_first_best() -> None:
+    dense = np.array([[1.0], [3.0], [3.0], [-1.0], [0.0]])
+    problem = Problem(tuning_set([3, 0, 2], dense, np.array([1, 2, 4, 8, 6])), Accuracy())
+    assert corpus_score(problem, np.array([1.0])) == (2 + 6) / 20
+    assert corpus_score(problem, np.array([-1.0])) == (1 + 8) / 20
+    assert corpus_score(problem, np.zeros(1)) == (1 + 8) / 20
+
+
+def test_float_statistics_are_summed_in_double_precision() -> None:
+    n_hyps = 100_000
+    made = tuning_set([1] * n_hyps, np.ones((n_hyps, 1)), np.ones(n_hyps))
+    stats = np.stack([np.full(n_hyps, 0.1), np.ones(n_hyps)], axis=1).astype(np.float32)
+    stats[0] = 1e8
+    problem = Problem(replace(made, stats=stats), Accuracy())
+    totals = stats.astype(np.float64).sum(axis=0)
+    assert corpus_score(problem, np.ones(1)) == pytest.approx(totals[0] / totals[1], rel=1e-12)
