@@ -7,7 +7,7 @@ function ``optimize(problem, initial, rng, options, progress) -> Solution``.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,16 @@ from mosesplug.features import FeatureSpace
 from mosesplug.metrics.protocol import Metric
 from mosesplug.tuning_set import TuningSet
 
-__all__ = ["Problem", "Progress", "Solution", "checked_weights", "corpus_score", "silent"]
+__all__ = [
+    "Problem",
+    "Progress",
+    "Solution",
+    "checked_weights",
+    "corpus_score",
+    "normalised",
+    "silent",
+    "with_sparse_active",
+]
 
 LARGEST = 1e100
 """Largest weight that a search may start from: model scores beyond it overflow on a long line."""
@@ -90,6 +99,26 @@ def corpus_score(problem: Problem, weights: NDArray[np.float64]) -> float:
     chosen = problem.tuning_set.first_best(weights)
     totals = problem.tuning_set.stats[chosen].sum(axis=0, dtype=np.float64)
     return float(problem.metric.score(totals))
+
+
+def normalised(problem: Problem, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The weights over the L1 norm of the dense ones, if all of those are active.
+
+    It changes no decision of the decoder, and makes weights of different runs comparable. Where
+    some weights are fixed, the others have a scale already.
+    """
+    n_dense = problem.tuning_set.space.n_dense
+    norm = np.abs(weights[:n_dense]).sum()
+    if problem.active_mask[:n_dense].all() and norm > 0.0:
+        return np.asarray(weights / norm)
+    return weights
+
+
+def with_sparse_active(problem: Problem) -> Problem:
+    """The problem of an algorithm that tunes sparse weights too, unless some are chosen."""
+    if problem.active is not None:
+        return problem
+    return replace(problem, active=np.ones(len(problem.tuning_set.space), dtype=np.bool_))
 
 
 def checked_weights(problem: Problem, weights: NDArray[np.float64]) -> NDArray[np.float64]:
