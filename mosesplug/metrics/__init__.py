@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from mosesplug.metrics.bleu import Bleu, bleu_score_row, bleu_scores
+from mosesplug.metrics.edit_distance import Cder, Wer
+from mosesplug.metrics.per import Per
 from mosesplug.metrics.protocol import Metric, Prepared
 from mosesplug.metrics.registry import metric, metric_names
 from mosesplug.metrics.sentence_bleu import (
@@ -12,11 +14,16 @@ from mosesplug.metrics.sentence_bleu import (
     sentence_bleu_moses,
     sentence_bleu_nakov,
 )
+from mosesplug.metrics.ter import Ter
 
 __all__ = [
     "Bleu",
+    "Cder",
     "Metric",
+    "Per",
     "Prepared",
+    "Ter",
+    "Wer",
     "background_bleu_chiang",
     "background_bleu_moses",
     "bleu_score_row",

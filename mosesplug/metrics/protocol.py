@@ -61,7 +61,8 @@ class Metric(Protocol):
         """Compile ``references[k][line]``, tokens separated by blanks.
 
         Raises:
-            DataError: there is no reference, or the references differ in their number of lines.
+            DataError: there is no reference, there are more than the metric can use, or they
+                differ in their number of lines.
         """
 
     def statistics(
@@ -91,9 +92,11 @@ class Metric(Protocol):
         """
 
     def score(self, totals: NDArray[Any]) -> NDArray[np.float64]:
-        """Score of summed statistics: ``[..., n_statistics]`` to float64 ``[...]``, in 0 to 1.
+        """Score of summed statistics: ``[..., n_statistics]`` to float64 ``[...]``.
 
-        Larger is better: an error rate is given as 1 minus the rate, as Moses gives it.
+        Larger is better, and 1 is perfect. An error rate is given as 1 minus the rate, as Moses
+        gives it; where output is so long that there are more errors than reference words, that
+        is below 0.
         """
 
 

@@ -12,7 +12,10 @@ from typing import cast
 
 from mosesplug.errors import UsageError
 from mosesplug.metrics.bleu import Bleu, ReferenceLength
+from mosesplug.metrics.edit_distance import Cder, ReferenceChoice, Wer
+from mosesplug.metrics.per import Per
 from mosesplug.metrics.protocol import Metric
+from mosesplug.metrics.ter import Ter
 
 __all__ = ["metric", "metric_names", "parse_settings"]
 
@@ -91,6 +94,34 @@ def _bleu(settings: Mapping[str, str]) -> Metric:
     return Bleu(cast(ReferenceLength, reference_length), lowercase=case == "false")
 
 
-_FACTORIES: Mapping[str, Callable[[Mapping[str, str]], Metric]] = MappingProxyType({"BLEU": _bleu})
+def _lowercase(metric: str, settings: Mapping[str, str]) -> bool:
+    return _choice(metric, settings, "case", ("true", "false")) == "false"
 
-_PLANNED = frozenset({"PER", "WER", "TER", "CDER", "CHRF"})
+
+def _per(settings: Mapping[str, str]) -> Metric:
+    _refuse_others("PER", settings, ("case",))
+    return Per(_lowercase("PER", settings))
+
+
+def _wer(settings: Mapping[str, str]) -> Metric:
+    _refuse_others("WER", settings, ("case", "refs"))
+    choice = _choice("WER", settings, "refs", ("moses", "best"))
+    return Wer(_lowercase("WER", settings), cast(ReferenceChoice, choice))
+
+
+def _cder(settings: Mapping[str, str]) -> Metric:
+    _refuse_others("CDER", settings, ("case", "refs"))
+    choice = _choice("CDER", settings, "refs", ("moses", "best"))
+    return Cder(_lowercase("CDER", settings), cast(ReferenceChoice, choice))
+
+
+def _ter(settings: Mapping[str, str]) -> Metric:
+    _refuse_others("TER", settings, ("case",))
+    return Ter(_lowercase("TER", settings))
+
+
+_FACTORIES: Mapping[str, Callable[[Mapping[str, str]], Metric]] = MappingProxyType(
+    {"BLEU": _bleu, "CDER": _cder, "PER": _per, "TER": _ter, "WER": _wer}
+)
+
+_PLANNED = frozenset({"CHRF"})

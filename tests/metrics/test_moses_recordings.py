@@ -1,4 +1,4 @@
-"""BLEU against what Moses' own extractor and evaluator wrote, line by line."""
+"""Metrics against what Moses' own extractor and evaluator wrote, line by line."""
 
 from __future__ import annotations
 
@@ -85,9 +85,9 @@ def without_duplicates(hypotheses: list[tuple[bytes, tuple[int, ...]]]) -> Rows:
 
 
 def assert_equals_extractor(
-    settings: str, references: Sequence[list[bytes]], nbest: Path, recorded: Path
+    scorer: Metric, references: Sequence[list[bytes]], nbest: Path, recorded: Path
 ) -> None:
-    sentences, features, rows = score_list(metric("BLEU", settings), references, nbest, threads=2)
+    sentences, features, rows = score_list(scorer, references, nbest, threads=2)
     groups: dict[int, list[tuple[bytes, tuple[int, ...]]]] = {}
     for sentence, values, row in zip(sentences, features, rows.tolist(), strict=True):
         groups.setdefault(sentence, []).append((values, tuple(row)))
@@ -101,18 +101,30 @@ def assert_equals_extractor(
 @pytest.mark.parametrize("run", [1, 2])
 def test_every_line_of_whole_lists(multi30k: Path, run: int) -> None:
     assert_equals_extractor(
-        "case:true",
+        metric("BLEU", "case:true"),
         [read_lines(multi30k / "text" / "dev.en")],
         multi30k / "mert-work" / f"run{run}.best100.out.gz",
         multi30k / "scores" / f"run{run}.scores.dat.gz",
     )
 
 
-@pytest.mark.parametrize(("label", "settings"), [("BLEU", ""), ("BLEU-nocase", "case:false")])
-def test_every_line_of_the_first_hundred(multi30k: Path, label: str, settings: str) -> None:
+@pytest.mark.parametrize(
+    ("label", "name", "settings"),
+    [
+        ("BLEU", "BLEU", ""),
+        ("BLEU-nocase", "BLEU", "case:false"),
+        ("PER", "PER", ""),
+        ("WER", "WER", ""),
+        ("CDER", "CDER", ""),
+        ("TER", "TER", ""),
+    ],
+)
+def test_every_line_of_the_first_hundred(
+    multi30k: Path, label: str, name: str, settings: str
+) -> None:
     folder = multi30k / "scores"
     assert_equals_extractor(
-        settings,
+        metric(name, settings),
         [read_lines(folder / "first100.ref")],
         folder / "first100.best100.gz",
         folder / f"first100.{label}.scores.dat.gz",
@@ -127,7 +139,7 @@ def hindi_references(recordings: Path) -> list[list[bytes]]:
 def test_every_line_against_several_references(recordings: Path, kind: str) -> None:
     folder = recordings / "hindi-4ref"
     assert_equals_extractor(
-        f"reflen:{kind}",
+        metric("BLEU", f"reflen:{kind}"),
         hindi_references(recordings),
         folder / "dev.en3.nbest",
         folder / f"scores.{kind}.dat",
@@ -138,23 +150,22 @@ def test_corpus_scores_of_the_evaluator(recordings: Path) -> None:
     folder = recordings / "hindi-4ref"
     references = hindi_references(recordings)
     lines = (folder / "evaluator.txt").read_text().splitlines()
-    checked = 0
+    checked = []
     for name, *settings, score in map(str.split, lines):
-        if name != "BLEU":
-            continue
         scorer = metric(name, ",".join(settings))
         _, _, rows = score_list(scorer, references, folder / "dev.en3.nbest")
         assert f"{scorer.score(rows.sum(axis=0)):.4f}" == score
-        checked += 1
-    assert checked == 6
+        checked.append(name)
+    assert checked == ["BLEU"] * 6 + ["TER", "WER", "CDER"]
 
 
-def test_score_of_first_best_translations(multi30k: Path) -> None:
+@pytest.mark.parametrize("name", ["BLEU", "PER", "WER", "CDER", "TER"])
+def test_score_of_first_best_translations(multi30k: Path, name: str) -> None:
     folder = multi30k / "scores"
-    scorer = metric("BLEU")
+    scorer = metric(name)
     sentences, _, rows = score_list(
         scorer, [read_lines(folder / "first100.ref")], folder / "first100.best100.gz"
     )
     _, first = np.unique(sentences, return_index=True)
     recorded = dict(map(str.split, (folder / "evaluator.txt").read_text().splitlines()))
-    assert f"{scorer.score(rows[first].sum(axis=0)):.4f}" == recorded["BLEU"]
+    assert f"{scorer.score(rows[first].sum(axis=0)):.4f}" == recorded[name]

@@ -1,0 +1,165 @@
+"""WER and CDER: edit distance of words, without and with long jumps (Leusch et al. 2006).
+
+WER counts the insertions, deletions and substitutions that turn the hypothesis into the
+reference. CDER also lets the reading of the hypothesis jump anywhere for the price of one error,
+any number of times, so moving a block of words is one error, and words of the hypothesis may be
+read twice or not at all (section 3 of the paper).
+
+Statistics of a hypothesis, as in Moses: errors, and words of the reference. The score of their
+sum is 1 minus their quotient, and 1 for an empty reference.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosesplug.errors import UsageError
+from mosesplug.kernels import kernel
+from mosesplug.metrics.encoding import EncodedHypotheses
+from mosesplug.metrics.word_metric import WordMetric, WordReferences, checked_totals
+from mosesplug.metrics.words import ReferenceWords
+
+__all__ = ["Cder", "ReferenceChoice", "Wer"]
+
+ReferenceChoice = Literal["moses", "best"]
+
+
+@kernel
+def _errors(
+    hypothesis: NDArray[np.int32],
+    reference: NDArray[np.int32],
+    jumps: bool,
+    row: NDArray[np.int32],
+) -> int:
+    """Least errors between two sentences; ``row`` is working memory for ``len(hypothesis) + 1``.
+
+    ``row[i]`` is the cost of having read ``i`` words of the hypothesis and, after each turn of
+    the outer loop, one more word of the reference.
+    """
+    length = len(hypothesis)
+    for i in range(length + 1):
+        row[i] = min(i, 1) if jumps else i
+    for word in reference:
+        diagonal = row[0]
+        row[0] += 1
+        least = row[0]
+        for i in range(length):
+            best = diagonal if hypothesis[i] == word else diagonal + 1
+            diagonal = row[i + 1]
+            best = min(best, diagonal + 1, row[i] + 1)
+            row[i + 1] = best
+            least = min(least, best)
+        if jumps:
+            for i in range(length + 1):
+                row[i] = min(row[i], least + 1)
+    return int(row[length])
+
+
+@kernel
+def _merit(errors: int, length: int) -> int:
+    """1 minus the error rate, cut to an integer towards 0 as Moses cuts it."""
+    if length == 0:
+        return 1
+    if errors <= length:
+        return (length - errors) // length
+    return -((errors - length) // length)
+
+
+@kernel
+def _closer(errors: int, length: int, best_errors: int, best_length: int) -> bool:
+    """Whether the first error rate is below the second, which may have no words either."""
+    if length == 0 or best_length == 0:
+        return (errors == 0 and best_errors > 0) or (best_length == 0 and best_errors > 0 < length)
+    return errors * best_length < best_errors * length
+
+
+@kernel
+def _count_errors(
+    words: ReferenceWords,
+    n_references: int,
+    jumps: bool,
+    best_reference: bool,
+    hypotheses: EncodedHypotheses,
+    counts: NDArray[np.int32],
+) -> None:
+    """Write errors and reference length to ``counts``, int32 ``[n, 2]``."""
+    room = 1
+    for index in range(len(hypotheses.sentence_ids)):
+        room = max(room, hypotheses.offsets[index + 1] - hypotheses.offsets[index] + 1)
+    row = np.empty(room, dtype=np.int32)
+    for index in range(len(hypotheses.sentence_ids)):
+        hypothesis = hypotheses.ids[hypotheses.offsets[index] : hypotheses.offsets[index + 1]]
+        first_line = hypotheses.sentence_ids[index] * n_references
+        for line in range(first_line, first_line + n_references):
+            reference = words.ids[words.token_offsets[line] : words.token_offsets[line + 1]]
+            length = len(reference)
+            errors = _errors(hypothesis, reference, jumps, row)
+            if line == first_line:
+                better = True
+            elif best_reference:
+                better = _closer(errors, length, counts[index, 0], counts[index, 1])
+            else:
+                better = _merit(errors, length) > _merit(counts[index, 0], counts[index, 1])
+            if better:
+                counts[index, 0] = errors
+                counts[index, 1] = length
+
+
+@dataclass(frozen=True)
+class Wer(WordMetric):
+    """1 - WER.
+
+    Attributes:
+        reference_choice: which of several references each hypothesis is compared with: that of
+            the lowest error rate (``best``), or, as ``moses`` does, the first one, unless another
+            matches exactly or the first gives two errors a word. That is because Moses cuts the
+            scores of a sentence to integers before it compares them; scores of several
+            references are comparable to its own only with ``moses``.
+    """
+
+    reference_choice: ReferenceChoice = "moses"
+
+    name: ClassVar[str] = "WER"
+    n_statistics: ClassVar[int] = 2
+    statistics_names: ClassVar[tuple[str, ...]] = ("errors", "reference_length")
+    jumps: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        known = get_args(ReferenceChoice)
+        if self.reference_choice not in known:
+            raise UsageError(
+                f"unknown choice of references {self.reference_choice!r} for {self.name}: "
+                f"use one of {', '.join(known)}"
+            )
+
+    def _extra_settings(self) -> str:
+        return f"refs:{self.reference_choice}|"
+
+    def _count(
+        self, references: WordReferences, hypotheses: EncodedHypotheses
+    ) -> NDArray[np.int32]:
+        counts = np.empty((len(hypotheses.sentence_ids), 2), dtype=np.int32)
+        best = self.reference_choice == "best"
+        n_references = references.n_references
+        _count_errors(references.words, n_references, self.jumps, best, hypotheses, counts)
+        return counts
+
+    def score(self, totals: NDArray[Any]) -> NDArray[np.float64]:
+        """1 minus the error rate of ``totals`` ``[..., 2]``: float64 ``[...]``, at most 1."""
+        totals = checked_totals(self.name, self.n_statistics, totals)
+        errors, reference_length = np.moveaxis(totals, -1, 0)
+        rates = np.zeros(totals.shape[:-1])
+        np.divide(errors, reference_length, out=rates, where=reference_length > 0)
+        return np.asarray(1.0 - rates)
+
+
+@dataclass(frozen=True)
+class Cder(Wer):
+    """1 - CDER; settings are those of ``Wer``."""
+
+    name: ClassVar[str] = "CDER"
+    jumps: ClassVar[bool] = True

@@ -1,0 +1,94 @@
+"""PER, position-independent error rate (Tillmann et al. 1997): words right, wherever they stand.
+
+Statistics of a hypothesis, in Moses' order: words that the reference has too (each as often as
+there, at most), words of the hypothesis, words of the reference. The score of their sum is
+
+    1 - PER = (correct - max(0, length - reference length)) / reference length
+
+where the subtraction takes words that are too many for errors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosesplug.errors import DataError
+from mosesplug.kernels import kernel
+from mosesplug.metrics.encoding import EncodedHypotheses
+from mosesplug.metrics.word_metric import WordMetric, WordReferences, checked_totals
+from mosesplug.metrics.words import ReferenceWords
+
+__all__ = ["Per"]
+
+
+@kernel
+def _count_common_words(
+    words: ReferenceWords, hypotheses: EncodedHypotheses, counts: NDArray[np.int32]
+) -> None:
+    """Write common words, length and reference length to ``counts``, int32 ``[n, 3]``."""
+    longest = 0
+    for sentence in range(len(words.token_offsets) - 1):
+        longest = max(longest, words.token_offsets[sentence + 1] - words.token_offsets[sentence])
+    left = np.zeros(longest, dtype=np.int32)
+    for row in range(len(hypotheses.sentence_ids)):
+        sentence = hypotheses.sentence_ids[row]
+        reference = words.ids[words.token_offsets[sentence] : words.token_offsets[sentence + 1]]
+        hypothesis = hypotheses.ids[hypotheses.offsets[row] : hypotheses.offsets[row + 1]]
+        for word in reference:
+            left[word] += 1
+        common = 0
+        for word in hypothesis:
+            if word >= 0 and left[word] > 0:
+                left[word] -= 1
+                common += 1
+        for word in reference:
+            left[word] = 0
+        counts[row, 0] = common
+        counts[row, 1] = len(hypothesis)
+        counts[row, 2] = len(reference)
+
+
+@dataclass(frozen=True)
+class Per(WordMetric):
+    """1 - PER against one reference; Moses refuses several, and so does this.
+
+    An empty reference text scores 0, as in Moses.
+    """
+
+    name: ClassVar[str] = "PER"
+    n_statistics: ClassVar[int] = 3
+    statistics_names: ClassVar[tuple[str, ...]] = ("correct", "length", "reference_length")
+
+    def prepare(self, references: Sequence[Sequence[bytes]]) -> WordReferences:
+        """Compile ``references[0]``; see ``Metric.prepare``.
+
+        Raises:
+            DataError: there is more than one reference, or none.
+        """
+        if len(references) > 1:
+            raise DataError(
+                f"PER compares with one reference, and there are {len(references)}: give one, or "
+                "use a metric for several, such as TER"
+            )
+        return super().prepare(references)
+
+    def _count(
+        self, references: WordReferences, hypotheses: EncodedHypotheses
+    ) -> NDArray[np.int32]:
+        counts = np.empty((len(hypotheses.sentence_ids), 3), dtype=np.int32)
+        _count_common_words(references.words, hypotheses, counts)
+        return counts
+
+    def score(self, totals: NDArray[Any]) -> NDArray[np.float64]:
+        """1 - PER of ``totals`` ``[..., 3]``: float64 ``[...]``, at most 1."""
+        totals = checked_totals(self.name, self.n_statistics, totals)
+        correct, length, reference_length = np.moveaxis(totals, -1, 0)
+        right = correct - np.maximum(0.0, length - reference_length)
+        scores = np.zeros(totals.shape[:-1])
+        np.divide(right, reference_length, out=scores, where=reference_length > 0)
+        return scores

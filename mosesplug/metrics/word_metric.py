@@ -1,0 +1,132 @@
+"""What the metrics that compare sequences of words have in common.
+
+They differ in three things: what they count, how they score it and what their settings are. The
+rest - compiling references, checking hypotheses, numbering words, sharing out among threads - is
+done here once.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosesplug import __version__
+from mosesplug.metrics.encoding import EncodedHypotheses, encode
+from mosesplug.metrics.hypotheses import checked_hypotheses, share_out
+from mosesplug.metrics.protocol import (
+    Prepared,
+    check_references,
+    reference_fingerprint,
+)
+from mosesplug.metrics.words import ReferenceWords, compile_words
+
+__all__ = ["WordMetric", "WordReferences", "checked_totals"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class WordReferences(Prepared):
+    """References compiled for a metric that compares words.
+
+    Attributes:
+        words: vocabulary of each sentence, and the references spelt in it.
+    """
+
+    words: ReferenceWords
+
+
+def checked_totals(name: str, n_statistics: int, totals: NDArray[Any]) -> NDArray[np.float64]:
+    """Summed statistics ``[..., n_statistics]`` as float64.
+
+    Raises:
+        ValueError: another number of statistics.
+    """
+    totals = np.asarray(totals, dtype=np.float64)
+    if totals.shape[-1:] != (n_statistics,):
+        raise ValueError(
+            f"{name} has {n_statistics} statistics, not an array of shape {totals.shape}"
+        )
+    return totals
+
+
+@dataclass(frozen=True)
+class WordMetric(ABC):
+    """A corpus metric over sequences of words; see ``Metric`` for the protocol.
+
+    Attributes:
+        lowercase: take ``A`` to ``Z`` for ``a`` to ``z`` (``case:false``); letters outside ASCII
+            keep their case, and the signature says ``lc-ascii``.
+    """
+
+    lowercase: bool = False
+
+    name: ClassVar[str]
+    n_statistics: ClassVar[int]
+    statistics_names: ClassVar[tuple[str, ...]]
+
+    @abstractmethod
+    def _count(
+        self, references: WordReferences, hypotheses: EncodedHypotheses
+    ) -> NDArray[np.int32]:
+        """Statistics of some hypotheses, int32 ``[n, n_statistics]``."""
+
+    @abstractmethod
+    def score(self, totals: NDArray[Any]) -> NDArray[np.float64]:
+        """Score of summed statistics; see ``Metric.score``."""
+
+    def _extra_settings(self) -> str:
+        """What the signature says beyond the case, each piece closed by ``|``."""
+        return ""
+
+    def _settings(self) -> str:
+        case = "lc-ascii" if self.lowercase else "mixed"
+        return f"case:{case}|tok:none|{self._extra_settings()}version:mosesplug-{__version__}"
+
+    def signature(self) -> str:
+        """Name, settings and version, in sacrebleu's spelling."""
+        return f"{self.name}|{self._settings()}"
+
+    def prepare(self, references: Sequence[Sequence[bytes]]) -> WordReferences:
+        """Compile ``references[k][line]``; see ``Metric.prepare``."""
+        n_sentences = check_references(references)
+        return WordReferences(
+            n_sentences=n_sentences,
+            n_references=len(references),
+            signature=f"{self.name}|nrefs:{len(references)}|{self._settings()}",
+            fingerprint=reference_fingerprint(references),
+            words=compile_words(references, fold=self.lowercase),
+        )
+
+    def statistics(
+        self,
+        prepared: Prepared,
+        sentence_ids: NDArray[np.int64],
+        buffer: NDArray[np.uint8],
+        starts: NDArray[np.int64],
+        ends: NDArray[np.int64],
+        *,
+        threads: int = 1,
+    ) -> NDArray[np.int32]:
+        """Statistics of ``n`` hypotheses, int32; see ``Metric.statistics``."""
+        expected = f"{self.name}|nrefs:{prepared.n_references}|{self._settings()}"
+        if not isinstance(prepared, WordReferences) or prepared.signature != expected:
+            raise ValueError(
+                f"references prepared for {prepared.signature} cannot serve {self.signature()}"
+            )
+        hypotheses = checked_hypotheses(
+            sentence_ids, buffer, starts, ends, n_sentences=prepared.n_sentences
+        )
+        parts: dict[int, NDArray[np.int32]] = {}
+
+        def count(rows: slice) -> None:
+            encoded = encode(
+                prepared.words, prepared.n_references, self.lowercase, hypotheses.part(rows)
+            )
+            parts[rows.start] = self._count(prepared, encoded)
+
+        share_out(count, len(hypotheses.sentence_ids), threads)
+        return np.concatenate([parts[start] for start in sorted(parts)])
