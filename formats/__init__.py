@@ -17,7 +17,14 @@ from __future__ import annotations
 
 from formats.decoder_flags import decoder_flags
 from formats.errors import FormatError
-from formats.extractor_data import SparseColumns, write_features, write_scores
+from formats.extractor_data import (
+    FeatureData,
+    ScoreData,
+    SparseColumns,
+    write_features,
+    write_scores,
+)
+from formats.extractor_reader import read_features, read_scores
 from formats.hypergraph import Edge, hypergraph_names, write_hypergraph, write_hypergraph_weights
 from formats.hypergraph_reader import HypergraphFile, read_hypergraph
 from formats.moses_ini import (
@@ -66,6 +73,7 @@ from formats.weights import (
 
 __all__ = [
     "Edge",
+    "FeatureData",
     "FeatureLine",
     "FormatError",
     "HypergraphFile",
@@ -74,6 +82,7 @@ __all__ = [
     "MosesIni",
     "NBestEntry",
     "NBestList",
+    "ScoreData",
     "ShowWeights",
     "SparseColumns",
     "WeightGroup",
@@ -93,6 +102,7 @@ __all__ = [
     "parse_weight_overwrite",
     "read_bytes",
     "read_dense",
+    "read_features",
     "read_hypergraph",
     "read_init_opt",
     "read_lines",
@@ -100,6 +110,7 @@ __all__ = [
     "read_nbest",
     "read_nbest_blocks",
     "read_references",
+    "read_scores",
     "read_show_weights",
     "read_sparse",
     "read_weights_txt",

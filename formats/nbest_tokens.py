@@ -16,7 +16,7 @@ from formats.decimals import parse_numbers
 from formats.nbest_entry import BLANKS, FLOAT32_LIMIT, Layout
 from formats.words import Bytes, Positions, all_read, hashes_of, same_bytes, words_of
 
-__all__ = ["Features", "parse_tokens"]
+__all__ = ["Features", "number_names", "parse_tokens"]
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ def parse_tokens(
     if not ((np.abs(dense) < FLOAT32_LIMIT).all() and (np.abs(data) < FLOAT32_LIMIT).all()):
         return None
     indptr = np.searchsorted(labels, tokens.offsets)
-    numbered = _number_names(padded, tokens.starts[labels], tokens.ends[labels] - 1)
+    numbered = number_names(padded, tokens.starts[labels], tokens.ends[labels] - 1)
     if numbered is None:
         return None
     names, indices = numbered
@@ -190,7 +190,7 @@ def _every_line_has(positions: Positions, offsets: Positions, count: int) -> boo
     return bool((np.diff(np.searchsorted(positions, offsets)) == count).all())
 
 
-def _number_names(
+def number_names(
     padded: Bytes, starts: Positions, ends: Positions
 ) -> tuple[tuple[str, ...], NDArray[np.int32]] | None:
     """Number names by first appearance; None if two names have one hash."""

@@ -1,0 +1,382 @@
+"""Readers of ``features.dat`` and ``scores.dat``; ``formats.extractor_data`` tells the format.
+
+A header says how many rows follow. It is believed only where the file has them, so a damaged
+number cannot ask for memory. Rows of text are parsed many blocks at a time, as an n-best list is;
+where anything is unusual, line by line, which names the line and the fault.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from os import PathLike, fspath
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formats.decimals import parse_number, parse_numbers
+from formats.errors import FormatError, quoted
+from formats.extractor_data import FeatureData, ScoreData
+from formats.nbest_entry import BLANKS, FLOAT32_LIMIT
+from formats.nbest_tokens import number_names
+from formats.text import read_bytes
+from formats.words import PAD, Bytes, Positions, padded_with_newlines
+
+__all__ = ["read_features", "read_scores"]
+
+StrPath = str | PathLike[str]
+
+PIECE_BYTES = 1 << 20
+"""Rows parsed at a time: enough for numpy, and little enough for the cache."""
+
+_TOKEN = re.compile(rb"[^\x00-\x20]+")
+_LONGEST_NUMBER = 18  # digits: so many fit an int64
+
+
+def read_features(path: StrPath, *, threads: int = 2) -> FeatureData:
+    """The feature values of some hypotheses, from text or binary, plain or compressed.
+
+    Args:
+        path: the file.
+        threads: pieces of text that are parsed at the same time.
+
+    Raises:
+        FormatError: with file and line, where the file is not what its headers say, has no block,
+            or holds a value that is not a finite float32.
+    """
+    file = _File(fspath(path), "FEATURES", read_bytes(path))
+    blocks = _blocks(file)
+    names = tuple(name.decode("utf-8", "surrogateescape") for name in blocks[0].title)
+    for block in blocks:
+        if len(block.title) != block.width:
+            raise file.error(
+                block.header,
+                f"the header names {len(block.title)} columns and says that there are "
+                f"{block.width}",
+                "Produce the file again",
+            )
+        if block.title != blocks[0].title:
+            raise file.error(
+                block.header,
+                "the columns differ from those of the first block",
+                "One file must come of one decoder configuration",
+            )
+    rows = _rows(file, blocks, threads)
+    return FeatureData(
+        *_index(blocks), names, rows.dense, rows.names, rows.indptr, rows.indices, rows.data
+    )
+
+
+def read_scores(path: StrPath, *, threads: int = 2) -> ScoreData:
+    """The sufficient statistics of some hypotheses, from text or binary, plain or compressed.
+
+    Arguments and errors as for ``read_features``.
+    """
+    file = _File(fspath(path), "SCORES", read_bytes(path))
+    blocks = _blocks(file)
+    for block in blocks:
+        if len(block.title) != 1:
+            raise file.error(
+                block.header, "the header does not end in one metric's name", "Produce it again"
+            )
+        if (block.title, block.width) != (blocks[0].title, blocks[0].width):
+            raise file.error(
+                block.header,
+                "the metric differs from that of the first block",
+                "Score all lists with one metric",
+            )
+    rows = _rows(file, blocks, threads)
+    if rows.names:
+        raise _refused(file, blocks, "sparse features, which belong into a features file")
+    metric = blocks[0].title[0].decode("utf-8", "surrogateescape")
+    return ScoreData(metric, *_index(blocks), rows.dense)
+
+
+@dataclass(frozen=True)
+class _File:
+    """A file's text, and which kind it should be."""
+
+    path: str
+    kind: str
+    text: bytes
+
+    def error(self, position: int, message: str, remedy: str) -> FormatError:
+        """The error about the line at a position."""
+        line = self.text.count(b"\n", 0, position) + 1
+        return FormatError(message, path=self.path, line=line, remedy=remedy)
+
+
+@dataclass(frozen=True)
+class _Block:
+    """One block: what its header says, and where its rows are.
+
+    Attributes:
+        header, start, end: first byte of the header and of the rows; behind the last of the rows.
+        sentence, count, width: numbers of the header.
+        title: what follows these, blanks taken away.
+        binary: whether rows are float32.
+    """
+
+    header: int
+    start: int
+    end: int
+    sentence: int
+    count: int
+    width: int
+    title: tuple[bytes, ...]
+    binary: bool
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Rows side by side; as in ``FeatureData``."""
+
+    dense: NDArray[np.float32]
+    names: tuple[str, ...]
+    indptr: Positions
+    indices: NDArray[np.int32]
+    data: NDArray[np.float32]
+
+
+def _blocks(file: _File) -> list[_Block]:
+    """Every block of the file, its rows not read yet."""
+    blocks: list[_Block] = []
+    at = 0
+    while at < len(file.text):
+        behind = file.text.find(b"\n", at) + 1 or len(file.text)
+        if file.text[at:behind].strip(BLANKS):
+            block = _block(file, at, behind)
+            blocks.append(block)
+            behind = file.text.find(b"\n", block.end) + 1 or len(file.text)
+        at = behind
+    if not blocks:
+        raise FormatError(
+            f"there is no {file.kind.lower()} block in it",
+            path=file.path,
+            remedy="See whether the program that wrote it finished",
+        )
+    return blocks
+
+
+def _block(file: _File, at: int, start: int) -> _Block:
+    """The block whose header is at a position, its rows beginning at ``start``."""
+    words = file.text[at:start].split()
+    begins = {f"{file.kind}_{mode}_BEGIN_0".encode(): mode for mode in ("TXT", "BIN")}
+    mode = begins.get(words[0])
+    if mode is None:
+        raise file.error(
+            at,
+            f"{quoted(words[0])} is not the beginning of a block",
+            f"A block begins with {' or '.join(begin.decode() for begin in begins)}",
+        )
+    numbers = [_count(word) for word in words[1:4]]
+    if len(numbers) < 3 or -1 in numbers:
+        raise file.error(
+            at,
+            "the header does not give sentence, rows and columns as numbers",
+            "Produce the file again",
+        )
+    sentence, count, width = numbers
+    footer = f"{file.kind}_{mode}_END_0".encode()
+    if mode == "BIN":
+        end = start + 4 * count * width
+        # Rows of nothing would have no bytes to check their number by.
+        whole = file.text.startswith(footer, end) and (width > 0 or not count)
+    else:
+        end = file.text.find(b"\n" + footer, start - 1) + 1
+        whole = end > 0
+        found = file.text.count(b"\n", start, end)
+        if whole and found != count:
+            raise file.error(
+                at,
+                f"the header says {count} rows, but {found} come before {footer.decode()}",
+                "Produce the file again",
+            )
+    if not whole:
+        raise file.error(
+            at,
+            f"no {footer.decode()} after the {count} rows of {width} numbers that the header says",
+            "The file is cut short or damaged: produce it again",
+        )
+    return _Block(at, start, end, sentence, count, width, tuple(words[4:]), mode == "BIN")
+
+
+def _count(word: bytes) -> int:
+    """A number of the header, or -1."""
+    return int(word) if word.isdigit() and len(word) <= _LONGEST_NUMBER else -1
+
+
+def _index(blocks: Sequence[_Block]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Sentences and offsets of the blocks."""
+    counts = [block.count for block in blocks]
+    return (
+        np.array([block.sentence for block in blocks], dtype=np.int64),
+        np.cumsum([0, *counts], dtype=np.int64),
+    )
+
+
+def _rows(file: _File, blocks: Sequence[_Block], threads: int) -> _Rows:
+    """The rows of all blocks."""
+    with ThreadPoolExecutor(max(threads, 1)) as pool:
+        parts = list(pool.map(lambda piece: _parse(file, piece), _pieces(blocks)))
+    return _concatenate(parts)
+
+
+def _pieces(blocks: Sequence[_Block]) -> Iterator[list[_Block]]:
+    """Neighbouring blocks of one mode, about ``PIECE_BYTES`` together."""
+    piece: list[_Block] = []
+    size = 0
+    for block in blocks:
+        if piece and (size > PIECE_BYTES or block.binary != piece[0].binary):
+            yield piece
+            piece, size = [], 0
+        piece.append(block)
+        size += block.end - block.start
+    yield piece
+
+
+def _parse(file: _File, piece: Sequence[_Block]) -> _Rows:
+    """The rows of neighbouring blocks of one mode."""
+    text = b"".join(file.text[block.start : block.end] for block in piece)
+    n_rows, width = sum(block.count for block in piece), piece[0].width
+    if piece[0].binary:
+        rows = _dense_only(np.frombuffer(text, dtype="<f4").reshape(n_rows, width))
+        if not np.isfinite(rows.dense).all():
+            raise _refused(file, piece, "a value that is no finite number")
+        return rows
+    fast = _parse_fast(padded_with_newlines(text), n_rows, width)
+    return _parse_slowly(file, piece) if fast is None else fast
+
+
+def _parse_fast(padded: Bytes, n_rows: int, width: int) -> _Rows | None:
+    """All rows at once; None where something is wrong with one."""
+    blanks = np.flatnonzero(padded <= BLANKS[-1])
+    filled = np.flatnonzero(np.diff(blanks) > 1)
+    starts, ends = blanks[filled] + 1, blanks[filled + 1]
+    newlines = blanks[padded[blanks] == ord("\n")]
+    # From the last newline before the text to the one behind the last row.
+    offsets = np.searchsorted(starts, newlines[PAD - 1 : PAD + n_rows])
+    equals = np.flatnonzero(padded == ord("="))
+    if not len(equals):
+        if not (np.diff(offsets) == width).all():
+            return None
+        values = _float32(padded, starts, ends)
+        return None if values is None else _dense_only(values.reshape(n_rows, width))
+    cuts = np.zeros(len(starts), dtype=np.int64)
+    cuts[np.searchsorted(starts, equals, side="right") - 1] = equals  # of several, the last
+    return _parse_sparse(padded, starts, ends, cuts, offsets, width)
+
+
+def _parse_sparse(
+    padded: Bytes,
+    starts: Positions,
+    ends: Positions,
+    cuts: Positions,
+    offsets: Positions,
+    width: int,
+) -> _Rows | None:
+    """The same for tokens of which some have a name: the last ``=`` in each, or 0."""
+    n_rows = len(offsets) - 1
+    named = np.flatnonzero(cuts)
+    bare = np.flatnonzero(cuts == 0)
+    indptr = np.searchsorted(named, offsets)
+    if not (np.diff(np.searchsorted(bare, offsets)) == width).all():
+        return None
+    dense = _float32(padded, starts[bare], ends[bare])
+    data = _float32(padded, cuts[named] + 1, ends[named])
+    numbered = number_names(padded, starts[named], cuts[named])
+    if dense is None or data is None or numbered is None or "" in numbered[0]:
+        return None
+    names, indices = numbered
+    owners = np.repeat(np.arange(n_rows), np.diff(indptr))
+    if (np.diff(np.sort(owners * len(names) + indices)) == 0).any():
+        return None  # a feature twice in one row
+    return _Rows(dense.reshape(n_rows, width), names, indptr, indices, data)
+
+
+def _float32(padded: Bytes, starts: Positions, ends: Positions) -> NDArray[np.float32] | None:
+    """The values of tokens; None where one is no finite float32."""
+    if (ends <= starts).any():
+        return None
+    values = parse_numbers(padded, starts, ends)
+    return values.astype(np.float32) if (np.abs(values) < FLOAT32_LIMIT).all() else None
+
+
+def _parse_slowly(file: _File, piece: Sequence[_Block]) -> _Rows:
+    """The same row by row; raises the error of the first that has one."""
+    known: dict[bytes, int] = {}
+    dense: list[float] = []
+    sparse: list[dict[int, float]] = []
+    for block in piece:
+        at = block.start
+        for line in file.text[block.start : block.end].split(b"\n")[:-1]:
+            row: dict[int, float] = {}
+            bare = 0
+            for token in _TOKEN.findall(line):
+                name, equals, text = token.rpartition(b"=")
+                value = parse_number(text)
+                column = known.setdefault(name, len(known)) if equals else -1
+                if not abs(value) < FLOAT32_LIMIT or column in row or (equals and not name):
+                    raise file.error(
+                        at,
+                        f"{quoted(token)} is no finite number"
+                        + (" of a sparse feature, or the second of one name" if equals else ""),
+                        "Produce the file again, and look for NaN in the n-best list",
+                    )
+                if equals:
+                    row[column] = value
+                else:
+                    dense.append(value)
+                    bare += 1
+            if bare != block.width:
+                raise file.error(
+                    at,
+                    f"{bare} values, but the header says {block.width}",
+                    "Produce the file again",
+                )
+            sparse.append(row)
+            at += len(line) + 1
+    return _Rows(
+        np.array(dense, dtype=np.float32).reshape(len(sparse), piece[0].width),
+        tuple(name.decode("utf-8", "surrogateescape") for name in known),
+        np.cumsum([0, *map(len, sparse)], dtype=np.int64),
+        np.array([column for row in sparse for column in row], dtype=np.int32),
+        np.array([value for row in sparse for value in row.values()], dtype=np.float32),
+    )
+
+
+def _dense_only(dense: NDArray[np.float32]) -> _Rows:
+    """Rows without sparse features."""
+    none = np.zeros(0, dtype=np.int32)
+    indptr = np.zeros(len(dense) + 1, dtype=np.int64)
+    return _Rows(dense, (), indptr, none, none.astype(np.float32))
+
+
+def _concatenate(parts: Sequence[_Rows]) -> _Rows:
+    """Rows of all parts, their sparse features numbered by first appearance."""
+    known: dict[str, int] = {}
+    columns = [
+        np.array([known.setdefault(name, len(known)) for name in part.names], dtype=np.int32)
+        for part in parts
+    ]
+    shifts = np.cumsum([0, *(len(part.data) for part in parts)])
+    indptr = [part.indptr[:-1] + shift for part, shift in zip(parts, shifts, strict=False)]
+    return _Rows(
+        np.concatenate([part.dense for part in parts]),
+        tuple(known),
+        np.append(np.concatenate(indptr), shifts[-1]),
+        np.concatenate([own[part.indices] for own, part in zip(columns, parts, strict=True)]),
+        np.concatenate([part.data for part in parts]),
+    )
+
+
+def _refused(file: _File, piece: Sequence[_Block], what: str) -> FormatError:
+    """The error about values that belong to no line."""
+    first, last = piece[0].sentence, piece[-1].sentence
+    return FormatError(
+        f"{what}, in sentences {first} to {last}",
+        path=file.path,
+        remedy="Produce the file again",
+    )
