@@ -8,6 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from formats.nbest import read_nbest
 from formats.references import read_references
@@ -124,6 +126,66 @@ def test_empty_sentences_are_passed_over() -> None:
     made = tuning_set([0, 2, 0, 2, 0], np.array([[1.0], [2], [1], [2]]), np.array([1, 9, 2, 8]))
     solution = mert(Problem(made, Accuracy()), -np.ones(1), np.random.default_rng(0), QUICK)
     assert solution.score == pytest.approx(17 / 20)
+
+
+@pytest.mark.parametrize("exponent", [-60, 60])
+def test_the_size_of_the_starts_does_not_matter(exponent: int) -> None:
+    problem, hidden = planted(9, noise=1.0)
+    scale = 2.0**exponent
+    solutions = [
+        mert(
+            replace(problem, starts=(factor * hidden,)),
+            factor * np.array([1.0, 0.5, -0.5, 1.0, 0.25]),
+            np.random.default_rng(0),
+            QUICK,
+        )
+        for factor in (1.0, scale)
+    ]
+    np.testing.assert_array_equal(solutions[0].weights, solutions[1].weights)
+
+
+@pytest.mark.parametrize("interval", ["best", "average", "minimum"])
+def test_random_directions_judge_intervals_as_they_are_told(interval: str) -> None:
+    problem, _ = planted(3, n_features=4)
+    problem = replace(problem, minima=-np.ones(4), maxima=np.ones(4))
+    options = replace(QUICK, method="random-direction", interval=interval, polish=0, restarts=0)
+    solution = mert(problem, np.ones(4), np.random.default_rng(0), options)
+    assert solution.score > 0.95
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    n_features=st.integers(1, 4),
+    scale=st.sampled_from([1e-30, 1e-3, 1.0, 1e30]),
+    method=st.sampled_from(["powell", "random-direction", "random"]),
+    interval=st.sampled_from(["best", "average", "minimum"]),
+    integral=st.booleans(),
+)
+def test_degenerate_problems_end_in_weights_that_score_what_is_said(
+    seed: int, n_features: int, scale: float, method: str, interval: str, integral: bool
+) -> None:
+    """Constant features, single hypotheses, empty sentences, ties, scales far apart, no start."""
+    rng = np.random.default_rng(seed)
+    sizes = [int(size) for size in rng.integers(0, 5, 4)] + [1]
+    n_hyps = sum(sizes)
+    dense = rng.integers(-2, 3, (n_hyps, n_features)).astype(np.float64)
+    if not integral:
+        dense = rng.standard_normal((n_hyps, n_features))
+    dense[:, -1] *= scale
+    if seed % 2:
+        dense[:, 0] = scale
+    problem = Problem(tuning_set(sizes, dense, rng.integers(0, 11, n_hyps)), Accuracy())
+    start = rng.integers(-1, 2, n_features).astype(np.float64)
+    options = MertOptions(
+        restarts=1, polish=2, random_directions=3, method=method, interval=interval
+    )
+    solution = mert(problem, start, np.random.default_rng(0), options)
+    assert np.isfinite(solution.weights).all()
+    assert np.abs(solution.weights).sum() == pytest.approx(1.0)
+    assert solution.score == corpus_score(problem, solution.weights)
+    if interval == "best" and not integral:
+        assert solution.score >= corpus_score(problem, start) or not start.any()
 
 
 def recorded_problem(multi30k: Path, lists: list[int]) -> Problem:

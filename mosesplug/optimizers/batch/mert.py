@@ -139,8 +139,9 @@ def mert(
     """Tune the active weights for the corpus score of the first-best hypotheses.
 
     Climbs run on ``problem.threads`` threads; the result does not depend on their number. Where
-    every dense weight is active, the result is divided by its L1 norm, as Moses does, which
-    changes no decision of the decoder.
+    every dense weight is active, the given starts and the result are divided by their L1 norms,
+    as Moses does, which changes no decision of the decoder; the lengths that a line search knows
+    suit weights of that size.
 
     Args:
         problem: hypotheses, metric, active features and the box of random starts.
@@ -153,7 +154,7 @@ def mert(
         OptimizerError: the problem cannot be tuned (see ``checked_weights``), or nothing but zero
             weights was found.
     """
-    initial = checked_weights(problem, initial)
+    initial = _normalised(problem, checked_weights(problem, initial))
     active = problem.active_mask
     space = line_space(problem, initial)
     settings = _settings(problem, options)
@@ -225,7 +226,8 @@ def _starts(
     """Active weights to start from: the initial ones and the historic bests; random ones."""
     active = problem.active_mask
     minima, maxima = (bound[active] for bound in problem.box)
-    given = [initial[active], *(start[active] for start in problem.starts)]
+    historic = (_normalised(problem, np.asarray(start, np.float64)) for start in problem.starts)
+    given = [initial[active], *(start[active] for start in historic)]
     return given, [rng.uniform(minima, maxima) for _ in range(restarts)]
 
 
