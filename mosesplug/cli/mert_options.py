@@ -135,8 +135,9 @@ OPTIONS: tuple[MertOption, ...] = (
         "proargs",
         Kind.STRING,
         "arguments of pro",
-        "give them one by one as --algorithm-option name=value",
-        refused=True,
+        "with --pairwise-ranked or --pro-starting-point; -b and -r are read, the rest is refused;"
+        " for more, --algorithm-option name=value",
+        algorithm="pro",
     ),
     MertOption(
         "mertmertargs",
@@ -210,15 +211,15 @@ OPTIONS: tuple[MertOption, ...] = (
         "pairwise-ranked",
         Kind.FLAG,
         "PRO (Hopkins & May 2011)",
-        "not in this release: leave it out to use MERT",
+        "excludes the other optimizers, of which the script silently takes one",
         algorithm="pro",
     ),
     MertOption(
         "pro-starting-point",
         Kind.FLAG,
-        "start MERT from PRO's weights",
-        "not in this release: use --historic-bests or more --random-restarts",
-        refused=True,
+        "start MERT from PRO's weights; sparse ones keep PRO's proportions",
+        "MERT starts from the weights before, too",
+        algorithm="pro+mert",
     ),
     MertOption(
         "historic-interpolation",
@@ -229,7 +230,6 @@ OPTIONS: tuple[MertOption, ...] = (
         "batch-mira",
         Kind.FLAG,
         "k-best MIRA (Cherry & Foster 2012)",
-        "not in this release: leave it out to use MERT",
         algorithm="kbmira",
     ),
     MertOption(
@@ -243,8 +243,9 @@ OPTIONS: tuple[MertOption, ...] = (
         "batch-mira-args",
         Kind.STRING,
         "arguments of kbmira",
-        "give them one by one as --algorithm-option name=value",
-        refused=True,
+        "with --batch-mira; -J, -C, -D, -r, --no-shuffle, --streaming, --model-bg, --safe-hope,"
+        " --sctype and --scconfig are read, the rest is refused",
+        algorithm="kbmira",
     ),
     MertOption(
         "promix-training",
@@ -282,7 +283,7 @@ ADDITIONS: tuple[MertOption, ...] = (
 
 def refusal(option: MertOption) -> str:
     """The sentence with which an option is refused."""
-    return f"--{option.name} is refused: {option.note}"
+    return f"--{option.name} is refused: {_note(option, 'refused')}"
 
 
 def markdown_table(algorithms: Collection[str]) -> str:
@@ -313,5 +314,7 @@ def usage(algorithms: Collection[str]) -> str:
 
 
 def _note(option: MertOption, state: str) -> str:
-    """The note, which for an option that waited for its algorithm ends with its coming."""
-    return "" if option.algorithm is not None and state == "honoured" else option.note
+    """The note, or for an option that waits for its algorithm, that it does."""
+    if state == "refused" and not option.refused:
+        return f"the algorithm {option.algorithm} is not there: leave it out to use MERT"
+    return option.note

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from formats.references import reference_files
@@ -14,14 +14,16 @@ from mosesplug.cli.arguments import (
     existing_references,
     transformation,
 )
-from mosesplug.cli.getopt import Parsed
+from mosesplug.cli.getopt import Kind, Parsed
 from mosesplug.cli.helper_scripts import HelperScripts, filter_command
 from mosesplug.cli.mert_options import ADDITIONS, OPTIONS, refusal
 from mosesplug.cli.tool_arguments import (
     ToolArguments,
     merged_settings,
     read_extractor_arguments,
+    read_kbmira_arguments,
     read_mert_arguments,
+    read_pro_arguments,
 )
 from mosesplug.decoders.moses import Decoder, PostEditing, Queue, checked_flags
 from mosesplug.errors import UsageError
@@ -31,6 +33,7 @@ from mosesplug.tuning.configuration import Configuration, Decoding, Filtering, O
 __all__ = ["Settings", "settings"]
 
 _POSITIONALS = ("input", "refs", "decoder", "config")
+_WITH_MERT = ("mert", "pro+mert")
 _REFERENCE_LENGTHS = ("shortest", "average", "closest")
 
 
@@ -96,7 +99,8 @@ def settings(parsed: Parsed, algorithms: Collection[str]) -> Settings:
     decoding, note = _decoding(given, scripts, program, places, references, working_directory)
     if note is not None:
         notes.append(note)
-    tools = _tools(given)
+    algorithm = _algorithm(given)
+    tools = _tools(given, algorithm)
     configuration = Configuration(
         input=existing_file(places["input"], "the input"),
         references=references,
@@ -104,7 +108,7 @@ def settings(parsed: Parsed, algorithms: Collection[str]) -> Settings:
         working_directory=working_directory,
         metric=metric(*_metric(given, tools)),
         decoding=decoding,
-        optimising=_optimising(given, tools),
+        optimising=_optimising(given, algorithm, tools),
         maximum_iterations=_at_least(given.integer("maximum-iterations", 25), 0, "iterations"),
         return_best_dev=given.flag("return-best-dev"),
         existing="continue" if given.flag("continue") else "overwrite",
@@ -229,11 +233,20 @@ def _post_editing(
     )
 
 
-def _tools(given: _Given) -> ToolArguments:
-    """The arguments for mert and extractor, together; the later ones count."""
+def _tools(given: _Given, algorithm: str) -> ToolArguments:
+    """The arguments for the tools, together; the later ones count.
+
+    Options for ``mert`` count only where it is the algorithm; as in the script, its arguments may
+    be given with any, for the metric's sake.
+    """
+    _refuse_arguments_of_others(given, algorithm)
     parts = [
-        read_mert_arguments(given.text(name) or "", name) for name in ("mertargs", "mertmertargs")
+        read_kbmira_arguments(given.text("batch-mira-args") or ""),
+        read_pro_arguments(given.text("proargs") or ""),
     ]
+    for name in ("mertargs", "mertmertargs"):
+        part = read_mert_arguments(given.text(name) or "", name)
+        parts.append(part if algorithm in _WITH_MERT else replace(part, options={}))
     parts.append(read_extractor_arguments(given.text("extractorargs") or ""))
     merged: dict[str, object] = {}
     options: dict[str, object] = {}
@@ -245,6 +258,21 @@ def _tools(given: _Given) -> ToolArguments:
             if value is not None and name != "options"
         }
     return ToolArguments(**merged, options=options)  # type: ignore[arg-type]
+
+
+def _refuse_arguments_of_others(given: _Given, algorithm: str) -> None:
+    """Arguments of a tool that does not run would be swallowed.
+
+    Raises:
+        UsageError: there are some.
+    """
+    if given.text("batch-mira-args") and algorithm != "kbmira":
+        raise UsageError("--batch-mira-args are for --batch-mira: give both, or neither")
+    if given.text("proargs") and algorithm not in ("pro", "pro+mert"):
+        raise UsageError(
+            "--proargs are for --pairwise-ranked or --pro-starting-point: give one of them too, or"
+            " leave them out"
+        )
 
 
 def _metric(given: _Given, tools: ToolArguments) -> tuple[str, str]:
@@ -259,12 +287,11 @@ def _metric(given: _Given, tools: ToolArguments) -> tuple[str, str]:
     return tools.metric or "BLEU", merged_settings(tools.settings or "", *flags, case)
 
 
-def _optimising(given: _Given, tools: ToolArguments) -> Optimising:
+def _optimising(given: _Given, algorithm: str, tools: ToolArguments) -> Optimising:
     """The algorithm and its options; an option of its own outweighs one in ``--mertargs``."""
-    algorithm = _algorithm(given)
-    options: dict[str, object] = {}
-    if algorithm == "mert":
-        options |= {"restarts": 20} | tools.options | _mert_options(given)
+    options = dict(tools.options)
+    if algorithm in _WITH_MERT:
+        options = {"restarts": 20} | options | _mert_options(given)
     options |= assignments(given.texts("algorithm-option"), "--algorithm-option")
     active = given.text("activate-features") or tools.active
     seed = given.integer("seed", 0) if "seed" in given.parsed.values else tools.seed
@@ -292,7 +319,7 @@ def _algorithm(given: _Given) -> str:
     flags = {
         "--" + option.name: option.algorithm
         for option in OPTIONS
-        if option.algorithm is not None and given.flag(option.name)
+        if option.kind is Kind.FLAG and option.algorithm is not None and given.flag(option.name)
     }
     named = given.text("algorithm")
     if len(flags) + (named is not None) > 1:

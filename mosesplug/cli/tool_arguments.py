@@ -1,4 +1,4 @@
-"""What ``--mertargs`` and its kin say to Moses' ``mert`` and ``extractor``."""
+"""What ``--mertargs`` and its kin say to Moses' ``mert``, ``extractor``, ``kbmira`` and ``pro``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,14 @@ from dataclasses import dataclass, field
 
 from mosesplug.errors import UsageError
 
-__all__ = ["ToolArguments", "merged_settings", "read_extractor_arguments", "read_mert_arguments"]
+__all__ = [
+    "ToolArguments",
+    "merged_settings",
+    "read_extractor_arguments",
+    "read_kbmira_arguments",
+    "read_mert_arguments",
+    "read_pro_arguments",
+]
 
 _MERT_SHORT = "o:r:d:n:m:t:s:S:F:v:p:P:"
 _MERT_SHORT_TO_LONG = {
@@ -35,6 +42,31 @@ _MERT_TAKEN = (
     *("--ntry", "--nrandom", "--type", "--rseed", "--threads", "--optimize"),
     *("--sctype", "--scconfig"),
 )
+_KBMIRA_SHORT = "ht:c:S:F:H:R:r:o:C:D:J:d:s:"
+_KBMIRA_SHORT_TO_LONG = {
+    "-c": "--scconfig",
+    "-r": "--random-seed",
+    "-C": "--cparam",
+    "-D": "--decay",
+    "-J": "--iters",
+    "-t": "--type",
+}
+_KBMIRA_LONG = [
+    *("help", "type=", "sctype=", "scconfig=", "scfile=", "ffile=", "hgdir=", "reference="),
+    *("random-seed=", "output-file=", "cparam=", "decay=", "iters=", "dense-init=", "sparse-init="),
+    *("streaming", "streaming-out", "no-shuffle", "model-bg", "verbose", "safe-hope", "hg-prune="),
+]
+_KBMIRA_VALUES = {"--iters": "iterations", "--cparam": "step_cap", "--decay": "decay"}
+# Lists are not read again each epoch here, so that nothing is left of --streaming but the order.
+_KBMIRA_FLAGS: dict[str, tuple[str, object]] = {
+    "--no-shuffle": ("shuffle", False),
+    "--streaming": ("shuffle", False),
+    "--model-bg": ("background", "model"),
+    "--safe-hope": ("safe_hope", True),
+}
+_PRO_SHORT = "hS:F:r:o:b"
+_PRO_SHORT_TO_LONG = {"-r": "--random-seed", "-b": "--smooth-brevity-penalty"}
+_PRO_LONG = ["help", "scfile=", "ffile=", "random-seed=", "output-file=", "smooth-brevity-penalty"]
 _NO_MATTER = frozenset(["--verbose", "--binary"])
 
 
@@ -45,7 +77,7 @@ class ToolArguments:
     Attributes:
         metric: ``--sctype``.
         settings: ``--scconfig``.
-        options: values for options of the mert algorithm, by field name.
+        options: values for options of the algorithm, by field name.
         active: features to tune, as for ``--activate-features``.
         seed, threads: as the options of these names.
     """
@@ -125,6 +157,56 @@ def read_extractor_arguments(text: str) -> ToolArguments:
     return ToolArguments(found.get("--sctype"), found.get("--scconfig"))
 
 
+def read_kbmira_arguments(text: str) -> ToolArguments:
+    """Read arguments of ``kbmira``.
+
+    Raises:
+        UsageError: they cannot be read, or ask for what is not to be had.
+    """
+    option = "batch-mira-args"
+    options: dict[str, object] = {}
+    found: dict[str, str] = {}
+    for name, value in _pairs(
+        _words(text, option), _KBMIRA_SHORT, _KBMIRA_LONG, _KBMIRA_SHORT_TO_LONG, option
+    ):
+        if name in _KBMIRA_VALUES:
+            options[_KBMIRA_VALUES[name]] = value
+        elif name in _KBMIRA_FLAGS:
+            setting, meaning = _KBMIRA_FLAGS[name]
+            options[setting] = meaning
+        elif name in ("--sctype", "--scconfig", "--random-seed"):
+            found[name] = value
+        elif name not in _NO_MATTER and (name, value) != ("--type", "nbest"):
+            raise UsageError(
+                f"--{option}: {name} has no meaning here; -J, -C, -D, -r, --no-shuffle,"
+                " --streaming, --model-bg, --safe-hope, --sctype and --scconfig are read"
+            )
+    return ToolArguments(
+        found.get("--sctype"), found.get("--scconfig"), options, seed=_seed(found, option)
+    )
+
+
+def read_pro_arguments(text: str) -> ToolArguments:
+    """Read arguments of ``pro``.
+
+    Raises:
+        UsageError: they cannot be read, or ask for what is not to be had.
+    """
+    option = "proargs"
+    options: dict[str, object] = {}
+    found: dict[str, str] = {}
+    for name, value in _pairs(
+        _words(text, option), _PRO_SHORT, _PRO_LONG, _PRO_SHORT_TO_LONG, option
+    ):
+        if name == "--smooth-brevity-penalty":
+            options["smooth_brevity_penalty"] = True
+        elif name == "--random-seed":
+            found[name] = value
+        else:
+            raise UsageError(f"--{option}: {name} has no meaning here; -b and -r are read")
+    return ToolArguments(options=options, seed=_seed(found, option))
+
+
 def merged_settings(*settings: str) -> str:
     """Join metric settings ``name:value,...``; of a name given twice, the first value counts.
 
@@ -156,6 +238,13 @@ def _pairs(
     if rest:
         raise UsageError(f"--{option}: {rest[0]!r} belongs to no option")
     return [(names.get(name, name), value) for name, value in pairs]
+
+
+def _seed(found: dict[str, str], option: str) -> int | None:
+    """The value of ``--random-seed``."""
+    if "--random-seed" not in found:
+        return None
+    return _integer(found["--random-seed"], f"--{option}: --random-seed")
 
 
 def _integer(text: str, what: str) -> int:

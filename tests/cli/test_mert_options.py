@@ -44,20 +44,23 @@ def test_additions_begin_as_no_option_does() -> None:
 
 def test_refused_options_say_what_to_use_instead() -> None:
     for option in OPTIONS:
-        if option.state(()) == "refused":
+        if option.refused:
             assert option.note
             assert option.note in refusal(option)
+        elif option.state(()) == "refused":
+            assert f"the algorithm {option.algorithm} is not there" in refusal(option)
 
 
 def test_algorithms_open_their_options() -> None:
     by_name = {option.name: option for option in OPTIONS}
     assert by_name["batch-mira"].state(("mert",)) == "refused"
     assert by_name["batch-mira"].state(("mert", "kbmira")) == "honoured"
-    assert "not in this release" not in [
-        line
-        for line in markdown_table(("mert", "kbmira", "pro")).splitlines()
-        if line.startswith(("| `--batch-mira`", "| `--pairwise-ranked`"))
-    ]
+    assert by_name["pro-starting-point"].state(("mert", "pro")) == "refused"
+    known = ("mert", "kbmira", "pro", "pro+mert")
+    assert "is not there" in markdown_table(("mert",))
+    assert "is not there" not in markdown_table(known)
+    refused = {option.name for option in OPTIONS if option.state(known) == "refused"}
+    assert refused == {"hg-mira", "promix-training", "promix-table"}
 
 
 def test_help_and_table_name_every_option() -> None:

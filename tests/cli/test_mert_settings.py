@@ -153,14 +153,15 @@ def test_loop_options(system: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        (["--pairwise-ranked"], "--pairwise-ranked is refused: not in this release"),
+        (["--pairwise-ranked"], "--pairwise-ranked is refused: the algorithm pro is not there"),
         (["--batch-mira"], "--batch-mira is refused"),
+        (["--batch-mira-args=-J 5"], "--batch-mira-args is refused"),
         (["--hg-mira"], "leave it out to use MERT"),
         (["--promix-training=x", "--promix-table=y"], "tmcombine"),
-        (["--proargs=x"], "--algorithm-option"),
+        (["--proargs=-b"], "--proargs is refused"),
         (["--shortest", "--closest"], "--shortest and --closest exclude each other"),
         (["--seed=1", "--predictable-seeds"], "exclude each other"),
-        (["--mertargs=--sctype TER"], "TER"),
+        (["--mertargs=--sctype METEOR"], "METEOR"),
         (["--historic-interpolation=1.5"], "0 to 1"),
         (["--nbest=0"], "at least 1"),
         (["--maximum-iterations=-1"], "at least 0"),
@@ -179,14 +180,55 @@ def test_refused(system: Path, words: list[str], why: str) -> None:
         read(*words)
 
 
+ALL = ("mert", "pro", "kbmira", "pro+mert")
+
+
 def test_registered_algorithms_are_honoured(system: Path) -> None:
-    known = ("mert", "pro", "kbmira")
-    found = read("--batch-mira", known=known).configuration.optimising
+    found = read("--batch-mira", known=ALL).configuration.optimising
     assert (found.algorithm, found.options) == ("kbmira", {})
-    assert read("--pairwise-ranked", known=known).configuration.optimising.algorithm == "pro"
+    assert read("--pairwise-ranked", known=ALL).configuration.optimising.algorithm == "pro"
     with pytest.raises(UsageError, match="exclude each other"):
-        read("--pairwise-ranked", "--batch-mira", known=known)
+        read("--pairwise-ranked", "--batch-mira", known=ALL)
     assert read("--algorithm=pro").configuration.optimising.algorithm == "pro"
+
+
+def test_batch_mira(system: Path) -> None:
+    run = read(
+        *("--batch-mira", "--batch-mira-args=-J 5 --cparam=0.1 --no-sh --model-bg -r3"),
+        *("--historic-interpolation=0.5", "--random-restarts=9"),
+        known=ALL,
+    ).configuration.optimising
+    assert run.options == {
+        "iterations": "5",
+        "step_cap": "0.1",
+        "shuffle": False,
+        "background": "model",
+    }
+    assert (run.seed, run.interpolation) == (3, 0.5)
+
+
+def test_pro(system: Path) -> None:
+    words = ["--proargs=-b -r 4", "--mertargs=--scconfig case:false -n 3"]
+    run = read("--pairwise-ranked", *words, known=ALL).configuration
+    assert run.optimising.options == {"smooth_brevity_penalty": True}
+    assert run.optimising.seed == 4
+    assert "case:lc" in run.metric.signature()
+    run = read("--pro-starting-point", *words, known=ALL).configuration
+    assert run.optimising.algorithm == "pro+mert"
+    assert run.optimising.options == {"smooth_brevity_penalty": True, "restarts": 3}
+
+
+def test_metric_from_arguments_of_mira(system: Path) -> None:
+    words = ["--batch-mira", "--batch-mira-args=--scconfig reflen:shortest,case:false"]
+    signature = read(*words, known=ALL).configuration.metric.signature()
+    assert "case:lc" in signature
+    assert "reflen:shortest" in signature
+
+
+def test_arguments_of_tools_that_do_not_run(system: Path) -> None:
+    for words in (["--batch-mira-args=-J 5"], ["--batch-mira", "--proargs=-b"]):
+        with pytest.raises(UsageError, match="are for"):
+            read(*words, known=ALL)
 
 
 def helpers(root: Path) -> dict[str, Path]:

@@ -8,7 +8,9 @@ from mosesplug.cli.tool_arguments import (
     ToolArguments,
     merged_settings,
     read_extractor_arguments,
+    read_kbmira_arguments,
     read_mert_arguments,
+    read_pro_arguments,
 )
 from mosesplug.errors import UsageError
 
@@ -50,6 +52,49 @@ def test_refused_mert_arguments(text: str, why: str) -> None:
     with pytest.raises(UsageError, match=why) as caught:
         read_mert_arguments(text, "mertmertargs")
     assert "--mertmertargs" in str(caught.value)
+
+
+def test_kbmira() -> None:
+    text = "-J60 -C 0.1 --decay=0.9 --streaming --safe-hope --type nbest --verbose --sctype BLEU"
+    assert read_kbmira_arguments(text + " -c case:false") == ToolArguments(
+        "BLEU",
+        "case:false",
+        {
+            "iterations": "60",
+            "step_cap": "0.1",
+            "decay": "0.9",
+            "shuffle": False,
+            "safe_hope": True,
+        },
+    )
+
+
+def test_pro() -> None:
+    assert read_pro_arguments("") == ToolArguments()
+    assert read_pro_arguments("--smooth -r5") == ToolArguments(
+        options={"smooth_brevity_penalty": True}, seed=5
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("--type hypergraph", "--type has no meaning"),
+        ("--dense-init x", "--dense-init has no meaning"),
+        ("--streaming-out", "--streaming-out has no meaning"),
+        ("--random-seed x", "whole number"),
+        ("--st", "not a unique prefix"),
+    ],
+)
+def test_refused_kbmira_arguments(text: str, why: str) -> None:
+    with pytest.raises(UsageError, match=why) as caught:
+        read_kbmira_arguments(text)
+    assert "--batch-mira-args" in str(caught.value)
+
+
+def test_refused_pro_arguments() -> None:
+    with pytest.raises(UsageError, match="--scfile has no meaning here; -b and -r are read"):
+        read_pro_arguments("--scfile x")
 
 
 def test_refused_extractor_arguments() -> None:
