@@ -1,0 +1,63 @@
+"""The random numbers of the C library, which Moses' tools draw from.
+
+``rand`` of the GNU C library is an additive feedback generator: ``r[i] = r[i-3] + r[i-31]`` modulo
+2^32, without the lowest bit. A program that draws from it as its counterpart does makes, of the
+same seed, the same choices. It is no good generator; what does not imitate a program of Moses
+takes NumPy's.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosesplug.kernels import kernel
+
+__all__ = ["CRand"]
+
+_DEGREE = 31
+_SEPARATION = 3
+_WARM_UP = 310
+_MULTIPLIER, _MODULUS = 16807, 2**31 - 1
+
+
+class CRand:
+    """``srand`` and ``rand`` of the GNU C library on Linux."""
+
+    def __init__(self, seed: int) -> None:
+        word = int(np.uint32(seed & 0xFFFFFFFF).astype(np.int32)) or 1
+        words = [word]
+        for _ in range(_DEGREE - 1):
+            words.append(words[-1] * _MULTIPLIER % _MODULUS)
+        self._state = np.array([w & 0xFFFFFFFF for w in words], dtype=np.uint32)
+        self._position = np.full(1, _SEPARATION, dtype=np.int64)
+        self.draw(_WARM_UP)
+
+    def draw(self, count: int) -> NDArray[np.int64]:
+        """The next ``count`` values of ``rand()``, int64 in 0 to 2^31 - 1."""
+        numbers = np.empty(count, dtype=np.int64)
+        _draw(self._state, self._position, numbers)
+        return numbers
+
+    def below(self, top: int, count: int) -> NDArray[np.int64]:
+        """The next ``count`` values of ``rand() % top``."""
+        return self.draw(count) % top
+
+
+@kernel
+def _draw(
+    state: NDArray[np.uint32], position: NDArray[np.int64], numbers: NDArray[np.int64]
+) -> None:
+    """Fill ``numbers``; ``state``, the last 31 words in a ring, and ``position`` are moved on."""
+    oldest = position[0]
+    for i in range(len(numbers)):
+        third = oldest - _SEPARATION
+        if third < 0:
+            third += _DEGREE
+        word = np.uint32(state[oldest] + state[third])
+        state[oldest] = word
+        numbers[i] = word >> np.uint32(1)
+        oldest += 1
+        if oldest == _DEGREE:
+            oldest = 0
+    position[0] = oldest
