@@ -56,7 +56,7 @@ _KBMIRA_LONG = [
     *("random-seed=", "output-file=", "cparam=", "decay=", "iters=", "dense-init=", "sparse-init="),
     *("streaming", "streaming-out", "no-shuffle", "model-bg", "verbose", "safe-hope", "hg-prune="),
 ]
-_KBMIRA_VALUES = {"--iters": "iterations", "--cparam": "step_cap", "--decay": "decay"}
+_KBMIRA_VALUES = {"--iters": "epochs", "--cparam": "step_cap", "--decay": "decay"}
 # Lists are not read again each epoch here, so that nothing is left of --streaming but the order.
 _KBMIRA_FLAGS: dict[str, tuple[str, object]] = {
     "--no-shuffle": ("shuffle", False),

@@ -199,7 +199,7 @@ def test_batch_mira(system: Path) -> None:
         known=ALL,
     ).configuration.optimising
     assert run.options == {
-        "iterations": "5",
+        "epochs": "5",
         "step_cap": "0.1",
         "shuffle": False,
         "background": "model",

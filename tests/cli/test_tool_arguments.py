@@ -60,7 +60,7 @@ def test_kbmira() -> None:
         "BLEU",
         "case:false",
         {
-            "iterations": "60",
+            "epochs": "60",
             "step_cap": "0.1",
             "decay": "0.9",
             "shuffle": False,
