@@ -1,0 +1,1 @@
+"""Programs that answer to the names and command lines of Moses' own tuning tools."""
