@@ -1,0 +1,130 @@
+"""Pairs of hypotheses of which one is clearly better: what PRO learns from.
+
+Hopkins & May (2011), figure 2, with the constants and the order of Moses' ``pro``: of each
+sentence many pairs are drawn at random, those of nearly equal scores are dropped, and of the others
+the few with the largest differences are kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array, hstack
+
+from mosesplug.tuning_set import SparseRows, TuningSet
+
+__all__ = ["Draw", "PairSampling", "Pairs", "differences", "sample_pairs"]
+
+Draw = Callable[[int, int], NDArray[np.int64]]
+"""``draw(top, count)``: ``count`` random numbers from 0 to ``top - 1``, int64."""
+
+_EQUAL = 1e-5
+"""Differences that differ by less than this are equal: the pair drawn first is kept."""
+
+
+@dataclass(frozen=True)
+class PairSampling:
+    """How pairs are sampled.
+
+    Attributes:
+        candidates: pairs drawn of each sentence (Gamma).
+        kept: pairs kept of each sentence, at most (Xi).
+        minimum_difference: of the scores of a pair.
+    """
+
+    candidates: int = 5000
+    kept: int = 50
+    minimum_difference: float = 0.05
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Rows of hypotheses, int64 ``[n_pairs]`` each, in the order of sentences and of drawing.
+
+    Attributes:
+        better: row of the hypothesis with the higher score.
+        worse: row of the other.
+    """
+
+    better: NDArray[np.int64]
+    worse: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.better)
+
+
+def sample_pairs(
+    offsets: NDArray[np.int64],
+    scores: NDArray[np.float64],
+    draw: Draw,
+    sampling: PairSampling,
+) -> Pairs:
+    """Sample pairs of every sentence.
+
+    Args:
+        offsets: int64 ``[n_sentences + 1]``; hypotheses of sentence ``i`` are rows
+            ``offsets[i]:offsets[i + 1]``.
+        scores: float64 ``[n_hyps]``, of each hypothesis by itself; larger is better.
+        draw: for each sentence that has hypotheses, draws both hypotheses of each candidate pair,
+            one pair after the other.
+        sampling: how many, and how different.
+    """
+    better, worse = [], []
+    for start, end in zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True):
+        if start == end:
+            continue
+        drawn = draw(end - start, 2 * sampling.candidates)
+        first, second = drawn[0::2], drawn[1::2]
+        own = scores[start:end]
+        gains = own[first] - own[second]
+        kept = _kept(np.abs(gains), sampling)
+        gains, first, second = gains[kept], first[kept] + start, second[kept] + start
+        better.append(np.where(gains > 0.0, first, second))
+        worse.append(np.where(gains > 0.0, second, first))
+    none = np.zeros(0, dtype=np.int64)
+    return Pairs(np.concatenate([none, *better]), np.concatenate([none, *worse]))
+
+
+def _kept(gaps: NDArray[np.float64], sampling: PairSampling) -> NDArray[np.int64]:
+    """Which candidates are kept, in the order of drawing."""
+    wide = np.flatnonzero(gaps >= sampling.minimum_difference)
+    if len(wide) <= sampling.kept:
+        return wide
+    rank = len(wide) - sampling.kept
+    smallest = np.partition(gaps[wide], rank)[rank] - _EQUAL
+    kept: NDArray[np.int64] = wide[gaps[wide] >= smallest][: sampling.kept]
+    return kept
+
+
+def differences(
+    tuning_set: TuningSet, pairs: Pairs, columns: NDArray[np.bool_] | None = None
+) -> csr_array:
+    """Features of the better hypothesis less those of the worse.
+
+    Args:
+        tuning_set: the hypotheses.
+        pairs: rows of them.
+        columns: bool ``[n_features]``, the features wanted; None for all.
+
+    Returns:
+        float64 ``[n_pairs, number of columns]``, zeros left out.
+    """
+    dense = tuning_set.dense[pairs.better].astype(np.float64) - tuning_set.dense[pairs.worse]
+    found = csr_array(dense)
+    if tuning_set.sparse is not None:
+        n_sparse = tuning_set.space.n_sparse
+        better = _as_csr(tuning_set.sparse.take(pairs.better), n_sparse)
+        tail = better - _as_csr(tuning_set.sparse.take(pairs.worse), n_sparse)
+        found = hstack([found, tail], format="csr")
+    if columns is not None and not columns.all():
+        found = found[:, np.flatnonzero(columns)]
+    found.eliminate_zeros()
+    return found
+
+
+def _as_csr(rows: SparseRows, width: int) -> csr_array:
+    shape = (len(rows.indptr) - 1, width)
+    return csr_array((rows.data.astype(np.float64), rows.indices, rows.indptr), shape=shape)
