@@ -3,9 +3,9 @@
 Eight characters are one unsigned 64-bit word, and a word of eight digits becomes a number in three
 multiplications (Lemire 2021, "Number parsing at a gigabyte per second", section 2). A decimal
 point is squeezed out of the word first, and the integer that remains is divided by a power of ten.
-Both are exact in float64 as long as the integer is below 2**53 and the power below 10**23, so the
-quotient is the correctly rounded value, the same that ``float()`` gives. All else (exponents, a
-plus sign, more than 16 characters) goes to ``float()``, one by one.
+Both are exact in float64, the integer having at most 15 digits beside a point, so the quotient is
+the correctly rounded value, the same that ``float()`` gives. All else (exponents, a plus sign,
+more than 16 characters) goes to ``float()``, one by one.
 """
 
 from __future__ import annotations
@@ -113,7 +113,6 @@ def _long(
     shift = np.where(low_dots, _U64(10**7), _U64(10**8))
     mantissa = _eight_digits(high) * shift + _eight_digits(low)
     refused = _not_digits(high) | _not_digits(low) | (high_dots & low_dots)
-    refused |= mantissa > _U64(2**53)
     places = low_places + np.where(high_dots, high_places + 8, 0)
     return mantissa.astype(np.float64) / _POWERS[np.minimum(places, 15)], refused
 

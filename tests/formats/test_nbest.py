@@ -208,6 +208,21 @@ def test_blocks_hold_whole_sentences(tmp_path: Path) -> None:
     assert np.concatenate([block.lines for block in blocks]).tolist() == list(range(1, 1001))
 
 
+def test_blocks_that_meet_sparse_features_in_another_order(tmp_path: Path) -> None:
+    path = tmp_path / "list"
+    path.write_bytes(
+        b"0 ||| a ||| LM= 1 x_a= 1 x_b= 2 ||| 1\n"
+        b"1 ||| a ||| LM= 1 x_c= 3 x_a= 4 ||| 1\n"
+        b"2 ||| a ||| LM= 1 x_b= 5 ||| 1\n"
+    )
+    blocks = list(read_nbest_blocks(path, block_bytes=40))
+    assert [block.sparse_names for block in blocks] == [("x_a", "x_b"), ("x_c", "x_a"), ("x_b",)]
+    together = concatenate(blocks)
+    assert together.sparse_names == ("x_a", "x_b", "x_c")
+    assert together.sparse_indices.tolist() == [0, 1, 2, 0, 1]
+    assert_same(together, list(iter_nbest(path)))
+
+
 def test_a_sentence_longer_than_many_blocks(tmp_path: Path) -> None:
     path = tmp_path / "list"
     lines = [b"%d ||| w%d ||| LM= %d ||| 1\n" % (i >= 3, i, i) for i in range(100)]

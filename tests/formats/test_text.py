@@ -99,7 +99,7 @@ def test_missing_file_and_directory(tmp_path: Path) -> None:
 def test_what_is_written_is_read(tmp_path_factory: pytest.TempPathFactory, data: bytes) -> None:
     directory = tmp_path_factory.mktemp("text")
     write_atomic(directory / "a.gz", data, compress="gz")
-    assert read_bytes(directory / "a.gz") == data
+    assert read_bytes(directory / "a.gz") == data.removeprefix(b"\xef\xbb\xbf")
 
 
 def test_same_bytes_in_same_archive_out(tmp_path: Path) -> None:
@@ -122,6 +122,18 @@ def test_failed_write_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> No
         interrupted()
     assert path.read_bytes() == b"old"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_text_is_on_the_disk_before_it_has_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "weights.txt"
+    synced: list[tuple[bool, int]] = []
+    monkeypatch.setattr(
+        os, "fsync", lambda file: synced.append((path.exists(), os.fstat(file).st_ino))
+    )
+    write_atomic(path, TEXT)
+    assert synced == [(False, path.stat().st_ino), (True, tmp_path.stat().st_ino)]
 
 
 def test_a_link_stays_and_leads_to_what_is_written(tmp_path: Path) -> None:
