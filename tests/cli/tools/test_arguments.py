@@ -104,18 +104,8 @@ def test_one_dash() -> None:
 
 
 WORDS = st.sampled_from(
-    [
-        *("-b", "-v", "-bv", "-d", "-d14", "-bd", "7", "-s", "--", "-", "file", "--pdim", "--pd=3"),
-        "--binary",
-        "--b",
-        "--sc",
-        "--sctype",
-        "--ffile",
-        "-Fx",
-        "--help",
-        "--verbose=1",
-        "-z",
-    ]
+    "-b -v -bv -d -d14 -bd 7 -s -- - file --pdim --pd=3 --binary --b --sc --sctype --ffile -Fx"
+    " --help --verbose=1 -z".split()
 )
 
 
