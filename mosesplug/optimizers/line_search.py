@@ -285,6 +285,7 @@ def best_point(
     scores: NDArray[np.float64],
     choice: IntervalChoice,
     furthest: float,
+    within: tuple[float, float] = (-np.inf, np.inf),
 ) -> LinePoint | None:
     """The middle of the best interval that is wide enough to be sure of.
 
@@ -298,6 +299,7 @@ def best_point(
         scores: float64 ``[m + 1]``.
         choice: by what the interval is chosen.
         furthest: greatest distance from the origin, in directions.
+        within: ends of the steps that are allowed; a step of 0 is.
 
     Returns:
         None where no interval within reach is wide enough.
@@ -306,7 +308,8 @@ def best_point(
         return LinePoint(0.0, float(scores[0]))
     left = np.concatenate([[thresholds[0] - 2 * END_STEP], thresholds])
     right = np.concatenate([thresholds, [thresholds[-1] + 2 * END_STEP]])
-    left, right = left.clip(-furthest, furthest), right.clip(-furthest, furthest)
+    low, high = max(-furthest, within[0]), min(furthest, within[1])
+    left, right = left.clip(low, high), right.clip(low, high)
     certain = right - left > NARROWEST * (1.0 + np.maximum(np.abs(left), np.abs(right)))
     candidates = np.flatnonzero(certain)
     if not len(candidates):

@@ -52,6 +52,7 @@ class Problem:
         maxima: float64 ``[n_features]``, its upper ends. The box binds starts, not results.
         starts: further starting points, each float64 ``[n_features]`` (Foster & Kuhn 2009).
         threads: how many threads may work at once.
+        positive: bool ``[n_features]``, the weights that must end above 0 (MERT only); None: none.
     """
 
     tuning_set: TuningSet
@@ -61,6 +62,7 @@ class Problem:
     maxima: NDArray[np.float64] | None = None
     starts: tuple[NDArray[np.float64], ...] = ()
     threads: int = 1
+    positive: NDArray[np.bool_] | None = None
 
     @property
     def active_mask(self) -> NDArray[np.bool_]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -228,3 +229,29 @@ def test_beats_moses_on_the_recorded_lists(multi30k: Path) -> None:
         solution = mert(problem, np.asarray(start), np.random.default_rng(1), options)
         assert solution.score >= moses
         assert solution.score == corpus_score(problem, solution.weights)
+
+
+@pytest.mark.parametrize("method", ["powell", "random-direction", "random"])
+def test_weights_that_must_be_positive(
+    method: Literal["powell", "random-direction", "random"],
+) -> None:
+    problem, hidden = planted(4)
+    assert (hidden < 0.0).any()
+    free = mert(problem, np.ones(5), np.random.default_rng(0), MertOptions(method=method))
+    positive = np.ones(5, dtype=np.bool_)
+    bound = replace(problem, positive=positive)
+    # The start is not allowed either, and is moved.
+    found = mert(bound, -np.ones(5), np.random.default_rng(0), MertOptions(method=method))
+    assert (found.weights > 0.0).all()
+    assert free.score >= found.score > 0.0
+    if method == "powell":
+        grid = np.random.default_rng(1).uniform(0.0, 1.0, (2000, 5))
+        assert found.score >= max(corpus_score(problem, weights) for weights in grid)
+
+
+def test_a_fixed_weight_that_must_be_positive() -> None:
+    problem, _ = planted(4)
+    active = np.array([True, True, True, True, False])
+    bound = replace(problem, active=active, positive=~active)
+    with pytest.raises(OptimizerError, match="must be positive"):
+        mert(bound, -np.ones(5), np.random.default_rng(0), MertOptions())

@@ -26,7 +26,15 @@ from mosesplug.optimizers.line_search import (
     error_surfaces,
 )
 
-__all__ = ["Climb", "ClimbSettings", "along_axes", "along_random_directions", "around", "at_random"]
+__all__ = [
+    "Climb",
+    "ClimbSettings",
+    "along_axes",
+    "along_random_directions",
+    "around",
+    "at_random",
+    "made_positive",
+]
 
 FURTHEST = 1000.0
 """Longest step, relative to the L1 norms of weights and direction: beyond it the other weights
@@ -47,6 +55,8 @@ class ClimbSettings:
         tolerance: a round that gains no more than this ends the climb.
         bound: a score that the climb is to reach.
         give_up: the climb ends when this many more gains like its last would not reach the bound.
+        positive: bool ``[n_active]``, weights that are above 0 at the start and must stay so; None
+            for none.
     """
 
     minima: Vector
@@ -56,6 +66,7 @@ class ClimbSettings:
     tolerance: float
     bound: float = -np.inf
     give_up: float = 0.0
+    positive: NDArray[np.bool_] | None = None
 
 
 @dataclass(frozen=True)
@@ -129,6 +140,7 @@ def at_random(
     """One random point of the box, if it beats the start (Moses' ``RandomOptimizer``)."""
     origin = _Place.start(space, start, settings.choice)
     somewhere = rng.uniform(settings.minima, settings.maxima)
+    somewhere = made_positive(somewhere, settings.positive)
     point = _Place.start(space, somewhere, settings.choice)
     better = max(origin, point, key=lambda place: place.score)
     return Climb(better.weights, origin.score, better.score, 1)
@@ -151,7 +163,7 @@ def along_axes(
         rounds += 1
         # The axis moved along last is the same line again, with the same best point.
         wanted = np.flatnonzero(np.arange(n_axes) != moved_along)
-        steps = _steps(space, space.axes, axes, wanted, place, scratch, settings.choice)
+        steps = _steps(space, space.axes, axes, wanted, place, scratch, settings)
         steps += _random_steps(space, rng, place, scratch, settings)
         if not steps:
             break
@@ -206,7 +218,7 @@ def around(
     perturbed = start + np.divide(noise, spread, out=np.zeros_like(noise), where=spread > 0.0)
     scratch = Scratch.of(space, 1)
     start_score = _Place.start(space, start, settings.choice).score
-    place = _Place.start(space, perturbed, settings.choice)
+    place = _Place.start(space, made_positive(perturbed, settings.positive), settings.choice)
     axes = np.eye(len(start))
     rounds = 0
     while True:
@@ -214,12 +226,32 @@ def around(
         before = place.merit
         for axis in rng.permutation(len(start)):
             wanted = np.array([axis], dtype=np.int64)
-            for step in _steps(space, space.axes, axes, wanted, place, scratch, settings.choice):
+            for step in _steps(space, space.axes, axes, wanted, place, scratch, settings):
                 place = place.moved(space, step, settings.choice) or place
         # Smoothed values begin at minus infinity, and may stay there: no difference is no number.
         if place.merit == before or place.merit - before <= settings.tolerance:
             break
     return Climb(place.weights, start_score, place.score, rounds)
+
+
+def made_positive(weights: Vector, positive: NDArray[np.bool_] | None) -> Vector:
+    """The weights, those that must be positive and are not being raised to a small value."""
+    if positive is None:
+        return weights
+    small = 1e-3 * (np.abs(weights).mean() or 1.0)
+    return np.where(positive & (weights <= 0.0), small, weights)
+
+
+def _room(
+    weights: Vector, direction: Vector, positive: NDArray[np.bool_] | None
+) -> tuple[float, float]:
+    """How far a step may go, either way, until a weight that must be positive is 0."""
+    if positive is None:
+        return -np.inf, np.inf
+    moving = positive & (direction != 0.0)
+    ends = -weights[moving] / direction[moving]
+    upwards = direction[moving] > 0.0
+    return ends[upwards].max(initial=-np.inf), ends[~upwards].min(initial=np.inf)
 
 
 def _steps(
@@ -229,7 +261,7 @@ def _steps(
     wanted: NDArray[np.int64],
     place: _Place,
     scratch: Scratch,
-    choice: IntervalChoice,
+    settings: ClimbSettings,
 ) -> list[_Step]:
     """The best point of each wanted line; lines that offer none are left out."""
     surfaces = error_surfaces(space, lines, wanted, place.intercepts, scratch)
@@ -237,7 +269,9 @@ def _steps(
     steps = []
     for line, (thresholds, scores) in zip(wanted, surfaces, strict=True):
         direction = directions[line]
-        point = best_point(thresholds, scores, choice, reach / np.abs(direction).sum())
+        furthest = reach / np.abs(direction).sum()
+        within = _room(place.weights, direction, settings.positive)
+        point = best_point(thresholds, scores, settings.choice, furthest, within)
         if point is not None:
             steps.append(_Step(place.weights + point.step * direction, point.merit, int(line)))
     return steps
@@ -258,5 +292,5 @@ def _random_steps(
         return []
     wanted = np.arange(len(directions))
     lines = space.lines(directions)
-    steps = _steps(space, lines, directions, wanted, place, scratch, settings.choice)
+    steps = _steps(space, lines, directions, wanted, place, scratch, settings)
     return [step._replace(line=-1) for step in steps]

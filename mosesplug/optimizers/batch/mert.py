@@ -26,6 +26,7 @@ from mosesplug.optimizers.batch.climb import (
     along_random_directions,
     around,
     at_random,
+    made_positive,
 )
 from mosesplug.optimizers.line_search import IntervalChoice, LineSpace, line_space
 from mosesplug.optimizers.problem import (
@@ -156,9 +157,13 @@ def mert(
     """
     initial = _normalised(problem, checked_weights(problem, initial))
     active = problem.active_mask
+    if problem.positive is not None and (problem.positive & ~active & (initial <= 0.0)).any():
+        raise OptimizerError("a weight that must be positive is fixed and is not")
     space = line_space(problem, initial)
     settings = _settings(problem, options)
     given, random = _starts(problem, initial, rng, options.restarts)
+    given = [made_positive(start, settings.positive) for start in given]
+    random = [made_positive(start, settings.positive) for start in random]
     polish = 0 if options.method == "random" else options.polish
     told = count(1)
 
@@ -217,7 +222,8 @@ def _settings(problem: Problem, options: MertOptions) -> ClimbSettings:
     if options.method == "random-direction" and directions == 0:
         directions = DIRECTIONS_IN_A_ROW
     choice = IntervalChoice(options.interval, options.neighbours)
-    return ClimbSettings(minima, maxima, directions, choice, options.tolerance)
+    positive = None if problem.positive is None else problem.positive[problem.active_mask]
+    return ClimbSettings(minima, maxima, directions, choice, options.tolerance, positive=positive)
 
 
 def _starts(
