@@ -104,8 +104,11 @@ def test_one_dash() -> None:
 
 
 WORDS = st.sampled_from(
-    "-b -v -bv -d -d14 -bd 7 -s -- - file --pdim --pd=3 --binary --b --sc --sctype --ffile -Fx"
-    " --help --verbose=1 -z".split()
+    [
+        *("-b", "-v", "-bv", "-d", "-d14", "-bd", "7", "-s", "--", "-", "file", "--pdim", "-Fx"),
+        *("--pd=3", "--binary", "--b", "--sc", "--sctype", "--ffile", "--help", "--verbose=1"),
+        *("-z",),
+    ]
 )
 
 
