@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from mosesplug.errors import UsageError
 from mosesplug.optimizers.batch.mert import MertOptions, mert
+from mosesplug.optimizers.batch.pro import ProMertOptions, ProOptions, pro, pro_mert
 from mosesplug.optimizers.problem import Problem, Progress, Solution
 
 __all__ = ["Algorithm", "algorithm", "algorithms"]
@@ -49,6 +50,20 @@ def algorithms() -> Mapping[str, Algorithm]:
             source="Och 2003",
             options=MertOptions,
             optimize=mert,
+        ),
+        Algorithm(
+            name="pro",
+            summary="a classifier on pairs of hypotheses; many and sparse features",
+            source="Hopkins & May 2011",
+            options=ProOptions,
+            optimize=pro,
+        ),
+        Algorithm(
+            name="pro+mert",
+            summary="MERT that also starts from PRO's weights",
+            source="mert-moses.pl --pro-starting-point",
+            options=ProMertOptions,
+            optimize=pro_mert,
         ),
     )
     return MappingProxyType({each.name: each for each in known})

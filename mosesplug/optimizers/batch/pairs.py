@@ -32,7 +32,7 @@ class PairSampling:
     Attributes:
         candidates: pairs drawn of each sentence (Gamma).
         kept: pairs kept of each sentence, at most (Xi).
-        minimum_difference: of the scores of a pair.
+        minimum_difference: of the scores of a pair; equal ones are never a pair.
     """
 
     candidates: int = 5000
@@ -90,7 +90,7 @@ def sample_pairs(
 
 def _kept(gaps: NDArray[np.float64], sampling: PairSampling) -> NDArray[np.int64]:
     """Which candidates are kept, in the order of drawing."""
-    wide = np.flatnonzero(gaps >= sampling.minimum_difference)
+    wide = np.flatnonzero((gaps >= sampling.minimum_difference) & (gaps > 0.0))
     if len(wide) <= sampling.kept:
         return wide
     rank = len(wide) - sampling.kept
