@@ -31,7 +31,7 @@ __all__ = ["optimize"]
 
 def _optimize(
     more_lists: Annotated[
-        list[Path] | None, typer.Argument(metavar="[FILE]...", help="More n-best lists.")
+        list[Path] | None, typer.Argument(metavar="[FILE...]", help="More n-best lists.")
     ] = None,
     nbest: Annotated[
         list[Path] | None,
@@ -41,7 +41,9 @@ def _optimize(
         Path | None,
         typer.Option(help="The reference; or the prefix of several: REFS0, REFS1, ..."),
     ] = None,
-    algorithm_name: Annotated[str, typer.Option("--algorithm", help="The optimizer.")] = "mert",
+    algorithm_name: Annotated[
+        str, typer.Option("--algorithm", help=f"The optimizer: {', '.join(algorithms())}.")
+    ] = "mert",
     init: Annotated[
         Path | None,
         typer.Option(
@@ -54,7 +56,10 @@ def _optimize(
     output: Annotated[
         Path | None,
         typer.Option(
-            "--output", "-o", help="Where the weights go (sparse ones to FILE.sparse); else stdout."
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Where the weights go (sparse ones to FILE.sparse); else stdout.",
         ),
     ] = None,
     names: Annotated[
@@ -70,12 +75,16 @@ def _optimize(
     ] = None,
     bounds: Annotated[
         list[str] | None,
-        typer.Option("--range", help="Bounds of random starts: name:min..max,min..max; repeat."),
+        typer.Option(
+            "--range",
+            metavar="NAME:MIN..MAX",
+            help="Bounds of random starts, else 0..1: name:min..max,min..max; repeat.",
+        ),
     ] = None,
     threads: Annotated[
-        int, typer.Option(min=1, help="The weights do not depend on it.")
+        int, typer.Option(min=1, metavar="N", help="The weights do not depend on it.")
     ] = os.cpu_count() or 1,
-    seed: Annotated[int, typer.Option(min=0, help="Of all random choices.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Of all random choices.")] = 1,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print errors only.")] = False,
     **chosen: Any,
 ) -> None:
@@ -89,8 +98,16 @@ def _optimize(
         raise UsageError("no n-best list is given: use --nbest FILE...")
     if refs is None:
         raise UsageError("no reference is given: use --refs FILE")
+    if sparse_init is not None and init is None:
+        raise UsageError("--sparse-init needs the dense weights too: give them by --init")
     tuner = algorithm(algorithm_name)
     options = algorithm_options(tuner, {k: v for k, v in chosen.items() if v is not None})
+    columns = _column_names(names)
+    # What is missing is missing before minutes of work as well as after them.
+    for path in (*files, init, sparse_init):
+        if path is not None:
+            path.stat()
+    _check_output(output)
 
     with _progress(quiet) as told:
         began = time.perf_counter()
@@ -99,7 +116,7 @@ def _optimize(
             files,
             refs,
             measure,
-            names=None if names is None else names.split(","),
+            names=columns,
             threads=threads,
             loaded=lambda done: told(done, len(files), "lists"),
         )
@@ -130,9 +147,37 @@ def _start(init: Path | None, sparse_init: Path | None, space: FeatureSpace) -> 
     """The starting weights; all dense ones equal where no file is given."""
     if init is not None:
         return read_start(init, space, sparse_init)
-    if sparse_init is not None:
-        raise UsageError("--sparse-init needs the dense weights too: give them by --init")
     return Start(np.where(np.arange(len(space)) < space.n_dense, 1.0 / max(1, space.n_dense), 0.0))
+
+
+def _column_names(names: str | None) -> list[str] | None:
+    """The columns of unlabelled lists; those of one group have one name, side by side."""
+    if names is None:
+        return None
+    columns = [name.strip() for name in names.split(",")]
+    if not all(columns):
+        raise UsageError(f"--names={names}: a name is empty")
+    groups = [group for group, _ in FeatureSpace.of_names(columns).groups]
+    for group in groups:
+        if groups.count(group) > 1:
+            raise UsageError(f"--names={names}: the columns of {group} do not stand together")
+    return columns
+
+
+def _check_output(output: Path | None) -> None:
+    """Refuse at once what the weights could not be written to at the end."""
+    if output is None or (output.exists() and not output.is_file() and not output.is_dir()):
+        return  # a device or a pipe takes what it is given
+    directory = output.resolve().parent
+    wrong = None
+    if output.is_dir():
+        wrong = "it is a directory"
+    elif not directory.is_dir():
+        wrong = f"there is no directory {directory}"
+    elif not os.access(directory, os.W_OK | os.X_OK):
+        wrong = f"no file can be made in {directory}"
+    if wrong is not None:
+        raise UsageError(f"--output {output}: {wrong}")
 
 
 def _active(names: str | None, space: FeatureSpace) -> NDArray[np.bool_] | None:
@@ -166,8 +211,10 @@ def _report(
 ) -> None:
     """Scores on stderr, so that weights on stdout can be piped."""
     made = lists.tuning_set
+    listed = int(np.count_nonzero(np.diff(made.offsets)))
+    sentences = f"{listed} of {made.n_sentences}" if listed < made.n_sentences else f"{listed}"
     print(
-        f"{made.n_sentences} sentences, {made.n_hyps} distinct hypotheses of {lists.hypotheses}, "
+        f"{sentences} sentences, {made.n_hyps} distinct hypotheses of {lists.hypotheses}, "
         f"{len(made.space)} features\n"
         f"score at the start  {before:.6f}\n"
         f"score at the end    {solution.score:.6f}\n"
@@ -178,7 +225,7 @@ def _report(
 
 
 def _write(output: Path | None, space: FeatureSpace, solution: Solution) -> None:
-    """The weights, in all the digits they have."""
+    """The weights, in all the digits they have; to stdout if they cannot be written."""
     if not (np.isfinite(solution.weights).all() and solution.weights.any()):
         raise OptimizerError(
             "the optimizer ended with weights that cannot be used; none is written"
@@ -190,12 +237,25 @@ def _write(output: Path | None, space: FeatureSpace, solution: Solution) -> None
         first += width
     sparse = {n: w for n, w in zip(space.sparse, values[first:], strict=True) if w != 0.0}
     if output is None:
-        sys.stdout.write(format_dense(groups).decode(errors="surrogateescape"))
-        sys.stdout.write(format_sparse(sparse).decode(errors="surrogateescape"))
+        _print_weights(format_dense(groups), format_sparse(sparse))
         return
-    write_atomic(output, format_dense(groups))
-    if sparse:
-        write_atomic(Path(f"{output}.sparse"), format_sparse(sparse))
+    beside = Path(f"{output}.sparse")
+    try:
+        write_atomic(output, format_dense(groups))
+        if sparse:
+            write_atomic(beside, format_sparse(sparse))
+        else:
+            beside.unlink(missing_ok=True)  # an earlier run's do not belong to these
+    except OSError:
+        _print_weights(format_dense(groups), format_sparse(sparse))
+        raise
+
+
+def _print_weights(dense: bytes, sparse: bytes) -> None:
+    """The bytes as they are, whatever the locale."""
+    sys.stdout.flush()
+    sys.stdout.buffer.write(dense + sparse)
+    sys.stdout.buffer.flush()
 
 
 @contextmanager
@@ -240,25 +300,26 @@ def _with_algorithm_options(function: Callable[..., None]) -> Callable[..., None
 
 def _algorithm_parameters() -> dict[str, Any]:
     """Annotation of the option for each setting of any algorithm, by the setting's name."""
-    found: dict[str, Any] = {}
+    texts: dict[str, list[str]] = {}
+    kinds: dict[str, Any] = {}
     for tuner in algorithms().values():
         hints = get_type_hints(tuner.options)
         defaults = tuner.options()
         for setting in fields(tuner.options):
-            if setting.name in found:
-                continue
             default = getattr(defaults, setting.name)
-            text = (
-                f"{setting.metadata['help']}. [{default}; {tuner.name}: "
-                f"{setting.metadata['source']}]"
-            )
-            kind = hints[setting.name]
-            plain = kind if kind in (int, float, bool) else str
-            found[setting.name] = Annotated[
-                plain | None,
-                typer.Option(f"--{setting.name.replace('_', '-')}", help=text, show_default=False),
-            ]
-    return found
+            source = f"[{default}; {tuner.name}: {setting.metadata['source']}]"
+            first = f"{setting.metadata['help']}."
+            texts.setdefault(setting.name, [first]).append(source)
+            kind = hints[setting.name] if hints[setting.name] in (int, float, bool) else str
+            # Where two algorithms differ, the one that is called reads the text itself.
+            kinds[setting.name] = kind if kinds.get(setting.name, kind) is kind else str
+    return {
+        name: Annotated[
+            kinds[name] | None,
+            typer.Option(f"--{name.replace('_', '-')}", help=" ".join(text), show_default=False),
+        ]
+        for name, text in texts.items()
+    }
 
 
 optimize = _with_algorithm_options(_optimize)

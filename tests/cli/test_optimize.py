@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
+import os
+from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +13,7 @@ import pytest
 
 from formats.weights import read_dense, read_sparse
 from mosesplug.cli.main import main
+from mosesplug.optimizers import algorithms
 
 
 @pytest.fixture
@@ -87,6 +91,101 @@ def test_starts_from_init_opt_and_from_moses_ini(
         assert run(*words) == 0
         said = capsys.readouterr()
         assert "score at the end    1.000000" in said.err
+
+
+def test_unlabelled_lists_under_given_names(lists: Path) -> None:
+    lines = (lists / "lists").read_text().splitlines()
+    bare = [" ".join(word for word in line.split() if "=" not in word) for line in lines]
+    bare = [line.replace(" 1 ||| ", " ||| ") for line in bare]  # the values of sparse features
+    (lists / "bare").write_text("\n".join(bare) + "\n")
+    output = lists / "tuned"
+    words = ("--nbest", lists / "bare", "--refs", lists / "refs", "--names", "lm, tm,tm")
+    assert run(*words, "-o", output, "--quiet") == 0
+    assert [(name, len(values)) for name, values in read_dense(output)] == [("lm", 1), ("tm", 2)]
+
+
+def test_says_how_many_sentences_have_a_list(
+    lists: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with (lists / "refs").open("a") as references:
+        references.write("one more\n")
+    assert run("--nbest", lists / "lists", "--refs", lists / "refs") == 0
+    assert "8 of 9 sentences, 32 distinct" in capsys.readouterr().err
+
+
+def test_sparse_weights_of_an_earlier_run_do_not_stay(lists: Path) -> None:
+    words = ("--nbest", lists / "lists", "--refs", lists / "refs", "--quiet")
+    output = lists / "tuned"
+    assert run(*words, "--active", "S_w0,S_w3", "-o", output) == 0
+    assert Path(f"{output}.sparse").exists()
+    assert run(*words, "-o", output) == 0
+    assert not Path(f"{output}.sparse").exists()
+
+
+def test_prints_the_weights_that_it_cannot_write(
+    lists: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(path: Path, data: bytes) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+
+    words = (
+        "--nbest",
+        lists / "lists",
+        "--refs",
+        lists / "refs",
+        "--quiet",
+        "--active",
+        "S_w0,S_w3",
+    )
+    assert run(*words) == 0
+    wanted = capsys.readouterr().out
+    monkeypatch.setattr("mosesplug.cli.optimize.write_atomic", full)
+    assert run(*words, "-o", lists / "tuned") == 1
+    said = capsys.readouterr()
+    assert said.out == wanted
+    assert "No space left" in said.err
+
+
+def test_help_names_every_algorithm_and_every_setting(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("--help") == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert f"The optimizer: {', '.join(algorithms())}." in said
+    for tuner in algorithms().values():
+        for setting in fields(tuner.options):
+            assert f"--{setting.name.replace('_', '-')} " in said
+
+
+def test_fails_before_the_lists_are_read(
+    lists: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_lists(*arguments: object, **keywords: object) -> None:
+        raise AssertionError("the lists must not be read")
+
+    monkeypatch.setattr("mosesplug.cli.optimize.load_lists", no_lists)
+    monkeypatch.chdir(lists)
+    words = ["--nbest", "lists", "--refs", "refs"]
+    for more, code, message in (
+        (["-o", "none/tuned"], 2, f"there is no directory {lists / 'none'}"),
+        (["-o", "."], 2, "it is a directory"),
+        (["--init", "nowhere"], 1, "nowhere: No such file"),
+        (["again.gz", "nowhere"], 1, "nowhere: No such file"),
+        (["--sparse-init", "nowhere"], 2, "needs the dense weights"),
+        (["--names", "A,B,A"], 2, "the columns of A do not stand together"),
+        (["--names", "A,,B"], 2, "a name is empty"),
+    ):
+        assert run(*words, *more) == code
+        said = capsys.readouterr().err
+        assert message in said
+        assert said.count("\n") == 1
+
+
+def test_fails_at_once_where_nothing_can_be_written(
+    lists: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("os.access", lambda path, mode: not mode & os.W_OK)
+    words = ("--nbest", lists / "lists", "--refs", "nowhere", "-o", lists / "tuned")
+    assert run(*words) == 2
+    assert f"no file can be made in {lists}" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
