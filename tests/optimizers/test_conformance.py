@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import fields, is_dataclass, replace
+from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from mosesplug.errors import OptimizerError, UsageError
 from mosesplug.optimizers.problem import Problem, corpus_score, silent
@@ -23,6 +25,14 @@ def solve(tuner: Algorithm, problem: Problem, seed: int = 0) -> tuple[bytes, flo
     assert np.isfinite(solution.weights).all()
     assert solution.weights.any()
     return solution.weights.tobytes(), solution.score
+
+
+def unaligned(array: NDArray[Any]) -> NDArray[Any]:
+    """A read-only copy that begins at an odd address."""
+    copy = np.frombuffer(b"\0" + array.tobytes(), array.dtype, offset=1).reshape(array.shape)
+    assert not copy.flags.aligned
+    assert not copy.flags.writeable
+    return copy
 
 
 def test_recovers_planted_weights(tuner: Algorithm) -> None:
@@ -44,12 +54,14 @@ def test_same_seed_same_bytes_whatever_the_threads(tuner: Algorithm) -> None:
 def test_unaligned_arrays(tuner: Algorithm) -> None:
     problem, _ = planted(13, noise=1.0)
     made = problem.tuning_set
-    raw = bytearray(made.dense.nbytes + 1)
-    dense = np.frombuffer(raw, dtype=np.float32, count=made.dense.size, offset=1)
-    dense = dense.reshape(made.dense.shape)
-    dense[:] = made.dense
-    shifted = replace(problem, tuning_set=replace(made, dense=dense))
-    assert solve(tuner, shifted) == solve(tuner, problem)
+    shifted = replace(
+        made,
+        offsets=unaligned(made.offsets),
+        dense=unaligned(made.dense),
+        stats=unaligned(made.stats),
+        lengths=unaligned(made.lengths),
+    )
+    assert solve(tuner, replace(problem, tuning_set=shifted)) == solve(tuner, problem)
 
 
 def test_refuses_what_is_not_a_number(tuner: Algorithm) -> None:
