@@ -15,20 +15,29 @@ This module has the arrays and writes them, ``formats.extractor_reader`` reads.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import pairwise
 from os import PathLike
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from formats.decimal_text import spell_rows
 from formats.text import atomic_write
 
 __all__ = ["FeatureData", "ScoreData", "SparseColumns", "write_features", "write_scores"]
 
 SMALLEST_SPARSE = 1e-5
 """The extractor leaves out sparse values below this."""
+
+PIECE_NUMBERS = 1 << 15
+"""Numbers spelled at a time: enough for numpy, and little enough for the cache."""
+
+THREADS = 2
+"""Pieces spelled at the same time."""
 
 
 @dataclass(frozen=True)
@@ -91,15 +100,19 @@ class SparseColumns:
     indices: NDArray[np.int32]
     data: NDArray[np.float32]
 
-    def text(self, row: int) -> str:
-        """``name=value `` of one row, features in the order of their columns."""
-        part = slice(self.indptr[row], self.indptr[row + 1])
-        values = sorted(zip(self.indices[part].tolist(), self.data[part].tolist(), strict=True))
-        return "".join(
-            f"{self.names[column]}={value:.6g} "
-            for column, value in values
-            if abs(value) >= SMALLEST_SPARSE
-        )
+    def rows(self) -> list[bytes]:
+        """``name=value `` of each row, features in the order of their columns."""
+        owners = np.repeat(np.arange(len(self.indptr) - 1), np.diff(self.indptr))
+        kept = np.flatnonzero(np.abs(self.data.astype(np.float64)) >= SMALLEST_SPARSE)
+        order = kept[np.lexsort((self.indices[kept], owners[kept]))]
+        names = [f"{name}=".encode("utf-8", "surrogateescape") for name in self.names]
+        numbers = spell_rows(self.data[order, np.newaxis]).split(b"\n")[1:]
+        spelled = [
+            names[column] + number
+            for column, number in zip(self.indices[order].tolist(), numbers, strict=True)
+        ]
+        ends = np.searchsorted(owners[order], np.arange(len(self.indptr))).tolist()
+        return [b"".join(spelled[start:end]) for start, end in pairwise(ends)]
 
 
 def write_features(
@@ -135,10 +148,8 @@ def write_features(
             raise ValueError("the binary format has no room for sparse features")
         _write_binary(path, "FEATURES", title, sentence_ids, offsets, dense, compress)
         return
-    rows = _rows(dense)
-    if sparse is not None:
-        rows = (text + sparse.text(row) for row, text in enumerate(rows))
-    _write_text(path, "FEATURES", title, sentence_ids, offsets, rows, compress)
+    tails = None if sparse is None else sparse.rows()
+    _write_text(path, "FEATURES", title, sentence_ids, offsets, dense, tails, compress)
 
 
 def write_scores(
@@ -166,13 +177,7 @@ def write_scores(
     if binary:
         _write_binary(path, "SCORES", title, sentence_ids, offsets, statistics, compress)
     else:
-        _write_text(path, "SCORES", title, sentence_ids, offsets, _rows(statistics), compress)
-
-
-def _rows(values: NDArray[np.float32] | NDArray[np.int32]) -> Iterator[str]:
-    """Each row as text, a blank behind every number."""
-    template = "%.6g " * values.shape[1]
-    return (template % tuple(row.tolist()) for row in values)
+        _write_text(path, "SCORES", title, sentence_ids, offsets, statistics, None, compress)
 
 
 def _write_text(
@@ -181,18 +186,37 @@ def _write_text(
     title: str,
     sentence_ids: NDArray[np.int64],
     offsets: NDArray[np.int64],
-    rows: Iterator[str],
+    values: NDArray[np.float32] | NDArray[np.int32],
+    tails: list[bytes] | None,
     compress: Literal["gz"] | None,
 ) -> None:
-    """One block a sentence."""
-    with atomic_write(path, compress=compress) as file:
-        for sentence, count in zip(sentence_ids.tolist(), np.diff(offsets).tolist(), strict=True):
-            if not count:
-                continue
-            lines = [f"{kind}_TXT_BEGIN_0 {sentence} {count} {title}"]
-            lines += [next(rows) for _ in range(count)]
-            lines.append(f"{kind}_TXT_END_0\n")
-            file.write("\n".join(lines).encode("utf-8", "surrogateescape"))
+    """One block a sentence; ``tails`` are what follows the numbers of each row."""
+    filled = np.flatnonzero(np.diff(offsets))
+    begin, end = f"{kind}_TXT_BEGIN_0", f"\n{kind}_TXT_END_0\n".encode()
+    # Pieces of whole sentences, small enough for the cache.
+    rows_a_piece = max(PIECE_NUMBERS // max(values.shape[1], 1), 1)
+    cuts = np.flatnonzero(np.diff(offsets[filled] // rows_a_piece, prepend=-1))
+
+    def spelled(sentences: NDArray[np.int64]) -> bytes:
+        first, last = offsets[sentences[0]], offsets[sentences[-1] + 1]
+        text = spell_rows(values[first:last])
+        edges = [*np.flatnonzero(np.frombuffer(text, np.uint8) == ord("\n")).tolist(), len(text)]
+        parts: list[bytes] = []
+        for sentence in sentences.tolist():
+            low, high = int(offsets[sentence]), int(offsets[sentence + 1])
+            header = f"{begin} {sentence_ids[sentence]} {high - low} {title}"
+            parts.append(header.encode("utf-8", "surrogateescape"))
+            own = edges[low - first : high - first + 1]
+            if tails is None:
+                parts.append(text[own[0] : own[-1]])
+            else:
+                for (start, stop), tail in zip(pairwise(own), tails[low:high], strict=True):
+                    parts += (text[start:stop], tail)
+            parts.append(end)
+        return b"".join(parts)
+
+    with atomic_write(path, compress=compress) as file, ThreadPoolExecutor(THREADS) as pool:
+        file.writelines(pool.map(spelled, np.split(filled, cuts[1:]) if len(filled) else ()))
 
 
 def _write_binary(
