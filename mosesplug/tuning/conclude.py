@@ -85,8 +85,8 @@ def _choose(context: Context, records: Sequence[IterationRecord]) -> tuple[Weigh
     if last.largest_change >= context.configuration.minimum_change:
         context.watch(
             Note(
-                f"the weights found in iteration {len(records)} were never decoded; the best"
-                f" decoded ones, of iteration {best.iteration}, are returned"
+                "the weights found last were never decoded: the best of those that were are"
+                f" returned, the ones that iteration {best.iteration} was decoded with"
             )
         )
     return start_of(best).weights, best.iteration, best.first_best_score

@@ -26,6 +26,7 @@ from mosesplug.tuning.prepare import announced_features, decoding_config
 from mosesplug.tuning.records import result_of, start_of
 from mosesplug.tuning.start import check_names, starting_weights
 from mosesplug.tuning.steps import (
+    PREDICTABLE_SEED,
     Context,
     before_decoding,
     decoded,
@@ -58,6 +59,7 @@ def tune(configuration: Configuration, watch: Watcher = ignore) -> Result:
         FormatError: a file cannot be read.
     """
     workspace = Workspace(configuration.working_directory, configuration.decoding.nbest)
+    _check_apart(configuration, workspace)
     with workspace.locked():
         earlier = _earlier_run_to_replace(configuration, workspace, watch)
         with _context(configuration, workspace, watch, earlier) as (context, store):
@@ -66,6 +68,21 @@ def tune(configuration: Configuration, watch: Watcher = ignore) -> Result:
                 _iterate(context, store, skip_decoder=skip_decoder)
                 skip_decoder = False
             return conclude(context, store, reason)
+
+
+def _check_apart(configuration: Configuration, workspace: Workspace) -> None:
+    """See that the run would not destroy what it is made from.
+
+    Raises:
+        UsageError: a file that is read has the place of one that is written.
+    """
+    references = reference_files(configuration.references)
+    for path in (configuration.input, configuration.config, *references):
+        if workspace.replaces(path):
+            raise UsageError(
+                f"a run in {workspace.directory} would replace {path}, which it is to read: name"
+                " another --working-dir, or copy that file elsewhere"
+            )
 
 
 def _earlier_run_to_replace(
@@ -153,7 +170,9 @@ def _input_lines(configuration: Configuration) -> int | None:
 
 
 def _seed(configuration: Configuration, store: NBestStore) -> int:
-    """The given seed, that of the run to continue, or one drawn by the system."""
+    """The seed asked for, that of the run to continue, or one drawn by the system."""
+    if configuration.optimising.predictable_seeds:
+        return PREDICTABLE_SEED
     if configuration.optimising.seed is not None:
         return configuration.optimising.seed
     iterations = store.iterations()

@@ -40,7 +40,19 @@ from mosesplug.tuning.start import columns
 from mosesplug.tuning.weights import Weights, ranges
 from mosesplug.tuning.workspace import Workspace
 
-__all__ = ["Context", "before_decoding", "decoded", "ingest", "optimised", "problem", "write_after"]
+__all__ = [
+    "PREDICTABLE_SEED",
+    "Context",
+    "before_decoding",
+    "decoded",
+    "ingest",
+    "optimised",
+    "problem",
+    "write_after",
+]
+
+PREDICTABLE_SEED = 1000
+"""With --predictable-seeds, mert-moses.pl seeds iteration N with N times this."""
 
 _FIRST_INTERPOLATED = 3
 """mert-moses.pl interpolates after this iteration."""
@@ -95,7 +107,7 @@ class Context:
     def generator(self, iteration: int) -> np.random.Generator:
         """The random numbers of one iteration, the same however often it is begun."""
         if self.configuration.optimising.predictable_seeds:
-            return np.random.default_rng(1000 * iteration)
+            return np.random.default_rng(PREDICTABLE_SEED * iteration)
         return np.random.default_rng([self.seed, iteration])
 
 

@@ -80,6 +80,21 @@ class Workspace:
         """The table of iterations for programs."""
         return self.directory / "summary.json"
 
+    def replaces(self, path: Path) -> bool:
+        """Whether a run here would write over this file, or clear it away."""
+        places = (path.parent.resolve() / path.name, path.resolve())
+        results = {self.features_list.name, *(result.name for result in self._results)}
+        return any(
+            place.parent == self.directory.resolve()
+            and (place.name in results or _RUN_FILE.fullmatch(place.name) is not None)
+            for place in places
+        )
+
+    @property
+    def _results(self) -> tuple[Path, ...]:
+        """Files of the run as a whole."""
+        return self.finished_step, self.tuned_config, self.summary
+
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
         """Make the directory, hold it against a second run, sweep up after one that was killed.
@@ -114,5 +129,5 @@ class Workspace:
         for path in self.directory.iterdir():
             if _RUN_FILE.fullmatch(path.name) and path not in kept:
                 path.unlink()
-        for path in (self.finished_step, self.tuned_config, self.summary):
+        for path in self._results:
             path.unlink(missing_ok=True)

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from formats.moses_ini import read_moses_ini
+from formats.references import reference_files
 from formats.weights import parse_weight_overwrite, read_dense, read_init_opt, read_weights_txt
 from mosesplug.errors import DataError, StoreMismatch, UsageError
 from mosesplug.metrics import metric
@@ -109,6 +110,23 @@ def test_predictable_seeds_need_no_seed(toy: Toy, left_by_run: Files) -> None:
         for name, seed in (("a", 1), ("b", 2))
     ]
     assert results[0].weights == results[1].weights
+    assert left_by_run(toy.directory / "a") == left_by_run(toy.directory / "b")
+
+
+@pytest.mark.parametrize("role", ["input", "references", "config"])
+@pytest.mark.parametrize("name", ["run1.dense", "moses.ini", "features.list"])
+def test_files_to_read_are_never_replaced(toy: Toy, role: str, name: str) -> None:
+    sound = toy.configuration()
+    work = toy.directory / "work"
+    work.mkdir()
+    given = Path(shutil.copy(reference_files(getattr(sound, role))[0], work / name))
+    content = given.read_bytes()
+    link = toy.directory / "link"
+    link.symlink_to(given)
+    for path in (given, link):
+        with pytest.raises(UsageError, match=f"replace .*{path.name}, which it is to read"):
+            tune(toy.configuration(**{role: path}))
+    assert given.read_bytes() == content
 
 
 def test_weights_of_the_configuration_first(toy: Toy, log: Log) -> None:
