@@ -45,7 +45,7 @@ def spell_rows(values: NDArray[np.float32] | NDArray[np.int32]) -> bytes:
     """
     n, width = values.shape
     if not width:
-        return b"\n" * n
+        return bytes(b"\n" * n)
     if values.dtype.kind == "i" and 0 <= values.min(initial=0) <= values.max(initial=0) < 1000:
         words = _COUNTS[values]
         words[:, 0] |= _U64(ord("\n"))
@@ -61,8 +61,7 @@ def spell_rows(values: NDArray[np.float32] | NDArray[np.int32]) -> bytes:
 
 def _packed(words: Words) -> bytes:
     """The bytes of words, zeros left out."""
-    cells: bytes = words.astype("<u8", copy=False).tobytes()
-    return cells.translate(None, b"\0")
+    return words.astype("<u8", copy=False).tobytes().translate(None, b"\0")
 
 
 def _spell(values: NDArray[np.float64]) -> tuple[Words, NDArray[np.bool_]]:
