@@ -23,11 +23,17 @@ from mosesplug import __version__
 from mosesplug.errors import UsageError
 from mosesplug.kernels import kernel
 from mosesplug.metrics.hypotheses import checked_hypotheses, read_only, share_out
-from mosesplug.metrics.ngrams import N_COUNTS, ReferenceNgrams, compile_ngrams, count_matches
+from mosesplug.metrics.ngrams import ReferenceNgrams, compile_ngrams, count_matches
 from mosesplug.metrics.protocol import Prepared, check_references, reference_fingerprint
 from mosesplug.metrics.words import ReferenceWords, compile_words
 
-__all__ = ["Bleu", "BleuReferences", "ReferenceLength", "bleu_score_row", "bleu_scores"]
+__all__ = ["ORDER", "Bleu", "BleuReferences", "ReferenceLength", "bleu_score_row", "bleu_scores"]
+
+ORDER = 4
+"""Words in the longest n-gram."""
+
+N_COUNTS = 2 * ORDER
+"""Counts of a hypothesis: matches and total of each order."""
 
 ReferenceLength = Literal["closest", "shortest", "average"]
 
@@ -147,7 +153,7 @@ class Bleu:
             signature=f"BLEU|nrefs:{n_references}|{self._settings()}",
             fingerprint=reference_fingerprint(references),
             words=words,
-            ngrams=compile_ngrams(words, n_references),
+            ngrams=compile_ngrams(words, n_references, ORDER),
             lengths=np.sort(lengths, axis=1).astype(np.int32),
         )
 
@@ -174,6 +180,7 @@ class Bleu:
                 references.words,
                 references.ngrams,
                 references.n_references,
+                ORDER,
                 self.lowercase,
                 hypotheses.part(rows),
                 statistics[rows],

@@ -1,4 +1,4 @@
-"""Clipped n-gram matches of many hypotheses against their references, up to four words.
+"""Clipped n-gram matches of many hypotheses against their references.
 
 The n-grams of a sentence's references form a trie: an n-gram is the n-gram of its first ``n - 1``
 words followed by one more. Nodes are numbered, words first, so the n-grams that end at a token
@@ -25,13 +25,7 @@ from mosesplug.metrics.words import (
     table_offsets,
 )
 
-__all__ = ["N_COUNTS", "ORDER", "ReferenceNgrams", "compile_ngrams", "count_matches"]
-
-ORDER = 4
-"""Words in the longest n-gram."""
-
-N_COUNTS = 2 * ORDER
-"""Counts of a hypothesis: matches and total of each order."""
+__all__ = ["ReferenceNgrams", "compile_ngrams", "count_matches"]
 
 NO_NODE = UNKNOWN
 """Stands for any n-gram that no reference has, unknown words among them."""
@@ -79,12 +73,12 @@ def _find_child(
 
 
 @kernel
-def _fill(ngrams: ReferenceNgrams, words: ReferenceWords, n_references: int) -> None:
+def _fill(ngrams: ReferenceNgrams, words: ReferenceWords, n_references: int, longest: int) -> None:
     """Build every trie; writes ``limits``, ``keys`` and ``slots`` of ``ngrams``."""
     n_sentences = len(ngrams.node_offsets) - 1
     most_nodes = np.max(np.diff(ngrams.node_offsets))
     counts = np.zeros(most_nodes, dtype=np.int32)
-    endings = np.empty(ORDER, dtype=np.int64)
+    endings = np.empty(longest, dtype=np.int64)
     for sentence in range(n_sentences):
         first_line = sentence * n_references
         first_node = ngrams.node_offsets[sentence]
@@ -95,7 +89,7 @@ def _fill(ngrams: ReferenceNgrams, words: ReferenceWords, n_references: int) -> 
             endings[:] = NO_NODE
             for token in range(words.token_offsets[line], words.token_offsets[line + 1]):
                 word = words.ids[token]
-                for order in range(ORDER - 1, 0, -1):
+                for order in range(longest - 1, 0, -1):
                     parent = endings[order - 1]
                     if parent == NO_NODE:
                         continue
@@ -115,10 +109,10 @@ def _fill(ngrams: ReferenceNgrams, words: ReferenceWords, n_references: int) -> 
                 counts[node] = 0
 
 
-def compile_ngrams(words: ReferenceWords, n_references: int) -> ReferenceNgrams:
-    """The tries of the references that ``words`` holds."""
+def compile_ngrams(words: ReferenceWords, n_references: int, longest: int) -> ReferenceNgrams:
+    """The tries of the references that ``words`` holds, of n-grams of up to ``longest`` words."""
     lengths = np.diff(words.token_offsets)
-    longer = sum(np.maximum(lengths - order, 0) for order in range(1, ORDER))
+    longer = sum(np.maximum(lengths - order, 0) for order in range(1, longest))
     per_sentence = np.asarray(longer, dtype=np.int64).reshape(-1, n_references).sum(axis=1)
     n_words = lengths.reshape(-1, n_references).sum(axis=1)
     node_offsets = np.zeros(len(n_words) + 1, dtype=np.int64)
@@ -132,7 +126,7 @@ def compile_ngrams(words: ReferenceWords, n_references: int) -> ReferenceNgrams:
         slots=np.full(slot_offsets[-1], NO_NODE, dtype=np.int32),
     )
     if len(n_words):
-        _fill(ngrams, words, n_references)
+        _fill(ngrams, words, n_references, longest)
     return ngrams
 
 
@@ -141,6 +135,7 @@ def count_matches(
     words: ReferenceWords,
     ngrams: ReferenceNgrams,
     n_references: int,
+    longest: int,
     fold: bool,
     hypotheses: Hypotheses,
     counts: NDArray[np.int32],
@@ -151,9 +146,10 @@ def count_matches(
         words: the references' words.
         ngrams: the references' n-grams.
         n_references: references of each sentence.
+        longest: words in the longest n-gram, as in ``ngrams``.
         fold: take ``A`` to ``Z`` for ``a`` to ``z`` in hypotheses, as was done in ``words``.
         hypotheses: ``n`` of them, whose ranges are not checked here.
-        counts: int32 ``[n, at least 8]``, the output: match1, total1, ..., match4, total4.
+        counts: int32 ``[n, at least 2 * longest]``, the output: match1, total1, match2, total2, ...
     """
     most_nodes = 0
     for sentence in range(len(ngrams.node_offsets) - 1):
@@ -163,7 +159,7 @@ def count_matches(
     # than clearing a table between hypotheses.
     seen = np.zeros(most_nodes, dtype=np.int32)
     stamps = np.full(most_nodes, -1, dtype=np.int64)
-    endings = np.empty(ORDER, dtype=np.int64)
+    endings = np.empty(longest, dtype=np.int64)
     buffer = hypotheses.buffer
     for row in range(len(hypotheses.sentence_ids)):
         sentence = hypotheses.sentence_ids[row]
@@ -173,7 +169,7 @@ def count_matches(
         first_node = ngrams.node_offsets[sentence]
         first_slot = ngrams.slot_offsets[sentence]
         mask = ngrams.slot_offsets[sentence + 1] - first_slot - 1
-        counts[row, :N_COUNTS] = 0
+        counts[row, : 2 * longest] = 0
         endings[:] = NO_NODE
         length = 0
         end = hypotheses.ends[row]
@@ -186,20 +182,20 @@ def count_matches(
             word = node
             # ``node`` is each n-gram that ends at this word, shortest first; once one is not in
             # the trie, no longer one is.
-            for order in range(ORDER):
+            for order in range(longest):
                 before = endings[order]
                 endings[order] = node
                 if node == NO_NODE:
                     continue
                 limit = ngrams.limits[first_node + node]
                 counts[row, 2 * order] += _occurrence(seen, stamps, row, node, limit)
-                if before == NO_NODE or order == ORDER - 1:
+                if before == NO_NODE or order == longest - 1:
                     node = NO_NODE
                 else:
                     node, _ = _find_child(ngrams, first_slot, mask, first_node, before, word)
             length += 1
             start = skip_blanks(buffer, stop, end)
-        for order in range(ORDER):
+        for order in range(longest):
             counts[row, 2 * order + 1] = max(length - order, 0)
 
 

@@ -23,8 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.kernels import kernel
-from mosesplug.metrics.bleu import bleu_score_row
-from mosesplug.metrics.ngrams import ORDER
+from mosesplug.metrics.bleu import ORDER, bleu_score_row
 
 __all__ = [
     "background_bleu_chiang",
