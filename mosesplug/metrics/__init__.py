@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from mosesplug.metrics.bleu import Bleu, bleu_score_row, bleu_scores
+from mosesplug.metrics.chrf import Chrf
 from mosesplug.metrics.edit_distance import Cder, Wer
+from mosesplug.metrics.factors import parse_factors, select_factors
+from mosesplug.metrics.interpolated import Interpolated
 from mosesplug.metrics.per import Per
 from mosesplug.metrics.protocol import Metric, Prepared
 from mosesplug.metrics.registry import metric, metric_names
@@ -15,14 +18,18 @@ from mosesplug.metrics.sentence_bleu import (
     sentence_bleu_nakov,
 )
 from mosesplug.metrics.ter import Ter
+from mosesplug.metrics.ter_sacrebleu import TerSacrebleu
 
 __all__ = [
     "Bleu",
     "Cder",
+    "Chrf",
+    "Interpolated",
     "Metric",
     "Per",
     "Prepared",
     "Ter",
+    "TerSacrebleu",
     "Wer",
     "background_bleu_chiang",
     "background_bleu_moses",
@@ -30,6 +37,8 @@ __all__ = [
     "bleu_scores",
     "metric",
     "metric_names",
+    "parse_factors",
+    "select_factors",
     "sentence_bleu_lin_och",
     "sentence_bleu_moses",
     "sentence_bleu_nakov",

@@ -1,21 +1,25 @@
 """Metrics by the names and settings that Moses' programs give them.
 
 ``--sctype BLEU --scconfig case:false,reflen:shortest`` is ``metric("BLEU",
-"case:false,reflen:shortest")``. What is registered here is what the conformance tests test.
+"case:false,reflen:shortest")``, and ``metric("BLEU,TER", "weights:0.6+0.4")`` is a weighted sum.
+What is registered here is what the conformance tests test.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import cast
+from typing import NamedTuple, cast
 
 from mosesplug.errors import UsageError
 from mosesplug.metrics.bleu import Bleu, ReferenceLength
+from mosesplug.metrics.chrf import Chrf
 from mosesplug.metrics.edit_distance import Cder, ReferenceChoice, Wer
+from mosesplug.metrics.interpolated import Interpolated
 from mosesplug.metrics.per import Per
 from mosesplug.metrics.protocol import Metric
 from mosesplug.metrics.ter import Ter
+from mosesplug.metrics.ter_sacrebleu import TerSacrebleu
 
 __all__ = ["metric", "metric_names", "parse_settings"]
 
@@ -24,25 +28,30 @@ def metric(name: str, settings: str = "") -> Metric:
     """The metric that ``--sctype name --scconfig settings`` asks for.
 
     Args:
-        name: in Moses' spelling, such as ``BLEU``.
-        settings: ``name:value`` pairs separated by commas or blanks, as in ``--scconfig``.
+        name: in Moses' spelling, such as ``BLEU``, or several with commas between them.
+        settings: ``name:value`` pairs separated by commas or blanks, as in ``--scconfig``. Of
+            several metrics each takes the settings that it knows, and ``weights:0.6+0.4`` gives
+            the weight of each.
 
     Raises:
         UsageError: an unknown metric, setting or value; the message lists the known ones.
     """
-    known = f"known metrics: {', '.join(metric_names())}"
-    if "," in name:
-        raise UsageError(f"interpolated metrics ({name}) are not supported yet; {known}")
-    if name in _PLANNED:
-        raise UsageError(f"the metric {name} is not supported yet; {known}")
-    if name not in _FACTORIES:
-        raise UsageError(f"unknown metric {name!r}; {known}")
-    return _FACTORIES[name](parse_settings(settings))
+    parsed = parse_settings(settings)
+    if "," not in name:
+        entry = _entry(name)
+        _refuse_others(name, parsed, entry.settings)
+        return entry.build(parsed)
+    names = name.split(",")
+    entries = [_entry(part) for part in names]
+    known = {setting for entry in entries for setting in entry.settings}
+    _refuse_others(name, parsed, (*sorted(known), "weights"))
+    weights = _weights(parsed["weights"]) if "weights" in parsed else ()
+    return Interpolated(tuple(entry.build(parsed) for entry in entries), weights)
 
 
 def metric_names() -> tuple[str, ...]:
-    """The names that ``metric`` knows, sorted."""
-    return tuple(sorted(_FACTORIES))
+    """The names of single metrics that ``metric`` knows, sorted."""
+    return tuple(sorted(_ENTRIES))
 
 
 def parse_settings(settings: str) -> dict[str, str]:
@@ -63,14 +72,25 @@ def parse_settings(settings: str) -> dict[str, str]:
     return parsed
 
 
-def _choice(metric: str, settings: Mapping[str, str], name: str, values: tuple[str, ...]) -> str:
-    """The value of one setting; the first of ``values`` if it is not given."""
-    value = settings.get(name, values[0])
-    if value not in values:
-        raise UsageError(
-            f"{name}:{value} is not a setting of {metric}: {name} is one of {', '.join(values)}"
-        )
-    return value
+class _Entry(NamedTuple):
+    """How a metric is made of settings; ``settings`` are the names of those that it looks at."""
+
+    settings: tuple[str, ...]
+    build: Callable[[Mapping[str, str]], Metric]
+
+
+def _entry(name: str) -> _Entry:
+    """The metric of that name.
+
+    Raises:
+        UsageError: there is none; the message says why where it is one of Moses'.
+    """
+    known = f"known metrics: {', '.join(metric_names())}"
+    if name in _REFUSED:
+        raise UsageError(f"the metric {name} is not supported: {_REFUSED[name]}; {known}")
+    if name not in _ENTRIES:
+        raise UsageError(f"unknown metric {name!r}; {known}")
+    return _ENTRIES[name]
 
 
 def _refuse_others(metric: str, settings: Mapping[str, str], known: tuple[str, ...]) -> None:
@@ -86,42 +106,83 @@ def _refuse_others(metric: str, settings: Mapping[str, str], known: tuple[str, .
             )
 
 
-def _bleu(settings: Mapping[str, str]) -> Metric:
-    _refuse_others("BLEU", settings, ("case", "reflen"))
-    case = _choice("BLEU", settings, "case", ("true", "false"))
-    lengths = ("closest", "shortest", "average")
-    reference_length = _choice("BLEU", settings, "reflen", lengths)
-    return Bleu(cast(ReferenceLength, reference_length), lowercase=case == "false")
+def _choice(metric: str, settings: Mapping[str, str], name: str, values: tuple[str, ...]) -> str:
+    """The value of one setting; the first of ``values`` if it is not given."""
+    value = settings.get(name, values[0])
+    if value not in values:
+        raise UsageError(
+            f"{name}:{value} is not a setting of {metric}: {name} is one of {', '.join(values)}"
+        )
+    return value
+
+
+def _number(what: str, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise UsageError(f"{what} is not a number: {text!r}") from None
+
+
+def _weights(text: str) -> tuple[float, ...]:
+    """``"0.6+0.4"`` as ``(0.6, 0.4)``."""
+    return tuple(_number(f"a weight of weights:{text}", piece) for piece in text.split("+"))
 
 
 def _lowercase(metric: str, settings: Mapping[str, str]) -> bool:
     return _choice(metric, settings, "case", ("true", "false")) == "false"
 
 
-def _per(settings: Mapping[str, str]) -> Metric:
-    _refuse_others("PER", settings, ("case",))
-    return Per(_lowercase("PER", settings))
+def _reference_choice(metric: str, settings: Mapping[str, str]) -> ReferenceChoice:
+    return cast(ReferenceChoice, _choice(metric, settings, "refs", ("moses", "best")))
+
+
+def _bleu(settings: Mapping[str, str]) -> Metric:
+    lengths = ("closest", "shortest", "average")
+    reference_length = _choice("BLEU", settings, "reflen", lengths)
+    return Bleu(cast(ReferenceLength, reference_length), _lowercase("BLEU", settings))
+
+
+def _chrf(settings: Mapping[str, str]) -> Metric:
+    return Chrf(
+        _lowercase("CHRF", settings),
+        _number("beta of CHRF", settings.get("beta", "3")),
+        _number("smooth of CHRF", settings.get("smooth", "0")),
+    )
 
 
 def _wer(settings: Mapping[str, str]) -> Metric:
-    _refuse_others("WER", settings, ("case", "refs"))
-    choice = _choice("WER", settings, "refs", ("moses", "best"))
-    return Wer(_lowercase("WER", settings), cast(ReferenceChoice, choice))
+    return Wer(_lowercase("WER", settings), _reference_choice("WER", settings))
 
 
 def _cder(settings: Mapping[str, str]) -> Metric:
-    _refuse_others("CDER", settings, ("case", "refs"))
-    choice = _choice("CDER", settings, "refs", ("moses", "best"))
-    return Cder(_lowercase("CDER", settings), cast(ReferenceChoice, choice))
+    return Cder(_lowercase("CDER", settings), _reference_choice("CDER", settings))
 
 
-def _ter(settings: Mapping[str, str]) -> Metric:
-    _refuse_others("TER", settings, ("case",))
-    return Ter(_lowercase("TER", settings))
-
-
-_FACTORIES: Mapping[str, Callable[[Mapping[str, str]], Metric]] = MappingProxyType(
-    {"BLEU": _bleu, "CDER": _cder, "PER": _per, "TER": _ter, "WER": _wer}
+_ENTRIES: Mapping[str, _Entry] = MappingProxyType(
+    {
+        "BLEU": _Entry(("case", "reflen"), _bleu),
+        "CDER": _Entry(("case", "refs"), _cder),
+        "CHRF": _Entry(("beta", "case", "smooth"), _chrf),
+        "PER": _Entry(("case",), lambda settings: Per(_lowercase("PER", settings))),
+        "TER": _Entry(("case",), lambda settings: Ter(_lowercase("TER", settings))),
+        "TER-SACREBLEU": _Entry(
+            ("case",), lambda settings: TerSacrebleu(_lowercase("TER-SACREBLEU", settings))
+        ),
+        "WER": _Entry(("case", "refs"), _wer),
+    }
 )
 
-_PLANNED = frozenset({"CHRF"})
+_REFUSED: Mapping[str, str] = MappingProxyType(
+    {
+        "BLEUDOC": "it reads documents in XML, not sentences",
+        "HAMMING": "it compares word alignments with those of the references",
+        "HWCM": "it needs parse trees of hypotheses and references",
+        "KENDALL": "it compares word alignments with those of the references",
+        "LRSCORE": "it compares word alignments with those of the references",
+        "M2": "it needs references with annotated corrections",
+        "M2SCORER": "it needs references with annotated corrections",
+        "MERGE": "no program of Moses has it either",
+        "METEOR": "it needs an external Java program",
+        "SEMPOS": "it needs deep syntactic analyses of hypotheses and references",
+    }
+)

@@ -33,15 +33,23 @@ ONE_REFERENCE = {"PER"}
 """Metrics that refuse several references."""
 
 
-@pytest.fixture(params=metric_names())
+SUMS = (("BLEU,TER", "weights:0.6+0.4"), ("WER,CHRF,PER", ""))
+"""Weighted sums, which are metrics like any other."""
+
+
+@pytest.fixture(params=(*((name, "") for name in metric_names()), *SUMS), ids=lambda pair: pair[0])
 def scorer(request: pytest.FixtureRequest) -> Metric:
-    return metric(request.param)
+    return metric(*request.param)
 
 
 @pytest.fixture
 def references(scorer: Metric) -> list[list[bytes]]:
     """As many references as the metric takes."""
-    return REFERENCES[:1] if scorer.name in ONE_REFERENCE else REFERENCES
+    return REFERENCES[:1] if takes_one_reference(scorer) else REFERENCES
+
+
+def takes_one_reference(scorer: Metric) -> bool:
+    return not ONE_REFERENCE.isdisjoint(scorer.name.split(","))
 
 
 @dataclass(frozen=True)
@@ -307,7 +315,7 @@ def test_unusable_references_are_refused(scorer: Metric) -> None:
         scorer.prepare([])
     differing = [REFERENCES[0], [b"a"]]
     refusal = "reference 1 has 1 lines and reference 0 has 4"
-    if scorer.name in ONE_REFERENCE:
-        differing, refusal = REFERENCES, f"{scorer.name} compares with one reference, .* are 2"
+    if takes_one_reference(scorer):
+        differing, refusal = REFERENCES, "PER compares with one reference, .* are 2"
     with pytest.raises(DataError, match=refusal):
         scorer.prepare(differing)

@@ -117,6 +117,7 @@ def test_every_line_of_whole_lists(multi30k: Path, run: int) -> None:
         ("WER", "WER", ""),
         ("CDER", "CDER", ""),
         ("TER", "TER", ""),
+        ("BLEU-TER", "BLEU,TER", "weights:0.6+0.4"),
     ],
 )
 def test_every_line_of_the_first_hundred(

@@ -5,7 +5,19 @@ from __future__ import annotations
 import pytest
 
 from mosesplug.errors import UsageError
-from mosesplug.metrics import Bleu, Cder, Metric, Per, Ter, Wer, metric, metric_names
+from mosesplug.metrics import (
+    Bleu,
+    Cder,
+    Chrf,
+    Interpolated,
+    Metric,
+    Per,
+    Ter,
+    TerSacrebleu,
+    Wer,
+    metric,
+    metric_names,
+)
 from mosesplug.metrics.registry import parse_settings
 
 
@@ -34,9 +46,19 @@ def test_bleu_by_its_settings(settings: str, expected: Bleu) -> None:
         ("WER", "case:false,refs:best", Wer(lowercase=True, reference_choice="best")),
         ("CDER", "refs:moses", Cder()),
         ("TER", "case:false", Ter(lowercase=True)),
+        ("TER-SACREBLEU", "case:false", TerSacrebleu(lowercase=True)),
+        ("CHRF", "", Chrf(beta=3)),
+        ("CHRF", "beta:2,smooth:1,case:false", Chrf(lowercase=True, beta=2, smooth=1)),
+        ("BLEU,TER", "weights:0.6+0.4", Interpolated((Bleu(), Ter()), (0.6, 0.4))),
+        ("WER,PER", "case:true", Interpolated((Wer(), Per()), (0.5, 0.5))),
+        (
+            "BLEU,CHRF",
+            "reflen:shortest,beta:1,case:false",
+            Interpolated((Bleu("shortest", lowercase=True), Chrf(lowercase=True, beta=1))),
+        ),
     ],
 )
-def test_error_rates_by_their_settings(name: str, settings: str, expected: Metric) -> None:
+def test_others_by_their_settings(name: str, settings: str, expected: Metric) -> None:
     assert metric(name, settings) == expected
 
 
@@ -44,13 +66,31 @@ def test_error_rates_by_their_settings(name: str, settings: str, expected: Metri
     ("name", "settings", "message"),
     [
         ("bleu", "", r"unknown metric 'bleu'; known metrics: BLEU"),
-        ("METEOR", "", r"unknown metric 'METEOR'; known metrics: BLEU"),
+        ("METEOR", "", r"METEOR is not supported: .* external .*; known metrics: BLEU"),
+        ("SEMPOS", "", r"SEMPOS is not supported: it needs deep syntactic analyses"),
+        ("HWCM", "", r"HWCM is not supported: it needs parse trees"),
+        ("M2", "", r"M2 is not supported: .* annotated corrections"),
+        ("M2SCORER", "", r"M2SCORER is not supported: .* annotated corrections"),
+        ("LRSCORE", "", r"LRSCORE is not supported: it compares word alignments"),
+        ("BLEU,KENDALL", "", r"KENDALL is not supported: it compares word alignments"),
         ("", "", r"unknown metric ''"),
-        ("CHRF", "", r"CHRF is not supported yet; known metrics: BLEU"),
+        ("BLEU,", "", r"unknown metric ''; known metrics: BLEU"),
+        ("BLEU,bleu", "", r"unknown metric 'bleu'; known metrics: BLEU"),
+        ("BLEU,BLEU", "", r"BLEU,BLEU names a metric twice"),
+        ("BLEU,TER", "weights:0.6", r"BLEU,TER has 2 metrics and 1 weights"),
+        ("BLEU,TER", "weights:1+0", r"weight of TER must be a number above 0, not 0"),
+        ("BLEU,TER", "weights:-1+2", r"weight of BLEU must be a number above 0, not -1"),
+        ("BLEU,TER", "weights:1+nan", r"weight of TER must be a number above 0, not nan"),
+        ("BLEU,TER", "weights:1+", r"a weight of weights:1\+ is not a number: ''"),
+        ("BLEU,TER", "beta:2", r"'beta' of BLEU,TER; known settings: case, reflen, weights"),
+        ("BLEU", "weights:1", r"unknown setting 'weights' of BLEU"),
+        ("CHRF", "beta:0", r"beta of CHRF must be a number above 0, not 0"),
+        ("CHRF", "beta:inf", r"beta of CHRF must be a number above 0, not inf"),
+        ("CHRF", "beta:two", r"beta of CHRF is not a number: 'two'"),
+        ("CHRF", "smooth:-1", r"smooth of CHRF must be a number from 0 on, not -1"),
         ("PER", "reflen:shortest", r"unknown setting 'reflen' of PER; known settings: case"),
         ("WER", "refs:all", r"refs:all is not a setting of WER: refs is one of moses, best"),
         ("TER", "case:lower", r"case:lower is not a setting of TER"),
-        ("BLEU,TER", "weights:0.6+0.4", r"interpolated.*not supported yet"),
         ("BLEU", "case", r"'case' is not of the form name:value"),
         ("BLEU", "case:", r"'case:' is not of the form name:value"),
         ("BLEU", ":true", r"':true' is not of the form name:value"),
@@ -67,7 +107,7 @@ def test_what_is_unknown_is_refused(name: str, settings: str, message: str) -> N
 
 
 def test_names_are_those_that_work() -> None:
-    assert metric_names() == ("BLEU", "CDER", "PER", "TER", "WER")
+    assert metric_names() == ("BLEU", "CDER", "CHRF", "PER", "TER", "TER-SACREBLEU", "WER")
     assert [metric(name).name for name in metric_names()] == list(metric_names())
 
 

@@ -1,0 +1,197 @@
+"""chrF (Popovic 2015): F-score of character n-grams up to six, equal to sacrebleu's.
+
+Statistics of a hypothesis: for each order its n-grams that the reference has too, its n-grams
+and the reference's; then both lengths in characters. That is the order of Moses' ``CHRF``. The
+score of their sum is the F-score of average precision and average recall,
+
+    chrF = (1 + beta^2) P R / (beta^2 P + R)
+
+averaged over the orders that both sides have n-grams of. Blanks are no characters.
+
+With ``smooth`` 0, statistics and scores are those of sacrebleu 2's ``CHRF`` with ``word_order=0,
+whitespace=False, eps_smoothing=False`` and the same ``beta``: Moses' default is 3, sacrebleu's
+is 2. Of several references each hypothesis is compared with the one that gives it most.
+
+Moses' own program never counts characters: where it means to put a blank behind each it adds a
+number to the address of a string, and what it then counts is whatever stands in memory there. It
+also takes bytes for characters. Its figures cannot be reproduced.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosesplug import __version__
+from mosesplug.errors import UsageError
+from mosesplug.metrics.characters import space_out, space_out_lines
+from mosesplug.metrics.hypotheses import Hypotheses, checked_hypotheses, read_only, share_out
+from mosesplug.metrics.ngrams import ReferenceNgrams, compile_ngrams, count_matches
+from mosesplug.metrics.protocol import Prepared, check_references, reference_fingerprint
+from mosesplug.metrics.word_metric import checked_totals
+from mosesplug.metrics.words import ReferenceWords, compile_words
+
+__all__ = ["Chrf", "ChrfReferences"]
+
+ORDER = 6
+"""Characters in the longest n-gram."""
+
+N_COUNTS = 3 * ORDER
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChrfReferences(Prepared):
+    """References compiled for chrF; each is a text of its own, number ``k`` of sentence ``s``
+    being ``s * n_references + k``.
+
+    Attributes:
+        characters: vocabulary of each text.
+        ngrams: n-grams of each text with their clipping limits.
+        lengths: int64 ``[n_sentences * n_references]``, characters.
+    """
+
+    characters: ReferenceWords
+    ngrams: ReferenceNgrams
+    lengths: NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Chrf:
+    """Corpus chrF.
+
+    Attributes:
+        lowercase: take ``A`` to ``Z`` for ``a`` to ``z`` (``case:false``).
+        beta: how many times as important recall is as precision, above 0.
+        smooth: added to all counts before they are divided, as Moses does; at least 0.
+    """
+
+    lowercase: bool = False
+    beta: float = 3.0
+    smooth: float = 0.0
+
+    name: ClassVar[str] = "CHRF"
+    n_statistics: ClassVar[int] = N_COUNTS + 2
+    statistics_names: ClassVar[tuple[str, ...]] = (
+        *(
+            f"{kind}{order}"
+            for order in range(1, ORDER + 1)
+            for kind in ("match", "total", "reference_total")
+        ),
+        "length",
+        "reference_length",
+    )
+
+    def __post_init__(self) -> None:
+        if not (0 < self.beta < math.inf):
+            raise UsageError(f"beta of CHRF must be a number above 0, not {self.beta}")
+        if not (0 <= self.smooth < math.inf):
+            raise UsageError(f"smooth of CHRF must be a number from 0 on, not {self.smooth}")
+
+    def signature(self) -> str:
+        """Name, settings and version, in sacrebleu's spelling."""
+        return f"CHRF|{self._settings()}"
+
+    def _settings(self) -> str:
+        case = "lc-ascii" if self.lowercase else "mixed"
+        return (
+            f"case:{case}|beta:{self.beta:.12g}|smooth:{self.smooth:.12g}|eff:yes|nc:{ORDER}|nw:0"
+            f"|space:no|version:mosesplug-{__version__}"
+        )
+
+    def prepare(self, references: Sequence[Sequence[bytes]]) -> ChrfReferences:
+        """Compile ``references[k][line]``; see ``Metric.prepare``."""
+        n_sentences = check_references(references)
+        lines = [line for sentence in zip(*references, strict=True) for line in sentence]
+        characters = compile_words([space_out_lines(lines)], fold=self.lowercase)
+        return ChrfReferences(
+            n_sentences=n_sentences,
+            n_references=len(references),
+            signature=f"CHRF|nrefs:{len(references)}|{self._settings()}",
+            fingerprint=reference_fingerprint(references),
+            characters=characters,
+            ngrams=compile_ngrams(characters, 1, ORDER),
+            lengths=np.diff(characters.token_offsets),
+        )
+
+    def statistics(
+        self,
+        prepared: Prepared,
+        sentence_ids: NDArray[np.int64],
+        buffer: NDArray[np.uint8],
+        starts: NDArray[np.int64],
+        ends: NDArray[np.int64],
+        *,
+        threads: int = 1,
+    ) -> NDArray[np.int32]:
+        """Statistics of ``n`` hypotheses, int32 ``[n, 20]``; see ``Metric.statistics``."""
+        expected = f"CHRF|nrefs:{prepared.n_references}|{self._settings()}"
+        if not isinstance(prepared, ChrfReferences) or prepared.signature != expected:
+            raise ValueError(
+                f"references prepared for {prepared.signature} cannot serve {self.signature()}"
+            )
+        hypotheses = checked_hypotheses(
+            sentence_ids, buffer, starts, ends, n_sentences=prepared.n_sentences
+        )
+        n = len(hypotheses.sentence_ids)
+        statistics = np.empty((n, self.n_statistics), dtype=np.int32)
+
+        def fill(rows: slice) -> None:
+            spaced = space_out(hypotheses.part(rows))
+            best = self._compare(prepared, spaced, 0)
+            for reference in range(1, prepared.n_references):
+                other = self._compare(prepared, spaced, reference)
+                better = self.score(other) > self.score(best)
+                best[better] = other[better]
+            statistics[rows] = best
+
+        share_out(fill, n, threads)
+        return statistics
+
+    def score(self, totals: NDArray[Any]) -> NDArray[np.float64]:
+        """chrF of ``totals`` ``[..., 20]``: float64 ``[...]``, in 0 to 1."""
+        totals = checked_totals(self.name, self.n_statistics, totals)
+        matches, ours, theirs = (totals[..., kind:N_COUNTS:3] for kind in range(3))
+        both = (ours > 0) & (theirs > 0)
+        orders = np.maximum(both.sum(axis=-1), 1)
+        precision, recall = np.zeros(matches.shape), np.zeros(matches.shape)
+        np.divide(matches + self.smooth, ours + self.smooth, out=precision, where=both)
+        np.divide(matches + self.smooth, theirs + self.smooth, out=recall, where=both)
+        average_precision = precision.sum(axis=-1) / orders
+        average_recall = recall.sum(axis=-1) / orders
+        weight = self.beta**2
+        above = (1 + weight) * average_precision * average_recall
+        below = weight * average_precision + average_recall
+        scores = np.zeros(totals.shape[:-1])
+        np.divide(above, below, out=scores, where=below > 0)
+        return scores
+
+    def _compare(
+        self, references: ChrfReferences, spaced: Hypotheses, number: int
+    ) -> NDArray[np.int32]:
+        """Statistics against one reference of each sentence, int32 ``[n, 20]``."""
+        texts = spaced.sentence_ids * references.n_references + number
+        counts = np.empty((len(texts), 2 * ORDER), dtype=np.int32)
+        count_matches(
+            references.characters,
+            references.ngrams,
+            1,
+            ORDER,
+            self.lowercase,
+            spaced._replace(sentence_ids=read_only(texts, np.int64)),
+            counts,
+        )
+        lengths = references.lengths[texts]
+        rows = np.empty((len(texts), self.n_statistics), dtype=np.int32)
+        rows[:, 0:N_COUNTS:3] = counts[:, 0::2]
+        theirs = np.maximum(lengths[:, np.newaxis] - np.arange(ORDER), 0)
+        # As in sacrebleu, n-grams count for nothing where the reference is too short to have any.
+        rows[:, 1:N_COUNTS:3] = np.where(theirs > 0, counts[:, 1::2], 0)
+        rows[:, 2:N_COUNTS:3] = theirs
+        rows[:, N_COUNTS] = counts[:, 1]
+        rows[:, N_COUNTS + 1] = lengths
+        return rows

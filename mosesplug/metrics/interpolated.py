@@ -1,0 +1,146 @@
+"""Weighted sums of metrics, such as Moses' ``--sctype BLEU,TER --scconfig weights:0.6+0.4``.
+
+Statistics of a hypothesis are those of the first metric, then those of the second, and so on. The
+score of their sum is the weighted sum of the metrics' scores; weights are made to add up to 1.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosesplug.errors import UsageError
+from mosesplug.metrics.protocol import Metric, Prepared
+from mosesplug.metrics.word_metric import checked_totals
+
+__all__ = ["Interpolated", "InterpolatedReferences"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class InterpolatedReferences(Prepared):
+    """References compiled for each of several metrics.
+
+    Attributes:
+        parts: what each metric prepared, in their order.
+    """
+
+    parts: tuple[Prepared, ...]
+
+
+@dataclass(frozen=True)
+class Interpolated:
+    """A weighted sum of metrics.
+
+    Attributes:
+        metrics: at least two, all different.
+        weights: one of each, positive; equal ones where none are given. They need not add up to
+            1. Moses stops at a weight of 0, and a negative one would make worse output better.
+
+    Raises:
+        UsageError: too few metrics, one given twice, or weights that are not fit.
+    """
+
+    metrics: tuple[Metric, ...]
+    weights: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        names = [metric.name for metric in self.metrics]
+        if len(names) < 2:
+            raise UsageError("an interpolated metric needs at least two metrics, as in BLEU,TER")
+        if len(set(names)) < len(names):
+            raise UsageError(f"{self.name} names a metric twice: give it one weight instead")
+        if not self.weights:
+            object.__setattr__(self, "weights", (1.0 / len(names),) * len(names))
+        if len(self.weights) != len(names):
+            raise UsageError(
+                f"{self.name} has {len(names)} metrics and {len(self.weights)} weights: "
+                "give one weight for each"
+            )
+        for name, weight in zip(names, self.weights, strict=True):
+            if not 0 < weight < math.inf:
+                raise UsageError(f"the weight of {name} must be a number above 0, not {weight:g}")
+
+    @property
+    def name(self) -> str:
+        """The metrics' names, as ``BLEU,TER``."""
+        return ",".join(metric.name for metric in self.metrics)
+
+    @property
+    def n_statistics(self) -> int:
+        """Statistics of all metrics."""
+        return sum(metric.n_statistics for metric in self.metrics)
+
+    @property
+    def statistics_names(self) -> tuple[str, ...]:
+        """Each with the name of its metric, as ``TER.rate_x100``."""
+        return tuple(
+            f"{metric.name}.{name}" for metric in self.metrics for name in metric.statistics_names
+        )
+
+    def signature(self) -> str:
+        """Names, then weights, then the signature of each metric."""
+        return self._signature([metric.signature() for metric in self.metrics])
+
+    def _signature(self, parts: Sequence[str]) -> str:
+        # Weights leave the statistics as they are, but not what is tuned and reported.
+        weights = "+".join(f"{weight:.12g}" for weight in self.weights)
+        return "|".join([self.name, f"weights:{weights}", *parts])
+
+    def prepare(self, references: Sequence[Sequence[bytes]]) -> InterpolatedReferences:
+        """Compile ``references[k][line]`` for every metric; see ``Metric.prepare``."""
+        parts = tuple(metric.prepare(references) for metric in self.metrics)
+        return InterpolatedReferences(
+            n_sentences=parts[0].n_sentences,
+            n_references=parts[0].n_references,
+            signature=self._signature([part.signature for part in parts]),
+            fingerprint=parts[0].fingerprint,
+            parts=parts,
+        )
+
+    def statistics(
+        self,
+        prepared: Prepared,
+        sentence_ids: NDArray[np.int64],
+        buffer: NDArray[np.uint8],
+        starts: NDArray[np.int64],
+        ends: NDArray[np.int64],
+        *,
+        threads: int = 1,
+    ) -> NDArray[np.int32]:
+        """Statistics of ``n`` hypotheses, int32; see ``Metric.statistics``."""
+        fits = isinstance(prepared, InterpolatedReferences) and prepared.signature == (
+            self._signature([part.signature for part in prepared.parts])
+        )
+        if not isinstance(prepared, InterpolatedReferences) or not fits:
+            raise ValueError(
+                f"references prepared for {prepared.signature} cannot serve {self.signature()}"
+            )
+        return np.concatenate(
+            [
+                metric.statistics(part, sentence_ids, buffer, starts, ends, threads=threads)
+                for metric, part in zip(self.metrics, prepared.parts, strict=True)
+            ],
+            axis=1,
+        )
+
+    def score(self, totals: NDArray[Any]) -> NDArray[np.float64]:
+        """Weighted sum of the scores of ``totals`` ``[..., n_statistics]``: float64 ``[...]``."""
+        totals = checked_totals(self.name, self.n_statistics, totals)
+        scores = np.zeros(totals.shape[:-1])
+        whole = math.fsum(self.weights)
+        for metric, weight, columns in zip(
+            self.metrics, self.weights, self._columns(), strict=True
+        ):
+            scores += weight / whole * metric.score(totals[..., columns])
+        return scores
+
+    def _columns(self) -> Iterator[slice]:
+        """Where each metric's statistics are."""
+        ends = itertools.accumulate((m.n_statistics for m in self.metrics), initial=0)
+        return (slice(start, end) for start, end in itertools.pairwise(ends))
