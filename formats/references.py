@@ -8,7 +8,7 @@ from pathlib import Path
 from formats.errors import FormatError
 from formats.text import read_lines
 
-__all__ = ["read_references", "reference_files"]
+__all__ = ["read_reference", "read_references", "reference_files"]
 
 
 def reference_files(prefix: str | PathLike[str]) -> list[Path]:
@@ -43,15 +43,24 @@ def reference_files(prefix: str | PathLike[str]) -> list[Path]:
     return files
 
 
+def read_reference(path: str | PathLike[str]) -> list[bytes]:
+    """The lines of one reference file, without the ``\\r`` of a line end.
+
+    The ``\\r`` would make each last word a word of its own, which no decoder writes.
+
+    Raises:
+        FormatError: the file cannot be read.
+    """
+    return [line.removesuffix(b"\r") for line in read_lines(path)]
+
+
 def read_references(
     prefix: str | PathLike[str],
     n_lines: int | None = None,
     *,
     input_path: str | PathLike[str] | None = None,
 ) -> list[list[bytes]]:
-    """The lines of all references, as ``[reference][line]``, without the ``\\r`` of a line end.
-
-    The ``\\r`` would make each last word a word of its own, which no decoder writes.
+    """The lines of all references, as ``[reference][line]``; see ``read_reference``.
 
     Args:
         prefix: see ``reference_files``.
@@ -62,7 +71,7 @@ def read_references(
         FormatError: no reference, one that cannot be read, or one with another number of lines.
     """
     files = reference_files(prefix)
-    references = [[line.removesuffix(b"\r") for line in read_lines(file)] for file in files]
+    references = [read_reference(file) for file in files]
     other = fspath(files[0]) if n_lines is None else fspath(input_path or "the input")
     expected = len(references[0]) if n_lines is None else n_lines
     for file, lines in zip(files, references, strict=True):
