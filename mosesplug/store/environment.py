@@ -106,6 +106,11 @@ class Environment:
             if any(reason in str(error) for reason in _FULL):
                 raise self._translated(error) from None
             raise StoreError(self._why_closed(error)) from None
+        except UnicodeError:
+            raise StoreError(
+                f"{self.path} cannot hold an n-best store: LMDB takes no path that is not text in"
+                " this locale; use another directory"
+            ) from None
         try:
             if writable:
                 self._lock = self._lock_for_writing()

@@ -324,3 +324,8 @@ def test_reading_needs_no_compiler(tmp_path: Path) -> None:
         "print('numba' in sys.modules)"
     )
     assert in_new_process(code, str(tmp_path)).split() == ["1", "False"]
+
+
+def test_path_that_lmdb_cannot_take(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="no path that is not text"):
+        NBestStore.open(tmp_path / os.fsdecode(b"\xff"), writable=True)
