@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 
 from mosesplug import __version__
 from mosesplug.errors import UsageError
+from mosesplug.kernels import kernel
 from mosesplug.metrics.characters import space_out, space_out_lines
 from mosesplug.metrics.hypotheses import Hypotheses, checked_hypotheses, read_only, share_out
 from mosesplug.metrics.ngrams import ReferenceNgrams, compile_ngrams, count_matches
@@ -42,6 +43,27 @@ ORDER = 6
 """Characters in the longest n-gram."""
 
 N_COUNTS = 3 * ORDER
+
+
+@kernel
+def _scores(totals: NDArray[np.float64], beta: float, smooth: float) -> NDArray[np.float64]:
+    """The F-score of each row of ``totals`` ``[m, 20]``: float64 ``[m]``."""
+    scores = np.zeros(len(totals), dtype=np.float64)
+    weight = beta * beta
+    for row in range(len(totals)):
+        precision = recall = 0.0
+        orders = 0
+        for order in range(ORDER):
+            match, ours, theirs = totals[row, 3 * order : 3 * order + 3]
+            if ours > 0 and theirs > 0:
+                precision += (match + smooth) / (ours + smooth)
+                recall += (match + smooth) / (theirs + smooth)
+                orders += 1
+        if precision > 0 and recall > 0:
+            precision /= orders
+            recall /= orders
+            scores[row] = (1 + weight) * precision * recall / (weight * precision + recall)
+    return scores
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,20 +177,8 @@ class Chrf:
     def score(self, totals: NDArray[Any]) -> NDArray[np.float64]:
         """chrF of ``totals`` ``[..., 20]``: float64 ``[...]``, in 0 to 1."""
         totals = checked_totals(self.name, self.n_statistics, totals)
-        matches, ours, theirs = (totals[..., kind:N_COUNTS:3] for kind in range(3))
-        both = (ours > 0) & (theirs > 0)
-        orders = np.maximum(both.sum(axis=-1), 1)
-        precision, recall = np.zeros(matches.shape), np.zeros(matches.shape)
-        np.divide(matches + self.smooth, ours + self.smooth, out=precision, where=both)
-        np.divide(matches + self.smooth, theirs + self.smooth, out=recall, where=both)
-        average_precision = precision.sum(axis=-1) / orders
-        average_recall = recall.sum(axis=-1) / orders
-        weight = self.beta**2
-        above = (1 + weight) * average_precision * average_recall
-        below = weight * average_precision + average_recall
-        scores = np.zeros(totals.shape[:-1])
-        np.divide(above, below, out=scores, where=below > 0)
-        return scores
+        rows = read_only(totals.reshape(-1, self.n_statistics), np.float64)
+        return _scores(rows, float(self.beta), float(self.smooth)).reshape(totals.shape[:-1])
 
     def _compare(
         self, references: ChrfReferences, spaced: Hypotheses, number: int
