@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 __all__ = ["LogisticFit", "fit_logistic", "logistic_loss"]
 
-_STEEPNESS = 1e-8
+_STEEPNESS = 1e-7
 """The fit has converged when no weight, in units of the curvature, changes the loss faster than
 this times the square root of the number of examples: rounding of the sums is below it."""
 
