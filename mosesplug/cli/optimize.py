@@ -65,10 +65,20 @@ def _optimize(
     names: Annotated[
         str | None, typer.Option(help="Names of the values of unlabelled lists, comma-separated.")
     ] = None,
-    metric: Annotated[str, typer.Option(help="What to optimise.")] = "BLEU",
+    metric: Annotated[
+        str,
+        typer.Option(
+            help="What to optimise: BLEU, CDER, CHRF, PER, TER, TER-SACREBLEU or WER; "
+            "or a weighted sum, as BLEU,TER."
+        ),
+    ] = "BLEU",
     metric_settings: Annotated[
-        str, typer.Option(help="Its settings: reflen:closest|shortest|average, case:true|false.")
-    ] = "reflen:closest,case:true",
+        str,
+        typer.Option(
+            help="Its settings, as reflen:closest|shortest|average,case:true|false; "
+            "of a sum also weights:0.6+0.4."
+        ),
+    ] = "",
     active: Annotated[
         str | None,
         typer.Option(help="Comma-separated features to tune (LM0_0, or a group: LM0); else all."),

@@ -53,10 +53,20 @@ def tune(
         str | None,
         typer.Option(help="Shell command that rewrites lists before scoring, or bpe."),
     ] = None,
-    metric: Annotated[str, typer.Option(help="What to optimise.")] = "BLEU",
+    metric: Annotated[
+        str,
+        typer.Option(
+            help="What to optimise: BLEU, CDER, CHRF, PER, TER, TER-SACREBLEU or WER; "
+            "or a weighted sum, as BLEU,TER."
+        ),
+    ] = "BLEU",
     metric_settings: Annotated[
-        str, typer.Option(help="Its settings: reflen:closest|shortest|average, case:true|false.")
-    ] = "reflen:closest,case:true",
+        str,
+        typer.Option(
+            help="Its settings, as reflen:closest|shortest|average,case:true|false; "
+            "of a sum also weights:0.6+0.4."
+        ),
+    ] = "",
     algorithm: Annotated[str, typer.Option(help="The optimizer.")] = "mert",
     option: Annotated[
         list[str] | None,

@@ -13,6 +13,7 @@ import pytest
 
 from formats.weights import read_dense, read_sparse
 from mosesplug.cli.main import main
+from mosesplug.metrics import metric_names
 from mosesplug.optimizers import algorithms
 
 
@@ -144,6 +145,24 @@ def test_prints_the_weights_that_it_cannot_write(
     said = capsys.readouterr()
     assert said.out == wanted
     assert "No space left" in said.err
+
+
+@pytest.mark.parametrize("name", [*metric_names(), "BLEU,TER"])
+def test_optimises_every_metric(lists: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
+    words = ["--nbest", lists / "lists", "--refs", lists / "refs", "--init", lists / "init.dense"]
+    assert run(*words, "--metric", name, "--restarts", "2", "-o", lists / "tuned") == 0
+    said = capsys.readouterr().err
+    assert "score at the start  1.000000" not in said
+    assert "score at the end    1.000000" in said
+    assert f"{name}|" in said
+
+
+def test_help_names_every_metric(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("--help") == 0
+    # Lines may be broken after a hyphen.
+    said = "".join(capsys.readouterr().out.split())
+    *most, last = metric_names()
+    assert f"optimise:{','.join(most)}or{last};" in said
 
 
 def test_help_names_every_algorithm_and_every_setting(capsys: pytest.CaptureFixture[str]) -> None:
