@@ -8,6 +8,7 @@
     references       reference translations
     extractor_data   features.dat and scores.dat
     hypergraph       search graphs; hypergraph_reader reads them
+    megam            examples for a classifier
     text             plain and compressed files, atomic writes
 
 A library of its own: it needs NumPy and nothing of mosesplug.
@@ -27,6 +28,7 @@ from formats.extractor_data import (
 from formats.extractor_reader import read_features, read_scores
 from formats.hypergraph import Edge, hypergraph_names, write_hypergraph, write_hypergraph_weights
 from formats.hypergraph_reader import HypergraphFile, read_hypergraph
+from formats.megam import Examples, example_lines, read_examples
 from formats.moses_ini import (
     FeatureLine,
     IniValue,
@@ -73,6 +75,7 @@ from formats.weights import (
 
 __all__ = [
     "Edge",
+    "Examples",
     "FeatureData",
     "FeatureLine",
     "FormatError",
@@ -88,6 +91,7 @@ __all__ = [
     "WeightGroup",
     "atomic_write",
     "decoder_flags",
+    "example_lines",
     "format_dense",
     "format_entry",
     "format_init_opt",
@@ -102,6 +106,7 @@ __all__ = [
     "parse_weight_overwrite",
     "read_bytes",
     "read_dense",
+    "read_examples",
     "read_features",
     "read_hypergraph",
     "read_init_opt",

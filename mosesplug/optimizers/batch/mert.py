@@ -35,6 +35,7 @@ from mosesplug.optimizers.problem import (
     Solution,
     checked_weights,
     corpus_score,
+    normalised,
     silent,
 )
 
@@ -155,7 +156,7 @@ def mert(
         OptimizerError: the problem cannot be tuned (see ``checked_weights``), or nothing but zero
             weights was found.
     """
-    initial = _normalised(problem, checked_weights(problem, initial))
+    initial = normalised(problem, checked_weights(problem, initial))
     active = problem.active_mask
     if problem.positive is not None and (problem.positive & ~active & (initial <= 0.0)).any():
         raise OptimizerError("a weight that must be positive is fixed and is not")
@@ -188,7 +189,7 @@ def mert(
 
     weights = initial.copy()
     weights[active] = best.weights
-    weights = _normalised(problem, weights)
+    weights = normalised(problem, weights)
     return Solution(
         weights, corpus_score(problem, weights), _history(climbs, len(given) + len(random))
     )
@@ -232,7 +233,7 @@ def _starts(
     """Active weights to start from: the initial ones and the historic bests; random ones."""
     active = problem.active_mask
     minima, maxima = (bound[active] for bound in problem.box)
-    historic = (_normalised(problem, np.asarray(start, np.float64)) for start in problem.starts)
+    historic = (normalised(problem, np.asarray(start, np.float64)) for start in problem.starts)
     given = [initial[active], *(start[active] for start in historic)]
     return given, [rng.uniform(minima, maxima) for _ in range(restarts)]
 
@@ -240,15 +241,6 @@ def _starts(
 def _best(climbs: list[Climb]) -> Climb:
     """The highest score among weights that are not all zero; the first among equals."""
     return max(climbs, key=lambda climb: (bool(climb.weights.any()), climb.score))
-
-
-def _normalised(problem: Problem, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The weights over the L1 norm of the dense ones, if all of those are active."""
-    n_dense = problem.tuning_set.space.n_dense
-    norm = np.abs(weights[:n_dense]).sum()
-    if problem.active_mask[:n_dense].all() and norm > 0.0:
-        return np.asarray(weights / norm)
-    return weights
 
 
 def _history(climbs: list[Climb], n_starts: int) -> tuple[Mapping[str, object], ...]:
