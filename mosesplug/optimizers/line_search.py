@@ -291,8 +291,9 @@ def best_point(
 
     Intervals that are not, as between thresholds that coincide, are nobody's neighbours either:
     no weights decode to their scores. Neighbouring intervals of one score count as one. Among
-    equals the widest wins, since its middle is the safest. Intervals end at the furthest step, and
-    the unbounded ones twice ``END_STEP`` beyond the outermost threshold.
+    equals the widest wins, since its middle is the safest; where a threshold lies there, the
+    middle of the widest interval among the neighbours takes its place. Intervals end at the
+    furthest step, and the unbounded ones twice ``END_STEP`` beyond the outermost threshold.
 
     Args:
         thresholds: float64 ``[m]``, sorted.
@@ -321,7 +322,11 @@ def best_point(
     ends = np.append(starts[1:], len(equals)) - 1
     widths = right[equals[ends]] - left[equals[starts]]
     widest = int(np.argmax(widths))
-    step = 0.5 * (left[equals[starts[widest]]] + right[equals[ends[widest]]])
+    first, last = equals[starts[widest]], equals[ends[widest]]
+    step = 0.5 * (left[first] + right[last])
+    if np.abs(thresholds - step).min() <= NARROWEST * (1.0 + abs(step)):
+        inside = first + int(np.argmax((right - left)[first : last + 1]))
+        step = 0.5 * (left[inside] + right[inside])
     return LinePoint(float(step), float(best))
 
 

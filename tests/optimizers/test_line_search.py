@@ -101,11 +101,23 @@ def test_unbounded_intervals_are_entered_a_little_only() -> None:
 
 
 def test_neighbours_of_one_score_count_as_one_interval_and_the_widest_wins() -> None:
-    thresholds = np.array([0.0, 1.0, 2.0, 3.0, 4.5])
+    thresholds = np.array([0.0, 0.7, 2.0, 3.0, 4.5])
     scores = np.array([0.0, 0.5, 0.5, 0.0, 0.5, 0.0])
     point = best_point(thresholds, scores, BEST, 1e3)
     assert point is not None
     assert point.step == 1.0
+
+
+def test_the_point_is_never_on_a_threshold() -> None:
+    """Three hypotheses may tie there, and the one in the middle be what decoding takes."""
+    scores = np.array([0.0, 0.5, 0.5, 0.0])
+    assert best_point(np.array([0.0, 1.0, 2.0]), scores, BEST, 1e3) == LinePoint(0.5, 0.5)
+    scores = np.array([0.0, 0.5, 0.5, 0.5, 0.0])
+    point = best_point(np.array([0.0, 2.0, 3.0, 6.0]), scores, BEST, 1e3)
+    assert point == LinePoint(4.5, 0.5)
+    smooth = IntervalChoice("minimum", 1)  # both sides of the one threshold have one minimum
+    point = best_point(np.array([1.0]), np.array([0.2, 0.6]), smooth, 1e3)
+    assert point == LinePoint(0.9, 0.2)
 
 
 def test_an_interval_too_narrow_to_be_sure_of_is_never_chosen() -> None:
