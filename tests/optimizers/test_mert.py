@@ -9,7 +9,7 @@ from typing import Literal
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from formats.nbest import read_nbest
@@ -129,6 +129,30 @@ def test_empty_sentences_are_passed_over() -> None:
     assert solution.score == pytest.approx(17 / 20)
 
 
+def test_many_long_climbs_at_once_are_those_of_one_thread() -> None:
+    problem, _ = planted(10, n_sentences=300, n_hyps=40, noise=1.0)
+    options = MertOptions(restarts=6, polish=8, method="random-direction", random_directions=5)
+    alone, together = (
+        mert(replace(problem, threads=threads), np.ones(5), np.random.default_rng(0), options)
+        for threads in (1, 4)
+    )
+    assert alone.weights.tobytes() == together.weights.tobytes()
+    assert alone.history == together.history
+
+
+def test_given_starts_are_never_given_up() -> None:
+    problem, hidden = planted(9, noise=1.0)
+    problem = replace(problem, starts=(hidden,))
+    start = np.array([1.0, 0.5, -0.5, 1.0, 0.25])
+    patient, hasty = (
+        mert(problem, start, np.random.default_rng(0), replace(QUICK, give_up=give_up))
+        for give_up in (0.0, 1e-9)
+    )
+    assert patient.history[:2] == hasty.history[:2]
+    rounds = [sum(each["rounds"] for each in s.history[2:6]) for s in (patient, hasty)]
+    assert rounds[0] > rounds[1]
+
+
 @pytest.mark.parametrize("exponent", [-60, 60])
 def test_the_size_of_the_starts_does_not_matter(exponent: int) -> None:
     problem, hidden = planted(9, noise=1.0)
@@ -155,6 +179,7 @@ def test_random_directions_judge_intervals_as_they_are_told(interval: str) -> No
 
 
 @settings(deadline=None, max_examples=60)
+@example(seed=552, n_features=1, scale=1.0, method="powell", interval="average", integral=False)
 @given(
     seed=st.integers(0, 2**32 - 1),
     n_features=st.integers(1, 4),
