@@ -19,13 +19,13 @@ __all__ = ["arrange", "extremes", "model_scores", "project"]
 
 
 @kernel
-def arrange(offsets: NDArray[np.int64], columns: NDArray[Any], slopes: NDArray[np.float64]) -> None:
+def arrange(offsets: NDArray[np.int64], columns: NDArray[Any], slopes: NDArray[Any]) -> None:
     """Write the values of ``columns`` to ``slopes`` in the order described by this module.
 
     Args:
         offsets: int64 ``[n_sentences + 1]``.
         columns: ``[n_hyps, n_directions]``.
-        slopes: output, float64 ``[n_hyps * n_directions]``.
+        slopes: output, float32 or float64 ``[n_hyps * n_directions]``.
     """
     n_directions = columns.shape[1]
     place = 0

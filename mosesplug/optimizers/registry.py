@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.errors import UsageError
+from mosesplug.optimizers.batch.kbmira import KbmiraOptions, kbmira
 from mosesplug.optimizers.batch.mert import MertOptions, mert
 from mosesplug.optimizers.batch.pro import ProMertOptions, ProOptions, pro, pro_mert
 from mosesplug.optimizers.problem import Problem, Progress, Solution
@@ -50,6 +51,13 @@ def algorithms() -> Mapping[str, Algorithm]:
             source="Och 2003",
             options=MertOptions,
             optimize=mert,
+        ),
+        Algorithm(
+            name="kbmira",
+            summary="margin-infused learning from hope and fear; many and sparse features",
+            source="Cherry & Foster 2012",
+            options=KbmiraOptions,
+            optimize=kbmira,
         ),
         Algorithm(
             name="pro",

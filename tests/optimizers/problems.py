@@ -43,7 +43,7 @@ def tuning_set(
     sparse_names: tuple[str, ...] = (),
     possible: int = 10,
 ) -> TuningSet:
-    """Hypotheses in sentences of the given sizes; every array is read-only."""
+    """Hypotheses in sentences of the given sizes, a point a word; every array is read-only."""
     dense = np.ascontiguousarray(dense, dtype=np.float32)
     stats = np.stack([np.asarray(won), np.full(len(won), possible)], axis=1).astype(np.int32)
     offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
@@ -60,7 +60,7 @@ def tuning_set(
         dense,
         sparse,
         stats,
-        np.ones(len(won), dtype=np.int32),
+        np.full(len(won), possible, dtype=np.int32),
     )
 
 
