@@ -29,15 +29,12 @@ def _run(words: Sequence[str]) -> None:
         [option.specification for option in OPTIONS],
         [option.specification for option in ADDITIONS],
     )
-    # Loaded only when the command line could be read: Numba takes its time.
-    from mosesplug.optimizers import algorithms as registered
-
-    algorithms = registered()
     if parsed.values.get("help"):
-        print(usage(algorithms), end="")
+        print(usage(), end="")
         return
+    # Loaded only when the command line could be read: Numba takes its time.
     from mosesplug.cli.mert_settings import settings
     from mosesplug.cli.running import run
 
-    found = settings(parsed, algorithms)
+    found = settings(parsed)
     run(found.configuration, notes=found.notes, quiet=found.quiet, verbose=found.verbose)

@@ -1,12 +1,10 @@
 """Every option of ``mert-moses.pl`` and what becomes of it here; help and README come from this.
 
-An option is *honoured*, or *refused* at once with the reason and what to use instead. Options that
-wait for an algorithm are honoured as soon as the registry has that algorithm.
+An option is *honoured*, or *refused* at once with the reason and what to use instead.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal
 
@@ -35,7 +33,7 @@ class MertOption:
         help: one line.
         note: what differs from the script; for a refused option why, and what to use instead.
         refused: True to refuse it always.
-        algorithm: refuse it until the registry has this algorithm.
+        algorithm: the optimizer that a flag chooses.
     """
 
     name: str
@@ -63,10 +61,10 @@ class MertOption:
             return f"--[no-]{self.name}"
         return f"--{self.name}{values.get(self.kind, '')}"
 
-    def state(self, algorithms: Collection[str]) -> Literal["honoured", "refused"]:
-        """What becomes of it, given the registered algorithms."""
-        waiting = self.algorithm is not None and self.algorithm not in algorithms
-        return "refused" if self.refused or waiting else "honoured"
+    @property
+    def state(self) -> Literal["honoured", "refused"]:
+        """What becomes of it."""
+        return "refused" if self.refused else "honoured"
 
 
 OPTIONS: tuple[MertOption, ...] = (
@@ -137,7 +135,6 @@ OPTIONS: tuple[MertOption, ...] = (
         "arguments of pro",
         "with --pairwise-ranked or --pro-starting-point; -b and -r are read, the rest is refused;"
         " for more, --algorithm-option name=value",
-        algorithm="pro",
     ),
     MertOption(
         "mertmertargs",
@@ -236,7 +233,7 @@ OPTIONS: tuple[MertOption, ...] = (
         "hg-mira",
         Kind.FLAG,
         "MIRA on hypergraphs",
-        "not in this release: leave it out to use MERT on n-best lists",
+        "not in this release: use --batch-mira, which learns from n-best lists",
         refused=True,
     ),
     MertOption(
@@ -245,7 +242,6 @@ OPTIONS: tuple[MertOption, ...] = (
         "arguments of kbmira",
         "with --batch-mira; -J, -C, -D, -r, --no-shuffle, --streaming, --model-bg, --safe-hope,"
         " --sctype and --scconfig are read, the rest is refused",
-        algorithm="kbmira",
     ),
     MertOption(
         "promix-training",
@@ -283,38 +279,30 @@ ADDITIONS: tuple[MertOption, ...] = (
 
 def refusal(option: MertOption) -> str:
     """The sentence with which an option is refused."""
-    return f"--{option.name} is refused: {_note(option, 'refused')}"
+    return f"--{option.name} is refused: {option.note}"
 
 
-def markdown_table(algorithms: Collection[str]) -> str:
+def markdown_table() -> str:
     """The options as a Markdown table, for the README."""
     rows = ["| option | what it does | state | note |", "|---|---|---|---|"]
-    for option in OPTIONS:
-        state = option.state(algorithms)
-        rows.append(f"| `{option.spelling}` | {option.help} | {state} | {_note(option, state)} |")
+    rows += [
+        f"| `{option.spelling}` | {option.help} | {option.state} | {option.note} |"
+        for option in OPTIONS
+    ]
     rows += [
         f"| `{option.spelling}` | {option.help} | added | {option.note} |" for option in ADDITIONS
     ]
     return "\n".join(rows) + "\n"
 
 
-def usage(algorithms: Collection[str]) -> str:
+def usage() -> str:
     """The text of ``--help``."""
     lines = ["usage: mert-moses input-text references decoder-executable decoder.ini [options]", ""]
     lines += ["Options of mert-moses.pl:"]
     for option in OPTIONS:
-        state = option.state(algorithms)
         lines.append(f"  {option.spelling}\n      {option.help}")
-        note = _note(option, state)
-        if note:
-            lines.append(f"      {'REFUSED: ' if state == 'refused' else ''}{note}")
+        if option.note:
+            lines.append(f"      {'REFUSED: ' if option.refused else ''}{option.note}")
     lines += ["", "Options that are new here:"]
     lines += [f"  {option.spelling}\n      {option.help}" for option in ADDITIONS]
     return "\n".join(lines) + "\n"
-
-
-def _note(option: MertOption, state: str) -> str:
-    """The note, or for an option that waits for its algorithm, that it does."""
-    if state == "refused" and not option.refused:
-        return f"the algorithm {option.algorithm} is not there: leave it out to use MERT"
-    return option.note

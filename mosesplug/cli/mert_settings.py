@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from mosesplug.cli.arguments import (
     existing_references,
     transformation,
 )
-from mosesplug.cli.getopt import Kind, Parsed
+from mosesplug.cli.getopt import Parsed
 from mosesplug.cli.helper_scripts import HelperScripts, filter_command
 from mosesplug.cli.mert_options import ADDITIONS, OPTIONS, refusal
 from mosesplug.cli.tool_arguments import (
@@ -76,17 +75,16 @@ class _Given:
         return value if isinstance(value, tuple) else ()
 
 
-def settings(parsed: Parsed, algorithms: Collection[str]) -> Settings:
+def settings(parsed: Parsed) -> Settings:
     """What a command line asks for.
 
     Args:
         parsed: the command line, read.
-        algorithms: names of the registered algorithms.
 
     Raises:
         UsageError: an option is refused, something is missing, contradictory or not there.
     """
-    _refuse(parsed, algorithms)
+    _refuse(parsed)
     given = _Given(parsed)
     places = _places(parsed)
     working_directory = Path(given.text("working-dir") or "mert-work").absolute()
@@ -118,12 +116,12 @@ def settings(parsed: Parsed, algorithms: Collection[str]) -> Settings:
     return Settings(configuration, tuple(notes), given.flag("verbose"), given.flag("quiet"))
 
 
-def _refuse(parsed: Parsed, algorithms: Collection[str]) -> None:
+def _refuse(parsed: Parsed) -> None:
     """Refuse what cannot be honoured, before anything is looked at."""
     refused = [
         refusal(option)
         for option in (*OPTIONS, *ADDITIONS)
-        if option.name in parsed.values and option.state(algorithms) == "refused"
+        if option.name in parsed.values and option.refused
     ]
     if refused:
         raise UsageError("; ".join(refused))
@@ -319,7 +317,7 @@ def _algorithm(given: _Given) -> str:
     flags = {
         "--" + option.name: option.algorithm
         for option in OPTIONS
-        if option.kind is Kind.FLAG and option.algorithm is not None and given.flag(option.name)
+        if option.algorithm is not None and given.flag(option.name)
     }
     named = given.text("algorithm")
     if len(flags) + (named is not None) > 1:

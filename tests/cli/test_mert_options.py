@@ -43,31 +43,28 @@ def test_additions_begin_as_no_option_does() -> None:
 
 
 def test_refused_options_say_what_to_use_instead() -> None:
-    for option in OPTIONS:
-        if option.refused:
-            assert option.note
-            assert option.note in refusal(option)
-        elif option.state(()) == "refused":
-            assert f"the algorithm {option.algorithm} is not there" in refusal(option)
+    refused = [option for option in OPTIONS if option.state == "refused"]
+    assert [option.name for option in refused] == ["hg-mira", "promix-training", "promix-table"]
+    for option in refused:
+        assert option.note
+        assert option.note in refusal(option)
 
 
-def test_algorithms_open_their_options() -> None:
-    by_name = {option.name: option for option in OPTIONS}
-    assert by_name["batch-mira"].state(("mert",)) == "refused"
-    assert by_name["batch-mira"].state(("mert", "kbmira")) == "honoured"
-    assert by_name["pro-starting-point"].state(("mert", "pro")) == "refused"
-    known = ("mert", "kbmira", "pro", "pro+mert")
-    assert "is not there" in markdown_table(("mert",))
-    assert "is not there" not in markdown_table(known)
-    refused = {option.name for option in OPTIONS if option.state(known) == "refused"}
-    assert refused == {"hg-mira", "promix-training", "promix-table"}
+def test_flags_choose_registered_algorithms() -> None:
+    chosen = {option.name: option.algorithm for option in OPTIONS if option.algorithm is not None}
+    assert chosen == {
+        "pairwise-ranked": "pro",
+        "pro-starting-point": "pro+mert",
+        "batch-mira": "kbmira",
+    }
+    assert set(chosen.values()) <= set(algorithms())
 
 
 def test_help_and_table_name_every_option() -> None:
-    for text in (usage(()), markdown_table(())):
+    for text in (usage(), markdown_table()):
         for option in (*OPTIONS, *ADDITIONS):
             assert option.spelling in text
-    assert "--[no-]filter-phrase-table" in usage(())
+    assert "--[no-]filter-phrase-table" in usage()
 
 
 def test_readme_has_the_table() -> None:
@@ -76,7 +73,7 @@ def test_readme_has_the_table() -> None:
     if MARKERS[0] not in text:
         pytest.skip("the README has no table of options yet")
     table = text.partition(MARKERS[0])[2].partition(MARKERS[1])[0]
-    assert table.strip() == markdown_table(algorithms()).strip()
+    assert table.strip() == markdown_table().strip()
 
 
 def test_abbreviations_of_the_script_still_work() -> None:

@@ -12,7 +12,9 @@ from mosesplug.cli.getopt import parse
 from mosesplug.cli.mert_options import ADDITIONS, OPTIONS
 from mosesplug.cli.mert_settings import Settings, settings
 from mosesplug.errors import UsageError
+from mosesplug.optimizers import algorithm
 from mosesplug.tuning import Configuration
+from mosesplug.tuning.algorithm_options import algorithm_options
 
 Read = Callable[..., Settings]
 
@@ -38,15 +40,13 @@ def system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 FILES = ("input", "ref", "moses/bin/moses", "moses.ini")
 
 
-def read(
-    *words: str, files: tuple[str, ...] = FILES, known: tuple[str, ...] = ("mert",)
-) -> Settings:
+def read(*words: str, files: tuple[str, ...] = FILES) -> Settings:
     parsed = parse(
         [*files, *words],
         [option.specification for option in OPTIONS],
         [option.specification for option in ADDITIONS],
     )
-    return settings(parsed, known)
+    return settings(parsed)
 
 
 def configuration(*words: str) -> Configuration:
@@ -153,12 +153,9 @@ def test_loop_options(system: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        (["--pairwise-ranked"], "--pairwise-ranked is refused: the algorithm pro is not there"),
-        (["--batch-mira"], "--batch-mira is refused"),
-        (["--batch-mira-args=-J 5"], "--batch-mira-args is refused"),
-        (["--hg-mira"], "leave it out to use MERT"),
+        (["--hg-mira"], "use --batch-mira"),
         (["--promix-training=x", "--promix-table=y"], "tmcombine"),
-        (["--proargs=-b"], "--proargs is refused"),
+        (["--pairwise-ranked", "--proargs=-x"], "--proargs"),
         (["--shortest", "--closest"], "--shortest and --closest exclude each other"),
         (["--seed=1", "--predictable-seeds"], "exclude each other"),
         (["--mertargs=--sctype METEOR"], "METEOR"),
@@ -180,15 +177,12 @@ def test_refused(system: Path, words: list[str], why: str) -> None:
         read(*words)
 
 
-ALL = ("mert", "pro", "kbmira", "pro+mert")
-
-
-def test_registered_algorithms_are_honoured(system: Path) -> None:
-    found = read("--batch-mira", known=ALL).configuration.optimising
+def test_flags_choose_the_algorithm(system: Path) -> None:
+    found = read("--batch-mira").configuration.optimising
     assert (found.algorithm, found.options) == ("kbmira", {})
-    assert read("--pairwise-ranked", known=ALL).configuration.optimising.algorithm == "pro"
+    assert read("--pairwise-ranked").configuration.optimising.algorithm == "pro"
     with pytest.raises(UsageError, match="exclude each other"):
-        read("--pairwise-ranked", "--batch-mira", known=ALL)
+        read("--pairwise-ranked", "--batch-mira")
     assert read("--algorithm=pro").configuration.optimising.algorithm == "pro"
 
 
@@ -196,7 +190,6 @@ def test_batch_mira(system: Path) -> None:
     run = read(
         *("--batch-mira", "--batch-mira-args=-J 5 --cparam=0.1 --no-sh --model-bg -r3"),
         *("--historic-interpolation=0.5", "--random-restarts=9"),
-        known=ALL,
     ).configuration.optimising
     assert run.options == {
         "epochs": "5",
@@ -209,18 +202,31 @@ def test_batch_mira(system: Path) -> None:
 
 def test_pro(system: Path) -> None:
     words = ["--proargs=-b -r 4", "--mertargs=--scconfig case:false -n 3"]
-    run = read("--pairwise-ranked", *words, known=ALL).configuration
+    run = read("--pairwise-ranked", *words).configuration
     assert run.optimising.options == {"smooth_brevity_penalty": True}
     assert run.optimising.seed == 4
     assert "case:lc" in run.metric.signature()
-    run = read("--pro-starting-point", *words, known=ALL).configuration
+    run = read("--pro-starting-point", *words).configuration
     assert run.optimising.algorithm == "pro+mert"
     assert run.optimising.options == {"smooth_brevity_penalty": True, "restarts": 3}
 
 
+def test_arguments_become_options_of_the_algorithms(system: Path) -> None:
+    text = "-J 5 -C 0.1 -D 0.9 --no-shuffle --model-bg --safe-hope"
+    run = read("--batch-mira", f"--batch-mira-args={text}").configuration.optimising
+    mira = algorithm_options(algorithm("kbmira"), run.options)
+    assert (mira.epochs, mira.step_cap, mira.decay) == (5, 0.1, 0.9)
+    assert (mira.shuffle, mira.background, mira.safe_hope) == (False, "model", True)
+    words = ["--proargs=-b", "--mertargs=-n 3", "--random-directions"]
+    run = read("--pro-starting-point", *words).configuration.optimising
+    both = algorithm_options(algorithm("pro+mert"), run.options)
+    assert both.smooth_brevity_penalty
+    assert (both.restarts, both.method, both.random_directions) == (3, "random-direction", 50)
+
+
 def test_metric_from_arguments_of_mira(system: Path) -> None:
     words = ["--batch-mira", "--batch-mira-args=--scconfig reflen:shortest,case:false"]
-    signature = read(*words, known=ALL).configuration.metric.signature()
+    signature = read(*words).configuration.metric.signature()
     assert "case:lc" in signature
     assert "reflen:shortest" in signature
 
@@ -228,7 +234,7 @@ def test_metric_from_arguments_of_mira(system: Path) -> None:
 def test_arguments_of_tools_that_do_not_run(system: Path) -> None:
     for words in (["--batch-mira-args=-J 5"], ["--batch-mira", "--proargs=-b"]):
         with pytest.raises(UsageError, match="are for"):
-            read(*words, known=ALL)
+            read(*words)
 
 
 def helpers(root: Path) -> dict[str, Path]:
