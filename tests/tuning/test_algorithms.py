@@ -1,0 +1,133 @@
+"""Every registered optimizer in the loop: normalised, sparse weights by name, resumable."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from formats.references import read_references
+from formats.weights import read_dense, read_sparse, read_weights_txt
+from mosesplug.optimizers import Problem, algorithm, algorithms, silent
+from mosesplug.store import NBestStore
+from mosesplug.tuning import Configuration, tune
+from mosesplug.tuning.events import Decoded, Event, Executing
+from mosesplug.tuning.weights import Weights
+
+Toy = Any
+Log = Any
+
+LEARNING_SPARSE = ["kbmira", "pro", "pro+mert"]
+
+
+def configured(toy: Toy, name: str, work: str = "work", **more: Any) -> Configuration:
+    made = {"algorithm": name, "options": {}, **more.pop("optimising", {})}
+    found: Configuration = toy.configuration(work, optimising=made, **more)
+    return found
+
+
+@pytest.mark.parametrize("name", sorted(algorithms()))
+def test_raises_the_score(toy: Toy, name: str) -> None:
+    result = tune(configured(toy, name))
+    first, *_, last = result.iterations
+    assert last.first_best_score > first.first_best_score
+    assert sum(map(abs, result.weights.dense)) == pytest.approx(1.0)
+    work = toy.directory / "work"
+    for iteration in (1, 2, 3):
+        norm = np.abs(read_weights_txt(work / f"run{iteration}.weights.txt")).sum()
+        assert norm == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("name", LEARNING_SPARSE)
+def test_sparse_weights_reach_the_decoder_by_name(toy: Toy, log: Log, name: str) -> None:
+    result = tune(configured(toy, name, flags="-sparse"), log)
+    work = toy.directory / "work"
+    assert not (work / "run1.sparse-weights").exists()
+    commands = [e.command for e in log.of(Executing) if "-n-best-list" in e.command]
+    assert "-weight-file" not in commands[0]
+    for number, command in enumerate(commands[1:], start=2):
+        assert command[command.index("-weight-file") + 1] == f"run{number}.sparse-weights"
+        before = result.iterations[number - 1].weights.sparse
+        assert read_sparse(work / f"run{number}.sparse-weights") == before
+        assert len(before) > 5
+        assert all(weight_name.startswith("wt_") for weight_name in before)
+    assert read_sparse(work / "run4.sparse-weights") == result.weights.sparse
+
+
+@pytest.mark.parametrize("name", LEARNING_SPARSE)
+def test_an_iteration_is_the_optimizer_on_the_store(toy: Toy, name: str) -> None:
+    run = configured(toy, name, flags="-sparse", maximum_iterations=2)
+    result = tune(run)
+    metric = run.metric
+    references = metric.prepare(read_references(run.references))
+    work = toy.directory / "work"
+    with NBestStore.open(work / "nbests.lmdb") as store:
+        lists = store.tuning_set(range(1, 3), metric=metric, references=references)
+    values = [v for _, values in read_dense(work / "run2.dense") for v in values]
+    start = Weights(tuple(values), read_sparse(work / "run2.sparse-weights"))
+    tuner = algorithm(name)
+    rng = np.random.default_rng([5, 2])
+    solution = tuner.optimize(
+        Problem(lists, metric),
+        start.vector(lists.space),
+        rng,
+        tuner.options(),
+        silent,
+    )
+    assert result.weights.vector(lists.space) == pytest.approx(solution.weights, abs=1e-15)
+
+
+class Stop(Exception):
+    """Somebody stops the run."""
+
+
+@pytest.mark.parametrize("name", LEARNING_SPARSE)
+def test_goes_on_as_if_nothing_had_been(
+    toy: Toy, name: str, left_by_run: Callable[[Path], dict[str, bytes]]
+) -> None:
+    tune(configured(toy, name, "whole", flags="-sparse"))
+
+    def stop(event: Event) -> None:
+        if isinstance(event, Decoded) and event.iteration == 3:
+            raise Stop
+
+    with pytest.raises(Stop):
+        tune(configured(toy, name, "parts", flags="-sparse"), stop)
+    again = configured(toy, name, "parts", flags="-sparse", existing="continue")
+    tune(again)
+    whole, parts = (left_by_run(toy.directory / which) for which in ("whole", "parts"))
+    assert parts.keys() == whole.keys()
+    for file in whole:
+        if not file.endswith((".mdb", ".out.gz")):
+            assert parts[file] == whole[file], file
+
+
+def test_interpolated_sparse_weights(toy: Toy) -> None:
+    run = configured(
+        toy,
+        "kbmira",
+        flags="-sparse",
+        maximum_iterations=5,
+        optimising={"interpolation": 0.25, "options": {"epochs": 3}},
+    )
+    result = tune(run)
+    work = toy.directory / "work"
+    three, four = (result.iterations[n].weights for n in (3, 4))
+    # A quarter of what was found in iteration 4; the rest is what it was decoded with.
+    metric = run.metric
+    references = metric.prepare(read_references(run.references))
+    with NBestStore.open(work / "nbests.lmdb") as store:
+        lists = store.tuning_set(range(1, 5), metric=metric, references=references)
+    tuner = algorithm("kbmira")
+    found = tuner.optimize(
+        Problem(lists, metric),
+        three.vector(lists.space),
+        np.random.default_rng([5, 4]),
+        tuner.options(epochs=3),
+        silent,
+    ).weights
+    expected = 0.25 * found + 0.75 * three.vector(lists.space)
+    assert four.vector(lists.space) == pytest.approx(expected, abs=1e-12)
