@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import random
+import shutil
 import subprocess
 import sys
 import time
@@ -21,10 +22,6 @@ from mosesplug.tuning.events import Event, Executing, Finished, Optimised, Phase
 
 Toy = Any
 Files = Callable[[Path], dict[str, bytes]]
-
-
-class Killed(BaseException):
-    """Stands for the end of the process: nothing catches it."""
 
 
 PROGRAM = "from mosesplug.cli.mert_moses import main; main()"
@@ -52,57 +49,40 @@ def assert_same_stores(one: Path, other: Path) -> None:
         assert np.array_equal(here.stats, there.stats)
 
 
-def test_killed_before_every_write(
+def test_killed_at_any_moment(
     toy: Toy, left_by_run: Files, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Every file is forced to the disk before it gets its name: die at many such moments."""
-    tune(toy.configuration("whole", **SETTINGS))
-    expected = left_by_run(toy.directory / "whole")
-    fsync = os.fsync
-    moments = 0
-    for moment in itertools.count(1, 5):
-        name = f"killed{moment}"
-        calls = itertools.count(1)
+    """What lay on the disk at each event, and at many a file's writing, is a run to continue.
 
-        def die(descriptor: int, calls: Any = calls, moment: int = moment) -> None:
-            if next(calls) == moment:
-                raise Killed
-            fsync(descriptor)
+    Every file is forced to the disk before it gets its name, so that its draft lies there too.
+    """
+    whole = toy.directory / "whole"
+    moments: list[str] = []
+    writes = itertools.count()
 
-        monkeypatch.setattr(os, "fsync", die)
-        try:
-            tune(toy.configuration(name, **SETTINGS))
-            break
-        except Killed:
-            moments += 1
-        monkeypatch.setattr(os, "fsync", fsync)
+    def remember(moment: str) -> None:
+        shutil.copytree(whole, toy.directory / f"killed{len(moments)}")
+        moments.append(moment)
+
+    def at_event(event: Event) -> None:
+        if isinstance(event, MILESTONES) and whole.exists():
+            remember(str(event))
+
+    def at_write(descriptor: int) -> None:
+        if next(writes) % 5 == 0:
+            remember("a write")
+
+    monkeypatch.setattr(os, "fsync", at_write)
+    tune(toy.configuration("whole", **SETTINGS), at_event)
+    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
+    assert moments.count("a write") > 3
+    assert len(moments) > 15
+    expected = left_by_run(whole)
+    for number, moment in enumerate(moments):
+        name = f"killed{number}"
         tune(toy.configuration(name, existing="continue", **SETTINGS))
-        assert left_by_run(toy.directory / name) == expected
-    assert moments > 6
-    assert_same_stores(toy.directory / "whole", toy.directory / "killed1")
-
-
-def test_killed_at_every_event(toy: Toy, left_by_run: Files) -> None:
-    events: list[Event] = []
-    tune(toy.configuration("whole", **SETTINGS), events.append)
-    expected = left_by_run(toy.directory / "whole")
-    milestones = [event for event in events if isinstance(event, MILESTONES)]
-    for moment in range(len(milestones)):
-        name = f"killed{moment}"
-        left = moment
-
-        def die(event: Event) -> None:
-            nonlocal left
-            if isinstance(event, MILESTONES):
-                if left == 0:
-                    raise Killed
-                left -= 1
-
-        with pytest.raises(Killed):
-            tune(toy.configuration(name, **SETTINGS), die)
-        tune(toy.configuration(name, existing="continue", **SETTINGS))
-        assert left_by_run(toy.directory / name) == expected, milestones[moment]
-        assert_same_stores(toy.directory / "whole", toy.directory / name)
+        assert left_by_run(toy.directory / name) == expected, moment
+        assert_same_stores(whole, toy.directory / name)
 
 
 def test_killed_again_and_again(toy: Toy, left_by_run: Files) -> None:
@@ -112,10 +92,10 @@ def test_killed_again_and_again(toy: Toy, left_by_run: Files) -> None:
     arguments += ["--nbest=15", "--random-restarts=1", "--seed=5", "--maximum-iterations=3"]
     arguments += ["--decoder-flags=-delay 0.02", "--quiet"]
     program = [sys.executable, "-c", PROGRAM, *arguments]
-    subprocess.run([*program, "--working-dir", str(toy.directory / "whole")], check=True)
+    tune(toy.configuration("whole", flags="-delay 0.02"))
     work = toy.directory / "killed"
     chance = random.Random(3)
-    for iteration in (1, 2, 2, 3):
+    for iteration in (1, 2, 3):
         child = subprocess.Popen([*program, "--continue", "--working-dir", str(work)])
         while not (work / f"run{iteration}.dense").exists() and child.poll() is None:
             time.sleep(0.005)
