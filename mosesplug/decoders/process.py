@@ -100,9 +100,11 @@ def run(
         )
         with _group_ended(child):
             counter = LineCounter(stdout)
+            # Waiting for a time means to poll: only where there is something to tell.
+            pause = None if on_lines is None else _PROGRESS_SECONDS
             while True:
                 try:
-                    code = child.wait(_PROGRESS_SECONDS)
+                    code = child.wait(pause)
                     break
                 except subprocess.TimeoutExpired:
                     if on_lines is not None:
