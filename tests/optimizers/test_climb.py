@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -93,6 +93,29 @@ def test_random_directions_are_searched_with_the_axes() -> None:
     helped = along_axes(hill(), START, np.random.default_rng(0), more)
     assert helped.score > alone.score
     assert np.count_nonzero(helped.weights != START) == 5
+
+
+def test_only_the_axis_moved_along_last_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    searched: list[list[int]] = []
+
+    def recorded(space: LineSpace, lines: Any, wanted: NDArray[np.int64], *others: Any) -> Any:
+        searched.append(wanted.tolist())
+        return error_surfaces(space, lines, wanted, *others)
+
+    monkeypatch.setattr(climb, "error_surfaces", recorded)
+    ways = set()
+    for seed in range(20):
+        settings = replace(SETTINGS, random_directions=1)
+        first = replace(settings, tolerance=np.inf)
+        moved = along_axes(hill(), START, np.random.default_rng(seed), first).weights != START
+        searched.clear()
+        along_axes(hill(), START, np.random.default_rng(seed), settings)
+        random_won = np.count_nonzero(moved) == 5
+        left_out = [] if random_won else np.flatnonzero(moved).tolist()
+        assert searched[:2] == [[0, 1, 2, 3, 4], [0]]
+        assert searched[2] == [axis for axis in range(5) if axis not in left_out]
+        ways.add(random_won)
+    assert ways == {False, True}
 
 
 def test_one_random_point_or_the_start() -> None:
