@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from mosesplug.store.fingerprints import fingerprint_bytes, fingerprint_files
-from mosesplug.store.nbest_store import NBestStore
-from mosesplug.store.records import KbestRecord
-from mosesplug.store.state import IterationRecord
-from mosesplug.store.views import IngestReport, IterationList, IterationLists
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mosesplug.store.fingerprints import fingerprint_bytes, fingerprint_files
+    from mosesplug.store.nbest_store import NBestStore
+    from mosesplug.store.records import KbestRecord
+    from mosesplug.store.state import IterationRecord
+    from mosesplug.store.views import IngestReport, IterationList, IterationLists
 
 __all__ = [
     "IngestReport",
@@ -18,3 +22,21 @@ __all__ = [
     "fingerprint_bytes",
     "fingerprint_files",
 ]
+
+# Loaded when they are asked for: what needs the kernels alone does not wait for the database.
+_MODULES = {
+    "IngestReport": "views",
+    "IterationList": "views",
+    "IterationLists": "views",
+    "IterationRecord": "state",
+    "KbestRecord": "records",
+    "NBestStore": "nbest_store",
+    "fingerprint_bytes": "fingerprints",
+    "fingerprint_files": "fingerprints",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
