@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from typing import Literal
 
@@ -23,7 +23,16 @@ from mosesplug.features import FeatureSpace
 from mosesplug.store import dedupe
 from mosesplug.tuning_set import SparseRows, TuningSet
 
-__all__ = ["DistinctBy", "ExtractorSet", "load_extractor_files"]
+__all__ = [
+    "DistinctBy",
+    "ExtractorSet",
+    "Iteration",
+    "Merged",
+    "first_equals",
+    "load_extractor_files",
+    "merge",
+    "read_iteration",
+]
 
 StrPath = str | PathLike[str]
 Statistics = NDArray[np.int32] | NDArray[np.float32]
@@ -52,6 +61,50 @@ class ExtractorSet:
     hypotheses: int
 
 
+@dataclass(frozen=True)
+class Iteration:
+    """Features and statistics of one iteration, and the files they are from, for messages."""
+
+    features: FeatureData
+    scores: ScoreData
+    feature_file: StrPath
+    score_file: StrPath
+
+
+@dataclass(frozen=True)
+class Merged:
+    """Hypotheses of some iterations, sentence by sentence.
+
+    Attributes:
+        metric: name of the metric.
+        sentence_ids: int64 ``[n_sentences]``, in the order of their first appearance.
+        offsets: int64 ``[n_sentences + 1]``; rows of each.
+        names: of the dense columns.
+        dense: float32 ``[n, n_dense]``.
+        sparse_names: of the sparse features, in the order of their first appearance in the files.
+        sparse: their values.
+        stats: int32 where all are whole, or else float32; ``[n, n_statistics]``.
+    """
+
+    metric: str
+    sentence_ids: NDArray[np.int64]
+    offsets: NDArray[np.int64]
+    names: tuple[str, ...]
+    dense: NDArray[np.float32]
+    sparse_names: tuple[str, ...]
+    sparse: SparseRows
+    stats: Statistics
+
+    def take(self, rows: NDArray[np.int64], offsets: NDArray[np.int64]) -> Merged:
+        """The given rows, in that order; ``offsets`` says which of them are whose."""
+        taken = replace(self, offsets=offsets)
+        if np.array_equal(rows, np.arange(len(self.dense))):
+            return taken
+        return replace(
+            taken, dense=self.dense[rows], sparse=self.sparse.take(rows), stats=self.stats[rows]
+        )
+
+
 def load_extractor_files(
     feature_files: Sequence[StrPath],
     score_files: Sequence[StrPath],
@@ -78,69 +131,72 @@ def load_extractor_files(
             f"{len(feature_files)} feature files and {len(score_files)} score files: give one of "
             "each for every iteration"
         )
-    features = [read_features(path, threads=threads) for path in feature_files]
-    scores = [read_scores(path, threads=threads) for path in score_files]
-    for number in range(len(features)):
-        _check(number, features, scores, feature_files, score_files)
-    sentences, offsets, order = _by_sentence(features)
-    rows = _joined(features).take(order)
-    stats = _whole(np.concatenate([score.stats for score in scores])[order])
-    n_read = len(order)
+    pairs = zip(feature_files, score_files, strict=True)
+    merged = merge([read_iteration(*pair, threads=threads) for pair in pairs])
+    n_read = len(merged.dense)
     if distinct_by != "nothing":
-        told_apart = stats if distinct_by == "features and statistics" else stats[:, :0]
-        kept, offsets = _distinct(rows, told_apart, offsets)
-        rows, stats = rows.take(kept), stats[kept]
-    return ExtractorSet(
-        _tuning_set(rows, stats, sentences, offsets), scores[0].metric, *(features[0].names, n_read)
-    )
+        first = first_equals(
+            merged, merged.stats if distinct_by == "features and statistics" else None
+        )
+        kept = np.flatnonzero(first == np.arange(n_read))
+        merged = merged.take(kept, np.searchsorted(kept, merged.offsets))
+    return ExtractorSet(_tuning_set(merged), merged.metric, merged.names, n_read)
 
 
-@dataclass(frozen=True)
-class _Rows:
-    """Features of hypotheses side by side."""
+def read_iteration(feature_file: StrPath, score_file: StrPath, *, threads: int = 2) -> Iteration:
+    """Read the two files of an iteration.
 
-    names: tuple[str, ...]
-    dense: NDArray[np.float32]
-    sparse_names: tuple[str, ...]
-    sparse: SparseRows
-
-    def take(self, rows: NDArray[np.int64]) -> _Rows:
-        """The given rows, in that order."""
-        if np.array_equal(rows, np.arange(len(self.dense))):
-            return self
-        return _Rows(self.names, self.dense[rows], self.sparse_names, self.sparse.take(rows))
-
-
-def _check(
-    number: int,
-    features: Sequence[FeatureData],
-    scores: Sequence[ScoreData],
-    feature_files: Sequence[StrPath],
-    score_files: Sequence[StrPath],
-) -> None:
-    """Refuse files that do not go together."""
-    feature, score = features[number], scores[number]
+    Raises:
+        FormatError: a file that is no such file, or two that are not of one run.
+    """
+    features = read_features(feature_file, threads=threads)
+    scores = read_scores(score_file, threads=threads)
     if not (
-        np.array_equal(feature.sentence_ids, score.sentence_ids)
-        and np.array_equal(feature.offsets, score.offsets)
+        np.array_equal(features.sentence_ids, scores.sentence_ids)
+        and np.array_equal(features.offsets, scores.offsets)
     ):
         raise FormatError(
-            f"its sentences and their numbers of hypotheses differ from those of "
-            f"{feature_files[number]}",
-            path=score_files[number],
+            f"its sentences and their numbers of hypotheses differ from those of {feature_file}",
+            path=score_file,
             remedy="Give the two files that one run of the extractor wrote",
         )
-    if feature.names != features[0].names:
-        raise DataError(
-            f"the features of {feature_files[number]} are not those of {feature_files[0]}: "
-            "iterations of one configuration only can be merged"
-        )
-    if (score.metric, score.stats.shape[1]) != (scores[0].metric, scores[0].stats.shape[1]):
-        raise DataError(
-            f"{score_files[number]} has {score.stats.shape[1]} statistics of {score.metric}, and "
-            f"{score_files[0]} has {scores[0].stats.shape[1]} of {scores[0].metric}: score all "
-            "lists with one metric"
-        )
+    return Iteration(features, scores, feature_file, score_file)
+
+
+def merge(iterations: Sequence[Iteration]) -> Merged:
+    """One list of hypotheses a sentence, from at least one iteration; nothing is left out.
+
+    Raises:
+        DataError: iterations that do not go together.
+    """
+    first = iterations[0]
+    for other in iterations:
+        if other.features.names != first.features.names:
+            raise DataError(
+                f"the features of {other.feature_file} are not those of {first.feature_file}: "
+                "iterations of one configuration only can be merged"
+            )
+        width, width_first = other.scores.stats.shape[1], first.scores.stats.shape[1]
+        if (other.scores.metric, width) != (first.scores.metric, width_first):
+            raise DataError(
+                f"{other.score_file} has {width} statistics of {other.scores.metric}, and "
+                f"{first.score_file} has {width_first} of {first.scores.metric}: score all lists "
+                "with one metric"
+            )
+    features = [iteration.features for iteration in iterations]
+    sentences, offsets, order = _by_sentence(features)
+    sparse_names, sparse = _joined_sparse(features)
+    rows = Merged(
+        metric=first.scores.metric,
+        sentence_ids=sentences,
+        offsets=offsets,
+        names=first.features.names,
+        dense=_joined([feature.dense for feature in features]),
+        sparse_names=sparse_names,
+        sparse=sparse,
+        stats=_whole(_joined([iteration.scores.stats for iteration in iterations])),
+    )
+    return rows.take(order, offsets)
 
 
 def _by_sentence(
@@ -162,8 +218,13 @@ def _by_sentence(
     return distinct[by_appearance], np.cumsum(offsets), rows
 
 
-def _joined(features: Sequence[FeatureData]) -> _Rows:
-    """The rows of all files, one after the other."""
+def _joined(parts: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
+    """Rows of all parts, one after the other; of one part itself."""
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
+def _joined_sparse(features: Sequence[FeatureData]) -> tuple[tuple[str, ...], SparseRows]:
+    """Sparse features of all files, numbered by first appearance, and their values."""
     known: dict[str, int] = {}
     columns = [
         np.array([known.setdefault(n, len(known)) for n in feature.sparse_names], dtype=np.int32)
@@ -171,17 +232,10 @@ def _joined(features: Sequence[FeatureData]) -> _Rows:
     ]
     shifts = np.cumsum([0, *(len(feature.sparse_data) for feature in features)])
     indptr = [f.sparse_indptr[:-1] + shift for f, shift in zip(features, shifts, strict=False)]
-    return _Rows(
-        features[0].names,
-        np.concatenate([feature.dense for feature in features]),
-        tuple(known),
-        SparseRows(
-            np.append(np.concatenate(indptr), shifts[-1]),
-            np.concatenate(
-                [own[f.sparse_indices] for own, f in zip(columns, features, strict=True)]
-            ),
-            np.concatenate([feature.sparse_data for feature in features]),
-        ),
+    return tuple(known), SparseRows(
+        np.append(np.concatenate(indptr), shifts[-1]),
+        np.concatenate([own[f.sparse_indices] for own, f in zip(columns, features, strict=True)]),
+        np.concatenate([feature.sparse_data for feature in features]),
     )
 
 
@@ -194,54 +248,65 @@ def _whole(stats: NDArray[np.float32]) -> Statistics:
     return stats
 
 
-def _distinct(
-    rows: _Rows, stats: Statistics, offsets: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Rows that no earlier row of their sentence equals; and offsets of what is left."""
-    n = len(rows.dense)
-    sparse = rows.sparse
-    indices, data, _ = dedupe.sort_sparse(sparse.indptr, sparse.indices, sparse.data)
+def first_equals(
+    merged: Merged, stats: Statistics | None, *, sparse: bool = True
+) -> NDArray[np.int64]:
+    """The first row of its sentence that each row equals, int64 ``[n]``; mostly the row itself.
+
+    Args:
+        merged: the rows; all dense features are compared.
+        stats: statistics to compare too.
+        sparse: whether to compare sparse features.
+    """
+    n = len(merged.dense)
+    own = np.zeros((n, 0), dtype=np.int32) if stats is None else np.ascontiguousarray(stats)
+    rows = merged.sparse if sparse else SparseRows(*_no_sparse(n))
+    indices, data, _ = dedupe.sort_sparse(rows.indptr, rows.indices, rows.data)
     # The store tells hypotheses apart by text and features; here, statistics stand for the text.
-    width = stats.itemsize * stats.shape[1]
+    width = own.itemsize * own.shape[1]
     starts = width * np.arange(n)
     compared = dedupe.Rows(
-        np.ascontiguousarray(stats).view(np.uint8).reshape(-1),
+        own.view(np.uint8).reshape(-1) if width else np.zeros(0, dtype=np.uint8),
         starts,
         starts + width,
-        rows.dense,
-        sparse.indptr,
+        merged.dense,
+        rows.indptr,
         indices,
         data,
     )
-    hashes = dedupe.hash_rows(compared, rows.dense.view(np.uint32), data.view(np.uint32))
-    first, _, _ = dedupe.first_occurrences(compared, hashes, offsets)
-    kept = np.flatnonzero(first == np.arange(n))
-    return kept, np.searchsorted(kept, offsets)
+    hashes = dedupe.hash_rows(compared, merged.dense.view(np.uint32), data.view(np.uint32))
+    first, _, _ = dedupe.first_occurrences(compared, hashes, merged.offsets)
+    return first
 
 
-def _tuning_set(
-    rows: _Rows, stats: Statistics, sentences: NDArray[np.int64], offsets: NDArray[np.int64]
-) -> TuningSet:
+def _no_sparse(
+    n: int,
+) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32]]:
+    """CSR arrays of ``n`` empty rows."""
+    return np.zeros(n + 1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.float32)
+
+
+def _tuning_set(merged: Merged) -> TuningSet:
     """The arrays under the names of a feature space, sparse features by first appearance."""
-    groups = [match[1] if (match := _COLUMN.fullmatch(name)) else name for name in rows.names]
-    sparse_names, sparse = _renumbered(rows)
+    groups = [match[1] if (match := _COLUMN.fullmatch(name)) else name for name in merged.names]
+    sparse_names, sparse = _renumbered(merged)
     return TuningSet(
         space=FeatureSpace.of_names(groups, sparse_names),
-        sentence_ids=sentences,
-        offsets=offsets,
-        dense=rows.dense,
+        sentence_ids=merged.sentence_ids,
+        offsets=merged.offsets,
+        dense=merged.dense,
         sparse=sparse if sparse_names else None,
-        stats=stats,
-        lengths=np.zeros(len(rows.dense), dtype=np.int32),
+        stats=merged.stats,
+        lengths=np.zeros(len(merged.dense), dtype=np.int32),
     )
 
 
-def _renumbered(rows: _Rows) -> tuple[tuple[str, ...], SparseRows]:
+def _renumbered(merged: Merged) -> tuple[tuple[str, ...], SparseRows]:
     """Sparse features in the order in which the rows name them."""
-    used, first = np.unique(rows.sparse.indices, return_index=True)
+    sparse = merged.sparse
+    used, first = np.unique(sparse.indices, return_index=True)
     by_appearance = used[np.argsort(first)]
-    column = np.zeros(len(rows.sparse_names), dtype=np.int32)
+    column = np.zeros(len(merged.sparse_names), dtype=np.int32)
     column[by_appearance] = np.arange(len(used))
-    names = tuple(rows.sparse_names[old] for old in by_appearance.tolist())
-    indices = column[rows.sparse.indices]
-    return names, SparseRows(rows.sparse.indptr, indices, rows.sparse.data)
+    names = tuple(merged.sparse_names[old] for old in by_appearance.tolist())
+    return names, SparseRows(sparse.indptr, column[sparse.indices], sparse.data)

@@ -1,0 +1,111 @@
+"""``extractor``: features and statistics of n-best lists, for the optimizer programs."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+from mosesplug.cli.tools.arguments import Arguments, Option, Program, integer, run
+from mosesplug.cli.tools.threads import usable_cores
+from mosesplug.errors import DataError, UsageError
+
+__all__ = ["main"]
+
+PROGRAM = Program(
+    "extractor",
+    "Write features and a metric's statistics of the hypotheses in n-best lists, duplicates left"
+    " out.",
+    (
+        Option("sctype", "the metric", short="s", value="NAME", default="BLEU"),
+        Option("scconfig", "its settings: name:value,name:value", short="c", value="SETTINGS"),
+        Option("reference", "reference files, commas between", short="r", value="FILES"),
+        Option("binary", "write binary files", short="b"),
+        Option("nbest", "n-best lists, commas between", short="n", value="FILES"),
+        Option("scfile", "statistics to write", short="S", value="FILE", default="statscore.data"),
+        Option("ffile", "features to write", short="F", value="FILE", default="features.data"),
+        Option("prev-ffile", "earlier features, commas between", short="E", value="FILES"),
+        Option("prev-scfile", "earlier statistics, commas between", short="R", value="FILES"),
+        Option("factors", "factors of each token to score, as in 0|2", short="f", value="LIST"),
+        Option(
+            "filter", "command that rewrites each line before it is scored", short="l", value="CMD"
+        ),
+        Option("allow-duplicates", "keep duplicates", short="d"),
+        Option("verbose", "above 0: say what was done", short="v", value="N", read=integer),
+    ),
+    notes="With an interpolated metric (BLEU,TER), --factors and --filter take one value of each.",
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run ``extractor`` and exit."""
+    run(PROGRAM, extract, arguments)
+
+
+def extract(arguments: Arguments) -> None:
+    """Read, score, merge, write.
+
+    Raises:
+        UsageError: arguments that do not go together.
+        FormatError, DataError: files that cannot be used.
+    """
+    lists, references, before = (
+        files(arguments[name]) for name in ("nbest", "reference", "prev-ffile")
+    )
+    scores_before = files(arguments["prev-scfile"])
+    for name in ("scfile", "ffile"):
+        if not arguments[name]:
+            raise UsageError(f"--{name} is empty: name the file to write")
+    if len(before) != len(scores_before):
+        raise UsageError(
+            f"{len(before)} files in --prev-ffile and {len(scores_before)} in --prev-scfile: give"
+            " one of each for every earlier iteration"
+        )
+    if lists and not references:
+        raise UsageError("--reference is needed to score the lists in --nbest")
+    if not (lists or before):
+        raise UsageError("there is nothing to do: name lists with --nbest")
+
+    # Here and not above: these bring NumPy and Numba, which --help does not need.
+    from mosesplug.metrics import metric
+    from mosesplug.tuning.extraction import scored_list, without_duplicates, write_extracted
+    from mosesplug.tuning.extractor_files import merge, read_iteration
+    from mosesplug.tuning.scoring import Scorer
+
+    name, settings = arguments["sctype"], arguments["scconfig"] or ""
+    threads = usable_cores()
+    iterations = [
+        read_iteration(*pair, threads=threads) for pair in zip(before, scores_before, strict=True)
+    ]
+    metric_name = metric(name, settings).name
+    for iteration in iterations:
+        if iteration.scores.metric != metric_name:
+            raise DataError(
+                f"{iteration.score_file} has statistics of {iteration.scores.metric}, not of"
+                f" {metric_name}: give the --sctype that it was made with"
+            )
+    if lists:
+        scorer = Scorer.load(
+            name,
+            settings,
+            references,
+            factors=arguments["factors"] or "",
+            filter_command=arguments["filter"] or "",
+        )
+        iterations += [scored_list(path, scorer, threads=threads) for path in lists]
+    merged = merge(iterations)
+    n_read = len(merged.dense)
+    if not arguments["allow-duplicates"]:
+        merged = without_duplicates(merged)
+    write_extracted(merged, arguments["ffile"], arguments["scfile"], binary=arguments["binary"])
+    if (arguments["verbose"] or 0) > 0:
+        print(
+            f"{metric_name}: {len(merged.dense)} of {n_read} hypotheses written, of"
+            f" {len(merged.sentence_ids)} sentences",
+            file=sys.stderr,
+        )
+
+
+def files(text: str | None) -> list[str]:
+    """Names with commas between; what is empty is none."""
+    return [name for name in (text or "").split(",") if name]

@@ -1,0 +1,12 @@
+"""How many threads a program without an option for it uses."""
+
+from __future__ import annotations
+
+import os
+
+__all__ = ["usable_cores"]
+
+
+def usable_cores() -> int:
+    """Cores that this process may run on."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
