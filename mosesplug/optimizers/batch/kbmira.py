@@ -34,6 +34,7 @@ from mosesplug.optimizers.batch.mira_step import (
     first_best,
     learn,
     model_scores,
+    single_bleu,
     step,
 )
 from mosesplug.optimizers.problem import (
@@ -212,6 +213,8 @@ class Learner:
         """The metric of the first-best hypotheses at ``weights``, float32 ``[n_features]``."""
         best = first_best(self.lists, weights)
         totals = self.lists.rows[self.lists.row_of[best]].sum(axis=0, dtype=np.float64)
+        if isinstance(self._metric, Bleu):
+            return float(single_bleu(totals.astype(np.float32)))
         return float(self._metric.score(totals))
 
 

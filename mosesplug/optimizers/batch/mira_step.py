@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.kernels import kernel
+from mosesplug.kernels import finite_kernel, kernel
 from mosesplug.optimizers.batch.mira_lists import MiraLists
 
 __all__ = [
@@ -26,6 +26,7 @@ __all__ = [
     "first_best",
     "learn",
     "model_scores",
+    "single_bleu",
     "step",
 ]
 
@@ -127,29 +128,33 @@ def background_bleu(
 ) -> None:
     """Write BLEU of each row with the background, times the reference length of both.
 
-    ``metrics.sentence_bleu.background_bleu_moses`` in single precision, by logarithms.
+    ``metrics.sentence_bleu.background_bleu_moses`` in single precision.
 
     Args:
         rows: float32 ``[n, 9]``, statistics of ``metrics.Bleu``.
         background: float32 ``[9]``.
         worths: output, float32 ``[n]``.
     """
-    one, order = np.float32(1.0), np.float32(4.0)
+    totals = np.empty(len(background), dtype=np.float32)
     for row in range(len(rows)):
-        log_bleu = np.float32(0.0)
-        for column in range(0, 8, 2):
-            match = rows[row, column] + background[column]
-            if match == 0.0:
-                log_bleu = -np.float32(np.inf)
-                break
-            total = rows[row, column + 1] + background[column + 1]
-            log_bleu += math.log(match) - math.log(total)
-        log_bleu /= order
-        length = rows[row, 8] + background[8]
-        brevity = one - length / (rows[row, 1] + background[1])
-        if brevity < 0.0:
-            log_bleu += brevity
-        worths[row] = math.exp(log_bleu) * length
+        for column in range(len(background)):
+            totals[column] = rows[row, column] + background[column]
+        worths[row] = single_bleu(totals) * totals[8]
+
+
+@kernel
+def single_bleu(totals: NDArray[np.float32]) -> float:
+    """BLEU of float32 ``[9]``, statistics of ``metrics.Bleu``, in single precision."""
+    log_bleu = np.float32(0.0)
+    for column in range(0, 8, 2):
+        if totals[column] == 0.0:
+            return 0.0
+        log_bleu += math.log(totals[column]) - math.log(totals[column + 1])
+    log_bleu /= np.float32(4.0)
+    brevity = np.float32(1.0) - totals[8] / totals[1]
+    if brevity < 0.0:
+        log_bleu += brevity
+    return math.exp(log_bleu)
 
 
 @kernel
@@ -177,9 +182,10 @@ def step(
     """
     start = lists.offsets[sentence]
     first_row = lists.row_offsets[sentence]
-    hope, fear, model = _choose(
-        scores, worths, lists.row_of[start : start + len(scores)] - first_row, settings.safe_hope
-    )
+    worth_of = np.empty_like(scores)
+    for row in range(len(scores)):
+        worth_of[row] = worths[lists.row_of[start + row] - first_row]
+    hope, fear, model = _choose(scores, worth_of, settings.safe_hope)
     hope, fear, model = start + hope, start + fear, start + model
     hope_worth = worths[lists.row_of[hope] - first_row]
     fear_worth = worths[lists.row_of[fear] - first_row]
@@ -211,31 +217,40 @@ def step(
 
 @kernel
 def _choose(
-    scores: NDArray[np.float32],
-    worths: NDArray[np.float32],
-    row_of: NDArray[np.int64],
-    safe_hope: bool,
+    scores: NDArray[np.float32], worths: NDArray[np.float32], safe_hope: bool
 ) -> tuple[int, int, int]:
-    """Hypotheses of the highest hope, fear and model score; of equals, the first."""
-    hope = fear = model = 0
-    for row in range(1, len(scores)):
-        score, worth = scores[row], worths[row_of[row]]
-        if score + worth > scores[hope] + worths[row_of[hope]]:
-            hope = row
-        if score - worth > scores[fear] - worths[row_of[fear]]:
-            fear = row
-        if score > scores[model]:
-            model = row
+    """Hypotheses of the highest hope, fear and model score, of equals the first.
+
+    Args:
+        scores, worths: float32 ``[hypotheses of the sentence]``.
+        safe_hope: bound the model's influence on the hope.
+    """
+    one = np.float32(1.0)
+    hope = _first_largest(one, scores, one, worths)
+    fear = _first_largest(one, scores, -one, worths)
+    model = _first_largest(one, scores, np.float32(0.0), worths)
     size = abs(scores[hope])
     if safe_hope and size > np.float32(1e-8):
-        scale = abs(worths[row_of[hope]] * np.float32(MODEL_SHARE)) / size
-        if scale < 1.0:
-            hope = 0
-            for row in range(1, len(scores)):
-                best = scale * scores[hope] + worths[row_of[hope]]
-                if scale * scores[row] + worths[row_of[row]] > best:
-                    hope = row
+        scale = abs(worths[hope] * np.float32(MODEL_SHARE)) / size
+        if scale < one:
+            hope = _first_largest(scale, scores, one, worths)
     return hope, fear, model
+
+
+@finite_kernel
+def _first_largest(
+    scale: np.float32, scores: NDArray[np.float32], sign: np.float32, worths: NDArray[np.float32]
+) -> int:
+    """The first row with the largest ``scale * score + sign * worth``."""
+    sums = np.empty_like(scores)
+    largest = -np.float32(np.inf)
+    for row in range(len(scores)):
+        sums[row] = scale * scores[row] + sign * worths[row]
+        largest = max(largest, sums[row])
+    for row in range(len(sums)):
+        if sums[row] == largest:
+            return row
+    return 0
 
 
 @kernel
