@@ -119,7 +119,11 @@ def _gather(reader: Reader, sentence: int, homes: NDArray[np.int64]) -> Selectio
         if len(rows):
             iteration = int(rows[0] >> 32)
             record = reader.record(iteration, sentence)
-            assert record is not None, "a list refers to a record that is not there"
+            if record is None:
+                raise StoreError(
+                    f"the n-best store is damaged: a list of sentence {sentence} refers to "
+                    f"iteration {iteration}, which has none. Begin in an empty directory"
+                )
             pieces.append((iteration, record, rows & 0xFFFFFFFF))
     return Selection(tuple(pieces), order)
 

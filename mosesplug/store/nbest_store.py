@@ -12,9 +12,7 @@ from formats.nbest import NBestList
 from mosesplug.errors import DataError, StoreError, StoreMismatch
 from mosesplug.store.environment import Environment
 from mosesplug.store.fingerprints import checked
-from mosesplug.store.merge import (
-    Reader,
-)
+from mosesplug.store.merge import Reader
 from mosesplug.store.reading import StoreReader
 from mosesplug.store.records import encode_value
 from mosesplug.store.state import (
@@ -124,7 +122,8 @@ class NBestStore(StoreReader):
     ) -> IngestReport:
         """Store one iteration: its lists, the statistics of what is new, and ``record``.
 
-        All of it is committed in one transaction at the end; before that, nothing is written.
+        All of it is committed in one transaction at the end. Before that, nothing is written but
+        what this metric and these references lack of earlier iterations' statistics.
 
         Args:
             iteration: its number, the next one of the store.

@@ -16,6 +16,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from mosesplug.errors import StoreError
 from mosesplug.features import FeatureSpace
 from mosesplug.store.environment import Environment
@@ -140,7 +142,7 @@ class State:
         """
         if iterations is None:
             return tuple(range(1, len(self.iterations) + 1))
-        wanted = {iterations} if isinstance(iterations, int) else set(iterations)
+        wanted = {iterations} if isinstance(iterations, int | np.integer) else set(iterations)
         missing = sorted(i for i in wanted if not 1 <= i <= len(self.iterations))
         if missing:
             held = f"1 to {len(self.iterations)}" if self.iterations else "none yet"

@@ -6,6 +6,7 @@ held against is ``StoreModel``, which keeps lists in lists and finds duplicates 
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -212,6 +213,25 @@ class StoreConformance:
             self.add(store, [Hypothesis(1, b"e"), Hypothesis(2, b"f")], metric)
             model.add([Hypothesis(1, b"e"), Hypothesis(2, b"f")])
             check_store(store, model, metric, metric.prepare(self.references))
+
+    def test_iterations_are_named_in_many_ways(self, tmp_path: Path) -> None:
+        ways: tuple[tuple[Any, tuple[bytes, ...]], ...] = (
+            (None, (b"a", b"b", b"c")),
+            (2, (b"b",)),
+            (np.int64(2), (b"b",)),
+            ([3, 1, 3], (b"a", b"c")),
+            (np.array([2, 3]), (b"b", b"c")),
+            (range(1, 3), (b"a", b"b")),
+            ((), ()),
+        )
+        with self.open(tmp_path, writable=True) as store:
+            for text in (b"a", b"b", b"c"):
+                self.add(store, [Hypothesis(0, text)])
+            for wanted, truth in ways:
+                assert store.hypotheses(0, wanted) == truth
+                assert store.tuning_set(wanted).n_hyps == len(truth)
+            for missing in (0, 4, -1):
+                refuses(StoreError, functools.partial(store.tuning_set, [1, missing]), "1 to 3")
 
     def test_iterations_come_in_order(self, tmp_path: Path) -> None:
         metric = WordMetric()

@@ -9,7 +9,9 @@ from typing import Any
 import lmdb
 import msgpack
 import numpy as np
+import pytest
 
+from mosesplug.errors import StoreError
 from mosesplug.store import NBestStore
 from mosesplug.store.toys import Hypothesis, WordMetric, make_list
 
@@ -102,6 +104,19 @@ def test_meta_and_iterations(tmp_path: Path) -> None:
     commit, record, result, sparse = parts.values()
     assert commit["groups"] == [["LM0", 1], ["TM0", 2]]
     assert (record, result, sparse) == ({"weights": [0.5]}, {"score": 0.5}, ["s_a"])
+
+
+def test_a_list_that_refers_to_nothing_is_told(tmp_path: Path) -> None:
+    lines = [Hypothesis(1, b"a")]
+    write(tmp_path, [lines, lines])
+    with lmdb.open(str(tmp_path), max_dbs=8) as raw, raw.begin(write=True) as transaction:
+        kbest = raw.open_db(b"kbest", transaction, create=False)
+        assert transaction.delete(struct.pack(">II", 1, 1), db=kbest)
+    with (
+        NBestStore.open(tmp_path) as store,
+        pytest.raises(StoreError, match="sentence 1 refers to iteration 1"),
+    ):
+        store.iteration_set(2)
 
 
 def test_a_dropped_iteration_leaves_nothing(tmp_path: Path) -> None:
