@@ -1,0 +1,313 @@
+"""``kbmira``: k-best MIRA on extractor files, as Moses' program of that name.
+
+Without shuffling it makes the same updates, to the last bit, as Moses' program does once that
+recognises equal hypotheses; shuffled, it draws its orders from the C library's generator as that
+one does.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, NoReturn
+
+from mosesplug.cli.tools.arguments import Arguments, Option, Program, Style, integer, real, run
+from mosesplug.errors import DataError, UsageError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from mosesplug.metrics import Metric
+    from mosesplug.optimizers.batch.kbmira import Epoch, KbmiraOptions
+    from mosesplug.tuning.extractor_files import ExtractorSet
+    from mosesplug.tuning_set import TuningSet
+
+__all__ = ["PROGRAM", "main"]
+
+PROGRAM = Program(
+    "kbmira",
+    "Tunes weights on extractor files by k-best MIRA (Cherry & Foster 2012).",
+    (
+        Option("type", "nbest; hypergraph is refused", "t", "TYPE", str, "nbest"),
+        Option("sctype", "the metric; else that of the statistics", "", "METRIC"),
+        Option("scconfig", "its settings", "c", "name:value,...", str, ""),
+        Option("scfile", "statistics of an iteration", "S", "FILE", many=True),
+        Option("ffile", "features of an iteration", "F", "FILE", many=True),
+        Option("hgdir", "for hypergraphs: their directory", "H", "DIR"),
+        Option("reference", "for hypergraphs: a reference", "R", "FILE", many=True),
+        Option("random-seed", "random seed; else that of the clock", "r", "N", integer),
+        Option("output-file", "where the weights go; else stdout", "o", "FILE"),
+        Option(
+            "cparam", "C, the largest step; lower for more regularisation", "C", "C", real, 0.01
+        ),
+        Option("decay", "what the background keeps each time it grows", "D", "D", real, 0.999),
+        Option("iters", "how often every sentence is visited", "J", "N", integer, 60),
+        Option(
+            "dense-init",
+            "starting weights: a line 'name= value' for each, or all on one line; else 0",
+            "d",
+            "FILE",
+        ),
+        Option("sparse-init", "starting weights of sparse features: 'name value'", "s", "FILE"),
+        Option("streaming", "implies --no-shuffle; the lists are small in memory anyhow"),
+        Option("streaming-out", "write the weights to stdout after each sentence"),
+        Option("no-shuffle", "visit the sentences in their order"),
+        Option("model-bg", "let the model's choices, not the hope's, make the background"),
+        Option("verbose", "show every update"),
+        Option("safe-hope", "bound the model's influence on the hope"),
+        Option("hg-prune", "for hypergraphs: edges to keep for each word", "", "N", integer, 50),
+    ),
+    Style.BOOST,
+    notes=(
+        "The weights that score best after any visit to all sentences are the result. mert-moses.pl"
+        "\nruns it for --batch-mira."
+    ),
+)
+
+SMALLEST = 1e-8
+"""Sparse weights that are no larger are not written."""
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run ``kbmira`` and exit."""
+    run(PROGRAM, _kbmira, arguments)
+
+
+@dataclass(frozen=True)
+class _Start:
+    """Starting weights as their files give them.
+
+    Attributes:
+        groups: the name of each dense weight; empty where the file has numbers alone.
+        dense: the dense weights; empty where there is no file.
+        sparse: sparse weights by name.
+    """
+
+    groups: tuple[str, ...]
+    dense: tuple[float, ...]
+    sparse: dict[str, float]
+
+
+def _kbmira(given: Arguments) -> None:
+    _check(given)
+    _say(
+        f"kbmira with c={given['cparam']:g} decay={given['decay']:g} "
+        f"no_shuffle={int(given['no-shuffle'])}\n"
+    )
+    seed = given["random-seed"]
+    if seed is None:
+        _say("Initialising random seed from system clock\n")
+        seed = int(time.time())
+    else:
+        _say(f"Initialising random seed to {seed}\n")
+    start = _read_start(given)
+
+    from mosesplug.cli.tools.kbmira_display import Display
+    from mosesplug.optimizers.batch.kbmira import Learner, run_epochs
+    from mosesplug.optimizers.problem import Problem
+    from mosesplug.tuning.extractor_files import load_extractor_files
+
+    # Learning leaves equal hypotheses out by itself.
+    files = load_extractor_files(given["ffile"], given["scfile"], distinct_by="nothing")
+    tuning_set, initial = _with_start(files, start, given["dense-init"])
+    learner = Learner(Problem(tuning_set, _metric(given, files)), initial, _options(given))
+    orders = _Orders(
+        seed, learner.n_sentences, shuffled=not (given["no-shuffle"] or given["streaming"])
+    )
+    _say("." * (learner.n_sentences // 100))
+    if not given["streaming-out"]:
+        orders.evaluated()
+        _say(f"Initial BLEU = {learner.score(learner.average()):g}\n")
+    visit = learner.visit
+    if given["verbose"] or given["streaming-out"]:
+        visit = Display(
+            learner,
+            tuning_set,
+            named=bool(start.groups),
+            updates=sys.stderr if given["verbose"] else None,
+            weights=sys.stdout if given["streaming-out"] else None,
+        ).visit
+    best: float | None = None
+    for epoch in run_epochs(learner, orders.next, given["iters"], visit):
+        orders.evaluated()
+        _say(
+            f"{epoch.updates}/{epoch.sentences} updates, avg loss = {epoch.loss:g}, "
+            f"BLEU = {epoch.score:g}\n"
+        )
+        if best is None or epoch.score > best:
+            best = epoch.score
+            _write(given["output-file"], tuning_set, epoch)
+    if best is not None and best <= 0.0:
+        _say("kbmira: no weights score above 0; those written are the first that were found\n")
+    _say(f"Best BLEU = {best:g}\n")
+
+
+def _check(given: Arguments) -> None:
+    """Refuse what cannot be done."""
+    if given["type"] == "hypergraph":
+        raise UsageError(
+            "--type hypergraph: learning from search graphs is not supported; give n-best lists "
+            "with --ffile and --scfile (mert-moses.pl --batch-mira, not --hg-mira)"
+        )
+    if given["type"] != "nbest":
+        raise UsageError(f"--type is nbest, not {given['type']}")
+    if given["iters"] < 1:
+        raise UsageError(f"--iters must be at least 1, not {given['iters']}")
+    if given["cparam"] <= 0.0:
+        raise UsageError(f"--cparam must be more than 0, not {given['cparam']:g}")
+    if not 0.0 <= given["decay"] <= 1.0:
+        raise UsageError(f"--decay must be in 0 to 1, not {given['decay']:g}")
+    if given["sparse-init"] is not None and given["dense-init"] is None:
+        raise UsageError("--sparse-init needs --dense-init: give the dense weights too")
+
+
+def _options(given: Arguments) -> KbmiraOptions:
+    """The settings in the algorithm's words; orders of sentences are the program's own."""
+    from mosesplug.optimizers.batch.kbmira import KbmiraOptions
+
+    return KbmiraOptions(
+        epochs=given["iters"],
+        step_cap=given["cparam"],
+        decay=given["decay"],
+        background="model" if given["model-bg"] else "hope",
+        safe_hope=given["safe-hope"],
+    )
+
+
+def _metric(given: Arguments, files: ExtractorSet) -> Metric:
+    """The metric, made sure that the statistics are its own."""
+    from mosesplug.metrics import metric
+
+    found = metric(given["sctype"] or files.metric, given["scconfig"])
+    width = files.tuning_set.stats.shape[1]
+    if given["sctype"] not in (None, files.metric) or found.n_statistics != width:
+        raise DataError(
+            f"{given['scfile'][0]} has {width} statistics of {files.metric}, and {found.name} has "
+            f"{found.n_statistics}: run extractor and kbmira with the same --sctype"
+        )
+    return found
+
+
+def _read_start(given: Arguments) -> _Start:
+    """The files of starting weights."""
+    from formats.text import read_bytes
+    from formats.weights import read_dense, read_init_opt, read_sparse, read_weights_txt
+
+    path = given["dense-init"]
+    if path is None:
+        return _Start((), (), {})
+    lines = [line for line in read_bytes(path).split(b"\n") if line.strip()]
+    groups: tuple[str, ...] = ()
+    if any(b"=" in line for line in lines):
+        rows = [(name, value) for name, values in read_dense(path) for value in values]
+        groups = tuple(name for name, _ in rows)
+        dense = tuple(value for _, value in rows)
+    elif len(lines) == 1:
+        dense = read_weights_txt(path)
+    else:
+        dense = read_init_opt(path).start
+    sparse: dict[str, float] = {}
+    if given["sparse-init"] is not None:
+        sparse = read_sparse(given["sparse-init"])
+        _say(f"Found {len(sparse)} initial sparse features\n")
+    return _Start(groups, dense, sparse)
+
+
+def _with_start(
+    files: ExtractorSet, start: _Start, path: str | None
+) -> tuple[TuningSet, NDArray[np.float64]]:
+    """The hypotheses with starting weights; sparse features that have one come first.
+
+    Moses numbers sparse features as it meets them, and sums in that order.
+    """
+    import numpy as np
+
+    from mosesplug.features import FeatureSpace
+    from mosesplug.tuning_set import SparseRows
+
+    made = files.tuning_set
+    space = made.space
+    if path is not None and len(start.dense) != space.n_dense:
+        raise DataError(
+            f"{path} has {len(start.dense)} dense weights, and the hypotheses have "
+            f"{space.n_dense} dense features: {', '.join(files.names)}"
+        )
+    if start.groups and start.groups != space.group_names:
+        raise DataError(
+            f"{path} has weights of {', '.join(dict.fromkeys(start.groups))}, and the hypotheses "
+            f"have features of {', '.join(dict.fromkeys(space.group_names))}: give the weights in "
+            "the features' order"
+        )
+    names = tuple(dict.fromkeys([*start.sparse, *space.sparse]))
+    place = {name: number for number, name in enumerate(names)}
+    columns = np.array([place[name] for name in space.sparse], dtype=np.int32)
+    sparse = made.sparse
+    if sparse is not None:
+        sparse = SparseRows(sparse.indptr, columns[sparse.indices], sparse.data)
+    elif names:
+        none = np.empty(0, dtype=np.int32)
+        indptr = np.zeros(made.n_hyps + 1, dtype=np.int64)
+        sparse = SparseRows(indptr, none, none.astype(np.float32))
+    dense = start.dense or (0.0,) * space.n_dense
+    initial = np.array([*dense, *(start.sparse.get(name, 0.0) for name in names)])
+    return replace(made, space=FeatureSpace(space.groups, names), sparse=sparse), initial
+
+
+class _Orders:
+    """Orders of sentences, shuffled by ``std::random_shuffle`` from ``rand`` as in Moses."""
+
+    def __init__(self, seed: int, n_sentences: int, *, shuffled: bool) -> None:
+        from mosesplug.optimizers.c_rand import CRand
+
+        self._rand = CRand(seed)
+        self._order = list(range(n_sentences))
+        self._shuffled = shuffled
+
+    def evaluated(self) -> None:
+        """Moses shuffles before each evaluation too."""
+        if not self._shuffled:
+            return
+        order = self._order
+        for place, number in enumerate(self._rand.draw(len(order) - 1).tolist(), start=1):
+            other = number % (place + 1)
+            order[place], order[other] = order[other], order[place]
+
+    def next(self) -> NDArray[np.int64]:
+        """The order of the next epoch."""
+        import numpy as np
+
+        self.evaluated()
+        return np.array(self._order, dtype=np.int64)
+
+
+def _write(path: str | None, tuning_set: TuningSet, epoch: Epoch) -> None:
+    """``F0 value`` of dense weights and ``name value`` of sparse ones, as mert-moses.pl reads them.
+
+    Weights that an earlier epoch wrote are replaced.
+    """
+    from formats.text import write_atomic
+
+    if not epoch.weights.any():
+        raise DataError("the weights became all zero; start from other weights (--dense-init)")
+    n_dense = tuning_set.space.n_dense
+    values = epoch.weights.tolist()
+    lines = [f"F{number} {value:g}\n" for number, value in enumerate(values[:n_dense])]
+    lines += [
+        f"{name} {value:g}\n"
+        for name, value in zip(tuning_set.space.sparse, values[n_dense:], strict=True)
+        if abs(value) > SMALLEST
+    ]
+    text = "".join(lines).encode("utf-8", "surrogateescape")
+    if path is None:
+        sys.stdout.buffer.write(text)
+        sys.stdout.flush()
+    else:
+        write_atomic(path, text)
+
+
+def _say(text: str) -> None:
+    """To stderr, where mert-moses.pl's log comes from."""
+    print(text, end="", file=sys.stderr, flush=True)
