@@ -12,7 +12,6 @@ from os import PathLike
 import numpy as np
 from numpy.typing import NDArray
 
-from formats.errors import FormatError
 from formats.extractor_data import (
     FeatureData,
     ScoreData,
@@ -23,7 +22,7 @@ from formats.extractor_data import (
 from formats.nbest import NBestList, read_nbest
 from mosesplug.errors import DataError
 from mosesplug.tuning.extractor_files import Iteration, Merged, first_equals
-from mosesplug.tuning.scoring import Hypotheses, Scorer
+from mosesplug.tuning.scoring import Hypotheses, Scorer, check_sentences
 
 __all__ = ["scored_list", "without_duplicates", "write_extracted"]
 
@@ -43,15 +42,7 @@ def scored_list(path: StrPath, scorer: Scorer, *, threads: int = 2) -> Iteration
         DataError, DecoderError: as ``Scorer.statistics``.
     """
     block = read_nbest(path, threads=threads)
-    if block.sentence_ids[-1] >= scorer.n_sentences:
-        line = int(np.searchsorted(block.sentence_ids, scorer.n_sentences))
-        raise FormatError(
-            f"there is no reference for sentence {block.sentence_ids[line]}: the references have "
-            f"{scorer.n_sentences} lines",
-            path=path,
-            line=int(block.lines[line]),
-            remedy="Give the references of the text that the list translates",
-        )
+    check_sentences(block, scorer.n_sentences)
     statistics = scorer.statistics(_hypotheses(block), threads=threads)
     starts = np.flatnonzero(np.diff(block.sentence_ids, prepend=-1))
     sentences, offsets = block.sentence_ids[starts], np.append(starts, len(block))

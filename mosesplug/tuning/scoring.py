@@ -13,13 +13,15 @@ from os import PathLike
 import numpy as np
 from numpy.typing import NDArray
 
+from formats.errors import FormatError
+from formats.nbest import NBestList
 from formats.references import read_reference
 from mosesplug.decoders.line_filter import filter_lines
 from mosesplug.errors import UsageError
 from mosesplug.metrics import Metric, Prepared, metric, parse_factors, select_factors
 from mosesplug.metrics.interpolated import Interpolated
 
-__all__ = ["Hypotheses", "Scorer"]
+__all__ = ["Hypotheses", "Scorer", "check_sentences"]
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,23 @@ class Hypotheses:
         text = self.buffer.tobytes()
         pairs = zip(self.starts.tolist(), self.ends.tolist(), strict=True)
         return [text[start:end] for start, end in pairs]
+
+
+def check_sentences(block: NBestList, n_sentences: int) -> None:
+    """Refuse a list with sentences that the references do not have.
+
+    Raises:
+        FormatError: there is one; it has the line.
+    """
+    row = int(np.searchsorted(block.sentence_ids, n_sentences))
+    if row < len(block):
+        raise FormatError(
+            f"there is no reference for sentence {block.sentence_ids[row]}: the references have "
+            f"{n_sentences} lines",
+            path=block.path,
+            line=int(block.lines[row]),
+            remedy="Give the references of the text that the list translates",
+        )
 
 
 @dataclass(frozen=True)
