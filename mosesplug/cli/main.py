@@ -52,6 +52,11 @@ _COMMANDS = {
         "optimize",
         "Find weights in existing n-best lists, without a decoder.",
     ),
+    "install-tools": _Command(
+        "mosesplug.cli.tools.install",
+        "install_tools",
+        "Write launchers under the names of Moses' own programs.",
+    ),
 }
 
 
