@@ -1,33 +1,57 @@
-"""Runs a command that the kernel kills when the process that started it dies.
+"""Runs a command whose whole process group ends when the process that asked for it dies.
 
-Called by path with the parent's process id and the command: ``leash.py 1234 moses -config ...``.
-A tuning run that is killed outright (``kill -9``, out of memory) cannot stop its decoder; without
-this the decoder would go on for hours, and write into the files of the run that takes over. It
-is a program of its own because the request must be made between fork and exec, where a process
-with threads must not run Python. On systems other than Linux it only runs the command.
+Called by path with the parent's process id and the command: ``leash.py 1234 moses -config ...``,
+as the leader of a process group. A tuning run that is killed outright (``kill -9``, out of memory)
+cannot stop its decoder; without this the decoder, and what a wrapper script has started, would go
+on for hours, and write into the files of the run that takes over. On systems other than Linux it
+only runs the command.
 """
 
 from __future__ import annotations
 
 import ctypes
 import os
+import resource
 import signal
 import sys
+from types import FrameType
 
 _PR_SET_PDEATHSIG = 1
+_PARENT_DIED = signal.SIGUSR1
+_AS_IN_A_SHELL = (signal.SIGTERM, signal.SIGPIPE, signal.SIGXFSZ)
+"""Signals that are ignored here, the last two by Python itself."""
 
 
 def main() -> None:
-    """Ask for the signal, see that the parent is still there, become the command."""
+    """Ask for a signal at the parent's death, run the command, end as it ends."""
     parent, command = int(sys.argv[1]), sys.argv[2:]
+    signal.signal(_PARENT_DIED, _end_group)
+    # The whole group gets this one; the command may take its time to obey.
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
     if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, _PARENT_DIED)
         if os.getppid() != parent:
             sys.exit("the process that asked for this command is gone")
     try:
-        os.execvp(command[0], command)
+        child = os.posix_spawnp(command[0], command, os.environ, setsigdef=_AS_IN_A_SHELL)
     except OSError as error:
         sys.exit(f"{command[0]}: {error.strerror}")
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    if code < 0:
+        _die_by(-code)
+    sys.exit(code)
+
+
+def _end_group(number: int, frame: FrameType | None) -> None:
+    os.killpg(0, signal.SIGKILL)
+
+
+def _die_by(number: int) -> None:
+    """End by the signal that ended the command, but do not write over its core dump."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    if number != signal.SIGKILL:
+        signal.signal(number, signal.SIG_DFL)
+    os.kill(os.getpid(), number)
 
 
 if __name__ == "__main__":

@@ -61,10 +61,20 @@ def test_failure_tells_command_code_and_last_words(tmp_path: Path) -> None:
     assert "\n39\n" not in text
 
 
-def test_killed_child_is_named_by_its_signal(tmp_path: Path) -> None:
-    code = "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)"
-    with pytest.raises(DecoderError, match="killed by SIGSEGV"):
+@pytest.mark.parametrize("name", ["SIGSEGV", "SIGKILL", "SIGTERM", "SIGINT"])
+def test_killed_child_is_named_by_its_signal(tmp_path: Path, name: str) -> None:
+    reset = f"signal.{name} != signal.SIGKILL and signal.signal(signal.{name}, signal.SIG_DFL)"
+    code = f"import os, signal; {reset}; os.kill(os.getpid(), signal.{name})"
+    with pytest.raises(DecoderError, match=f"killed by {name}"):
         run(python(code), directory=tmp_path, stdout=tmp_path / "o", stderr=tmp_path / "e")
+
+
+def test_pipelines_end_in_silence(tmp_path: Path) -> None:
+    """The first command of a pipeline is ended by SIGPIPE, as in a shell."""
+    command = ["sh", "-c", "yes | head -n 1"]
+    done = run(command, directory=tmp_path, stdout=tmp_path / "o", stderr=tmp_path / "e")
+    assert done.stdout.read_bytes() == b"y\n"
+    assert done.stderr.read_bytes() == b""
 
 
 def test_program_that_does_not_exist(tmp_path: Path) -> None:
@@ -146,11 +156,9 @@ def test_no_orphans(tmp_path: Path, number: signal.Signals) -> None:
     try:
         parent.send_signal(number)
         parent.wait(60)
-        # Nobody can end the helpers of a decoder when this program is killed outright.
-        watched = [child] if number is signal.SIGKILL else [child, helper]
-        while any(map(alive, watched)) and time.monotonic() < deadline:
+        while any(map(alive, (child, helper))) and time.monotonic() < deadline:
             time.sleep(0.02)
-        assert not any(map(alive, watched))
+        assert not any(map(alive, (child, helper)))
     finally:
         if alive(helper):
             os.kill(helper, signal.SIGKILL)
