@@ -19,7 +19,7 @@ from formats.extractor_data import (
     write_features,
     write_scores,
 )
-from formats.nbest import NBestList, read_nbest
+from formats.nbest import NBestList
 from mosesplug.errors import DataError
 from mosesplug.tuning.extractor_files import Iteration, Merged, first_equals
 from mosesplug.tuning.scoring import Hypotheses, Scorer, check_sentences
@@ -29,19 +29,18 @@ __all__ = ["scored_list", "without_duplicates", "write_extracted"]
 StrPath = str | PathLike[str]
 
 
-def scored_list(path: StrPath, scorer: Scorer, *, threads: int = 2) -> Iteration:
+def scored_list(block: NBestList, scorer: Scorer, *, threads: int = 2) -> Iteration:
     """An n-best list as an iteration.
 
     Args:
-        path: the list.
+        block: the list.
         scorer: makes the statistics.
-        threads: for reading and scoring.
+        threads: for scoring.
 
     Raises:
-        FormatError: the file is no n-best list, or has a sentence without reference.
+        FormatError: the list has a sentence without reference.
         DataError, DecoderError: as ``Scorer.statistics``.
     """
-    block = read_nbest(path, threads=threads)
     check_sentences(block, scorer.n_sentences)
     statistics = scorer.statistics(_hypotheses(block), threads=threads)
     starts = np.flatnonzero(np.diff(block.sentence_ids, prepend=-1))
@@ -58,7 +57,8 @@ def scored_list(path: StrPath, scorer: Scorer, *, threads: int = 2) -> Iteration
         block.sparse_data,
     )
     stats = statistics.astype(np.float32)
-    return Iteration(features, ScoreData(scorer.metric.name, sentences, offsets, stats), path, path)
+    scores = ScoreData(scorer.metric.name, sentences, offsets, stats)
+    return Iteration(features, scores, block.path, block.path)
 
 
 def _hypotheses(block: NBestList) -> Hypotheses:

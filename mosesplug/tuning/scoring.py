@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from formats.errors import FormatError
 from formats.nbest import NBestList
 from formats.references import read_reference
-from mosesplug.decoders.line_filter import filter_lines
 from mosesplug.errors import UsageError
 from mosesplug.metrics import Metric, Prepared, metric, parse_factors, select_factors
 from mosesplug.metrics.interpolated import Interpolated
@@ -83,6 +82,9 @@ class _Preprocessing:
     def applied(self, lines: Sequence[bytes]) -> list[bytes]:
         """The lines, filtered, then with some factors of their tokens."""
         if self.filter:
+            # Here and not above: most calls filter nothing, and need not wait for it to load.
+            from mosesplug.decoders.line_filter import filter_lines
+
             lines = filter_lines(self.filter, lines)
         return [select_factors(line, self.factors) for line in lines]
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from formats.errors import FormatError
 from formats.extractor_data import FeatureData, ScoreData
+from formats.nbest import read_nbest
 from mosesplug.errors import DataError, UsageError
 from mosesplug.tuning.extraction import scored_list, without_duplicates, write_extracted
 from mosesplug.tuning.extractor_files import Iteration, merge
@@ -109,10 +110,12 @@ def test_each_metric_may_have_its_own_text(tmp_path: Path) -> None:
 def test_a_list_with_other_sentences_than_the_references(tmp_path: Path) -> None:
     scorer = Scorer.load("BLEU", "", [put(tmp_path / "ref", "a b\n")])
     good = put(tmp_path / "good", "0 ||| a b ||| A= 1 ||| 1\n")
-    assert scored_list(good, scorer).scores.stats.tolist() == [[2, 2, 1, 1, 0, 0, 0, 0, 2]]
+    assert scored_list(read_nbest(good), scorer).scores.stats.tolist() == [
+        [2, 2, 1, 1, 0, 0, 0, 0, 2]
+    ]
     bad = put(tmp_path / "bad", "0 ||| a b ||| A= 1 ||| 1\n1 ||| a ||| A= 1 ||| 1\n")
     with pytest.raises(FormatError, match=r"no reference for sentence 1.*have 1 lines") as caught:
-        scored_list(bad, scorer)
+        scored_list(read_nbest(bad), scorer)
     assert caught.value.line == 2
 
 

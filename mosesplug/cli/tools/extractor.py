@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
-from typing import NoReturn
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, NoReturn
 
 from mosesplug.cli.tools.arguments import Arguments, Option, Program, integer, run
 from mosesplug.cli.tools.threads import usable_cores
 from mosesplug.errors import DataError, UsageError
 
-__all__ = ["main"]
+if TYPE_CHECKING:
+    from formats.nbest import NBestList
+    from mosesplug.tuning.extractor_files import Iteration
+
+__all__ = ["files", "main"]
 
 PROGRAM = Program(
     "extractor",
@@ -66,33 +71,15 @@ def extract(arguments: Arguments) -> None:
     if not (lists or before):
         raise UsageError("there is nothing to do: name lists with --nbest")
 
-    # Here and not above: these bring NumPy and Numba, which --help does not need.
-    from mosesplug.metrics import metric
-    from mosesplug.tuning.extraction import scored_list, without_duplicates, write_extracted
-    from mosesplug.tuning.extractor_files import merge, read_iteration
-    from mosesplug.tuning.scoring import Scorer
+    # Here and not above: what follows brings NumPy and Numba, which --help does not need. The
+    # lists need NumPy only, and are read while Numba is loaded.
+    from formats.nbest import read_nbest
 
-    name, settings = arguments["sctype"], arguments["scconfig"] or ""
-    threads = usable_cores()
-    iterations = [
-        read_iteration(*pair, threads=threads) for pair in zip(before, scores_before, strict=True)
-    ]
-    metric_name = metric(name, settings).name
-    for iteration in iterations:
-        if iteration.scores.metric != metric_name:
-            raise DataError(
-                f"{iteration.score_file} has statistics of {iteration.scores.metric}, not of"
-                f" {metric_name}: give the --sctype that it was made with"
-            )
-    if lists:
-        scorer = Scorer.load(
-            name,
-            settings,
-            references,
-            factors=arguments["factors"] or "",
-            filter_command=arguments["filter"] or "",
-        )
-        iterations += [scored_list(path, scorer, threads=threads) for path in lists]
+    with ThreadPoolExecutor(1) as pool:
+        iterations = _iterations(arguments, pool.map(read_nbest, lists), references)
+    from mosesplug.tuning.extraction import without_duplicates, write_extracted
+    from mosesplug.tuning.extractor_files import merge
+
     merged = merge(iterations)
     n_read = len(merged.dense)
     if not arguments["allow-duplicates"]:
@@ -100,10 +87,42 @@ def extract(arguments: Arguments) -> None:
     write_extracted(merged, arguments["ffile"], arguments["scfile"], binary=arguments["binary"])
     if (arguments["verbose"] or 0) > 0:
         print(
-            f"{metric_name}: {len(merged.dense)} of {n_read} hypotheses written, of"
+            f"{merged.metric}: {len(merged.dense)} of {n_read} hypotheses written, of"
             f" {len(merged.sentence_ids)} sentences",
             file=sys.stderr,
         )
+
+
+def _iterations(
+    arguments: Arguments, lists: Iterable[NBestList], references: Sequence[str]
+) -> list[Iteration]:
+    """Earlier iterations, then the lists, scored."""
+    from mosesplug.metrics import metric
+    from mosesplug.tuning.extraction import scored_list
+    from mosesplug.tuning.extractor_files import read_iteration
+    from mosesplug.tuning.scoring import Scorer
+
+    name, settings = arguments["sctype"], arguments["scconfig"] or ""
+    metric_name = metric(name, settings).name
+    threads = usable_cores()
+    iterations: list[Iteration] = []
+    for pair in zip(files(arguments["prev-ffile"]), files(arguments["prev-scfile"]), strict=True):
+        iterations.append(iteration := read_iteration(*pair, threads=threads))
+        if iteration.scores.metric != metric_name:
+            raise DataError(
+                f"{iteration.score_file} has statistics of {iteration.scores.metric}, not of"
+                f" {metric_name}: give the --sctype that it was made with"
+            )
+    if arguments["nbest"]:
+        scorer = Scorer.load(
+            name,
+            settings,
+            references,
+            factors=arguments["factors"] or "",
+            filter_command=arguments["filter"] or "",
+        )
+        iterations += [scored_list(block, scorer, threads=threads) for block in lists]
+    return iterations
 
 
 def files(text: str | None) -> list[str]:
