@@ -326,10 +326,16 @@ def _algorithm_parameters() -> dict[str, Any]:
     return {
         name: Annotated[
             kinds[name] | None,
-            typer.Option(f"--{name.replace('_', '-')}", help=" ".join(text), show_default=False),
+            typer.Option(_spelling(name, kinds[name]), help=" ".join(text), show_default=False),
         ]
         for name, text in texts.items()
     }
+
+
+def _spelling(name: str, kind: Any) -> str:
+    """A setting as an option; one that is true or false can be set to either."""
+    option = name.replace("_", "-")
+    return f"--{option}/--no-{option}" if kind is bool else f"--{option}"
 
 
 optimize = _with_algorithm_options(_optimize)

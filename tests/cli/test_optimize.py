@@ -174,6 +174,19 @@ def test_help_names_every_algorithm_and_every_setting(capsys: pytest.CaptureFixt
             assert f"--{setting.name.replace('_', '-')} " in said
 
 
+def test_a_setting_that_is_true_can_be_made_false(
+    lists: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """kbmira shuffles unless told not to; only then the seed decides."""
+    given = ("--nbest", lists / "lists", "--refs", lists / "refs", "--init", lists / "init.dense")
+    outputs = []
+    for shuffle, seed in (("--no-shuffle", 1), ("--no-shuffle", 2), ("--shuffle", 2)):
+        words = ("--algorithm", "kbmira", "--epochs", "2", shuffle, "--seed", seed)
+        assert run(*given, *words) == 0
+        outputs.append(capsys.readouterr().out)
+    assert outputs[0] == outputs[1] != outputs[2]
+
+
 def test_fails_before_the_lists_are_read(
     lists: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
