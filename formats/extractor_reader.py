@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from formats.decimals import parse_number, parse_numbers
 from formats.errors import FormatError, quoted
 from formats.extractor_data import FeatureData, ScoreData
-from formats.nbest_entry import BLANKS, FLOAT32_LIMIT
+from formats.nbest_columns import parse_columns
+from formats.nbest_entry import BLANKS, FLOAT32_LIMIT, Layout
 from formats.nbest_tokens import number_names
 from formats.text import read_bytes
 from formats.words import PAD, Bytes, Positions, padded_with_newlines
@@ -219,9 +220,31 @@ def _index(blocks: Sequence[_Block]) -> tuple[NDArray[np.int64], NDArray[np.int6
 
 def _rows(file: _File, blocks: Sequence[_Block], threads: int) -> _Rows:
     """The rows of all blocks."""
+    lines = _Lines.of(file.text)
     with ThreadPoolExecutor(max(threads, 1)) as pool:
-        parts = list(pool.map(lambda piece: _parse(file, piece), _pieces(blocks)))
+        parts = list(pool.map(lambda piece: _parse(file, lines, piece), _pieces(blocks)))
     return _concatenate(parts)
+
+
+@dataclass(frozen=True)
+class _Lines:
+    """A text in which a blank stands for every newline, and where these are.
+
+    Attributes:
+        padded: the text, with ``PAD`` bytes before and behind it.
+        newlines: int64, positions in ``padded``, from the one before the text on.
+    """
+
+    padded: Bytes
+    newlines: Positions
+
+    @classmethod
+    def of(cls, text: bytes) -> _Lines:
+        """Split a text."""
+        padded = padded_with_newlines(text)
+        newlines = np.flatnonzero(padded == ord("\n"))
+        padded[newlines] = ord(" ")
+        return cls(padded, newlines[PAD - 1 :])
 
 
 def _pieces(blocks: Sequence[_Block]) -> Iterator[list[_Block]]:
@@ -237,21 +260,37 @@ def _pieces(blocks: Sequence[_Block]) -> Iterator[list[_Block]]:
     yield piece
 
 
-def _parse(file: _File, piece: Sequence[_Block]) -> _Rows:
+def _parse(file: _File, lines: _Lines, piece: Sequence[_Block]) -> _Rows:
     """The rows of neighbouring blocks of one mode."""
-    text = b"".join(file.text[block.start : block.end] for block in piece)
     n_rows, width = sum(block.count for block in piece), piece[0].width
+    if not piece[0].binary and (dense := _parse_columns(lines, piece)) is not None:
+        return _dense_only(dense)
+    text = b"".join(file.text[block.start : block.end] for block in piece)
     if piece[0].binary:
         rows = _dense_only(np.frombuffer(text, dtype="<f4").reshape(n_rows, width))
         if not np.isfinite(rows.dense).all():
             raise _refused(file, piece, "a value that is no finite number")
         return rows
-    fast = _parse_fast(padded_with_newlines(text), n_rows, width)
-    return _parse_slowly(file, piece) if fast is None else fast
+    found = _parse_tokens(padded_with_newlines(text), n_rows, width)
+    return _parse_slowly(file, piece) if found is None else found
 
 
-def _parse_fast(padded: Bytes, n_rows: int, width: int) -> _Rows | None:
-    """All rows at once; None where something is wrong with one."""
+def _parse_columns(lines: _Lines, piece: Sequence[_Block]) -> NDArray[np.float32] | None:
+    """All rows at once if they are spelled as Moses spells them, one blank behind each number."""
+    first = np.searchsorted(lines.newlines, [block.start + PAD - 1 for block in piece]).tolist()
+    counts = [block.count for block in piece]
+    before, behind = (
+        np.concatenate(
+            [lines.newlines[i + k : i + k + n] for i, n in zip(first, counts, strict=True)]
+        )
+        for k in (0, 1)
+    )
+    layout = Layout(labelled=False, groups=(("", piece[0].width),))
+    return parse_columns(lines.padded, before, behind, layout)
+
+
+def _parse_tokens(padded: Bytes, n_rows: int, width: int) -> _Rows | None:
+    """All rows at once, of any spelling; None where something is wrong with one."""
     blanks = np.flatnonzero(padded <= BLANKS[-1])
     filled = np.flatnonzero(np.diff(blanks) > 1)
     starts, ends = blanks[filled] + 1, blanks[filled + 1]
