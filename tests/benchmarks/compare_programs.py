@@ -93,7 +93,7 @@ class Side:
     results: dict[str, str] = field(default_factory=dict)
 
     def has(self, task: Task) -> bool:
-        return os.access(self.programs / task.program, os.X_OK)
+        return executable(self.programs / task.program)
 
     def run(self, task: Task) -> None:
         """Measure a task once."""
@@ -107,6 +107,11 @@ class Side:
         return Figures(
             *(statistics.median(getattr(run, name) for run in runs) for name in vars(runs[0]))
         )
+
+
+def executable(path: Path) -> bool:
+    """Whether there is such a program."""
+    return path.is_file() and os.access(path, os.X_OK)
 
 
 def measured(command: Sequence[str], directory: Path) -> tuple[Figures, str]:
@@ -247,7 +252,7 @@ def main() -> None:
     parser.add_argument("moses_bin", nargs="?", type=Path, help="Moses' bin folder")
     parser.add_argument("--rounds", type=int, default=3, help="runs of each program [3]")
     given = parser.parse_args()
-    if given.moses_bin is not None and not os.access(given.moses_bin / "extractor", os.X_OK):
+    if given.moses_bin is not None and not executable(given.moses_bin / "extractor"):
         parser.error(f"{given.moses_bin} has no extractor: name the bin folder of a Moses build")
     with tempfile.TemporaryDirectory(prefix="mosesplug-compare-") as name:
         directory = Path(name)
