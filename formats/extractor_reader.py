@@ -1,8 +1,7 @@
 """Readers of ``features.dat`` and ``scores.dat``; ``formats.extractor_data`` tells the format.
 
-A header says how many rows follow. It is believed only where the file has them, so a damaged
-number cannot ask for memory. Rows of text are parsed many blocks at a time, as an n-best list is;
-where anything is unusual, line by line, which names the line and the fault.
+Rows of text are parsed many blocks at a time, as an n-best list is; where anything is unusual,
+line by line, which names the line and the fault. ``formats.extractor_blocks`` finds them.
 """
 
 from __future__ import annotations
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 
 from formats.decimals import parse_number, parse_numbers
 from formats.errors import FormatError, quoted
+from formats.extractor_blocks import Block, BlockFile, find_blocks, index_of
 from formats.extractor_data import FeatureData, ScoreData
 from formats.nbest_columns import parse_columns
 from formats.nbest_entry import BLANKS, FLOAT32_LIMIT, Layout
@@ -33,7 +33,6 @@ PIECE_BYTES = 1 << 20
 """Rows parsed at a time: enough for numpy, and little enough for the cache."""
 
 _TOKEN = re.compile(rb"[^\x00-\x20]+")
-_LONGEST_NUMBER = 18  # digits: so many fit an int64
 
 
 def read_features(path: StrPath, *, threads: int = 2) -> FeatureData:
@@ -47,8 +46,8 @@ def read_features(path: StrPath, *, threads: int = 2) -> FeatureData:
         FormatError: with file and line, where the file is not what its headers say, has no block,
             or holds a value that is not a finite float32.
     """
-    file = _File(fspath(path), "FEATURES", read_bytes(path))
-    blocks = _blocks(file)
+    file = BlockFile(fspath(path), "FEATURES", read_bytes(path))
+    blocks = find_blocks(file)
     names = tuple(name.decode("utf-8", "surrogateescape") for name in blocks[0].title)
     for block in blocks:
         if len(block.title) != block.width:
@@ -66,7 +65,7 @@ def read_features(path: StrPath, *, threads: int = 2) -> FeatureData:
             )
     rows = _rows(file, blocks, threads)
     return FeatureData(
-        *_index(blocks), names, rows.dense, rows.names, rows.indptr, rows.indices, rows.data
+        *index_of(blocks), names, rows.dense, rows.names, rows.indptr, rows.indices, rows.data
     )
 
 
@@ -75,8 +74,8 @@ def read_scores(path: StrPath, *, threads: int = 2) -> ScoreData:
 
     Arguments and errors as for ``read_features``.
     """
-    file = _File(fspath(path), "SCORES", read_bytes(path))
-    blocks = _blocks(file)
+    file = BlockFile(fspath(path), "SCORES", read_bytes(path))
+    blocks = find_blocks(file)
     for block in blocks:
         if len(block.title) != 1:
             raise file.error(
@@ -92,42 +91,7 @@ def read_scores(path: StrPath, *, threads: int = 2) -> ScoreData:
     if rows.names:
         raise _refused(file, blocks, "sparse features, which belong into a features file")
     metric = blocks[0].title[0].decode("utf-8", "surrogateescape")
-    return ScoreData(metric, *_index(blocks), rows.dense)
-
-
-@dataclass(frozen=True)
-class _File:
-    """A file's text, and which kind it should be."""
-
-    path: str
-    kind: str
-    text: bytes
-
-    def error(self, position: int, message: str, remedy: str) -> FormatError:
-        """The error about the line at a position."""
-        line = self.text.count(b"\n", 0, position) + 1
-        return FormatError(message, path=self.path, line=line, remedy=remedy)
-
-
-@dataclass(frozen=True)
-class _Block:
-    """One block: what its header says, and where its rows are.
-
-    Attributes:
-        header, start, end: first byte of the header and of the rows; behind the last of the rows.
-        sentence, count, width: numbers of the header.
-        title: what follows these, blanks taken away.
-        binary: whether rows are float32.
-    """
-
-    header: int
-    start: int
-    end: int
-    sentence: int
-    count: int
-    width: int
-    title: tuple[bytes, ...]
-    binary: bool
+    return ScoreData(metric, *index_of(blocks), rows.dense)
 
 
 @dataclass(frozen=True)
@@ -141,84 +105,7 @@ class _Rows:
     data: NDArray[np.float32]
 
 
-def _blocks(file: _File) -> list[_Block]:
-    """Every block of the file, its rows not read yet."""
-    blocks: list[_Block] = []
-    at = 0
-    while at < len(file.text):
-        behind = file.text.find(b"\n", at) + 1 or len(file.text)
-        if file.text[at:behind].strip(BLANKS):
-            block = _block(file, at, behind)
-            blocks.append(block)
-            behind = file.text.find(b"\n", block.end) + 1 or len(file.text)
-        at = behind
-    if not blocks:
-        raise FormatError(
-            f"there is no {file.kind.lower()} block in it",
-            path=file.path,
-            remedy="See whether the program that wrote it finished",
-        )
-    return blocks
-
-
-def _block(file: _File, at: int, start: int) -> _Block:
-    """The block whose header is at a position, its rows beginning at ``start``."""
-    words = file.text[at:start].split()
-    begins = {f"{file.kind}_{mode}_BEGIN_0".encode(): mode for mode in ("TXT", "BIN")}
-    mode = begins.get(words[0])
-    if mode is None:
-        raise file.error(
-            at,
-            f"{quoted(words[0])} is not the beginning of a block",
-            f"A block begins with {' or '.join(begin.decode() for begin in begins)}",
-        )
-    numbers = [_count(word) for word in words[1:4]]
-    if len(numbers) < 3 or -1 in numbers:
-        raise file.error(
-            at,
-            "the header does not give sentence, rows and columns as numbers",
-            "Produce the file again",
-        )
-    sentence, count, width = numbers
-    footer = f"{file.kind}_{mode}_END_0".encode()
-    if mode == "BIN":
-        end = start + 4 * count * width
-        # Rows of nothing would have no bytes to check their number by.
-        whole = file.text.startswith(footer, end) and (width > 0 or not count)
-    else:
-        end = file.text.find(b"\n" + footer, start - 1) + 1
-        whole = end > 0
-        found = file.text.count(b"\n", start, end)
-        if whole and found != count:
-            raise file.error(
-                at,
-                f"the header says {count} rows, but {found} come before {footer.decode()}",
-                "Produce the file again",
-            )
-    if not whole:
-        raise file.error(
-            at,
-            f"no {footer.decode()} after the {count} rows of {width} numbers that the header says",
-            "The file is cut short or damaged: produce it again",
-        )
-    return _Block(at, start, end, sentence, count, width, tuple(words[4:]), mode == "BIN")
-
-
-def _count(word: bytes) -> int:
-    """A number of the header, or -1."""
-    return int(word) if word.isdigit() and len(word) <= _LONGEST_NUMBER else -1
-
-
-def _index(blocks: Sequence[_Block]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Sentences and offsets of the blocks."""
-    counts = [block.count for block in blocks]
-    return (
-        np.array([block.sentence for block in blocks], dtype=np.int64),
-        np.cumsum([0, *counts], dtype=np.int64),
-    )
-
-
-def _rows(file: _File, blocks: Sequence[_Block], threads: int) -> _Rows:
+def _rows(file: BlockFile, blocks: Sequence[Block], threads: int) -> _Rows:
     """The rows of all blocks."""
     lines = _Lines.of(file.text)
     with ThreadPoolExecutor(max(threads, 1)) as pool:
@@ -247,9 +134,9 @@ class _Lines:
         return cls(padded, newlines[PAD - 1 :])
 
 
-def _pieces(blocks: Sequence[_Block]) -> Iterator[list[_Block]]:
+def _pieces(blocks: Sequence[Block]) -> Iterator[list[Block]]:
     """Neighbouring blocks of one mode, about ``PIECE_BYTES`` together."""
-    piece: list[_Block] = []
+    piece: list[Block] = []
     size = 0
     for block in blocks:
         if piece and (size > PIECE_BYTES or block.binary != piece[0].binary):
@@ -260,7 +147,7 @@ def _pieces(blocks: Sequence[_Block]) -> Iterator[list[_Block]]:
     yield piece
 
 
-def _parse(file: _File, lines: _Lines, piece: Sequence[_Block]) -> _Rows:
+def _parse(file: BlockFile, lines: _Lines, piece: Sequence[Block]) -> _Rows:
     """The rows of neighbouring blocks of one mode."""
     n_rows, width = sum(block.count for block in piece), piece[0].width
     if not piece[0].binary and (dense := _parse_columns(lines, piece)) is not None:
@@ -275,7 +162,7 @@ def _parse(file: _File, lines: _Lines, piece: Sequence[_Block]) -> _Rows:
     return _parse_slowly(file, piece) if found is None else found
 
 
-def _parse_columns(lines: _Lines, piece: Sequence[_Block]) -> NDArray[np.float32] | None:
+def _parse_columns(lines: _Lines, piece: Sequence[Block]) -> NDArray[np.float32] | None:
     """All rows at once if they are spelled as Moses spells them, one blank behind each number."""
     first = np.searchsorted(lines.newlines, [block.start + PAD - 1 for block in piece]).tolist()
     counts = [block.count for block in piece]
@@ -343,7 +230,7 @@ def _float32(padded: Bytes, starts: Positions, ends: Positions) -> NDArray[np.fl
     return values.astype(np.float32) if (np.abs(values) < FLOAT32_LIMIT).all() else None
 
 
-def _parse_slowly(file: _File, piece: Sequence[_Block]) -> _Rows:
+def _parse_slowly(file: BlockFile, piece: Sequence[Block]) -> _Rows:
     """The same row by row; raises the error of the first that has one."""
     known: dict[bytes, int] = {}
     dense: list[float] = []
@@ -411,7 +298,7 @@ def _concatenate(parts: Sequence[_Rows]) -> _Rows:
     )
 
 
-def _refused(file: _File, piece: Sequence[_Block], what: str) -> FormatError:
+def _refused(file: BlockFile, piece: Sequence[Block], what: str) -> FormatError:
     """The error about values that belong to no line."""
     first, last = piece[0].sentence, piece[-1].sentence
     return FormatError(
