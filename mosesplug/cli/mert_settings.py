@@ -171,11 +171,11 @@ def _decoding(
     several = "generic/multi_moses.py" if given.flag("multi-moses") else None
     decoder = Decoder(
         program,
-        checked_flags(given.text("decoder-flags") or ""),
-        given.integer("inputtype", 0) if "inputtype" in given.parsed.values else None,
-        queue,
-        scripts.required(several, "--multi-moses") if several else None,
-        _post_editing(given, scripts, references, working_directory),
+        flags=checked_flags(given.text("decoder-flags") or ""),
+        input_type=given.integer("inputtype", 0) if "inputtype" in given.parsed.values else None,
+        queue=queue,
+        several=scripts.required(several, "--multi-moses") if several else None,
+        post_editing=_post_editing(given, scripts, references, working_directory),
     )
     local_cache = None
     if cache is not None and queue is None:
@@ -183,12 +183,12 @@ def _decoding(
         local_cache = (str(script), cache)
     decoding = Decoding(
         decoder,
-        _at_least(given.integer("nbest", 100), 1, "n-best"),
-        samples,
-        Filtering(words, text) if words is not None else None,
-        local_cache,
-        transformation(given.text("transform-decoded-file"), "--transform-decoded-file"),
-        given.flag("use-config-weights-for-first-run"),
+        nbest=_at_least(given.integer("nbest", 100), 1, "n-best"),
+        lattice_samples=samples,
+        filtering=Filtering(words, text) if words is not None else None,
+        cache=local_cache,
+        transform=transformation(given.text("transform-decoded-file"), "--transform-decoded-file"),
+        config_weights_first=given.flag("use-config-weights-for-first-run"),
     )
     return decoding, note
 
@@ -209,10 +209,10 @@ def _queue(given: _Given, scripts: HelperScripts) -> Queue | None:
     return Queue(
         parallel,
         jobs,
-        "-hard" if flags is None else flags,
-        given.flag("old-sge"),
-        given.text("cache-model"),
-        wrapper,
+        flags="-hard" if flags is None else flags,
+        old_sge=given.flag("old-sge"),
+        cache=given.text("cache-model"),
+        wrapper=wrapper,
     )
 
 
@@ -299,16 +299,16 @@ def _optimising(given: _Given, algorithm: str, tools: ToolArguments) -> Optimisi
     if not isinstance(interpolation, float) or not 0 <= interpolation <= 1:
         raise UsageError(f"--historic-interpolation={interpolation}: must lie in 0 to 1")
     return Optimising(
-        algorithm,
-        options,
-        tuple(active.replace(",", " ").split()) if active is not None else None,
-        given.texts("range"),
-        _at_least(given.integer("prev-aggregate-nbestlist", -1), -1, "earlier iterations"),
-        given.flag("historic-bests"),
-        interpolation,
-        max(1, given.integer("threads", tools.threads or 1)),
-        seed,
-        given.flag("predictable-seeds"),
+        algorithm=algorithm,
+        options=options,
+        active=tuple(active.replace(",", " ").split()) if active is not None else None,
+        ranges=given.texts("range"),
+        window=_at_least(given.integer("prev-aggregate-nbestlist", -1), -1, "earlier iterations"),
+        historic_bests=given.flag("historic-bests"),
+        interpolation=interpolation,
+        threads=max(1, given.integer("threads", tools.threads or 1)),
+        seed=seed,
+        predictable_seeds=given.flag("predictable-seeds"),
     )
 
 

@@ -55,16 +55,16 @@ def conclude(context: Context, store: NBestStore, reason: str) -> Result:
         score,
     )
     result = Result(
-        weights,
-        chosen,
-        score,
-        columns(context.show).names,
-        configuration.metric.name,
-        context.references.signature,
-        context.algorithm.name,
-        context.seed,
-        reason,
-        iterations_of(records),
+        weights=weights,
+        chosen=chosen,
+        score=score,
+        names=columns(context.show).names,
+        metric=configuration.metric.name,
+        signature=context.references.signature,
+        algorithm=context.algorithm.name,
+        seed=context.seed,
+        reason=reason,
+        iterations=iterations_of(records),
     )
     write_atomic(workspace.summary, result.as_json(date(), __version__))
     context.watch(Finished(len(records), reason))

@@ -145,16 +145,16 @@ def _context(
             }
         )
         context = Context(
-            configuration,
-            workspace,
-            config,
-            show,
-            start,
-            references,
-            algorithm,
-            options,
-            _seed(configuration, store),
-            watch,
+            configuration=configuration,
+            workspace=workspace,
+            config=config,
+            show=show,
+            start=start,
+            references=references,
+            algorithm=algorithm,
+            options=options,
+            seed=_seed(configuration, store),
+            watch=watch,
         )
         if unstored := unstored_iterations(workspace, store):
             adopt(context, store, unstored)

@@ -119,16 +119,16 @@ def iterations_of(records: Sequence[IterationRecord]) -> tuple[Iteration, ...]:
         result = result_of(record)
         found.append(
             Iteration(
-                record.iteration,
-                record.first_best_score,
-                result.optimum,
-                result.largest_change,
-                record.hypotheses,
-                record.new_hypotheses,
-                record.n_lists,
-                start.weights,
-                start.seconds_decoding,
-                result.seconds_optimising,
+                number=record.iteration,
+                first_best_score=record.first_best_score,
+                optimum=result.optimum,
+                largest_change=result.largest_change,
+                hypotheses=record.hypotheses,
+                new_hypotheses=record.new_hypotheses,
+                sentences=record.n_lists,
+                weights=start.weights,
+                seconds_decoding=start.seconds_decoding,
+                seconds_optimising=result.seconds_optimising,
             )
         )
     return tuple(found)
