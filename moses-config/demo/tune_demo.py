@@ -46,7 +46,7 @@ def held_out_bleu(config: Path) -> float:
 
 def main() -> None:
     """Tune and compare."""
-    working_directory = Path(sys.argv[1] if len(sys.argv) > 1 else DEMO / "work").absolute()
+    working_directory = Path(sys.argv[1] if len(sys.argv) > 1 else DEMO / "tuned").absolute()
     tune(working_directory)
     print("translating held-out text with the old and the new weights ...", flush=True)
     before = held_out_bleu(DEMO / "moses.ini")

@@ -20,7 +20,6 @@ from formats.extractor_data import FeatureData, ScoreData
 from formats.extractor_reader import read_features, read_scores
 from mosesplug.errors import DataError, UsageError
 from mosesplug.features import FeatureSpace
-from mosesplug.store import dedupe
 from mosesplug.tuning_set import SparseRows, TuningSet
 
 __all__ = [
@@ -258,6 +257,9 @@ def first_equals(
         stats: statistics to compare too.
         sparse: whether to compare sparse features.
     """
+    # Here and not above: it brings Numba, which may be loaded while files are read.
+    from mosesplug.store import dedupe
+
     n = len(merged.dense)
     own = np.zeros((n, 0), dtype=np.int32) if stats is None else np.ascontiguousarray(stats)
     rows = merged.sparse if sparse else SparseRows(*_no_sparse(n))

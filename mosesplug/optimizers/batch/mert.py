@@ -7,6 +7,7 @@ found, which Moses' has not.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -166,10 +167,11 @@ def mert(
     given = [made_positive(start, settings.positive) for start in given]
     random = [made_positive(start, settings.positive) for start in random]
     polish = 0 if options.method == "random" else options.polish
-    told = count(1)
+    told, one_at_a_time = count(1), threading.Lock()
 
     def finished() -> None:
-        progress(next(told), len(given) + len(random) + polish, "climbs")
+        with one_at_a_time:  # or a later count could be told before an earlier one
+            progress(next(told), len(given) + len(random) + polish, "climbs")
 
     with ThreadPoolExecutor(max(1, problem.threads)) as pool:
         run = _runner(space, rng, pool, finished)

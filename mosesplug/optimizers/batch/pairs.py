@@ -9,12 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, hstack
 
 from mosesplug.tuning_set import SparseRows, TuningSet
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 __all__ = ["Draw", "PairSampling", "Pairs", "differences", "sample_pairs"]
 
@@ -112,6 +115,9 @@ def differences(
     Returns:
         float64 ``[n_pairs, number of columns]``, zeros left out.
     """
+    # Here and not above: SciPy takes a tenth of a second, and other algorithms do without it.
+    from scipy.sparse import csr_array, hstack
+
     dense = tuning_set.dense[pairs.better].astype(np.float64) - tuning_set.dense[pairs.worse]
     found = csr_array(dense)
     if tuning_set.sparse is not None:
@@ -126,5 +132,7 @@ def differences(
 
 
 def _as_csr(rows: SparseRows, width: int) -> csr_array:
+    from scipy.sparse import csr_array
+
     shape = (len(rows.indptr) - 1, width)
     return csr_array((rows.data.astype(np.float64), rows.indices, rows.indptr), shape=shape)

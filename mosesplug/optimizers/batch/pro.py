@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, hstack
 
 from mosesplug.errors import OptimizerError, UsageError
 from mosesplug.features import FeatureSpace
@@ -216,6 +215,8 @@ def _fitted(
     gives it back its length; unless its weight is not positive, when the inactive score is taken
     as it is.
     """
+    from scipy.sparse import csr_array, hstack
+
     active = problem.active_mask
     examples = differences(problem.tuning_set, pairs, active)
     labels, precision = np.ones(len(pairs)), 0.5 * options.prior_precision
