@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from mosesplug.kernels import kernel
 from mosesplug.metrics.encoding import EncodedHypotheses
+from mosesplug.metrics.shifts import FAR, longest_sentence, move_block
 from mosesplug.metrics.words import ReferenceWords
 
 __all__ = ["count_edits"]
@@ -22,9 +23,6 @@ LONGEST_BLOCK = 10
 FURTHEST_SHIFT = 25
 MOST_SHIFTS = 10
 BEAM = 10
-
-FAR = 1 << 29
-"""Cost of what is not reached."""
 
 MATCH, SUBSTITUTION, ONLY_MOVED, ONLY_FIXED = 0, 1, 2, 3
 """Steps of an alignment: words of both sentences, or of one."""
@@ -226,15 +224,7 @@ def _shift(
     if place >= start + length:
         place -= length - 1
     place = max(0, min(place, n_moved - length))
-    source = 0
-    for target in range(n_moved):
-        if place <= target < place + length:
-            result[target] = moved[start + target - place]
-            continue
-        if source == start:
-            source += length
-        result[target] = moved[source]
-        source += 1
+    move_block(moved, n_moved, start, length, place, result)
 
 
 @kernel
@@ -293,14 +283,7 @@ def _count(
     edits: NDArray[np.int32],
 ) -> None:
     """Write the edits to the closest reference of each hypothesis to ``edits``, int32 ``[n]``."""
-    longest = 0
-    for row in range(len(edits)):
-        longest = max(longest, hypotheses.offsets[row + 1] - hypotheses.offsets[row])
-    longest_reference = 0
-    for line in range(len(words.token_offsets) - 1):
-        length = words.token_offsets[line + 1] - words.token_offsets[line]
-        longest_reference = max(longest_reference, length)
-    scratch = _scratch(longest_reference, longest)
+    scratch = _scratch(longest_sentence(words.token_offsets), longest_sentence(hypotheses.offsets))
     for row in range(len(edits)):
         hypothesis = hypotheses.ids[hypotheses.offsets[row] : hypotheses.offsets[row + 1]]
         first_line = hypotheses.sentence_ids[row] * n_references

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from mosesplug.kernels import kernel
 from mosesplug.metrics.encoding import EncodedHypotheses
+from mosesplug.metrics.shifts import FAR, longest_sentence, move_block
 from mosesplug.metrics.words import ReferenceWords
 
 __all__ = ["count_edits"]
@@ -21,9 +22,6 @@ LONGEST_BLOCK = 10
 FURTHEST_SHIFT = 50
 MOST_SHIFTS = 1000
 BEAM = 25
-
-FAR = 1 << 29
-"""Cost of what is not reached."""
 
 MATCH, SUBSTITUTION, ONLY_HYPOTHESIS, ONLY_REFERENCE = 0, 1, 2, 3
 """Steps of an alignment: words of both sentences, or of one."""
@@ -146,15 +144,7 @@ def _shift(
     if target > start + length:
         place = target - length
     place = min(place, n_words - length)
-    source = 0
-    for position in range(n_words):
-        if place <= position < place + length:
-            result[position] = words[start + position - place]
-            continue
-        if source == start:
-            source += length
-        result[position] = words[source]
-        source += 1
+    move_block(words, n_words, start, length, place, result)
 
 
 @kernel
@@ -239,14 +229,7 @@ def _count(
     edits: NDArray[np.int32],
 ) -> None:
     """Write the edits to the closest reference of each hypothesis to ``edits``, int32 ``[n]``."""
-    longest = 0
-    for row in range(len(edits)):
-        longest = max(longest, hypotheses.offsets[row + 1] - hypotheses.offsets[row])
-    longest_reference = 0
-    for line in range(len(words.token_offsets) - 1):
-        length = words.token_offsets[line + 1] - words.token_offsets[line]
-        longest_reference = max(longest_reference, length)
-    scratch = _scratch(longest, longest_reference)
+    scratch = _scratch(longest_sentence(hypotheses.offsets), longest_sentence(words.token_offsets))
     for row in range(len(edits)):
         hypothesis = hypotheses.ids[hypotheses.offsets[row] : hypotheses.offsets[row + 1]]
         first_line = hypotheses.sentence_ids[row] * n_references

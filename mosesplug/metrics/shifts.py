@@ -1,0 +1,50 @@
+"""What both searches for shifts behind TER need: room for their sentences, and a block's move.
+
+The searches themselves differ in what they shift, try and leave out: ``shifts_moses.py`` and
+``shifts_sacrebleu.py``.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosesplug.kernels import kernel
+
+__all__ = ["FAR", "longest_sentence", "move_block"]
+
+FAR = 1 << 29
+"""Cost of what is not reached."""
+
+
+@kernel
+def longest_sentence(offsets: NDArray[np.int64]) -> int:
+    """Words of the longest of ``n`` sentences that start and end at ``offsets`` ``[n + 1]``."""
+    longest = 0
+    for line in range(len(offsets) - 1):
+        longest = max(longest, offsets[line + 1] - offsets[line])
+    return longest
+
+
+@kernel
+def move_block(
+    words: NDArray[np.int32],
+    n_words: int,
+    start: int,
+    length: int,
+    place: int,
+    result: NDArray[np.int32],
+) -> None:
+    """Write ``words[:n_words]`` to ``result``, its block from ``start`` on at ``place`` there.
+
+    The block has ``length`` words; ``place`` is from 0 to ``n_words - length``.
+    """
+    source = 0
+    for target in range(n_words):
+        if place <= target < place + length:
+            result[target] = words[start + target - place]
+            continue
+        if source == start:
+            source += length
+        result[target] = words[source]
+        source += 1
