@@ -15,18 +15,19 @@ def reference_files(prefix: str | PathLike[str]) -> list[Path]:
     """The files that a name stands for, by the rule of ``mert-moses.pl``.
 
     That file itself if it exists; otherwise the name with 0, 1, 2, ... behind it; and where there
-    is no 0 but a ``.ref0``, with ``.ref0``, ``.ref1``, ... The numbers have no gaps.
+    is no 0 but a ``.ref0``, with ``.ref0``, ``.ref1``, ... The numbers have no gaps. A directory
+    counts as absent.
 
     Raises:
         FormatError: none of these exists, or a number is left out.
     """
     name = fspath(prefix)
-    if Path(name).exists():
+    if _is_there(name):
         return [Path(name)]
-    if not Path(f"{name}0").exists() and Path(f"{name}.ref0").exists():
+    if not _is_there(f"{name}0") and _is_there(f"{name}.ref0"):
         name += ".ref"
     files: list[Path] = []
-    while Path(f"{name}{len(files)}").exists():
+    while _is_there(f"{name}{len(files)}"):
         files.append(Path(f"{name}{len(files)}"))
     if not files:
         raise FormatError(
@@ -34,7 +35,7 @@ def reference_files(prefix: str | PathLike[str]) -> list[Path]:
             path=prefix,
             remedy="Give the file of the reference, or what several have in common before 0, 1, 2",
         )
-    if Path(f"{name}{len(files) + 1}").exists():
+    if _is_there(f"{name}{len(files) + 1}"):
         raise FormatError(
             f"reference {len(files)} of the prefix {name} is missing, but there is a next one",
             path=f"{name}{len(files)}",
@@ -52,6 +53,11 @@ def read_reference(path: str | PathLike[str]) -> list[bytes]:
         FormatError: the file cannot be read.
     """
     return [line.removesuffix(b"\r") for line in read_lines(path)]
+
+
+def _is_there(name: str) -> bool:
+    """Whether there is a file or a pipe of that name; a directory is no reference."""
+    return Path(name).exists() and not Path(name).is_dir()
 
 
 def read_references(

@@ -30,6 +30,14 @@ def test_the_rule_of_mert_moses(tmp_path: Path) -> None:
     assert names(tmp_path) == ["dev.en"]
 
 
+def test_a_directory_is_no_reference(tmp_path: Path) -> None:
+    (tmp_path / "ref").mkdir()
+    with pytest.raises(FormatError, match="no such reference"):
+        reference_files(tmp_path / "ref")
+    (tmp_path / "ref0").write_text("a\n")
+    assert reference_files(tmp_path / "ref") == [tmp_path / "ref0"]
+
+
 def test_a_gap_is_refused(tmp_path: Path) -> None:
     touch(tmp_path, "dev.en0", "dev.en2")
     with pytest.raises(FormatError, match=r"reference 1 of the prefix .* is missing"):
