@@ -19,6 +19,7 @@ _MODEL_FLAGS = (
     *("config", "f", "ttable-file", "t", "distortion-file", "generation-file", "lmodel-file"),
     "global-lexical-file",
 )
+_WEIGHT_FLAGS = ("weight", "weight-overwrite")
 
 
 @dataclass(frozen=True)
@@ -176,7 +177,7 @@ def checked_flags(text: str) -> tuple[str, ...]:
 
     Raises:
         UsageError: a quote is not closed, a value comes before any flag, or a flag names a part
-            of the model, which has its place in the configuration file.
+            of the model or its weights, which have their place in the configuration file.
     """
     try:
         words = tuple(shlex.split(text))
@@ -189,6 +190,11 @@ def checked_flags(text: str) -> tuple[str, ...]:
             raise UsageError(
                 f"--decoder-flags must not hold {word}: the model is named by the configuration"
                 " file alone"
+            )
+        if _is_flag(word) and word.lstrip("-") in _WEIGHT_FLAGS:
+            raise UsageError(
+                f"--decoder-flags must not hold {word}: it would overrule the weights that are"
+                " tuned; give starting weights in the configuration's [weight]"
             )
     return words
 

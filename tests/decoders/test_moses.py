@@ -104,6 +104,7 @@ def test_flags(text: str, words: tuple[str, ...]) -> None:
         ("-3", "before any flag"),
         ("-v 0 -config other.ini", "configuration"),
         ("--lmodel-file x", "configuration"),
+        ("-v 1 -weight-overwrite 'LM0= 1'", "overrule the weights"),
         ("-f x", "configuration"),
     ],
 )
