@@ -66,7 +66,7 @@ def sentence_bleu_lin_och(statistics: NDArray[Any]) -> NDArray[np.float64]:
     """BLEU+1 of each row of ``statistics`` ``[m, 9]``, float64 ``[m]``, in 0 to 1.
 
     Lin and Och (2004), "ORANGE: a method for evaluating automatic evaluation metrics for machine
-    translation", section 4: one is added to match and total of the orders above 1. A sentence
+    translation": one is added to match and total of the orders above 1. A sentence
     without a single matching word scores 0.
     """
     scores = np.empty(len(statistics), dtype=np.float64)
@@ -110,7 +110,7 @@ def background_bleu_chiang(
     """BLEU in the context of recent output, times a source length: float64 ``[m]``.
 
     Chiang, Marton and Resnik (2008), "Online large-margin training of syntactic and structural
-    translation features", section 3: the sentence is judged as part of a background document,
+    translation features": the sentence is judged as part of a background document,
     and the score is in the unit of words.
 
     Args:
