@@ -1,0 +1,1 @@
+"""Online learners: one mini-batch of hypotheses, one update of the weights."""

@@ -1,0 +1,41 @@
+"""Settings that all online learners have in common; each learner adds its own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+__all__ = ["OnlineOptions"]
+
+
+@dataclass(frozen=True)
+class OnlineOptions:
+    """How any online learner goes through the sentences.
+
+    Attributes are described by their ``help``.
+    """
+
+    epochs: int = field(
+        default=30,
+        metadata={
+            "help": "passes over the sentences after each decoding",
+            "source": "Watanabe 2012, section 5",
+            "minimum": 1,
+        },
+    )
+    batch: int = field(
+        default=16,
+        metadata={
+            "help": "sentences of a mini-batch",
+            "source": "Watanabe 2012, section 5",
+            "minimum": 1,
+        },
+    )
+    averaging: Literal["last", "all", "best"] = field(
+        default="best",
+        metadata={
+            "help": "which weights are the result: the last ones, the average of those after every "
+            "update, or those of the epoch that scored best",
+            "source": "Neubig & Watanabe 2016, section 6.2",
+        },
+    )
