@@ -1,0 +1,146 @@
+"""Losses of hypotheses' scores: what learners descend, whatever their steps.
+
+A loss is a function of model scores alone, in one of two shapes. A *pairwise* loss looks at the
+margin between a better hypothesis and a worse one; a *listwise* loss at all hypotheses of a
+sentence. Features come in by the chain rule, outside: a gradient with respect to scores is the
+coefficients of the hypotheses' feature vectors.
+
+Arrays are flat, float64, and never written; nothing overflows, however large the scores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = [
+    "EXPECTED_ERROR",
+    "HINGE",
+    "LOGISTIC",
+    "SOFTMAX",
+    "SQUARED",
+    "ListLoss",
+    "PairLoss",
+]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class PairLoss:
+    """A loss of pairs of hypotheses, the better one first.
+
+    Attributes:
+        source: the paper.
+        value_and_gradient: ``(margins, gaps) -> (values, derivatives)``, all float64 ``[n_pairs]``.
+            ``margins`` are the scores of the better hypotheses less those of the worse, ``gaps``
+            the same of what they are worth; ``derivatives`` are by the margins.
+    """
+
+    source: str
+    value_and_gradient: Callable[[Floats, Floats], tuple[Floats, Floats]]
+
+    def value(self, margins: Floats, gaps: Floats) -> Floats:
+        """Loss of each pair, float64 ``[n_pairs]``."""
+        return self.value_and_gradient(margins, gaps)[0]
+
+    def gradient(self, margins: Floats, gaps: Floats) -> Floats:
+        """Derivative of each pair's loss by its margin, float64 ``[n_pairs]``."""
+        return self.value_and_gradient(margins, gaps)[1]
+
+
+@dataclass(frozen=True)
+class ListLoss:
+    """A loss of all hypotheses of a sentence.
+
+    Attributes:
+        source: the paper.
+        value_and_gradient: ``(scores, offsets, goals) -> (values, derivatives)``. ``scores`` and
+            ``goals`` are float64 ``[n_hyps]``, ``offsets`` int64 ``[n_sentences + 1]``:
+            hypotheses of sentence ``i`` are ``offsets[i]:offsets[i + 1]``. ``values`` are float64
+            ``[n_sentences]``, 0 where there are no hypotheses; ``derivatives`` float64
+            ``[n_hyps]``, by the scores. What a goal is, each loss says.
+    """
+
+    source: str
+    value_and_gradient: Callable[[Floats, NDArray[np.int64], Floats], tuple[Floats, Floats]]
+
+    def value(self, scores: Floats, offsets: NDArray[np.int64], goals: Floats) -> Floats:
+        """Loss of each sentence, float64 ``[n_sentences]``."""
+        return self.value_and_gradient(scores, offsets, goals)[0]
+
+    def gradient(self, scores: Floats, offsets: NDArray[np.int64], goals: Floats) -> Floats:
+        """Derivative of the summed loss by each score, float64 ``[n_hyps]``."""
+        return self.value_and_gradient(scores, offsets, goals)[1]
+
+
+def _logistic(margins: Floats, gaps: Floats) -> tuple[Floats, Floats]:
+    """``log(1 + exp(-m))``; the gap does not count."""
+    values = np.maximum(-margins, 0.0) + np.log1p(np.exp(-np.abs(margins)))
+    return values, 0.5 * np.tanh(0.5 * margins) - 0.5
+
+
+def _hinge(margins: Floats, gaps: Floats) -> tuple[Floats, Floats]:
+    """``max(0, 1 - m)``; the gap does not count, and the derivative at 1 is 0."""
+    return np.maximum(1.0 - margins, 0.0), np.where(margins < 1.0, -1.0, 0.0)
+
+
+def _squared(margins: Floats, gaps: Floats) -> tuple[Floats, Floats]:
+    """``(m - gap)^2``."""
+    misses = margins - gaps
+    return misses * misses, 2.0 * misses
+
+
+def _softmax(scores: Floats, offsets: NDArray[np.int64], goals: Floats) -> tuple[Floats, Floats]:
+    """``log sum exp(s) - log sum of oracles exp(s)``; the goal is 1 of an oracle, 0 of others."""
+    is_oracle = goals > 0.0
+    all_logs = _log_sums(scores, offsets)
+    oracle_logs = _log_sums(np.where(is_oracle, scores, -np.inf), offsets)
+    known = np.isfinite(oracle_logs)
+    owner = np.repeat(np.arange(len(known)), np.diff(offsets))
+    values = np.zeros(len(known))
+    values[known] = all_logs[known] - oracle_logs[known]
+    derivatives = np.zeros(len(scores))
+    told = known[owner]
+    derivatives[told] = np.exp(scores[told] - all_logs[owner[told]])
+    own = told & is_oracle
+    derivatives[own] -= np.exp(scores[own] - oracle_logs[owner[own]])
+    return values, derivatives
+
+
+def _expected_error(
+    scores: Floats, offsets: NDArray[np.int64], goals: Floats
+) -> tuple[Floats, Floats]:
+    """``sum p goal`` with ``p`` the softmax of the scores; the goal is each one's error."""
+    n_sentences = len(offsets) - 1
+    owner = np.repeat(np.arange(n_sentences), np.diff(offsets))
+    shares = np.exp(scores - _log_sums(scores, offsets)[owner])
+    values = np.bincount(owner, shares * goals, n_sentences).astype(np.float64)
+    return values, shares * (goals - values[owner])
+
+
+def _log_sums(scores: Floats, offsets: NDArray[np.int64]) -> Floats:
+    """``log sum exp`` of each sentence's scores; minus infinity where there is nothing to sum."""
+    n_sentences = len(offsets) - 1
+    found = np.full(n_sentences, -np.inf)
+    filled = np.flatnonzero(np.diff(offsets))
+    if not len(filled):
+        return found
+    tops = np.maximum.reduceat(scores, offsets[:-1][filled])
+    shifts = np.zeros(n_sentences)
+    shifts[filled] = np.where(np.isfinite(tops), tops, 0.0)
+    owner = np.repeat(np.arange(n_sentences), np.diff(offsets))
+    sums = np.bincount(owner, weights=np.exp(scores - shifts[owner]), minlength=n_sentences)
+    some = sums > 0.0
+    found[some] = shifts[some] + np.log(sums[some])
+    return found
+
+
+LOGISTIC = PairLoss("Green et al. 2013, eq. 12", _logistic)
+HINGE = PairLoss("Watanabe 2012, eq. 5", _hinge)
+SQUARED = PairLoss("Bazrafshan et al. 2012; Neubig & Watanabe 2016, eq. 33", _squared)
+SOFTMAX = ListLoss("Watanabe 2012, eq. 6", _softmax)
+EXPECTED_ERROR = ListLoss("Neubig & Watanabe 2016, eq. 23-24", _expected_error)
