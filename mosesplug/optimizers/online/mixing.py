@@ -1,0 +1,149 @@
+"""One weight vector from those of several shards (Watanabe 2012, section 4.2; survey 7.1.1).
+
+Each shard learns on its own sentences for a while. Then their weights are averaged, or averaged on
+the features only that many shards found heavy. Averaged weights are not yet good weights: a line
+search between the weights from before and the mixed ones finds the point of the best corpus score,
+which no shard saw.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosesplug.errors import OptimizerError
+from mosesplug.optimizers.line_search import (
+    IntervalChoice,
+    Lines,
+    LineSpace,
+    Scratch,
+    best_point,
+    error_surfaces,
+)
+from mosesplug.optimizers.problem import Problem, corpus_score
+
+__all__ = ["REACH", "MixResult", "average", "line_search", "select_features"]
+
+REACH = (-1.0, 1.0)
+"""The interpolation weights that a line search may choose. The paper names no bounds; these are
+those of its author's published program (cicada). Beyond 1 lie weights that no shard has tried."""
+
+
+@dataclass(frozen=True)
+class MixResult:
+    """Where a line search has put the weights.
+
+    Attributes:
+        weights: float64 ``[n_features]``, ``(1 - rho) * old + rho * mixed``.
+        rho: the interpolation weight.
+        score: the metric of decoding the lists at ``weights``.
+    """
+
+    weights: NDArray[np.float64]
+    rho: float
+    score: float
+
+
+def average(
+    vectors: Sequence[NDArray[np.float64]], counts: Sequence[int] | None = None
+) -> NDArray[np.float64]:
+    """The weighted mean of the shards' weights (Neubig & Watanabe 2016, equation 75).
+
+    Where all shards have the same weight of a feature, so has the mean, to the last bit.
+
+    Args:
+        vectors: float64 ``[n_features]`` each, in the order of the shards.
+        counts: updates of each shard, to which its share is proportional; None, or all 0: equal
+            shares.
+
+    Raises:
+        OptimizerError: no shards, or as many counts as shards do not stand there.
+    """
+    if not len(vectors):
+        raise OptimizerError("there are no shards to mix")
+    shares = np.ones(len(vectors)) if counts is None else np.asarray(counts, dtype=np.float64)
+    if len(shares) != len(vectors) or (shares < 0.0).any():
+        raise OptimizerError(f"{len(shares)} counts of updates for {len(vectors)} shards")
+    if not shares.any():
+        shares = np.ones(len(vectors))
+    shares = shares / shares.sum()
+    mixed = vectors[0].astype(np.float64)
+    for share, vector in zip(shares[1:], vectors[1:], strict=True):
+        mixed += share * (vector - vectors[0])
+    return mixed
+
+
+def select_features(
+    vectors: Sequence[NDArray[np.float64]], keep: int, n_dense: int
+) -> NDArray[np.float64]:
+    """The mean on the features with the largest columns, 0 elsewhere (Simianer et al. 2012).
+
+    The column of a feature holds its weight in each shard, and its size is its L2 norm (survey
+    7.1.1): a feature that few shards have learnt has a small one. Of equal columns the earlier
+    features stay.
+
+    Args:
+        vectors: float64 ``[n_features]`` each, in the order of the shards.
+        keep: how many sparse features stay.
+        n_dense: the first so many features are dense, and all stay.
+
+    Raises:
+        OptimizerError: no shards.
+    """
+    mixed = average(vectors)
+    norms = np.zeros(len(mixed) - n_dense)
+    for vector in vectors:
+        norms += vector[n_dense:] ** 2
+    used = np.flatnonzero(norms)
+    kept = used[np.argsort(-norms[used], kind="stable")[:keep]]
+    selected = np.zeros(len(mixed))
+    selected[:n_dense] = mixed[:n_dense]
+    selected[n_dense + kept] = mixed[n_dense + kept]
+    return selected
+
+
+def line_search(
+    problem: Problem, old: NDArray[np.float64], mixed: NDArray[np.float64]
+) -> MixResult:
+    """The best corpus score between the old and the mixed weights (Watanabe 2012, Algorithm 3).
+
+    The line search of MERT, from ``old`` along ``mixed - old``. The point it finds is decoded like
+    both ends, and the best of the three is the result; among equals the mixed weights win, so that
+    learning that changes no decision yet is not lost. From weights that are all zero every point
+    of the line decodes alike: there the mixed weights are taken, as they are.
+
+    Args:
+        problem: the lists of this epoch, and the metric.
+        old: float64 ``[n_features]``, before the epoch.
+        mixed: float64 ``[n_features]``, after it; equal to ``old`` where features are inactive.
+    """
+    ends = [MixResult(mixed, 1.0, corpus_score(problem, mixed))]
+    if old.any():
+        rho = _best_rho(problem, old, mixed)
+        between = (1.0 - rho) * old + rho * mixed
+        ends.append(MixResult(between, rho, corpus_score(problem, between)))
+        ends.append(MixResult(old, 0.0, corpus_score(problem, old)))
+    best = max(ends, key=lambda each: each.score)  # the first among equals
+    return MixResult(best.weights.copy(), best.rho, best.score)
+
+
+def _best_rho(problem: Problem, old: NDArray[np.float64], mixed: NDArray[np.float64]) -> float:
+    """The middle of the best interval within ``REACH``; 1 where none is wide enough."""
+    tuning_set = problem.tuning_set
+    if tuning_set.n_hyps == 0:
+        return 1.0
+    filled = np.diff(tuning_set.offsets) > 0
+    offsets = np.append(tuning_set.offsets[:-1][filled], tuning_set.offsets[-1])
+    line = Lines.of(offsets, tuning_set.model_scores(mixed - old))
+    stats = np.ascontiguousarray(
+        tuning_set.stats, dtype=np.promote_types(tuning_set.stats.dtype, np.int32)
+    )
+    intercepts = tuning_set.model_scores(old)
+    space = LineSpace(offsets, line, intercepts, stats, problem.metric)
+    surfaces = error_surfaces(space, line, np.arange(1), intercepts, Scratch.of(space, 1))
+    thresholds, scores = next(iter(surfaces))
+    point = best_point(thresholds, scores, IntervalChoice(), max(map(abs, REACH)), REACH)
+    return 1.0 if point is None else point.step
