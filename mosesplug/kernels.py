@@ -12,7 +12,7 @@ from typing import TypeVar, cast
 
 import numba
 
-__all__ = ["finite_kernel", "kernel"]
+__all__ = ["finite_kernel", "kernel", "load_compiler"]
 
 Function = TypeVar("Function", bound=Callable[..., object])
 
@@ -29,3 +29,16 @@ def finite_kernel(function: Function) -> Function:
     those of ``kernel``.
     """
     return cast(Function, numba.njit(nogil=True, cache=True, fastmath={"nnan", "nsz"})(function))
+
+
+def load_compiler() -> None:
+    """Do now what Numba does before the first call of any kernel: a quarter of a second.
+
+    For programs that wait for something else meanwhile.
+    """
+    _nothing()
+
+
+@kernel
+def _nothing() -> None:
+    """Nothing at all."""

@@ -24,7 +24,7 @@ from mosesplug.cli.exits import exit_code
 from mosesplug.decoders.phrase.hypergraph_output import write_weights
 from mosesplug.decoders.phrase.model import Model, load_model
 from mosesplug.decoders.phrase.model_file import Features, read_features, show_weights
-from mosesplug.decoders.phrase.parallel import in_order
+from mosesplug.decoders.parallel import in_order
 from mosesplug.decoders.phrase.settings import (
     OPTIONS,
     Settings,

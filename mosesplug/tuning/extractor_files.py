@@ -7,10 +7,10 @@ and rows of one sentence from all iterations become one list of hypotheses.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,8 +28,10 @@ __all__ = [
     "Iteration",
     "Merged",
     "first_equals",
+    "join",
     "load_extractor_files",
     "merge",
+    "paired",
     "read_iteration",
 ]
 
@@ -97,7 +99,7 @@ class Merged:
     def take(self, rows: NDArray[np.int64], offsets: NDArray[np.int64]) -> Merged:
         """The given rows, in that order; ``offsets`` says which of them are whose."""
         taken = replace(self, offsets=offsets)
-        if np.array_equal(rows, np.arange(len(self.dense))):
+        if len(rows) == len(self.dense) and _are_all(rows):
             return taken
         return replace(
             taken, dense=self.dense[rows], sparse=self.sparse.take(rows), stats=self.stats[rows]
@@ -116,8 +118,7 @@ def load_extractor_files(
     Args:
         feature_files: one or more, text or binary.
         score_files: the statistics that belong to each, in the same order.
-        distinct_by: what two hypotheses of a sentence must have equal for the later one to be
-            left out; features are dense and sparse ones.
+        distinct_by: as ``join`` has it.
         threads: for reading.
 
     Raises:
@@ -125,13 +126,40 @@ def load_extractor_files(
         FormatError: a file that is no such file.
         DataError: files that do not go together.
     """
+    pairs = paired(feature_files, score_files)
+    return join([read_iteration(*pair, threads=threads) for pair in pairs], distinct_by)
+
+
+def paired(
+    feature_files: Sequence[StrPath], score_files: Sequence[StrPath]
+) -> list[tuple[StrPath, StrPath]]:
+    """The two files of each iteration.
+
+    Raises:
+        UsageError: no file, or not as many of one kind as of the other.
+    """
     if not feature_files or len(feature_files) != len(score_files):
         raise UsageError(
             f"{len(feature_files)} feature files and {len(score_files)} score files: give one of "
             "each for every iteration"
         )
-    pairs = zip(feature_files, score_files, strict=True)
-    merged = merge([read_iteration(*pair, threads=threads) for pair in pairs])
+    return list(zip(feature_files, score_files, strict=True))
+
+
+def join(
+    iterations: Iterable[Iteration], distinct_by: DistinctBy = "features and statistics"
+) -> ExtractorSet:
+    """One tuning set of iterations that were read.
+
+    Args:
+        iterations: at least one.
+        distinct_by: what two hypotheses of a sentence must have equal for the later one to be
+            left out; features are dense and sparse ones.
+
+    Raises:
+        DataError: iterations that do not go together.
+    """
+    merged = merge(list(iterations))
     n_read = len(merged.dense)
     if distinct_by != "nothing":
         first = first_equals(
@@ -185,17 +213,16 @@ def merge(iterations: Sequence[Iteration]) -> Merged:
     features = [iteration.features for iteration in iterations]
     sentences, offsets, order = _by_sentence(features)
     sparse_names, sparse = _joined_sparse(features)
-    rows = Merged(
+    return Merged(
         metric=first.scores.metric,
         sentence_ids=sentences,
         offsets=offsets,
         names=first.features.names,
-        dense=_joined([feature.dense for feature in features]),
+        dense=_gathered([feature.dense for feature in features], order),
         sparse_names=sparse_names,
-        sparse=sparse,
-        stats=_whole(_joined([iteration.scores.stats for iteration in iterations])),
+        sparse=sparse if _are_all(order) else sparse.take(order),
+        stats=_gathered(_whole([iteration.scores.stats for iteration in iterations]), order),
     )
-    return rows.take(order, offsets)
 
 
 def _by_sentence(
@@ -217,9 +244,27 @@ def _by_sentence(
     return distinct[by_appearance], np.cumsum(offsets), rows
 
 
-def _joined(parts: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
-    """Rows of all parts, one after the other; of one part itself."""
-    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+def _gathered(parts: Sequence[NDArray[Any]], order: NDArray[np.int64]) -> NDArray[Any]:
+    """Rows of all parts in that order; of one part in its own order, that part itself.
+
+    Each part's rows go straight to their places: memory that is touched for the first time costs
+    more than all else here.
+    """
+    if len(parts) == 1 and _are_all(order):
+        return parts[0]
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
+    found = np.empty((len(order), parts[0].shape[1]), dtype=parts[0].dtype)
+    start = 0
+    for part in parts:
+        found[place[start : start + len(part)]] = part
+        start += len(part)
+    return found
+
+
+def _are_all(rows: NDArray[np.int64]) -> bool:
+    """Whether these are the rows 0, 1, 2, ..."""
+    return np.array_equal(rows, np.arange(len(rows)))
 
 
 def _joined_sparse(features: Sequence[FeatureData]) -> tuple[tuple[str, ...], SparseRows]:
@@ -238,13 +283,16 @@ def _joined_sparse(features: Sequence[FeatureData]) -> tuple[tuple[str, ...], Sp
     )
 
 
-def _whole(stats: NDArray[np.float32]) -> Statistics:
+def _whole(parts: Sequence[NDArray[np.float32]]) -> Sequence[Statistics]:
     """Counts as integers, as the metrics make them; float32 where any is not whole."""
-    if (np.abs(stats) < _INT32_LIMIT).all():
-        counts = stats.astype(np.int32)
-        if np.array_equal(counts, stats):
-            return counts
-    return stats
+    counts = []
+    for part in parts:
+        if not (np.abs(part) < _INT32_LIMIT).all():
+            return parts
+        counts.append(part.astype(np.int32))
+        if not np.array_equal(counts[-1], part):
+            return parts
+    return counts
 
 
 def first_equals(

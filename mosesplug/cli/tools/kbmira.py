@@ -7,10 +7,12 @@ one does.
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, NoReturn
 
 from mosesplug.cli.tools.arguments import Arguments, Option, Program, Style, integer, real, run
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
 
     from mosesplug.metrics import Metric
     from mosesplug.optimizers.batch.kbmira import Epoch, KbmiraOptions
-    from mosesplug.tuning.extractor_files import ExtractorSet
+    from mosesplug.tuning.extractor_files import ExtractorSet, Iteration
     from mosesplug.tuning_set import TuningSet
 
 __all__ = ["PROGRAM", "main"]
@@ -105,13 +107,12 @@ def _kbmira(given: Arguments) -> None:
         _say(f"Initialising random seed to {seed}\n")
     start = _read_start(given)
 
+    files = _read_files(given)
+
     from mosesplug.cli.tools.kbmira_display import Display
     from mosesplug.optimizers.batch.kbmira import Learner, run_epochs
     from mosesplug.optimizers.problem import Problem
-    from mosesplug.tuning.extractor_files import load_extractor_files
 
-    # Learning leaves equal hypotheses out by itself.
-    files = load_extractor_files(given["ffile"], given["scfile"], distinct_by="nothing")
     tuning_set, initial = _with_start(files, start, given["dense-init"])
     learner = Learner(Problem(tuning_set, _metric(given, files)), initial, _options(given))
     orders = _Orders(
@@ -162,6 +163,39 @@ def _check(given: Arguments) -> None:
         raise UsageError(f"--decay must be in 0 to 1, not {given['decay']:g}")
     if given["sparse-init"] is not None and given["dense-init"] is None:
         raise UsageError("--sparse-init needs --dense-init: give the dense weights too")
+
+
+def _read_files(given: Arguments) -> ExtractorSet:
+    """The files of all iterations, read by other processes while this one loads what it needs.
+
+    They begin before anything large is loaded: a small process is forked in a millisecond, and
+    parsing does not wait for this one's interpreter.
+    """
+    from concurrent.futures import ThreadPoolExecutor
+
+    from mosesplug.decoders.parallel import begun
+
+    pairs = list(zip(given["ffile"], given["scfile"], strict=False))
+    with (
+        begun(partial(_read_pair, pairs), len(pairs), os.cpu_count() or 1) as read,
+        ThreadPoolExecutor(1) as receiver,
+    ):
+        iterations = receiver.submit(list, read)
+        import mosesplug.optimizers.batch.kbmira  # noqa: F401
+        from mosesplug.kernels import load_compiler
+        from mosesplug.tuning.extractor_files import join, paired
+
+        paired(given["ffile"], given["scfile"])
+        load_compiler()
+        # Learning leaves equal hypotheses out by itself.
+        return join(iterations.result(), distinct_by="nothing")
+
+
+def _read_pair(pairs: Sequence[tuple[str, str]], number: int) -> Iteration:
+    """The files of one iteration."""
+    from mosesplug.tuning.extractor_files import read_iteration
+
+    return read_iteration(*pairs[number], threads=1)
 
 
 def _options(given: Arguments) -> KbmiraOptions:

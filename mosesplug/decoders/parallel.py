@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import multiprocessing
 import signal
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
 from multiprocessing.connection import Connection
 from multiprocessing.context import BaseContext
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from mosesplug.errors import DecoderError
 
-__all__ = ["in_order"]
+__all__ = ["begun", "in_order"]
 
 Result = TypeVar("Result")
 
@@ -19,18 +20,30 @@ Result = TypeVar("Result")
 def in_order(
     work: Callable[[int], Result], n_items: int, processes: int
 ) -> Generator[Result, None, None]:
-    """``work(0)``, ``work(1)``, ... computed by ``processes`` processes.
+    """``work(0)``, ``work(1)``, ... computed by ``processes`` processes, begun when asked for one.
+
+    As ``begun``; the processes are gone when the iterator is exhausted or closed.
+    """
+    with begun(work, n_items, processes) as results:
+        yield from results
+
+
+@contextmanager
+def begun(
+    work: Callable[[int], Result], n_items: int, processes: int
+) -> Iterator[Iterator[Result]]:
+    """``work(0)``, ``work(1)``, ... by ``processes`` processes that are at work at once.
 
     Item ``i`` belongs to process ``i % processes``, so the outcome does not depend on timing. With
-    one process, or one item, the caller does the work itself. The processes are gone when the
-    iterator is exhausted or closed, and by themselves soon after the caller is killed.
+    one process, or one item, the caller does the work itself, when it asks for the result. The
+    processes are gone after the block, and by themselves soon after the caller is killed.
 
     Raises:
         Whatever ``work`` raises; DecoderError if a process dies.
     """
     processes = min(processes, n_items)
     if processes <= 1:
-        yield from map(work, range(n_items))
+        yield map(work, range(n_items))
         return
     # A forked child shares the model with its parent; where there is no fork it gets a copy.
     method = "fork" if "fork" in multiprocessing.get_all_start_methods() else "spawn"
@@ -49,14 +62,7 @@ def in_order(
             worker.start()
             workers.append(worker)
             send.close()
-        for item in range(n_items):
-            try:
-                result, error = ends[item % processes].recv()
-            except EOFError:
-                raise DecoderError("a decoding process died (killed, or out of memory)") from None
-            if error is not None:
-                raise error
-            yield result
+        yield (_received(ends[item % processes]) for item in range(n_items))
     finally:
         for worker in workers:
             worker.terminate()
@@ -64,6 +70,17 @@ def in_order(
             worker.join()
         for end in ends:
             end.close()
+
+
+def _received(end: Connection) -> Any:
+    """The next result of a process, or its error raised."""
+    try:
+        result, error = end.recv()
+    except EOFError:
+        raise DecoderError("a working process died (killed, or out of memory)") from None
+    if error is not None:
+        raise error
+    return result
 
 
 def _serve(

@@ -6,10 +6,12 @@ import multiprocessing
 import os
 import signal
 import time
+from functools import partial
+from pathlib import Path
 
 import pytest
 
-from mosesplug.decoders.phrase.parallel import in_order
+from mosesplug.decoders.parallel import begun, in_order
 from mosesplug.errors import DataError, DecoderError
 
 
@@ -45,6 +47,21 @@ def test_the_work_is_shared_out() -> None:
     assert len(set(found)) == 2
     assert os.getpid() not in found
     assert list(in_order(process_id, 3, 1)) == [os.getpid()] * 3
+
+
+def leave_a_file(directory: Path, number: int) -> int:
+    (directory / str(number)).touch()
+    return number
+
+
+def test_work_may_begin_before_it_is_asked_for(tmp_path: Path) -> None:
+    with begun(partial(leave_a_file, tmp_path), 2, 2) as results:
+        deadline = time.monotonic() + 30.0
+        while len(list(tmp_path.iterdir())) < 2 and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert len(list(tmp_path.iterdir())) == 2
+        assert list(results) == [0, 1]
+    assert multiprocessing.active_children() == []
 
 
 @pytest.mark.parametrize("processes", [1, 2])
