@@ -10,7 +10,13 @@ if TYPE_CHECKING:
     from mosesplug.store.nbest_store import NBestStore
     from mosesplug.store.records import KbestRecord
     from mosesplug.store.state import IterationRecord
-    from mosesplug.store.views import IngestReport, IterationList, IterationLists
+    from mosesplug.store.views import (
+        IngestReport,
+        IterationList,
+        IterationLists,
+        OpenIteration,
+        PartReport,
+    )
 
 __all__ = [
     "IngestReport",
@@ -19,6 +25,8 @@ __all__ = [
     "IterationRecord",
     "KbestRecord",
     "NBestStore",
+    "OpenIteration",
+    "PartReport",
     "fingerprint_bytes",
     "fingerprint_files",
 ]
@@ -31,6 +39,8 @@ _MODULES = {
     "IterationRecord": "state",
     "KbestRecord": "records",
     "NBestStore": "nbest_store",
+    "OpenIteration": "views",
+    "PartReport": "views",
     "fingerprint_bytes": "fingerprints",
     "fingerprint_files": "fingerprints",
 }

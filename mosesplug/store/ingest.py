@@ -1,4 +1,4 @@
-"""From blocks of an n-best list to the records of one iteration.
+"""From blocks of an n-best list to the records of one iteration, or of a part of it.
 
 Everything that can be done for a whole block at once is: checks, hashes, duplicates, statistics.
 What is left for each sentence is a look at its earlier records and the putting together of bytes.
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from formats.errors import FormatError
 from formats.nbest import NBestList
-from mosesplug.errors import StoreMismatch
+from mosesplug.errors import StoreError, StoreMismatch
 from mosesplug.metrics.protocol import Metric, Prepared
 from mosesplug.store import dedupe
 from mosesplug.store.dedupe import Rows
@@ -66,10 +66,10 @@ class Homes:
 
 @dataclass
 class Ingest:
-    """One iteration in the making: feed it blocks, then take ``kbest`` and ``statistics``.
+    """Lists of one iteration: feed it blocks, then take ``kbest`` and ``statistics``.
 
     Attributes:
-        iteration: its number, from 1; every earlier one is in the store.
+        iteration: its number, from 1; every earlier one is in the store, and finished.
         n_sentences: sentences of the input.
         metric: what scores the new hypotheses.
         references: as ``metric.prepare`` compiled them.
@@ -121,7 +121,7 @@ class Ingest:
         begins = np.flatnonzero(np.diff(ids, prepend=ids[0] - 1))
         sentences = ids[begins]
         bounds = np.append(begins, n)
-        self._check_sentences(block, sentences, begins)
+        self._check_sentences(block, sentences, begins, reader)
         rows = self._rows(block)
         hashes = dedupe.hash_rows(rows, rows.dense.view(np.uint32), rows.data.view(np.uint32))
         homes = self._find_homes(rows, hashes, sentences, bounds, reader)
@@ -187,7 +187,11 @@ class Ingest:
             )
 
     def _check_sentences(
-        self, block: NBestList, sentences: NDArray[np.int64], begins: NDArray[np.int64]
+        self,
+        block: NBestList,
+        sentences: NDArray[np.int64],
+        begins: NDArray[np.int64],
+        reader: Reader,
     ) -> None:
         seen: set[int] = set()
         for sentence, begin in zip(sentences.tolist(), begins.tolist(), strict=True):
@@ -204,6 +208,11 @@ class Ingest:
                     path=block.path,
                     line=int(block.lines[begin]),
                     remedy="All lines of a sentence must stand together",
+                )
+            if reader.has(self.iteration, sentence):
+                raise StoreError(
+                    f"iteration {self.iteration} of the n-best store at {self.path} has a list of "
+                    f"sentence {sentence} from an earlier part"
                 )
             seen.add(sentence)
 

@@ -7,6 +7,7 @@ the references of its lists to the records that hold the hypotheses.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,8 +18,14 @@ from numpy.typing import NDArray
 from mosesplug.errors import StoreError
 from mosesplug.features import FeatureSpace
 from mosesplug.store.environment import Environment
-from mosesplug.store.records import KbestRecord
-from mosesplug.store.state import StatisticsKind, kbest_key, statistics_key
+from mosesplug.store.records import KbestRecord, decode_value
+from mosesplug.store.state import (
+    PROGRESS,
+    StatisticsKind,
+    iteration_key,
+    kbest_key,
+    statistics_key,
+)
 from mosesplug.tuning_set import SparseRows, TuningSet
 
 __all__ = [
@@ -37,6 +44,8 @@ class Reader:
 
     def __init__(self, transaction: Any, environment: Environment) -> None:
         self._get = transaction.get
+        self._cursor = transaction.cursor
+        self._iterations = environment["iterations"]
         self._kbest = environment["kbest"]
         self._statistics = environment["statistics"]
 
@@ -44,6 +53,25 @@ class Reader:
         """One sentence's list of one iteration, or None if there is none."""
         value = self._get(kbest_key(iteration, sentence), db=self._kbest)
         return None if value is None else KbestRecord(np.frombuffer(value, np.uint8))
+
+    def has(self, iteration: int, sentence: int) -> bool:
+        """Whether an iteration has a list of that sentence."""
+        return self._get(kbest_key(iteration, sentence), db=self._kbest) is not None
+
+    def sentences(self, iteration: int) -> NDArray[np.int64]:
+        """The sentences that have a list in an iteration, int64, ascending."""
+        first, end = kbest_key(iteration, 0), kbest_key(iteration + 1, 0)
+        cursor = self._cursor(self._kbest)
+        found: list[int] = []
+        if cursor.set_range(first):
+            keys = map(bytes, cursor.iternext(values=False))
+            found = [int.from_bytes(key[4:]) for key in itertools.takewhile(end.__gt__, keys)]
+        return np.array(found, dtype=np.int64)
+
+    def progress(self, iteration: int) -> dict[str, Any]:
+        """What was stored with the last part of an iteration that is open."""
+        value = self._get(iteration_key(iteration, PROGRESS), db=self._iterations)
+        return dict(decode_value(value))
 
     def statistics(self, kind: StatisticsKind, iteration: int, sentence: int) -> NDArray[Any]:
         """Statistics ``[n_new, width]`` of the hypotheses that a record holds.

@@ -4,29 +4,21 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
 from os import PathLike
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from formats.nbest import NBestList
-from mosesplug.errors import DataError, StoreError, StoreMismatch
+from mosesplug.errors import StoreError
+from mosesplug.store import writing
 from mosesplug.store.environment import Environment
 from mosesplug.store.fingerprints import checked
 from mosesplug.store.merge import Reader
 from mosesplug.store.reading import StoreReader
 from mosesplug.store.records import encode_value
-from mosesplug.store.state import (
-    COMMIT,
-    RECORD,
-    RESULT,
-    SPARSE,
-    State,
-    delete_iteration,
-    iteration_key,
-    put_meta,
-    put_sorted,
-)
-from mosesplug.store.views import IngestReport
+from mosesplug.store.state import RESULT, iteration_key, put_meta
+from mosesplug.store.views import IngestReport, PartReport
 
 if TYPE_CHECKING:
     from mosesplug.metrics.protocol import Metric, Prepared
@@ -40,11 +32,18 @@ _MAP_SIZE = 1 << 30
 class NBestStore(StoreReader):
     """n-best lists of a tuning run on LMDB; open it with ``NBestStore.open``.
 
-    Iterations count from 1 and are added whole: one that is not finished does not exist. What one
+    Iterations count from 1. They are added whole, or grow in parts and are then finished: one that
+    is not finished is there to be gone on with, and for all other purposes does not exist. What one
     process writes, any number of others may read meanwhile; within a process, one thread at a
     time uses a store. Methods raise ``StoreError`` where the store is closed, was opened before a
     fork, or cannot be read.
     """
+
+    def __init__(self, environment: Environment) -> None:
+        super().__init__(environment)
+        # Columns of the sparse features, the open iteration's among them; None if they are to be
+        # made from the state: there may be a million, and a part brings few.
+        self._columns: dict[str, int] | None = None
 
     @classmethod
     def open(
@@ -144,102 +143,182 @@ class NBestStore(StoreReader):
             StoreFull: the disk has no room; finished iterations are kept.
             TypeError: ``record`` holds something that cannot be stored.
         """
-        from mosesplug.store.ingest import Ingest, read_ahead  # Numba: not needed to read a store
-
         began = time.perf_counter()
         encoded_record = encode_value(dict(record))
-        state = self._load()
-        self._check_next(state, iteration, n_sentences, references)
-        kind = self._ensure(metric, references, tuple(range(1, iteration)), threads)
-        state = self._load()
-        ingest = Ingest(
-            iteration=iteration,
-            n_sentences=n_sentences,
-            metric=metric,
-            references=references,
-            kind=kind,
-            groups=state.groups,
-            sparse={name: column for column, name in enumerate(state.sparse)},
-            path=self._environment.path,
-            threads=threads,
+        writing.refuse_growing(self._environment, self._load(), f"add iteration {iteration} to")
+        ingest, seconds_adding = self._ingest(
+            iteration, n_best, metric, references, n_sentences, threads
         )
-        seconds_adding = 0.0
-        with self._environment.reading() as transaction:
-            reader = Reader(transaction, self._environment)
-            for block in read_ahead(n_best) if threads > 1 else n_best:
-                started = time.perf_counter()
-                ingest.add(block, reader)
-                seconds_adding += time.perf_counter() - started
         seconds_waiting = time.perf_counter() - began - seconds_adding
-        first_best_score = float(metric.score(ingest.totals))
         started = time.perf_counter()
-        self._commit(ingest, state, first_best_score, encoded_record)
+        environment, state = self._environment, self._load()
+        whole = writing.enlarged(state, ingest, metric)
+
+        def write(transaction: Any) -> None:
+            writing.put_lists(transaction, environment, ingest)
+            writing.put_finished(transaction, environment, state, whole, encoded_record)
+
+        environment.write(write)
+        self._columns = ingest.sparse
         ended = time.perf_counter()
         return IngestReport(
             iteration=iteration,
-            sentences=len(ingest.kbest),
-            hypotheses=ingest.hypotheses,
-            new_hypotheses=ingest.new_hypotheses,
-            first_best_score=first_best_score,
+            sentences=whole.n_lists,
+            hypotheses=whole.hypotheses,
+            new_hypotheses=whole.new_hypotheses,
+            first_best_score=whole.first_best_score,
             seconds=ended - began,
             seconds_waiting=seconds_waiting,
             seconds_scoring=ingest.seconds_scoring,
             seconds_writing=ended - started,
         )
 
-    def _commit(self, ingest: Ingest, state: State, first_best_score: float, record: bytes) -> None:
-        """Store a finished iteration in one transaction."""
-        commit = {
-            "kind": ingest.kind.number,
-            "groups": ingest.groups,
-            "n_sentences": ingest.n_sentences,
-            "n_lists": len(ingest.kbest),
-            "hypotheses": ingest.hypotheses,
-            "new_hypotheses": ingest.new_hypotheses,
-            "first_best_score": first_best_score,
-        }
-        parts = {
-            COMMIT: encode_value(commit),
-            RECORD: record,
-            SPARSE: encode_value(list(ingest.sparse)[len(state.sparse) :]),
-        }
-        databases = {
-            "kbest": ingest.kbest,
-            "statistics": ingest.statistics,
-            "iterations": {
-                iteration_key(ingest.iteration, part): value for part, value in parts.items()
-            },
-        }
+    def add_part(
+        self,
+        iteration: int,
+        lists: Iterable[NBestList],
+        *,
+        metric: Metric,
+        references: Prepared,
+        n_sentences: int,
+        progress: Mapping[str, Any],
+        threads: int = 1,
+    ) -> PartReport:
+        """Store lists of some sentences of an iteration, and begin it with the first of them.
 
-        def write(transaction: Any) -> None:
-            for name, items in databases.items():
-                put_sorted(transaction, self._environment[name], items)
+        Lists and ``progress`` are committed in one transaction, so what resumes from one has the
+        other. Readers see nothing of it before ``finish_iteration``. The time grows with the part
+        and with the earlier lists of its sentences, and with the size of ``progress``.
 
-        self._environment.write(write)
+        Args:
+            iteration: the open one, or the next of the store if none is open.
+            lists: lists in blocks, all lines of a sentence in one of them, of sentences that the
+                iteration does not have yet. The sparse tail of the features may grow.
+            metric: as in ``add_iteration``; the same for all parts.
+            references: as ``metric.prepare`` made them.
+            n_sentences: sentences of the input.
+            progress: what the caller needs to go on after this part: plain data and arrays, in
+                the place of what it gave with the part before.
+            threads: for the metric.
 
-    def _check_next(
-        self, state: State, iteration: int, n_sentences: int, references: Prepared
-    ) -> None:
-        if not self._environment.writable:
+        Raises:
+            StoreError: another iteration is open or the next one, it has a list of one of the
+                sentences, or the store is open to read only.
+            StoreMismatch: features, number of sentences, or metric are not those of the store or
+                the earlier parts.
+            DataError, FormatError, StoreFull, TypeError: as ``add_iteration``.
+        """
+        began = time.perf_counter()
+        encoded_progress = encode_value(dict(progress))
+        ingest, _ = self._ingest(iteration, lists, metric, references, n_sentences, threads)
+        started = time.perf_counter()
+        environment, state = self._environment, self._load()
+        grown = writing.enlarged(state, ingest, metric)
+
+        def write(transaction: Any) -> int:
+            writing.put_lists(transaction, environment, ingest)
+            writing.put_part(transaction, environment, state, grown, encoded_progress)
+            return int(transaction.id())
+
+        # Nobody else writes, so this is what a reader would find; to read all of it again after
+        # each part would take time for every iteration and feature of the store.
+        self._state_id = environment.write(write)
+        self._state = replace(state, growing=grown)
+        self._columns = ingest.sparse
+        ended = time.perf_counter()
+        return PartReport(
+            iteration=iteration,
+            sentences=len(ingest.kbest),
+            hypotheses=ingest.hypotheses,
+            new_hypotheses=ingest.new_hypotheses,
+            first_best_score=grown.first_best_score,
+            seconds=ended - began,
+            seconds_scoring=ingest.seconds_scoring,
+            seconds_writing=ended - started,
+        )
+
+    def finish_iteration(self, iteration: int, record: Mapping[str, Any]) -> None:
+        """Make an iteration of its parts: from now on it is as if it had been added whole.
+
+        One difference may remain: sparse features are numbered as they came, so their columns
+        follow the order of the parts.
+
+        Raises:
+            StoreError: it is not open.
+            TypeError: ``record`` holds something that cannot be stored.
+        """
+        encoded_record = encode_value(dict(record))
+        environment, state = self._environment, self._load()
+        growing = state.growing
+        if growing is None or growing.iteration != iteration:
+            found = "none is" if growing is None else f"iteration {growing.iteration} is"
             raise StoreError(
-                f"the n-best store at {self._environment.path} was opened to read only"
+                f"iteration {iteration} of the n-best store at {environment.path} cannot be "
+                f"finished: it is not open, {found}"
             )
-        if iteration != len(state.iterations) + 1:
-            raise StoreError(
-                f"iteration {iteration} cannot be added to the n-best store at "
-                f"{self._environment.path}: the next one is {len(state.iterations) + 1}"
+        environment.write(
+            lambda transaction: writing.put_finished(
+                transaction, environment, state, growing, encoded_record
             )
-        if state.iterations and n_sentences != state.n_sentences:
-            raise StoreMismatch(
-                f"the input has {n_sentences} sentences, but the n-best store at "
-                f"{self._environment.path} was made from one of {state.n_sentences}. Give that "
-                "input, or begin in an empty directory"
+        )
+
+    def drop_open(self) -> None:
+        """Remove the iteration that is open, all its lists and its progress; or do nothing."""
+        environment, state = self._environment, self._load()
+        if (growing := state.growing) is None:
+            return
+        self._columns = None
+        environment.write(
+            lambda transaction: writing.delete_iteration(
+                transaction, environment, growing.iteration, len(state.kinds)
             )
-        if references.n_sentences != n_sentences:
-            raise DataError(
-                f"the references have {references.n_sentences} sentences, the input has "
-                f"{n_sentences}"
-            )
+        )
+
+    def _ingest(
+        self,
+        iteration: int,
+        lists: Iterable[NBestList],
+        metric: Metric,
+        references: Prepared,
+        n_sentences: int,
+        threads: int,
+    ) -> tuple[Ingest, float]:
+        """Take in lists of an iteration, and say how many seconds that took without waiting.
+
+        Nothing is written but what this metric and these references lack of earlier iterations.
+        """
+        from mosesplug.store.ingest import Ingest, read_ahead  # Numba: not needed to read a store
+
+        state = self._load()
+        writing.check_next(self._environment, state, iteration, n_sentences, references)
+        if state.growing is None:
+            kind = self._ensure(metric, references, tuple(range(1, iteration)), threads)
+            state = self._load()
+        else:
+            kind = writing.kind_of_parts(self._environment, state, state.growing, references)
+        space = state.growing or state
+        columns, self._columns = self._columns, None
+        if columns is None:
+            columns = {name: column for column, name in enumerate(space.sparse)}
+        ingest = Ingest(
+            iteration=iteration,
+            n_sentences=n_sentences,
+            metric=metric,
+            references=references,
+            kind=kind,
+            groups=space.groups,
+            sparse=columns,
+            path=self._environment.path,
+            threads=threads,
+        )
+        seconds = 0.0
+        with self._environment.reading() as transaction:
+            reader = Reader(transaction, self._environment)
+            for block in read_ahead(lists) if threads > 1 else lists:
+                started = time.perf_counter()
+                ingest.add(block, reader)
+                seconds += time.perf_counter() - started
+        return ingest, seconds
 
     def record_result(self, iteration: int, result: Mapping[str, Any]) -> None:
         """Add what the optimizer made of an iteration to its record, in a transaction of its own.
@@ -260,17 +339,19 @@ class NBestStore(StoreReader):
         """Remove the newest iteration, its lists and its record.
 
         Raises:
-            StoreError: it is not the newest: later ones refer to its hypotheses.
+            StoreError: it is not the newest, finished or open: later ones refer to its hypotheses.
         """
         state = self._load()
+        writing.refuse_growing(self._environment, state, f"drop iteration {iteration} of")
         if not state.iterations or iteration != len(state.iterations):
             newest = f"the newest is {len(state.iterations)}" if state.iterations else "it is empty"
             raise StoreError(
                 f"iteration {iteration} cannot be dropped from the n-best store at "
                 f"{self._environment.path}: {newest}"
             )
+        self._columns = None
         self._environment.write(
-            lambda transaction: delete_iteration(
+            lambda transaction: writing.delete_iteration(
                 transaction, self._environment, iteration, len(state.kinds)
             )
         )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mosesplug.errors import DataError, UsageError
+from mosesplug.errors import DataError, StoreError, UsageError
 from mosesplug.features import FeatureSpace
 from mosesplug.store import statistics
 from mosesplug.store.environment import Environment
@@ -23,7 +23,7 @@ from mosesplug.store.merge import (
 )
 from mosesplug.store.snapshot import Snapshot
 from mosesplug.store.state import IterationRecord, State, StatisticsKind, load_state
-from mosesplug.store.views import IterationList, IterationLists
+from mosesplug.store.views import IterationList, IterationLists, OpenIteration
 from mosesplug.tuning_set import Batch, TuningSet
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ class StoreReader:
         """
         wanted = self._wanted(iterations, metric, references, threads)
         with wanted as (reader, state, kind, selected):
-            sentences = _sentences(sentence_ids, state)
+            sentences = _sentences(sentence_ids, state.n_sentences)
             selections = [select_merged(reader, s, selected) for s in sentences.tolist()]
             return assemble(reader, _space(state), kind, sentences, selections)
 
@@ -125,7 +125,7 @@ class StoreReader:
         """
         with self._reading() as (reader, state):
             selected = state.select(iterations, self._environment.path)
-            (sentence,) = _sentences([sentence], state).tolist()
+            (sentence,) = _sentences([sentence], state.n_sentences).tolist()
             return texts_of(select_merged(reader, sentence, selected))
 
     def iteration_set(
@@ -164,7 +164,7 @@ class StoreReader:
         """
         wanted = self._wanted(iteration, metric, references, threads=1)
         with wanted as (reader, state, kind, _):
-            sentences = _sentences([sentence], state)
+            sentences = _sentences([sentence], state.n_sentences)
             selection = select_list(reader, int(sentence), iteration)
             rows = assemble(reader, _space(state), kind, sentences, [selection])
             scores, homes, home_rows = list_scores(reader, iteration, sentences)
@@ -182,6 +182,38 @@ class StoreReader:
                 home_rows=home_rows,
                 extras=extras,
             )
+
+    def open_iteration(self) -> OpenIteration | None:
+        """The iteration that grows in parts, with what is needed to go on; None if there is none.
+
+        Time grows with the number of its sentences, and the size of its progress.
+        """
+        with self._reading() as (reader, state):
+            if state.growing is None:
+                return None
+            iteration = state.growing.iteration
+            return OpenIteration(iteration, reader.sentences(iteration), reader.progress(iteration))
+
+    def open_batch(self, sentence_ids: ArrayLike) -> Batch:
+        """Lists of the open iteration as the decoder gave them, repeated hypotheses included.
+
+        Sentences stand in the given order; one that has no list (yet) is empty. Columns are those
+        of the store with what this iteration brought, statistics those of its metric.
+
+        Raises:
+            StoreError: no iteration is open.
+            DataError: there is no such sentence.
+        """
+        with self._reading() as (reader, state):
+            growing = state.growing
+            if growing is None:
+                raise StoreError(
+                    f"no iteration of the n-best store at {self._environment.path} is open"
+                )
+            sentences = _sentences(sentence_ids, growing.n_sentences)
+            selections = [select_list(reader, s, growing.iteration) for s in sentences.tolist()]
+            kind = state.kinds[growing.kind]
+            return assemble(reader, growing.space, kind, sentences, selections)
 
     def snapshot(self) -> Snapshot:
         """What is committed now, for reading records without a copy; a context manager."""
@@ -235,16 +267,14 @@ def _space(state: State) -> FeatureSpace:
     return state.space or FeatureSpace(())
 
 
-def _sentences(sentence_ids: ArrayLike, state: State) -> NDArray[np.int64]:
+def _sentences(sentence_ids: ArrayLike, n_sentences: int) -> NDArray[np.int64]:
     """Sentence numbers as an array.
 
     Raises:
         DataError: one is not a sentence of the input.
     """
     sentences = np.atleast_1d(np.asarray(sentence_ids, dtype=np.int64))
-    outside = sentences[(sentences < 0) | (sentences >= state.n_sentences)]
+    outside = sentences[(sentences < 0) | (sentences >= n_sentences)]
     if len(outside):
-        raise DataError(
-            f"there is no sentence {outside[0]}: the input has {state.n_sentences} sentences"
-        )
+        raise DataError(f"there is no sentence {outside[0]}: the input has {n_sentences} sentences")
     return sentences

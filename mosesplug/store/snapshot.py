@@ -7,7 +7,7 @@ from typing import Self
 from mosesplug.errors import StoreError
 from mosesplug.store.environment import Environment, Pinned
 from mosesplug.store.records import KbestRecord
-from mosesplug.store.state import kbest_key
+from mosesplug.store.state import COMMIT, iteration_key, kbest_key
 
 __all__ = ["Snapshot"]
 
@@ -25,7 +25,7 @@ class Snapshot:
         self._pinned: Pinned | None = environment.pin()
 
     def record(self, iteration: int, sentence: int) -> KbestRecord | None:
-        """One sentence's list of one iteration, or None if there is none.
+        """One sentence's list of one finished iteration, or None if there is none.
 
         Raises:
             StoreError: the snapshot is closed.
@@ -33,9 +33,10 @@ class Snapshot:
         if self._pinned is None:
             raise StoreError("the snapshot is closed")
         self._environment.check()
-        value = self._pinned.transaction.get(
-            kbest_key(iteration, sentence), db=self._environment["kbest"]
-        )
+        get = self._pinned.transaction.get
+        if get(iteration_key(iteration, COMMIT), db=self._environment["iterations"]) is None:
+            return None
+        value = get(kbest_key(iteration, sentence), db=self._environment["kbest"])
         return None if value is None else KbestRecord(self._pinned.view(value))
 
     def close(self) -> None:

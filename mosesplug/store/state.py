@@ -5,8 +5,12 @@ Keys are fixed-width and big-endian, so that an iteration is one sorted range, a
     meta        a name                          schema, fingerprints, kinds of statistics
     iterations  iteration, part                 0 commit record, 1 the caller's, 2 its result,
                                                 3 sparse features that were new
+                                                of one that still grows: 4 its sums, 5 progress,
+                                                6 and first column: names that a part brought
     kbest       iteration, sentence             ``records``
     statistics  kind, iteration, sentence       raw rows, one for each hypothesis of the record
+
+An iteration is finished if it has a commit record. One at most, the newest, may still grow.
 """
 
 from __future__ import annotations
@@ -14,9 +18,11 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mosesplug.errors import StoreError
 from mosesplug.features import FeatureSpace
@@ -25,28 +31,36 @@ from mosesplug.store.records import decode_value, encode_value
 
 __all__ = [
     "COMMIT",
+    "GROWING",
+    "NAMES",
+    "PROGRESS",
     "RECORD",
     "RESULT",
     "SCHEMA",
     "SPARSE",
+    "Growing",
     "IterationRecord",
     "State",
     "StatisticsKind",
-    "delete_iteration",
     "iteration_key",
     "kbest_key",
     "load_state",
+    "names_key",
     "put_meta",
     "put_sorted",
     "statistics_key",
 ]
 
-SCHEMA = 1
-"""Version of everything on disk; a store of a newer one is refused."""
+SCHEMA = 2
+"""Version of everything on disk; a store of a newer one is refused.
 
-COMMIT, RECORD, RESULT, SPARSE = range(4)
+1 had no iterations that grow, and is otherwise the same.
+"""
+
+COMMIT, RECORD, RESULT, SPARSE, GROWING, PROGRESS, NAMES = range(7)
 
 iteration_key = struct.Struct(">IB").pack
+names_key = struct.Struct(">IBI").pack
 kbest_key = struct.Struct(">II").pack
 statistics_key = struct.Struct(">III").pack
 
@@ -98,16 +112,51 @@ class IterationRecord:
 
 
 @dataclass(frozen=True)
+class Growing:
+    """An iteration as far as its lists are there.
+
+    Attributes:
+        iteration: its number, from 1.
+        kind: number of the statistics that its hypotheses have.
+        groups: dense groups of the store, or None as long as no list had a hypothesis.
+        sparse: sparse features of the store, those that this iteration brought last.
+        n_sentences: sentences of the input.
+        n_lists: sentences that have a list.
+        hypotheses: positions of all lists.
+        new_hypotheses: hypotheses that no earlier iteration had.
+        totals: int64 or float64; summed statistics of the first hypothesis of each list.
+        first_best_score: the metric's score of those.
+    """
+
+    iteration: int
+    kind: int
+    groups: tuple[tuple[str, int], ...] | None
+    sparse: tuple[str, ...]
+    n_sentences: int
+    n_lists: int
+    hypotheses: int
+    new_hypotheses: int
+    totals: NDArray[Any]
+    first_best_score: float
+
+    @cached_property
+    def space(self) -> FeatureSpace:
+        """The columns of the store with those that this iteration brought."""
+        return FeatureSpace(self.groups or (), self.sparse)
+
+
+@dataclass(frozen=True)
 class State:
     """Everything but the hypotheses, as one transaction sees it.
 
     Attributes:
         iterations: finished iterations, the first one first.
-        groups: dense groups, or None as long as no list had a hypothesis.
-        sparse: sparse features in the order of their first appearance.
+        groups: dense groups, or None as long as no list of theirs had a hypothesis.
+        sparse: their sparse features in the order of their first appearance.
         kinds: the statistics that are kept.
         newest_kind: number of the kind that the newest iteration was scored with, or None.
         fingerprints: what the store was made from.
+        growing: the iteration after those, if its lists come in parts and are not all there.
     """
 
     iterations: tuple[IterationRecord, ...] = ()
@@ -116,8 +165,9 @@ class State:
     kinds: tuple[StatisticsKind, ...] = ()
     newest_kind: int | None = None
     fingerprints: Mapping[str, str] = field(default_factory=dict)
+    growing: Growing | None = None
 
-    @property
+    @cached_property
     def space(self) -> FeatureSpace | None:
         """The columns, or None as long as no list had a hypothesis."""
         return None if self.groups is None else FeatureSpace(self.groups, self.sparse)
@@ -173,18 +223,27 @@ def load_state(transaction: Any, environment: Environment) -> State:
         for fields in decode_value(transaction.get(b"statistics", encode_value([]), db=meta))
     )
     parts: dict[int, dict[int, Any]] = {}
+    names: list[str] = []
     for key, value in transaction.cursor(environment["iterations"]):
-        iteration, part = struct.unpack(">IB", key)
-        parts.setdefault(iteration, {})[part] = decode_value(value)
+        iteration, part = struct.unpack_from(">IB", key)
+        if part == NAMES:
+            names += decode_value(value)
+        elif part != PROGRESS:
+            parts.setdefault(iteration, {})[part] = decode_value(value)
     groups: tuple[tuple[str, int], ...] | None = None
     sparse: list[str] = []
     records = []
     newest_kind = None
+    growing = None
     for iteration, values in parts.items():
-        commit = values[COMMIT]
+        commit = values[GROWING] if GROWING in values else values[COMMIT]
+        spelled = None if commit["groups"] is None else tuple(map(tuple, commit["groups"]))
+        if GROWING in values:
+            commit |= {"groups": spelled, "sparse": (*sparse, *names)}
+            growing = Growing(iteration=iteration, **commit)
+            continue
         newest_kind = commit["kind"]
-        if groups is None and commit["groups"] is not None:
-            groups = tuple((name, width) for name, width in commit["groups"])
+        groups = spelled if groups is None else groups
         sparse += values[SPARSE]
         records.append(
             IterationRecord(
@@ -206,6 +265,7 @@ def load_state(transaction: Any, environment: Environment) -> State:
         kinds=kinds,
         newest_kind=newest_kind,
         fingerprints=decode_value(transaction.get(b"fingerprints", encode_value({}), db=meta)),
+        growing=growing,
     )
 
 
@@ -223,19 +283,3 @@ def put_sorted(transaction: Any, database: Any, items: Mapping[bytes, bytes]) ->
     ordered = sorted(items.items())
     append = not cursor.last() or bytes(cursor.key()) < ordered[0][0]
     cursor.putmulti(ordered, append=append)
-
-
-def delete_iteration(
-    transaction: Any, environment: Environment, iteration: int, n_kinds: int
-) -> None:
-    """Remove all that belongs to one iteration."""
-    ranges = [
-        ("iterations", iteration_key(iteration, COMMIT)[:4]),
-        ("kbest", kbest_key(iteration, 0)[:4]),
-        *(("statistics", statistics_key(kind, iteration, 0)[:8]) for kind in range(n_kinds)),
-    ]
-    for name, prefix in ranges:
-        cursor = transaction.cursor(environment[name])
-        found = cursor.set_range(prefix)
-        while found and bytes(cursor.key()).startswith(prefix):
-            found = cursor.delete()

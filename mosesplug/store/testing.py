@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.errors import StoreError, StoreMismatch
+from formats.errors import FormatError
+from mosesplug.errors import DataError, StoreError, StoreMismatch
 from mosesplug.metrics.protocol import Prepared
 from mosesplug.store.nbest_store import NBestStore
 from mosesplug.store.toys import Hypothesis, StoreModel, WordMetric, make_list
@@ -290,3 +291,179 @@ class StoreConformance:
                 "LM0*2", "LM0 TM0*2",
             )  # fmt: skip
             assert len(store.iterations()) == 1
+
+    def add_part(
+        self,
+        store: NBestStore,
+        hypotheses: Iterable[Hypothesis],
+        metric: WordMetric | None = None,
+        *,
+        iteration: int | None = None,
+        progress: Mapping[str, Any] | None = None,
+    ) -> Any:
+        """Add a part of the iteration that is open, or of the next one, as one block."""
+        metric = metric or WordMetric()
+        return store.add_part(
+            iteration or len(store.iterations()) + 1,
+            [make_list(hypotheses)],
+            metric=metric,
+            references=metric.prepare(self.references),
+            n_sentences=3,
+            progress=progress or {},
+        )
+
+    def test_an_iteration_grows_in_parts(self, tmp_path: Path) -> None:
+        metric = WordMetric()
+        model = StoreModel(3)
+        first = [Hypothesis(0, b"a x", sparse=(("s_a", 1.0),)), Hypothesis(1, b"e")]
+        parts = [
+            [Hypothesis(2, b"f", sparse=(("s_b", 1.0),)), Hypothesis(2, b"f g", score=-1.0)],
+            [first[0]._replace(score=-3.0), Hypothesis(0, b"b", sparse=(("s_c", 2.0),)), first[0]],
+        ]
+        with self.open(tmp_path, writable=True) as store:
+            self.add(store, first, metric)
+            model.add(first)
+            report = self.add_part(store, parts[0], metric, progress={"batch": 1})
+            assert (report.sentences, report.hypotheses, report.new_hypotheses) == (1, 2, 2)
+            assert report.first_best_score == 1.0
+            report = self.add_part(store, parts[1], metric, progress={"batch": 2})
+            assert (report.sentences, report.hypotheses, report.new_hypotheses) == (1, 3, 1)
+            assert report.first_best_score == 2 / 3
+            check_store(store, model, metric, metric.prepare(self.references))
+            store.finish_iteration(2, {"weights": [1.0]})
+            model.add([*parts[1], *parts[0]])
+            check_store(store, model, metric, metric.prepare(self.references))
+            assert store.open_iteration() is None
+            record = store.iterations()[1]
+            assert record.record == {"weights": [1.0]}
+            assert (record.n_lists, record.hypotheses, record.new_hypotheses) == (2, 5, 3)
+            assert record.first_best_score == 2 / 3
+            # Nothing that is stored was scored again.
+            assert metric.scored == 2 + 2 + 1 + 0
+
+    def test_an_open_iteration_is_seen_by_none_but_those_who_ask(self, tmp_path: Path) -> None:
+        metric = WordMetric()
+        model = StoreModel(3)
+        lines = [Hypothesis(0, b"a", sparse=(("s_a", 1.0),)), Hypothesis(1, b"e")]
+        part = [Hypothesis(0, b"b", sparse=(("s_b", 1.0),))]
+        with self.open(tmp_path, writable=True) as store:
+            self.add_part(store, lines, metric)
+            assert (store.iterations(), store.space, store.n_sentences) == ((), None, 0)
+            store.finish_iteration(1, {})
+            model.add(lines)
+            self.add_part(store, part, metric)
+        for writable in (False, True):
+            with self.open(tmp_path, writable=writable) as store:
+                check_store(store, model, metric, metric.prepare(self.references))
+                assert store.space is not None
+                assert store.space.sparse == ("s_a",)
+                refuses(StoreError, lambda: store.tuning_set(2), "iteration 2")
+                refuses(StoreError, lambda: store.iteration_set(2), "iteration 2")
+                with store.snapshot() as snapshot:
+                    assert snapshot.record(1, 0) is not None
+                    assert snapshot.record(2, 0) is None
+                found = store.open_iteration()
+                assert found is not None
+                assert (found.iteration, found.sentences.tolist()) == (2, [0])
+
+    def test_an_open_iteration_is_gone_on_with(self, tmp_path: Path) -> None:
+        progress = {"batch": 3, "weights": np.array([0.1, -0.2]), "rng": 2**100}
+        with self.open(tmp_path, writable=True) as store:
+            assert store.open_iteration() is None
+            self.add_part(store, [Hypothesis(2, b"f")], progress={"batch": 1, "old": True})
+            self.add_part(store, [Hypothesis(1, b"e")], progress=progress)
+        with self.open(tmp_path, writable=True) as store:
+            found = store.open_iteration()
+            assert found is not None
+            assert (found.iteration, found.sentences.tolist()) == (1, [1, 2])
+            assert set(found.progress) == set(progress)
+            assert (found.progress["batch"], found.progress["rng"]) == (3, 2**100)
+            np.testing.assert_array_equal(found.progress["weights"], progress["weights"])
+            self.add_part(store, [Hypothesis(0, b"a")])
+            store.finish_iteration(1, {})
+            assert [store.hypotheses(i) for i in range(3)] == [(b"a",), (b"e",), (b"f",)]
+            assert store.iterations()[0].n_lists == 3
+
+    def test_a_batch_of_the_open_iteration_is_as_the_decoder_gave_it(self, tmp_path: Path) -> None:
+        first = [Hypothesis(0, b"a", sparse=(("s_a", 1.0),)), Hypothesis(1, b"e", (1, 2, 3))]
+        again = [
+            Hypothesis(1, b"e x", (1, 2, 4)), first[1], Hypothesis(1, b"e x", (1, 2, 4)),
+            Hypothesis(0, b"c", sparse=(("s_c", 2.0), ("s_a", 1.0))), first[0],
+        ]  # fmt: skip
+        with self.open(tmp_path, writable=True) as store:
+            refuses(StoreError, lambda: store.open_batch([0]), "no iteration", "open")
+            self.add(store, first)
+            self.add_part(store, again)
+            batch = store.open_batch([2, 0, 1])
+            assert batch.sentence_ids.tolist() == [2, 0, 1]
+            assert batch.offsets.tolist() == [0, 0, 2, 5]
+            assert batch.space.sparse == ("s_a", "s_c")
+            truth = [*again[3:], *again[:3]]
+            check_rows(batch, 0, truth, [[1, 1], [1, 1], [1, 2], [1, 1], [1, 2]])
+            refuses(DataError, lambda: store.open_batch([3]), "no sentence 3")
+
+    def test_an_open_iteration_stands_in_the_way(self, tmp_path: Path) -> None:
+        other = WordMetric(weight=2)
+        lines = [Hypothesis(0, b"a")]
+        with self.open(tmp_path, writable=True) as store:
+            refuses(StoreError, lambda: store.finish_iteration(1, {}), "not open", "none is")
+            refuses(
+                StoreError, lambda: self.add_part(store, lines, iteration=2), "the next one is 1"
+            )
+            self.add(store, lines)
+            self.add_part(store, lines)
+            for action in (lambda: self.add(store, lines), lambda: store.drop_last(1)):
+                refuses(StoreError, action, "iteration 2 is open", "1 of its 3 sentences")
+            for number in (1, 3):
+                wrong = functools.partial(self.add_part, store, lines, iteration=number)
+                refuses(StoreError, wrong, f"iteration {number}", "the open one is 2")
+                unfinished = functools.partial(store.finish_iteration, number, {})
+                refuses(StoreError, unfinished, f"iteration {number}", "iteration 2 is")
+            refuses(StoreError, lambda: self.add_part(store, lines), "has a list of sentence 0")
+            refuses(
+                StoreMismatch,
+                lambda: self.add_part(store, [Hypothesis(1, b"e")], other),
+                "WORDS|weight:1", "WORDS|weight:2",
+            )  # fmt: skip
+            refuses(TypeError, lambda: self.add_part(store, [], progress={"x": object()}))
+            found = store.open_iteration()
+            assert found is not None
+            assert found.sentences.tolist() == [0]
+
+    def test_a_part_that_is_refused_leaves_nothing(self, tmp_path: Path) -> None:
+        with self.open(tmp_path, writable=True) as store:
+            self.add_part(store, [Hypothesis(0, b"a", sparse=(("s_a", 1.0),))])
+            bad = [Hypothesis(1, b"e", sparse=(("s_x", 1.0),)), Hypothesis(3, b"e")]
+            refuses(FormatError, lambda: self.add_part(store, bad), "no sentence 3")
+            self.add_part(store, [Hypothesis(1, b"e", sparse=(("s_b", 2.0),))])
+            assert store.open_batch([0, 1]).space.sparse == ("s_a", "s_b")
+            store.finish_iteration(1, {})
+            assert store.tuning_set().space.sparse == ("s_a", "s_b")
+            assert store.iterations()[0].hypotheses == 2
+
+    def test_an_open_iteration_can_be_dropped(self, tmp_path: Path) -> None:
+        metric = WordMetric()
+        model = StoreModel(3)
+        lines = [Hypothesis(0, b"a", sparse=(("s_a", 1.0),))]
+        with self.open(tmp_path, writable=True) as store:
+            store.drop_open()
+            self.add(store, lines, metric)
+            model.add(lines)
+            self.add_part(store, [Hypothesis(1, b"e", sparse=(("s_b", 1.0),))], metric)
+            store.drop_open()
+            assert store.open_iteration() is None
+            check_store(store, model, metric, metric.prepare(self.references))
+            lines = [Hypothesis(1, b"d", sparse=(("s_c", 1.0),)), *lines]
+            self.add(store, lines, metric)
+            model.add(lines)
+            check_store(store, model, metric, metric.prepare(self.references))
+
+    def test_parts_without_lists_make_an_empty_iteration(self, tmp_path: Path) -> None:
+        with self.open(tmp_path, writable=True) as store:
+            self.add_part(store, [], progress={"batch": 1})
+            found = store.open_iteration()
+            assert found is not None
+            assert found.sentences.tolist() == []
+            assert store.open_batch([0, 1]).offsets.tolist() == [0, 0, 0]
+            store.finish_iteration(1, {})
+            assert store.iterations()[0].hypotheses == 0

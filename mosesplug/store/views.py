@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 
 from mosesplug.tuning_set import SparseRows, TuningSet
 
-__all__ = ["IngestReport", "IterationList", "IterationLists"]
+__all__ = ["IngestReport", "IterationList", "IterationLists", "OpenIteration", "PartReport"]
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,47 @@ class IngestReport:
     seconds_waiting: float
     seconds_scoring: float
     seconds_writing: float
+
+
+@dataclass(frozen=True)
+class PartReport:
+    """What one part of an iteration brought.
+
+    Attributes:
+        iteration: the iteration's number.
+        sentences: sentences of the part that have a list.
+        hypotheses: positions of the part's lists.
+        new_hypotheses: hypotheses that no earlier iteration had for their sentence.
+        first_best_score: the metric's score of the decoder's first hypotheses in all parts of
+            the iteration so far.
+        seconds: all of it, the waiting for lists included.
+        seconds_scoring: statistics of new hypotheses.
+        seconds_writing: the transaction.
+    """
+
+    iteration: int
+    sentences: int
+    hypotheses: int
+    new_hypotheses: int
+    first_best_score: float
+    seconds: float
+    seconds_scoring: float
+    seconds_writing: float
+
+
+@dataclass(frozen=True)
+class OpenIteration:
+    """An iteration that grows in parts and is not finished.
+
+    Attributes:
+        iteration: its number, the one after the last finished.
+        sentences: int64, ascending; those that have a list in it.
+        progress: what was stored with its last part.
+    """
+
+    iteration: int
+    sentences: NDArray[np.int64]
+    progress: Mapping[str, Any]
 
 
 @dataclass(frozen=True)

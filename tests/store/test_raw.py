@@ -93,7 +93,7 @@ def test_meta_and_iterations(tmp_path: Path) -> None:
         store.record_result(1, {"score": 0.5})
     databases = everything(tmp_path)
     meta = {key: msgpack.unpackb(value) for key, value in databases[b"meta"].items()}
-    assert meta[b"schema"] == 1
+    assert meta[b"schema"] == 2
     assert meta[b"fingerprints"] == {"input": "1a"}
     ((number, signature, _, width, dtype),) = meta[b"statistics"]
     assert (number, signature, width, dtype) == (0, "WORDS|weight:1", 2, "<i4")

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from formats.nbest import NBestList
-from mosesplug.store import NBestStore, nbest_store
+from mosesplug.store import NBestStore, writing
 from mosesplug.store.environment import Environment
 from mosesplug.store.toys import Hypothesis, WordMetric, make_list
 
@@ -85,7 +85,7 @@ def die_at(point: str, count: int) -> None:
     elif point == "score":
         WordMetric.statistics = watched(WordMetric.statistics)  # type: ignore[method-assign]
     elif point == "put":
-        nbest_store.put_sorted = watched(nbest_store.put_sorted, after=True)  # type: ignore[attr-defined]
+        writing.put_sorted = watched(writing.put_sorted, after=True)  # type: ignore[attr-defined]
     else:
         Environment.write = watched(Environment.write, after=point == "committed")  # type: ignore[method-assign]
 

@@ -1,0 +1,208 @@
+"""What goes into the database for an iteration, whole or in parts, and how it goes out again.
+
+A part stores its lists, the sums of its iteration so far, and the caller's progress. To finish is
+to put a commit record in the place of the sums. An iteration that comes whole is one part, and
+finished in the same transaction.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from mosesplug.errors import DataError, StoreError, StoreMismatch
+from mosesplug.store.environment import Environment
+from mosesplug.store.records import encode_value
+from mosesplug.store.state import (
+    COMMIT,
+    GROWING,
+    NAMES,
+    PROGRESS,
+    RECORD,
+    SPARSE,
+    Growing,
+    State,
+    StatisticsKind,
+    iteration_key,
+    kbest_key,
+    names_key,
+    put_meta,
+    put_sorted,
+    statistics_key,
+)
+
+if TYPE_CHECKING:
+    # At run time it would bring Numba, which reading a store does not need.
+    from mosesplug.metrics.protocol import Metric, Prepared
+    from mosesplug.store.ingest import Ingest
+
+__all__ = [
+    "check_next",
+    "delete_iteration",
+    "enlarged",
+    "kind_of_parts",
+    "put_finished",
+    "put_lists",
+    "put_part",
+    "refuse_growing",
+]
+
+
+def check_next(
+    environment: Environment,
+    state: State,
+    iteration: int,
+    n_sentences: int,
+    references: Prepared,
+) -> None:
+    """Refuse lists that cannot come next.
+
+    Raises:
+        StoreError: it is neither the open nor the next iteration, or the store is open to read.
+        StoreMismatch: the number of sentences is not that of the store.
+        DataError: the references have another number of sentences.
+    """
+    path, growing = environment.path, state.growing
+    if not environment.writable:
+        raise StoreError(f"the n-best store at {path} was opened to read only")
+    if iteration != len(state.iterations) + 1:
+        which = "the next one" if growing is None else "the open one"
+        raise StoreError(
+            f"iteration {iteration} cannot be added to the n-best store at {path}: {which} is "
+            f"{len(state.iterations) + 1}"
+        )
+    stored = growing.n_sentences if growing else state.n_sentences
+    if (growing or state.iterations) and n_sentences != stored:
+        raise StoreMismatch(
+            f"the input has {n_sentences} sentences, but the n-best store at {path} was made from "
+            f"one of {stored}. Give that input, or begin in an empty directory"
+        )
+    if references.n_sentences != n_sentences:
+        raise DataError(
+            f"the references have {references.n_sentences} sentences, the input has {n_sentences}"
+        )
+
+
+def kind_of_parts(
+    environment: Environment, state: State, growing: Growing, references: Prepared
+) -> StatisticsKind:
+    """The kind of statistics that the parts of the open iteration have.
+
+    Raises:
+        StoreMismatch: it is not that of these references.
+    """
+    kind = state.kinds[growing.kind]
+    if (kind.signature, kind.references) != (references.signature, references.fingerprint):
+        raise StoreMismatch(
+            f"iteration {growing.iteration} of the n-best store at {environment.path} was begun "
+            f"with {kind.signature} and goes on with {references.signature}, or with other "
+            "references: go on with the same, or drop what there is of it"
+        )
+    return kind
+
+
+def refuse_growing(environment: Environment, state: State, action: str) -> None:
+    """Refuse to ``action`` (``drop iteration 2 of``) a store with an open iteration.
+
+    Raises:
+        StoreError: it has one.
+    """
+    if (growing := state.growing) is not None:
+        raise StoreError(
+            f"cannot {action} the n-best store at {environment.path}: iteration "
+            f"{growing.iteration} is open, with lists of {growing.n_lists} of its "
+            f"{growing.n_sentences} sentences. Go on with it, or drop it"
+        )
+
+
+def enlarged(state: State, ingest: Ingest, metric: Metric) -> Growing:
+    """The growing iteration of ``state``, or one that begins, with the lists of ``ingest``."""
+    before = state.growing
+    names = state.sparse if before is None else before.sparse
+    if len(ingest.sparse) > len(names):
+        names = tuple(ingest.sparse)
+    totals = ingest.totals if before is None else before.totals + ingest.totals
+    return Growing(
+        iteration=ingest.iteration,
+        kind=ingest.kind.number,
+        groups=ingest.groups,
+        sparse=names,
+        n_sentences=ingest.n_sentences,
+        n_lists=len(ingest.kbest) + (before.n_lists if before else 0),
+        hypotheses=ingest.hypotheses + (before.hypotheses if before else 0),
+        new_hypotheses=ingest.new_hypotheses + (before.new_hypotheses if before else 0),
+        totals=totals,
+        first_best_score=float(metric.score(totals)),
+    )
+
+
+def put_lists(transaction: Any, environment: Environment, ingest: Ingest) -> None:
+    """Store lists and their statistics."""
+    put_sorted(transaction, environment["kbest"], ingest.kbest)
+    put_sorted(transaction, environment["statistics"], ingest.statistics)
+
+
+def put_part(
+    transaction: Any, environment: Environment, state: State, grown: Growing, progress: bytes
+) -> None:
+    """Store what a part adds to its iteration besides lists: ``state`` is that before it."""
+    # Says the schema: what knows no parts must not take this for a store of its own.
+    put_meta(transaction, environment)
+    n_before = len(state.growing.sparse if state.growing else state.sparse)
+    values = {
+        iteration_key(grown.iteration, GROWING): encode_value(
+            _sums(grown) | {"totals": grown.totals}
+        ),
+        iteration_key(grown.iteration, PROGRESS): progress,
+    }
+    if len(grown.sparse) > n_before:
+        names = list(grown.sparse[n_before:])
+        values[names_key(grown.iteration, NAMES, n_before)] = encode_value(names)
+    put_sorted(transaction, environment["iterations"], values)
+
+
+def put_finished(
+    transaction: Any, environment: Environment, state: State, grown: Growing, record: bytes
+) -> None:
+    """Store the commit record of an iteration whose lists are stored."""
+    _delete(transaction, environment["iterations"], iteration_key(grown.iteration, COMMIT)[:4])
+    values = {
+        COMMIT: encode_value(_sums(grown)),
+        RECORD: record,
+        SPARSE: encode_value(list(grown.sparse[len(state.sparse) :])),
+    }
+    put_sorted(
+        transaction,
+        environment["iterations"],
+        {iteration_key(grown.iteration, part): value for part, value in values.items()},
+    )
+
+
+def _sums(grown: Growing) -> dict[str, Any]:
+    """What a commit record says."""
+    return {
+        "kind": grown.kind,
+        "groups": grown.groups,
+        "n_sentences": grown.n_sentences,
+        "n_lists": grown.n_lists,
+        "hypotheses": grown.hypotheses,
+        "new_hypotheses": grown.new_hypotheses,
+        "first_best_score": grown.first_best_score,
+    }
+
+
+def delete_iteration(
+    transaction: Any, environment: Environment, iteration: int, n_kinds: int
+) -> None:
+    """Remove all that belongs to one iteration, finished or not."""
+    _delete(transaction, environment["iterations"], iteration_key(iteration, COMMIT)[:4])
+    _delete(transaction, environment["kbest"], kbest_key(iteration, 0)[:4])
+    for kind in range(n_kinds):
+        _delete(transaction, environment["statistics"], statistics_key(kind, iteration, 0)[:8])
+
+
+def _delete(transaction: Any, database: Any, prefix: bytes) -> None:
+    """Remove all keys that begin so."""
+    cursor = transaction.cursor(database)
+    found = cursor.set_range(prefix)
+    while found and bytes(cursor.key()).startswith(prefix):
+        found = cursor.delete()
