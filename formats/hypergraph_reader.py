@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from formats.decimals import parse_number
 from formats.errors import FormatError
-from formats.text import read_lines
+from formats.hypergraph_columns import parse_graph
+from formats.text import read_bytes
 
 __all__ = ["TAIL", "HypergraphFile", "read_hypergraph"]
 
@@ -70,8 +71,17 @@ def read_hypergraph(path: str | PathLike[str]) -> HypergraphFile:
             a node that does not exist or does not come before its head, as all cycles have one;
             a goal that is missing or that nothing leads to; a value that is no finite number.
     """
-    graph = _Graph(fspath(path))
-    lines = enumerate(read_lines(path), start=1)
+    text = read_bytes(path)
+    first, _, rest_of_text = text.partition(b"\n")
+    if first.rstrip() == _FIRST_LINE and (arrays := parse_graph(rest_of_text)) is not None:
+        return HypergraphFile(fspath(path), **vars(arrays))
+    return _read_by_line(fspath(path), text)
+
+
+def _read_by_line(path: str, text: bytes) -> HypergraphFile:
+    """The same line by line, whatever the spelling; raises the error of the first fault."""
+    graph = _Graph(path)
+    lines = enumerate(text.removesuffix(b"\n").split(b"\n"), start=1)
     number, line = next(lines, (1, b""))
     if line.rstrip() != _FIRST_LINE:
         raise graph.error(

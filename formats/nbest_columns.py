@@ -25,7 +25,7 @@ MANY_COLUMNS = 1000
 
 
 def parse_columns(
-    padded: Bytes, starts: Positions, ends: Positions, layout: Layout
+    padded: Bytes, starts: Positions, ends: Positions, layout: Layout, *, glued: bool = False
 ) -> NDArray[np.float32] | None:
     """Dense values of fields that are spelled as Moses spells them, without sparse features.
 
@@ -34,6 +34,7 @@ def parse_columns(
         starts: int64 ``[n]``; the blank that each field begins with.
         ends: int64 ``[n]``; behind the blank that each field ends with.
         layout: labels and widths.
+        glued: whether a value follows its label without a blank, as in search graphs.
 
     Returns:
         float32 ``[n, n_dense]``, or None where a line is spelled in any other way, or where the
@@ -48,7 +49,7 @@ def parse_columns(
     column = 0
     blank = b" "
     for name, width in layout.groups:
-        label = blank + name.encode("utf-8", "surrogateescape") + b"= "
+        label = blank + name.encode("utf-8", "surrogateescape") + (b"=" if glued else b"= ")
         if not layout.labelled:
             label = blank
         if not all_read(words, at, label):
