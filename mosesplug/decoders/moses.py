@@ -137,6 +137,37 @@ class Decoder:
         command += ["-input-file", str(input_file)]
         return self._post_editing((*self._several(), *command))
 
+    def server(
+        self, config: Path, port: int, *, weights: str, sparse_weights: str | None = None
+    ) -> tuple[str, ...]:
+        """The command that serves translations, one request at a time.
+
+        Args:
+            config: the model's ``moses.ini``.
+            port: where it listens.
+            weights, sparse_weights: as for ``nbest``.
+
+        Raises:
+            UsageError: the decoder is called through a wrapper, or translates other input than
+                text, which a server does not.
+        """
+        if self.queue or self.several or self.post_editing:
+            raise UsageError(
+                "a decoder that is kept running as a server cannot be called through"
+                " moses-parallel.pl, multi_moses.py or moses_sim_pe.py"
+            )
+        if self.input_type:
+            raise UsageError(
+                f"Moses' server translates text only, not input of type {self.input_type}: decode"
+                " by a process for each batch"
+            )
+        command = [str(self.program), *_without_threads(self.flags), "-config", str(config)]
+        # Of a pool of threads, a serial server uses one; and it takes no "-threads all".
+        command += [*self._input_type(), "-threads", "1", "-weight-overwrite", weights]
+        if sparse_weights is not None:
+            command += ["-weight-file", sparse_weights]
+        return (*command, "--server", "--serial", "--server-port", str(port))
+
     def _queued(
         self,
         queue: Queue,
@@ -197,6 +228,18 @@ def checked_flags(text: str) -> tuple[str, ...]:
                 " tuned; give starting weights in the configuration's [weight]"
             )
     return words
+
+
+def _without_threads(flags: tuple[str, ...]) -> list[str]:
+    """The words without ``-threads N``."""
+    kept = []
+    dropping = False
+    for word in flags:
+        if _is_flag(word):
+            dropping = word.lstrip("-") in ("threads", "th")
+        if not dropping:
+            kept.append(word)
+    return kept
 
 
 def _is_flag(word: str) -> bool:

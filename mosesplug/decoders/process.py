@@ -22,7 +22,17 @@ from pathlib import Path
 from mosesplug.decoders import leash
 from mosesplug.errors import DecoderError
 
-__all__ = ["Finished", "LineCounter", "executable", "failure", "run", "tail"]
+__all__ = [
+    "Finished",
+    "LineCounter",
+    "death",
+    "end_group",
+    "executable",
+    "failure",
+    "leashed",
+    "run",
+    "tail",
+]
 
 _GRACE_SECONDS = 5.0
 _PROGRESS_SECONDS = 0.2
@@ -87,10 +97,9 @@ def run(
     # A new file, not the old one cut short: whoever still writes the old one does no harm.
     stdout.unlink(missing_ok=True)
     stderr.unlink(missing_ok=True)
-    leashed = [sys.executable, "-I", "-S", leash.__file__, str(os.getpid()), *command]
     with contextlib.ExitStack() as files:
         child = subprocess.Popen(
-            leashed,
+            leashed(command),
             cwd=directory,
             stdin=subprocess.DEVNULL if stdin is None else files.enter_context(stdin.open("rb")),
             stdout=files.enter_context(stdout.open("wb")),
@@ -112,8 +121,13 @@ def run(
     if on_lines is not None:
         on_lines(counter.count())
     if code != 0:
-        raise failure(f"the {what} {_death(code)}", command, stderr)
+        raise failure(f"the {what} {death(code)}", command, stderr)
     return Finished(tuple(command), stdout, stderr, time.monotonic() - start)
+
+
+def leashed(command: Sequence[str]) -> list[str]:
+    """The command such that its process group dies with this thread; start it as a new session."""
+    return [sys.executable, "-I", "-S", leash.__file__, str(os.getpid()), *command]
 
 
 def failure(problem: str, command: Sequence[str], stderr: Path) -> DecoderError:
@@ -159,15 +173,20 @@ def _group_ended(child: subprocess.Popen[bytes]) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        _signal_group(child.pid, signal.SIGTERM)
-        try:
-            child.wait(_GRACE_SECONDS)
-        except subprocess.TimeoutExpired:
-            pass
-        finally:
-            _signal_group(child.pid, signal.SIGKILL)
-            child.wait()
+        end_group(child)
         raise
+
+
+def end_group(child: subprocess.Popen[bytes]) -> None:
+    """End a child that leads a process group, and the whole group: asked first, then killed."""
+    _signal_group(child.pid, signal.SIGTERM)
+    try:
+        child.wait(_GRACE_SECONDS)
+    except subprocess.TimeoutExpired:
+        pass
+    finally:
+        _signal_group(child.pid, signal.SIGKILL)
+        child.wait()
 
 
 def _signal_group(group: int, number: signal.Signals) -> None:
@@ -175,7 +194,7 @@ def _signal_group(group: int, number: signal.Signals) -> None:
         os.killpg(group, number)
 
 
-def _death(code: int) -> str:
+def death(code: int) -> str:
     """How a process ended, in words."""
     if code >= 0:
         return f"ended with exit code {code}"

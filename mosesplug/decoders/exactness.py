@@ -1,0 +1,109 @@
+"""Whether a server that is sent new weights decodes as a process that starts with them.
+
+Moses' server does with a phrase table that is scored when it is looked up
+(``PhraseDictionaryOnDisk``), and does not with ``PhraseDictionaryMemory``, whose entries keep the
+scores, and the pruning, of the weights that were in force when it was loaded. Which tables are of
+which kind is not to be seen from outside, so a few sentences are decoded both ways.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from formats.nbest import NBestList
+from formats.weights import WeightGroup
+from mosesplug.decoders.batch import BatchDecoder, ModelWeights
+from mosesplug.decoders.server import ServerDecoder
+from mosesplug.errors import DecoderError
+
+__all__ = ["changed_weights", "differing_lists", "require_exact"]
+
+_FACTORS = (0.5, 1.5)
+_INSTEAD_OF_ZERO = 0.1
+
+
+def require_exact(
+    server: ServerDecoder,
+    fresh: BatchDecoder,
+    sentences: Sequence[tuple[int, bytes]],
+    weights: ModelWeights,
+    *,
+    strict: bool = False,
+) -> str | None:
+    """Decode both ways with changed weights; have the server restart for each batch if it must.
+
+    Args:
+        server: is started with ``weights`` if it is not running, and left running.
+        fresh: a decoder that starts anew for each batch.
+        sentences: a few with words that have several translations; ten say.
+        weights: the starting weights.
+        strict: raise instead of restarting.
+
+    Returns:
+        What to tell the user where the lists differ (``server.restart_each_batch`` is set then),
+        None where they are equal.
+
+    Raises:
+        DecoderError: they differ, and ``strict``; or a decoder failed.
+    """
+    server.decode(sentences[:1], weights)
+    changed = changed_weights(weights)
+    pairs = (server.decode(sentences, changed), fresh.decode(sentences, changed))
+    differing = differing_lists(*pairs)
+    if not differing:
+        return None
+    found = (
+        f"{differing} of {len(sentences)} n-best lists of the decoder's server, when sent new"
+        " weights, differ from those of a decoder started with these weights: its phrase table"
+        " keeps scores of the weights it was loaded with"
+    )
+    if strict:
+        raise DecoderError(
+            f"{found}. Use one that is scored at look-up (PhraseDictionaryOnDisk), or allow the"
+            " server to be restarted for each batch"
+        )
+    server.restart_each_batch = True
+    return f"{found}. It is restarted for each batch; PhraseDictionaryOnDisk would spare that"
+
+
+def changed_weights(weights: ModelWeights) -> ModelWeights:
+    """Other weights of about the same size: halved and half as much again, in turn."""
+    place = 0
+    groups = []
+    for group in weights.groups:
+        values = []
+        for value in group.values:
+            factor = _FACTORS[place % len(_FACTORS)]
+            values.append(None if value is None else factor * value or factor * _INSTEAD_OF_ZERO)
+            place += value is not None
+        groups.append(WeightGroup(group.name, tuple(values)))
+    return replace(weights, groups=tuple(groups))
+
+
+def differing_lists(first: Sequence[NBestList], second: Sequence[NBestList]) -> int:
+    """Sentences whose lists differ in texts, features or their order, or that only one has."""
+    one, other = ({int(part.sentence_ids[0]): part for part in lists} for lists in (first, second))
+    return sum(
+        number not in one or number not in other or not _equal(one[number], other[number])
+        for number in {*one, *other}
+    )
+
+
+def _equal(first: NBestList, second: NBestList) -> bool:
+    if len(first) != len(second) or first.groups != second.groups:
+        return False
+    rows = range(len(first))
+    return (
+        bool(np.array_equal(first.dense, second.dense))
+        and all(first.text(row) == second.text(row) for row in rows)
+        and all(_sparse(first, row) == _sparse(second, row) for row in rows)
+    )
+
+
+def _sparse(block: NBestList, row: int) -> dict[str, float]:
+    entries = slice(block.sparse_indptr[row], block.sparse_indptr[row + 1])
+    names = (block.sparse_names[index] for index in block.sparse_indices[entries].tolist())
+    return dict(zip(names, block.sparse_data[entries].tolist(), strict=True))

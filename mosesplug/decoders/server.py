@@ -1,0 +1,248 @@
+"""Translation servers that are kept running: one start, then a request for each sentence.
+
+Weights travel with each server's first request of a batch. What a request cannot change makes the
+servers start anew: sparse weights, which Moses' server does not take, and all weights where the
+phrase table keeps scores of the weights that it was loaded with (see ``exactness``).
+
+Moses' server listens on all network interfaces and can be told nothing else; the bundled decoder's
+listens on the loopback interface only.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from functools import cached_property
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from formats.moses_ini import read_moses_ini
+from formats.nbest import NBestList
+from formats.weights import format_sparse
+from mosesplug.decoders.batch import ModelWeights, parse_list
+from mosesplug.decoders.moses import Decoder
+from mosesplug.decoders.server_calls import (
+    ServerLost,
+    list_lines,
+    reply_of,
+    spelled_weights,
+    translate_request,
+)
+from mosesplug.decoders.server_process import ServerProcess
+from mosesplug.errors import DecoderError
+
+__all__ = ["ServerDecoder"]
+
+
+class ServerDecoder:
+    """A ``BatchDecoder`` of one or more servers; the lists do not depend on how many.
+
+    Servers start with the first batch. One that died is started again and the batch decoded once
+    more; the second time is an error. They end with ``close``, and with this process however it
+    ends.
+    """
+
+    def __init__(
+        self,
+        decoder: Decoder,
+        config: Path,
+        directory: Path,
+        nbest: int,
+        *,
+        workers: int = 1,
+        timeout: float = 600.0,
+        start_timeout: float = 1800.0,
+        restart_each_batch: bool = False,
+        prefix: str = "server",
+        note: Callable[[str], None] = lambda text: None,
+    ) -> None:
+        """Say what to start; nothing is started yet.
+
+        Args:
+            decoder: and how to call it.
+            config: the ``moses.ini`` to decode with.
+            directory: the servers' current directory, where their files ``<prefix><n>.*`` go.
+            nbest: length of the lists.
+            workers: servers, among which the sentences of a batch are dealt out.
+            timeout: seconds that a server may take for one sentence.
+            start_timeout: seconds that it may take to load its model.
+            restart_each_batch: start anew whenever the weights are others.
+            prefix: tells the files of several decoders in one directory apart.
+            note: told, in a line, what the user should know.
+
+        Raises:
+            UsageError: this decoder cannot be a server (called through a wrapper, say).
+        """
+        decoder.server(config, 0, weights="")
+        self.restart_each_batch = restart_each_batch
+        self._decoder = decoder
+        self._config = config
+        self._directory = directory
+        self._nbest = nbest
+        self._timeout = timeout
+        self._start_timeout = start_timeout
+        self._prefix = prefix
+        self._note = note
+        self._noted: set[str] = set()
+        self._servers: list[ServerProcess | None] = [None] * max(1, workers)
+        self._started_with: ModelWeights | None = None
+        self._pool = ThreadPoolExecutor(len(self._servers), "decoder")
+
+    def decode(
+        self, sentences: Sequence[tuple[int, bytes]], weights: ModelWeights
+    ) -> list[NBestList]:
+        """As ``BatchDecoder.decode`` says.
+
+        Raises:
+            DecoderError: also for a sentence that is not UTF-8, which XML-RPC needs.
+        """
+        texts = [(number, _decoded(number, text)) for number, text in sentences]
+        if not texts:
+            return []
+        try:
+            replies = self._replies(texts, weights)
+        except ServerLost as lost:
+            self._note(f"{lost}\nthe server is started again, and the batch decoded once more")
+            replies = self._replies(texts, weights)
+        lists = []
+        for (number, _), lines in zip(texts, replies, strict=True):
+            if lines:
+                source = f"{self._decoder.program}: server's list of sentence {number}"
+                lists.append(parse_list(lines, weights.columns, source))
+        return lists
+
+    def close(self) -> None:
+        """End the servers; a second call does nothing, and a batch after it starts them again."""
+        for place, server in enumerate(self._servers):
+            if server is not None:
+                server.close()
+                self._servers[place] = None
+        self._started_with = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+        self._pool.shutdown()
+
+    def _replies(self, texts: Sequence[tuple[int, str]], weights: ModelWeights) -> list[bytes]:
+        """The lines of each sentence's list."""
+        servers = self._running(weights)
+        spelled = spelled_weights(weights, self._kept)
+        replies = [b""] * len(texts)
+        waiting = deque(range(len(texts)))
+
+        def work(server: ServerProcess) -> None:
+            sent: str | None = spelled
+            for place in _taken(waiting):
+                replies[place] = self._lines(server, *texts[place], sent)
+                sent = None
+
+        futures = [self._pool.submit(work, server) for server in servers[: len(texts)]]
+        try:
+            wait(futures, return_when=FIRST_EXCEPTION)
+            waiting.clear()
+            wait(futures)
+        except BaseException:
+            # Where there is no server, no thread waits for its answer.
+            waiting.clear()
+            self.close()
+            wait(futures)
+            raise
+        for future in futures:
+            future.result()
+        return replies
+
+    def _lines(self, server: ServerProcess, number: int, text: str, weights: str | None) -> bytes:
+        request = translate_request(text, self._nbest, weights)
+        try:
+            return list_lines(number, reply_of(server.call(request, self._timeout)))
+        except DecoderError as error:
+            raise type(error)(f"sentence {number}: {error}") from error
+
+    def _running(self, weights: ModelWeights) -> list[ServerProcess]:
+        """All servers, started where they are not running, or not with what they must have."""
+        old = self._started_with
+        if old is not None and old != weights:
+            if old.sparse != weights.sparse:
+                self._note_once(
+                    "Moses' server takes no sparse weights in a request: it is started again"
+                    " whenever they change"
+                )
+                self.close()
+            elif self.restart_each_batch:
+                self.close()
+        missing: list[ServerProcess] = []
+        try:
+            for place, server in enumerate(self._servers):
+                if server is not None and server.dead:
+                    server.close()
+                if server is None or server.dead:
+                    missing.append(self._launched(place, weights))
+                    self._servers[place] = missing[-1]
+            for launched in missing:
+                launched.wait_until_ready(self._start_timeout)
+        except BaseException:
+            self.close()
+            raise
+        if missing:
+            self._started_with = weights
+        if any(server.listens_everywhere() for server in missing):
+            self._note_once(
+                "the decoder's server listens on all network interfaces, and has no option for"
+                " less: where others can reach this machine, let a firewall keep them out"
+            )
+        return [server for server in self._servers if server is not None]
+
+    def _launched(self, place: int, weights: ModelWeights) -> ServerProcess:
+        """A server that loads its model."""
+        sparse = None
+        if weights.sparse:
+            sparse = f"{self._prefix}{place + 1}.sparse-weights"
+            (self._directory / sparse).write_bytes(format_sparse(weights.sparse))
+
+        def command(port: int) -> tuple[str, ...]:
+            return self._decoder.server(
+                self._config, port, weights=weights.overwrite(), sparse_weights=sparse
+            )
+
+        stderr = self._directory / f"{self._prefix}{place + 1}.err"
+        return ServerProcess(command, directory=self._directory, stderr=stderr)
+
+    @cached_property
+    def _kept(self) -> Mapping[str, tuple[float, ...]]:
+        """The configuration's weights."""
+        return read_moses_ini(self._config).weights
+
+    def _note_once(self, text: str) -> None:
+        if text not in self._noted:
+            self._noted.add(text)
+            self._note(text)
+
+
+def _decoded(number: int, text: bytes) -> str:
+    try:
+        return text.decode()
+    except UnicodeDecodeError as error:
+        raise DecoderError(
+            f"sentence {number} is not UTF-8 ({error.reason} at byte {error.start}), which requests"
+            " to a server must be: decode by a process for each batch"
+        ) from error
+
+
+def _taken(waiting: deque[int]) -> Iterator[int]:
+    """Take one after the other, until there is none; several threads may take from the same."""
+    while True:
+        try:
+            place = waiting.popleft()
+        except IndexError:
+            return
+        yield place

@@ -1,0 +1,175 @@
+"""Requests to a translation server and its replies, as Moses' server has them (XML-RPC).
+
+The method is ``translate``. It takes one structure: ``text``, ``nbest`` (how many),
+``nbest-distinct``, ``add-score-breakdown``, and ``weights``, which stay in force until others come.
+The reply has the list as ``nbest``, each entry with ``hyp``, ``totalScore`` and ``fvals``, which is
+the features field of the decoder's own n-best file, digit for digit, sparse features included.
+"""
+
+from __future__ import annotations
+
+import http.client
+import xmlrpc.client
+from collections.abc import Mapping
+from typing import Any
+from xml.parsers.expat import ExpatError
+
+from formats.weights import format_weight
+from mosesplug.decoders.batch import ModelWeights
+from mosesplug.errors import DecoderError
+
+__all__ = [
+    "PROBE",
+    "ServerLost",
+    "list_lines",
+    "post",
+    "reply_of",
+    "spelled_weights",
+    "translate_request",
+]
+
+HOST = "127.0.0.1"
+
+PROBE = xmlrpc.client.dumps((), "system.listMethods").encode()
+"""A request that every XML-RPC server answers, and that asks it for no work."""
+
+
+class ServerLost(DecoderError):
+    """The connection broke before there was an answer: the server died, or is about to."""
+
+
+def translate_request(text: str, nbest: int, weights: str | None = None) -> bytes:
+    """The request for a distinct n-best list with all feature values.
+
+    Args:
+        text: the sentence.
+        nbest: length of the list.
+        weights: as ``spelled_weights`` gives them, or None to keep those in force.
+    """
+    parameters: dict[str, Any] = {
+        "text": text,
+        "nbest": nbest,
+        "nbest-distinct": "true",
+        "add-score-breakdown": "true",
+    }
+    if weights is not None:
+        parameters["weights"] = weights
+    body = xmlrpc.client.dumps((parameters,), "translate").encode()
+    # A reader of XML takes a bare carriage return for a newline.
+    return body.replace(b"\r", b"&#13;")
+
+
+def spelled_weights(weights: ModelWeights, kept: Mapping[str, tuple[float, ...]]) -> str:
+    """Dense weights for a request: ``Name=v v v``, groups joined by tabs.
+
+    Unlike ``-weight-overwrite``, a request must give all components of a group.
+
+    Args:
+        weights: the weights.
+        kept: by group, the configuration's values: those of components that ``weights`` leaves.
+
+    Raises:
+        DecoderError: such a component has no value in the configuration.
+    """
+    texts = []
+    for group in weights.groups:
+        if not group.is_tuneable:
+            continue
+        values = list(group.values)
+        if None in values:
+            old = kept.get(group.name, ())
+            if len(old) != len(values):
+                raise DecoderError(
+                    f"{group.name} has components that are not tuned, and no weights in the"
+                    " configuration that a server could be sent: decode by a process for each batch"
+                )
+            values = [old[i] if value is None else value for i, value in enumerate(values)]
+        numbers = " ".join(format_weight(value) for value in values if value is not None)
+        texts.append(f"{group.name}={numbers}")
+    return "\t".join(texts)
+
+
+def post(port: int, body: bytes, timeout: float) -> bytes:
+    """Send a request to a server on this machine; one connection each.
+
+    Args:
+        port: where it listens.
+        body: the request.
+        timeout: seconds that it may be silent.
+
+    Raises:
+        TimeoutError: it was silent for longer.
+        ServerLost: it is not there, or hung up.
+        DecoderError: it answered something that is not HTTP.
+    """
+    connection = http.client.HTTPConnection(HOST, port, timeout=timeout)
+    try:
+        headers = {"Content-Type": "text/xml", "Connection": "close"}
+        connection.request("POST", "/RPC2", body, headers)
+        response = connection.getresponse()
+        data = response.read()
+    except TimeoutError:
+        raise
+    except (OSError, http.client.IncompleteRead) as error:
+        raise ServerLost(f"the connection to the decoder's server broke: {error}") from error
+    except http.client.HTTPException as error:
+        raise DecoderError(f"the decoder's server did not answer in HTTP: {error!r}") from error
+    finally:
+        connection.close()
+    if response.status != http.client.OK:
+        raise DecoderError(
+            f"the decoder's server answered {response.status} {response.reason} instead of 200"
+        )
+    return data
+
+
+def reply_of(data: bytes) -> Mapping[str, Any]:
+    """The structure that a reply holds.
+
+    Raises:
+        DecoderError: it reports a fault, or is no such reply.
+    """
+    try:
+        values, _ = xmlrpc.client.loads(data)
+    except xmlrpc.client.Fault as fault:
+        raise DecoderError(f"the decoder's server refused: {fault.faultString}") from None
+    except (ExpatError, xmlrpc.client.Error, ValueError, TypeError, LookupError) as error:
+        raise DecoderError(
+            f"the decoder's server answered something that is not XML-RPC ({error}): {data[:80]!r}"
+        ) from error
+    if len(values) != 1 or not isinstance(values[0], dict):
+        raise DecoderError("the decoder's server answered with another structure than Moses'")
+    return values[0]
+
+
+def list_lines(sentence: int, reply: Mapping[str, Any]) -> bytes:
+    """The lines of an n-best file with the hypotheses of a reply; none for an empty list.
+
+    Raises:
+        DecoderError: the reply has no list or no feature values, or a hypothesis cannot be a
+            line.
+    """
+    entries = reply.get("nbest")
+    if not isinstance(entries, list):
+        raise DecoderError(
+            "the decoder's server gives no n-best lists (Moses' does so with phrase-based search"
+            " only): decode by a process for each batch"
+        )
+    return b"".join(_line(sentence, entry) for entry in entries)
+
+
+def _line(sentence: int, entry: Any) -> bytes:
+    try:
+        text, features, score = entry["hyp"], entry["fvals"], float(entry["totalScore"])
+        fields = (text.encode(), features.encode())
+    except (TypeError, KeyError, ValueError, AttributeError) as error:
+        raise DecoderError(
+            "the decoder's server gave a hypothesis without text (hyp), feature values (fvals) or"
+            f" score (totalScore): {error!r}"
+        ) from error
+    if any(b"\n" in field or b"|||" in field for field in fields):
+        raise DecoderError(
+            f"the decoder's server gave a hypothesis that cannot be a line of a list: {text!r}"
+        )
+    # Six digits, as in the decoder's own file.
+    return b"%d ||| %b|||%b ||| %b\n" % (sentence, fields[0], fields[1], b"%.6g" % score)
