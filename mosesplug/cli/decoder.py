@@ -16,15 +16,15 @@ from typing import BinaryIO, NoReturn, cast
 # The decoder works on small arrays in processes of its own; threads inside NumPy only cost time.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-from formats.moses_ini import read_moses_ini
+from formats.moses_ini import MosesIni, read_moses_ini
 from formats.text import read_lines
 from formats.weights import read_sparse
 from mosesplug import __version__
 from mosesplug.cli.exits import exit_code
+from mosesplug.decoders.parallel import in_order
 from mosesplug.decoders.phrase.hypergraph_output import write_weights
 from mosesplug.decoders.phrase.model import Model, load_model
 from mosesplug.decoders.phrase.model_file import Features, read_features, show_weights
-from mosesplug.decoders.parallel import in_order
 from mosesplug.decoders.phrase.settings import (
     OPTIONS,
     Settings,
@@ -75,8 +75,26 @@ def _run(arguments: list[str]) -> None:
     _check_sparse_weights(wanted.weight_file)
     if wanted.show_weights:
         sys.stdout.buffer.write(show_weights(features))
-        return
-    _decode(features, wanted)
+    elif wanted.server:
+        _serve(ini, wanted)
+    else:
+        _decode(features, wanted)
+
+
+def _serve(ini: MosesIni, wanted: Settings) -> None:
+    """Answer requests until the process is ended."""
+    # Here and not above: a decoder that reads a file needs no HTTP.
+    from mosesplug.decoders.phrase.serving import TranslationService, serve
+
+    if wanted.input_file or wanted.n_best_file or wanted.hypergraph_directory:
+        raise UsageError(
+            "a server gets its input, and the wish for lists, with requests: leave out -input-file,"
+            " -n-best-list and -output-search-graph-hypergraph"
+        )
+    started = time.monotonic()
+    service = TranslationService(ini, wanted)
+    _say(wanted, f"listening on 127.0.0.1:{wanted.server_port}", started)
+    serve(service, wanted.server_port)
 
 
 def _help() -> str:

@@ -8,8 +8,9 @@ adds the language model's score of its first words without context: what search 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,13 +20,14 @@ from mosesplug.decoders.phrase.model_file import N_REORDERING, Feature, Features
 from mosesplug.decoders.phrase.phrase_table import (
     LOWEST_LOG,
     PhrasePair,
+    ReorderingTable,
     read_phrase_table,
     read_reordering,
     source_phrases,
 )
 from mosesplug.errors import DataError
 
-__all__ = ["Model", "load_model"]
+__all__ = ["Model", "Tables", "build_model", "load_model", "read_tables"]
 
 DEFAULT_TABLE_LIMIT = 20
 
@@ -78,6 +80,53 @@ class Model:
         return [self.surface[word] for word in words]
 
 
+@dataclass(frozen=True)
+class Tables:
+    """What is in the files of a model, whatever the weights.
+
+    Attributes:
+        pairs: the phrase pairs, in the order of the file.
+        rows: the place of each source phrase's pairs among them.
+        reordering: gives the reordering scores of the phrase pairs asked for, where it has them.
+        language_model: the n-gram model.
+    """
+
+    pairs: Sequence[PhrasePair]
+    rows: Mapping[bytes, Sequence[int]]
+    reordering: Callable[[set[tuple[bytes, bytes]]], ReorderingTable]
+    language_model: LanguageModel
+
+
+def read_tables(features: Features, wanted: set[bytes] | None) -> Tables:
+    """Read the files of a model.
+
+    Args:
+        features: the model of the configuration; its weights do not matter.
+        wanted: the source phrases of the input, None for all that there are. Reordering scores
+            are read when they are asked for, or else now.
+
+    Raises:
+        FormatError, DataError: a file is missing or faulty.
+    """
+    table = _feature(features, "PhraseDictionaryMemory")
+    pairs = read_phrase_table(find_file(features, table), len(table.columns), wanted)
+    rows: dict[bytes, list[int]] = {}
+    for row, pair in enumerate(pairs):
+        rows.setdefault(pair.source, []).append(row)
+    language_model = read_arpa(find_file(features, _feature(features, "KENLM")))
+    feature = features.of_kind("LexicalReordering")
+    if feature is None:
+        return Tables(pairs, rows, lambda pairs: {}, language_model)
+    path = find_file(features, feature)
+    if wanted is not None:
+        read = partial(read_reordering, path, N_REORDERING)
+        return Tables(pairs, rows, read, language_model)
+    scores = read_reordering(path, N_REORDERING, None)
+    return Tables(
+        pairs, rows, lambda pairs: {p: scores[p] for p in pairs if p in scores}, language_model
+    )
+
+
 def load_model(
     features: Features,
     sentences: Sequence[Sequence[bytes]],
@@ -85,29 +134,50 @@ def load_model(
     longest_phrase: int = 20,
     table_limit: int | None = None,
 ) -> Model:
-    """Read the files of a model, as far as the sentences need them.
+    """Read the files of a model, as far as the sentences need them, and build it.
+
+    Args:
+        features: the model of the configuration.
+        sentences, longest_phrase, table_limit: as for ``build_model``.
+
+    Raises:
+        FormatError, DataError: a file is missing or faulty.
+    """
+    tables = read_tables(features, source_phrases(sentences, longest_phrase))
+    return build_model(
+        tables, features, sentences, longest_phrase=longest_phrase, table_limit=table_limit
+    )
+
+
+def build_model(
+    tables: Tables,
+    features: Features,
+    sentences: Sequence[Sequence[bytes]],
+    *,
+    longest_phrase: int = 20,
+    table_limit: int | None = None,
+) -> Model:
+    """The model of some sentences at the weights of ``features``.
 
     A word that no phrase pair translates alone is copied: a pair of its own, with Moses' penalty.
 
     Args:
+        tables: of the same model, with all source phrases of the sentences.
         features: the model of the configuration.
         sentences: the words of each sentence of the input.
         longest_phrase: words of a source phrase at most.
         table_limit: translations of a source phrase at most, 0 for all; None for what the
             configuration says.
-
-    Raises:
-        FormatError, DataError: a file is missing or faulty.
     """
     table = _feature(features, "PhraseDictionaryMemory")
-    wanted = source_phrases(sentences, longest_phrase)
-    pairs = read_phrase_table(find_file(features, table), len(table.columns), wanted)
-    translated = {pair.source for pair in pairs}
+    phrases = source_phrases(sentences, longest_phrase)
+    rows = sorted(row for phrase in phrases for row in tables.rows.get(phrase, ()))
+    pairs = [tables.pairs[row] for row in rows]
     words = dict.fromkeys(word for sentence in sentences for word in sentence)
     n_known = len(pairs)
     nothing = (0.0,) * len(table.columns)
-    pairs += [PhrasePair(word, word, nothing) for word in words if word not in translated]
-    language_model = read_arpa(find_file(features, _feature(features, "KENLM")))
+    pairs += [PhrasePair(word, word, nothing) for word in words if word not in tables.rows]
+    language_model = tables.language_model
 
     surface, target_words, target_offsets = _surface(pairs)
     lm_words = language_model.words(surface)[target_words]
@@ -118,7 +188,7 @@ def load_model(
     if table_limit is None:
         table_limit = int(table.arguments.get("table-limit", DEFAULT_TABLE_LIMIT))
     options = _best_options(pairs, estimate, table_limit)
-    reordering, forward_class = _reordering(features, pairs, options)
+    reordering, forward_class = _reordering(tables, pairs, options)
     n_first = language_model.order - 1
     return Model(
         features=features,
@@ -200,17 +270,13 @@ def _best_options(
 
 
 def _reordering(
-    features: Features, pairs: Sequence[PhrasePair], options: dict[bytes, NDArray[np.int64]]
+    tables: Tables, pairs: Sequence[PhrasePair], options: dict[bytes, NDArray[np.int64]]
 ) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
     """Reordering scores, and the class of each pair's forward scores."""
     scores = np.zeros((len(pairs), N_REORDERING))
     classes = np.zeros(len(pairs), dtype=np.int32)
-    feature = features.of_kind("LexicalReordering")
-    if feature is None:
-        return scores, classes
     rows = [int(row) for members in options.values() for row in members]
-    wanted = {(pairs[row].source, pairs[row].target) for row in rows}
-    table = read_reordering(find_file(features, feature), N_REORDERING, wanted)
+    table = tables.reordering({(pairs[row].source, pairs[row].target) for row in rows})
     numbers: dict[tuple[float, ...], int] = {}
     for row in rows:
         found = table.get((pairs[row].source, pairs[row].target))

@@ -1,7 +1,7 @@
 """Phrase pairs with their scores, and reordering scores: the text files that Moses trains.
 
-A table is read for a given input: of its lines only those whose source phrase occurs there are
-kept, which makes a table of any size usable in a small program.
+A table is read for a given input, if there is one: of its lines only those whose source phrase
+occurs there are kept, which makes a table of any size usable in a small program.
 """
 
 from __future__ import annotations
@@ -50,14 +50,14 @@ def source_phrases(sentences: Iterable[Sequence[bytes]], longest: int) -> set[by
 
 
 def read_phrase_table(
-    path: str | PathLike[str], n_scores: int, wanted: set[bytes]
+    path: str | PathLike[str], n_scores: int, wanted: set[bytes] | None
 ) -> list[PhrasePair]:
     """Read ``source ||| target ||| score score ... [||| alignment ||| counts ...]``.
 
     Args:
         path: plain or compressed text.
         n_scores: scores a line must have.
-        wanted: source phrases to keep.
+        wanted: source phrases to keep, None for all.
 
     Returns:
         The pairs in the order of the file.
@@ -69,7 +69,7 @@ def read_phrase_table(
     path = fspath(path)
     pairs = []
     for number, source, rest in _lines(path, 2):
-        if source not in wanted:
+        if wanted is not None and source not in wanted:
             continue
         target, scores = rest.split(SEPARATOR, 2)[:2]
         words = target.split()
@@ -85,22 +85,22 @@ def read_phrase_table(
 
 
 def read_reordering(
-    path: str | PathLike[str], n_scores: int, wanted: set[tuple[bytes, bytes]]
+    path: str | PathLike[str], n_scores: int, wanted: set[tuple[bytes, bytes]] | None
 ) -> ReorderingTable:
-    """Read ``source ||| target ||| score score ...`` for the wanted phrase pairs.
+    """Read ``source ||| target ||| score score ...`` for the wanted phrase pairs, None for all.
 
     Raises:
         FormatError: as ``read_phrase_table``.
     """
     path = fspath(path)
-    sources = {source for source, _ in wanted}
+    sources = None if wanted is None else {source for source, _ in wanted}
     table: ReorderingTable = {}
     for number, source, rest in _lines(path, 2):
-        if source not in sources:
+        if sources is not None and source not in sources:
             continue
         target, _, scores = rest.partition(SEPARATOR)
         key = (source, b" ".join(target.split()))
-        if key in wanted:
+        if wanted is None or key in wanted:
             table[key] = _logs(path, number, scores, n_scores)
     return table
 

@@ -54,6 +54,9 @@ OPTIONS: Mapping[str, Option] = {
     "output-search-graph-hypergraph": Option(
         "", 1, 3, "true [txt|gz [DIR]]: write a search graph per sentence to DIR"
     ),
+    "server": Option("", 0, 1, "answer XML-RPC requests of this machine instead of reading input"),
+    "server-port": Option("", 1, 1, "port of the server (default: 8080)"),
+    "serial": Option("", 0, 1, "accepted; the server always answers one request at a time"),
     "threads": Option("th", 1, 1, "number of processes, or all (default: 1)"),
     "stack": Option("s", 1, 1, "hypotheses kept per stack, 0 = all (default: 200)"),
     "beam-threshold": Option("b", 1, 1, "keep what is this likely beside the best (default: 1e-5)"),
@@ -91,6 +94,8 @@ class Settings:
     weight_file: str | None
     hypergraph_directory: str | None
     hypergraph_suffix: str
+    server: bool
+    server_port: int
     threads: int
     stack: int
     beam_threshold: float
@@ -160,12 +165,12 @@ def settings(given: Mapping[str, Sequence[str]], ini: MosesIni) -> Settings:
     n_best = reader.words("n-best-list")
     if len(n_best) == 3 and n_best[2] != "distinct":
         raise UsageError(f"n-best-list: 'distinct' or nothing after the size, not '{n_best[2]}'")
+    reader.switch("serial")
     directory, suffix = _hypergraph_target(reader.words("output-search-graph-hypergraph"), n_best)
     return Settings(
         config=ini.path,
         input_file=reader.text("input-file", None),
-        show_weights="show-weights" in values
-        and not set(reader.words("show-weights")) & FALSE_WORDS,
+        show_weights=reader.switch("show-weights"),
         n_best_file=n_best[0] if n_best else None,
         n_best_size=_convert("n-best-list", n_best[1], int, 1) if n_best else 0,
         n_best_distinct=len(n_best) == 3,
@@ -173,6 +178,8 @@ def settings(given: Mapping[str, Sequence[str]], ini: MosesIni) -> Settings:
         weight_file=reader.text("weight-file", None),
         hypergraph_directory=directory,
         hypergraph_suffix=suffix,
+        server=reader.switch("server"),
+        server_port=reader.number("server-port", 8080, 1),
         threads=reader.threads(),
         stack=reader.number("stack", 200, 0),
         beam_threshold=reader.fraction("beam-threshold", 1e-5),
@@ -218,6 +225,10 @@ class _Reader:
                 wanted += f" to {option.most}"
             raise UsageError(f"{name} takes {wanted} value(s), not {len(words)}: {option.help}")
         return words
+
+    def switch(self, name: str) -> bool:
+        """On if it is there and does not say no."""
+        return name in self.values and not set(self.words(name)) & FALSE_WORDS
 
     def text(self, name: str, default: str | None) -> str | None:
         words = self.words(name)

@@ -10,10 +10,11 @@ from mosesplug.decoders.phrase.hypergraph_output import write_graph
 from mosesplug.decoders.phrase.model import Model
 from mosesplug.decoders.phrase.n_best import Derivation, n_best
 from mosesplug.decoders.phrase.search import Limits, search
+from mosesplug.decoders.phrase.search_graph import SearchGraph
 from mosesplug.decoders.phrase.settings import Settings
 from mosesplug.errors import DataError
 
-__all__ = ["Translation", "sentences_of", "translate"]
+__all__ = ["Translation", "entry_of", "listed", "searched", "sentences_of", "translate"]
 
 
 @dataclass(frozen=True)
@@ -53,19 +54,33 @@ def translate(
         DataError: a sentence that is too long for the distortion limit.
         OSError: the search graph cannot be written.
     """
-    limits = Limits(settings.stack, settings.beam_threshold, settings.distortion_limit)
-    graph = search(model, words, limits)
+    graph = searched(model, settings, words)
     if settings.hypergraph_directory is not None:
         write_graph(settings.hypergraph_directory, settings.hypergraph_suffix, sentence_id, graph)
-    derivations = n_best(graph, max(1, settings.n_best_size), distinct=settings.n_best_distinct)
+    derivations = listed(graph, settings)
     entries = derivations if settings.n_best_size else []
     return Translation(
         best=b"".join(word + b" " for word in derivations[0].words) + b"\n",
-        n_best=b"".join(format_entry(_entry(model, sentence_id, entry)) for entry in entries),
+        n_best=b"".join(format_entry(entry_of(model, sentence_id, entry)) for entry in entries),
     )
 
 
-def _entry(model: Model, sentence_id: int, derivation: Derivation) -> NBestEntry:
+def searched(model: Model, settings: Settings, words: Sequence[bytes]) -> SearchGraph:
+    """The search graph of a sentence.
+
+    Raises:
+        DataError: a sentence that is too long for the distortion limit.
+    """
+    limits = Limits(settings.stack, settings.beam_threshold, settings.distortion_limit)
+    return search(model, words, limits)
+
+
+def listed(graph: SearchGraph, settings: Settings) -> list[Derivation]:
+    """The n-best list that the settings ask for; the best derivation where they ask for none."""
+    return n_best(graph, max(1, settings.n_best_size), distinct=settings.n_best_distinct)
+
+
+def entry_of(model: Model, sentence_id: int, derivation: Derivation) -> NBestEntry:
     """A line of the n-best list: tuneable features in Moses' order."""
     dense = []
     for feature in model.features.reported():

@@ -1,0 +1,148 @@
+"""The decoder as a translation server, with the requests and replies of Moses' (XML-RPC).
+
+The tables are read once, whole. Each request builds the model of its own sentence from them, at
+the weights in force, so that its translations are those of a decoder started with these weights.
+"""
+
+from __future__ import annotations
+
+import xmlrpc.client
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+from xmlrpc.server import SimpleXMLRPCRequestHandler, SimpleXMLRPCServer
+
+from formats.errors import FormatError
+from formats.moses_ini import MosesIni
+from formats.nbest import NBestEntry, format_entry
+from formats.weights import parse_weight_overwrite
+from mosesplug.decoders.phrase.model import build_model, read_tables
+from mosesplug.decoders.phrase.model_file import read_features
+from mosesplug.decoders.phrase.settings import Settings
+from mosesplug.decoders.phrase.translation import entry_of, listed, searched, sentences_of
+from mosesplug.errors import DataError, MosesplugError
+
+__all__ = ["TranslationService", "serve"]
+
+LOOPBACK = "127.0.0.1"
+TRUE = ("true", "True", "TRUE", "1", True)
+"""What Moses takes for yes; anything else is no."""
+_IDLE_SECONDS = 15
+
+
+class TranslationService:
+    """Answers requests; remembers the weights of the last that brought some."""
+
+    def __init__(self, ini: MosesIni, settings: Settings) -> None:
+        """Read the model.
+
+        Raises:
+            FormatError, DataError: a file is missing or faulty.
+            UsageError: faulty weights.
+        """
+        self._ini = ini
+        self._settings = settings
+        self._features = read_features(ini, settings.weight_overwrite)
+        self._changes = {
+            name: " ".join("x" if value is None else repr(value) for value in values)
+            for name, values in parse_weight_overwrite(settings.weight_overwrite).items()
+        }
+        self._tables = read_tables(self._features, None)
+
+    def translate(self, request: Any) -> dict[str, Any]:
+        """The translation of a sentence, and its n-best list if the request wants one.
+
+        Args:
+            request: ``text``; ``nbest``, the length of the list; ``nbest-distinct``;
+                ``add-score-breakdown``, with which entries get feature values; ``weights``,
+                ``Name=v v v`` joined by tabs, for this and all later requests.
+
+        Raises:
+            xmlrpc.client.Fault: the request or its sentence cannot be used. Weights are taken
+                all or none.
+        """
+        try:
+            if not isinstance(request, dict):
+                raise DataError("a request is a structure")
+            return self._translated(request)
+        except (MosesplugError, FormatError) as error:
+            raise xmlrpc.client.Fault(1, str(error)) from error
+
+    def _translated(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        text, size = request.get("text"), request.get("nbest", 0)
+        weights = request.get("weights", "")
+        if not isinstance(text, str) or not isinstance(size, int) or not isinstance(weights, str):
+            raise DataError("a request has a text, and may have a number as nbest and weights")
+        [words] = sentences_of([text.encode()])
+        if weights:
+            self._take_weights(weights)
+        model = build_model(
+            self._tables,
+            self._features,
+            [words],
+            longest_phrase=self._settings.max_phrase_length,
+            table_limit=self._settings.table_limit,
+        )
+        distinct = request.get("nbest-distinct") in TRUE
+        wanted = replace(self._settings, n_best_size=max(size, 0), n_best_distinct=distinct)
+        found = listed(searched(model, wanted, words), wanted)
+        reply: dict[str, Any] = {"text": _text(found[0].words)}
+        if size > 0:
+            breakdown = request.get("add-score-breakdown") in TRUE
+            entries = (entry_of(model, 0, derivation) for derivation in found)
+            reply["nbest"] = [_hypothesis(entry, breakdown=breakdown) for entry in entries]
+        return reply
+
+    def _take_weights(self, text: str) -> None:
+        """Change the weights of the groups that the text names."""
+        changes = dict(self._changes)
+        for group in text.split("\t"):
+            name, equals, values = group.partition("=")
+            if not equals or "=" in values:
+                raise DataError(f"weights are Name=v v v joined by tabs, not {group!r}")
+            changes[name] = values
+        overwrite = " ".join(f"{name}= {values}" for name, values in changes.items())
+        self._features = read_features(self._ini, overwrite)
+        self._changes = changes
+
+
+def serve(service: TranslationService, port: int) -> None:
+    """Answer requests from this machine, one at a time, until something interrupts.
+
+    Raises:
+        OSError: the port is taken.
+    """
+    server = SimpleXMLRPCServer((LOOPBACK, port), _Handler, logRequests=False, encoding="utf-8")
+    with server:
+        server.register_introspection_functions()
+        server.register_function(service.translate)
+        server.serve_forever()
+
+
+class _Handler(SimpleXMLRPCRequestHandler):
+    """Gives up on a client that says nothing: it keeps the others waiting."""
+
+    timeout = _IDLE_SECONDS
+
+
+def _hypothesis(entry: NBestEntry, *, breakdown: bool) -> dict[str, Any]:
+    """An entry of the list as Moses' server has it."""
+    item: dict[str, Any] = {"hyp": _text(entry.text.split()), "totalScore": entry.score}
+    if breakdown:
+        item["fvals"] = format_entry(entry).split(b"|||")[2].decode().rstrip()
+        # The second of each pair is for sparse features, of which this decoder has none.
+        item["scores"] = {name: [list(values), {}] for name, values in entry.dense}
+    return item
+
+
+def _text(words: Sequence[bytes]) -> str:
+    """Words with a blank behind each.
+
+    Raises:
+        DataError: they are not UTF-8, which XML must be.
+    """
+    text = b"".join(word + b" " for word in words)
+    try:
+        return text.decode()
+    except UnicodeDecodeError as error:
+        raise DataError(f"the translation {text!r} is not UTF-8") from error
