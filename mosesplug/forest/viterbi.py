@@ -15,9 +15,9 @@ from mosesplug.errors import DataError
 from mosesplug.forest.hypergraph import Hypergraph
 from mosesplug.kernels import kernel
 
-__all__ = ["Derivation", "viterbi"]
+__all__ = ["MOST_EDGES", "Derivation", "viterbi"]
 
-_MOST_EDGES = 1e7
+MOST_EDGES = 10_000_000
 """A derivation may use a node more than once, and so be exponentially large; no sentence is."""
 
 
@@ -47,7 +47,7 @@ def viterbi(graph: Hypergraph, scores: NDArray[np.float64]) -> Derivation:
     best, inside, sizes = _inside(graph.edge_offsets, graph.tail_offsets, graph.tails, scores)
     if best[-1] < 0:
         raise DataError("no derivation of the search graph builds its goal")
-    if sizes[-1] > _MOST_EDGES:
+    if sizes[-1] > MOST_EDGES:
         raise DataError(f"the best derivation of the search graph has {sizes[-1]:.3g} edges")
     edges = _derivation(graph.tail_offsets, graph.tails, best, int(sizes[-1]))
     return Derivation(float(inside[-1]), edges)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from formats.hypergraph import Edge, hypergraph_names, write_hypergraph
@@ -16,45 +14,7 @@ from formats.hypergraph_reader import read_hypergraph
 from formats.weights import read_dense
 from mosesplug.errors import DataError
 from mosesplug.forest import Hypergraph, viterbi
-
-
-def graph_of(nodes: list[list[Edge]], directory: Path) -> Hypergraph:
-    """A graph with one feature, ``A``; every array is read-only."""
-    write_hypergraph(directory / "0", ["A"], nodes)
-    graph = Hypergraph.of_file(read_hypergraph(directory / "0"), {"A": 0})
-    for array in vars(graph).values():
-        if isinstance(array, np.ndarray):
-            array.flags.writeable = False
-    return graph
-
-
-def derivations(nodes: list[list[Edge]], node: int) -> Iterator[tuple[float, list[bytes]]]:
-    """Score and words of every derivation of a node."""
-    for edge in nodes[node]:
-        partial: list[tuple[float, list[bytes]]] = [(edge.dense[0], [])]
-        for part in edge.target:
-            if isinstance(part, bytes):
-                ways = [(0.0, [part])]
-            else:
-                ways = list(derivations(nodes, part))
-            partial = [(s + t, [*a, *b]) for s, a in partial for t, b in ways]
-        yield from partial
-
-
-@st.composite
-def graphs(draw: st.DrawFn) -> list[list[Edge]]:
-    """Small graphs whose edges have distinct words."""
-    nodes: list[list[Edge]] = []
-    number = 0
-    for head in range(draw(st.integers(1, 4))):
-        edges = []
-        for _ in range(draw(st.integers(1, 3))):
-            tails = draw(st.lists(st.integers(0, head - 1), max_size=2)) if head else []
-            target = draw(st.permutations([*tails, b"w%d" % number]))
-            edges.append(Edge(tuple(target), 1, (draw(st.integers(-4, 4)) / 2,)))
-            number += 1
-        nodes.append(edges)
-    return nodes
+from tests.forest.graphs import derivations, graph_of, graphs
 
 
 @settings(max_examples=60, deadline=None)
@@ -65,7 +25,7 @@ def test_best_of_all_derivations(
     graph = graph_of(nodes, tmp_path_factory.mktemp("graph"))
     scores = graph.edge_scores(np.ones(1))
     best = viterbi(graph, scores)
-    every = list(derivations(nodes, len(nodes) - 1))
+    every = [(features[0], words) for features, words in derivations(nodes, len(nodes) - 1)]
     assert best.score == max(score for score, _ in every)
     assert best.score == scores[best.edges].sum() == graph.features(best.edges, 1)[0]
     assert (best.score, graph.translation(best.edges)) in every

@@ -1,0 +1,66 @@
+"""Small search graphs, and all that they can say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+from hypothesis import strategies as st
+
+from formats.hypergraph import Edge, write_hypergraph
+from formats.hypergraph_reader import read_hypergraph
+from mosesplug.forest import Hypergraph
+
+NAMES = ("A", "B")
+
+
+def graph_of(nodes: list[list[Edge]], directory: Path) -> Hypergraph:
+    """A graph with the first of the features ``NAMES``, as many as the edges have.
+
+    Every array is read-only.
+    """
+    names = NAMES[: max(len(edge.dense) for edges in nodes for edge in edges)]
+    write_hypergraph(directory / "0", names, nodes)
+    columns = {name: column for column, name in enumerate(names)}
+    graph = Hypergraph.of_file(read_hypergraph(directory / "0"), columns)
+    for array in vars(graph).values():
+        if isinstance(array, np.ndarray):
+            array.flags.writeable = False
+    return graph
+
+
+def derivations(
+    nodes: list[list[Edge]], node: int
+) -> Iterator[tuple[tuple[float, ...], list[bytes]]]:
+    """Features and words of every derivation of a node."""
+    for edge in nodes[node]:
+        partial: list[tuple[tuple[float, ...], list[bytes]]] = [(edge.dense, [])]
+        for part in edge.target:
+            if isinstance(part, bytes):
+                ways = [((0.0,) * len(edge.dense), [part])]
+            else:
+                ways = list(derivations(nodes, part))
+            partial = [
+                (tuple(x + y for x, y in zip(s, t, strict=True)), [*a, *b])
+                for s, a in partial
+                for t, b in ways
+            ]
+        yield from partial
+
+
+@st.composite
+def graphs(draw: st.DrawFn, features: int = 1) -> list[list[Edge]]:
+    """Small graphs whose edges have distinct words."""
+    nodes: list[list[Edge]] = []
+    number = 0
+    for head in range(draw(st.integers(1, 4))):
+        edges = []
+        for _ in range(draw(st.integers(1, 3))):
+            tails = draw(st.lists(st.integers(0, head - 1), max_size=2)) if head else []
+            target = draw(st.permutations([*tails, b"w%d" % number]))
+            values = [draw(st.integers(-4, 4)) / 2 for _ in range(features)]
+            edges.append(Edge(tuple(target), 1, tuple(values)))
+            number += 1
+        nodes.append(edges)
+    return nodes
