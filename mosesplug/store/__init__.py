@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from mosesplug.store.batches import MergedBatches
     from mosesplug.store.fingerprints import fingerprint_bytes, fingerprint_files
     from mosesplug.store.nbest_store import NBestStore
     from mosesplug.store.records import KbestRecord
@@ -24,6 +25,7 @@ __all__ = [
     "IterationLists",
     "IterationRecord",
     "KbestRecord",
+    "MergedBatches",
     "NBestStore",
     "OpenIteration",
     "PartReport",
@@ -38,6 +40,7 @@ _MODULES = {
     "IterationLists": "views",
     "IterationRecord": "state",
     "KbestRecord": "records",
+    "MergedBatches": "batches",
     "NBestStore": "nbest_store",
     "OpenIteration": "views",
     "PartReport": "views",

@@ -32,6 +32,7 @@ __all__ = [
     "Reader",
     "Selection",
     "assemble",
+    "joined_sparse",
     "list_scores",
     "select_list",
     "select_merged",
@@ -181,7 +182,7 @@ def assemble(
         sentence_ids=sentences,
         offsets=offsets,
         dense=_joined(dense, (0, space.n_dense), np.float32),
-        sparse=_joined_sparse(sparse) if space.n_sparse else None,
+        sparse=joined_sparse(sparse) if space.n_sparse else None,
         stats=_joined(stats, (0, kind.width), np.dtype(kind.dtype)),
         lengths=_joined(lengths, (0,), np.int32),
     )
@@ -229,7 +230,8 @@ def _joined(arrays: list[NDArray[Any]], shape: tuple[int, ...], dtype: Any) -> N
     return np.concatenate(arrays) if arrays else np.zeros(shape, dtype)
 
 
-def _joined_sparse(pieces: list[SparseRows]) -> SparseRows:
+def joined_sparse(pieces: list[SparseRows]) -> SparseRows:
+    """Rows of all pieces, end to end; copies."""
     widths = [np.diff(piece.indptr) for piece in pieces]
     return SparseRows(
         np.concatenate([np.zeros(1, np.int64), np.cumsum(_joined(widths, (0,), np.int64))]),

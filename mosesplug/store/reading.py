@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from mosesplug.errors import DataError, StoreError, UsageError
 from mosesplug.features import FeatureSpace
 from mosesplug.store import statistics
+from mosesplug.store.batches import MergedBatches
 from mosesplug.store.environment import Environment
 from mosesplug.store.merge import (
     Reader,
@@ -115,6 +116,40 @@ class StoreReader:
             sentences = _sentences(sentence_ids, state.n_sentences)
             selections = [select_merged(reader, s, selected) for s in sentences.tolist()]
             return assemble(reader, _space(state), kind, sentences, selections)
+
+    def merged(
+        self,
+        iterations: Iterations = None,
+        *,
+        metric: Metric | None = None,
+        references: Prepared | None = None,
+        memory: int = 1 << 30,
+        threads: int = 1,
+    ) -> MergedBatches:
+        """Fast random batches of some iterations, merged; like ``batch`` again and again.
+
+        Args:
+            iterations: as for ``batch``; None is all that the store has now.
+            metric: as for ``batch``.
+            references: as for ``batch``.
+            memory: bytes of merged sentences to keep at most.
+            threads: for the metric, where statistics are missing.
+
+        Raises:
+            StoreError: as ``tuning_set``.
+        """
+        wanted = self._wanted(iterations, metric, references, threads)
+        with wanted as (_, now, kind, selected):
+            space, n_sentences = _space(now), now.n_sentences
+
+        def read(sentence_ids: NDArray[np.int64]) -> Batch:
+            with self._reading() as (reader, state):
+                state.select(selected, self._environment.path)
+                sentences = _sentences(sentence_ids, n_sentences)
+                selections = [select_merged(reader, s, selected) for s in sentences.tolist()]
+                return assemble(reader, space, kind, sentences, selections)
+
+        return MergedBatches(read, n_sentences, space, memory)
 
     def hypotheses(self, sentence: int, iterations: Iterations = None) -> tuple[bytes, ...]:
         """Texts of one sentence, byte for byte, in the order of the rows of ``batch``.

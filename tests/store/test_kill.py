@@ -56,6 +56,8 @@ def start(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Ca
         print(json.dumps(task), file=process.stdin, flush=True)
         return lambda: int(process.stdout.readline())  # type: ignore[union-attr]
 
+    # When this is done, the process has loaded what it needs, and a test can time a task.
+    assert hand(path=str(tmp_path_factory.mktemp("first")), iterations=(1, 1))() == 0
     yield hand
     process.stdin.close()
     assert process.wait(10) == 0
@@ -111,6 +113,100 @@ def test_killed_at_chosen_points(start: Callable[..., Callable[[], int]], tmp_pa
                 store.drop_last(2)
     assert start(path=str(tmp_path), iterations=(2, 3))() == 0
     assert check_finished(tmp_path) == 3
+
+
+def check_open(path: Path, iteration: int) -> int:
+    """Compare an iteration that grows in parts with those that its progress tells; their number."""
+    try:
+        store = NBestStore.open(path)
+    except StoreError:
+        return 0
+    with store:
+        found = store.open_iteration()
+        if found is None:
+            return 0
+        assert found.iteration == iteration
+        done = found.progress["done"]
+        np.testing.assert_array_equal(found.progress["state"], np.full(3000, float(done)))
+        parts = WRITER.parts_of(iteration)[:done]
+        lines = [line for part in parts for line in part]
+        assert found.sentences.tolist() == sorted({line.sentence for line in lines})
+        batch = store.open_batch(found.sentences)
+        truth = sorted(lines, key=lambda line: line.sentence)
+        metric = WordMetric()
+        block = WRITER.make_list(truth)
+        statistics = metric.statistics(
+            metric.prepare(WRITER.REFERENCES), block.sentence_ids, block.buffer,
+            block.text_starts, block.text_ends,
+        )  # fmt: skip
+        check_rows(batch, 0, truth, statistics)
+        assert batch.n_hyps == len(truth)
+    return int(done)
+
+
+# Where, at which time there, and how many parts are stored then. For a part, three databases are
+# written, each once; more often if the map was full, which is why no more is counted.
+PART_POINTS = [
+    ("block", 1, 0),
+    ("write", 1, 0),
+    ("put", 2, 0),
+    ("put", 3, 0),
+    ("committed", 1, 1),
+    ("block", 3, 3),
+    ("score", 1, 3),
+    ("put", 1, 3),
+    ("put", 3, 3),
+    ("write", 2, 4),
+    ("committed", 3, 7),
+    ("write", 2, 8),
+    ("put", 1, 8),
+]
+
+
+def test_killed_while_an_iteration_grows(
+    start: Callable[..., Callable[[], int]], tmp_path: Path
+) -> None:
+    assert start(path=str(tmp_path), iterations=(1, 1))() == 0
+    task = {"path": str(tmp_path), "iterations": (2, 2), "parts": True}
+    for point, count, parts in PART_POINTS:
+        assert start(**task, point=point, count=count)() == SIGKILLED, (point, count)
+        assert check_finished(tmp_path) == 1, (point, count)
+        assert check_open(tmp_path, 2) == parts, (point, count)
+    # Finished, and killed before the result.
+    assert start(**task, point="committed", count=1)() == SIGKILLED
+    assert check_finished(tmp_path) == 2
+    assert check_open(tmp_path, 3) == 0
+
+
+def test_killed_at_any_time_while_iterations_grow(
+    start: Callable[..., Callable[[], int]], tmp_path: Path
+) -> None:
+    began = time.perf_counter()
+    assert start(path=str(tmp_path / "whole"), iterations=(1, 1), parts=True)() == 0
+    whole = time.perf_counter() - began
+    rng = np.random.default_rng(4)
+    finished, parts = 0, 0
+    for delay in rng.uniform(0.0, whole, 40).tolist():
+        if finished == 3:
+            (tmp_path / "data.mdb").unlink()
+            finished = 0
+        number = finished + 1
+        path = str(tmp_path)
+        code = start(path=path, iterations=(number, number), parts=True, delay=delay)()
+        assert code in (0, SIGKILLED)
+        found = check_finished(tmp_path)
+        assert found in (finished, number)
+        before, parts = parts, check_open(tmp_path, number)
+        if found == number:
+            assert parts == 0
+            with NBestStore.open(tmp_path, writable=True) as store:
+                store.record_result(found, {"done": found})
+        else:
+            assert parts >= before
+        finished = found
+    number = finished + 1
+    assert start(path=str(tmp_path), iterations=(number, number), parts=True)() == 0
+    assert check_finished(tmp_path) == number
 
 
 def test_killed_while_the_store_is_made(

@@ -4,7 +4,8 @@ Run as a program with an empty directory: each line of the input is one task in 
 fresh child; its exit code is written as one line (-9 for a killed one). Kernels are loaded before,
 so that a test can kill dozens of them.
 
-Tasks: ``path``, ``iterations`` (the first and the last to add), and when to die: the ``count``-th
+Tasks: ``path``, ``iterations`` (the first and the last to add), with ``parts`` if they are to grow
+in parts (one that is open is gone on with from its progress), and when to die: the ``count``-th
 time at a ``point`` (one of ``POINTS``), or after ``delay`` seconds. With ``seen``, a directory,
 each iteration waits until the one before it has a file there.
 """
@@ -65,6 +66,32 @@ def add(store: NBestStore, iteration: int) -> None:
     store.record_result(iteration, {"done": iteration})
 
 
+def parts_of(iteration: int) -> list[list[Hypothesis]]:
+    """The same in eight parts, whose sentences stand in no order."""
+    lines = lines_of(iteration)
+    order = np.random.default_rng(iteration).permutation(N_SENTENCES)
+    return [[line for line in lines if line.sentence in chosen] for chosen in order.reshape(8, 5)]
+
+
+def grow(store: NBestStore, iteration: int) -> None:
+    """Add one of the iterations in parts; go on where an earlier process was killed."""
+    metric = WordMetric()
+    references = metric.prepare(REFERENCES)
+    found = store.open_iteration()
+    done = 0 if found is None else found.progress["done"]
+    for number, part in enumerate(parts_of(iteration)[done:], start=done + 1):
+        store.add_part(
+            iteration,
+            [make_list(part)],
+            metric=metric,
+            references=references,
+            n_sentences=N_SENTENCES,
+            progress={"done": number, "state": np.full(3000, float(number))},
+        )
+    store.finish_iteration(iteration, {"iteration": iteration})
+    store.record_result(iteration, {"done": iteration})
+
+
 def die_at(point: str, count: int) -> None:
     """Kill this process the ``count``-th time it comes to a point."""
     passed = 0
@@ -97,7 +124,7 @@ def work(task: dict[str, Any]) -> None:
     first, last = task["iterations"]
     with NBestStore.open(task["path"], writable=True, map_size=1 << 16) as store:
         for iteration in range(first, last + 1):
-            add(store, iteration)
+            (grow if "parts" in task else add)(store, iteration)
             while "seen" in task and not (Path(task["seen"]) / str(iteration)).exists():
                 time.sleep(0.001)
 
