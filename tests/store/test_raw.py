@@ -127,3 +127,73 @@ def test_a_dropped_iteration_leaves_nothing(tmp_path: Path) -> None:
         store.record_result(2, {"x": 1})
         store.drop_last(2)
     assert everything(tmp_path / "one") == everything(tmp_path / "two")
+
+
+def test_an_open_iteration_on_disk(tmp_path: Path) -> None:
+    write(tmp_path, [[Hypothesis(1, b"a", sparse=(("s_a", 1.0),))]])
+    metric = WordMetric()
+    common: dict[str, Any] = {
+        "metric": metric, "references": metric.prepare(((b"a", b"b", b"c"),)), "n_sentences": 3
+    }  # fmt: skip
+    parts = [
+        [Hypothesis(2, b"c", sparse=(("s_b", 1.0), ("s_a", 1.0)))],
+        [Hypothesis(0, b"a")],
+        [Hypothesis(1, b"x", sparse=(("s_c", 1.0),))],
+    ]
+    with NBestStore.open(tmp_path, writable=True) as store:
+        for number, part in enumerate(parts):
+            store.add_part(2, [make_list(part)], progress={"done": number}, **common)
+    before = everything(tmp_path)
+    iterations = before[b"iterations"]
+    keys = [key[4:] for key in iterations if key.startswith(struct.pack(">I", 2))]
+    assert keys == [b"\4", b"\5", b"\6" + struct.pack(">I", 1), b"\6" + struct.pack(">I", 2)]
+    assert msgpack.unpackb(iterations[struct.pack(">IB", 2, 5)]) == {"done": 2}
+    assert msgpack.unpackb(iterations[struct.pack(">IBI", 2, 6, 2)]) == ["s_c"]
+    with NBestStore.open(tmp_path, writable=True) as store:
+        store.finish_iteration(2, {"weights": [0.5]})
+    parted = everything(tmp_path)
+    # What is left is what it would have been, added whole; but for the order of the features.
+    write(tmp_path / "whole", [[Hypothesis(1, b"a", sparse=(("s_a", 1.0),))], parts[1]])
+    whole = everything(tmp_path / "whole")
+    assert list(parted[b"iterations"]) == list(whole[b"iterations"])
+    assert msgpack.unpackb(parted[b"iterations"][struct.pack(">IB", 2, 3)]) == ["s_b", "s_c"]
+    key = struct.pack(">II", 2, 0)
+    assert parted[b"kbest"][key] == whole[b"kbest"][key]
+    assert list(parted[b"kbest"]) == [
+        struct.pack(">II", *k) for k in ((1, 1), (2, 0), (2, 1), (2, 2))
+    ]
+    with NBestStore.open(tmp_path, writable=True) as store:
+        store.add_part(3, [make_list(parts[2])], progress={}, **common)
+        store.drop_open()
+    assert everything(tmp_path) == parted
+
+
+def test_a_store_of_the_first_schema_goes_on(tmp_path: Path) -> None:
+    lines = [Hypothesis(1, b"a", sparse=(("s_a", 1.0),))]
+    write(tmp_path, [lines])
+    with lmdb.open(str(tmp_path), max_dbs=8) as raw, raw.begin(write=True) as transaction:
+        meta = raw.open_db(b"meta", transaction, create=False)
+        transaction.put(b"schema", msgpack.packb(1), db=meta)
+    with NBestStore.open(tmp_path) as store:
+        assert store.tuning_set().n_hyps == 1
+        assert store.open_iteration() is None
+    # Adding whole iterations makes nothing that its software could not read.
+    metric = WordMetric()
+    common: dict[str, Any] = {
+        "metric": metric, "references": metric.prepare(((b"a", b"b", b"c"),)), "n_sentences": 3
+    }  # fmt: skip
+    with NBestStore.open(tmp_path, writable=True) as store:
+        store.add_iteration(2, [make_list(lines)], record={}, **common)
+        assert everything_of(store)[b"meta"][b"schema"] == msgpack.packb(1)
+        store.add_part(3, [make_list(lines)], progress={}, **common)
+        assert everything_of(store)[b"meta"][b"schema"] == msgpack.packb(2)
+
+
+def everything_of(store: NBestStore) -> dict[bytes, dict[bytes, bytes]]:
+    """The same of a store that is open: a process opens a path once."""
+    environment = store._environment
+    with environment.reading() as transaction:
+        return {
+            name: {bytes(k): bytes(v) for k, v in transaction.cursor(environment[name.decode()])}
+            for name in NAMES
+        }
