@@ -19,6 +19,7 @@ __all__ = ["ServerProcess", "reserved_port"]
 _PORTS_TO_TRY = 3
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 0.5
 _PROBE_SECONDS = 5.0
+_DYING_SECONDS = 0.3
 
 
 class ServerProcess:
@@ -77,8 +78,7 @@ class ServerProcess:
         for _ in range(_PORTS_TO_TRY - 1):
             if self._is_ready(timeout):
                 return
-            taken = _answers(self.port)
-            if not taken:
+            if not _listening(self.port):
                 break
             self.close()
             self._launch()
@@ -116,7 +116,7 @@ class ServerProcess:
             raise failure(problem, self.command, self.stderr) from error
         except ServerLost as error:
             # A process that is dying hangs up first: leave it a moment to say how it ended.
-            self._child.ended.wait(1.0)
+            self._child.ended.wait(_DYING_SECONDS)
             problem = self._child.problem() or str(error)
             self.close()
             raise ServerLost(str(failure(problem, self.command, self.stderr))) from error
@@ -199,6 +199,13 @@ class _Child:
         if self._process is not None and not self._over:
             self._over = True  # a second time, the number may be another process's
             end_group(self._process)
+
+
+def _listening(port: int) -> bool:
+    """Whether anything at all listens on that port."""
+    with contextlib.suppress(OSError), socket.create_connection((HOST, port), _PROBE_SECONDS):
+        return True
+    return False
 
 
 def _answers(port: int) -> bool:

@@ -1,0 +1,339 @@
+"""Servers that are kept running: what comes back, and what happens when they do not behave."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from formats.nbest import NBestList
+from formats.weights import WeightGroup
+from mosesplug.decoders import server_process
+from mosesplug.decoders.batch import ModelWeights
+from mosesplug.decoders.batch_process import ProcessDecoder
+from mosesplug.decoders.exactness import changed_weights, differing_lists, require_exact
+from mosesplug.decoders.moses import Decoder, PostEditing
+from mosesplug.decoders.server import ServerDecoder
+from mosesplug.errors import DecoderError, UsageError
+from tests.decoders.batches import OTHERS, WEIGHTS, alive, gone
+
+StandIn = Callable[..., Decoder]
+Pids = Callable[[], list[int]]
+# Hypotheses score so alike with these that changed ones rank them otherwise.
+ALIKE = ModelWeights((WeightGroup("LM0", (1.0,)), WeightGroup("TM0", (0.2, None))))
+BATCH = [(41, b"c a"), (7, b"x y z"), (12, "b ß <&".encode()), (3, b"fatal error"), (5, b"")]
+
+
+def server(decoder: Decoder, directory: Path, **options: Any) -> ServerDecoder:
+    return ServerDecoder(decoder, directory / "moses.ini", directory, 2, **options)
+
+
+def process(decoder: Decoder, directory: Path) -> ProcessDecoder:
+    return ProcessDecoder(decoder, directory / "moses.ini", directory, 2)
+
+
+def contents(lists: list[NBestList]) -> list[Any]:
+    return [
+        [part.sentence_ids.tolist(), part.scores.tolist(), part.dense.tolist()]
+        + [part.text(row) for row in range(len(part))]
+        for part in lists
+    ]
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_lists_are_those_of_a_process(
+    workers: int, stand_in: StandIn, tmp_path: Path, pids: Pids
+) -> None:
+    decoder = stand_in()
+    with server(decoder, tmp_path, workers=workers) as online:
+        for weights in (WEIGHTS, OTHERS, WEIGHTS):
+            lists = online.decode(BATCH, weights)
+            expected = process(decoder, tmp_path).decode(BATCH, weights)
+            assert contents(lists) == contents(expected)
+            assert differing_lists(lists, expected) == 0
+        assert [int(part.sentence_ids[0]) for part in lists] == [41, 7, 12, 3, 5]
+        assert online.decode([], OTHERS) == []
+        assert len(pids()) == workers + 3
+    assert all(gone(pid) for pid in pids())
+
+
+def test_sparse_weights_start_the_server_anew(
+    stand_in: StandIn, tmp_path: Path, pids: Pids
+) -> None:
+    notes: list[str] = []
+    sparse = replace(OTHERS, sparse={"W_c": 100.0})
+    with server(stand_in(), tmp_path, note=notes.append) as online:
+        first = online.decode(BATCH[:1], OTHERS)
+        second = online.decode(BATCH[:1], sparse)
+        third = online.decode(BATCH[:1], replace(sparse, groups=WEIGHTS.groups))
+        assert len(pids()) == 2
+        online.decode(BATCH[:1], OTHERS)
+    assert [lists[0].text(0) for lists in (first, second, third)] == [b"a c", b"c a", b"c a"]
+    assert len(pids()) == 3
+    assert notes == [
+        "Moses' server takes no sparse weights in a request: it is started again whenever they"
+        " change"
+    ]
+
+
+def test_one_that_can_be_reached_from_elsewhere(stand_in: StandIn, tmp_path: Path) -> None:
+    for behaviour, count in (("everywhere", 1), ("", 0)):
+        notes: list[str] = []
+        with server(stand_in(behaviour), tmp_path, note=notes.append) as online:
+            online.decode(BATCH, WEIGHTS)
+            online.decode(BATCH, WEIGHTS)
+        assert len(notes) == count
+        assert all("listens on all network interfaces" in note for note in notes)
+
+
+@pytest.mark.parametrize(("how", "workers"), [("dies-once", 1), ("drops-once", 2)])
+def test_a_crash_costs_one_more_try(
+    how: str, workers: int, stand_in: StandIn, tmp_path: Path, pids: Pids
+) -> None:
+    notes: list[str] = []
+    decoder = stand_in(how, tmp_path / "happened")
+    with server(decoder, tmp_path, workers=workers, note=notes.append) as online:
+        online.decode(BATCH[:2], WEIGHTS)
+        lists = online.decode(BATCH, OTHERS)
+        assert len(pids()) == workers + 1
+        assert not all(alive(pid) for pid in pids())
+        assert sum(alive(pid) for pid in pids()) == workers
+    assert contents(lists) == contents(process(stand_in(), tmp_path).decode(BATCH, OTHERS))
+    assert len(notes) == 1
+    assert "sentence 3" in notes[0]
+    assert ("exit code 3" in notes[0] and "last words" in notes[0]) == (how == "dies-once")
+
+
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [
+        ("dies", r"^sentence 41: .* ended with exit code 3(?s:.*)decoder(?s:.*)last words"),
+        ("drops", "^sentence 41: the connection .* broke"),
+        ("cut", "^sentence 41: the connection .* broke: IncompleteRead"),
+        ("sleeps", "^sentence 41: .* did not answer within 0.3 s"),
+        ("garbage", "^sentence 41: .* not XML-RPC .*Not here"),
+        ("no-http", "^sentence 41: .* did not answer in HTTP"),
+        ("status", "^sentence 41: .* answered 500"),
+        ("number", "^sentence 41: .* another structure"),
+        ("refuses", "^sentence 41: .* refused: no such word"),
+        ("no-list", "^sentence 41: .* gives no n-best lists"),
+        ("no-features", r"^sentence 41: .* without .* \(fvals\)"),
+        ("bars", r"^sentence 41: .* cannot be a line of a list: 'a \|\|\| b'"),
+        ("other-features", r"sentence 41.*LM0\*2, but the weights are for LM0 TM0"),
+        ("no-start", r"exit code 1 before it was ready(?s:.*)cannot load the model"),
+        ("never-ready", "not ready within 0.5 s"),
+    ],
+)
+def test_one_clear_error(
+    how: str, message: str, stand_in: StandIn, tmp_path: Path, pids: Pids
+) -> None:
+    wait = {"start_timeout": 0.5} if how == "never-ready" else {}
+    timeout = 0.3 if how == "sleeps" else 20.0
+    with (
+        server(stand_in(how), tmp_path, timeout=timeout, **wait) as online,
+        pytest.raises(DecoderError, match=message),
+    ):
+        online.decode(BATCH, WEIGHTS)
+    assert len(pids()) == (2 if how in ("dies", "drops", "cut") else 1)
+    assert all(gone(pid) for pid in pids())
+
+
+def test_a_sentence_without_hypotheses_has_no_list(stand_in: StandIn, tmp_path: Path) -> None:
+    with server(stand_in("empty-list"), tmp_path) as online:
+        assert online.decode(BATCH, WEIGHTS) == []
+
+
+def test_text_that_is_not_utf_8(stand_in: StandIn, tmp_path: Path, pids: Pids) -> None:
+    with (
+        server(stand_in(), tmp_path) as online,
+        pytest.raises(DecoderError, match=r"sentence 9 is not UTF-8 .* at byte 2"),
+    ):
+        online.decode([(9, b"a \xff")], WEIGHTS)
+    assert pids() == []
+
+
+def test_decoders_that_cannot_serve(stand_in: StandIn, tmp_path: Path) -> None:
+    editing = PostEditing(Path("pe"), Path("ref"), Path("al"), Path("tmp"))
+    with pytest.raises(UsageError, match="cannot be called through"):
+        server(replace(stand_in(), post_editing=editing), tmp_path)
+    with pytest.raises(UsageError, match="text only, not input of type 2"):
+        server(replace(stand_in(), input_type=2), tmp_path)
+    lost = replace(stand_in(), program=tmp_path / "nowhere")
+    with pytest.raises(DecoderError, match=r"nowhere(?s:.*)No such file"):
+        server(lost, tmp_path).decode(BATCH, WEIGHTS)
+    (tmp_path / "moses.ini").write_text("[feature]\nLM\n[weight]\nLM0= 1\n")
+    with (
+        server(stand_in(), tmp_path) as online,
+        pytest.raises(DecoderError, match="TM0 has components that are not tuned"),
+    ):
+        online.decode(BATCH, WEIGHTS)
+
+
+def test_the_command_of_a_server() -> None:
+    decoder = Decoder(Path("/moses"), ("-th", "all", "-stack", "5", "--threads", "3", "-v", "0"), 0)
+    command = decoder.server(Path("m.ini"), 8080, weights="LM0= 1", sparse_weights="s")
+    assert " ".join(command) == (
+        "/moses -stack 5 -v 0 -config m.ini -inputtype 0 -threads 1 -weight-overwrite LM0= 1"
+        " -weight-file s --server --serial --server-port 8080"
+    )
+
+
+def test_a_port_that_was_taken(
+    stand_in: StandIn, tmp_path: Path, pids: Pids, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reserved = server_process.reserved_port
+    taken = socket.create_server(("127.0.0.1", 0))
+    offered: list[socket.socket] = []
+
+    def reserve() -> socket.socket:
+        offered.append(reserved() if offered else taken.dup())
+        return offered[-1]
+
+    monkeypatch.setattr(server_process, "reserved_port", reserve)
+    monkeypatch.setattr(server_process, "_PROBE_SECONDS", 0.05)
+    with taken, server(stand_in(), tmp_path) as online:
+        lists = online.decode(BATCH, WEIGHTS)
+    assert len(lists) == len(BATCH)
+    assert len(offered) == len(pids()) == 2
+
+
+def test_reserved_ports_are_given_to_nobody_else() -> None:
+    with contextlib.ExitStack() as stack:
+        held = [stack.enter_context(server_process.reserved_port()) for _ in range(50)]
+        assert len({one.getsockname() for one in held}) == 50
+        listener = stack.enter_context(socket.socket())
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(held[0].getsockname())
+        listener.listen()
+        second = stack.enter_context(socket.socket())
+        second.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        with pytest.raises(OSError, match="in use"):
+            second.bind(held[0].getsockname())
+
+
+def test_an_interrupt_ends_the_servers(stand_in: StandIn, tmp_path: Path, pids: Pids) -> None:
+    def interrupt(number: int, frame: object) -> None:
+        raise KeyboardInterrupt
+
+    earlier = signal.signal(signal.SIGALRM, interrupt)
+    online = server(stand_in("sleeps"), tmp_path, workers=2)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 1.0)
+        with pytest.raises(KeyboardInterrupt):
+            online.decode(BATCH, WEIGHTS)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, earlier)
+    assert pids()
+    assert all(gone(pid) for pid in pids())
+    online.close()
+
+
+def test_servers_outlive_the_thread_that_started_them(
+    stand_in: StandIn, tmp_path: Path, pids: Pids
+) -> None:
+    with server(stand_in(), tmp_path) as online:
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(online.decode, BATCH, WEIGHTS).result()
+        time.sleep(0.2)
+        online.decode(BATCH, OTHERS)
+        assert len(pids()) == 1
+
+
+PARENT = """
+import os, sys, time
+from pathlib import Path
+from tests.decoders.batches import WEIGHTS
+from mosesplug.decoders.moses import Decoder
+from mosesplug.decoders.server import ServerDecoder
+directory, end = Path(sys.argv[1]), sys.argv[2]
+decoder = Decoder(directory / "decoder", ("-pids", str(directory / "pids")))
+online = ServerDecoder(decoder, directory / "moses.ini", directory, 2)
+online.decode([(0, b"a")], WEIGHTS)
+print("ready", flush=True)
+if end == "wait":
+    time.sleep(60)
+if end == "raise":
+    raise ValueError
+"""
+
+
+@pytest.mark.parametrize("end", ["return", "raise", "SIGTERM", "SIGKILL"])
+def test_no_server_outlives_the_program(
+    end: str, stand_in: StandIn, tmp_path: Path, pids: Pids
+) -> None:
+    stand_in()
+    signalled = end.startswith("SIG")
+    command = [sys.executable, "-c", PARENT, str(tmp_path), "wait" if signalled else end]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env={**os.environ}
+    ) as parent:
+        assert parent.stdout is not None
+        assert parent.stdout.readline() == b"ready\n"
+        if signalled:
+            parent.send_signal(signal.Signals[end])
+        parent.wait(20)
+    assert len(pids()) == 1
+    assert gone(pids()[0])
+
+
+def test_no_thread_is_left(stand_in: StandIn, tmp_path: Path) -> None:
+    before = set(threading.enumerate())
+    with server(stand_in(), tmp_path, workers=2) as online:
+        online.decode(BATCH, WEIGHTS)
+    end = time.monotonic() + 5.0
+    while (left := set(threading.enumerate()) - before) and time.monotonic() < end:
+        time.sleep(0.02)
+    assert not left
+
+
+def test_a_server_that_scores_at_look_up_is_exact(
+    stand_in: StandIn, tmp_path: Path, pids: Pids
+) -> None:
+    with server(stand_in(), tmp_path) as online:
+        fresh = process(stand_in(), tmp_path)
+        assert require_exact(online, fresh, BATCH, WEIGHTS, strict=True) is None
+        assert not online.restart_each_batch
+        assert len(pids()) == 2
+
+
+def test_a_server_that_keeps_scores_is_restarted_for_each_batch(
+    stand_in: StandIn, tmp_path: Path, pids: Pids
+) -> None:
+    decoder = stand_in("memory")
+    fresh = process(stand_in(), tmp_path)
+    with server(decoder, tmp_path, workers=2) as online:
+        note = require_exact(online, fresh, BATCH, ALIKE)
+        assert note is not None
+        assert "4 of 5 n-best lists" in note
+        assert online.restart_each_batch
+        before = len(pids())
+        lists = [online.decode(BATCH, weights) for weights in (OTHERS, OTHERS, WEIGHTS)]
+        assert len(pids()) == before + 4
+    expected = [fresh.decode(BATCH, weights) for weights in (OTHERS, OTHERS, WEIGHTS)]
+    assert list(map(contents, lists)) == list(map(contents, expected))
+    with (
+        server(decoder, tmp_path) as online,
+        pytest.raises(DecoderError, match="PhraseDictionaryOnDisk"),
+    ):
+        require_exact(online, fresh, BATCH, ALIKE, strict=True)
+
+
+def test_changed_weights_are_other_weights() -> None:
+    changed = changed_weights(WEIGHTS)
+    assert [group.values for group in changed.groups] == [(0.25,), (-0.375, None)]
+    assert [group.values for group in changed_weights(changed).groups][1][1] is None
+    zeros = replace(WEIGHTS, groups=(replace(WEIGHTS.groups[0], values=(0.0, 0.0)),))
+    assert changed_weights(zeros).groups[0].values == pytest.approx((0.05, 0.15))
