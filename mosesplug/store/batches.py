@@ -6,6 +6,7 @@ once an epoch, so after the first epoch a batch is no more than a copy of some a
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -27,8 +28,8 @@ class MergedBatches:
     once, in random order, what was used longest ago is no less likely to be needed next, and to
     keep the first is to find as many as fit. A sentence takes as many bytes as its arrays.
 
-    It shows the iterations that it was made for, whatever is added later, and is used by one
-    thread at a time, like its store. Dropping one of them makes it useless.
+    It shows the iterations that it was made for, whatever is added later; dropping one of them
+    makes it useless. Several threads may take batches while nothing else uses the store.
 
     Attributes:
         sentences: int64; all sentences of the input, some of them perhaps without a list.
@@ -50,6 +51,7 @@ class MergedBatches:
         self.bytes_kept = 0
         self._read = read
         self._kept: dict[int, Batch] = {}
+        self._lock = threading.Lock()
 
     def batch(self, sentence_ids: ArrayLike) -> Batch:
         """The same as ``NBestStore.batch``: arrays are copies, sentences in the given order.
@@ -63,12 +65,17 @@ class MergedBatches:
                 is not kept.
         """
         wanted = np.atleast_1d(np.asarray(sentence_ids, dtype=np.int64))
-        numbers = wanted.tolist()
-        missing = [number for number in dict.fromkeys(numbers) if number not in self._kept]
-        if not numbers:
+        if not len(wanted):
             return self._read(wanted)
+        with self._lock:
+            pieces = self._pieces(wanted.tolist())
+        return _joined(wanted, pieces, self.space)
+
+    def _pieces(self, numbers: list[int]) -> list[Batch]:
+        """Each of the sentences as a batch of its own."""
+        missing = [number for number in dict.fromkeys(numbers) if number not in self._kept]
         if not missing:
-            return _joined(wanted, [self._kept[number] for number in numbers], self.space)
+            return [self._kept[number] for number in numbers]
         read = self._read(np.array(missing, dtype=np.int64))
         pieces = {
             number: read.take_sentences(np.array([place])) for place, number in enumerate(missing)
@@ -78,8 +85,7 @@ class MergedBatches:
             if self.bytes_kept + size <= self.memory:
                 self._kept[number] = piece
                 self.bytes_kept += size
-        chosen = [pieces[n] if n in pieces else self._kept[n] for n in numbers]
-        return _joined(wanted, chosen, self.space)
+        return [pieces[n] if n in pieces else self._kept[n] for n in numbers]
 
 
 def _size(piece: Batch) -> int:

@@ -199,7 +199,7 @@ class NBestStore(StoreReader):
             n_sentences: sentences of the input.
             progress: what the caller needs to go on after this part: plain data and arrays, in
                 the place of what it gave with the part before.
-            threads: for the metric.
+            threads: as in ``add_iteration``.
 
         Raises:
             StoreError: another iteration is open or the next one, it has a list of one of the

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -85,3 +86,15 @@ def test_another_metric_is_scored_once(store: NBestStore) -> None:
     merged = store.merged(1, metric=metric, references=metric.prepare(REFERENCES))
     assert merged.batch([0, 1, 2]).stats.tolist() == [[3, 1], [3, 1], [0, 1]]
     assert metric.scored == 3
+
+
+def test_threads_get_the_same_batches(store: NBestStore) -> None:
+    merged = store.merged()
+    truth = store.batch([1, 2, 0])
+    with ThreadPoolExecutor(4) as pool:
+        for batch in pool.map(merged.batch, [[1, 2, 0]] * 40):
+            np.testing.assert_array_equal(batch.dense, truth.dense)
+            np.testing.assert_array_equal(batch.stats, truth.stats)
+    alone = store.merged()
+    alone.batch([0, 1, 2])
+    assert merged.bytes_kept == alone.bytes_kept

@@ -186,8 +186,8 @@ def test_killed_at_any_time_while_iterations_grow(
     whole = time.perf_counter() - began
     rng = np.random.default_rng(4)
     finished, parts = 0, 0
-    for delay in rng.uniform(0.0, whole, 40).tolist():
-        if finished == 3:
+    for delay in rng.uniform(0.0, whole, 25).tolist():
+        if finished == 2:
             (tmp_path / "data.mdb").unlink()
             finished = 0
         number = finished + 1
@@ -242,8 +242,9 @@ def test_killed_at_any_time(start: Callable[..., Callable[[], int]], tmp_path: P
     assert check_finished(tmp_path) == finished + 1
 
 
+@pytest.mark.parametrize("way", [{}, {"parts": True}], ids=["whole", "parts"])
 def test_readers_see_finished_iterations_only(
-    start: Callable[..., Callable[[], int]], tmp_path: Path
+    start: Callable[..., Callable[[], int]], tmp_path: Path, way: dict[str, bool]
 ) -> None:
     metric = WordMetric()
     references = metric.prepare(WRITER.REFERENCES)
@@ -255,7 +256,7 @@ def test_readers_see_finished_iterations_only(
         model.add(WRITER.lines_of(iteration))
     # The map grows in the writing process only, so this reader has to follow it.
     with NBestStore.open(path, map_size=1 << 16) as store:
-        wait = start(path=str(path), iterations=(1, 6), seen=str(tmp_path))
+        wait = start(path=str(path), iterations=(1, 6), seen=str(tmp_path), **way)
         n = 0
         while n < 6:
             before, n = n, len(store.iterations())
