@@ -2,6 +2,7 @@
 
 from mosesplug.forest.envelope import Envelope, envelope
 from mosesplug.forest.hypergraph import Hypergraph
+from mosesplug.forest.k_best import Derivations, k_best
 from mosesplug.forest.viterbi import Derivation, viterbi
 
-__all__ = ["Derivation", "Envelope", "Hypergraph", "envelope", "viterbi"]
+__all__ = ["Derivation", "Derivations", "Envelope", "Hypergraph", "envelope", "k_best", "viterbi"]

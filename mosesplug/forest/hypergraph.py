@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,15 +62,15 @@ class Hypergraph:
         """
         renumbered = np.array([columns[name] for name in file.names], dtype=np.int32)
         return cls(
-            file.edge_offsets,
-            file.tail_offsets,
-            file.tails,
-            file.target_offsets,
-            file.targets,
-            file.feature_indptr,
-            renumbered[file.feature_indices],
-            file.feature_values,
-            file.covered,
+            _read_only(file.edge_offsets),
+            _read_only(file.tail_offsets),
+            _read_only(file.tails),
+            _read_only(file.target_offsets),
+            _read_only(file.targets),
+            _read_only(file.feature_indptr),
+            _read_only(renumbered[file.feature_indices]),
+            _read_only(file.feature_values),
+            _read_only(file.covered),
             file.words,
         )
 
@@ -113,6 +114,13 @@ class Hypergraph:
             part = slice(self.feature_indptr[edge], self.feature_indptr[edge + 1])
             np.add.at(totals, self.feature_indices[part], self.feature_values[part])
         return totals
+
+
+def _read_only(array: NDArray[Any]) -> NDArray[Any]:
+    """A view that cannot be written, as those on a memory map: kernels compile for one kind."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
 
 
 @kernel

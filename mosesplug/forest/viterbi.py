@@ -15,7 +15,7 @@ from mosesplug.errors import DataError
 from mosesplug.forest.hypergraph import Hypergraph
 from mosesplug.kernels import kernel
 
-__all__ = ["MOST_EDGES", "Derivation", "viterbi"]
+__all__ = ["MOST_EDGES", "Derivation", "inside_best", "viterbi"]
 
 MOST_EDGES = 10_000_000
 """A derivation may use a node more than once, and so be exponentially large; no sentence is."""
@@ -44,7 +44,7 @@ def viterbi(graph: Hypergraph, scores: NDArray[np.float64]) -> Derivation:
     Raises:
         DataError: no derivation builds the goal, or the best one has more than ten million edges.
     """
-    best, inside, sizes = _inside(graph.edge_offsets, graph.tail_offsets, graph.tails, scores)
+    best, inside, sizes = inside_best(graph.edge_offsets, graph.tail_offsets, graph.tails, scores)
     if best[-1] < 0:
         raise DataError("no derivation of the search graph builds its goal")
     if sizes[-1] > MOST_EDGES:
@@ -54,7 +54,7 @@ def viterbi(graph: Hypergraph, scores: NDArray[np.float64]) -> Derivation:
 
 
 @kernel
-def _inside(
+def inside_best(
     edge_offsets: NDArray[np.int64],
     tail_offsets: NDArray[np.int64],
     tails: NDArray[np.int32],

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
 from hypothesis import strategies as st
 
 from formats.hypergraph import Edge, write_hypergraph
@@ -16,18 +15,11 @@ NAMES = ("A", "B")
 
 
 def graph_of(nodes: list[list[Edge]], directory: Path) -> Hypergraph:
-    """A graph with the first of the features ``NAMES``, as many as the edges have.
-
-    Every array is read-only.
-    """
+    """A graph with the first of the features ``NAMES``, as many as the edges have."""
     names = NAMES[: max(len(edge.dense) for edges in nodes for edge in edges)]
     write_hypergraph(directory / "0", names, nodes)
     columns = {name: column for column, name in enumerate(names)}
-    graph = Hypergraph.of_file(read_hypergraph(directory / "0"), columns)
-    for array in vars(graph).values():
-        if isinstance(array, np.ndarray):
-            array.flags.writeable = False
-    return graph
+    return Hypergraph.of_file(read_hypergraph(directory / "0"), columns)
 
 
 def derivations(
