@@ -42,6 +42,17 @@ class SparseRows:
         entries = np.repeat(self.indptr[rows] - indptr[:-1], widths) + np.arange(indptr[-1])
         return SparseRows(indptr, self.indices[entries], self.data[entries])
 
+    def scores(self, start: int, stop: int, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        """``w . h`` of rows ``start`` to ``stop - 1``, float64 ``[stop - start]``.
+
+        ``weights`` are those of the sparse tail.
+        """
+        indptr = self.indptr[start : stop + 1]
+        entries = slice(int(indptr[0]), int(indptr[-1]))
+        products = self.data[entries] * weights[self.indices[entries]]
+        owner = np.repeat(np.arange(stop - start), np.diff(indptr))
+        return np.bincount(owner, products, stop - start).astype(np.float64)
+
 
 @dataclass(frozen=True)
 class TuningSet:
@@ -89,10 +100,8 @@ class TuningSet:
             columns = self.dense[start : start + _CHUNK].T.astype(np.float64, order="C")
             for column, weight in zip(columns, weights[:n_dense], strict=True):
                 sums += weight * column
-        if self.sparse is not None and len(self.sparse.data):
-            products = self.sparse.data * weights[n_dense:][self.sparse.indices]
-            owner = np.repeat(np.arange(self.n_hyps), np.diff(self.sparse.indptr))
-            scores += np.bincount(owner, weights=products, minlength=self.n_hyps)
+            if self.sparse is not None and len(self.sparse.data):
+                sums += self.sparse.scores(start, start + len(sums), weights[n_dense:])
         return scores
 
     def first_best(self, weights: NDArray[np.float64]) -> NDArray[np.int64]:
