@@ -1,0 +1,135 @@
+"""Weights that shrink and are projected as a whole, at the cost of what a batch touches.
+
+Each update of Watanabe 2012 (Algorithm 2, after Pegasos: Shalev-Shwartz et al. 2007) is
+
+    w <- (1 - lambda eta) w + step,     w <- min{1, (1 / sqrt(lambda)) / |w|} w
+
+and changes every weight. So the weights are kept as a scale times a vector, with their squared
+norm: shrinking and projection change two numbers, and a step the features that it names. Once an
+epoch, and where the scale becomes tiny, the scale is multiplied out and the norm counted afresh.
+
+Weights that are not active neither shrink nor count in the norm.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from types import MappingProxyType
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosesplug.errors import OptimizerError
+from mosesplug.optimizers.online.learner import Change, State, Step
+
+__all__ = ["FILLS", "exponential_rate", "full", "present", "scaled", "stepped"]
+
+FILLS: Mapping[str, float] = MappingProxyType({"weights": 0.0, "fixed": 0.0})
+"""The vectors of the state: ``fixed`` is 1 where a weight is not active and has no scale."""
+
+_TINY = 1e-30
+"""Smallest size of a scale: a step is divided by it."""
+
+
+def exponential_rate(step: Step, rate: float, decay: float) -> float:
+    """``eta_k = eta_0 alpha^(k / K)`` (Watanabe 2012, section 3.2)."""
+    return float(rate * decay ** (step.number / step.per_epoch))
+
+
+def scaled(weights: NDArray[np.float64]) -> State:
+    """The state that begins at ``weights``, float64 ``[n_features]``."""
+    vectors = {"weights": weights.astype(np.float64), "fixed": np.zeros(len(weights))}
+    return State(vectors, {"scale": np.array(1.0), "square": np.array(0.0)})
+
+
+def present(
+    state: State, columns: NDArray[np.int64], step: Step, *, from_zero: bool = False
+) -> NDArray[np.float64]:
+    """The weights of some features; the state is only read.
+
+    Args:
+        state: after the updates so far.
+        columns: int64 ``[n]``.
+        step: what comes now.
+        from_zero: active weights are 0 at the first step of a run.
+    """
+    weights = state.vectors["weights"][columns]
+    scale = 0.0 if from_zero and step.number == 1 else float(state.memory["scale"])
+    return np.where(step.active[columns], scale * weights, weights)
+
+
+def full(state: State) -> NDArray[np.float64]:
+    """All weights, float64 ``[n_features]``, a new array."""
+    weights = state.vectors["weights"]
+    return np.where(state.vectors["fixed"] > 0.0, weights, state.memory["scale"] * weights)
+
+
+def stepped(
+    state: State,
+    change: Change,
+    step: Step,
+    *,
+    rate: float,
+    regularization: float,
+    from_zero: bool = False,
+) -> State:
+    """Shrink by ``1 - lambda eta``, add the change, project into the ball of ``1 / sqrt(lambda)``.
+
+    The state is spent. A shrinking step that would go beyond 0 stops there.
+
+    Args:
+        state: before.
+        change: its ``values`` are added; its columns are active.
+        step: where this is.
+        rate: eta.
+        regularization: lambda.
+        from_zero: active weights are 0 before the first step of a run.
+
+    Raises:
+        OptimizerError: the change or the norm overflows.
+    """
+    weights, fixed = state.vectors["weights"], state.vectors["fixed"]
+    scale, square = float(state.memory["scale"]), float(state.memory["square"])
+    if from_zero and step.number == 1:
+        scale = 0.0
+    place = step.number % step.per_epoch
+    if state.updates == 0 or scale == 0.0 or place == 1 % step.per_epoch:
+        # Since the last update the weights may have been mixed with those of others.
+        fixed[:] = ~step.active
+        scale, square = _multiplied_out(weights, step.active, scale)
+    shrink = max(0.0, 1.0 - regularization * rate)
+    scale, square = scale * shrink, square * shrink**2
+    if scale < _TINY:
+        scale, square = _multiplied_out(weights, step.active, scale)
+    before = weights[change.columns]
+    with np.errstate(over="ignore", invalid="ignore"):
+        after = before + change.values / scale
+        square += scale**2 * float(((after - before) * (after + before)).sum())
+    if not math.isfinite(square):
+        raise OptimizerError(
+            "the weights overflow; take a smaller learning rate, or start from smaller weights"
+        )
+    weights[change.columns] = after
+    if regularization * square > 1.0:
+        scale *= 1.0 / math.sqrt(regularization * square)
+        square = 1.0 / regularization
+    if place == 0 or scale < _TINY:
+        scale, square = _multiplied_out(weights, step.active, scale)
+    memory = {
+        **state.memory,
+        **change.memory,
+        "scale": np.array(scale),
+        "square": np.array(max(0.0, square)),
+    }
+    return replace(state, memory=memory, updates=state.updates + 1)
+
+
+def _multiplied_out(
+    weights: NDArray[np.float64], active: NDArray[np.bool_], scale: float
+) -> tuple[float, float]:
+    """Multiply the active weights by their scale, in place; the new scale and squared norm."""
+    weights[active] *= scale
+    moving = weights[active]
+    return 1.0, float(np.dot(moving, moving))

@@ -1,0 +1,216 @@
+"""The quadratic programs of optimized online rank learning (Watanabe 2012, section 4.1).
+
+Constraints ``w . phi_i >= goal_i - slack`` move weights ``w`` by ``sum tau_i phi_i``, where the
+multipliers ``tau >= 0`` minimise
+
+    1/2 |sum tau_i phi_i|^2 - sum tau_i gain_i,    gain_i = goal_i - w . phi_i
+
+(equation 14). Two sets of bounds are solved:
+
+- the box ``tau_i <= bound``, by dual coordinate descent (Hsieh et al. 2008, algorithm 3): the
+  dual of equation 12 as printed, where each constraint has a slack of its own;
+- the simplex ``sum tau_i <= bound``, which the paper sets under equation 14: the dual of one slack
+  that all constraints share. Two multipliers at a time exchange what they have (SMO), chosen by
+  second order (Fan et al. 2005), until the solution is exact.
+
+The paper solves the first, and scales the multipliers down to satisfy the second (its footnote 2).
+Here are the programs of few constraints, which see only products of the ``phi``; those of all
+pairs of a batch are in ``oro_pairs.py``.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosesplug.kernels import kernel
+
+__all__ = [
+    "EXACT",
+    "box_multipliers",
+    "exchange",
+    "projected",
+    "renormalised",
+    "shuffle",
+    "simplex_multipliers",
+]
+
+EXACT = 1e-9
+"""What an exact solution leaves to gain, relative to the largest gain or 1."""
+
+_EXCHANGES = 100_000
+"""Exchanges at most."""
+
+
+def renormalised(multipliers: NDArray[np.float64], total: float, bound: float) -> None:
+    """Scale multipliers, or sums of some, in place, so that all sum up to ``bound`` at most.
+
+    Args:
+        multipliers: float64, output.
+        total: the sum of the multipliers.
+        bound: of that.
+    """
+    if total > bound:
+        multipliers *= bound / total
+
+
+def box_multipliers(
+    gram: NDArray[np.float64],
+    gains: NDArray[np.float64],
+    bound: float,
+    tolerance: float,
+    sweeps: int,
+    rng: np.random.Generator,
+) -> NDArray[np.float64]:
+    """Multipliers ``0 <= tau <= bound`` of few constraints, float64 ``[n]``.
+
+    Args:
+        gram: float64 ``[n, n]``, ``phi_i . phi_j``.
+        gains: float64 ``[n]``.
+        bound: of each multiplier.
+        tolerance: largest spread of the projected gradient at the end.
+        sweeps: visits of each constraint at most.
+        rng: of the order of visits.
+    """
+    multipliers = np.zeros(len(gains))
+    seed = np.uint64(rng.integers(1, 2**63))
+    _descend(gram, gains, bound, tolerance, sweeps, seed, multipliers)
+    return multipliers
+
+
+def simplex_multipliers(
+    gram: NDArray[np.float64], gains: NDArray[np.float64], bound: float
+) -> NDArray[np.float64]:
+    """Multipliers with ``sum tau <= bound`` of few constraints, exact, float64 ``[n]``.
+
+    Arguments are those of ``box_multipliers``.
+    """
+    multipliers = np.zeros(len(gains))
+    exchange(gram, gains, bound, multipliers)
+    return multipliers
+
+
+@kernel
+def exchange(
+    gram: NDArray[np.float64],
+    gains: NDArray[np.float64],
+    bound: float,
+    multipliers: NDArray[np.float64],
+) -> None:
+    """Solve the simplex from feasible ``multipliers``, which are the output (float64 ``[n]``).
+
+    What is left of the bound is a multiplier too, of a constraint without features or gain, so
+    that every exchange keeps the sum. The one that gains most at the margin takes from the one
+    from which it takes with the largest gain in all.
+    """
+    size = len(gains)
+    slopes = -gains.copy()
+    left = bound
+    largest = 1.0
+    for i in range(size):
+        left -= multipliers[i]
+        largest = max(largest, abs(gains[i]))
+        for j in range(size):
+            slopes[i] += gram[i, j] * multipliers[j]
+    for _ in range(_EXCHANGES):
+        taker, least = size, 0.0
+        for i in range(size):
+            if slopes[i] < least:
+                taker, least = i, slopes[i]
+        giver, best, worst = -1, 0.0, least
+        for j in range(size + 1):
+            have = left if j == size else multipliers[j]
+            slope = 0.0 if j == size else slopes[j]
+            if have <= 0.0 or slope <= least:
+                continue
+            worst = max(worst, slope)
+            curvature = max(_curvature(gram, taker, j), 1e-12)
+            if (slope - least) ** 2 / curvature > best:
+                giver, best = j, (slope - least) ** 2 / curvature
+        if giver < 0 or worst - least <= 0.1 * EXACT * largest:
+            return
+        have = left if giver == size else multipliers[giver]
+        slope = 0.0 if giver == size else slopes[giver]
+        moved = min(have, (slope - least) / max(_curvature(gram, taker, giver), 1e-12))
+        if taker < size:
+            multipliers[taker] += moved
+            for i in range(size):
+                slopes[i] += moved * gram[i, taker]
+        else:
+            left += moved
+        if giver < size:
+            multipliers[giver] = 0.0 if moved == have else multipliers[giver] - moved
+            for i in range(size):
+                slopes[i] -= moved * gram[i, giver]
+        else:
+            left = 0.0 if moved == have else left - moved
+
+
+@kernel
+def _curvature(gram: NDArray[np.float64], i: int, j: int) -> float:
+    """``|phi_i - phi_j|^2``, where constraint ``n`` is the one without features."""
+    size = len(gram)
+    total = 0.0
+    if i < size:
+        total += gram[i, i]
+    if j < size:
+        total += gram[j, j]
+    if i < size and j < size:
+        total -= 2.0 * gram[i, j]
+    return total
+
+
+@kernel
+def _descend(
+    gram: NDArray[np.float64],
+    gains: NDArray[np.float64],
+    bound: float,
+    tolerance: float,
+    sweeps: int,
+    seed: np.uint64,
+    multipliers: NDArray[np.float64],
+) -> None:
+    """Dual coordinate descent on few constraints, without shrinking; output ``multipliers``."""
+    size = len(gains)
+    order = np.arange(size)
+    slopes = -gains.copy()
+    for _ in range(sweeps):
+        seed = shuffle(order, size, seed)
+        least, greatest = 0.0, 0.0
+        for place in range(size):
+            i = order[place]
+            if gram[i, i] <= 0.0:
+                continue
+            slope = projected(slopes[i], multipliers[i], bound)
+            least, greatest = min(least, slope), max(greatest, slope)
+            if slope != 0.0:
+                new = min(max(multipliers[i] - slopes[i] / gram[i, i], 0.0), bound)
+                moved = new - multipliers[i]
+                multipliers[i] = new
+                for j in range(size):
+                    slopes[j] += moved * gram[j, i]
+        if greatest - least <= tolerance:
+            return
+
+
+@kernel
+def projected(slope: float, multiplier: float, bound: float) -> float:
+    """The slope, or 0 where it points out of the box."""
+    if (multiplier <= 0.0 and slope > 0.0) or (multiplier >= bound and slope < 0.0):
+        return 0.0
+    return slope
+
+
+@kernel
+def shuffle(order: NDArray[np.int64], size: int, seed: np.uint64) -> np.uint64:
+    """Permute the first ``size`` values of ``order``, in place; the next seed, never 0.
+
+    Drawn by xorshift64 (Marsaglia 2003): a generator of NumPy's is too slow for one draw a visit.
+    """
+    for last in range(size - 1, 0, -1):
+        seed ^= seed << np.uint64(13)
+        seed ^= seed >> np.uint64(7)
+        seed ^= seed << np.uint64(17)
+        other = np.int64(((seed >> np.uint64(32)) * np.uint64(last + 1)) >> np.uint64(32))
+        order[last], order[other] = order[other], order[last]
+    return seed
