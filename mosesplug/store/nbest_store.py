@@ -220,10 +220,10 @@ class NBestStore(StoreReader):
             writing.put_part(transaction, environment, state, grown, encoded_progress)
             return int(transaction.id())
 
+        identifier = environment.write(write)
         # Nobody else writes, so this is what a reader would find; to read all of it again after
         # each part would take time for every iteration and feature of the store.
-        self._state_id = environment.write(write)
-        self._state = replace(state, growing=grown)
+        self._state, self._state_id = replace(state, growing=grown), identifier
         self._columns = ingest.sparse
         ended = time.perf_counter()
         return PartReport(
