@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -135,7 +136,10 @@ def test_help_and_version() -> None:
     [
         ([], 2, "no -config given"),
         (["-threads", "2"], 2, "give one -config FILE"),
-        (["-f", INI, "-server"], 2, "option -server is not one"),
+        (["-f", INI, "-daemon"], 2, "option -daemon is not one"),
+        (["-f", INI, "-server", "-input-file", "x"], 2, "a server gets its input"),
+        (["-f", INI, "-server", "-server-port", "high"], 2, "server-port: a number expected"),
+        (["-f", INI, "-server", "-server-port", "65536"], 2, "at most 65535 expected"),
         (["-f", INI, "-weight-overwrite", "LM0= much"], 2, "weight-overwrite"),
         (["-f", "nowhere.ini"], 1, "nowhere.ini"),
         (["-f", INI, "-input-file", "nowhere.txt"], 1, "nowhere.txt"),
@@ -151,6 +155,15 @@ def test_faults_are_one_line_and_a_code(
     (line,) = result.stderr.decode().splitlines()
     assert line.startswith("mosesplug-decoder: ")
     assert message in line
+
+
+def test_a_port_in_use_is_named() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        result = decode("-f", INI, "--server", "--serial", "--server-port", port)
+    assert result.returncode == 1
+    (line,) = result.stderr.decode().splitlines()
+    assert f"127.0.0.1:{port}: Address already in use" in line
 
 
 def test_faulty_models_are_named_with_file_and_line(tmp_path: Path) -> None:

@@ -110,9 +110,12 @@ def serve(service: TranslationService, port: int) -> None:
     """Answer requests from this machine, one at a time, until something interrupts.
 
     Raises:
-        OSError: the port is taken.
+        OSError: the port is taken, or not for us.
     """
-    server = SimpleXMLRPCServer((LOOPBACK, port), _Handler, logRequests=False, encoding="utf-8")
+    try:
+        server = SimpleXMLRPCServer((LOOPBACK, port), _Handler, logRequests=False)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, f"{LOOPBACK}:{port}") from error
     with server:
         server.register_introspection_functions()
         server.register_function(service.translate)

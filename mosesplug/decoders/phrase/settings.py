@@ -30,6 +30,7 @@ __all__ = [
 Number = TypeVar("Number", int, float)
 
 INI_ONLY = ("feature", "weight")
+LAST_PORT = 65535
 TRUE_WORDS = {"true", "t", "1", "yes", "y"}
 FALSE_WORDS = {"false", "f", "0", "no", "n"}
 
@@ -179,7 +180,7 @@ def settings(given: Mapping[str, Sequence[str]], ini: MosesIni) -> Settings:
         hypergraph_directory=directory,
         hypergraph_suffix=suffix,
         server=reader.switch("server"),
-        server_port=reader.number("server-port", 8080, 1),
+        server_port=reader.port(),
         threads=reader.threads(),
         stack=reader.number("stack", 200, 0),
         beam_threshold=reader.fraction("beam-threshold", 1e-5),
@@ -244,6 +245,12 @@ class _Reader:
         if not value <= 1.0:
             raise UsageError(f"{name}: a number from 0 to 1 expected, not '{words[0]}'")
         return value
+
+    def port(self) -> int:
+        number = self.number("server-port", 8080, 1)
+        if number > LAST_PORT:
+            raise UsageError(f"server-port: at most {LAST_PORT} expected, not {number}")
+        return number
 
     def threads(self) -> int:
         words = self.words("threads")

@@ -1,0 +1,120 @@
+"""Requests answered as a decoder answers that was started for them."""
+
+from __future__ import annotations
+
+import dataclasses
+import xmlrpc.client
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from formats.moses_ini import MosesIni, read_moses_ini
+from mosesplug.decoders.phrase.model import load_model
+from mosesplug.decoders.phrase.model_file import read_features
+from mosesplug.decoders.phrase.serving import TranslationService
+from mosesplug.decoders.phrase.settings import settings
+from mosesplug.decoders.phrase.translation import sentences_of, translate
+from mosesplug.decoders.server_calls import list_lines
+
+NAMES = ("LexicalReordering0", "Distortion0", "LM0", "WordPenalty0", "PhrasePenalty0", "TM0")
+SENTENCES = ("a b c", "c a b a", "", "a unknown c", "b")
+BEST = {"nbest": 6, "nbest-distinct": "true", "add-score-breakdown": "true"}
+
+
+@pytest.fixture
+def ini(random_system: Callable[..., Any]) -> MosesIni:
+    return read_moses_ini(random_system(3).ini)
+
+
+def service(ini: MosesIni, **changes: Any) -> TranslationService:
+    return TranslationService(ini, dataclasses.replace(settings({}, ini), **changes))
+
+
+def expected(ini: MosesIni, number: int, overwrite: str, *, distinct: bool = True) -> bytes:
+    """The lines that a decoder writes which is started with these weights for all sentences."""
+    wanted = dataclasses.replace(
+        settings({}, ini), n_best_file="list", n_best_size=6, n_best_distinct=distinct
+    )
+    sentences = sentences_of([text.encode() for text in SENTENCES])
+    model = load_model(read_features(ini, overwrite), sentences)
+    return translate(model, wanted, number, sentences[number]).n_best
+
+
+def normal(lines: bytes) -> list[bytes]:
+    return [b" ".join(line.split()) for line in lines.splitlines()]
+
+
+def test_weights_stay_until_others_come(ini: MosesIni) -> None:
+    server = service(ini, weight_overwrite="WordPenalty0= -0.25")
+    sent = ("", "LM0=0.1\tTM0=1 -0.5", "Distortion0=1e-05")
+    in_force = (
+        "WordPenalty0= -0.25",
+        "WordPenalty0= -0.25 LM0= 0.1 TM0= 1 -0.5",
+        "WordPenalty0= -0.25 LM0= 0.1 TM0= 1 -0.5 Distortion0= 1e-05",
+    )
+    lists = []
+    for weights, overwrite in zip(sent, in_force, strict=True):
+        request = {"weights": weights} if weights else {}
+        for number, text in enumerate(SENTENCES):
+            reply = server.translate({"text": text, **BEST, **request})
+            lists.append(normal(list_lines(number, reply)))
+            assert lists[-1] == normal(expected(ini, number, overwrite))
+            assert reply["text"] == reply["nbest"][0]["hyp"]
+            request = {}
+    assert lists[0] != lists[len(SENTENCES)]
+
+
+def test_an_entry_has_the_fields_of_moses(ini: MosesIni) -> None:
+    reply = service(ini).translate({"text": "a b", **BEST})
+    entry = reply["nbest"][0]
+    assert set(entry) == {"hyp", "fvals", "scores", "totalScore"}
+    assert entry["hyp"].endswith(" ")
+    assert list(entry["scores"]) == list(NAMES)
+    dense, sparse = entry["scores"]["LexicalReordering0"]
+    assert len(dense) == 6
+    assert sparse == {}
+    numbers = {name: " ".join(f"{v:.6g}" for v in entry["scores"][name][0]) for name in NAMES}
+    assert entry["fvals"] == "".join(f" {name}= {values}" for name, values in numbers.items())
+
+
+def test_what_is_not_asked_for_is_left_out(ini: MosesIni) -> None:
+    server = service(ini)
+    assert set(server.translate({"text": "a b"})) == {"text"}
+    assert set(server.translate({"text": "a b", "nbest": 0})) == {"text"}
+    plain = server.translate({"text": "c c", "nbest": 6, "nbest-distinct": "no"})
+    assert set(plain["nbest"][0]) == {"hyp", "totalScore"}
+    texts = [entry["hyp"] for entry in plain["nbest"]]
+    assert len(set(texts)) < len(texts)
+
+
+def test_empty_text_has_one_empty_hypothesis(ini: MosesIni) -> None:
+    for text in ("", "   "):
+        reply = service(ini).translate({"text": text, **BEST})
+        assert reply["text"] == ""
+        assert [(e["hyp"], e["totalScore"]) for e in reply["nbest"]] == [("", 0.0)]
+
+
+@pytest.mark.parametrize(
+    ("request_", "message"),
+    [
+        ({}, "has a text"),
+        ("a b", "is a structure"),
+        ({"text": 3}, "has a text"),
+        ({"text": "a", "nbest": "6"}, "a number as nbest"),
+        ({"text": "a ||| b"}, "cannot be a word"),
+        ({"text": "a", "weights": "LM0"}, "weights are Name=v v v"),
+        ({"text": "a", "weights": "LM0=1 TM0=1 2"}, "weights are Name=v v v"),
+        ({"text": "a", "weights": "LM0=1\tTM0=1"}, "1 value.* for TM0, which has 2"),
+        ({"text": "a", "weights": "LM0=1\tLM9=1"}, "LM9, which has no feature"),
+        ({"text": "a", "weights": "LM0=nan"}, "the weight of LM0 is 'nan'"),
+    ],
+)
+def test_requests_that_cannot_be_used_change_nothing(
+    request_: Any, message: str, ini: MosesIni
+) -> None:
+    server = service(ini)
+    before = server.translate({"text": "a b c", **BEST})
+    with pytest.raises(xmlrpc.client.Fault, match=message):
+        server.translate(request_)
+    assert server.translate({"text": "a b c", **BEST}) == before
