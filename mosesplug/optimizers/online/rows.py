@@ -1,0 +1,121 @@
+"""Some hypotheses of a batch, over the features that they have.
+
+What a learner does to the weights is a sum of hypotheses, each times a coefficient. Here the
+hypotheses stand over their own features only, so that a batch costs what is in it, whatever the
+number of features.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosesplug.kernels import kernel
+from mosesplug.tuning_set import Batch, SparseRows
+
+__all__ = ["Rows", "compact"]
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Feature values of some hypotheses, compressed by row (CSR).
+
+    Attributes:
+        columns: int64 ``[n_columns]``, ascending: all dense features, and the sparse ones that
+            any of the hypotheses has.
+        indptr: int64 ``[n_rows + 1]``; row ``i`` is ``indptr[i]:indptr[i + 1]`` of the others.
+        indices: int32 ``[nnz]``, positions in ``columns``.
+        data: float64 ``[nnz]``.
+    """
+
+    columns: NDArray[np.int64]
+    indptr: NDArray[np.int64]
+    indices: NDArray[np.int32]
+    data: NDArray[np.float64]
+
+    def scores(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        """``w . h`` of every row, float64 ``[n_rows]``; ``weights`` is ``[n_columns]``.
+
+        Summed in the order of the features, so that equal rows tie exactly.
+        """
+        return _scores(self.indptr, self.indices, self.data, weights)
+
+    def combine(self, coefficients: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The sum of the rows, each times its coefficient: float64 ``[n_columns]``."""
+        return _combined(self.indptr, self.indices, self.data, coefficients, len(self.columns))
+
+
+def compact(batch: Batch, rows: NDArray[np.int64]) -> Rows:
+    """Hypotheses of a batch over their own features.
+
+    Args:
+        batch: has them.
+        rows: int64 ``[n_rows]``, which ones; any number of times, in any order.
+    """
+    n_rows, n_dense = len(rows), batch.dense.shape[1]
+    dense = batch.dense[rows].astype(np.float64)
+    if batch.sparse is None:
+        indices = np.tile(np.arange(n_dense, dtype=np.int32), n_rows)
+        indptr = n_dense * np.arange(n_rows + 1)
+        return Rows(np.arange(n_dense), indptr, indices, dense.reshape(-1))
+    sparse = batch.sparse.take(rows)
+    used, places = np.unique(sparse.indices, return_inverse=True)
+    order = _by_row_and_column(sparse, places)
+    widths = n_dense + np.diff(sparse.indptr)
+    indptr = np.append(0, np.cumsum(widths))
+    indices = np.empty(indptr[-1], dtype=np.int32)
+    data = np.empty(indptr[-1])
+    is_dense = np.zeros(indptr[-1], dtype=np.bool_)
+    is_dense[(indptr[:-1, None] + np.arange(n_dense)).reshape(-1)] = True
+    indices[is_dense] = np.tile(np.arange(n_dense, dtype=np.int32), n_rows)
+    data[is_dense] = dense.reshape(-1)
+    indices[~is_dense] = n_dense + places[order]
+    data[~is_dense] = sparse.data[order]
+    columns = np.concatenate([np.arange(n_dense), n_dense + used.astype(np.int64)])
+    return Rows(columns, indptr, indices, data)
+
+
+def _by_row_and_column(sparse: SparseRows, places: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The order of the entries in which columns ascend within each row."""
+    ascending = np.diff(places) > 0
+    starts = sparse.indptr[1:-1]
+    ascending[starts[(starts > 0) & (starts < len(places))] - 1] = True
+    if ascending.all():
+        return np.arange(len(places))
+    owners = np.repeat(np.arange(len(sparse.indptr) - 1), np.diff(sparse.indptr))
+    return np.lexsort((places, owners))
+
+
+@kernel
+def _scores(
+    indptr: NDArray[np.int64],
+    indices: NDArray[np.int32],
+    data: NDArray[np.float64],
+    weights: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    scores = np.empty(len(indptr) - 1)
+    for row in range(len(scores)):
+        total = 0.0
+        for entry in range(indptr[row], indptr[row + 1]):
+            total += weights[indices[entry]] * data[entry]
+        scores[row] = total
+    return scores
+
+
+@kernel
+def _combined(
+    indptr: NDArray[np.int64],
+    indices: NDArray[np.int32],
+    data: NDArray[np.float64],
+    coefficients: NDArray[np.float64],
+    n_columns: int,
+) -> NDArray[np.float64]:
+    sums = np.zeros(n_columns)
+    for row in range(len(coefficients)):
+        share = coefficients[row]
+        if share != 0.0:
+            for entry in range(indptr[row], indptr[row + 1]):
+                sums[indices[entry]] += share * data[entry]
+    return sums
