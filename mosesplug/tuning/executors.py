@@ -1,0 +1,140 @@
+"""Where work runs: threads, processes of this machine, or the workers of a Dask cluster.
+
+All three are a ``concurrent.futures.Executor``; nothing else here or elsewhere knows which one it
+has. Tasks are pure functions of what they are given, so one whose worker died is done again by
+another worker of a cluster, with the same result.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import BrokenExecutor, Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Literal
+
+from mosesplug.errors import DataError, UsageError
+
+__all__ = ["WorkerKind", "cluster", "processes", "threads", "workers"]
+
+WorkerKind = Literal["threads", "processes"]
+
+_PATIENCE = 30
+"""Seconds to wait for a scheduler to answer, and for its first worker."""
+
+
+@contextmanager
+def workers(kind: WorkerKind, count: int, scheduler: str | None = None) -> Iterator[Executor]:
+    """Workers that take functions, until the block ends.
+
+    Args:
+        kind: threads or processes of this machine.
+        count: how many; a cluster has as many as it has.
+        scheduler: address of a Dask scheduler, whose workers are taken instead.
+
+    Raises:
+        UsageError: a cluster is asked for and the package ``distributed`` is not installed.
+        DataError: no scheduler answers there, or it has no workers; or workers died.
+    """
+    if scheduler is not None:
+        chosen = cluster(scheduler)
+    elif kind == "processes":
+        chosen = processes(count)
+    else:
+        chosen = threads(count)
+    with chosen as executor:
+        yield executor
+
+
+@contextmanager
+def threads(count: int) -> Iterator[Executor]:
+    """Threads of this process; what waits is not begun any more when the block fails."""
+    executor = ThreadPoolExecutor(count, thread_name_prefix="mosesplug")
+    try:
+        yield executor
+    finally:
+        executor.shutdown(cancel_futures=True)
+
+
+@contextmanager
+def processes(count: int) -> Iterator[Executor]:
+    """Fresh processes: a fork would copy the locks of Numba's threads, and the store's map.
+
+    They end with this process, however it ends.
+
+    Raises:
+        DataError: one of them died.
+    """
+    context = multiprocessing.get_context("spawn")
+    executor = ProcessPoolExecutor(count, mp_context=context, initializer=_end_with_parent)
+    try:
+        yield executor
+    except BrokenExecutor as error:
+        raise DataError(
+            "a worker process died; if memory ran out, take fewer workers (--threads)"
+        ) from error
+    finally:
+        executor.shutdown(cancel_futures=True)
+
+
+@contextmanager
+def cluster(address: str) -> Iterator[Executor]:
+    """The workers of a Dask cluster, which need this software and its versions installed.
+
+    A task whose worker died is given to another one, three times; then it is given up.
+
+    Args:
+        address: of the scheduler, such as ``tcp://host:8786``.
+
+    Raises:
+        UsageError: the package ``distributed`` is not installed, or this is no address.
+        DataError: no scheduler answers there, it has no workers, or they keep dying.
+    """
+    try:
+        import dask
+        import distributed
+    except ImportError as error:
+        raise UsageError(
+            "a cluster of workers needs the package distributed: pip install 'mosesplug[dask]'"
+        ) from error
+    if "://" not in address:
+        raise UsageError(f"{address!r} is no address of a scheduler; give it as tcp://HOST:PORT")
+    try:
+        client = distributed.Client(address, timeout=_PATIENCE, set_as_default=False)
+    except (OSError, ValueError) as error:
+        raise DataError(f"no Dask scheduler answers at {address}: {error}") from error
+    with client:
+        try:
+            client.wait_for_workers(1, timeout=_PATIENCE)
+        except TimeoutError as error:
+            raise DataError(
+                f"the Dask scheduler at {address} has no workers; start some: dask worker {address}"
+            ) from error
+        executor = client.get_executor(pure=False)
+        try:
+            # A learner's state is one large array or several, and no mistake.
+            with dask.config.set({"distributed.admin.large-graph-warning-threshold": "64GB"}):
+                yield executor
+        except distributed.KilledWorker as error:
+            raise DataError(
+                f"workers of the cluster at {address} died again and again on the same task; "
+                "their logs say why"
+            ) from error
+        finally:
+            executor.shutdown(wait=False)
+
+
+def _end_with_parent() -> None:
+    """In a new worker: let the parent answer Ctrl-C, and end at once when it is gone."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        threading.Thread(target=_leave_after, args=(parent.join,), daemon=True).start()
+
+
+def _leave_after(wait: Callable[[], None]) -> None:
+    wait()
+    os._exit(1)

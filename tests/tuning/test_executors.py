@@ -1,0 +1,51 @@
+"""Threads, processes and a cluster take the same functions."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+
+import pytest
+
+from mosesplug.errors import DataError, UsageError
+from mosesplug.tuning.executors import cluster, processes, threads, workers
+
+
+def test_threads_are_of_this_process() -> None:
+    with workers("threads", 2) as executor:
+        assert executor.submit(os.getpid).result() == os.getpid()
+
+
+def test_processes_are_others_and_end_with_the_block() -> None:
+    with workers("processes", 1) as executor:
+        worker = executor.submit(os.getpid).result()
+        assert worker != os.getpid()
+    with pytest.raises(ProcessLookupError):
+        os.kill(worker, 0)
+
+
+def test_a_process_that_dies_is_one_clear_error() -> None:
+    with pytest.raises(DataError, match="a worker process died"), processes(1) as executor:
+        executor.submit(os._exit, 1).result()
+
+
+def test_what_waits_is_not_begun_after_a_failure() -> None:
+    begun: list[int] = []
+    with pytest.raises(RuntimeError), threads(1) as executor:
+        executor.submit(time.sleep, 0.05)
+        executor.submit(begun.append, 1)
+        raise RuntimeError
+    assert begun == []
+
+
+def test_without_the_package_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(UsageError, match=r"mosesplug\[dask\]"), cluster("tcp://localhost:1"):
+        pass
+
+
+def test_an_address_is_an_address() -> None:
+    pytest.importorskip("distributed", reason="the extra mosesplug[dask] is not installed")
+    with pytest.raises(UsageError, match="tcp://HOST:PORT"), cluster("localhost"):
+        pass
