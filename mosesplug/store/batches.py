@@ -19,6 +19,8 @@ from mosesplug.tuning_set import Batch
 
 __all__ = ["MergedBatches"]
 
+_OBJECTS = 1024
+
 
 class MergedBatches:
     """Merged lists of some iterations, by any few sentences; made by ``NBestStore.merged``.
@@ -26,7 +28,7 @@ class MergedBatches:
     Sentences are kept as they are asked for until ``memory`` bytes are in use; from then on, the
     others are read anew each time. Nothing is thrown out: where each epoch visits every sentence
     once, in random order, what was used longest ago is no less likely to be needed next, and to
-    keep the first is to find as many as fit. A sentence takes as many bytes as its arrays.
+    keep the first is to find as many as fit.
 
     It shows the iterations that it was made for, whatever is added later; dropping one of them
     makes it useless. Several threads may take batches while nothing else uses the store.
@@ -35,7 +37,7 @@ class MergedBatches:
         sentences: int64; all sentences of the input, some of them perhaps without a list.
         space: the columns of every batch.
         memory: bytes to keep at most.
-        bytes_kept: bytes that are kept.
+        bytes_kept: bytes that are kept: arrays, and a kilobyte a sentence for the objects.
     """
 
     def __init__(
@@ -89,11 +91,11 @@ class MergedBatches:
 
 
 def _size(piece: Batch) -> int:
-    """Bytes of its arrays."""
+    """Bytes that it takes."""
     arrays: list[NDArray[Any]] = [piece.offsets, piece.dense, piece.stats, piece.lengths]
     if piece.sparse is not None:
         arrays += [piece.sparse.indptr, piece.sparse.indices, piece.sparse.data]
-    return sum(array.nbytes for array in arrays)
+    return _OBJECTS + sum(array.nbytes for array in arrays)
 
 
 def _joined(sentences: NDArray[np.int64], pieces: Sequence[Batch], space: FeatureSpace) -> Batch:

@@ -48,8 +48,8 @@ class Run:
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """Text lists, where their sentences begin, and the store made of them."""
+def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
+    """Text lists, where their sentences begin, and the store made of them: 1.2 GB, then removed."""
     directory = tmp_path_factory.mktemp("run")
     rng = np.random.default_rng(0)
     words = np.array([f"word{k}" for k in range(3000)])
@@ -69,7 +69,8 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
                 iteration, read_nbest_blocks(path), metric=BLEU, references=references,
                 n_sentences=N_SENTENCES, record={}, threads=2,
             )  # fmt: skip
-    return Run(lists, offsets, directory / "store", references)
+    yield Run(lists, offsets, directory / "store", references)
+    shutil.rmtree(directory)
 
 
 def _lists_of(
@@ -158,14 +159,15 @@ def test_text_by_offset(benchmark: Any, run: Run) -> None:
         report(benchmark, "text by offset")
 
 
-def test_add_part(benchmark: Any, run: Run, tmp_path: Path) -> None:
+def test_add_part(benchmark: Any, run: Run) -> None:
     """Storing the lists of 16 sentences, commit and all, where 24 iterations have theirs."""
-    shutil.copytree(run.store, tmp_path / "store")
+    copy = run.store.parent / "copy"
+    shutil.copytree(run.store, copy)
     lists = read_nbest(run.lists[-1])
     order = np.random.default_rng(1).permutation(N_SENTENCES)
     parts = iter(order[: N_SENTENCES // BATCH * BATCH].reshape(-1, BATCH))
     progress = {"weights": np.zeros(14), "batch": 1}
-    with NBestStore.open(tmp_path / "store", writable=True) as store:
+    with NBestStore.open(copy, writable=True) as store:
         store.drop_last(N_ITERATIONS)
 
         def prepare() -> tuple[tuple[NBestList], dict[str, Any]]:

@@ -120,7 +120,7 @@ def test_parts_in_any_order_make_the_same_iteration(
     runs=runs,
     batches=st.lists(st.lists(st.integers(0, N_SENTENCES - 1), max_size=6), max_size=6),
     iterations=st.none() | st.sets(st.integers(1, 4)),
-    memory=st.sampled_from([0, 300, 1 << 20]),
+    memory=st.sampled_from([0, 3000, 1 << 20]),
 )
 def test_merged_batches_are_those_of_the_store(
     runs: list[list[Hypothesis]],
