@@ -28,7 +28,6 @@ from mosesplug.kernels import kernel
 __all__ = [
     "EXACT",
     "box_multipliers",
-    "exchange",
     "projected",
     "renormalised",
     "shuffle",
@@ -79,85 +78,71 @@ def box_multipliers(
 
 
 def simplex_multipliers(
-    gram: NDArray[np.float64], gains: NDArray[np.float64], bound: float
-) -> NDArray[np.float64]:
-    """Multipliers with ``sum tau <= bound`` of few constraints, exact, float64 ``[n]``.
-
-    Arguments are those of ``box_multipliers``.
-    """
-    multipliers = np.zeros(len(gains))
-    exchange(gram, gains, bound, multipliers)
-    return multipliers
-
-
-@kernel
-def exchange(
     gram: NDArray[np.float64],
     gains: NDArray[np.float64],
     bound: float,
-    multipliers: NDArray[np.float64],
-) -> None:
-    """Solve the simplex from feasible ``multipliers``, which are the output (float64 ``[n]``).
+    start: NDArray[np.float64] | None = None,
+) -> NDArray[np.float64]:
+    """Multipliers with ``sum tau <= bound`` of few constraints, exact, float64 ``[n]``.
 
-    What is left of the bound is a multiplier too, of a constraint without features or gain, so
-    that every exchange keeps the sum. The one that gains most at the margin takes from the one
-    from which it takes with the largest gain in all.
+    What is left of the bound is a multiplier too, of a constraint without features or gain.
+
+    Args:
+        gram: float64 ``[n, n]``, ``phi_i . phi_j``.
+        gains: float64 ``[n]``.
+        bound: of the sum.
+        start: float64 ``[n]``, multipliers within the bound to begin with; None: all 0.
     """
-    size = len(gains)
-    slopes = -gains.copy()
-    left = bound
-    largest = 1.0
-    for i in range(size):
-        left -= multipliers[i]
-        largest = max(largest, abs(gains[i]))
-        for j in range(size):
+    multipliers = np.zeros(len(gains) + 1)
+    if start is not None:
+        multipliers[:-1] = start
+    multipliers[-1] = max(0.0, bound - multipliers.sum())
+    _exchange(np.pad(gram, (0, 1)), np.append(gains, 0.0), multipliers)
+    return multipliers[:-1]
+
+
+@kernel
+def _exchange(
+    gram: NDArray[np.float64], gains: NDArray[np.float64], multipliers: NDArray[np.float64]
+) -> None:
+    """Let multipliers exchange what they have, two at a time, until nothing is to be gained.
+
+    The steepest one takes; it takes from the one with which the exchange gains most.
+
+    Args:
+        gram, gains: float64 ``[n, n]`` and ``[n]``.
+        multipliers: in and output, float64 ``[n]``, at least 0; their sum is kept.
+    """
+    slopes = -gains
+    for i in range(len(gains)):
+        for j in range(len(gains)):
             slopes[i] += gram[i, j] * multipliers[j]
+    enough = 0.1 * EXACT * max(1.0, np.abs(gains).max())
     for _ in range(_EXCHANGES):
-        taker, least = size, 0.0
-        for i in range(size):
-            if slopes[i] < least:
-                taker, least = i, slopes[i]
-        giver, best, worst = -1, 0.0, least
-        for j in range(size + 1):
-            have = left if j == size else multipliers[j]
-            slope = 0.0 if j == size else slopes[j]
-            if have <= 0.0 or slope <= least:
+        taker = int(np.argmin(slopes))
+        giver, best, spread = taker, 0.0, 0.0
+        for other in range(len(gains)):
+            fall = slopes[other] - slopes[taker]
+            if multipliers[other] <= 0.0 or fall <= 0.0:
                 continue
-            worst = max(worst, slope)
-            curvature = max(_curvature(gram, taker, j), 1e-12)
-            if (slope - least) ** 2 / curvature > best:
-                giver, best = j, (slope - least) ** 2 / curvature
-        if giver < 0 or worst - least <= 0.1 * EXACT * largest:
+            spread = max(spread, fall)
+            gain = fall**2 / _curvature(gram, taker, other)
+            if gain > best:
+                giver, best = other, gain
+        if spread <= enough:
             return
-        have = left if giver == size else multipliers[giver]
-        slope = 0.0 if giver == size else slopes[giver]
-        moved = min(have, (slope - least) / max(_curvature(gram, taker, giver), 1e-12))
-        if taker < size:
-            multipliers[taker] += moved
-            for i in range(size):
-                slopes[i] += moved * gram[i, taker]
-        else:
-            left += moved
-        if giver < size:
-            multipliers[giver] = 0.0 if moved == have else multipliers[giver] - moved
-            for i in range(size):
-                slopes[i] -= moved * gram[i, giver]
-        else:
-            left = 0.0 if moved == have else left - moved
+        fall = slopes[giver] - slopes[taker]
+        moved = min(multipliers[giver], fall / _curvature(gram, taker, giver))
+        multipliers[taker] += moved
+        multipliers[giver] -= moved
+        for i in range(len(gains)):
+            slopes[i] += moved * (gram[i, taker] - gram[i, giver])
 
 
 @kernel
 def _curvature(gram: NDArray[np.float64], i: int, j: int) -> float:
-    """``|phi_i - phi_j|^2``, where constraint ``n`` is the one without features."""
-    size = len(gram)
-    total = 0.0
-    if i < size:
-        total += gram[i, i]
-    if j < size:
-        total += gram[j, j]
-    if i < size and j < size:
-        total -= 2.0 * gram[i, j]
-    return total
+    """``|phi_i - phi_j|^2``, kept above 0."""
+    return float(max(gram[i, i] + gram[j, j] - 2.0 * gram[i, j], 1e-12))
 
 
 @kernel

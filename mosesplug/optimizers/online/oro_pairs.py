@@ -15,7 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.kernels import kernel
-from mosesplug.optimizers.online.oro_dual import EXACT, exchange, projected, shuffle
+from mosesplug.optimizers.online.oro_dual import (
+    EXACT,
+    projected,
+    shuffle,
+    simplex_multipliers,
+)
 
 __all__ = ["Features", "Pairs", "pairs_in_box", "pairs_in_simplex", "violated"]
 
@@ -155,8 +160,8 @@ def pairs_in_simplex(
         worse = np.append(worse, found[1, :count])
         gram = _grown(pairs, gram, better, worse, len(weights))
         gains = np.append(gains, 1.0 - _margins(pairs, better[-count:], worse[-count:], weights))
-        multipliers = np.append(multipliers, np.zeros(count))
-        exchange(gram, gains, bound, multipliers)
+        start = np.append(multipliers, np.zeros(count))
+        multipliers = simplex_multipliers(gram, gains, bound, start)
         moved = weights.copy()
         _add(pairs, better, worse, multipliers, moved)
     coefficients = np.zeros(len(pairs.base))
