@@ -38,10 +38,12 @@ class PairLoss:
         value_and_gradient: ``(margins, gaps) -> (values, derivatives)``, all float64 ``[n_pairs]``.
             ``margins`` are the scores of the better hypotheses less those of the worse, ``gaps``
             the same of what they are worth; ``derivatives`` are by the margins.
+        margin: a pair whose margin is no larger is in the wrong order, or not clear enough.
     """
 
     source: str
     value_and_gradient: Callable[[Floats, Floats], tuple[Floats, Floats]]
+    margin: float = 0.0
 
     def value(self, margins: Floats, gaps: Floats) -> Floats:
         """Loss of each pair, float64 ``[n_pairs]``."""
@@ -140,7 +142,7 @@ def _log_sums(scores: Floats, offsets: NDArray[np.int64]) -> Floats:
 
 
 LOGISTIC = PairLoss("Green et al. 2013, eq. 12", _logistic)
-HINGE = PairLoss("Watanabe 2012, eq. 5", _hinge)
+HINGE = PairLoss("Watanabe 2012, eq. 5", _hinge, margin=1.0)
 SQUARED = PairLoss("Bazrafshan et al. 2012; Neubig & Watanabe 2016, eq. 33", _squared)
 SOFTMAX = ListLoss("Watanabe 2012, eq. 6", _softmax)
 EXPECTED_ERROR = ListLoss("Neubig & Watanabe 2016, eq. 23-24", _expected_error)

@@ -1,0 +1,115 @@
+"""AdaGrad: every feature has a learning rate of its own (Green et al. 2013).
+
+    G <- G + g^2,    w <- w - eta g / sqrt(G)        (eq. 4-5, diagonal)
+
+then the regulariser by forward-backward splitting with each feature's own rate ``eta / sqrt(G)``
+(eq. 15). ``G`` of a feature does not change while its gradient is 0: it has missed as many equal
+doses as there were updates since. A feature that never had a gradient has no rate yet, and is not
+regularised.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosesplug.optimizers.online.descent import (
+    DescentOptions,
+    admitted,
+    checked,
+    counting,
+    ends_epoch,
+    filled,
+    gradient_of,
+)
+from mosesplug.optimizers.online.learner import Change, Learner, State, Step
+from mosesplug.optimizers.online.proximal import Norm, dose, shrunk
+
+__all__ = ["AdagradOptions", "adagrad_learner"]
+
+
+@dataclass(frozen=True)
+class AdagradOptions(DescentOptions):
+    """Settings of AdaGrad."""
+
+    batch: int = field(
+        default=20,
+        metadata={
+            "help": "sentences of a mini-batch",
+            "source": "Green et al. 2013, section 4.2",
+            "minimum": 1,
+        },
+    )
+    rate: float = field(
+        default=0.02,
+        metadata={
+            "help": "learning rate, eta",
+            "source": "Green et al. 2013, section 4.2",
+            "minimum": 0.0,
+        },
+    )
+    regularization: float = field(
+        default=0.1,
+        metadata={
+            "help": "strength of the regulariser, lambda",
+            "source": "Green et al. 2013, section 4.2",
+            "minimum": 0.0,
+        },
+    )
+    norm: Norm = field(
+        default="l1",
+        metadata={
+            "help": "the regulariser: l1 makes weights zero, l2 makes them small",
+            "source": "Green et al. 2013, section 3.2",
+        },
+    )
+
+
+def adagrad_learner(options: AdagradOptions) -> Learner:
+    """AdaGrad on the summed loss of a batch (Green et al. 2013, Algorithm 1).
+
+    The state's vectors are ``weights``, ``squares`` (``G``), and ``since``, the number of updates
+    when each feature was last touched. At the end of an epoch nothing is due.
+    """
+
+    def rates(squares: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.divide(
+            options.rate, np.sqrt(squares), out=np.zeros(len(squares)), where=squares > 0.0
+        )
+
+    def present(state: State, columns: NDArray[np.int64]) -> NDArray[np.float64]:
+        vectors = {name: vector[columns] for name, vector in state.vectors.items()}
+        each = dose(rates(vectors["squares"]), options.regularization, options.norm)
+        return shrunk(vectors["weights"], (state.updates - vectors["since"]) * each, options.norm)
+
+    def full(state: State) -> NDArray[np.float64]:
+        return present(state, np.arange(len(state.vectors["weights"])))
+
+    def apply(state: State, change: Change, step: Step) -> State:
+        columns, vectors = change.columns, state.vectors
+        stepped = present(state, columns)
+        gradient = admitted(state, change, step, options.minimum_count)
+        squares = vectors["squares"][columns] + gradient * gradient
+        own = rates(squares)
+        stepped -= own * gradient
+        doses = dose(own, options.regularization, options.norm)
+        vectors["weights"][columns] = checked(shrunk(stepped, doses, options.norm))
+        vectors["squares"][columns] = squares
+        vectors["since"][columns] = state.updates + 1
+        memory = {**state.memory, **change.memory}
+        state = replace(state, memory=memory, updates=state.updates + 1)
+        if ends_epoch(step):
+            vectors["weights"][:] = full(state)
+            vectors["since"][:] = state.updates
+        return state
+
+    fills = {"weights": 0.0, "squares": 0.0, "since": 0.0, **counting(options)}
+    return Learner(
+        fills=fills,
+        init=lambda weights: State(filled(fills, weights)),
+        change=gradient_of(options, lambda state, columns, _: present(state, columns), summed=True),
+        apply=apply,
+        weights=full,
+    )

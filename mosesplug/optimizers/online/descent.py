@@ -1,0 +1,241 @@
+"""What all gradient learners have in common: the gradient of a loss on a mini-batch.
+
+Loss, step and regulariser are choices of their own. Here a batch becomes a gradient on the
+features of the hypotheses that count; what a learner makes of it is in the file of its name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosesplug.errors import OptimizerError
+from mosesplug.optimizers.batch.pairs import PairSampling
+from mosesplug.optimizers.online.costs import CostKind, CostOptions
+from mosesplug.optimizers.online.learner import Change, State, Step
+from mosesplug.optimizers.online.objectives import (
+    LISTWISE,
+    PAIRWISE,
+    Loss,
+    Objective,
+    list_objective,
+    pair_objective,
+)
+from mosesplug.optimizers.online.rows import Rows, compact
+from mosesplug.optimizers.oracles import corpus_oracles, sentence_oracles
+from mosesplug.tuning_set import Batch
+
+__all__ = [
+    "DescentOptions",
+    "Present",
+    "admitted",
+    "checked",
+    "counting",
+    "ends_epoch",
+    "filled",
+    "gradient_of",
+]
+
+Present = Callable[[State, NDArray[np.int64], Step], NDArray[np.float64]]
+"""``(state, columns int64 [n], step) -> float64 [n]``: the weights of some features, with all
+regularisation that is due; the state is only read."""
+
+_ROUNDING = 1e-12
+"""A sum that is smaller than this share of what was summed has cancelled out: its terms are equal
+and opposite. AdaGrad would make a whole step of what rounding leaves."""
+
+
+@dataclass(frozen=True)
+class DescentOptions(CostOptions):
+    """Settings of any gradient learner."""
+
+    cost: CostKind = field(
+        default="lin-och",
+        metadata={
+            "help": "what a hypothesis is worth: corpus (the metric of the batch), lin-och, moses "
+            "or nakov (smoothed BLEU of the sentence), pseudo-corpus (the metric of what was last "
+            "chosen for every sentence, this one replaced), background (with decayed statistics "
+            "of what was chosen before)",
+            "source": "Green et al. 2013, section 3.1",
+        },
+    )
+    loss: Loss = field(
+        default="logistic",
+        metadata={
+            "help": "what is descended: logistic, hinge and squared look at sampled pairs of "
+            "hypotheses, softmax and expected error at whole lists",
+            "source": "Green et al. 2013, eq. 12; Watanabe 2012, eq. 5-6; Neubig & Watanabe 2016, "
+            "eq. 24 and 33",
+        },
+    )
+    candidate_pairs: int = field(
+        default=500,
+        metadata={
+            "help": "pairs of hypotheses drawn of each sentence",
+            "source": "PairwiseRankingOptimizerSGD of Phrasal, the program of Green et al. 2013",
+            "minimum": 1,
+        },
+    )
+    kept_pairs: int = field(
+        default=15,
+        metadata={
+            "help": "of these, how many are kept, those with the largest differences of score",
+            "source": "Green et al. 2013, section 4.2",
+            "minimum": 1,
+        },
+    )
+    minimum_difference: float = field(
+        default=0.05,
+        metadata={
+            "help": "pairs whose sentence scores differ by less are dropped",
+            "source": "Hopkins & May 2011, alpha",
+            "minimum": 0.0,
+        },
+    )
+    minimum_count: int = field(
+        default=0,
+        metadata={
+            "help": "sparse features keep their weights until the examples of this many sentences "
+            "have had them in an epoch",
+            "source": "OnlineTuner of Phrasal",
+            "minimum": 0,
+        },
+    )
+
+
+def gradient_of(
+    options: DescentOptions, present: Present, *, summed: bool
+) -> Callable[[State, Batch, Step], Change]:
+    """The ``change`` of a gradient learner: the gradient of the loss on the active features.
+
+    Args:
+        options: loss, sampling and costs.
+        present: reads the learner's weights.
+        summed: the loss is a sum over pairs or sentences, as in Green et al. (2013), eq. 12; else
+            their mean, as in Neubig & Watanabe (2016), section 3.
+    """
+    costs = options.costs()
+
+    def change(state: State, batch: Batch, step: Step) -> Change:
+        memory = costs.memory(step.metric)
+        memory |= {name: state.memory[name] for name in memory if name in state.memory}
+        gains = costs.gains(batch, step.metric, memory, step.rng)
+        objective = _objective(options, gains, batch, step)
+        rows = compact(batch, objective.rows)
+        pull = objective.pull(rows.scores(present(state, rows.columns, step)))
+        shares = pull.coefficients
+        if not summed:
+            shares = shares / max(1, objective.terms)
+        if memory:
+            everything = compact(batch, np.arange(batch.n_hyps))
+            scores = everything.scores(present(state, everything.columns, step))
+            memory = costs.remembered(batch, memory, costs.chosen(batch, scores, gains))
+        active = step.active[rows.columns]
+        more = {}
+        if options.minimum_count:
+            counts = _sentences(rows, objective.rows, batch)
+            is_dense = rows.columns < batch.space.n_dense
+            more["sentences"] = np.where(is_dense, options.minimum_count, counts)[active]
+        return Change(
+            columns=rows.columns[active],
+            values=_combined(rows, shares)[active],
+            more=more,
+            memory=memory,
+            report={
+                "loss": pull.loss / max(1, objective.terms),
+                "violations": float(pull.violations),
+            },
+        )
+
+    return change
+
+
+def _objective(
+    options: DescentOptions, gains: NDArray[np.float64], batch: Batch, step: Step
+) -> Objective:
+    """The loss of the options on a batch whose hypotheses have these gains."""
+    if options.loss in PAIRWISE:
+        sampling = PairSampling(
+            options.candidate_pairs, options.kept_pairs, options.minimum_difference
+        )
+        return pair_objective(PAIRWISE[options.loss], batch.offsets, gains, sampling, step.rng)
+    if options.cost == "corpus":
+        oracles = corpus_oracles(batch, step.metric, step.rng)
+    else:
+        oracles = sentence_oracles(batch.offsets, gains)
+    goals = 1.0 - gains
+    if options.loss == "softmax":
+        goals = np.zeros(batch.n_hyps)
+        goals[oracles.rows] = 1.0
+    return list_objective(LISTWISE[options.loss], batch.offsets, goals, oracles)
+
+
+def _combined(rows: Rows, coefficients: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The sum of coefficient times row, exactly 0 where everything cancels out."""
+    sums = rows.combine(coefficients)
+    sizes = replace(rows, data=np.abs(rows.data)).combine(np.abs(coefficients))
+    return np.where(np.abs(sums) <= _ROUNDING * sizes, 0.0, sums)
+
+
+def _sentences(rows: Rows, chosen: NDArray[np.int64], batch: Batch) -> NDArray[np.float64]:
+    """How many sentences have each feature in a row that counts, float64 ``[n_columns]``."""
+    n_columns = len(rows.columns)
+    sentence = np.searchsorted(batch.offsets, chosen, side="right") - 1
+    keys = np.repeat(sentence, np.diff(rows.indptr)) * n_columns + rows.indices
+    places = np.unique(keys) % n_columns if len(keys) else keys
+    return np.bincount(places, minlength=n_columns).astype(np.float64)
+
+
+def counting(options: DescentOptions) -> dict[str, float]:
+    """The vectors that counting features takes, with their values at unseen features."""
+    return {"seen": 0.0, "seen_in": 0.0} if options.minimum_count else {}
+
+
+def filled(
+    fills: Mapping[str, float], weights: NDArray[np.float64]
+) -> dict[str, NDArray[np.float64]]:
+    """Vectors before the first update: the weights, a copy, and the others' fills."""
+    vectors = {name: np.full(len(weights), fill) for name, fill in fills.items()}
+    vectors["weights"] = np.array(weights, dtype=np.float64)
+    return vectors
+
+
+def ends_epoch(step: Step) -> bool:
+    """Whether this is the last update of an epoch, when weights may be mixed with others'."""
+    return step.number % step.per_epoch == 0
+
+
+def admitted(state: State, change: Change, step: Step, minimum: int) -> NDArray[np.float64]:
+    """The gradient without features of too few sentences; counts those of this batch in place.
+
+    A sentence counts once an epoch, and only sentences of one epoch are counted together: further
+    epochs do not make a rare feature a frequent one. What was let in once stays in.
+
+    Args:
+        state: with the vectors ``seen`` and ``seen_in``, which are written.
+        change: with ``more["sentences"]``.
+        step: the epoch.
+        minimum: sentences that it takes; 0: every feature is let in, and nothing is counted.
+    """
+    if not minimum:
+        return change.values
+    seen, seen_in = state.vectors["seen"], state.vectors["seen_in"]
+    columns = change.columns
+    have = np.where(seen_in[columns] == step.epoch, seen[columns], 0.0)
+    have = np.where(seen[columns] >= minimum, seen[columns], have + change.more["sentences"])
+    seen[columns], seen_in[columns] = have, step.epoch
+    return np.where(have >= minimum, change.values, 0.0)
+
+
+def checked(weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The weights, if they are finite.
+
+    Raises:
+        OptimizerError: they are not.
+    """
+    if not np.isfinite(weights).all():
+        raise OptimizerError("the weights overflow; take a smaller rate, or smaller features")
+    return weights

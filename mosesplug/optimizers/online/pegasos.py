@@ -1,0 +1,78 @@
+"""Pegasos (Shalev-Shwartz et al. 2007): sub-gradients of an SVM, and a ball they must stay in.
+
+    w <- (1 - eta_k lambda) w - eta_k gradient,    eta_k = 1 / (lambda k)
+    w <- min(1, 1 / (sqrt(lambda) |w|)) w
+
+(Watanabe 2012, Algorithm 2, lines 7 and 8, with Pegasos' own rate). The first step takes the
+weights before it away: they only choose its gradient.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosesplug.optimizers.online import ball
+from mosesplug.optimizers.online.descent import (
+    DescentOptions,
+    admitted,
+    counting,
+    filled,
+    gradient_of,
+)
+from mosesplug.optimizers.online.learner import Change, Learner, State, Step
+from mosesplug.optimizers.online.objectives import Loss
+
+__all__ = ["PegasosOptions", "pegasos_learner"]
+
+
+@dataclass(frozen=True)
+class PegasosOptions(DescentOptions):
+    """Settings of Pegasos."""
+
+    loss: Loss = field(
+        default="hinge",
+        metadata={
+            "help": "what is descended: logistic, hinge and squared look at sampled pairs of "
+            "hypotheses, softmax and expected error at whole lists",
+            "source": "Shalev-Shwartz et al. 2007; Watanabe 2012, eq. 5-6",
+        },
+    )
+    regularization: float = field(
+        default=0.02,
+        metadata={
+            "help": "strength of the L2 regulariser, lambda",
+            "source": "Shalev-Shwartz et al. 2007; value: found on recorded lists of Moses",
+            "minimum": 1e-30,
+        },
+    )
+
+
+def pegasos_learner(options: PegasosOptions) -> Learner:
+    """Pegasos on the mean loss of a batch; its state is that of ``ball``."""
+
+    def init(weights: NDArray[np.float64]) -> State:
+        state = ball.scaled(weights)
+        return replace(state, vectors={**filled(fills, weights), **state.vectors})
+
+    def apply(state: State, change: Change, step: Step) -> State:
+        rate = 1.0 / (options.regularization * step.number)
+        gradient = admitted(state, change, step, options.minimum_count)
+        return ball.stepped(
+            state,
+            replace(change, values=-rate * gradient),
+            step,
+            rate=rate,
+            regularization=options.regularization,
+        )
+
+    fills = {**ball.FILLS, **counting(options)}
+    return Learner(
+        fills=fills,
+        init=init,
+        change=gradient_of(options, ball.present, summed=False),
+        apply=apply,
+        weights=ball.full,
+    )

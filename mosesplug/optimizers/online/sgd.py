@@ -1,0 +1,105 @@
+"""Stochastic gradient descent with a rate that falls (Neubig & Watanabe 2016, section 6.5).
+
+    w <- w - eta_k gradient,    eta_k = eta_1 / (1 + (k - 1) / T)
+
+with ``T`` the number of updates of the whole run, then the regulariser by forward-backward
+splitting (eq. 71-72). The rate is the same for all features, so the doses that a feature has
+missed are a difference of two sums: one of all steps so far, and that sum when the feature was
+last touched.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosesplug.optimizers.online.descent import (
+    DescentOptions,
+    admitted,
+    checked,
+    counting,
+    ends_epoch,
+    filled,
+    gradient_of,
+)
+from mosesplug.optimizers.online.learner import Change, Learner, State, Step
+from mosesplug.optimizers.online.proximal import Norm, dose, shrunk
+
+__all__ = ["SgdOptions", "sgd_learner"]
+
+
+@dataclass(frozen=True)
+class SgdOptions(DescentOptions):
+    """Settings of stochastic gradient descent."""
+
+    rate: float = field(
+        default=0.02,
+        metadata={
+            "help": "learning rate of the first update, eta",
+            "source": "Neubig & Watanabe 2016, eq. 70; value: found on recorded lists of Moses",
+            "minimum": 0.0,
+        },
+    )
+    regularization: float = field(
+        default=1e-5,
+        metadata={
+            "help": "strength of the regulariser, lambda",
+            "source": "Watanabe 2012, section 5",
+            "minimum": 0.0,
+        },
+    )
+    norm: Norm = field(
+        default="l2",
+        metadata={
+            "help": "the regulariser: l1 makes weights zero, l2 makes them small",
+            "source": "Duchi & Singer 2009",
+        },
+    )
+
+
+def sgd_learner(options: SgdOptions) -> Learner:
+    """Stochastic gradient descent on the mean loss of a batch.
+
+    The state's vectors are ``weights`` and ``since``, the sum of doses when each feature was last
+    touched; the memory's ``doses`` is that sum now. It begins at 1, and features that were never
+    touched are at 0: they are not regularised. At the end of an epoch nothing is due.
+    """
+
+    def present(state: State, columns: NDArray[np.int64]) -> NDArray[np.float64]:
+        since = state.vectors["since"][columns]
+        due = np.where(since > 0.0, state.memory["doses"] - since, 0.0)
+        return shrunk(state.vectors["weights"][columns], due, options.norm)
+
+    def full(state: State) -> NDArray[np.float64]:
+        return present(state, np.arange(len(state.vectors["weights"])))
+
+    def apply(state: State, change: Change, step: Step) -> State:
+        columns = change.columns
+        total = max(1, options.epochs * step.per_epoch)
+        rate = options.rate / (1.0 + (step.number - 1) / total)
+        stepped = present(state, columns)
+        stepped -= rate * admitted(state, change, step, options.minimum_count)
+        now = dose(np.array([rate]), options.regularization, options.norm)
+        state.vectors["weights"][columns] = checked(shrunk(stepped, now, options.norm))
+        doses = state.memory["doses"] + now
+        state.vectors["since"][columns] = doses
+        memory = {**state.memory, **change.memory, "doses": doses}
+        state = replace(state, memory=memory, updates=state.updates + 1)
+        if ends_epoch(step):
+            weights, since = state.vectors["weights"], state.vectors["since"]
+            weights[:] = full(state)
+            since[since > 0.0] = doses
+        return state
+
+    fills = {"weights": 0.0, "since": 0.0, **counting(options)}
+    return Learner(
+        fills=fills,
+        init=lambda weights: State(filled(fills, weights), {"doses": np.ones(1)}),
+        change=gradient_of(
+            options, lambda state, columns, _: present(state, columns), summed=False
+        ),
+        apply=apply,
+        weights=full,
+    )
