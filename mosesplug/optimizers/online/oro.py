@@ -10,7 +10,7 @@ program of equation 14.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +40,9 @@ __all__ = [
     "oro_learner",
     "view_of",
 ]
+
+_ROUNDING = 1e-13
+"""A sum that is a smaller share than this of the sizes of its terms is 0."""
 
 
 @dataclass(frozen=True)
@@ -161,10 +164,17 @@ def view_of(options: OroOptions, state: State, batch: Batch, step: Step) -> Batc
 def change_of(
     view: BatchView, coefficients: NDArray[np.float64], loss: float, violations: int
 ) -> Change:
-    """A step by the combination of the hypotheses, on active features."""
-    values = view.rows.combine(coefficients)[view.active]
+    """A step by the combination of the hypotheses, on active features.
+
+    Where what the hypotheses add cancels out, the step is 0 and not what rounding leaves: a
+    feature that a sentence's hypotheses share is not learnt.
+    """
+    rows = view.rows
+    sums = rows.combine(coefficients)
+    sizes = replace(rows, data=np.abs(rows.data)).combine(np.abs(coefficients))
+    values = np.where(np.abs(sums) <= _ROUNDING * sizes, 0.0, sums)[view.active]
     report = {"loss": loss, "violations": float(violations)}
-    return Change(view.rows.columns[view.active], values, report=report)
+    return Change(rows.columns[view.active], values, report=report)
 
 
 def oro_learner(options: OroOptions) -> Learner:

@@ -310,3 +310,16 @@ def test_only_what_the_batch_has_is_touched(name: str) -> None:
     assert set(change.columns.tolist()) <= set(touched.tolist())
     untouched = np.setdiff1d(np.arange(1002), touched)
     np.testing.assert_allclose(after[untouched], 1.0 - 1e-5 * RATE)
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_a_feature_that_a_sentence_shares_is_not_learnt(name: str) -> None:
+    rng = np.random.default_rng(6)
+    own = rng.standard_normal((12, 3))
+    shared = np.repeat(rng.standard_normal((3, 1)), 4, axis=0)
+    won = np.concatenate([rng.permutation(4) for _ in range(3)])
+    batch = tuning_set([4, 4, 4], np.column_stack([own, shared]), won)
+    change, _ = changed(LEARNERS[name](), batch, np.ones(4))
+    assert change.columns.tolist() == [0, 1, 2, 3]
+    assert change.values[:3].all()
+    assert change.values[3] == 0.0
