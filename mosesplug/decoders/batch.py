@@ -9,9 +9,12 @@ the next one faster.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from types import TracebackType
 from typing import Protocol, Self
+
+import numpy as np
 
 from formats.errors import FormatError
 from formats.nbest import NBestList
@@ -20,7 +23,7 @@ from formats.nbest_entry import Layout, Place
 from formats.weights import WeightGroup, format_weight
 from mosesplug.errors import DecoderError
 
-__all__ = ["BatchDecoder", "ModelWeights", "parse_list"]
+__all__ = ["BatchDecoder", "ModelWeights", "parse_lists"]
 
 
 @dataclass(frozen=True)
@@ -85,30 +88,65 @@ class BatchDecoder(Protocol):
     ) -> None: ...
 
 
-def parse_list(
-    text: bytes, columns: tuple[tuple[str, int], ...], source: str, first_line: int = 1
-) -> NBestList:
-    """The lines of one sentence's n-best list.
+def parse_lists(
+    text: bytes, numbers: Sequence[int], columns: tuple[tuple[str, int], ...], source: str
+) -> list[NBestList]:
+    """The n-best lists of a batch, one a sentence, out of the lines that a decoder wrote.
 
     Args:
-        text: whole lines, at least one.
-        columns: the dense groups that they must have.
-        source, first_line: where they come from, for messages.
+        text: whole lines, whose sentence ids are places in the batch, from 0.
+        numbers: of the batch's sentences in the tuning set; they take the place of those ids.
+        columns: the dense groups that the lists must have.
+        source: where they come from, for messages.
 
     Raises:
-        DecoderError: they are no list, or one with other dense features.
+        DecoderError: they are no lists, not of these sentences, or have other dense features.
     """
+    if not text.strip():
+        return []
     try:
-        layout = Layout.of_line(text.partition(b"\n")[0], None, Place(source, first_line))
-        block = parse_block(text, layout, source, first_line)
+        layout = Layout.of_line(text.lstrip().partition(b"\n")[0], None, Place(source, 1))
+        block = parse_block(text, layout, source, 1)
     except FormatError as error:
         raise DecoderError(f"the decoder gave a list that cannot be used: {error}") from error
     if block.groups != columns:
         raise DecoderError(
-            f"{source}: the list has the features {_spell(block.groups)}, but the weights are for "
-            f"{_spell(columns)}: they must come of one decoder and configuration"
+            f"{source}: the lists have the features {_spell(block.groups)}, but the weights are"
+            f" for {_spell(columns)}: they must come of one decoder and configuration"
         )
-    return block
+    places = block.sentence_ids
+    if places[-1] >= len(numbers):
+        raise DecoderError(
+            f"{source}: a list of sentence {places[-1]}, but the batch has {len(numbers)}"
+        )
+    begins = np.flatnonzero(np.diff(places, prepend=-1)).tolist()
+    return [
+        _part(block, begin, end, numbers[int(places[begin])])
+        for begin, end in pairwise([*begins, len(block)])
+    ]
+
+
+def _part(block: NBestList, begin: int, end: int, number: int) -> NBestList:
+    """Some rows of a list as the list of one sentence; the text is shared."""
+    rows = slice(begin, end)
+    indptr = block.sparse_indptr[begin : end + 1]
+    entries = slice(indptr[0], indptr[-1])
+    used, indices = np.unique(block.sparse_indices[entries], return_inverse=True)
+    return replace(
+        block,
+        sentence_ids=np.full(end - begin, number, dtype=np.int64),
+        text_starts=block.text_starts[rows],
+        text_ends=block.text_ends[rows],
+        dense=block.dense[rows],
+        sparse_names=tuple(block.sparse_names[index] for index in used.tolist()),
+        sparse_indptr=indptr - indptr[0],
+        sparse_indices=indices.astype(np.int32),
+        sparse_data=block.sparse_data[entries],
+        scores=block.scores[rows],
+        extra_starts=block.extra_starts[rows],
+        extra_ends=block.extra_ends[rows],
+        lines=block.lines[rows],
+    )
 
 
 def _spell(groups: Iterable[tuple[str, int]]) -> str:

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from itertools import groupby
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-import numpy as np
-
 from formats.nbest import NBestList
-from formats.text import read_lines
+from formats.text import read_bytes
 from formats.weights import format_sparse
-from mosesplug.decoders.batch import ModelWeights, parse_list
+from mosesplug.decoders.batch import ModelWeights, parse_lists
 from mosesplug.decoders.moses import Decoder
-from mosesplug.decoders.process import Finished, failure, run
+from mosesplug.decoders.process import failure, run
 from mosesplug.errors import DecoderError
 
 __all__ = ["ProcessDecoder"]
@@ -32,6 +29,7 @@ class ProcessDecoder:
         directory: the decoder's current directory, where its files ``<prefix>.*`` go.
         nbest: length of the lists.
         prefix: tells the files of several decoders in one directory apart.
+        executing: told of each command.
     """
 
     decoder: Decoder
@@ -39,6 +37,7 @@ class ProcessDecoder:
     directory: Path
     nbest: int
     prefix: str = "batch"
+    executing: Callable[[tuple[str, ...]], None] = lambda command: None
 
     def decode(
         self, sentences: Sequence[tuple[int, bytes]], weights: ModelWeights
@@ -62,6 +61,7 @@ class ProcessDecoder:
             weights=weights.overwrite(),
             sparse_weights=None if sparse is None else sparse.name,
         )
+        self.executing(command)
         finished = run(
             command,
             directory=self.directory,
@@ -70,10 +70,11 @@ class ProcessDecoder:
         )
         if not nbest.is_file() or not nbest.stat().st_size:
             raise failure("the decoder wrote no n-best list", command, finished.stderr)
-        return [
-            replace(block, sentence_ids=np.full(len(block), sentences[row][0], dtype=np.int64))
-            for row, block in self._lists(nbest, len(sentences), weights, finished)
-        ]
+        numbers = [number for number, _ in sentences]
+        try:
+            return parse_lists(read_bytes(nbest), numbers, weights.columns, str(nbest))
+        except DecoderError as error:
+            raise failure(str(error), command, finished.stderr) from error
 
     def close(self) -> None:
         """Nothing is running between two batches."""
@@ -91,23 +92,3 @@ class ProcessDecoder:
 
     def _file(self, ending: str) -> Path:
         return self.directory / f"{self.prefix}.{ending}"
-
-    def _lists(
-        self, nbest: Path, n_sentences: int, weights: ModelWeights, finished: Finished
-    ) -> Iterator[tuple[int, NBestList]]:
-        """Each sentence's place in the batch, and its list."""
-        last = -1
-        numbered = ((n, line) for n, line in enumerate(read_lines(nbest), start=1) if line.strip())
-        for _, lines in groupby(numbered, lambda line: line[1].partition(b"|||")[0]):
-            (first, line), *others = lines
-            text = b"".join(text + b"\n" for text in (line, *(other for _, other in others)))
-            try:
-                block = parse_list(text, weights.columns, str(nbest), first)
-            except DecoderError as error:
-                raise failure(str(error), finished.command, finished.stderr) from error
-            row = int(block.sentence_ids[0])
-            if not last < row < n_sentences:
-                problem = f"the decoder gave a list of sentence {row} of {n_sentences}"
-                raise failure(problem, finished.command, finished.stderr)
-            last = row
-            yield row, block

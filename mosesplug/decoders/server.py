@@ -21,7 +21,7 @@ from typing import Self
 from formats.moses_ini import read_moses_ini
 from formats.nbest import NBestList
 from formats.weights import format_sparse
-from mosesplug.decoders.batch import ModelWeights, parse_list
+from mosesplug.decoders.batch import ModelWeights, parse_lists
 from mosesplug.decoders.moses import Decoder
 from mosesplug.decoders.server_calls import (
     ServerLost,
@@ -57,6 +57,7 @@ class ServerDecoder:
         restart_each_batch: bool = False,
         prefix: str = "server",
         note: Callable[[str], None] = lambda text: None,
+        executing: Callable[[tuple[str, ...]], None] = lambda command: None,
     ) -> None:
         """Say what to start; nothing is started yet.
 
@@ -70,7 +71,8 @@ class ServerDecoder:
             start_timeout: seconds that it may take to load its model.
             restart_each_batch: start anew whenever the weights are others.
             prefix: tells the files of several decoders in one directory apart.
-            note: told, in a line, what the user should know.
+            note: told what the user should know.
+            executing: told of each command.
 
         Raises:
             UsageError: this decoder cannot be a server (called through a wrapper, say).
@@ -85,6 +87,7 @@ class ServerDecoder:
         self._start_timeout = start_timeout
         self._prefix = prefix
         self._note = note
+        self._executing = executing
         self._noted: set[str] = set()
         self._servers: list[ServerProcess | None] = [None] * max(1, workers)
         self._started_with: ModelWeights | None = None
@@ -106,12 +109,9 @@ class ServerDecoder:
         except ServerLost as lost:
             self._note(f"{lost}\nthe server is started again, and the batch decoded once more")
             replies = self._replies(texts, weights)
-        lists = []
-        for (number, _), lines in zip(texts, replies, strict=True):
-            if lines:
-                source = f"{self._decoder.program}: server's list of sentence {number}"
-                lists.append(parse_list(lines, weights.columns, source))
-        return lists
+        numbers = [number for number, _ in texts]
+        source = f"the replies of {self._decoder.program}"
+        return parse_lists(b"".join(replies), numbers, weights.columns, source)
 
     def close(self) -> None:
         """End the servers; a second call does nothing, and a batch after it starts them again."""
@@ -143,7 +143,7 @@ class ServerDecoder:
         def work(server: ServerProcess) -> None:
             sent: str | None = spelled
             for place in _taken(waiting):
-                replies[place] = self._lines(server, *texts[place], sent)
+                replies[place] = self._lines(server, place, *texts[place], sent)
                 sent = None
 
         futures = [self._pool.submit(work, server) for server in servers[: len(texts)]]
@@ -161,10 +161,13 @@ class ServerDecoder:
             future.result()
         return replies
 
-    def _lines(self, server: ServerProcess, number: int, text: str, weights: str | None) -> bytes:
+    def _lines(
+        self, server: ServerProcess, place: int, number: int, text: str, weights: str | None
+    ) -> bytes:
+        """The lines of one sentence's list, with its place in the batch as sentence id."""
         request = translate_request(text, self._nbest, weights)
         try:
-            return list_lines(number, reply_of(server.call(request, self._timeout)))
+            return list_lines(place, reply_of(server.call(request, self._timeout)))
         except DecoderError as error:
             raise type(error)(f"sentence {number}: {error}") from error
 
@@ -184,7 +187,7 @@ class ServerDecoder:
         try:
             for place, server in enumerate(self._servers):
                 if server is not None and server.dead:
-                    server.close()
+                    server.close()  # what it started may live on
                 if server is None or server.dead:
                     missing.append(self._launched(place, weights))
                     self._servers[place] = missing[-1]
@@ -215,7 +218,9 @@ class ServerDecoder:
             )
 
         stderr = self._directory / f"{self._prefix}{place + 1}.err"
-        return ServerProcess(command, directory=self._directory, stderr=stderr)
+        server = ServerProcess(command, directory=self._directory, stderr=stderr)
+        self._executing(server.command)
+        return server
 
     @cached_property
     def _kept(self) -> Mapping[str, tuple[float, ...]]:

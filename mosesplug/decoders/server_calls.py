@@ -142,8 +142,12 @@ def reply_of(data: bytes) -> Mapping[str, Any]:
     return values[0]
 
 
-def list_lines(sentence: int, reply: Mapping[str, Any]) -> bytes:
+def list_lines(place: int, reply: Mapping[str, Any]) -> bytes:
     """The lines of an n-best file with the hypotheses of a reply; none for an empty list.
+
+    Args:
+        place: sentence id of the lines.
+        reply: as ``reply_of`` gives it.
 
     Raises:
         DecoderError: the reply has no list or no feature values, or a hypothesis cannot be a
@@ -155,10 +159,10 @@ def list_lines(sentence: int, reply: Mapping[str, Any]) -> bytes:
             "the decoder's server gives no n-best lists (Moses' does so with phrase-based search"
             " only): decode by a process for each batch"
         )
-    return b"".join(_line(sentence, entry) for entry in entries)
+    return b"".join(_line(place, entry) for entry in entries)
 
 
-def _line(sentence: int, entry: Any) -> bytes:
+def _line(place: int, entry: Any) -> bytes:
     try:
         text, features, score = entry["hyp"], entry["fvals"], float(entry["totalScore"])
         fields = (text.encode(), features.encode())
@@ -172,4 +176,4 @@ def _line(sentence: int, entry: Any) -> bytes:
             f"the decoder's server gave a hypothesis that cannot be a line of a list: {text!r}"
         )
     # Six digits, as in the decoder's own file.
-    return b"%d ||| %b|||%b ||| %b\n" % (sentence, fields[0], fields[1], b"%.6g" % score)
+    return b"%d ||| %b|||%b ||| %b\n" % (place, fields[0], fields[1], b"%.6g" % score)

@@ -58,11 +58,11 @@ def test_a_decoder_that_fails(stand_in: Callable[..., Decoder], tmp_path: Path) 
     ("output", "message"),
     [
         ("", "wrote no n-best list"),
-        ("3 ||| a ||| LM0= 1 TM0= 1 ||| 1", "list of sentence 3 of 3"),
+        ("3 ||| a ||| LM0= 1 TM0= 1 ||| 1", "list of sentence 3, but the batch has 3"),
         ("0 ||| a ||| LM0= 1 TM0= 1 ||| 1\n\n1 ||| a ||| XM0= 1 ||| 1", r"nbest(?s:.*)XM0"),
         (
             "1 ||| a ||| LM0= 1 TM0= 1 ||| 1\n0 ||| a ||| LM0= 1 TM0= 1 ||| 1",
-            "list of sentence 0 of 3",
+            "sentence 0 comes after sentence 1",
         ),
         ("a ||| a ||| LM0= 1 TM0= 1 ||| 1", "nbest:1: the sentence id"),
     ],

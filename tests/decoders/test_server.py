@@ -131,7 +131,7 @@ def test_a_crash_costs_one_more_try(
         ("no-list", "^sentence 41: .* gives no n-best lists"),
         ("no-features", r"^sentence 41: .* without .* \(fvals\)"),
         ("bars", r"^sentence 41: .* cannot be a line of a list: 'a \|\|\| b'"),
-        ("other-features", r"sentence 41.*LM0\*2, but the weights are for LM0 TM0"),
+        ("other-features", r"replies of .*/decoder: .* LM0\*2, but the weights are for LM0 TM0"),
         ("no-start", r"exit code 1 before it was ready(?s:.*)cannot load the model"),
         ("never-ready", "not ready within 0.5 s"),
     ],
