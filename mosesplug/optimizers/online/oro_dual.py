@@ -15,7 +15,7 @@ multipliers ``tau >= 0`` minimise
 
 The paper solves the first, and scales the multipliers down to satisfy the second (its footnote 2).
 Here are the programs of few constraints, which see only products of the ``phi``; those of all
-pairs of a batch are in ``oro_pairs.py``.
+pairs of a batch are in ``oro_pair_dual.py``.
 """
 
 from __future__ import annotations

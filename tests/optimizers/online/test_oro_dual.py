@@ -15,13 +15,8 @@ from mosesplug.optimizers.online.oro_dual import (
     shuffle,
     simplex_multipliers,
 )
-from mosesplug.optimizers.online.oro_pairs import (
-    Features,
-    Pairs,
-    pairs_in_box,
-    pairs_in_simplex,
-    violated,
-)
+from mosesplug.optimizers.online.oro_pair_dual import pairs_in_box, pairs_in_simplex
+from mosesplug.optimizers.online.oro_pairs import Features, Pairs, violated
 
 SWEEPS = 100_000
 
