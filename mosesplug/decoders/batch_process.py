@@ -19,6 +19,10 @@ from mosesplug.errors import DecoderError
 __all__ = ["ProcessDecoder"]
 
 
+def _ignore(command: tuple[str, ...]) -> None:
+    """Nobody wants to know."""
+
+
 @dataclass(frozen=True)
 class ProcessDecoder:
     """A ``BatchDecoder`` that runs the ordinary decoder on a file with the batch's sentences.
@@ -37,7 +41,7 @@ class ProcessDecoder:
     directory: Path
     nbest: int
     prefix: str = "batch"
-    executing: Callable[[tuple[str, ...]], None] = lambda command: None
+    executing: Callable[[tuple[str, ...]], None] = _ignore
 
     def decode(
         self, sentences: Sequence[tuple[int, bytes]], weights: ModelWeights

@@ -187,6 +187,8 @@ class ServerDecoder:
         try:
             for place, server in enumerate(self._servers):
                 if server is not None and server.dead:
+                    if server.died:
+                        self._note(f"{server.died} between two batches; it is started again")
                     server.close()  # what it started may live on
                 if server is None or server.dead:
                     missing.append(self._launched(place, weights))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import socket
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -53,6 +54,8 @@ class ServerProcess:
     def _launch(self) -> None:
         self._reservation = reserved_port()
         self.port: int = self._reservation.getsockname()[1]
+        if sys.platform != "linux":  # others would let no server have it
+            self._reservation.close()
         self.command = tuple(self._command_on(self.port))
         self.stderr.unlink(missing_ok=True)
         try:
@@ -65,6 +68,11 @@ class ServerProcess:
     def dead(self) -> bool:
         """Whether the process has ended."""
         return self._child.ended.is_set()
+
+    @property
+    def died(self) -> str | None:
+        """How the process ended, if it did so by itself."""
+        return None if self._child.over else self._child.problem()
 
     def wait_until_ready(self, timeout: float) -> None:
         """Wait until the server answers; where its port was taken from it, start on another one.
@@ -158,7 +166,7 @@ class _Child:
 
     def __init__(self, command: Sequence[str], directory: Path, stderr: Path) -> None:
         self.ended = threading.Event()
-        self._over = False
+        self.over = False
         self._process: subprocess.Popen[bytes] | None = None
         self._error: OSError | None = None
         started = threading.Event()
@@ -196,9 +204,10 @@ class _Child:
         return f"the decoder's server {death(self._process.returncode)}"
 
     def end(self) -> None:
-        if self._process is not None and not self._over:
-            self._over = True  # a second time, the number may be another process's
+        if self._process is not None and not self.over:
+            self.over = True  # a second time, the number may be another process's
             end_group(self._process)
+            self.ended.wait()
 
 
 def _listening(port: int) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -44,6 +45,13 @@ def test_weights_reach_the_decoder(stand_in: Callable[..., Decoder], tmp_path: P
         dense = process.decode(BATCH, OTHERS)[0]
     assert (first.text(0), second.text(0), sparse.text(0)) == (b"c a", b"a c", b"c a")
     assert second.scores.tobytes() == dense.scores.tobytes()
+
+
+def test_it_can_be_sent_to_another_process(
+    stand_in: Callable[..., Decoder], tmp_path: Path
+) -> None:
+    made = decoder(stand_in(), tmp_path)
+    assert pickle.loads(pickle.dumps(made)) == made
 
 
 def test_a_decoder_that_fails(stand_in: Callable[..., Decoder], tmp_path: Path) -> None:

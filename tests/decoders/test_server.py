@@ -116,6 +116,19 @@ def test_a_crash_costs_one_more_try(
     assert ("exit code 3" in notes[0] and "last words" in notes[0]) == (how == "dies-once")
 
 
+def test_one_that_dies_between_two_batches(stand_in: StandIn, tmp_path: Path, pids: Pids) -> None:
+    notes: list[str] = []
+    with server(stand_in(), tmp_path, note=notes.append) as online:
+        online.decode(BATCH, WEIGHTS)
+        os.kill(pids()[0], signal.SIGKILL)
+        assert gone(pids()[0])
+        time.sleep(0.1)
+        lists = online.decode(BATCH, OTHERS)
+    assert len(lists) == len(BATCH)
+    assert len(notes) == 1
+    assert "SIGKILL" in notes[0]
+
+
 @pytest.mark.parametrize(
     ("how", "message"),
     [
