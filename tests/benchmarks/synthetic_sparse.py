@@ -11,6 +11,7 @@ worst and the best of its sentence.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,7 @@ from mosesplug.tuning_set import SparseRows, TuningSet
 
 POSSIBLE = 1000
 DENSE = 2
+WORDS = 25
 
 
 @dataclass(frozen=True)
@@ -96,6 +98,30 @@ def _filled(
     while len(pool) < size:
         pool = np.union1d(pool, rng.integers(0, n_features, size - len(pool)))
     return pool
+
+
+def write_lists(planted: Planted, directory: Path) -> tuple[Path, Path]:
+    """Write the set as an n-best list and its reference, for a store to take in.
+
+    What a hypothesis is worth is then in its text: so many words of the reference, and as many
+    others as it takes to have the same length.
+    """
+    made = planted.tuning_set
+    assert made.sparse is not None
+    reference = [f"r{number}" for number in range(WORDS)]
+    others = [f"x{number}" for number in range(WORDS)]
+    path, references = directory / "planted.best.out", directory / "planted.ref"
+    references.write_text(made.n_sentences * (" ".join(reference) + "\n"))
+    sentence = np.repeat(np.arange(made.n_sentences), np.diff(made.offsets))
+    with path.open("w") as stream:
+        for row in range(made.n_hyps):
+            right = round(WORDS * int(made.stats[row, 0]) / POSSIBLE)
+            words = " ".join(reference[:right] + others[right:])
+            dense = " ".join(f"{value:.9g}" for value in made.dense[row])
+            entries = made.sparse.indices[made.sparse.indptr[row] : made.sparse.indptr[row + 1]]
+            sparse = " ".join(f"{made.space.sparse[entry]}= 1" for entry in entries)
+            stream.write(f"{sentence[row]} ||| {words} ||| F= {dense} {sparse} ||| 0\n")
+    return path, references
 
 
 def rank_correlation(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
