@@ -18,6 +18,23 @@ from mosesplug.errors import UsageError
 from mosesplug.optimizers.batch.kbmira import KbmiraOptions, kbmira
 from mosesplug.optimizers.batch.mert import MertOptions, mert
 from mosesplug.optimizers.batch.pro import ProMertOptions, ProOptions, pro, pro_mert
+from mosesplug.optimizers.online.adagrad import AdagradOptions, adagrad_learner
+from mosesplug.optimizers.online.epochs import optimize_online
+from mosesplug.optimizers.online.learner import Learner
+from mosesplug.optimizers.online.oro import (
+    OOroOptions,
+    OroOptions,
+    o_oro_learner,
+    oro_learner,
+)
+from mosesplug.optimizers.online.oro_softmax import (
+    OOroSoftmaxOptions,
+    o_oro_softmax_learner,
+    oro_softmax_learner,
+)
+from mosesplug.optimizers.online.pegasos import PegasosOptions, pegasos_learner
+from mosesplug.optimizers.online.rda import RdaOptions, rda_learner
+from mosesplug.optimizers.online.sgd import SgdOptions, sgd_learner
 from mosesplug.optimizers.problem import Problem, Progress, Solution
 
 __all__ = ["Algorithm", "algorithm", "algorithms"]
@@ -33,6 +50,7 @@ class Algorithm:
         source: the paper.
         options: frozen dataclass of its settings, every field with a default.
         optimize: ``(problem, initial, rng, options, progress) -> Solution``.
+        learner: of an online learner, what makes it from its options; None for a batch optimizer.
     """
 
     name: str
@@ -40,6 +58,7 @@ class Algorithm:
     source: str
     options: type[Any]
     optimize: Callable[[Problem, NDArray[np.float64], np.random.Generator, Any, Progress], Solution]
+    learner: Callable[[Any], Learner] | None = None
 
 
 def algorithms() -> Mapping[str, Algorithm]:
@@ -74,7 +93,73 @@ def algorithms() -> Mapping[str, Algorithm]:
             optimize=pro_mert,
         ),
     )
-    return MappingProxyType({each.name: each for each in known})
+    return MappingProxyType({each.name: each for each in (*known, *_online())})
+
+
+def _online() -> tuple[Algorithm, ...]:
+    """The online learners, each also the batch optimizer that it is on lists that are there."""
+    known: tuple[tuple[str, str, str, type[Any], Callable[[Any], Learner]], ...] = (
+        (
+            "oro",
+            "online ranking of oracles above the rest, hinge loss",
+            "Watanabe 2012",
+            OroOptions,
+            oro_learner,
+        ),
+        (
+            "oro-softmax",
+            "online ranking of oracles above the rest, softmax loss",
+            "Watanabe 2012",
+            OroOptions,
+            oro_softmax_learner,
+        ),
+        (
+            "o-oro",
+            "the same as oro, each update optimized in its dual",
+            "Watanabe 2012",
+            OOroOptions,
+            o_oro_learner,
+        ),
+        (
+            "o-oro-softmax",
+            "the same as oro-softmax, each update optimized in its dual",
+            "Watanabe 2012",
+            OOroSoftmaxOptions,
+            o_oro_softmax_learner,
+        ),
+        (
+            "pegasos",
+            "stochastic sub-gradients with a rate of 1/(lambda k)",
+            "Shalev-Shwartz et al. 2007",
+            PegasosOptions,
+            pegasos_learner,
+        ),
+        (
+            "sgd",
+            "stochastic gradient descent on a loss of choice",
+            "Neubig & Watanabe 2016",
+            SgdOptions,
+            sgd_learner,
+        ),
+        (
+            "adagrad",
+            "stochastic gradients with a rate for each feature; a million sparse features",
+            "Green et al. 2013",
+            AdagradOptions,
+            adagrad_learner,
+        ),
+        (
+            "rda",
+            "regularised dual averaging; sparse weights",
+            "Xiao 2010",
+            RdaOptions,
+            rda_learner,
+        ),
+    )
+    return tuple(
+        Algorithm(name, summary, source, options, optimize_online(learner), learner)
+        for name, summary, source, options, learner in known
+    )
 
 
 def algorithm(name: str) -> Algorithm:

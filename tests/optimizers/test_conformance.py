@@ -99,6 +99,6 @@ def test_settings_are_documented(tuner: Algorithm) -> None:
 
 
 def test_is_found_by_name(tuner: Algorithm) -> None:
-    assert algorithm(tuner.name).optimize is tuner.optimize
+    assert algorithm(tuner.name).options is tuner.options
     with pytest.raises(UsageError, match=re.escape(tuner.name)):
         algorithm("no-such-thing")

@@ -1,0 +1,324 @@
+"""Epochs of an online learner: every sentence once, in mini-batches, in random order.
+
+The order of an epoch and the random numbers of each of its steps depend on the seed, the epoch and
+the place in it, and on nothing else. So an epoch that was cut off can be gone on with, from the
+state of that moment, and ends with the same bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosesplug.errors import OptimizerError
+from mosesplug.metrics.protocol import Metric
+from mosesplug.optimizers.online.learner import Learner, Source, State, Step, grown
+from mosesplug.optimizers.online.options import OnlineOptions
+from mosesplug.optimizers.problem import (
+    Problem,
+    Progress,
+    Solution,
+    checked_weights,
+    corpus_score,
+    silent,
+    with_sparse_active,
+)
+from mosesplug.tuning_set import Batch, TuningSet
+
+__all__ = [
+    "BatchDone",
+    "EpochResult",
+    "Plan",
+    "StoredSource",
+    "Tally",
+    "averaged",
+    "batches_of",
+    "optimize_online",
+    "run_epoch",
+    "step_of",
+    "usable",
+]
+
+AVERAGE = "sum of weights"
+"""Vector of a state that is averaged over updates."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How epochs are gone through.
+
+    Attributes:
+        seed: of orders and of the steps' random numbers.
+        batch: sentences of a mini-batch.
+        metric: what is optimised.
+        active: bool ``[n_features]``; weights that may change. Features that appear later may.
+    """
+
+    seed: int
+    batch: int
+    metric: Metric
+    active: NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Tally:
+    """What an epoch adds up.
+
+    Attributes:
+        batches: how many.
+        totals: float64 ``[n_statistics]``, summed statistics of the first hypothesis of each list;
+            of lists as a decoder makes them, its own translations.
+        sums: what the learner reported, summed over the batches.
+    """
+
+    batches: int
+    totals: NDArray[np.float64]
+    sums: Mapping[str, float] = field(default_factory=dict)
+
+    def with_batch(self, batch: Batch, report: Mapping[str, float]) -> Tally:
+        """One batch more."""
+        firsts = batch.offsets[:-1][np.diff(batch.offsets) > 0]
+        sums = {name: self.sums.get(name, 0.0) + value for name, value in report.items()}
+        return Tally(
+            self.batches + 1,
+            self.totals + batch.stats[firsts].sum(axis=0, dtype=np.float64),
+            {**self.sums, **sums},
+        )
+
+    @property
+    def report(self) -> dict[str, float]:
+        """Means over the batches; ``violations`` is a sum."""
+        divisors = {name: 1 if name == "violations" else self.batches for name in self.sums}
+        return {name: value / divisors[name] for name, value in self.sums.items()}
+
+
+@dataclass(frozen=True)
+class BatchDone:
+    """A batch was learnt from.
+
+    Attributes:
+        epoch: from 1.
+        place: of the batch in its epoch, from 0; ``of`` is how many there are.
+        sentences: int64; those of the batch.
+        state: after the update. The next update spends it: copy what must stay.
+        tally: of the epoch so far.
+    """
+
+    epoch: int
+    place: int
+    of: int
+    sentences: NDArray[np.int64]
+    state: State
+    tally: Tally
+
+
+@dataclass(frozen=True)
+class EpochResult:
+    """What an epoch led to.
+
+    Attributes:
+        state: of the learner.
+        tally: of the whole epoch.
+    """
+
+    state: State
+    tally: Tally
+
+    @property
+    def report(self) -> dict[str, float]:
+        """What the learner reported, means over the batches."""
+        return self.tally.report
+
+    @property
+    def totals(self) -> NDArray[np.float64]:
+        """Summed statistics of the first hypothesis of each list."""
+        return self.tally.totals
+
+
+@dataclass(frozen=True)
+class StoredSource:
+    """Lists that are there already, whatever the weights."""
+
+    tuning_set: TuningSet
+
+    @property
+    def sentences(self) -> NDArray[np.int64]:
+        """int64: places in the tuning set of the sentences that have hypotheses."""
+        return np.flatnonzero(np.diff(self.tuning_set.offsets) > 0)
+
+    def batch(
+        self, sentences: NDArray[np.int64], weights: Callable[[], NDArray[np.float64]]
+    ) -> Batch:
+        """The lists of some of these sentences, in that order."""
+        return self.tuning_set.take_sentences(sentences)
+
+
+def batches_of(sentences: NDArray[np.int64], plan: Plan, epoch: int) -> list[NDArray[np.int64]]:
+    """The mini-batches of an epoch, in order; the last one may be smaller.
+
+    Args:
+        sentences: int64, all that take part.
+        plan: seed and size.
+        epoch: from 1.
+    """
+    order = np.random.default_rng([plan.seed, epoch]).permutation(sentences)
+    return [order[first : first + plan.batch] for first in range(0, len(order), plan.batch)]
+
+
+def step_of(plan: Plan, epoch: int, place: int, per_epoch: int, n_features: int) -> Step:
+    """Where an update stands, over a space of that many features."""
+    active = plan.active
+    if len(active) < n_features:
+        active = np.append(active, np.ones(n_features - len(active), dtype=np.bool_))
+    return Step(
+        number=(epoch - 1) * per_epoch + place + 1,
+        epoch=epoch,
+        per_epoch=per_epoch,
+        metric=plan.metric,
+        active=active,
+        rng=np.random.default_rng([plan.seed, epoch, place]),
+    )
+
+
+def run_epoch(
+    learner: Learner,
+    state: State,
+    source: Source,
+    plan: Plan,
+    epoch: int,
+    *,
+    first: int = 0,
+    so_far: Tally | None = None,
+    on_batch: Callable[[BatchDone], None] = lambda done: None,
+) -> EpochResult:
+    """Learn from every sentence of a source once.
+
+    Args:
+        learner: what learns.
+        state: where it begins; it is spent.
+        source: of the lists.
+        plan: seed, batches, metric.
+        epoch: from 1.
+        first: the batch to begin with, from 0, where an epoch is gone on with.
+        so_far: the tally of the batches before that one.
+        on_batch: told of every batch.
+
+    Raises:
+        OptimizerError: the weights are no longer finite numbers.
+    """
+    batches = batches_of(source.sentences, plan, epoch)
+    tally = so_far or Tally(0, np.zeros(plan.metric.n_statistics))
+    for place in range(first, len(batches)):
+        sentences = batches[place]
+        # The lambda is called, if at all, before the state is another.
+        batch = source.batch(sentences, lambda: learner.weights(state))  # noqa: B023
+        state = grown(state, len(batch.space), learner.fills)
+        step = step_of(plan, epoch, place, len(batches), len(batch.space))
+        change = learner.change(state, batch, step)
+        if not np.isfinite(change.values).all():
+            raise OptimizerError(
+                f"an update in epoch {epoch} is no finite number; give a lower learning rate, or "
+                "look for enormous feature values in the n-best lists"
+            )
+        state = learner.apply(state, change, step)
+        tally = tally.with_batch(batch, change.report)
+        on_batch(BatchDone(epoch, place, len(batches), sentences, state, tally))
+    return EpochResult(state, tally)
+
+
+def averaged(learner: Learner) -> Learner:
+    """The learner with the mean of its weights after every update in the place of its last ones.
+
+    (Neubig & Watanabe 2016, section 6.2, averaged perceptron.) The sum is kept as one more vector
+    of the state and costs a pass over all weights at each update: an update that regularises, or
+    scales, changes them all.
+    """
+
+    def init(weights: NDArray[np.float64]) -> State:
+        state = learner.init(weights)
+        return replace(state, vectors={**state.vectors, AVERAGE: np.zeros(len(weights))})
+
+    def apply(state: State, change: Any, step: Step) -> State:
+        total = state.vectors[AVERAGE]
+        vectors = {name: vector for name, vector in state.vectors.items() if name != AVERAGE}
+        state = learner.apply(replace(state, vectors=vectors), change, step)
+        total += learner.weights(state)
+        return replace(state, vectors={**state.vectors, AVERAGE: total})
+
+    return replace(learner, fills={**learner.fills, AVERAGE: 0.0}, init=init, apply=apply)
+
+
+def mean_weights(learner: Learner, state: State) -> NDArray[np.float64]:
+    """What decoding is to be done with: the mean over updates where the state has it."""
+    if AVERAGE in state.vectors and state.updates:
+        return state.vectors[AVERAGE] / state.updates
+    return learner.weights(state)
+
+
+def usable(weights: NDArray[np.float64]) -> bool:
+    """Whether weights are finite and not all zero."""
+    return bool(np.isfinite(weights).all() and weights.any())
+
+
+def optimize_online(
+    learner_of: Callable[[Any], Learner],
+) -> Callable[..., Solution]:
+    """The batch optimizer that an online learner is on lists that are there.
+
+    Args:
+        learner_of: makes the learner from its options.
+
+    Returns:
+        ``optimize(problem, initial, rng, options, progress) -> Solution``, as the registry has it:
+        ``options.epochs`` epochs over the tuning set, and the weights that ``options.averaging``
+        says. The history has one mapping an epoch.
+    """
+
+    def optimize(
+        problem: Problem,
+        initial: NDArray[np.float64],
+        rng: np.random.Generator,
+        options: OnlineOptions,
+        progress: Progress = silent,
+    ) -> Solution:
+        problem = with_sparse_active(problem)
+        initial = checked_weights(problem, initial)
+        plan = Plan(int(rng.integers(1 << 62)), options.batch, problem.metric, problem.active_mask)
+        learner = learner_of(options)
+        if options.averaging == "all":
+            learner = averaged(learner)
+        state = learner.init(initial)
+        source = StoredSource(problem.tuning_set)
+        best: tuple[float, NDArray[np.float64]] | None = None
+        history = []
+        for epoch in range(1, options.epochs + 1):
+            result = run_epoch(learner, state, source, plan, epoch)
+            state = result.state
+            weights = mean_weights(learner, state)
+            found = usable(weights)
+            score = corpus_score(problem, weights) if found else -np.inf
+            if found and (best is None or score > best[0] or options.averaging != "best"):
+                best = score, weights
+            history.append(
+                {
+                    "epoch": epoch,
+                    "score": score,
+                    **result.report,
+                    "norm": float(np.linalg.norm(weights)),
+                    "active": int(np.count_nonzero(weights)),
+                    "updates": state.updates,
+                }
+            )
+            progress(epoch, options.epochs, "epochs")
+        if best is None:
+            raise OptimizerError(
+                "the weights became all zero or too large; give less regularisation, a lower "
+                "learning rate, or other starting weights"
+            )
+        return Solution(best[1], best[0], tuple(history))
+
+    return optimize
