@@ -18,9 +18,15 @@ from tests.optimizers.problems import planted, tuning_set
 pytestmark = pytest.mark.parametrize("tuner", algorithms().values(), ids=lambda each: each.name)
 
 
+def options_of(tuner: Algorithm) -> Any:
+    """Default options; mini-batches are small where there are any, as there are few sentences."""
+    options = tuner.options()
+    return replace(options, batch=4) if hasattr(options, "batch") else options
+
+
 def solve(tuner: Algorithm, problem: Problem, seed: int = 0) -> tuple[bytes, float]:
     solution = tuner.optimize(
-        problem, np.ones(5), np.random.default_rng(seed), tuner.options(), silent
+        problem, np.ones(5), np.random.default_rng(seed), options_of(tuner), silent
     )
     assert np.isfinite(solution.weights).all()
     assert solution.weights.any()
