@@ -12,7 +12,7 @@ import http.client
 import xmlrpc.client
 from collections.abc import Mapping
 from typing import Any
-from xml.parsers.expat import ExpatError
+from xml.etree import ElementTree
 
 from formats.weights import format_weight
 from mosesplug.decoders.batch import ModelWeights
@@ -124,22 +124,54 @@ def post(port: int, body: bytes, timeout: float) -> bytes:
 
 
 def reply_of(data: bytes) -> Mapping[str, Any]:
-    """The structure that a reply holds.
+    """The structure that a reply holds, without the members that are called ``scores``.
+
+    Those repeat ``fvals`` as nested structures, and are most of a reply. Leaving them out, and
+    ``xmlrpc.client``, takes a third of the time, in which no other thread gets on.
 
     Raises:
         DecoderError: it reports a fault, or is no such reply.
     """
     try:
-        values, _ = xmlrpc.client.loads(data)
-    except xmlrpc.client.Fault as fault:
-        raise DecoderError(f"the decoder's server refused: {fault.faultString}") from None
-    except (ExpatError, xmlrpc.client.Error, ValueError, TypeError, LookupError) as error:
+        root = ElementTree.fromstring(data)
+        fault = root.find("fault/value")
+        value = _value(_only(root, "params/param/value") if fault is None else fault)
+    except (ElementTree.ParseError, ValueError, TypeError) as error:
         raise DecoderError(
             f"the decoder's server answered something that is not XML-RPC ({error}): {data[:80]!r}"
         ) from error
-    if len(values) != 1 or not isinstance(values[0], dict):
+    if not isinstance(value, dict):
         raise DecoderError("the decoder's server answered with another structure than Moses'")
-    return values[0]
+    if fault is not None:
+        raise DecoderError(f"the decoder's server refused: {value.get('faultString')}")
+    return value
+
+
+def _only(element: ElementTree.Element, path: str) -> ElementTree.Element:
+    found = element.findall(path)
+    if len(found) != 1:
+        raise ValueError(f"{len(found)} of {path}")
+    return found[0]
+
+
+def _value(element: ElementTree.Element) -> Any:
+    """What a ``<value>`` holds: a string unless an element within says otherwise."""
+    if not len(element):
+        return element.text or ""
+    (content,) = element
+    match content.tag:
+        case "string":
+            return content.text or ""
+        case "double":
+            return float(content.text or "")
+        case "int" | "i4" | "i8" | "boolean":
+            return int(content.text or "")
+        case "struct":
+            named = ((_only(member, "name").text or "", member) for member in content)
+            return {name: _value(_only(m, "value")) for name, m in named if name != "scores"}
+        case "array":
+            return [_value(item) for item in content.iterfind("data/value")]
+    raise ValueError(f"<{content.tag}>")
 
 
 def list_lines(place: int, reply: Mapping[str, Any]) -> bytes:
