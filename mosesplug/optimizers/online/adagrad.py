@@ -80,9 +80,10 @@ def adagrad_learner(options: AdagradOptions) -> Learner:
         )
 
     def present(state: State, columns: NDArray[np.int64]) -> NDArray[np.float64]:
-        vectors = {name: vector[columns] for name, vector in state.vectors.items()}
-        each = dose(rates(vectors["squares"]), options.regularization, options.norm)
-        return shrunk(vectors["weights"], (state.updates - vectors["since"]) * each, options.norm)
+        own = rates(state.vectors["squares"][columns])
+        missed = state.updates - state.vectors["since"][columns]
+        doses = missed * dose(own, options.regularization, options.norm)
+        return shrunk(state.vectors["weights"][columns], doses, options.norm)
 
     def full(state: State) -> NDArray[np.float64]:
         return present(state, np.arange(len(state.vectors["weights"])))
