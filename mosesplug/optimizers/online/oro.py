@@ -27,6 +27,7 @@ from mosesplug.tuning_set import Batch
 
 __all__ = [
     "BatchView",
+    "DualOptions",
     "OOroOptions",
     "OroOptions",
     "change_of",
@@ -52,7 +53,7 @@ class OroOptions(OnlineOptions):
             "minimum": 0.0,
         },
     )
-    decay: float = field(
+    rate_decay: float = field(
         default=0.85,
         metadata={
             "help": "factor of the learning rate an epoch, alpha",
@@ -78,8 +79,8 @@ class OroOptions(OnlineOptions):
 
 
 @dataclass(frozen=True)
-class OOroOptions(OroOptions):
-    """Settings of online rank learning with optimized updates."""
+class DualOptions(OroOptions):
+    """Settings of optimized updates, whatever the loss."""
 
     exact_dual: bool = field(
         default=False,
@@ -97,14 +98,6 @@ class OOroOptions(OroOptions):
             "source": "Watanabe 2012, footnote 2",
         },
     )
-    all_pairs: bool = field(
-        default=False,
-        metadata={
-            "help": "the multipliers are those of all pairs, not only of those that miss the "
-            "margin before the update",
-            "source": "Watanabe 2012, eq. 12; default: the author's program, cicada",
-        },
-    )
     dual_tolerance: float = field(
         default=0.1,
         metadata={
@@ -119,6 +112,20 @@ class OOroOptions(OroOptions):
             "help": "sweeps of dual coordinate descent at most",
             "source": "measured: with 30, steps are within some 10 % of those at convergence",
             "minimum": 1,
+        },
+    )
+
+
+@dataclass(frozen=True)
+class OOroOptions(DualOptions):
+    """Settings of optimized updates for the hinge loss."""
+
+    all_pairs: bool = field(
+        default=False,
+        metadata={
+            "help": "the multipliers are those of all pairs, not only of those that miss the "
+            "margin before the update",
+            "source": "Watanabe 2012, eq. 12; default: the author's program, cicada",
         },
     )
 
@@ -182,7 +189,7 @@ def oro_learner(options: OroOptions) -> Learner:
         view = view_of(options, state, batch, step)
         coefficients = np.empty(batch.n_hyps)
         count, total, loss = violated(_pairs(view, batch), view.scores, coefficients)
-        rate = exponential_rate(step, options.rate, options.decay)
+        rate = exponential_rate(step, options.rate, options.rate_decay)
         coefficients *= rate / max(1, count)
         return change_of(view, coefficients, loss / max(1, total), count)
 
@@ -190,14 +197,20 @@ def oro_learner(options: OroOptions) -> Learner:
 
 
 def o_oro_learner(options: OOroOptions) -> Learner:
-    """Optimized updates for the pairwise hinge loss (Watanabe 2012, equations 12 to 15)."""
+    """Optimized updates for the pairwise hinge loss (Watanabe 2012, equations 12 to 15).
+
+    Equation 12 is over all pairs. Those that have the margin before the update are left out unless
+    ``all_pairs`` is set, as in the author's published program (cicada): re-normalised multipliers
+    make a small step, and what pairs take that have their margin is lost to the others. The exact
+    dual is always that of all pairs.
+    """
 
     def change(state: State, batch: Batch, step: Step) -> Change:
         view = view_of(options, state, batch, step)
         pairs = _pairs(view, batch)
         coefficients = np.empty(batch.n_hyps)
         count, total, loss = violated(pairs, view.scores, coefficients)
-        rate = exponential_rate(step, options.rate, options.decay)
+        rate = exponential_rate(step, options.rate, options.rate_decay)
         shrunk = (1.0 - options.regularization * rate) * np.where(view.active, view.weights, 0.0)
         if options.exact_dual:
             coefficients = pairs_in_simplex(pairs, shrunk, rate)
@@ -226,7 +239,7 @@ def learner_of(options: OroOptions, change: Callable[[State, Batch, Step], Chang
             state,
             found,
             step,
-            rate=exponential_rate(step, options.rate, options.decay),
+            rate=exponential_rate(step, options.rate, options.rate_decay),
             regularization=options.regularization,
             from_zero=options.zero_start,
         )

@@ -22,7 +22,7 @@ from mosesplug.optimizers.losses import SOFTMAX
 from mosesplug.optimizers.online.ball import exponential_rate
 from mosesplug.optimizers.online.learner import Change, Learner, State, Step
 from mosesplug.optimizers.online.oro import (
-    OOroOptions,
+    DualOptions,
     OroOptions,
     change_of,
     learner_of,
@@ -39,8 +39,8 @@ __all__ = ["OOroSoftmaxOptions", "o_oro_softmax_learner", "oro_softmax_learner"]
 
 
 @dataclass(frozen=True)
-class OOroSoftmaxOptions(OOroOptions):
-    """Settings of online rank learning with the softmax loss and optimized updates."""
+class OOroSoftmaxOptions(DualOptions):
+    """Settings of optimized updates for the softmax loss."""
 
     tangent: bool = field(
         default=False,
@@ -64,7 +64,7 @@ def oro_softmax_learner(options: OroOptions) -> Learner:
         goals = view.is_oracle.astype(np.float64)
         losses, slopes = SOFTMAX.value_and_gradient(view.scores, batch.offsets, goals)
         size = max(1, int(np.count_nonzero(np.diff(batch.offsets))))
-        rate = exponential_rate(step, options.rate, options.decay)
+        rate = exponential_rate(step, options.rate, options.rate_decay)
         told = int(np.count_nonzero(losses > 0.0))
         return change_of(view, slopes * (-rate / size), float(losses.sum()) / size, told)
 
@@ -79,7 +79,7 @@ def o_oro_softmax_learner(options: OOroSoftmaxOptions) -> Learner:
         goals = view.is_oracle.astype(np.float64)
         losses, slopes = SOFTMAX.value_and_gradient(view.scores, batch.offsets, goals)
         told = np.flatnonzero(losses > 0.0)
-        rate = exponential_rate(step, options.rate, options.decay)
+        rate = exponential_rate(step, options.rate, options.rate_decay)
         owner = np.repeat(np.arange(batch.n_sentences), np.diff(batch.offsets))
         planes = np.empty((len(told), len(view.weights)))
         for place, sentence in enumerate(told):

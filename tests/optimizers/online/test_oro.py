@@ -279,17 +279,17 @@ def test_a_batch_without_anything_to_learn(name: str) -> None:
 @pytest.mark.parametrize("name", LEARNERS)
 def test_zero_start_forgets_the_weights_given(name: str) -> None:
     batch = random_batch(2)
-    makers: dict[str, Callable[[Any], Learner]] = {
-        "oro": oro_learner,
-        "oro-softmax": oro_softmax_learner,
-        "o-oro": o_oro_learner,
-        "o-oro exact": o_oro_learner,
-        "o-oro-softmax": o_oro_softmax_learner,
-        "o-oro-softmax exact": o_oro_softmax_learner,
+    exact = "exact" in name
+    makers: dict[str, Callable[[bool], Learner]] = {
+        "oro": lambda zero: oro_learner(OroOptions(zero_start=zero)),
+        "oro-softmax": lambda zero: oro_softmax_learner(OroOptions(zero_start=zero)),
+        "o-oro": lambda zero: o_oro_learner(OOroOptions(zero_start=zero, exact_dual=exact)),
+        "o-oro-softmax": lambda zero: o_oro_softmax_learner(
+            OOroSoftmaxOptions(zero_start=zero, exact_dual=exact)
+        ),
     }
-    options = OOroSoftmaxOptions(exact_dual="exact" in name)
     active = np.ones(6, dtype=np.bool_)
-    plain, zero = (makers[name](replace(options, zero_start=each)) for each in (False, True))
+    plain, zero = (makers[name.removesuffix(" exact")](each) for each in (False, True))
     expected = plain.update(plain.init(np.zeros(6)), batch, step(active, 1))
     found = zero.update(zero.init(np.arange(6.0)), batch, step(active, 1))
     assert zero.weights(found).tobytes() == plain.weights(expected).tobytes()
