@@ -32,10 +32,15 @@ def test_a_process_that_dies_is_one_clear_error() -> None:
 
 def test_what_waits_is_not_begun_after_a_failure() -> None:
     begun: list[int] = []
-    with pytest.raises(RuntimeError), threads(1) as executor:
-        executor.submit(time.sleep, 0.05)
-        executor.submit(begun.append, 1)
-        raise RuntimeError
+
+    def fails() -> None:
+        with threads(1) as executor:
+            executor.submit(time.sleep, 0.05)
+            executor.submit(begun.append, 1)
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fails()
     assert begun == []
 
 
