@@ -201,8 +201,11 @@ def o_oro_learner(options: OOroOptions) -> Learner:
 
     Equation 12 is over all pairs. Those that have the margin before the update are left out unless
     ``all_pairs`` is set, as in the author's published program (cicada): re-normalised multipliers
-    make a small step, and what pairs take that have their margin is lost to the others. The exact
-    dual is always that of all pairs.
+    make a small step, and what pairs take that have their margin is lost to the others.
+
+    The exact dual is always that of all pairs. Its objective is the loss of the worst pair of the
+    batch. It learns fastest where some weights rank all pairs rightly; where none do, that loss is
+    least at weights of 0, and they vanish.
     """
 
     def change(state: State, batch: Batch, step: Step) -> Change:

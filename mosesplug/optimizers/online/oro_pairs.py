@@ -142,10 +142,10 @@ def products(
     pairs: Pairs, better: NDArray[np.int64], worse: NDArray[np.int64], weights: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """``weights . phi`` of some pairs, float64 ``[n]``."""
-    products = np.empty(len(better))
+    found = np.empty(len(better))
     for i in range(len(better)):
-        products[i] = product(pairs.features, better[i], worse[i], weights)
-    return products
+        found[i] = product(pairs.features, better[i], worse[i], weights)
+    return found
 
 
 @kernel
