@@ -1,1 +1,1 @@
-"""Decoders: Moses and its like as processes, and the small bundled one."""
+"""Decoders: Moses and its like, run once or kept as servers, and the small bundled one."""
