@@ -53,10 +53,10 @@ def present(
         state: after the updates so far.
         columns: int64 ``[n]``.
         step: what comes now.
-        from_zero: active weights are 0 at the first step of a run.
+        from_zero: active weights are 0 before the first update.
     """
     weights = state.vectors["weights"][columns]
-    scale = 0.0 if from_zero and step.number == 1 else float(state.memory["scale"])
+    scale = 0.0 if from_zero and state.updates == 0 else float(state.memory["scale"])
     return np.where(step.active[columns], scale * weights, weights)
 
 
@@ -85,14 +85,14 @@ def stepped(
         step: where this is.
         rate: eta.
         regularization: lambda.
-        from_zero: active weights are 0 before the first step of a run.
+        from_zero: active weights are 0 before the first update.
 
     Raises:
         OptimizerError: the change or the norm overflows.
     """
     weights, fixed = state.vectors["weights"], state.vectors["fixed"]
     scale, square = float(state.memory["scale"]), float(state.memory["square"])
-    if from_zero and step.number == 1:
+    if from_zero and state.updates == 0:
         scale = 0.0
     place = step.number % step.per_epoch
     if state.updates == 0 or scale == 0.0 or place == 1 % step.per_epoch:
