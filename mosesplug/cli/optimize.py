@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import inspect
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import fields
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any
 
 import numpy as np
 import typer
@@ -18,6 +16,8 @@ from numpy.typing import NDArray
 
 from formats.text import write_atomic
 from formats.weights import format_dense, format_sparse
+from mosesplug.cli.algorithm_parameters import with_algorithm_options
+from mosesplug.cli.sharding_options import sharding_of
 from mosesplug.errors import OptimizerError, UsageError
 from mosesplug.features import FeatureSpace
 from mosesplug.metrics import metric as find_metric
@@ -95,6 +95,61 @@ def _optimize(
         int, typer.Option(min=1, metavar="N", help="The weights do not depend on it.")
     ] = os.cpu_count() or 1,
     seed: Annotated[int, typer.Option(min=0, metavar="N", help="Of all random choices.")] = 1,
+    shards: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="S",
+            help="Online learners: parts of the sentences that learn at once and are mixed after "
+            "each epoch; with --async, mini-batches under way at once. [1]",
+        ),
+    ] = None,
+    mixing: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HOW",
+            help="Of the shards' weights: average; weighted, by updates; line-search, the best "
+            "point between the old weights and the average; select, the average of the heaviest "
+            "features. [line-search]",
+        ),
+    ] = None,
+    keep: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="K", help="Sparse features that --mixing select keeps."),
+    ] = None,
+    asynchronous: Annotated[
+        bool,
+        typer.Option(
+            "--async", help="No shards: workers look at batches with stale weights, one writes."
+        ),
+    ] = False,
+    async_order: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ORDER",
+            help="Apply changes by their arrival, or fixed: by batch, which can be repeated. "
+            "[arrival]",
+        ),
+    ] = None,
+    workers: Annotated[
+        str | None,
+        typer.Option(metavar="KIND", help="threads or processes, at most --threads. [threads]"),
+    ] = None,
+    scheduler: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Work on a Dask cluster: tcp://HOST:PORT (pip install 'mosesplug[dask]').",
+        ),
+    ] = None,
+    shard_directory: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Seen by all workers; lists lie there while other processes or machines learn. "
+            "[temporary files]",
+        ),
+    ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print errors only.")] = False,
     **chosen: Any,
 ) -> None:
@@ -112,9 +167,20 @@ def _optimize(
         raise UsageError("--sparse-init needs the dense weights too: give them by --init")
     tuner = algorithm(algorithm_name)
     options = algorithm_options(tuner, {k: v for k, v in chosen.items() if v is not None})
+    sharding = sharding_of(
+        tuner,
+        shards=shards,
+        mixing=mixing,
+        keep=keep,
+        asynchronous=asynchronous,
+        async_order=async_order,
+        workers=workers,
+        scheduler=scheduler,
+        shard_directory=shard_directory,
+    )
     columns = _column_names(names)
     # What is missing is missing before minutes of work as well as after them.
-    for path in (*files, init, sparse_init):
+    for path in (*files, init, sparse_init, shard_directory):
         if path is not None:
             path.stat()
     _check_output(output)
@@ -143,9 +209,13 @@ def _optimize(
         )
         loaded = time.perf_counter()
         cpu = time.process_time()
-        solution = tuner.optimize(
-            problem, start.weights, np.random.default_rng(seed), options, told
-        )
+        rng = np.random.default_rng(seed)
+        if sharding is None:
+            solution = tuner.optimize(problem, start.weights, rng, options, told)
+        else:
+            from mosesplug.tuning.sharded import optimize_sharded
+
+            solution = optimize_sharded(problem, tuner, options, sharding, start.weights, rng, told)
         seconds = (loaded - began, time.perf_counter() - loaded, time.process_time() - cpu)
 
     if not quiet:
@@ -284,58 +354,4 @@ def _progress(quiet: bool) -> Iterator[Progress]:
         )
 
 
-def _with_algorithm_options(function: Callable[..., None]) -> Callable[..., None]:
-    """Put the registered algorithms' settings in the place of ``**chosen``."""
-    signature = inspect.signature(function, eval_str=True)
-    parameters = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
-    for name, annotation in _algorithm_parameters().items():
-        parameters.append(
-            inspect.Parameter(
-                name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation
-            )
-        )
-
-    def with_options(**values: Any) -> None:
-        function(**values)
-
-    with_options.__doc__ = function.__doc__
-    with_options.__name__ = "optimize"
-    keyword_only = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in parameters]
-    with_options.__signature__ = signature.replace(  # type: ignore[attr-defined]
-        parameters=keyword_only
-    )
-    with_options.__annotations__ = {p.name: p.annotation for p in parameters}
-    return with_options
-
-
-def _algorithm_parameters() -> dict[str, Any]:
-    """Annotation of the option for each setting of any algorithm, by the setting's name."""
-    texts: dict[str, list[str]] = {}
-    kinds: dict[str, Any] = {}
-    for tuner in algorithms().values():
-        hints = get_type_hints(tuner.options)
-        defaults = tuner.options()
-        for setting in fields(tuner.options):
-            default = getattr(defaults, setting.name)
-            source = f"[{default}; {tuner.name}: {setting.metadata['source']}]"
-            first = f"{setting.metadata['help']}."
-            texts.setdefault(setting.name, [first]).append(source)
-            kind = hints[setting.name] if hints[setting.name] in (int, float, bool) else str
-            # Where two algorithms differ, the one that is called reads the text itself.
-            kinds[setting.name] = kind if kinds.get(setting.name, kind) is kind else str
-    return {
-        name: Annotated[
-            kinds[name] | None,
-            typer.Option(_spelling(name, kinds[name]), help=" ".join(text), show_default=False),
-        ]
-        for name, text in texts.items()
-    }
-
-
-def _spelling(name: str, kind: Any) -> str:
-    """A setting as an option; one that is true or false can be set to either."""
-    option = name.replace("_", "-")
-    return f"--{option}/--no-{option}" if kind is bool else f"--{option}"
-
-
-optimize = _with_algorithm_options(_optimize)
+optimize = with_algorithm_options(_optimize)

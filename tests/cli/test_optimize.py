@@ -256,3 +256,64 @@ def test_says_what_is_wrong_in_one_line(
     assert message in said
     assert said.count("\n") == 1
     assert not Path("tuned").exists()
+
+
+def online(lists: Path, *words: object) -> tuple[object, ...]:
+    return (
+        *("--nbest", lists / "lists", "--refs", lists / "refs", "--init", lists / "init.dense"),
+        *("--algorithm", "adagrad", "--epochs", "3", "--batch", "2", "--quiet", *words),
+    )
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--shards", "2"),
+        ("--shards", "3", "--mixing", "average"),
+        ("--shards", "3", "--mixing", "weighted"),
+        ("--shards", "2", "--mixing", "select", "--keep", "2"),
+        ("--shards", "2", "--async", "--async-order", "fixed"),
+    ],
+    ids=" ".join,
+)
+def test_shards_and_stale_weights(
+    lists: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...]
+) -> None:
+    printed = []
+    for threads in (1, 2):
+        assert run(*online(lists, *words, "--threads", threads)) == 0
+        printed.append(capsys.readouterr().out)
+    assert printed[0] == printed[1]
+    assert "A= " in printed[0]
+
+
+def test_workers_in_other_processes(lists: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    printed = []
+    for kind in (("threads",), ("processes", "--shard-directory", str(lists))):
+        assert run(*online(lists, "--shards", "2", "--threads", "1", "--workers", *kind)) == 0
+        printed.append(capsys.readouterr().out)
+    assert printed[0] == printed[1]
+    assert not list(lists.glob("mosesplug-*"))
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--algorithm", "mert", "--shards", "2"), "mert does not learn from mini-batches"),
+        (("--algorithm", "kbmira", "--async"), "these do: "),
+        (("--shards", "2", "--async", "--mixing", "average"), "there is no --mixing"),
+        (("--async-order", "fixed"), "--async-order is of --async"),
+        (("--shards", "2", "--mixing", "vote"), "unknown mixing 'vote'"),
+        (("--shards", "2", "--mixing", "select"), "number of sparse features to keep"),
+        (("--shards", "9"), "9 shards for 8 sentences"),
+        (("--workers", "elves"), "unknown kind of workers 'elves'"),
+        (("--scheduler", "tcp://a:1", "--workers", "threads"), "there are no --workers"),
+        (("--shards", "2", "--shard-directory", "."), "is for other processes"),
+    ],
+    ids=lambda value: "" if isinstance(value, str) else " ".join(value),
+)
+def test_sharding_that_cannot_be(
+    lists: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], message: str
+) -> None:
+    assert run(*online(lists)[:6], "--algorithm", "adagrad", *words) == 2
+    assert message in capsys.readouterr().err
