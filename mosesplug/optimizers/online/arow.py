@@ -1,0 +1,178 @@
+"""Adaptive regularisation of weights (Crammer et al. 2009), with hope and fear (Chiang 2012).
+
+Weights are normally distributed, each with a variance of its own. Of each sentence the fear
+hypothesis, high in score and poor, should be below the hope hypothesis, high in score and good, by
+what it is worse (Neubig & Watanabe 2016, eq. 35-36). With ``x`` the difference of their features,
+``loss = max(0, cost - w . x)``, diagonal ``S`` and ``r = 1 / (2 lambda)`` (eq. 64-67):
+
+    w <- w + loss b S x,     S <- S - b (S x)(S x)' on the diagonal,     b = 1 / (x . S x + r)
+
+This balances nearness to the old distribution, the squared loss and the variance of ``w . x``.
+Features that were seen often are sure of their weights, and move less. Equation 66 has a cost of
+1, as classification has; here it is the difference in worth, as in eq. 63.
+
+Linearised, the loss of eq. 63 gives way to its tangent at the old weights, so that each sentence
+with a loss pulls as hard as any other, and a batch of ``K`` sentences is one step:
+
+    w <- w + C / K sum of S x,     1 / S <- 1 / S + lambda / K sum of x x
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosesplug.errors import OptimizerError, UsageError
+from mosesplug.optimizers.online.costs import CostOptions
+from mosesplug.optimizers.online.differences import Difference, difference, of_sentence, spans
+from mosesplug.optimizers.online.learner import Change, Learner, State, Step
+from mosesplug.optimizers.online.rows import compact
+from mosesplug.tuning_set import Batch
+
+__all__ = ["ArowOptions", "arow_learner"]
+
+
+@dataclass(frozen=True)
+class ArowOptions(CostOptions):
+    """Settings of adaptive regularisation of weights."""
+
+    variance_weight: float = field(
+        default=0.01,
+        metadata={
+            "help": "lambda: how fast variances shrink; in closed form also how much losses count",
+            "source": "Neubig & Watanabe 2016, eq. 63 and 67; value: found on recorded lists",
+            "minimum": 0.0,
+        },
+    )
+    slack: float = field(
+        default=0.01,
+        metadata={
+            "help": "C: how much losses count; of arow, where it is linearised",
+            "source": "Neubig & Watanabe 2016, eq. 63; value: Eidelman et al. 2013, section 4.1",
+            "minimum": 0.0,
+        },
+    )
+    update: Literal["closed-form", "linearised"] = field(
+        default="closed-form",
+        metadata={
+            "help": "closed-form: sentence by sentence, as far as the squared loss asks for; "
+            "linearised: a batch at once, by the gradient of the loss",
+            "source": "Neubig & Watanabe 2016, eq. 63-67; Chiang 2012",
+        },
+    )
+
+
+@dataclass(frozen=True)
+class _Walk:
+    """Where the distribution has come to in a batch; the arrays are written in place.
+
+    Attributes:
+        weights: float64 ``[n_columns]``, now.
+        variances: float64 ``[n_columns]``, now.
+        moved: float64 ``[n_columns]``; the steps of the weights so far.
+        shrink: float64 ``[n_columns]``; what the variances were multiplied by so far.
+        squares: float64 ``[n_columns]``; sum of ``x x`` of the linearised form.
+    """
+
+    weights: NDArray[np.float64]
+    variances: NDArray[np.float64]
+    moved: NDArray[np.float64]
+    shrink: NDArray[np.float64]
+    squares: NDArray[np.float64]
+
+
+def arow_learner(options: ArowOptions) -> Learner:
+    """Adaptive regularisation of weights, diagonal.
+
+    The state's vectors are ``weights`` and ``variances``, 1 at first. A change's ``more`` has
+    ``shrink``, what the variances are multiplied by, so that changes found on old weights can be
+    applied in any order.
+
+    Raises:
+        UsageError: settings with which nothing can be learnt.
+    """
+    if not 0.0 < options.variance_weight < np.inf:
+        raise UsageError(f"variance_weight must be above 0, not {options.variance_weight:g}")
+    costs = options.costs()
+
+    def learn(walk: _Walk, along: Difference, loss: float) -> None:
+        places, values = along.places, along.values
+        variances = walk.variances[places]
+        if options.update == "linearised":
+            walk.moved[places] += variances * values
+            walk.squares[places] += values**2
+            return
+        share = 1.0 / (variances @ values**2 + 1.0 / (2.0 * options.variance_weight))
+        moved = loss * share * variances * values
+        walk.weights[places] += moved
+        walk.moved[places] += moved
+        shrink = 1.0 - share * variances * values**2
+        walk.variances[places] *= shrink
+        walk.shrink[places] *= shrink
+
+    def finish(walk: _Walk, n_sentences: int) -> None:
+        if options.update == "linearised":
+            walk.moved[:] *= options.slack / n_sentences
+            per_square = options.variance_weight / n_sentences
+            walk.shrink[:] = 1.0 / (1.0 + per_square * walk.variances * walk.squares)
+
+    def change(state: State, batch: Batch, step: Step) -> Change:
+        memory = {**costs.memory(step.metric), **state.memory}
+        gains = costs.gains(batch, step.metric, memory, step.rng)
+        rows = compact(batch, np.arange(batch.n_hyps))
+        active = step.active[rows.columns]
+        walk = _begin(state, rows.columns)
+        scores, losses = np.zeros(batch.n_hyps), []
+        for start, end in spans(batch.offsets):
+            own = slice(start, end)
+            scores[own] = of_sentence(rows, start, end).scores(walk.weights)
+            hope = start + int(np.argmax(scores[own] + gains[own]))
+            fear = start + int(np.argmax(scores[own] - gains[own]))
+            loss = gains[hope] - gains[fear] - (scores[hope] - scores[fear])
+            losses.append(max(0.0, float(loss)))
+            if loss > 0.0:
+                learn(walk, difference(rows, hope, fear, active), losses[-1])
+        n_sentences = max(1, len(losses))
+        finish(walk, n_sentences)
+        touched = (walk.moved != 0.0) | (walk.shrink != 1.0)
+        return Change(
+            columns=rows.columns[touched],
+            values=walk.moved[touched],
+            more={"shrink": walk.shrink[touched]},
+            memory=costs.remembered(batch, memory, costs.chosen(batch, scores, gains)),
+            report={
+                "loss": sum(losses) / n_sentences,
+                "violations": float(np.count_nonzero(losses)),
+            },
+        )
+
+    fills = {"weights": 0.0, "variances": 1.0}
+    return Learner(
+        fills=fills,
+        init=lambda weights: State(
+            {"weights": np.array(weights, np.float64), "variances": np.ones(len(weights))}
+        ),
+        change=change,
+        apply=_apply,
+        weights=lambda state: state.vectors["weights"].copy(),
+    )
+
+
+def _begin(state: State, columns: NDArray[np.int64]) -> _Walk:
+    weights, variances = (state.vectors[name][columns] for name in ("weights", "variances"))
+    moved, squares = np.zeros(len(columns)), np.zeros(len(columns))
+    return _Walk(weights, variances, moved, np.ones(len(columns)), squares)
+
+
+def _apply(state: State, change: Change, step: Step) -> State:
+    weights = state.vectors["weights"]
+    moved = weights[change.columns] + change.values
+    if not np.isfinite(moved).all():
+        raise OptimizerError("the weights overflow; give smaller features, or a lower slack")
+    weights[change.columns] = moved
+    state.vectors["variances"][change.columns] *= change.more["shrink"]
+    memory = {**state.memory, **change.memory}
+    return replace(state, memory=memory, updates=state.updates + 1)
