@@ -22,9 +22,6 @@ __all__ = ["WorkerKind", "cluster", "processes", "threads", "workers"]
 
 WorkerKind = Literal["threads", "processes"]
 
-_PATIENCE = 30
-"""Seconds to wait for a scheduler to answer, and for its first worker."""
-
 
 @contextmanager
 def workers(kind: WorkerKind, count: int, scheduler: str | None = None) -> Iterator[Executor]:
@@ -81,13 +78,14 @@ def processes(count: int) -> Iterator[Executor]:
 
 
 @contextmanager
-def cluster(address: str) -> Iterator[Executor]:
+def cluster(address: str, *, patience: float = 30.0) -> Iterator[Executor]:
     """The workers of a Dask cluster, which need this software and its versions installed.
 
     A task whose worker died is given to another one, three times; then it is given up.
 
     Args:
         address: of the scheduler, such as ``tcp://host:8786``.
+        patience: seconds to wait for the scheduler to answer, and then for its first worker.
 
     Raises:
         UsageError: the package ``distributed`` is not installed, or this is no address.
@@ -103,12 +101,12 @@ def cluster(address: str) -> Iterator[Executor]:
     if "://" not in address:
         raise UsageError(f"{address!r} is no address of a scheduler; give it as tcp://HOST:PORT")
     try:
-        client = distributed.Client(address, timeout=_PATIENCE, set_as_default=False)
+        client = distributed.Client(address, timeout=patience, set_as_default=False)
     except (OSError, ValueError) as error:
         raise DataError(f"no Dask scheduler answers at {address}: {error}") from error
     with client:
         try:
-            client.wait_for_workers(1, timeout=_PATIENCE)
+            client.wait_for_workers(1, timeout=patience)
         except TimeoutError as error:
             raise DataError(
                 f"the Dask scheduler at {address} has no workers; start some: dask worker {address}"
