@@ -1,0 +1,194 @@
+"""Tables of what the learners reach on recorded lists, as Markdown.
+
+usage: python tests/benchmarks/compare_learners.py [RECORDINGS] [--table learners|mixing|batch]
+                                                   [--algorithms A,B] [--seeds N] [--epochs N]
+
+All tables are of the stored regime: lists 1 to 7 of ``multi30k-de-en`` merged, BLEU of decoding
+them at the final weights, mean and standard deviation over seeds 1 to N. Learners start from the
+weights that the first list was decoded with, as a tuning run would; they saw none of the lists.
+
+``learners``: every registered algorithm with its defaults; then the weights that Moses' own
+programs ended with on the same lists, from other starts (recorded; MERT with one seed).
+``mixing``: the pattern of Watanabe (2012), Table 2: shards whose weights are averaged, against a
+line search between the old weights and the average; plain and optimized updates.
+``batch``: the pattern of its Table 3: mini-batches of 1, 4, 8 and 16 sentences.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import statistics
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from mosesplug.metrics import metric
+from mosesplug.optimizers import Algorithm, Problem, algorithm, algorithms, corpus_score
+from mosesplug.optimizers.problem import silent
+from mosesplug.tuning.offline import load_lists, read_start
+from mosesplug.tuning.sharded import optimize_sharded
+from mosesplug.tuning.sharding import Mixing, Sharding
+
+LISTS = 7
+SHARDS = 8
+UPDATES = ("mira", "oro", "o-oro", "oro-softmax", "o-oro-softmax")
+BATCHES = (1, 4, 8, 16)
+MIXINGS: tuple[Mixing, ...] = ("average", "line-search")
+
+Run = Callable[[int], float]
+"""From a seed to the BLEU of the weights."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """The lists, where to start, and where Moses' programs ended.
+
+    Attributes:
+        problem: the merged lists.
+        start: float64 ``[n_features]``.
+        epochs: of online learners; None: their own.
+        recorded: weights by program, each float64 ``[n_features]``, a seed each.
+    """
+
+    problem: Problem
+    start: NDArray[np.float64]
+    epochs: int | None
+    recorded: Mapping[str, list[NDArray[np.float64]]]
+
+    def options(self, tuner: Algorithm, **changed: object) -> object:
+        """The algorithm's defaults, but for some; ``--epochs`` for those that have epochs."""
+        if self.epochs is not None and tuner.learner is not None:
+            changed["epochs"] = self.epochs
+        return replace(tuner.options(), **changed)
+
+    def alone(self, name: str, **changed: object) -> Run:
+        """The optimizer as it is."""
+        tuner = algorithm(name)
+
+        def run(seed: int) -> float:
+            rng = np.random.default_rng(seed)
+            options = self.options(tuner, **changed)
+            found = tuner.optimize(self.problem, self.start, rng, options, silent)
+            return corpus_score(self.problem, found.weights)
+
+        return run
+
+    def in_shards(self, name: str, mixing: Mixing, **changed: object) -> Run:
+        """The learner on shards."""
+        tuner = algorithm(name)
+
+        def run(seed: int) -> float:
+            found = optimize_sharded(
+                self.problem,
+                tuner,
+                self.options(tuner, **changed),
+                Sharding(SHARDS, mixing),
+                self.start,
+                np.random.default_rng(seed),
+                silent,
+            )
+            return corpus_score(self.problem, found.weights)
+
+        return run
+
+
+def load(recordings: Path, epochs: int | None) -> Task:
+    """Lists 1 to 7, and the weights that list 1 was decoded with."""
+    system = recordings / "multi30k-de-en"
+    work = system / "mert-work"
+    bleu = metric("BLEU")
+    lists = [work / f"run{number}.best100.out.gz" for number in range(1, LISTS + 1)]
+    made = load_lists(lists, system / "text" / "dev.en", bleu).tuning_set
+    start = read_start(work / "run1.dense", made.space).weights
+    best = re.search(r"Best point: (.*)=>", (system / "mert" / "seven.powell.n20.log").read_text())
+    if best is None:
+        raise SystemExit(f"no best point in the recorded log of mert in {system}")
+    recorded = {
+        "Moses' mert": [np.array(best[1].split(), dtype=np.float64)],
+        "Moses' kbmira": [
+            np.array(path.read_text().split()[1::2], dtype=np.float64)
+            for path in sorted((system / "kbmira").glob("seven.seed*.weights"))
+        ],
+    }
+    problem = Problem(made, bleu, threads=os.cpu_count() or 1)
+    return Task(problem, start, epochs, recorded)
+
+
+def spread(scores: Sequence[float]) -> str:
+    """``mean ± deviation``."""
+    deviation = statistics.stdev(scores) if len(scores) > 1 else 0.0
+    return f"{statistics.mean(scores):.4f} ± {deviation:.4f}"
+
+
+def over_seeds(run: Run, seeds: int) -> str:
+    """``mean ± deviation``, and the seconds of one run."""
+    began = time.perf_counter()
+    scores = [run(seed) for seed in range(1, seeds + 1)]
+    return f"{spread(scores)} | {(time.perf_counter() - began) / seeds:.1f} s"
+
+
+def learners(task: Task, names: Sequence[str], seeds: int) -> Iterator[str]:
+    """A row an algorithm."""
+    yield "| algorithm | BLEU | one run |\n|---|---|---|"
+    for name in names:
+        yield f"| {name} | {over_seeds(task.alone(name), seeds)} |"
+    for name, ends in task.recorded.items():
+        scores = [corpus_score(task.problem, weights) for weights in ends]
+        yield f"| {name}, {len(ends)} recorded | {spread(scores)} | |"
+
+
+def mixing(task: Task, names: Sequence[str], seeds: int) -> Iterator[str]:
+    """A row an algorithm and a way to mix."""
+    yield f"| updates | mixing of {SHARDS} shards | BLEU | one run |\n|---|---|---|---|"
+    for name in names:
+        for way in MIXINGS:
+            yield f"| {name} | {way} | {over_seeds(task.in_shards(name, way), seeds)} |"
+
+
+def batch(task: Task, names: Sequence[str], seeds: int) -> Iterator[str]:
+    """A row an algorithm and a size of mini-batches, with line search mixing as in the paper."""
+    yield f"| updates | batch ({SHARDS} shards) | BLEU | one run |\n|---|---|---|---|"
+    for name in names:
+        for size in BATCHES:
+            run = task.in_shards(name, "line-search", batch=size)
+            yield f"| {name} | {size} | {over_seeds(run, seeds)} |"
+
+
+TABLES = {"learners": learners, "mixing": mixing, "batch": batch}
+
+
+def main() -> None:
+    """Print one table."""
+    beside = Path(__file__).parents[3] / "shared" / "data"
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    recorded = Path(os.environ.get("MOSES_RECORDINGS", beside))
+    parser.add_argument("recordings", nargs="?", type=Path, default=recorded)
+    parser.add_argument("--table", choices=TABLES, default="learners")
+    parser.add_argument("--algorithms", help="comma-separated; else those of the table")
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--epochs", type=int, help="of the online learners; else their own")
+    arguments = parser.parse_args()
+
+    names = tuple(algorithms()) if arguments.table == "learners" else UPDATES
+    if arguments.algorithms:
+        names = tuple(arguments.algorithms.split(","))
+    task = load(arguments.recordings, arguments.epochs)
+    print(f"{task.problem.tuning_set.n_hyps} hypotheses; seeds 1 to {arguments.seeds}; the start "
+          f"scores {corpus_score(task.problem, task.start):.4f}\n")  # fmt: skip
+    for row in TABLES[arguments.table](task, names, arguments.seeds):
+        print(row, flush=True)
+
+
+if __name__ == "__main__":
+    main()
