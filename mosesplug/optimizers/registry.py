@@ -33,6 +33,7 @@ from mosesplug.optimizers.online.oro_softmax import (
     oro_softmax_learner,
 )
 from mosesplug.optimizers.online.pegasos import PegasosOptions, pegasos_learner
+from mosesplug.optimizers.online.perceptron import PerceptronOptions, perceptron_learner
 from mosesplug.optimizers.online.rda import RdaOptions, rda_learner
 from mosesplug.optimizers.online.sgd import SgdOptions, sgd_learner
 from mosesplug.optimizers.problem import Problem, Progress, Solution
@@ -99,6 +100,13 @@ def algorithms() -> Mapping[str, Algorithm]:
 def _online() -> tuple[Algorithm, ...]:
     """The online learners, each also the batch optimizer that it is on lists that are there."""
     known: tuple[tuple[str, str, str, type[Any], Callable[[Any], Learner]], ...] = (
+        (
+            "perceptron",
+            "towards the oracle, away from the first best; averaged",
+            "Collins 2002",
+            PerceptronOptions,
+            perceptron_learner,
+        ),
         (
             "oro",
             "online ranking of oracles above the rest, hinge loss",

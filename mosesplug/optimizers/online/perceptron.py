@@ -1,0 +1,103 @@
+"""The structured perceptron (Collins 2002; Neubig & Watanabe 2016, section 6.2).
+
+Of each sentence, if the model's best hypothesis is no oracle, its features are taken from the
+weights and those of the oracle are added (equation 59):
+
+    w <- w + eta / K sum of (h(oracle) - h(1-best))
+
+The weights that result are, unless told otherwise, the mean of those after every update.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosesplug.optimizers.online.costs import CostOptions, first_of_largest
+from mosesplug.optimizers.online.learner import Change, Learner, State, Step
+from mosesplug.optimizers.online.rows import compact
+from mosesplug.optimizers.oracles import sentence_oracles
+from mosesplug.tuning_set import Batch
+
+__all__ = ["PerceptronOptions", "perceptron_learner"]
+
+
+@dataclass(frozen=True)
+class PerceptronOptions(CostOptions):
+    """Settings of the perceptron."""
+
+    averaging: Literal["last", "all", "best"] = field(
+        default="all",
+        metadata={
+            "help": "which weights are the result: the last ones, the average of those after every "
+            "update, or those of the epoch that scored best",
+            "source": "Neubig & Watanabe 2016, section 6.2",
+        },
+    )
+    rate: float = field(
+        default=1.0,
+        metadata={
+            "help": "how much of the difference is added, eta",
+            "source": "Neubig & Watanabe 2016, section 6.2",
+            "minimum": 0.0,
+        },
+    )
+
+
+def perceptron_learner(options: PerceptronOptions) -> Learner:
+    """The perceptron on mini-batches.
+
+    Oracles are the hypotheses of the largest gain by the options' costs. Of several, the one that
+    the model likes best is learnt: it takes the smallest step.
+    """
+    costs = options.costs()
+
+    def change(state: State, batch: Batch, step: Step) -> Change:
+        memory = {**costs.memory(step.metric), **state.memory}
+        gains = costs.gains(batch, step.metric, memory, step.rng)
+        scores = batch.model_scores(state.vectors["weights"])
+        best = first_of_largest(batch.offsets, scores)
+        oracles = _liked_oracles(batch, gains, scores)
+        wrong = scores[best] > scores[oracles]
+        wrong |= gains[best] < gains[oracles]
+        rows = compact(batch, np.concatenate([oracles[wrong], best[wrong]]))
+        violations = int(np.count_nonzero(wrong))
+        signs = np.repeat([1.0, -1.0], violations)
+        sums = rows.combine(signs) * (options.rate / max(1, len(best)))
+        touched = step.active[rows.columns] & (sums != 0.0)
+        return Change(
+            columns=rows.columns[touched],
+            values=sums[touched],
+            memory=costs.remembered(batch, memory, costs.chosen(batch, scores, gains)),
+            report={
+                "loss": float((scores[best] - scores[oracles]).sum()) / max(1, len(best)),
+                "violations": float(violations),
+            },
+        )
+
+    return Learner(
+        fills={"weights": 0.0},
+        init=lambda weights: State({"weights": np.array(weights, dtype=np.float64)}),
+        change=change,
+        apply=_apply,
+        weights=lambda state: state.vectors["weights"].copy(),
+    )
+
+
+def _liked_oracles(
+    batch: Batch, gains: NDArray[np.float64], scores: NDArray[np.float64]
+) -> NDArray[np.int64]:
+    """Of each sentence that has hypotheses, the oracle of highest score, int64."""
+    merits = np.full(batch.n_hyps, -np.inf)
+    rows = sentence_oracles(batch.offsets, gains).rows
+    merits[rows] = scores[rows]
+    return first_of_largest(batch.offsets, merits)
+
+
+def _apply(state: State, change: Change, step: Step) -> State:
+    state.vectors["weights"][change.columns] += change.values
+    memory = {**state.memory, **change.memory}
+    return replace(state, memory=memory, updates=state.updates + 1)
