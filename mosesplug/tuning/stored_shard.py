@@ -90,15 +90,20 @@ def write_lists(tuning_set: TuningSet, directory: str | PathLike[str]) -> None:
     if tuning_set.sparse is not None:
         for name in _SPARSE:
             np.save(folder / f"sparse_{name}.npy", getattr(tuning_set.sparse, name))
-    names = {"groups": tuning_set.space.groups, "sparse": tuning_set.space.sparse}
-    (folder / "features.json").write_text(json.dumps(names), encoding="ascii")
+    space = {"groups": tuning_set.space.groups, "n_sparse": tuning_set.space.n_sparse}
+    (folder / "features.json").write_text(json.dumps(space), encoding="ascii")
 
 
 def read_lists(directory: str | PathLike[str]) -> TuningSet:
-    """What ``write_lists`` wrote; arrays are views on read-only maps of the files."""
+    """What ``write_lists`` wrote; arrays are views on read-only maps of the files.
+
+    Sparse features have their columns and no names: learners need none, and a million names would
+    take longer to read than a batch to learn from.
+    """
     folder = Path(directory)
-    names = json.loads((folder / "features.json").read_text(encoding="ascii"))
-    groups = tuple((name, width) for name, width in names["groups"])
+    known = json.loads((folder / "features.json").read_text(encoding="ascii"))
+    groups = tuple((name, width) for name, width in known["groups"])
+    space = FeatureSpace(groups, ("",) * known["n_sparse"])
 
     def mapped(name: str) -> Any:
         return np.asarray(np.load(folder / f"{name}.npy", mmap_mode="r"))
@@ -107,4 +112,4 @@ def read_lists(directory: str | PathLike[str]) -> TuningSet:
     if (folder / "sparse_indptr.npy").exists():
         sparse = SparseRows(**{name: mapped(f"sparse_{name}") for name in _SPARSE})
     arrays = {name: mapped(name) for name in _ARRAYS}
-    return TuningSet(space=FeatureSpace(groups, tuple(names["sparse"])), sparse=sparse, **arrays)
+    return TuningSet(space=space, sparse=sparse, **arrays)

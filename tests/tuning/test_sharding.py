@@ -83,7 +83,8 @@ def test_lists_come_back_from_files(tmp_path: Path) -> None:
     made = sparse_problem(1).tuning_set
     write_lists(made, tmp_path)
     back = read_lists(tmp_path)
-    assert back.space == made.space
+    assert back.space.groups == made.space.groups
+    assert len(back.space) == len(made.space)
     for name in ("sentence_ids", "offsets", "dense", "stats", "lengths"):
         assert getattr(back, name).dtype == getattr(made, name).dtype
         assert getattr(back, name).tobytes() == getattr(made, name).tobytes()
