@@ -25,11 +25,11 @@ from mosesplug.optimizers.line_search import (
 )
 from mosesplug.optimizers.problem import Problem, corpus_score
 
-__all__ = ["REACH", "MixResult", "average", "line_search", "select_features"]
+__all__ = ["MixResult", "average", "line_search", "select_features"]
 
-REACH = (-1.0, 1.0)
-"""The interpolation weights that a line search may choose. The paper names no bounds; these are
-those of its author's published program (cicada). Beyond 1 lie weights that no shard has tried."""
+_FURTHEST = 1000.0
+"""Largest L1 norm of a step, relative to that of the old weights or 1: beyond, the old weights are
+rounding noise (as in MERT)."""
 
 
 @dataclass(frozen=True)
@@ -106,23 +106,29 @@ def select_features(
 
 
 def line_search(
-    problem: Problem, old: NDArray[np.float64], mixed: NDArray[np.float64]
+    problem: Problem,
+    old: NDArray[np.float64],
+    mixed: NDArray[np.float64],
+    reach: float = np.inf,
 ) -> MixResult:
-    """The best corpus score between the old and the mixed weights (Watanabe 2012, Algorithm 3).
+    """The best corpus score on the line through old and mixed weights (Watanabe 2012, Algorithm 3).
 
-    The line search of MERT, from ``old`` along ``mixed - old``. The point it finds is decoded like
-    both ends, and the best of the three is the result; among equals the mixed weights win, so that
-    learning that changes no decision yet is not lost. From weights that are all zero every point
-    of the line decodes alike: there the mixed weights are taken, as they are.
+    The line search of MERT, from ``old`` along ``mixed - old``, on either side and beyond the mixed
+    weights: cautious updates are lengthened, harmful ones undone. (The author's published program,
+    cicada, has a reach of 1.) The point it finds is decoded like both ends, and the best of the
+    three is the result; among equals the mixed weights win, so that learning that changes no
+    decision yet is not lost. From weights that are all zero every point of the line decodes alike:
+    there the mixed weights are taken, as they are.
 
     Args:
         problem: the lists of this epoch, and the metric.
         old: float64 ``[n_features]``, before the epoch.
         mixed: float64 ``[n_features]``, after it; equal to ``old`` where features are inactive.
+        reach: largest size of the interpolation weight.
     """
     ends = [MixResult(mixed, 1.0, corpus_score(problem, mixed))]
     if old.any():
-        rho = _best_rho(problem, old, mixed)
+        rho = _best_rho(problem, old, mixed, reach)
         between = (1.0 - rho) * old + rho * mixed
         ends.append(MixResult(between, rho, corpus_score(problem, between)))
         ends.append(MixResult(old, 0.0, corpus_score(problem, old)))
@@ -130,14 +136,17 @@ def line_search(
     return MixResult(best.weights.copy(), best.rho, best.score)
 
 
-def _best_rho(problem: Problem, old: NDArray[np.float64], mixed: NDArray[np.float64]) -> float:
-    """The middle of the best interval within ``REACH``; 1 where none is wide enough."""
-    tuning_set = problem.tuning_set
-    if tuning_set.n_hyps == 0:
+def _best_rho(
+    problem: Problem, old: NDArray[np.float64], mixed: NDArray[np.float64], reach: float
+) -> float:
+    """The middle of the best interval within reach; 1 where none is wide enough."""
+    tuning_set, direction = problem.tuning_set, mixed - old
+    length = float(np.abs(direction).sum())
+    if tuning_set.n_hyps == 0 or length == 0.0:
         return 1.0
     filled = np.diff(tuning_set.offsets) > 0
     offsets = np.append(tuning_set.offsets[:-1][filled], tuning_set.offsets[-1])
-    line = Lines.of(offsets, tuning_set.model_scores(mixed - old))
+    line = Lines.of(offsets, tuning_set.model_scores(direction))
     stats = np.ascontiguousarray(
         tuning_set.stats, dtype=np.promote_types(tuning_set.stats.dtype, np.int32)
     )
@@ -145,5 +154,6 @@ def _best_rho(problem: Problem, old: NDArray[np.float64], mixed: NDArray[np.floa
     space = LineSpace(offsets, line, intercepts, stats, problem.metric)
     surfaces = error_surfaces(space, line, np.arange(1), intercepts, Scratch.of(space, 1))
     thresholds, scores = next(iter(surfaces))
-    point = best_point(thresholds, scores, IntervalChoice(), max(map(abs, REACH)), REACH)
+    furthest = min(reach, _FURTHEST * max(1.0, float(np.abs(old).sum())) / length)
+    point = best_point(thresholds, scores, IntervalChoice(), furthest)
     return 1.0 if point is None else point.step

@@ -70,7 +70,7 @@ def score_at(problem: Problem, old: np.ndarray, mixed: np.ndarray, rho: float) -
     return corpus_score(problem, (1.0 - rho) * old + rho * mixed)
 
 
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=15)
 @given(seed=seeds)
 def test_line_search_against_brute_force(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -79,12 +79,22 @@ def test_line_search_against_brute_force(seed: int) -> None:
     made = tuning_set(sizes, rng.standard_normal((n_hyps, 4)), rng.integers(0, 11, n_hyps))
     problem = Problem(made, Accuracy())
     old, mixed = rng.standard_normal((2, 4))
-    found = line_search(problem, old, mixed)
-    assert -1.0 <= found.rho <= 1.0
-    np.testing.assert_allclose(found.weights, old + found.rho * (mixed - old), atol=1e-12)
-    assert found.score == corpus_score(problem, found.weights)
-    tried = [score_at(problem, old, mixed, float(rho)) for rho in np.linspace(-1.0, 1.0, 801)]
-    assert found.score >= max(tried)
+    for reach, furthest in ((1.0, 1.0), (0.3, 0.3), (np.inf, 20.0)):
+        found = line_search(problem, old, mixed, reach)
+        assert abs(found.rho) <= reach or found.rho == 1.0
+        np.testing.assert_allclose(found.weights, old + found.rho * (mixed - old), atol=1e-12)
+        assert found.score == corpus_score(problem, found.weights)
+        rhos = [*np.linspace(-furthest, furthest, 101), 0.0, 1.0]
+        assert found.score >= max(score_at(problem, old, mixed, float(rho)) for rho in rhos)
+
+
+def test_cautious_updates_are_lengthened() -> None:
+    problem, hidden = planted(5)
+    old = np.array([1.0, -1.0, 1.0, -1.0, 1.0])
+    found = line_search(problem, old, old + 1e-4 * (hidden - old))
+    assert found.score > corpus_score(problem, old + 1e-4 * (hidden - old))
+    assert found.rho > 1e3
+    assert line_search(problem, old, old + 1e-4 * (hidden - old), 1.0).rho <= 1.0
 
 
 def test_line_search_counts_fixed_and_sparse_features() -> None:
