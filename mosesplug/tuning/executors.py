@@ -60,12 +60,13 @@ def threads(count: int) -> Iterator[Executor]:
 def processes(count: int) -> Iterator[Executor]:
     """Fresh processes: a fork would copy the locks of Numba's threads, and the store's map.
 
-    They end with this process, however it ends.
+    They end with this process, however it ends, and at once when the block fails.
 
     Raises:
         DataError: one of them died.
     """
     context = multiprocessing.get_context("spawn")
+    others = set(multiprocessing.active_children())
     executor = ProcessPoolExecutor(count, mp_context=context, initializer=_end_with_parent)
     try:
         yield executor
@@ -73,6 +74,10 @@ def processes(count: int) -> Iterator[Executor]:
         raise DataError(
             "a worker process died; if memory ran out, take fewer workers (--threads)"
         ) from error
+    except BaseException:
+        for child in set(multiprocessing.active_children()) - others:
+            child.terminate()
+        raise
     finally:
         executor.shutdown(cancel_futures=True)
 

@@ -12,6 +12,7 @@ from concurrent.futures import Executor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import count, islice
+from threading import Event
 from typing import Any
 
 import numpy as np
@@ -221,8 +222,11 @@ def _shards(
 ) -> Iterator[list[Shard]]:
     """The shards, with their lists where the workers see them."""
     if not sharding.elsewhere:
-        source = StoredSource(tuning_set)
-        yield [SharedShard(source, part) for part in parts]
+        source, stopped = StoredSource(tuning_set), Event()
+        try:
+            yield [SharedShard(source, part, stopped) for part in parts]
+        finally:
+            stopped.set()  # threads cannot be ended: after a failure they would learn on
         return
     with tempfile.TemporaryDirectory(prefix="mosesplug-", dir=sharding.directory) as directory:
         write_lists(tuning_set, directory)

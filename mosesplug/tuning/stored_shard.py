@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from concurrent.futures import CancelledError
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import numpy as np
@@ -31,14 +33,17 @@ _SPARSE = ("indptr", "indices", "data")
 
 @dataclass(frozen=True)
 class _Part:
-    """Some sentences of a source."""
+    """Some sentences of a source, which gives no batch any more once ``stopped`` is set."""
 
     source: Source
     sentences: NDArray[np.int64]
+    stopped: Event
 
     def batch(
         self, sentences: NDArray[np.int64], weights: Callable[[], NDArray[np.float64]]
     ) -> Batch:
+        if self.stopped.is_set():
+            raise CancelledError
         return self.source.batch(sentences, weights)
 
 
@@ -49,15 +54,17 @@ class SharedShard:
     Attributes:
         source: may be asked by several threads at once; not closed here.
         sentences: int64, of this shard.
+        stopped: set it, and who learns from this shard stops at the next batch.
     """
 
     source: Source
     sentences: NDArray[np.int64]
+    stopped: Event = field(default_factory=Event)
 
     @contextmanager
     def open(self) -> Iterator[Source]:
         """The source, as far as it is this shard's."""
-        yield _Part(self.source, self.sentences)
+        yield _Part(self.source, self.sentences, self.stopped)
 
 
 @dataclass(frozen=True)
@@ -75,7 +82,7 @@ class FiledShard:
     @contextmanager
     def open(self) -> Iterator[Source]:
         """The lists, mapped."""
-        yield _Part(StoredSource(read_lists(self.directory)), self.sentences)
+        yield _Part(StoredSource(read_lists(self.directory)), self.sentences, Event())
 
 
 def write_lists(tuning_set: TuningSet, directory: str | PathLike[str]) -> None:

@@ -44,6 +44,21 @@ def test_what_waits_is_not_begun_after_a_failure() -> None:
     assert begun == []
 
 
+def test_processes_end_at_once_after_a_failure() -> None:
+    known: list[int] = []
+
+    def fails() -> None:
+        with processes(1) as executor:
+            known.append(executor.submit(os.getpid).result())
+            executor.submit(time.sleep, 600)
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fails()
+    with pytest.raises(ProcessLookupError):
+        os.kill(known[0], 0)
+
+
 def test_without_the_package_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(UsageError, match=r"mosesplug\[dask\]"), cluster("tcp://localhost:1"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import CancelledError, Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -129,6 +129,17 @@ def test_an_epoch_is_that_of_each_shard_and_spends_no_state() -> None:
     onward = continued(results[1].state, mean)
     assert (onward.vectors["weights"] == mean).all()
     assert (onward.vectors["squares"] == results[1].state.vectors["squares"]).all()
+
+
+def test_who_learns_stops_when_told() -> None:
+    problem = sparse_problem(5)
+    recipe = Recipe("sgd", algorithm("sgd").options())
+    source = StoredSource(problem.tuning_set)
+    shard = SharedShard(source, source.sentences)
+    shard.stopped.set()
+    state = recipe.learner().init(np.ones(5))
+    with ThreadPoolExecutor(1) as executor, pytest.raises(CancelledError):
+        epoch_of_shards(executor, recipe, [state], [shard], plan(problem), 1)
 
 
 @pytest.fixture(scope="module")
