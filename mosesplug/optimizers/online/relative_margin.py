@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,6 +45,14 @@ __all__ = ["RelativeMarginOptions", "RmCpOptions", "rm_cp_learner", "rm_pa_learn
 class RelativeMarginOptions(CostOptions):
     """Settings of relative margin, passive-aggressive."""
 
+    averaging: Literal["last", "all", "best"] = field(
+        default="all",
+        metadata={
+            "help": "which weights are the result: the last ones, the average of those after every "
+            "update, or those of the epoch that scored best",
+            "source": "kbest_cut_mira of cdec, the program of Eidelman et al. 2013",
+        },
+    )
     remember: Remembered = field(
         default="one-best",
         metadata={
@@ -85,7 +94,8 @@ class RmCpOptions(RelativeMarginOptions):
     solver_iterations: int = field(
         default=100,
         metadata={
-            "help": "constraints that are added for a sentence at most, and rounds of the solver",
+            "help": "exchanges of two multipliers after each new constraint, and constraints of a "
+            "sentence, at most",
             "source": "Eidelman et al. 2013, section 4.1, MaxIter",
             "minimum": 1,
         },

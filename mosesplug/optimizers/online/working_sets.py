@@ -1,9 +1,9 @@
 """Working sets of the constraints of one sentence, and the quadratic program on them.
 
 The constraints are margins and bounds of relative margin (Eidelman et al. 2013, equation 4); those
-of a kind share their slack, so their multipliers share a cap. The dual (equation 5) falls into the
-kinds but for the steps that both make: each kind is solved exactly with the other fixed, in turn,
-until nothing moves.
+of a kind share their slack, so their multipliers share a cap. What a kind leaves of its cap is a
+multiplier too, of a constraint without features. Within a kind the sum is then fixed, and the dual
+(equation 5) is solved by exchanges between two multipliers, as in Algorithm 2.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from mosesplug.kernels import kernel
 from mosesplug.optimizers.online.differences import Difference
-from mosesplug.optimizers.online.oro_dual import simplex_multipliers
 
 __all__ = ["BOUND", "MARGIN", "Constraint", "WorkingSets", "most_violated"]
 
@@ -69,31 +69,27 @@ class WorkingSets:
             gram=gram,
         )
 
-    def solved(self, rounds: int, tolerance: float) -> WorkingSets:
+    def solved(self, exchanges: int, tolerance: float) -> WorkingSets:
         """The multipliers that maximise ``missing . a - |sum of a sign along|^2 / 2``.
 
         Args:
-            rounds: of both kinds, at most.
-            tolerance: a round that changes what is missing by less anywhere is the last.
+            exchanges: of two multipliers, at most.
+            tolerance: largest difference of slopes, with what is missing as the unit, at the end.
         """
         kinds = np.array([each.kind for each in self.constraints], dtype=np.int64)
-        missing = np.array([each.missing for each in self.constraints])
         multipliers = self.multipliers.copy()
-        for _ in range(rounds):
-            before = multipliers.copy()
-            for kind, cap in enumerate(self.caps):
-                own, rest = np.flatnonzero(kinds == kind), np.flatnonzero(kinds != kind)
-                if len(own):
-                    left = missing[own] - self.gram[np.ix_(own, rest)] @ multipliers[rest]
-                    gram = self.gram[np.ix_(own, own)]
-                    multipliers[own] = simplex_multipliers(gram, left, cap, multipliers[own])
-            if np.abs(self.gram @ (multipliers - before)).max(initial=0.0) <= tolerance:
-                break
+        _exchange(
+            self.gram, self._missing, kinds, np.array(self.caps), exchanges, tolerance, multipliers
+        )
         return replace(self, multipliers=multipliers)
+
+    @property
+    def _missing(self) -> NDArray[np.float64]:
+        return np.array([each.missing for each in self.constraints], dtype=np.float64)
 
     def slack(self, kind: int) -> float:
         """How much the constraints of a kind still miss, at most, after their steps."""
-        left = np.array([each.missing for each in self.constraints]) - self.gram @ self.multipliers
+        left = self._missing - self.gram @ self.multipliers
         own = [place for place, each in enumerate(self.constraints) if each.kind == kind]
         return float(left[own].max(initial=0.0))
 
@@ -122,3 +118,68 @@ def most_violated(
         other = int(np.argmax(missing))
         found.append((float(missing[other]) - slacks[kind], kind, other, sign))
     return max(found)
+
+
+@kernel
+def _exchange(
+    gram: NDArray[np.float64],
+    missing: NDArray[np.float64],
+    kinds: NDArray[np.int64],
+    caps: NDArray[np.float64],
+    exchanges: int,
+    tolerance: float,
+    multipliers: NDArray[np.float64],
+) -> None:
+    """Exchange between the steepest and the least steep multiplier of a kind, until all are alike.
+
+    Args:
+        gram, missing, kinds: float64 ``[n, n]``, float64 ``[n]``, int64 ``[n]``.
+        caps: float64 ``[2]``.
+        exchanges, tolerance: where to end.
+        multipliers: in and output, float64 ``[n]``.
+    """
+    n = len(missing)
+    left, slopes = caps.copy(), missing.copy()
+    for i in range(n):
+        left[kinds[i]] -= multipliers[i]
+        for j in range(n):
+            slopes[i] -= gram[i, j] * multipliers[j]
+    for _ in range(exchanges):
+        taker, giver, widest = -1, -1, tolerance
+        for kind in range(2):
+            # Number -1 is what is left of the cap, whose slope is 0.
+            top, bottom, high = -1, -1, 0.0
+            low = 0.0 if left[kind] > 0.0 else np.inf
+            for i in range(n):
+                if kinds[i] == kind and slopes[i] > high:
+                    top, high = i, slopes[i]
+                if kinds[i] == kind and multipliers[i] > 0.0 and slopes[i] < low:
+                    bottom, low = i, slopes[i]
+            if high - low > widest:
+                taker, giver, widest = top, bottom, high - low
+        if taker == giver:
+            return
+        curvature = 0.0
+        if taker >= 0:
+            curvature += gram[taker, taker]
+        if giver >= 0:
+            curvature += gram[giver, giver]
+        if taker >= 0 and giver >= 0:
+            curvature -= 2.0 * gram[taker, giver]
+        kind = kinds[max(taker, giver)]
+        size = left[kind] if giver < 0 else multipliers[giver]
+        if curvature > 0.0:
+            size = min(size, widest / curvature)
+        if taker >= 0:
+            multipliers[taker] += size
+        else:
+            left[kind] += size
+        if giver >= 0:
+            multipliers[giver] -= size
+        else:
+            left[kind] -= size
+        for i in range(n):
+            if taker >= 0:
+                slopes[i] -= size * gram[i, taker]
+            if giver >= 0:
+                slopes[i] += size * gram[i, giver]
