@@ -23,6 +23,7 @@ from mosesplug.optimizers.online.descent import (
     ends_epoch,
     filled,
     gradient_of,
+    quietly,
 )
 from mosesplug.optimizers.online.learner import Change, Learner, State, Step
 from mosesplug.optimizers.online.proximal import Norm, dose, shrunk
@@ -111,6 +112,6 @@ def adagrad_learner(options: AdagradOptions) -> Learner:
         fills=fills,
         init=lambda weights: State(filled(fills, weights)),
         change=gradient_of(options, lambda state, columns, _: present(state, columns), summed=True),
-        apply=apply,
+        apply=quietly(apply),
         weights=full,
     )

@@ -26,6 +26,7 @@ from mosesplug.optimizers.online.objectives import (
 )
 from mosesplug.optimizers.online.rows import Rows, compact
 from mosesplug.optimizers.oracles import corpus_oracles, sentence_oracles
+from mosesplug.optimizers.problem import LARGEST
 from mosesplug.tuning_set import Batch
 
 __all__ = [
@@ -37,6 +38,7 @@ __all__ = [
     "ends_epoch",
     "filled",
     "gradient_of",
+    "quietly",
 ]
 
 Present = Callable[[State, NDArray[np.int64], Step], NDArray[np.float64]]
@@ -125,10 +127,11 @@ def gradient_of(
         gains = costs.gains(batch, step.metric, memory, step.rng)
         objective = _objective(options, gains, batch, step)
         rows = compact(batch, objective.rows)
-        pull = objective.pull(rows.scores(present(state, rows.columns, step)))
-        shares = pull.coefficients
-        if not summed:
-            shares = shares / max(1, objective.terms)
+        # Weights that grow without end become an error in time, not a warning before.
+        with np.errstate(over="ignore", invalid="ignore"):
+            pull = objective.pull(rows.scores(present(state, rows.columns, step)))
+            divisor = 1 if summed else max(1, objective.terms)
+            gradient = _combined(rows, pull.coefficients / divisor)
         if memory:
             everything = compact(batch, np.arange(batch.n_hyps))
             scores = everything.scores(present(state, everything.columns, step))
@@ -141,7 +144,7 @@ def gradient_of(
             more["sentences"] = np.where(is_dense, options.minimum_count, counts)[active]
         return Change(
             columns=rows.columns[active],
-            values=_combined(rows, shares)[active],
+            values=gradient[active],
             more=more,
             memory=memory,
             report={
@@ -231,11 +234,25 @@ def admitted(state: State, change: Change, step: Step, minimum: int) -> NDArray[
 
 
 def checked(weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The weights, if they are finite.
+    """The weights, if a search could start there.
 
     Raises:
-        OptimizerError: they are not.
+        OptimizerError: they are not finite, or enormous.
     """
-    if not np.isfinite(weights).all():
-        raise OptimizerError("the weights overflow; take a smaller rate, or smaller features")
+    if not (np.abs(weights) <= LARGEST).all():
+        raise OptimizerError(
+            "the weights overflow; take a smaller learning rate, or start from smaller weights"
+        )
     return weights
+
+
+def quietly(
+    apply: Callable[[State, Change, Step], State],
+) -> Callable[[State, Change, Step], State]:
+    """``apply`` without warnings of overflow, which ``checked`` tells as an error."""
+
+    def quiet(state: State, change: Change, step: Step) -> State:
+        with np.errstate(over="ignore", invalid="ignore"):
+            return apply(state, change, step)
+
+    return quiet

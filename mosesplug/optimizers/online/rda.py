@@ -27,6 +27,7 @@ from mosesplug.optimizers.online.descent import (
     ends_epoch,
     filled,
     gradient_of,
+    quietly,
 )
 from mosesplug.optimizers.online.learner import Change, Learner, State, Step
 from mosesplug.optimizers.online.proximal import shrunk
@@ -131,6 +132,6 @@ def rda_learner(options: RdaOptions) -> Learner:
         change=gradient_of(
             options, lambda state, columns, _: present(state, columns), summed=False
         ),
-        apply=apply,
+        apply=quietly(apply),
         weights=lambda state: present(state, slice(None)),
     )

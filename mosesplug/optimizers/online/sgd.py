@@ -23,6 +23,7 @@ from mosesplug.optimizers.online.descent import (
     ends_epoch,
     filled,
     gradient_of,
+    quietly,
 )
 from mosesplug.optimizers.online.learner import Change, Learner, State, Step
 from mosesplug.optimizers.online.proximal import Norm, dose, shrunk
@@ -100,6 +101,6 @@ def sgd_learner(options: SgdOptions) -> Learner:
         change=gradient_of(
             options, lambda state, columns, _: present(state, columns), summed=False
         ),
-        apply=apply,
+        apply=quietly(apply),
         weights=full,
     )

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from mosesplug.errors import OptimizerError
 from mosesplug.optimizers.online.adagrad import AdagradOptions, adagrad_learner
 from mosesplug.optimizers.online.learner import Change, Learner, State, Step, grown
 from mosesplug.optimizers.online.pegasos import PegasosOptions, pegasos_learner
@@ -220,3 +221,27 @@ def test_what_was_chosen_is_remembered(made: tuple[Any, Any], cost: str) -> None
         np.testing.assert_array_equal(kept[[0, 2, 3, 4], :-1], batch.stats[best])
     later = learner.update(state, batch, batch_step(batch, 2))
     assert later.memory[cost].shape == kept.shape
+
+
+@LEARNERS
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("start", [1.0, 1e100])
+def test_steps_that_are_far_too_large_end_in_an_error_or_numbers(
+    made: tuple[Any, Any], loss: str, start: float
+) -> None:
+    options, learner_of = made
+    learner = learner_of(replace(options(loss=loss, **FEW), **too_large(options)))
+    batch = sparse_batch()
+    state = learner.init(np.full(len(batch.space), start))
+    for number in range(1, 30):
+        try:
+            state = learner.update(state, batch, batch_step(batch, number))
+        except OptimizerError:
+            assert loss == "squared"  # the others' gradients are bounded
+            return
+    assert np.isfinite(learner.weights(state)).all()
+
+
+def too_large(options: type[Any]) -> dict[str, float]:
+    """Settings of which nothing good comes."""
+    return {"regularization": 1e-30} if options is PegasosOptions else {"rate": 1e30}
