@@ -21,6 +21,7 @@ from mosesplug.optimizers.batch.pro import ProMertOptions, ProOptions, pro, pro_
 from mosesplug.optimizers.online.adagrad import AdagradOptions, adagrad_learner
 from mosesplug.optimizers.online.epochs import optimize_online
 from mosesplug.optimizers.online.learner import Learner
+from mosesplug.optimizers.online.mira import MiraOptions, mira_learner
 from mosesplug.optimizers.online.oro import (
     OOroOptions,
     OroOptions,
@@ -106,6 +107,13 @@ def _online() -> tuple[Algorithm, ...]:
             "Collins 2002",
             PerceptronOptions,
             perceptron_learner,
+        ),
+        (
+            "mira",
+            "the smallest step that ranks well by enough; one or many constraints",
+            "Crammer et al. 2006; Chiang 2012",
+            MiraOptions,
+            mira_learner,
         ),
         (
             "oro",

@@ -1,0 +1,131 @@
+"""Margin-infused relaxed learning: the smallest step that ranks well by enough.
+
+Of each sentence a reference, the hope or an oracle, should outscore other hypotheses by as much as
+it is worth more than they are (Neubig & Watanabe 2016, section 6.3; footnote 8: this is PA-I of
+Crammer et al. 2006). With ``x`` the difference of their features and ``D`` that of their gains,
+
+    min  1/2 |w - w_t|^2 + C sum over sentences of xi,    w . x >= D - xi for each constraint
+
+With one constraint, the multiplier of ``x`` is ``min(C, (D - w_t . x) / |x|^2)`` (eq. 61-62). With
+several, those that are violated most join a working set, one after the other; each time the
+quadratic program of the set is solved again, until no constraint is violated by more than the
+slack of its sentence (the cutting plane of Chiang 2012). Where equation 60 has ``lambda / K`` for
+a batch of ``K`` sentences, here is ``C``: how far one sentence moves the weights should not depend
+on the size of the batch.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+import numpy as np
+
+from mosesplug.optimizers.online.costs import CostOptions
+from mosesplug.optimizers.online.learner import Change, Learner, State, Step
+from mosesplug.optimizers.online.mira_steps import Task, Walk, one_by_one, with_working_sets
+from mosesplug.optimizers.online.pairs_of_rows import features_of
+from mosesplug.optimizers.online.rows import compact
+from mosesplug.tuning_set import Batch
+
+__all__ = ["MiraOptions", "mira_learner"]
+
+
+@dataclass(frozen=True)
+class MiraOptions(CostOptions):
+    """Settings of MIRA."""
+
+    slack: float = field(
+        default=0.01,
+        metadata={
+            "help": "C: weight of the violated margins, and the largest sum of a sentence's "
+            "multipliers",
+            "source": "Cherry & Foster 2012, as kbmira --cparam",
+            "minimum": 0.0,
+        },
+    )
+    constraints: Literal["one", "working-set", "cutting-plane"] = field(
+        default="one",
+        metadata={
+            "help": "one: the worst hypothesis of each sentence in turn, in closed form; "
+            "working-set: all hypotheses of each sentence in turn; cutting-plane: all of all "
+            "sentences of the batch at once",
+            "source": "Neubig & Watanabe 2016, eq. 60-62; Chiang 2012",
+        },
+    )
+    choice: Literal["hope-fear", "best-oracle"] = field(
+        default="hope-fear",
+        metadata={
+            "help": "what should outscore what: the hope the fear, or the oracle the first best; "
+            "with several constraints, the hope or the oracle all others",
+            "source": "Neubig & Watanabe 2016, eq. 28-29 and 35-36",
+        },
+    )
+    margin_tolerance: float = field(
+        default=1e-3,
+        metadata={
+            "help": "constraints missed by no more than this beyond the slack join no working set",
+            "source": "chosen: a tenth of a point of BLEU of a sentence",
+            "minimum": 1e-9,
+        },
+    )
+
+
+def mira_learner(options: MiraOptions) -> Learner:
+    """MIRA on mini-batches.
+
+    Sentences in turn each see the steps of those before them in the batch; gains are those at its
+    beginning.
+    """
+    costs = options.costs()
+
+    def change(state: State, batch: Batch, step: Step) -> Change:
+        memory = {**costs.memory(step.metric), **state.memory}
+        gains = costs.gains(batch, step.metric, memory, step.rng)
+        rows = compact(batch, np.arange(batch.n_hyps))
+        filled = np.append(np.flatnonzero(np.diff(batch.offsets) > 0), batch.n_sentences)
+        task = Task(
+            batch.offsets[filled],
+            gains,
+            options.slack,
+            options.margin_tolerance,
+            options.choice == "hope-fear",
+        )
+        n_columns, n_sentences = len(rows.columns), len(filled) - 1
+        walk = Walk(
+            state.vectors["weights"][rows.columns],
+            np.zeros(n_columns),
+            np.ones(n_columns),
+            np.zeros(batch.n_hyps),
+            np.zeros(n_sentences),
+        )
+        features = features_of(rows, step.active)
+        if options.constraints == "one":
+            one_by_one(features, task, walk)
+        else:
+            together = n_sentences if options.constraints == "cutting-plane" else 1
+            with_working_sets(features, task, walk, together)
+        touched = np.flatnonzero(walk.moved)
+        return Change(
+            columns=rows.columns[touched],
+            values=walk.moved[touched],
+            memory=costs.remembered(batch, memory, costs.chosen(batch, walk.scores, gains)),
+            report={
+                "loss": float(walk.losses.sum()) / max(1, n_sentences),
+                "violations": float(np.count_nonzero(walk.losses)),
+            },
+        )
+
+    return Learner(
+        fills={"weights": 0.0},
+        init=lambda weights: State({"weights": np.array(weights, dtype=np.float64)}),
+        change=change,
+        apply=_apply,
+        weights=lambda state: state.vectors["weights"].copy(),
+    )
+
+
+def _apply(state: State, change: Change, step: Step) -> State:
+    state.vectors["weights"][change.columns] += change.values
+    memory = {**state.memory, **change.memory}
+    return replace(state, memory=memory, updates=state.updates + 1)

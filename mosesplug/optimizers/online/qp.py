@@ -1,0 +1,154 @@
+"""Multipliers of constraints that share slack: a small quadratic program, by exchanges of two.
+
+    min  1/2 |sum of a_i d_i|^2 - sum of a_i b_i,    a_i >= 0,    sum of a_i in each group <= C
+
+It is the dual of the smallest step that meets ``w . d_i >= b_i`` but for a slack that the
+constraints of a group share, and that costs ``C`` a unit (Neubig & Watanabe 2016, eq. 60, with
+several constraints a sentence). What a group leaves of ``C`` is a multiplier too, of a constraint
+without features; so within a group the sum is fixed, and the smallest change is an exchange
+between two multipliers (sequential minimal optimisation, Platt 1998).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosesplug.kernels import kernel
+
+__all__ = ["group_multipliers", "solve_groups"]
+
+_EXCHANGES = 100_000
+"""Exchanges at most: it takes some tens a constraint."""
+
+_REST = -1  # stands for what a group has left
+
+
+def group_multipliers(
+    gram: NDArray[np.float64],
+    goals: NDArray[np.float64],
+    groups: NDArray[np.int64],
+    cap: float,
+    tolerance: float = 1e-10,
+) -> NDArray[np.float64]:
+    """The multipliers, float64 ``[n]``.
+
+    Args:
+        gram: float64 ``[n, n]``, products ``d_i . d_j``.
+        goals: float64 ``[n]``, ``b_i``.
+        groups: int64 ``[n]``, the group of each constraint, from 0.
+        cap: ``C``, of each group's sum.
+        tolerance: how much steeper at most one multiplier may be than another one of its group
+            that has something to give.
+    """
+    multipliers = np.zeros(len(goals))
+    n_groups = int(groups.max(initial=-1)) + 1
+    solve_groups(gram, goals, groups, n_groups, cap, tolerance, multipliers)
+    return multipliers
+
+
+@kernel
+def solve_groups(
+    gram: NDArray[np.float64],
+    goals: NDArray[np.float64],
+    groups: NDArray[np.int64],
+    n_groups: int,
+    cap: float,
+    tolerance: float,
+    multipliers: NDArray[np.float64],
+) -> None:
+    """``group_multipliers`` from given multipliers on; ``gram`` may have more rows and columns.
+
+    In the group with the largest difference of slopes, the steepest multiplier takes, and the one
+    with which the exchange gains most gives.
+
+    Args:
+        gram, goals, groups, cap, tolerance: as there.
+        n_groups: how many.
+        multipliers: in and output, float64 ``[n]``, feasible.
+    """
+    n = len(goals)
+    if n == 0:
+        return
+    slopes, rests = goals.copy(), np.full(n_groups, cap)
+    for i in range(n):
+        rests[groups[i]] -= multipliers[i]
+        for j in range(n):
+            slopes[i] -= gram[i, j] * multipliers[j]
+    rests = np.maximum(rests, 0.0)
+    for _ in range(_EXCHANGES):
+        taker, group, spread = _steepest(slopes, groups, rests, multipliers)
+        if spread <= tolerance:
+            return
+        giver, moved = _partner(gram, slopes, groups, rests, multipliers, taker, group)
+        if moved == 0.0:
+            return
+        if taker != _REST:
+            multipliers[taker] += moved
+            for i in range(n):
+                slopes[i] -= moved * gram[i, taker]
+        else:
+            rests[group] += moved
+        if giver != _REST:
+            multipliers[giver] -= moved
+            for i in range(n):
+                slopes[i] += moved * gram[i, giver]
+        else:
+            rests[group] -= moved
+
+
+@kernel
+def _steepest(
+    slopes: NDArray[np.float64],
+    groups: NDArray[np.int64],
+    rests: NDArray[np.float64],
+    multipliers: NDArray[np.float64],
+) -> tuple[int, int, float]:
+    """The multiplier to raise, its group, and how much less steep the flattest giver is."""
+    n_groups = len(rests)
+    takers = np.full(n_groups, _REST)
+    tops = np.zeros(n_groups)
+    bottoms = np.where(rests > 0.0, 0.0, np.inf)
+    for i in range(len(slopes)):
+        group = groups[i]
+        if slopes[i] > tops[group]:
+            takers[group], tops[group] = i, slopes[i]
+        if multipliers[i] > 0.0:
+            bottoms[group] = min(bottoms[group], slopes[i])
+    group = int(np.argmax(tops - bottoms))
+    return takers[group], group, tops[group] - bottoms[group]
+
+
+@kernel
+def _partner(
+    gram: NDArray[np.float64],
+    slopes: NDArray[np.float64],
+    groups: NDArray[np.int64],
+    rests: NDArray[np.float64],
+    multipliers: NDArray[np.float64],
+    taker: int,
+    group: int,
+) -> tuple[int, float]:
+    """Who gives to the taker, and how much: the most profitable one."""
+    top = slopes[taker] if taker != _REST else 0.0
+    square = gram[taker, taker] if taker != _REST else 0.0
+    giver, moved, best = _REST, 0.0, 0.0
+    for other in range(_REST, len(slopes)):
+        if other == _REST:
+            has, fall, curvature = rests[group], top, square
+        elif groups[other] == group:
+            has, fall = multipliers[other], top - slopes[other]
+            curvature = square + gram[other, other]
+            if taker != _REST:
+                curvature -= 2.0 * gram[other, taker]
+        else:
+            continue
+        if has <= 0.0 or fall <= 0.0:
+            continue
+        step = has
+        if curvature * has > fall:
+            step = fall / curvature
+        gain = step * (fall - 0.5 * step * curvature)
+        if gain > best:
+            giver, moved, best = other, step, gain
+    return giver, moved
