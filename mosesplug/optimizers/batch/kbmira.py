@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from mosesplug.errors import OptimizerError
 from mosesplug.metrics import Bleu
 from mosesplug.metrics.protocol import Metric
+from mosesplug.metrics.single_bleu import single_bleu
 from mosesplug.optimizers.batch.mira_lists import MiraLists, mira_lists
 from mosesplug.optimizers.batch.mira_step import (
     Decisions,
@@ -34,7 +35,6 @@ from mosesplug.optimizers.batch.mira_step import (
     first_best,
     learn,
     model_scores,
-    single_bleu,
     step,
 )
 from mosesplug.optimizers.problem import (

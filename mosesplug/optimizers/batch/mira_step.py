@@ -8,13 +8,13 @@ choices.
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.kernels import finite_kernel, kernel
+from mosesplug.metrics.single_bleu import single_bleu
 from mosesplug.optimizers.batch.mira_lists import MiraLists
 
 __all__ = [
@@ -26,8 +26,9 @@ __all__ = [
     "first_best",
     "learn",
     "model_scores",
-    "single_bleu",
+    "remember",
     "step",
+    "towards",
 ]
 
 MODEL_SHARE = 5.0
@@ -143,21 +144,6 @@ def background_bleu(
 
 
 @kernel
-def single_bleu(totals: NDArray[np.float32]) -> float:
-    """BLEU of float32 ``[9]``, statistics of ``metrics.Bleu``, in single precision."""
-    log_bleu = np.float32(0.0)
-    for column in range(0, 8, 2):
-        if totals[column] == 0.0:
-            return 0.0
-        log_bleu += math.log(totals[column]) - math.log(totals[column + 1])
-    log_bleu /= np.float32(4.0)
-    brevity = np.float32(1.0) - totals[8] / totals[1]
-    if brevity < 0.0:
-        log_bleu += brevity
-    return math.exp(log_bleu)
-
-
-@kernel
 def step(
     lists: MiraLists,
     settings: Settings,
@@ -196,23 +182,52 @@ def step(
     if not decisions.occasion[visit]:
         return
     columns, values = _difference(lists, sentence, hope, fear)
+    margin = hope_worth - fear_worth
+    decisions.loss[visit] = towards(settings, state, columns, values, margin)
+    chosen = lists.row_of[model if settings.model_background else hope]
+    remember(settings, state, lists.rows[chosen])
+
+
+@kernel
+def towards(
+    settings: Settings,
+    state: State,
+    columns: NDArray[np.int32],
+    values: NDArray[np.float32],
+    margin: np.float32,
+) -> np.float32:
+    """Move the weights until hope scores ``margin`` above fear, or by the largest step.
+
+    Args:
+        settings: of the algorithm.
+        state: output; the background stays as it is.
+        columns, values: features of hope minus those of fear, ascending columns.
+        margin: what hope is worth more than fear.
+
+    Returns:
+        What is missing of the margin before the step; not above 0 where there is none to take.
+    """
     score, norm = np.float32(0.0), np.float32(0.0)
     for entry in range(len(columns)):
         score += state.weights[columns[entry]] * values[entry]
     for entry in range(len(columns)):
         if settings.active[columns[entry]]:
             norm += values[entry] * values[entry]
-    loss = (hope_worth - fear_worth) - score
-    decisions.loss[visit] = loss
+    loss = margin - score
     if loss > 0.0:
         rate = settings.step_cap
         if norm > 0.0:
             rate = min(rate, loss / norm)
         _update(state, settings.active, columns, values, rate)
-    chosen = lists.row_of[model if settings.model_background else hope]
+    return loss
+
+
+@kernel
+def remember(settings: Settings, state: State, statistics: NDArray[np.float32]) -> None:
+    """A choice, float32 ``[n_statistics]``, joins the background of ``state``, an output."""
     for column in range(len(state.background)):
         state.background[column] *= settings.decay
-        state.background[column] += lists.rows[chosen, column]
+        state.background[column] += statistics[column]
 
 
 @kernel
