@@ -8,6 +8,7 @@ chosen before. What was chosen is kept as statistics in the learner's memory.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
@@ -16,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.errors import UsageError
+from mosesplug.metrics.interpolated import Interpolated
 from mosesplug.metrics.protocol import Metric
 from mosesplug.metrics.sentence_bleu import (
     sentence_bleu_lin_och,
@@ -119,16 +121,14 @@ class Costs:
 
         Args:
             batch: the hypotheses.
-            metric: the corpus metric. The smoothed variants are of BLEU; of another metric, its
-                score of the sentence takes their place.
+            metric: the corpus metric. The smoothed variants are of BLEU, alone or in a mixture;
+                of another metric, its score of the sentence takes their place.
             memory: the learner's, as ``memory`` and ``remembered`` made it.
             rng: of the greedy search where the batch itself is the corpus.
         """
         stats = batch.stats.astype(np.float64)
         if self.kind in _SENTENCE_BLEU:
-            if metric.name == "BLEU":
-                return _SENTENCE_BLEU[self.kind](stats)
-            return metric.score(stats)
+            return _sentence_scores(self.kind, stats, metric)
         remembered = memory.get(self.kind)
         if remembered is None:
             remembered = self.memory(metric).get(self.kind)
@@ -177,6 +177,21 @@ class Costs:
         corpus[: len(old)] = old
         corpus[sentences] = counted
         return {self.kind: corpus}
+
+
+def _sentence_scores(kind: str, stats: NDArray[np.float64], metric: Metric) -> NDArray[np.float64]:
+    """The score of each sentence by itself, BLEU smoothed, float64 ``[n_hyps]``."""
+    if isinstance(metric, Interpolated):
+        scores, end = np.zeros(len(stats)), 0
+        for part, weight in zip(metric.metrics, metric.weights, strict=True):
+            start, end = end, end + part.n_statistics
+            own = _sentence_scores(kind, stats[:, start:end], part)
+            scores += weight / math.fsum(metric.weights) * own
+        return scores
+    if metric.name == "BLEU":
+        rows = np.ascontiguousarray(stats)
+        return np.asarray(_SENTENCE_BLEU[kind](rows), dtype=np.float64)
+    return np.asarray(metric.score(stats), dtype=np.float64)
 
 
 def _corpus(
