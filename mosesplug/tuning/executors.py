@@ -94,7 +94,8 @@ def cluster(address: str, *, patience: float = 30.0) -> Iterator[Executor]:
 
     Raises:
         UsageError: the package ``distributed`` is not installed, or this is no address.
-        DataError: no scheduler answers there, it has no workers, or they keep dying.
+        DataError: no scheduler answers there, or its workers are missing, lack software, or keep
+            dying.
     """
     try:
         import dask
@@ -125,6 +126,10 @@ def cluster(address: str, *, patience: float = 30.0) -> Iterator[Executor]:
             raise DataError(
                 f"workers of the cluster at {address} died again and again on the same task; "
                 "their logs say why"
+            ) from error
+        except ImportError as error:
+            raise DataError(
+                f"workers of the cluster at {address} lack software that this process has: {error}"
             ) from error
         finally:
             executor.shutdown(wait=False)

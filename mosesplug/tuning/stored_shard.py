@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mosesplug.errors import DataError
 from mosesplug.features import FeatureSpace
 from mosesplug.optimizers.online.epochs import StoredSource
 from mosesplug.optimizers.online.learner import Source
@@ -106,9 +107,18 @@ def read_lists(directory: str | PathLike[str]) -> TuningSet:
 
     Sparse features have their columns and no names: learners need none, and a million names would
     take longer to read than a batch to learn from.
+
+    Raises:
+        DataError: nothing is there, as this process sees it.
     """
     folder = Path(directory)
-    known = json.loads((folder / "features.json").read_text(encoding="ascii"))
+    try:
+        known = json.loads((folder / "features.json").read_text(encoding="ascii"))
+    except FileNotFoundError as error:
+        raise DataError(
+            f"a worker sees no lists in {folder}; give a directory that all workers see "
+            "(--shard-directory)"
+        ) from error
     groups = tuple((name, width) for name, width in known["groups"])
     space = FeatureSpace(groups, ("",) * known["n_sparse"])
 

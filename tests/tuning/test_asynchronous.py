@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -23,6 +24,7 @@ from mosesplug.optimizers.online.epochs import (
     batches_of,
     run_epoch,
     step_of,
+    usable,
 )
 from mosesplug.optimizers.online.learner import Change, Learner, Source, State, Step
 from mosesplug.optimizers.problem import silent
@@ -159,6 +161,31 @@ def test_changes_are_applied_as_they_arrive() -> None:
     assert sorted(order) == list(range(8))
     assert found.state.updates == 8
     assert np.isfinite(found.state.vectors["weights"]).all()
+
+
+@pytest.mark.parametrize("tuner", ONLINE, ids=lambda each: each.name)
+def test_every_learner_bears_stale_changes(tuner: Any) -> None:
+    problem, _ = planted(29, n_sentences=40, noise=1.0)
+    options = replace(tuner.options(), epochs=3, batch=2)
+    sharding = Sharding(5, asynchronous=True, async_order="fixed")
+    start, rng = SCALE * np.ones(5), np.random.default_rng(5)
+    found = optimize_sharded(problem, tuner, options, sharding, start, rng, silent)
+    assert usable(found.weights)
+    assert found.history[-1]["updates"] == 60
+
+
+@pytest.mark.parametrize("tuner", ONLINE, ids=lambda each: each.name)
+def test_states_and_changes_can_travel(tuner: Any) -> None:
+    problem, _ = planted(30, n_sentences=8, noise=1.0)
+    recipe = pickle.loads(pickle.dumps(recipe_of(tuner.name)))
+    learner = recipe.learner()
+    step = step_of(plan(problem), 1, 0, 1, 5)
+    state = learner.init(SCALE * np.ones(5))
+    for _ in range(2):
+        change = learner.change(pickle.loads(pickle.dumps(state)), problem.tuning_set, step)
+        state = learner.apply(state, pickle.loads(pickle.dumps(change)), step)
+    again = pickle.loads(pickle.dumps(state))
+    assert learner.weights(again).tobytes() == learner.weights(state).tobytes()
 
 
 @dataclass(frozen=True)

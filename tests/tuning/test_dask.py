@@ -152,6 +152,11 @@ def test_a_task_that_kills_every_worker_is_one_clear_error(address: str) -> None
         fails()
 
 
+def test_workers_without_the_software_are_one_clear_error(address: str) -> None:
+    with pytest.raises(DataError, match="lack software"), cluster(address) as executor:
+        executor.submit(__import__, "mosesplug_of_tomorrow").result()
+
+
 def test_a_scheduler_that_does_not_answer_is_one_clear_error() -> None:
     with pytest.raises(DataError, match="no Dask scheduler answers at tcp:"):
         cluster("tcp://127.0.0.1:1", patience=0.3).__enter__()

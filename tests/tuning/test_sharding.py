@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from mosesplug.errors import UsageError
+from mosesplug.errors import DataError, UsageError
 from mosesplug.optimizers import Problem, Solution, algorithm, algorithms, corpus_score
 from mosesplug.optimizers.online.epochs import Plan, StoredSource, run_epoch
 from mosesplug.optimizers.online.mixing import average
@@ -92,6 +92,14 @@ def test_lists_come_back_from_files(tmp_path: Path) -> None:
     assert made.sparse is not None
     assert back.sparse.data.tobytes() == made.sparse.data.tobytes()
     assert not back.dense.flags.writeable
+
+
+def test_a_directory_that_a_worker_does_not_see(tmp_path: Path) -> None:
+    with (
+        pytest.raises(DataError, match="--shard-directory"),
+        FiledShard(str(tmp_path / "elsewhere"), np.arange(3)).open(),
+    ):
+        pass
 
 
 @pytest.mark.parametrize("tuner", ONLINE, ids=lambda each: each.name)
