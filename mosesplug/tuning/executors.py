@@ -7,6 +7,7 @@ another worker of a cluster, with the same result.
 
 from __future__ import annotations
 
+import importlib.util
 import multiprocessing
 import os
 import signal
@@ -18,7 +19,7 @@ from typing import Literal
 
 from mosesplug.errors import DataError, UsageError
 
-__all__ = ["WorkerKind", "cluster", "processes", "threads", "workers"]
+__all__ = ["WorkerKind", "check_address", "cluster", "processes", "threads", "workers"]
 
 WorkerKind = Literal["threads", "processes"]
 
@@ -82,6 +83,20 @@ def processes(count: int) -> Iterator[Executor]:
         executor.shutdown(cancel_futures=True)
 
 
+def check_address(address: str) -> None:
+    """Refuse an address at which no scheduler could be reached; loads nothing.
+
+    Raises:
+        UsageError: the package ``distributed`` is not installed, or this is no address.
+    """
+    if importlib.util.find_spec("distributed") is None:
+        raise UsageError(
+            "a cluster of workers needs the package distributed: pip install 'mosesplug[dask]'"
+        )
+    if "://" not in address:
+        raise UsageError(f"{address!r} is no address of a scheduler; give it as tcp://HOST:PORT")
+
+
 @contextmanager
 def cluster(address: str, *, patience: float = 30.0) -> Iterator[Executor]:
     """The workers of a Dask cluster, which need this software and its versions installed.
@@ -97,15 +112,10 @@ def cluster(address: str, *, patience: float = 30.0) -> Iterator[Executor]:
         DataError: no scheduler answers there, or its workers are missing, lack software, or keep
             dying.
     """
-    try:
-        import dask
-        import distributed
-    except ImportError as error:
-        raise UsageError(
-            "a cluster of workers needs the package distributed: pip install 'mosesplug[dask]'"
-        ) from error
-    if "://" not in address:
-        raise UsageError(f"{address!r} is no address of a scheduler; give it as tcp://HOST:PORT")
+    check_address(address)
+    import dask
+    import distributed
+
     try:
         client = distributed.Client(address, timeout=patience, set_as_default=False)
     except (OSError, ValueError) as error:

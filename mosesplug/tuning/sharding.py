@@ -28,7 +28,7 @@ from mosesplug.optimizers.online.learner import Learner, Source, State
 from mosesplug.optimizers.online.mixing import MixResult, average, line_search, select_features
 from mosesplug.optimizers.problem import Problem, corpus_score
 from mosesplug.optimizers.registry import algorithm
-from mosesplug.tuning.executors import WorkerKind
+from mosesplug.tuning.executors import WorkerKind, check_address
 
 __all__ = [
     "AsyncOrder",
@@ -94,6 +94,8 @@ class Sharding:
                 "mixing by select needs the number of sparse features to keep, and no other mixing "
                 "takes one"
             )
+        if self.scheduler is not None:
+            check_address(self.scheduler)
 
     @property
     def elsewhere(self) -> bool:

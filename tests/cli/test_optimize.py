@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import gzip
 import os
+import sys
 from dataclasses import fields
 from pathlib import Path
 
@@ -317,3 +318,12 @@ def test_sharding_that_cannot_be(
 ) -> None:
     assert run(*online(lists)[:6], "--algorithm", "adagrad", *words) == 2
     assert message in capsys.readouterr().err
+
+
+def test_a_cluster_without_its_package_is_refused_before_any_work(
+    lists: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    (lists / "lists").write_text("not read")
+    assert run(*online(lists, "--scheduler", "tcp://localhost:8786")) == 2
+    assert "mosesplug[dask]" in capsys.readouterr().err
