@@ -95,7 +95,6 @@ def mira_learner(options: MiraOptions) -> Learner:
         walk = Walk(
             state.vectors["weights"][rows.columns],
             np.zeros(n_columns),
-            np.ones(n_columns),
             np.zeros(batch.n_hyps),
             np.zeros(n_sentences),
         )

@@ -11,7 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.kernels import kernel
-from mosesplug.optimizers.online.pairs_of_rows import Features, difference, move, row_scores
+from mosesplug.optimizers.online.pairs_of_rows import (
+    Features,
+    move,
+    row_scores,
+    square_of_difference,
+)
 from mosesplug.optimizers.online.qp import solve_groups
 
 __all__ = ["Task", "Walk", "one_by_one", "with_working_sets"]
@@ -42,14 +47,12 @@ class Walk(NamedTuple):
         weights: float64 ``[n_columns]``, now.
         moved: float64 ``[n_columns]``, the steps so far; 0 where they cancel out, which the
             difference of two weights would not be.
-        ones: float64 ``[n_columns]``, what steps are scaled by.
         scores: float64 ``[n_hyps]``, when the sentence came up.
         losses: float64 ``[n_sentences]``, of the worst constraint of each sentence then.
     """
 
     weights: NDArray[np.float64]
     moved: NDArray[np.float64]
-    ones: NDArray[np.float64]
     scores: NDArray[np.float64]
     losses: NDArray[np.float64]
 
@@ -86,11 +89,11 @@ def one_by_one(features: Features, task: Task, walk: Walk) -> None:
         if loss <= 0.0:
             continue
         walk.losses[sentence] = loss
-        _, square = difference(features, walk.weights, walk.ones, reference, other)
+        square = square_of_difference(features, reference, other)
         if square > 0.0:
             size = min(task.slack, loss / square)
-            move(features, walk.weights, walk.ones, reference, other, size)
-            move(features, walk.moved, walk.ones, reference, other, size)
+            move(features, walk.weights, reference, other, size)
+            move(features, walk.moved, reference, other, size)
 
 
 @kernel
@@ -156,7 +159,7 @@ def _cut(
             return
         for i in range(known, size):
             multipliers[i] = 0.0
-            _products(features, walk, references[groups[: i + 1]], others[: i + 1], gram)
+            _products(features, len(weights), references[groups[: i + 1]], others[: i + 1], gram)
         solve_groups(
             gram,
             goals[:size],
@@ -170,8 +173,8 @@ def _cut(
         for i in range(size):
             if multipliers[i] > 0.0:
                 reference = references[groups[i]]
-                move(features, walk.weights, walk.ones, reference, others[i], multipliers[i])
-                move(features, walk.moved, walk.ones, reference, others[i], multipliers[i])
+                move(features, walk.weights, reference, others[i], multipliers[i])
+                move(features, walk.moved, reference, others[i], multipliers[i])
 
 
 @kernel
@@ -191,7 +194,7 @@ def _missing(
 @kernel
 def _products(
     features: Features,
-    walk: Walk,
+    n_columns: int,
     references: NDArray[np.int64],
     others: NDArray[np.int64],
     gram: NDArray[np.float64],
@@ -200,14 +203,14 @@ def _products(
 
     Args:
         features: the rows.
-        walk: for its ones.
+        n_columns: of the rows.
         references: int64 ``[n]``, rows.
         others: int64 ``[n]``, the rows that are taken from these.
         gram: float64, at least ``[n, n]``.
     """
     last = len(others) - 1
-    along = np.zeros(len(walk.ones))
-    move(features, along, walk.ones, references[last], others[last], 1.0)
+    along = np.zeros(n_columns)
+    move(features, along, references[last], others[last], 1.0)
     for i in range(last + 1):
         product = 0.0
         for entry in range(features.indptr[references[i]], features.indptr[references[i] + 1]):

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from mosesplug.kernels import kernel
 from mosesplug.optimizers.online.rows import Rows
 
-__all__ = ["Features", "difference", "features_of", "move", "row_scores"]
+__all__ = ["Features", "features_of", "move", "row_scores", "square_of_difference"]
 
 
 class Features(NamedTuple):
@@ -52,22 +52,9 @@ def row_scores(
 
 
 @kernel
-def difference(
-    features: Features,
-    weights: NDArray[np.float64],
-    scales: NDArray[np.float64],
-    one: int,
-    other: int,
-) -> tuple[float, float]:
-    """``w . x`` and ``sum of scale * x^2`` over active features, ``x`` being one row less another.
-
-    Args:
-        features: the rows.
-        weights: float64 ``[n_columns]``.
-        scales: float64 ``[n_columns]``, such as variances.
-        one, other: numbers of rows.
-    """
-    product = square = 0.0
+def square_of_difference(features: Features, one: int, other: int) -> float:
+    """The squared norm of row ``one`` less row ``other``, over active features."""
+    square = 0.0
     left, left_end = features.indptr[one], features.indptr[one + 1]
     right, right_end = features.indptr[other], features.indptr[other + 1]
     while left < left_end or right < right_end:
@@ -81,27 +68,28 @@ def difference(
         if column_right == column:
             value -= features.data[right]
             right += 1
-        product += weights[column] * value
         if features.active[column]:
-            square += scales[column] * value * value
-    return product, square
+            square += value * value
+    return square
 
 
 @kernel
 def move(
-    features: Features,
-    weights: NDArray[np.float64],
-    scales: NDArray[np.float64],
-    one: int,
-    other: int,
-    size: float,
+    features: Features, weights: NDArray[np.float64], one: int, other: int, size: float
 ) -> None:
-    """Add ``size * scale * x`` to the active ``weights``, an output; ``x`` as in ``difference``."""
+    """Add ``size`` times the difference, row ``one`` less ``other``, to active ``weights``.
+
+    Args:
+        features: the rows.
+        weights: output, float64 ``[n_columns]``.
+        one, other: numbers of rows.
+        size: of the step.
+    """
     for entry in range(features.indptr[one], features.indptr[one + 1]):
         column = features.indices[entry]
         if features.active[column]:
-            weights[column] += size * scales[column] * features.data[entry]
+            weights[column] += size * features.data[entry]
     for entry in range(features.indptr[other], features.indptr[other + 1]):
         column = features.indices[entry]
         if features.active[column]:
-            weights[column] -= size * scales[column] * features.data[entry]
+            weights[column] -= size * features.data[entry]
