@@ -270,6 +270,61 @@ OPTIONS: tuple[MertOption, ...] = (
 ADDITIONS: tuple[MertOption, ...] = (
     MertOption("algorithm", Kind.STRING, "optimizer by name [mert]"),
     MertOption("algorithm-option", Kind.STRINGS, "an option of the optimizer: name=value"),
+    MertOption(
+        "epochs",
+        Kind.INTEGER,
+        "of an online learner: passes over the lists after each decoding; with --online, over"
+        " the text",
+    ),
+    MertOption(
+        "online",
+        Kind.FLAG,
+        "learn while decoding: each mini-batch is decoded with the weights of the moment, then"
+        " learnt from",
+        "for online learners only; runN.best100.out.gz is not written, the lists are in the store",
+    ),
+    MertOption(
+        "online-decoder",
+        Kind.STRING,
+        "with --online: server keeps the decoder running, process starts one for each batch [auto]",
+        "auto takes the server where the decoder can be one",
+    ),
+    MertOption("online-servers", Kind.INTEGER, "with --online: servers, each with the model [1]"),
+    MertOption(
+        "strict-online",
+        Kind.FLAG,
+        "with --online: end with an error where a server does not follow new weights",
+        "else it is restarted for each batch",
+    ),
+    MertOption(
+        "heldout", Kind.STRING, "other text, translated after each iteration to choose weights"
+    ),
+    MertOption("heldout-refs", Kind.STRING, "its references: a file or a prefix"),
+    MertOption(
+        "heldout-every", Kind.INTEGER, "with --online: translate it after N mini-batches, too"
+    ),
+    MertOption("patience", Kind.INTEGER, "stop after N translations of it that are no better"),
+    MertOption(
+        "select",
+        Kind.STRING,
+        "weights to end with: best-dev, last, average or best-heldout",
+        "default: best-heldout with --heldout; else last; with --online what the learner's"
+        " averaging says",
+    ),
+    MertOption("sparse-weights", Kind.STRING, "file with starting weights of sparse features"),
+    MertOption("start-from", Kind.STRING, "start from the result of the run in this directory"),
+    MertOption("shards", Kind.INTEGER, "online learners: parts of the lists that learn at once"),
+    MertOption(
+        "mixing",
+        Kind.STRING,
+        "of shards: average, weighted, line-search or select [line-search]",
+    ),
+    MertOption("keep", Kind.INTEGER, "sparse features that --mixing=select keeps"),
+    MertOption("async", Kind.FLAG, "online learners: all workers change one set of weights"),
+    MertOption("async-order", Kind.STRING, "arrival, or fixed, which can be repeated [arrival]"),
+    MertOption("workers", Kind.STRING, "of shards: threads or processes [threads]"),
+    MertOption("scheduler", Kind.STRING, "address of a Dask scheduler whose workers learn"),
+    MertOption("shard-directory", Kind.STRING, "directory that other processes see, for lists"),
     MertOption("seed", Kind.INTEGER, "seed of all random choices [drawn, and kept]"),
     MertOption("keep-extractor-files", Kind.FLAG, "write runN.features.dat, runN.scores.dat"),
     MertOption("quiet", Kind.FLAG, "print errors only"),

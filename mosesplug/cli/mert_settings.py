@@ -16,6 +16,8 @@ from mosesplug.cli.arguments import (
 from mosesplug.cli.getopt import Parsed
 from mosesplug.cli.helper_scripts import HelperScripts, filter_command
 from mosesplug.cli.mert_options import ADDITIONS, OPTIONS, refusal
+from mosesplug.cli.online_options import held_out_of, online_of, selected
+from mosesplug.cli.sharding_options import sharding_of
 from mosesplug.cli.tool_arguments import (
     ToolArguments,
     merged_settings,
@@ -27,7 +29,15 @@ from mosesplug.cli.tool_arguments import (
 from mosesplug.decoders.moses import Decoder, PostEditing, Queue, checked_flags
 from mosesplug.errors import UsageError
 from mosesplug.metrics import metric
-from mosesplug.tuning.configuration import Configuration, Decoding, Filtering, Optimising
+from mosesplug.optimizers import algorithm as find_algorithm
+from mosesplug.tuning.configuration import (
+    Configuration,
+    Decoding,
+    Filtering,
+    Optimising,
+    Select,
+)
+from mosesplug.tuning.sharding import Sharding
 
 __all__ = ["Settings", "settings"]
 
@@ -70,6 +80,9 @@ class _Given:
         value = self.parsed.values.get(name, default)
         return int(value) if isinstance(value, int | float) else default
 
+    def optional(self, name: str) -> int | None:
+        return self.integer(name, 0) if name in self.parsed.values else None
+
     def texts(self, name: str) -> tuple[str, ...]:
         value = self.parsed.values.get(name, ())
         return value if isinstance(value, tuple) else ()
@@ -99,6 +112,13 @@ def settings(parsed: Parsed) -> Settings:
         notes.append(note)
     algorithm = _algorithm(given)
     tools = _tools(given, algorithm)
+    online = online_of(
+        given.flag("online"),
+        given.text("online-decoder"),
+        given.optional("online-servers"),
+        given.flag("strict-online"),
+    )
+    sparse, former = given.text("sparse-weights"), given.text("start-from")
     configuration = Configuration(
         input=existing_file(places["input"], "the input"),
         references=references,
@@ -107,13 +127,57 @@ def settings(parsed: Parsed) -> Settings:
         metric=metric(*_metric(given, tools)),
         decoding=decoding,
         optimising=_optimising(given, algorithm, tools),
-        maximum_iterations=_at_least(given.integer("maximum-iterations", 25), 0, "iterations"),
-        return_best_dev=given.flag("return-best-dev"),
+        maximum_iterations=_at_least(
+            given.integer("maximum-iterations", 0 if given.flag("online") else 25), 0, "iterations"
+        ),
+        select=_select(given),
         existing="continue" if given.flag("continue") else "overwrite",
         skip_decoder=given.flag("skip-decoder"),
         keep_extractor_files=given.flag("keep-extractor-files"),
+        online=online,
+        held_out=held_out_of(
+            _heldout(given), given.optional("heldout-every"), given.optional("patience"), online
+        ),
+        sparse_weights=None if sparse is None else existing_file(sparse, "the sparse weights"),
+        start_from=None if former is None else Path(former).absolute(),
     )
     return Settings(configuration, tuple(notes), given.flag("verbose"), given.flag("quiet"))
+
+
+def _select(given: _Given) -> Select | None:
+    """Which weights the run ends with."""
+    select = given.text("select")
+    if not given.flag("return-best-dev"):
+        return selected(select)
+    if select not in (None, "best-dev"):
+        raise UsageError("--return-best-dev and --select exclude each other: use one of the two")
+    return "best-dev"
+
+
+def _heldout(given: _Given) -> tuple[str, str] | None:
+    """The held-out text and its references."""
+    text, references = given.text("heldout"), given.text("heldout-refs")
+    if text is None or references is None:
+        if text is not references:
+            raise UsageError("--heldout and --heldout-refs belong together: give both, or neither")
+        return None
+    return text, references
+
+
+def _sharding(given: _Given, algorithm: str) -> Sharding | None:
+    """Who learns on which sentences."""
+    directory = given.text("shard-directory")
+    return sharding_of(
+        find_algorithm(algorithm),
+        shards=given.optional("shards"),
+        mixing=given.text("mixing"),
+        keep=given.optional("keep"),
+        asynchronous=given.flag("async"),
+        async_order=given.text("async-order"),
+        workers=given.text("workers"),
+        scheduler=given.text("scheduler"),
+        shard_directory=None if directory is None else Path(directory),
+    )
 
 
 def _refuse(parsed: Parsed) -> None:
@@ -291,6 +355,8 @@ def _optimising(given: _Given, algorithm: str, tools: ToolArguments) -> Optimisi
     if algorithm in _WITH_MERT:
         options = {"restarts": 20} | options | _mert_options(given)
     options |= assignments(given.texts("algorithm-option"), "--algorithm-option")
+    if (epochs := given.optional("epochs")) is not None:
+        options["epochs"] = _at_least(epochs, 1, "epochs")
     active = given.text("activate-features") or tools.active
     seed = given.integer("seed", 0) if "seed" in given.parsed.values else tools.seed
     if seed is not None and given.flag("predictable-seeds"):
@@ -309,6 +375,7 @@ def _optimising(given: _Given, algorithm: str, tools: ToolArguments) -> Optimisi
         threads=max(1, given.integer("threads", tools.threads or 1)),
         seed=seed,
         predictable_seeds=given.flag("predictable-seeds"),
+        sharding=_sharding(given, algorithm),
     )
 
 

@@ -11,12 +11,15 @@ from mosesplug.tuning.events import (
     Event,
     Executing,
     Finished,
+    Judged,
+    Learning,
+    Learnt,
     Note,
     Optimised,
     Optimising,
     PhaseStarted,
 )
-from mosesplug.tuning.summary import Result
+from mosesplug.tuning.summary import Iteration, Result
 
 __all__ = ["Reporter", "table"]
 
@@ -29,6 +32,8 @@ _PHASES = {
     "decode": "decoding",
     "score": "scoring",
     "optimise": "optimising",
+    "judge": "translating the held-out text",
+    "compare": "comparing the decoder's server with a decoder that starts anew",
 }
 
 
@@ -45,6 +50,7 @@ class Reporter:
         self._score = ""
         self._decoded: Decoded | None = None
         self._next_line = _SECONDS_BETWEEN_LINES
+        self._next_learning = _SECONDS_BETWEEN_LINES
 
     def __call__(self, event: Event) -> None:
         """Show one event."""
@@ -87,6 +93,17 @@ class Reporter:
                     f" {event.optimum:.4f} in the lists of {event.hypotheses} hypotheses;"
                     f" largest change of a weight {event.largest_change:.2g}"
                 )
+            case Learning():
+                text = _learning(event)
+                self._update(text)
+                if not self._live and event.seconds >= self._next_learning:
+                    self._line(text)
+                    self._next_learning = event.seconds + _SECONDS_BETWEEN_LINES
+            case Learnt():
+                self._line(_learnt(event))
+                self._next_learning = _SECONDS_BETWEEN_LINES
+            case Judged():
+                self._line(_judged(event))
             case Finished(iteration, reason):
                 self._line(f"finished after iteration {iteration}: {reason}")
 
@@ -113,29 +130,78 @@ class Reporter:
 
 def table(result: Result) -> str:
     """The iterations of a run, and what came of it."""
-    head = ("iteration", result.metric, "in lists", "change", "hypotheses", "new", "decode", "tune")
-    rows = [
-        (
-            str(iteration.number),
-            f"{iteration.first_best_score:.4f}",
-            f"{iteration.optimum:.4f}",
-            f"{iteration.largest_change:.2g}",
-            str(iteration.hypotheses),
-            str(iteration.new_hypotheses),
-            f"{iteration.seconds_decoding:.1f} s",
-            f"{iteration.seconds_optimising:.1f} s",
-        )
-        for iteration in result.iterations
-    ]
-    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
+    rows = _online_rows(result) if result.online else _rows(result)
+    if any(iteration.heldout for iteration in result.iterations):
+        best = [_best(iteration) for iteration in result.iterations]
+        rows = [(*row, cell) for row, cell in zip(rows, ("held out", *best), strict=True)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = [
         "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
-        for row in (head, *rows)
+        for row in rows
     ]
-    where = f"decoded in iteration {result.chosen}" if result.chosen else "in the merged lists"
-    lines.append(f"weights: {result.metric} {result.score:.4f} {where} ({result.reason})")
+    lines.append(f"weights: {result.metric} {result.score:.4f} {_where(result)} ({result.reason})")
     lines.append(f"signature: {result.signature}")
     return "\n".join(lines) + "\n"
+
+
+def _where(result: Result) -> str:
+    """What the result's score is one of."""
+    if result.chosen:
+        return f"decoded in iteration {result.chosen}"
+    if result.selected == "best-heldout":
+        return "on the held-out text, the best there"
+    what = {"average": "averaged", "last": "the last ones"}[result.selected]
+    if result.online:
+        return f"while learning in the last epoch; {what}"
+    return "in the merged lists" + ("" if result.selected == "last" else f"; {what}")
+
+
+def _best(iteration: Iteration) -> str:
+    """The best held-out score of an iteration."""
+    scores = [score for _, score in iteration.heldout]
+    return f"{max(scores):.4f}" if scores else ""
+
+
+def _rows(result: Result) -> list[tuple[str, ...]]:
+    """Head and iterations of a run that decodes everything at a time."""
+    head = ("iteration", result.metric, "in lists", "change", "hypotheses", "new", "decode", "tune")
+    return [
+        head,
+        *(
+            (
+                str(iteration.number),
+                f"{iteration.first_best_score:.4f}",
+                f"{iteration.optimum:.4f}",
+                f"{iteration.largest_change:.2g}",
+                str(iteration.hypotheses),
+                str(iteration.new_hypotheses),
+                f"{iteration.seconds_decoding:.1f} s",
+                f"{iteration.seconds_optimising:.1f} s",
+            )
+            for iteration in result.iterations
+        ),
+    ]
+
+
+def _online_rows(result: Result) -> list[tuple[str, ...]]:
+    """Head and epochs of a run that learns while decoding."""
+    head = ("epoch", result.metric, "loss", "norm", "active", "updates", "decode", "tune")
+    rows: list[tuple[str, ...]] = [head]
+    for iteration in result.iterations:
+        point = iteration.curve[-1] if iteration.curve else {}
+        rows.append(
+            (
+                str(iteration.number),
+                f"{iteration.first_best_score:.4f}",
+                f"{point.get('loss', 0.0):.4g}",
+                f"{point.get('norm', 0.0):.4g}",
+                f"{point.get('active', 0):.0f}",
+                f"{point.get('updates', 0):.0f}",
+                f"{iteration.seconds_decoding:.1f} s",
+                f"{iteration.seconds_optimising:.1f} s",
+            )
+        )
+    return rows
 
 
 def _label(iteration: int) -> str:
@@ -145,3 +211,29 @@ def _label(iteration: int) -> str:
 def _decoding(event: Decoded) -> str:
     rate = f", {event.sentences / event.seconds:.1f}/s" if event.seconds > 0 else ""
     return f"[{event.iteration}] decoding: {event.sentences} of {event.total} sentences{rate}"
+
+
+def _learning(event: Learning) -> str:
+    return (
+        f"[{event.iteration}] learning: {event.batches} of {event.total} batches,"
+        f" {event.metric} so far {event.score:.4f}"
+    )
+
+
+def _learnt(event: Learnt) -> str:
+    report = event.report
+    return (
+        f"[{event.iteration}] {event.metric} {event.score:.4f} while learning,"
+        f" {report['updates']:.0f} updates, loss {report['loss']:.4g}, norm {report['norm']:.4g},"
+        f" {report['active']:.0f} weights that are not 0"
+    )
+
+
+def _judged(event: Judged) -> str:
+    if event.best is None:
+        compared = ""
+    elif event.score > event.best:
+        compared = f", the best so far (before: {event.best:.4f})"
+    else:
+        compared = f"; the best is {event.best:.4f}"
+    return f"{_label(event.iteration)}held out: {event.metric} {event.score:.4f}{compared}"

@@ -70,7 +70,118 @@ def tune(
     algorithm: Annotated[str, typer.Option(help="The optimizer.")] = "mert",
     option: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME=VALUE", help="An option of the optimizer; may be repeated."),
+        typer.Option(
+            "--option",
+            "--algorithm-option",
+            metavar="NAME=VALUE",
+            help="An option of the optimizer; may be repeated.",
+        ),
+    ] = None,
+    epochs: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Of an online learner: passes over the lists after each decoding; with --online, "
+            "over the text.",
+        ),
+    ] = None,
+    online: Annotated[
+        bool,
+        typer.Option(
+            "--online",
+            help="Learn while decoding: each mini-batch is decoded with the weights of the moment, "
+            "then learnt from.",
+        ),
+    ] = False,
+    online_decoder: Annotated[
+        str | None,
+        typer.Option(
+            metavar="auto|server|process",
+            help="With --online, keep the decoder running as a server, or start one for each "
+            "batch. auto: a server, if the decoder can be one.",
+        ),
+    ] = None,
+    online_servers: Annotated[
+        int | None,
+        typer.Option(min=1, help="With --online, servers to keep; each loads the model [1]."),
+    ] = None,
+    strict_online: Annotated[
+        bool,
+        typer.Option(
+            "--strict-online",
+            help="With --online, end with an error where new weights do not change a server's "
+            "lists as they should; else it is restarted for each batch.",
+        ),
+    ] = False,
+    heldout: Annotated[
+        tuple[Path, Path] | None,
+        typer.Option(
+            metavar="INPUT REFS",
+            help="Other text and its translations, translated after each iteration to choose "
+            "weights.",
+        ),
+    ] = None,
+    heldout_every: Annotated[
+        int | None,
+        typer.Option(min=1, help="With --online, translate it after so many mini-batches, too."),
+    ] = None,
+    patience: Annotated[
+        int | None,
+        typer.Option(min=1, help="Stop after so many translations of it that are no better."),
+    ] = None,
+    select: Annotated[
+        str | None,
+        typer.Option(
+            metavar="best-dev|last|average|best-heldout",
+            help="Which weights to end with. Default: best-heldout with --heldout; else best-dev, "
+            "or with --online what the learner's averaging says: last, or average.",
+        ),
+    ] = None,
+    sparse_weights: Annotated[
+        Path | None,
+        typer.Option(help="Starting weights of sparse features, a name and a number a line."),
+    ] = None,
+    start_from: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Start from the weights of the finished run in DIR."),
+    ] = None,
+    shards: Annotated[
+        int | None,
+        typer.Option(min=1, help="Online learners: parts of the sentences that learn at once."),
+    ] = None,
+    mixing: Annotated[
+        str | None,
+        typer.Option(
+            metavar="average|weighted|line-search|select",
+            help="What becomes of the shards' weights after each epoch [line-search].",
+        ),
+    ] = None,
+    keep: Annotated[
+        int | None, typer.Option(min=1, help="Sparse features that mixing by select keeps.")
+    ] = None,
+    asynchronous: Annotated[
+        bool,
+        typer.Option(
+            "--async", help="Online learners: one set of weights, changed by all workers at once."
+        ),
+    ] = False,
+    async_order: Annotated[
+        str | None,
+        typer.Option(
+            metavar="arrival|fixed",
+            help="Apply changes as they come, or such that a run can be repeated [arrival].",
+        ),
+    ] = None,
+    workers: Annotated[
+        str | None,
+        typer.Option(metavar="threads|processes", help="What shards learn in [threads]."),
+    ] = None,
+    scheduler: Annotated[
+        str | None,
+        typer.Option(help="Address of a Dask scheduler, tcp://HOST:PORT, whose workers learn."),
+    ] = None,
+    shard_directory: Annotated[
+        Path | None, typer.Option(help="Directory that all other processes see, for the lists.")
     ] = None,
     active: Annotated[
         str | None,
@@ -81,7 +192,13 @@ def tune(
         typer.Option("--range", help="Bounds of random starts: name:min..max,min..max; repeat."),
     ] = None,
     window: Annotated[
-        int, typer.Option(min=-1, help="Earlier iterations whose lists are used; -1 for all.")
+        int,
+        typer.Option(
+            "--iterations-window",
+            "--window",
+            min=-1,
+            help="Earlier iterations whose lists are used; -1 for all.",
+        ),
     ] = -1,
     historic_bests: Annotated[
         bool, typer.Option("--historic-bests", help="Start also from all earlier weights.")
@@ -96,15 +213,16 @@ def tune(
         bool,
         typer.Option("--config-weights-first", help="Decode first without normalising weights."),
     ] = False,
-    max_iterations: Annotated[int, typer.Option(min=0, help="0 for no limit.")] = 25,
+    max_iterations: Annotated[
+        int | None,
+        typer.Option(min=0, help="0 for no limit [25; with --online, the learner's epochs]."),
+    ] = None,
     min_change: Annotated[
         float, typer.Option(min=0.0, help="Stop when no weight moved by this much.")
     ] = 1e-5,
     last: Annotated[
         bool,
-        typer.Option(
-            "--last", help="End with the last weights, not with the best that were decoded."
-        ),
+        typer.Option("--last", help="The same as --select last."),
     ] = False,
     threads: Annotated[
         int, typer.Option(min=1, help="For scoring and optimising; results do not depend on it.")
@@ -129,7 +247,7 @@ def tune(
     """Tune a system: decode, optimise, repeat, write moses.ini.
 
     The result is moses.ini in the working directory, with the weights whose own translations
-    scored best.
+    scored best, or those that --select says.
     """
     from mosesplug.cli.arguments import (
         assignments,
@@ -138,10 +256,13 @@ def tune(
         existing_references,
         transformation,
     )
+    from mosesplug.cli.online_options import held_out_of, online_of, selected
     from mosesplug.cli.running import run
+    from mosesplug.cli.sharding_options import sharding_of
     from mosesplug.decoders.moses import Decoder, checked_flags
     from mosesplug.errors import UsageError
     from mosesplug.metrics import metric as find_metric
+    from mosesplug.optimizers import algorithm as find_algorithm
     from mosesplug.tuning.configuration import Configuration, Decoding, Filtering, Optimising
 
     if resume and overwrite:
@@ -152,6 +273,11 @@ def tune(
         program, *words = shlex.split(filter_command) or [""]
         found = existing_program(program, "--filter-command")
         filtering = Filtering((str(found), *words), input_file)
+    learning = online_of(online, online_decoder, online_servers, strict_online)
+    held_out = held_out_of(heldout, heldout_every, patience, learning)
+    if last and select is not None:
+        raise UsageError("--last and --select exclude each other: use one of them")
+    options = assignments(option or (), "--option")
     configuration = Configuration(
         input=input_file,
         references=existing_references(references),
@@ -170,7 +296,7 @@ def tune(
         ),
         optimising=Optimising(
             algorithm=algorithm,
-            options=assignments(option or (), "--option"),
+            options=options if epochs is None else options | {"epochs": epochs},
             active=None if active is None else tuple(active.replace(",", " ").split()),
             ranges=tuple(ranges or ()),
             window=window,
@@ -178,11 +304,29 @@ def tune(
             interpolation=interpolation,
             threads=threads,
             seed=seed,
+            sharding=sharding_of(
+                find_algorithm(algorithm),
+                shards=shards,
+                mixing=mixing,
+                keep=keep,
+                asynchronous=asynchronous,
+                async_order=async_order,
+                workers=workers,
+                scheduler=scheduler,
+                shard_directory=shard_directory,
+            ),
         ),
-        maximum_iterations=max_iterations,
+        maximum_iterations=max_iterations if max_iterations is not None else 0 if online else 25,
         minimum_change=min_change,
-        return_best_dev=not last,
+        select=selected("last" if last else select)
+        or (None if online or heldout is not None else "best-dev"),
         existing="continue" if resume else "overwrite" if overwrite else "refuse",
         keep_extractor_files=keep_extractor_files,
+        online=learning,
+        held_out=held_out,
+        sparse_weights=(
+            None if sparse_weights is None else existing_file(sparse_weights, "the sparse weights")
+        ),
+        start_from=None if start_from is None else start_from.absolute(),
     )
     run(configuration, quiet=quiet, verbose=verbose)

@@ -3,32 +3,48 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
 
 from formats.text import write_atomic
+from formats.weights import format_sparse
 from mosesplug import __version__
 from mosesplug.store import IterationRecord, NBestStore
-from mosesplug.tuning.configuration import Configuration
 from mosesplug.tuning.events import Finished, Note
 from mosesplug.tuning.files import date, write_config
-from mosesplug.tuning.records import result_of, start_of
+from mosesplug.tuning.heldout import best_of, since_best
+from mosesplug.tuning.online_state import selection
+from mosesplug.tuning.records import IterationResult, evaluations_of, result_of, start_of
 from mosesplug.tuning.start import columns
 from mosesplug.tuning.steps import Context, write_after
 from mosesplug.tuning.summary import Result, iterations_of
 from mosesplug.tuning.weights import Weights
+from mosesplug.tuning.workspace import Workspace
 
 __all__ = ["conclude", "reason_to_stop"]
 
+_BEST = "best-heldout"
 
-def reason_to_stop(configuration: Configuration, store: NBestStore) -> str:
+
+def reason_to_stop(context: Context, store: NBestStore) -> str:
     """Why the newest iteration is the last, or empty.
 
     It follows from the settings of now, so that a run that ended can be continued with others.
     """
+    configuration = context.configuration
     iterations = store.iterations()
     if not iterations or iterations[-1].result is None:
         return ""
     if result_of(iterations[-1]).largest_change < configuration.minimum_change:
         return f"no weight changed by {configuration.minimum_change:g} or more"
+    held_out = configuration.held_out
+    if held_out is not None and held_out.patience:
+        stale = since_best(evaluations_of(iterations))
+        if stale >= held_out.patience:
+            return f"{stale} translations of the held-out text in a row were no better"
+    epochs = getattr(context.options, "epochs", 0) if configuration.online else 0
+    if epochs and len(iterations) >= epochs:
+        return f"{epochs} epochs are done"
     if configuration.maximum_iterations and len(iterations) >= configuration.maximum_iterations:
         return f"the maximum of {configuration.maximum_iterations} iterations is reached"
     return ""
@@ -40,24 +56,25 @@ def conclude(context: Context, store: NBestStore, reason: str) -> Result:
     last = result_of(records[-1])
     # A kill may have come between the result and its files.
     write_after(context, len(records), last)
-    weights, chosen, score = _choose(context, records)
+    chosen = _choose(context, records)
     configuration, workspace = context.configuration, context.workspace
-    # Sparse weights lie in the file of the iteration that decodes with them.
-    sparse_file = workspace.run(chosen or len(records) + 1, "sparse-weights")
+    sparse_file = None
+    if chosen.weights.sparse:
+        sparse_file = _sparse_file(workspace, chosen)
     write_config(
         configuration,
         configuration.config,
         workspace.tuned_config,
         context.show,
-        weights,
-        sparse_file if weights.sparse else None,
-        chosen or len(records),
-        score,
+        chosen.weights,
+        sparse_file,
+        chosen.iteration or len(records),
+        chosen.score,
     )
     result = Result(
-        weights=weights,
-        chosen=chosen,
-        score=score,
+        weights=chosen.weights,
+        chosen=chosen.iteration,
+        score=chosen.score,
         names=columns(context.show).names,
         metric=configuration.metric.name,
         signature=context.references.signature,
@@ -65,22 +82,76 @@ def conclude(context: Context, store: NBestStore, reason: str) -> Result:
         seed=context.seed,
         reason=reason,
         iterations=iterations_of(records),
+        selected=chosen.how,
+        online=configuration.online is not None,
     )
     write_atomic(workspace.summary, result.as_json(date(), __version__))
     context.watch(Finished(len(records), reason))
     return result
 
 
-def _choose(context: Context, records: Sequence[IterationRecord]) -> tuple[Weights, int, float]:
-    """The winning weights, the iteration that was decoded with them (0: none), their score.
+@dataclass(frozen=True)
+class _Chosen:
+    """The weights that the run ends with.
 
-    The best on the tuning set is chosen among weights whose own translations were scored: every
-    iteration, the last included. The optimum of the last iteration was never decoded; where the
-    run did not converge nobody knows its score, and it is not chosen blindly.
+    Attributes:
+        weights: these.
+        iteration: that was decoded with them on the tuning set, or 0.
+        score: what is known of them.
+        how: they were chosen, a value of ``Select``.
+        file_of: iteration whose ``sparse-weights`` they are, or 0.
     """
+
+    weights: Weights
+    iteration: int
+    score: float
+    how: str
+    file_of: int = 0
+
+
+def _sparse_file(workspace: Workspace, chosen: _Chosen) -> Path:
+    """The file with the sparse weights of the result."""
+    if chosen.file_of:
+        # Sparse weights lie in the file of the iteration that decodes with them.
+        return workspace.run(chosen.file_of, "sparse-weights")
+    write_atomic(workspace.tuned_sparse, format_sparse(chosen.weights.sparse))
+    return workspace.tuned_sparse
+
+
+def _choose(context: Context, records: Sequence[IterationRecord]) -> _Chosen:
+    """The winning weights."""
+    configuration = context.configuration
     last = result_of(records[-1])
-    if not context.configuration.return_best_dev:
-        return last.weights, 0, last.optimum
+    how: str = configuration.select or ("last" if configuration.held_out is None else _BEST)
+    if configuration.online:
+        how = selection(configuration, getattr(context.options, "averaging", "last"))
+    if how == _BEST and (best := best_of(evaluations_of(records))) and best.weights is not None:
+        return _Chosen(best.weights, 0, best.score, how)
+    if how == "best-dev":
+        return _best_decoded(context, records, last)
+    if how == "average":
+        mean = last.average if configuration.online else _mean(records)
+        if mean is not None:
+            return _Chosen(mean, 0, last.optimum, how)
+    return _Chosen(last.weights, 0, last.optimum, "last", len(records) + 1)
+
+
+def _mean(records: Sequence[IterationRecord]) -> Weights:
+    """The mean of the weights that all iterations found, each normalised first."""
+    mean = result_of(records[0]).weights.normalised()
+    for count, record in enumerate(records[1:], start=2):
+        mean = result_of(record).weights.normalised().mixed(mean, 1.0 / count)
+    return mean
+
+
+def _best_decoded(
+    context: Context, records: Sequence[IterationRecord], last: IterationResult
+) -> _Chosen:
+    """The best on the tuning set among weights whose own translations were scored.
+
+    That is every iteration, the last included. The optimum of the last iteration was never
+    decoded; where the run did not converge nobody knows its score, and it is not chosen blindly.
+    """
     best = max(records, key=lambda record: record.first_best_score)
     if last.largest_change >= context.configuration.minimum_change:
         context.watch(
@@ -89,4 +160,5 @@ def _choose(context: Context, records: Sequence[IterationRecord]) -> tuple[Weigh
                 f" returned, the ones that iteration {best.iteration} was decoded with"
             )
         )
-    return start_of(best).weights, best.iteration, best.first_best_score
+    weights = start_of(best).weights
+    return _Chosen(weights, best.iteration, best.first_best_score, "best-dev", best.iteration)

@@ -9,8 +9,21 @@ from typing import Literal
 
 from mosesplug.decoders.moses import Decoder
 from mosesplug.metrics import Metric
+from mosesplug.tuning.sharding import Sharding
 
-__all__ = ["Configuration", "Decoding", "Filtering", "Optimising"]
+__all__ = [
+    "Configuration",
+    "Decoding",
+    "Filtering",
+    "HeldOut",
+    "Online",
+    "OnlineDecoder",
+    "Optimising",
+    "Select",
+]
+
+OnlineDecoder = Literal["auto", "server", "process"]
+Select = Literal["best-dev", "last", "average", "best-heldout"]
 
 
 @dataclass(frozen=True)
@@ -69,6 +82,7 @@ class Optimising:
         threads: for optimising and for counting statistics.
         seed: of all random choices; None draws one.
         predictable_seeds: seed iteration N with ``1000 N``, as ``mert-moses.pl`` can.
+        sharding: learn on several parts of the lists at once, or None.
     """
 
     algorithm: str = "mert"
@@ -81,6 +95,42 @@ class Optimising:
     threads: int = 1
     seed: int | None = None
     predictable_seeds: bool = False
+    sharding: Sharding | None = None
+
+
+@dataclass(frozen=True)
+class Online:
+    """Learning while decoding: each mini-batch is decoded with the weights of the moment.
+
+    Attributes:
+        decoder: ``server`` keeps the decoder running, ``process`` starts one for each batch,
+            ``auto`` takes the server where the decoder can be one.
+        strict: end with an error where the server's lists depend on the weights that it was
+            started with; else it is restarted for each batch.
+        servers: how many are kept running; each loads the model.
+    """
+
+    decoder: OnlineDecoder = "auto"
+    strict: bool = False
+    servers: int = 1
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """Text that is only translated and scored, to choose weights and to know when to stop.
+
+    Attributes:
+        input: source text.
+        references: its translations: a file, or the prefix of several.
+        every: online, translate it after so many mini-batches, too; 0 for after each epoch only.
+        patience: end the run after so many scores in a row that are no better than the best
+            before; 0 for never.
+    """
+
+    input: Path
+    references: Path
+    every: int = 0
+    patience: int = 0
 
 
 @dataclass(frozen=True)
@@ -94,14 +144,21 @@ class Configuration:
         working_directory: where all files go; the decoder's current directory.
         metric: what is optimised.
         decoding, optimising: see there.
-        maximum_iterations: 0 for no limit.
+        maximum_iterations: 0 for no limit. Online, the learner's epochs are a limit, too.
         minimum_change: stop when no weight moved by this much.
-        return_best_dev: end with the decoded weights whose first-best scored highest, not with
-            the last.
+        select: which weights are the result. ``best-dev``: the decoded ones whose first-best
+            scored highest; ``last``; ``average``: the mean of those after all iterations, or
+            online after all updates; ``best-heldout``. None: ``best-heldout`` where there is
+            held-out text; else ``last``, or online what the learner's ``averaging`` says.
         existing: what to do with an earlier run in the working directory: ``continue`` it,
             ``overwrite`` it, or ``refuse`` to touch it.
         skip_decoder: take the first iteration's n-best list as it lies in the working directory.
         keep_extractor_files: write ``runN.features.dat`` and ``runN.scores.dat`` too.
+        online: learn while decoding, or None.
+        held_out: other text to judge weights by, or None.
+        sparse_weights: file with starting weights of sparse features, on top of those that the
+            configuration names, or None.
+        start_from: working directory of a finished run whose weights to start from, or None.
     """
 
     input: Path
@@ -113,7 +170,11 @@ class Configuration:
     optimising: Optimising = field(default_factory=Optimising)
     maximum_iterations: int = 25
     minimum_change: float = 1e-5
-    return_best_dev: bool = False
+    select: Select | None = None
     existing: Literal["refuse", "overwrite", "continue"] = "refuse"
     skip_decoder: bool = False
     keep_extractor_files: bool = False
+    online: Online | None = None
+    held_out: HeldOut | None = None
+    sparse_weights: Path | None = None
+    start_from: Path | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -11,6 +11,9 @@ __all__ = [
     "Event",
     "Executing",
     "Finished",
+    "Judged",
+    "Learning",
+    "Learnt",
     "Note",
     "Optimised",
     "Optimising",
@@ -19,7 +22,7 @@ __all__ = [
     "ignore",
 ]
 
-Phase = Literal["filter", "features", "decode", "score", "optimise"]
+Phase = Literal["filter", "features", "decode", "score", "optimise", "judge", "compare"]
 
 
 @dataclass(frozen=True)
@@ -78,6 +81,39 @@ class Optimised:
 
 
 @dataclass(frozen=True)
+class Learning:
+    """Online, so many of an epoch's mini-batches are decoded and learnt from."""
+
+    iteration: int
+    batches: int
+    total: int
+    metric: str
+    score: float
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Learnt:
+    """Online, an epoch is over: the score of its translations, and what the learner reports."""
+
+    iteration: int
+    metric: str
+    score: float
+    report: Mapping[str, float]
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Judged:
+    """The held-out text was translated; ``best`` is the highest score before."""
+
+    iteration: int
+    metric: str
+    score: float
+    best: float | None
+
+
+@dataclass(frozen=True)
 class Finished:
     """The run is over; the result is that of ``iteration``."""
 
@@ -85,7 +121,18 @@ class Finished:
     reason: str
 
 
-Event = Note | Executing | PhaseStarted | Decoded | Optimising | Optimised | Finished
+Event = (
+    Note
+    | Executing
+    | PhaseStarted
+    | Decoded
+    | Optimising
+    | Optimised
+    | Learning
+    | Learnt
+    | Judged
+    | Finished
+)
 Watcher = Callable[[Event], None]
 
 

@@ -11,19 +11,25 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 from formats.references import read_references, reference_files
 from formats.text import read_lines
 from mosesplug.errors import UsageError
+from mosesplug.optimizers import Algorithm, algorithms
 from mosesplug.optimizers import algorithm as find_algorithm
 from mosesplug.store import NBestStore, fingerprint_files
 from mosesplug.tuning.adopt import adopt, unstored_iterations
 from mosesplug.tuning.algorithm_options import algorithm_options
 from mosesplug.tuning.conclude import conclude, reason_to_stop
-from mosesplug.tuning.configuration import Configuration
+from mosesplug.tuning.configuration import Configuration, Online
 from mosesplug.tuning.events import Note, Optimised, Watcher, ignore
+from mosesplug.tuning.heldout import Judge
+from mosesplug.tuning.heldout import judge as find_judge
+from mosesplug.tuning.online_decoder import check_online, online_decoder
+from mosesplug.tuning.online_epoch import online_iteration
 from mosesplug.tuning.prepare import announced_features, decoding_config
-from mosesplug.tuning.records import result_of, start_of
+from mosesplug.tuning.records import evaluations_of, result_of, start_of
 from mosesplug.tuning.start import check_names, starting_weights
 from mosesplug.tuning.steps import (
     PREDICTABLE_SEED,
@@ -63,11 +69,33 @@ def tune(configuration: Configuration, watch: Watcher = ignore) -> Result:
     with workspace.locked():
         earlier = _earlier_run_to_replace(configuration, workspace, watch)
         with _context(configuration, workspace, watch, earlier) as (context, store):
-            skip_decoder = configuration.skip_decoder
-            while not (reason := reason_to_stop(configuration, store)):
-                _iterate(context, store, skip_decoder=skip_decoder)
-                skip_decoder = False
-            return conclude(context, store, reason)
+            judge = find_judge(configuration, context.config, context.show, watch)
+            if configuration.online is None:
+                _run(context, store, judge)
+            elif not reason_to_stop(context, store):
+                _run_online(context, store, configuration.online, judge)
+            return conclude(context, store, reason_to_stop(context, store))
+
+
+def _run(context: Context, store: NBestStore, judge: Judge | None) -> None:
+    """Decode everything, optimise on all lists, and again."""
+    if (opened := store.open_iteration()) is not None:
+        raise UsageError(
+            f"iteration {opened.iteration} in {context.workspace.directory} was cut off in an"
+            " online run: go on with --online, or begin anew in another --working-dir"
+        )
+    skip_decoder = context.configuration.skip_decoder
+    while not reason_to_stop(context, store):
+        _iterate(context, store, judge, skip_decoder=skip_decoder)
+        skip_decoder = False
+
+
+def _run_online(context: Context, store: NBestStore, online: Online, judge: Judge | None) -> None:
+    """Decode a few sentences, learn from them, and again."""
+    texts = read_lines(context.configuration.input)
+    with online_decoder(context, online, texts) as decoder:
+        while not reason_to_stop(context, store):
+            online_iteration(context, store, texts, decoder, judge)
 
 
 def _check_apart(configuration: Configuration, workspace: Workspace) -> None:
@@ -116,6 +144,7 @@ def _context(
         raise UsageError(f"the seed must not be negative, as {optimising.seed} is")
     algorithm = find_algorithm(optimising.algorithm)
     options = algorithm_options(algorithm, optimising.options)
+    _check_regime(configuration, algorithm)
     prefix = configuration.references
     references = configuration.metric.prepare(
         read_references(prefix, _input_lines(configuration), input_path=configuration.input)
@@ -123,7 +152,7 @@ def _context(
     config = decoding_config(configuration, workspace, watch)
     show = announced_features(configuration, workspace, config, watch)
     check_names(optimising, show)
-    start = starting_weights(show, configuration.config, workspace.directory)
+    start = starting_weights(show, configuration)
     if earlier:
         watch(
             Note(
@@ -162,6 +191,30 @@ def _context(
         yield context, store
 
 
+def _check_regime(configuration: Configuration, algorithm: Algorithm) -> None:
+    """Refuse what this algorithm does not do, and settings that exclude each other.
+
+    Raises:
+        UsageError: there is such a thing.
+    """
+    online_learners = sorted(each.name for each in algorithms().values() if each.learner)
+    if configuration.select == "best-heldout" and configuration.held_out is None:
+        raise UsageError("the best weights on held-out text need such text: give --heldout, too")
+    if configuration.online is None:
+        return
+    if algorithm.learner is None:
+        raise UsageError(
+            f"{algorithm.name} learns from all lists at once, so it cannot learn while decoding:"
+            f" leave out --online, or take one of {', '.join(online_learners)}"
+        )
+    if configuration.optimising.sharding is not None:
+        raise UsageError(
+            "--online learns from one batch after the other, so it has no shards and no workers:"
+            " leave out --online, or --shards and --async"
+        )
+    check_online(configuration)
+
+
 def _input_lines(configuration: Configuration) -> int | None:
     """Lines that the references must have; None where the input is not one sentence a line."""
     if configuration.decoding.decoder.input_type == _CONFUSION_NETWORK:
@@ -190,7 +243,10 @@ def _compare_settings(context: Context, store: NBestStore) -> None:
     earlier = {**start.settings, "seed": str(start.seed)}
     now = {**context.settings, "seed": str(context.seed)}
     changed = [
-        f"{name}: {earlier[name]} -> {now[name]}" for name in now if earlier[name] != now[name]
+        # What an older version did not know, it did not do.
+        f"{name}: {earlier[name]} -> {now[name]}"
+        for name in now
+        if earlier.get(name, now[name]) != now[name]
     ]
     if changed:
         context.watch(
@@ -199,7 +255,9 @@ def _compare_settings(context: Context, store: NBestStore) -> None:
     context.watch(Note(f"continuing after iteration {len(iterations)}"))
 
 
-def _iterate(context: Context, store: NBestStore, *, skip_decoder: bool) -> None:
+def _iterate(
+    context: Context, store: NBestStore, judge: Judge | None, *, skip_decoder: bool
+) -> None:
     """Do what is left to do of the current iteration, or the whole of the next."""
     iterations = store.iterations()
     if not iterations or iterations[-1].result is not None:
@@ -215,6 +273,10 @@ def _iterate(context: Context, store: NBestStore, *, skip_decoder: bool) -> None
         ingest(context, store, iteration, weights, lists)
     current = store.iterations()[-1]
     result = optimised(context, store, current)
+    if judge is not None:
+        before = evaluations_of(store.iterations()[:-1])
+        found = judge.evaluated(current.iteration, current.iteration, result.weights, before)
+        result = replace(result, heldout=(found,))
     store.record_result(current.iteration, result.as_record())
     write_after(context, current.iteration, result)
     context.watch(

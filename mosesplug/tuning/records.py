@@ -2,14 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from mosesplug.store import IterationRecord
 from mosesplug.tuning.weights import Weights
 
-__all__ = ["IterationResult", "IterationStart", "result_of", "start_of"]
+__all__ = [
+    "Evaluation",
+    "IterationResult",
+    "IterationStart",
+    "evaluations_of",
+    "result_of",
+    "start_of",
+]
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """A translation of the held-out text.
+
+    Attributes:
+        updates: of the weights before it: mini-batches online, else iterations.
+        score: the metric's.
+        weights: that it was translated with, if it is better than all before, else None.
+    """
+
+    updates: int
+    score: float
+    weights: Weights | None = None
+
+    def as_record(self) -> dict[str, Any]:
+        """Plain data for the store."""
+        record: dict[str, Any] = {"updates": self.updates, "score": self.score}
+        return record if self.weights is None else record | _plain(self.weights)
+
+    @classmethod
+    def of_record(cls, record: Mapping[str, Any]) -> Evaluation:
+        """From what ``as_record`` made."""
+        weights = _weights(record) if "dense" in record else None
+        return cls(record["updates"], record["score"], weights)
 
 
 @dataclass(frozen=True)
@@ -33,8 +66,7 @@ class IterationStart:
     def as_record(self) -> dict[str, Any]:
         """Plain data for the store."""
         return {
-            "dense": list(self.weights.dense),
-            "sparse": dict(self.weights.sparse),
+            **_plain(self.weights),
             "seed": self.seed,
             "settings": dict(self.settings),
             "command": list(self.command),
@@ -45,7 +77,7 @@ class IterationStart:
     def of_record(cls, record: Mapping[str, Any]) -> IterationStart:
         """From what ``as_record`` made."""
         return cls(
-            Weights(tuple(record["dense"]), dict(record["sparse"])),
+            _weights(record),
             record["seed"],
             dict(record["settings"]),
             tuple(record["command"]),
@@ -59,35 +91,60 @@ class IterationResult:
 
     Attributes:
         weights: for the next decoding.
-        optimum: score on the merged lists that the optimizer reports.
-        largest_change: of one weight against those decoded with.
+        optimum: score on the merged lists that the optimizer reports; online that of the
+            translations of all batches, each with the weights before its update.
+        largest_change: of one weight against those decoded with, or before the epoch.
         seconds_optimising: wall time.
+        curve: what the optimizer reports of its steps; of an online learner, one mapping an epoch.
+        heldout: translations of the held-out text in this iteration.
+        average: online, the mean of the weights after all updates of the run, if it is wanted.
+        learner: online, what the learner remembers; only the newest iteration has it.
     """
 
     weights: Weights
     optimum: float
     largest_change: float
     seconds_optimising: float
+    curve: tuple[Mapping[str, Any], ...] = ()
+    heldout: tuple[Evaluation, ...] = ()
+    average: Weights | None = None
+    learner: Mapping[str, Any] | None = None
 
     def as_record(self) -> dict[str, Any]:
         """Plain data for the store."""
         return {
-            "dense": list(self.weights.dense),
-            "sparse": dict(self.weights.sparse),
+            **_plain(self.weights),
             "optimum": self.optimum,
             "largest_change": self.largest_change,
             "seconds_optimising": self.seconds_optimising,
+            "curve": [dict(point) for point in self.curve],
+            "heldout": [evaluation.as_record() for evaluation in self.heldout],
+            "average": None if self.average is None else _plain(self.average),
+            "learner": self.learner,
         }
 
     @classmethod
     def of_record(cls, record: Mapping[str, Any]) -> IterationResult:
         """From what ``as_record`` made."""
         return cls(
-            Weights(tuple(record["dense"]), dict(record["sparse"])),
+            _weights(record),
             record["optimum"],
             record["largest_change"],
             record["seconds_optimising"],
+            # Stores of version 0.1 lack what follows.
+            tuple(record.get("curve", ())),
+            tuple(map(Evaluation.of_record, record.get("heldout", ()))),
+            _weights(average) if (average := record.get("average")) else None,
+            record.get("learner"),
         )
+
+
+def _plain(weights: Weights) -> dict[str, Any]:
+    return {"dense": list(weights.dense), "sparse": dict(weights.sparse)}
+
+
+def _weights(record: Mapping[str, Any]) -> Weights:
+    return Weights(tuple(record["dense"]), dict(record["sparse"]))
 
 
 def start_of(record: IterationRecord) -> IterationStart:
@@ -104,3 +161,9 @@ def result_of(record: IterationRecord) -> IterationResult:
     if record.result is None:
         raise ValueError(f"iteration {record.iteration} has no result yet")
     return IterationResult.of_record(record.result)
+
+
+def evaluations_of(records: Sequence[IterationRecord]) -> tuple[Evaluation, ...]:
+    """All translations of the held-out text, in order."""
+    done = [record for record in records if record.result is not None]
+    return tuple(evaluation for record in done for evaluation in result_of(record).heldout)

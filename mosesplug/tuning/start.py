@@ -8,10 +8,13 @@ from formats.moses_ini import read_moses_ini
 from formats.weights import ShowWeights, read_sparse
 from mosesplug.errors import UsageError
 from mosesplug.features import FeatureSpace
-from mosesplug.tuning.configuration import Optimising
+from mosesplug.tuning.configuration import Configuration, Optimising
 from mosesplug.tuning.weights import Weights, ranges
 
 __all__ = ["check_names", "columns", "starting_weights"]
+
+_RESULT = "moses.ini"
+"""What a finished run leaves in its working directory."""
 
 
 def columns(show: ShowWeights) -> FeatureSpace:
@@ -19,24 +22,52 @@ def columns(show: ShowWeights) -> FeatureSpace:
     return FeatureSpace.of_names(show.names)
 
 
-def starting_weights(show: ShowWeights, config: Path, directory: Path) -> Weights:
-    """The announced dense weights, and the sparse ones of the configuration's ``weight-file``.
+def starting_weights(show: ShowWeights, configuration: Configuration) -> Weights:
+    """The announced dense weights or those of a former run, and the sparse ones.
+
+    Sparse weights are those of the ``weight-file`` in the configuration, or in the former run's
+    result, and on top of them those of the file that is given.
 
     Args:
         show: the decoder's features.
-        config: the ``moses.ini``.
-        directory: the decoder's current directory, from which relative names count.
+        configuration: names the files. Relative names in a ``moses.ini`` count from the decoder's
+            current directory.
 
     Raises:
-        FormatError: the file cannot be read.
-        UsageError: all weights are 0, which ranks nothing.
+        FormatError: a file cannot be read.
+        UsageError: all weights are 0, which ranks nothing; or the former run is not finished, or
+            had other features.
     """
+    config, dense = configuration.config, show.values
+    if configuration.start_from is not None:
+        config = configuration.start_from / _RESULT
+        dense = _former_weights(show, config)
     sparse: dict[str, float] = {}
     for value in read_moses_ini(config).section("weight-file"):
-        sparse |= read_sparse(directory / value.text)
-    if not any(show.values):
+        sparse |= read_sparse(configuration.working_directory / value.text)
+    if configuration.sparse_weights is not None:
+        sparse |= read_sparse(configuration.sparse_weights)
+    if not any(dense):
         raise UsageError(f"all weights in {config} are 0: give starting weights in [weight]")
-    return Weights(show.values, sparse)
+    return Weights(dense, sparse)
+
+
+def _former_weights(show: ShowWeights, config: Path) -> tuple[float, ...]:
+    """The dense weights in the result of a former run."""
+    if not config.is_file():
+        raise UsageError(f"there is no finished run to start from: {config} is missing")
+    weights = read_moses_ini(config).weights
+    found: list[float] = []
+    for group in show.groups:
+        values = weights.get(group.name, ())
+        if group.is_tuneable and len(values) != len(group.values):
+            raise UsageError(
+                f"{config} has {len(values)} weights of {group.name}, the decoder has"
+                f" {len(group.values)}: a run can only start from one with the same features"
+            )
+        pairs = zip(group.values, values, strict=False)
+        found += [value for announced, value in pairs if announced is not None]
+    return tuple(found)
 
 
 def check_names(optimising: Optimising, show: ShowWeights) -> None:

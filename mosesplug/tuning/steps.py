@@ -7,9 +7,10 @@ whole or not at all, and from nothing but what the store holds: a piece can be d
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,10 +21,10 @@ from formats.weights import ShowWeights, weight_overwrite
 from mosesplug.errors import OptimizerError
 from mosesplug.features import FeatureSpace
 from mosesplug.metrics import Prepared
-from mosesplug.optimizers import Algorithm, Problem
+from mosesplug.optimizers import Algorithm, Problem, Progress, Solution
 from mosesplug.store import IterationRecord, NBestStore
 from mosesplug.tuning.clock import Clock
-from mosesplug.tuning.configuration import Configuration
+from mosesplug.tuning.configuration import Configuration, HeldOut
 from mosesplug.tuning.decoding import Lists, decode, skipped
 from mosesplug.tuning.events import Optimising, PhaseStarted, Watcher
 from mosesplug.tuning.files import (
@@ -36,6 +37,7 @@ from mosesplug.tuning.files import (
 )
 from mosesplug.tuning.lists import checked_blocks
 from mosesplug.tuning.records import IterationResult, IterationStart, start_of
+from mosesplug.tuning.sharded import optimize_sharded
 from mosesplug.tuning.start import columns
 from mosesplug.tuning.weights import Weights, ranges
 from mosesplug.tuning.workspace import Workspace
@@ -102,6 +104,9 @@ class Context:
             "lattice samples": str(decoding.lattice_samples),
             "transformation": str(decoding.transform),
             "decoder flags": shlex.join(decoding.decoder.flags),
+            "online": str(self.configuration.online is not None),
+            "shards": str(optimising.sharding),
+            "held-out text": _spelled(self.configuration.held_out),
         }
 
     def generator(self, iteration: int) -> np.random.Generator:
@@ -109,6 +114,15 @@ class Context:
         if self.configuration.optimising.predictable_seeds:
             return np.random.default_rng(PREDICTABLE_SEED * iteration)
         return np.random.default_rng([self.seed, iteration])
+
+
+def _spelled(held_out: HeldOut | None) -> str:
+    """What the scores of held-out text depend on."""
+    return (
+        "none"
+        if held_out is None
+        else f"{held_out.input}, {held_out.references}, every {held_out.every}"
+    )
 
 
 def before_decoding(
@@ -205,9 +219,7 @@ def optimised(context: Context, store: NBestStore, current: IterationRecord) -> 
     def progress(done: int, total: int, what: str) -> None:
         context.watch(Optimising(iteration, done, total, what))
 
-    solution = context.algorithm.optimize(
-        given, weights.vector(space), context.generator(iteration), context.options, progress
-    )
+    solution = _solution(context, given, weights.vector(space), iteration, progress)
     found = Weights.of_vector(space, solution.weights).completed(weights, space)
     if not np.isfinite(solution.weights).all() or not any(found.dense):
         raise OptimizerError(
@@ -218,7 +230,37 @@ def optimised(context: Context, store: NBestStore, current: IterationRecord) -> 
     if share and iteration > _FIRST_INTERPOLATED:
         found = found.mixed(weights, share)
     change = found.largest_change(weights)
-    return IterationResult(found, solution.score, change, clock.seconds())
+    return IterationResult(
+        found, solution.score, change, clock.seconds(), _plain_curve(solution.history)
+    )
+
+
+def _solution(
+    context: Context,
+    given: Problem,
+    initial: NDArray[np.float64],
+    iteration: int,
+    progress: Progress,
+) -> Solution:
+    """What the algorithm finds, alone or in shards."""
+    algorithm, options = context.algorithm, context.options
+    generator = context.generator(iteration)
+    sharding = context.configuration.optimising.sharding
+    if sharding is None:
+        return algorithm.optimize(given, initial, generator, options, progress)
+    return optimize_sharded(given, algorithm, options, sharding, initial, generator, progress)
+
+
+def _plain_curve(history: Sequence[Mapping[str, Any]]) -> tuple[Mapping[str, Any], ...]:
+    """The optimizer's report of its steps, as far as it is numbers and text."""
+    return tuple(
+        {
+            name: value.item() if isinstance(value, np.generic) else value
+            for name, value in step.items()
+            if isinstance(value, int | float | str | np.generic)
+        }
+        for step in history
+    )
 
 
 def write_after(context: Context, iteration: int, result: IterationResult) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,6 +27,9 @@ class Iteration:
         sentences: that have a list.
         weights: that it was decoded with.
         seconds_decoding, seconds_optimising: wall time.
+        curve: what the optimizer reported of its steps: of an online learner, epochs with score,
+            loss, norm of the weights, weights that are not 0, updates, and more.
+        heldout: ``(updates, score)`` of each translation of the held-out text.
     """
 
     number: int
@@ -39,6 +42,8 @@ class Iteration:
     weights: Weights
     seconds_decoding: float
     seconds_optimising: float
+    curve: tuple[Mapping[str, Any], ...] = ()
+    heldout: tuple[tuple[int, float], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -57,6 +62,8 @@ class Result:
         seed: of all random choices.
         reason: why it ended.
         iterations: all of them.
+        selected: how the weights were chosen, as ``--select`` has it.
+        online: whether each iteration was an epoch of learning while decoding.
     """
 
     weights: Weights
@@ -69,6 +76,8 @@ class Result:
     seed: int
     reason: str
     iterations: tuple[Iteration, ...]
+    selected: str = "last"
+    online: bool = False
 
     def as_json(self, finished: str, version: str) -> bytes:
         """``summary.json``; only ``finished`` and what is named ``seconds`` differ between runs."""
@@ -76,11 +85,13 @@ class Result:
             "program": f"mosesplug {version}",
             "finished": finished,
             "reason": self.reason,
+            "online": self.online,
             "algorithm": self.algorithm,
             "metric": self.metric,
             "signature": self.signature,
             "seed": self.seed,
             "result": {
+                "selected": self.selected,
                 "decoded_in_iteration": self.chosen or None,
                 "score": self.score,
                 "weights": self._weights(self.weights),
@@ -99,6 +110,10 @@ class Result:
             "hypotheses": iteration.hypotheses,
             "new_hypotheses": iteration.new_hypotheses,
             "weights": self._weights(iteration.weights),
+            "curve": [dict(point) for point in iteration.curve],
+            "heldout": [
+                {"updates": updates, "score": score} for updates, score in iteration.heldout
+            ],
             "seconds": {
                 "decoding": round(iteration.seconds_decoding, 3),
                 "optimising": round(iteration.seconds_optimising, 3),
@@ -129,6 +144,8 @@ def iterations_of(records: Sequence[IterationRecord]) -> tuple[Iteration, ...]:
                 weights=start.weights,
                 seconds_decoding=start.seconds_decoding,
                 seconds_optimising=result.seconds_optimising,
+                curve=result.curve,
+                heldout=tuple((point.updates, point.score) for point in result.heldout),
             )
         )
     return tuple(found)

@@ -16,8 +16,8 @@ __all__ = ["Workspace"]
 
 # What ``formats.text.atomic_write`` leaves when its process is killed.
 _UNFINISHED = re.compile(
-    r"\.(run\d+\..+|features\.list.*|filtered\..+|finished_step\.txt|moses\.ini|summary\.json)"
-    r"\.\w{8}"
+    r"\.(run\d+\..+|features\.list.*|filtered\..+|finished_step\.txt|moses\.ini"
+    r"|moses\.sparse-weights|summary\.json)\.\w{8}"
 )
 _RUN_FILE = re.compile(r"run\d+\..+")
 
@@ -76,6 +76,11 @@ class Workspace:
         return self.directory / "moses.ini"
 
     @property
+    def tuned_sparse(self) -> Path:
+        """Sparse weights of the result, where no iteration was decoded with them."""
+        return self.directory / "moses.sparse-weights"
+
+    @property
     def summary(self) -> Path:
         """The table of iterations for programs."""
         return self.directory / "summary.json"
@@ -93,7 +98,7 @@ class Workspace:
     @property
     def _results(self) -> tuple[Path, ...]:
         """Files of the run as a whole."""
-        return self.finished_step, self.tuned_config, self.summary
+        return self.finished_step, self.tuned_config, self.tuned_sparse, self.summary
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:

@@ -64,7 +64,7 @@ def test_defaults_are_the_scripts(system: Path) -> None:
     assert run.optimising.options == {"restarts": 20}
     assert (run.optimising.window, run.optimising.seed) == (-1, None)
     assert run.existing == "overwrite"
-    assert not run.return_best_dev
+    assert run.select is None
     assert "case:mixed" in run.metric.signature()
     assert "reflen:closest" in run.metric.signature()
     assert run.decoding.filtering is None
@@ -141,7 +141,7 @@ def test_loop_options(system: Path) -> None:
     )
     assert run.working_directory == system / "w"
     assert (run.decoding.nbest, run.maximum_iterations) == (50, 3)
-    assert run.return_best_dev
+    assert run.select == "best-dev"
     assert run.skip_decoder
     assert run.existing == "continue"
     assert run.decoding.config_weights_first

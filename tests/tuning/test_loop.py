@@ -207,7 +207,7 @@ def test_historic_bests_and_interpolation(toy: Toy) -> None:
 
 
 def test_best_of_all_decoded_iterations(toy: Toy, log: Log) -> None:
-    result = tune(toy.configuration(maximum_iterations=2, return_best_dev=True), log)
+    result = tune(toy.configuration(maximum_iterations=2, select="best-dev"), log)
     best = max(result.iterations, key=lambda iteration: iteration.first_best_score)
     # The last decoded iteration scores best here: mert-moses.pl would not have looked at it.
     assert best.number == 2 == result.chosen

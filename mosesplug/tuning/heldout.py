@@ -1,0 +1,152 @@
+"""Held-out text: translated with weights that were never tuned on it, to judge them.
+
+The decoder is run as for any text, with lists of one hypothesis. Evaluations follow each other
+through the whole run, over its iterations; one that is better than all before keeps its weights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from formats.nbest import NBestList
+from formats.references import read_references
+from formats.text import read_lines
+from formats.weights import ShowWeights
+from mosesplug.decoders.batch import BatchDecoder
+from mosesplug.decoders.batch_process import ProcessDecoder
+from mosesplug.errors import UsageError
+from mosesplug.metrics import Metric, Prepared
+from mosesplug.tuning.configuration import Configuration
+from mosesplug.tuning.events import Executing, Judged, PhaseStarted, Watcher
+from mosesplug.tuning.online_source import model_weights
+from mosesplug.tuning.records import Evaluation
+from mosesplug.tuning.weights import Weights
+
+__all__ = ["Judge", "best_of", "judge", "since_best"]
+
+
+@dataclass(frozen=True)
+class Judge:
+    """Translates the held-out text and scores it.
+
+    Attributes:
+        texts: its sentences.
+        references: compiled for the metric.
+        decoder: that translates them.
+        show: the decoder's features.
+        metric: what scores.
+        watch: told of the scores.
+        threads: for scoring.
+    """
+
+    texts: tuple[bytes, ...]
+    references: Prepared
+    decoder: BatchDecoder
+    show: ShowWeights
+    metric: Metric
+    watch: Watcher
+    threads: int
+
+    def score(self, weights: Weights) -> float:
+        """The metric of the translations with these weights; what has none counts as empty.
+
+        Raises:
+            DecoderError: the decoder failed.
+        """
+        lists = self.decoder.decode(self._numbered, model_weights(self.show, weights))
+        lines = [b""] * len(self.texts)
+        for found in lists:
+            lines[int(found.sentence_ids[0])] = _first(found)
+        ends = np.cumsum([0, *map(len, lines)], dtype=np.int64)
+        statistics = self.metric.statistics(
+            self.references,
+            np.arange(len(lines)),
+            np.frombuffer(b"".join(lines), dtype=np.uint8),
+            ends[:-1],
+            ends[1:],
+            threads=self.threads,
+        )
+        return float(self.metric.score(statistics.sum(axis=0, dtype=np.int64)))
+
+    def evaluated(
+        self, iteration: int, updates: int, weights: Weights, before: Sequence[Evaluation]
+    ) -> Evaluation:
+        """The next evaluation of a run.
+
+        Args:
+            iteration: for those who watch.
+            updates: before these weights.
+            weights: to judge.
+            before: all evaluations of the run so far.
+        """
+        self.watch(PhaseStarted(iteration, "judge"))
+        score = self.score(weights)
+        best = best_of(before)
+        highest = None if best is None else best.score
+        self.watch(Judged(iteration, self.metric.name, score, highest))
+        is_better = highest is None or score > highest
+        return Evaluation(updates, score, weights if is_better else None)
+
+    @cached_property
+    def _numbered(self) -> list[tuple[int, bytes]]:
+        return list(enumerate(self.texts))
+
+
+def judge(
+    configuration: Configuration, config: Path, show: ShowWeights, watch: Watcher
+) -> Judge | None:
+    """What translates the configuration's held-out text; None where there is none.
+
+    Raises:
+        UsageError: lists are rewritten before scoring, which translations would have to be, too.
+        DataError: its input and its references differ in their number of lines.
+        FormatError: a file cannot be read.
+    """
+    held_out = configuration.held_out
+    if held_out is None:
+        return None
+    if configuration.decoding.transform is not None:
+        raise UsageError(
+            "held-out text cannot be scored where n-best lists are rewritten before scoring: leave"
+            " one of the two out"
+        )
+    texts = tuple(read_lines(held_out.input))
+    metric, decoding = configuration.metric, configuration.decoding
+    references = read_references(held_out.references, len(texts), input_path=held_out.input)
+    told: Callable[[tuple[str, ...]], None] = lambda command: watch(Executing(command))  # noqa: E731
+    return Judge(
+        texts,
+        metric.prepare(references),
+        ProcessDecoder(
+            decoding.decoder,
+            config,
+            configuration.working_directory,
+            nbest=1,
+            prefix="heldout",
+            executing=told,
+        ),
+        show,
+        metric,
+        watch,
+        configuration.optimising.threads,
+    )
+
+
+def best_of(evaluations: Sequence[Evaluation]) -> Evaluation | None:
+    """The first of those with the highest score, which has its weights; None of none."""
+    return max(evaluations, key=lambda evaluation: evaluation.score, default=None)
+
+
+def since_best(evaluations: Sequence[Evaluation]) -> int:
+    """How many evaluations came after the best."""
+    best = best_of(evaluations)
+    return 0 if best is None else len(evaluations) - 1 - list(evaluations).index(best)
+
+
+def _first(found: NBestList) -> bytes:
+    return found.text(0) if len(found) else b""

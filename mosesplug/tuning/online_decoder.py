@@ -1,0 +1,122 @@
+"""The decoder of an online run: a server where it can be one, else a run for each batch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from mosesplug.decoders.batch import BatchDecoder
+from mosesplug.decoders.batch_process import ProcessDecoder
+from mosesplug.decoders.exactness import require_exact
+from mosesplug.decoders.server import ServerDecoder
+from mosesplug.errors import DecoderError, UsageError
+from mosesplug.tuning.configuration import Configuration, Online
+from mosesplug.tuning.events import Executing, Note, PhaseStarted
+from mosesplug.tuning.online_source import model_weights
+from mosesplug.tuning.steps import Context
+
+__all__ = ["check_online", "online_decoder"]
+
+_COMPARED = 10
+"""Sentences that are decoded both ways before a server is trusted."""
+
+
+def check_online(configuration: Configuration) -> None:
+    """Refuse settings that an online run has no use for.
+
+    Raises:
+        UsageError: there is one.
+    """
+    decoding, optimising = configuration.decoding, configuration.optimising
+    refused = {
+        "lattice samples": decoding.lattice_samples > 0,
+        "rewriting n-best lists": decoding.transform is not None,
+        "confusion networks": decoding.decoder.input_type == 1,
+        "skipping the decoder": configuration.skip_decoder,
+        "extractor files": configuration.keep_extractor_files,
+        "earlier iterations' lists": optimising.window >= 0,
+        "historic best weights": optimising.historic_bests,
+        "interpolation with earlier weights": optimising.interpolation > 0,
+        "the best weights on the tuning set": configuration.select == "best-dev",
+    }
+    found = [what for what, given in refused.items() if given]
+    if found:
+        raise UsageError(f"--online does not go together with {', '.join(found)}")
+
+
+@contextmanager
+def online_decoder(
+    context: Context, online: Online, texts: Sequence[bytes]
+) -> Iterator[BatchDecoder]:
+    """What decodes the batches, until the block ends.
+
+    Raises:
+        UsageError: a server is asked for, and this decoder cannot be one.
+        DecoderError: a server is asked for and does not start; or it is not exact, and must be.
+    """
+    if online.decoder == "process":
+        yield _process(context, "batch")
+        return
+    try:
+        server = _server(context, online)
+    except UsageError as error:
+        if online.decoder == "server":
+            raise
+        context.watch(Note(f"{error}; one is started for each batch"))
+        yield _process(context, "batch")
+        return
+    with server:
+        if _serves(context, online, server, texts):
+            yield server
+        else:
+            yield _process(context, "batch")
+
+
+def _serves(
+    context: Context, online: Online, server: ServerDecoder, texts: Sequence[bytes]
+) -> bool:
+    """Whether the server is there; compared with fresh decoders, and told to restart if it must."""
+    context.watch(PhaseStarted(0, "compare"))
+    weights = model_weights(context.show, context.start)
+    sentences = [(number, text) for number, text in enumerate(texts) if text.strip()][:_COMPARED]
+    try:
+        server.decode(sentences[:1], weights)
+    except DecoderError as error:
+        if online.decoder == "server":
+            raise
+        server.close()
+        reason = str(error).partition("\n")[0]
+        context.watch(
+            Note(f"this decoder does not run as a server ({reason}); one is started for each batch")
+        )
+        return False
+    fresh = _process(context, "compared")
+    note = require_exact(server, fresh, sentences, weights, strict=online.strict)
+    if note is not None:
+        context.watch(Note(note, warning=True))
+    return True
+
+
+def _process(context: Context, prefix: str) -> ProcessDecoder:
+    decoding = context.configuration.decoding
+    return ProcessDecoder(
+        decoding.decoder,
+        context.config,
+        context.workspace.directory,
+        decoding.nbest,
+        prefix,
+        lambda command: context.watch(Executing(command)),
+    )
+
+
+def _server(context: Context, online: Online) -> ServerDecoder:
+    decoding = context.configuration.decoding
+    return ServerDecoder(
+        decoding.decoder,
+        context.config,
+        context.workspace.directory,
+        decoding.nbest,
+        workers=online.servers,
+        note=lambda text: context.watch(Note(text)),
+        executing=lambda command: context.watch(Executing(command)),
+    )

@@ -1,0 +1,304 @@
+"""One iteration of an online run: every mini-batch decoded, stored, and learnt from at once.
+
+The lists of a batch and the number of batches are committed together. A run that was killed learns
+the stored batches of its epoch again, from the state that the epoch began with, without decoding
+them, and goes on; what it leaves is the same, byte for byte.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosesplug.decoders.batch import BatchDecoder
+from mosesplug.errors import OptimizerError
+from mosesplug.optimizers.online.epochs import (
+    AVERAGE,
+    BatchDone,
+    EpochResult,
+    Plan,
+    mean_weights,
+    run_epoch,
+)
+from mosesplug.optimizers.online.learner import State
+from mosesplug.store import IterationRecord, NBestStore
+from mosesplug.tuning.clock import Clock
+from mosesplug.tuning.events import Learning, Learnt, Note, PhaseStarted
+from mosesplug.tuning.heldout import Judge, since_best
+from mosesplug.tuning.online_source import OnlineSource, model_weights, weights_of
+from mosesplug.tuning.online_state import Beginning, beginning, encode_state, online_start
+from mosesplug.tuning.records import (
+    Evaluation,
+    IterationResult,
+    IterationStart,
+    evaluations_of,
+    result_of,
+)
+from mosesplug.tuning.steps import Context, before_decoding, write_after
+from mosesplug.tuning.weights import Weights
+from mosesplug.tuning_set import Batch
+
+__all__ = ["online_iteration"]
+
+
+@dataclass(frozen=True)
+class _Online:
+    """What stays the same during an epoch.
+
+    Attributes:
+        context: of the run.
+        store: open to be written.
+        texts: the sentences.
+        decoder: of the batches.
+        judge: of held-out text, or None.
+        iteration: from 1; the epoch's number, too.
+        start: of the iteration.
+        begin: of the epoch.
+        before: evaluations of earlier iterations.
+    """
+
+    context: Context
+    store: NBestStore
+    texts: Sequence[bytes]
+    decoder: BatchDecoder
+    judge: Judge | None
+    iteration: int
+    start: IterationStart
+    begin: Beginning
+    before: tuple[Evaluation, ...]
+
+
+class _Enough(Exception):
+    """Held-out translations do not get better: the epoch ends early."""
+
+    def __init__(self, result: EpochResult) -> None:
+        super().__init__()
+        self.result = result
+
+
+def online_iteration(
+    context: Context,
+    store: NBestStore,
+    texts: Sequence[bytes],
+    decoder: BatchDecoder,
+    judge: Judge | None,
+) -> None:
+    """Do what is left of the current iteration, or the whole of the next.
+
+    Raises:
+        DecoderError: the decoder failed; what is stored is gone on with later.
+        OptimizerError: the weights are no longer usable.
+    """
+    records = store.iterations()
+    current = records[-1] if records and records[-1].result is None else None
+    done = records[:-1] if current else records
+    last = result_of(done[-1]) if done else None
+    iteration = len(done) + 1
+    weights = last.weights if last else online_start(context)
+    if last:
+        # A kill may have come between the result and its files.
+        write_after(context, iteration - 1, last)
+    before_decoding(context, iteration, weights, last.optimum if last else None)
+    before = evaluations_of(done)
+    start = IterationStart(weights, context.seed, context.settings, (), 0.0)
+    begin = beginning(context, weights, last)
+    online = _Online(context, store, texts, decoder, judge, iteration, start, begin, before)
+    context.watch(PhaseStarted(iteration, "decode"))
+    result = _learn(online, current)
+    store.record_result(iteration, result.as_record())
+    if last:
+        # One state is enough to go on with, and one may take much room.
+        store.record_result(iteration - 1, replace(last, learner=None).as_record())
+    write_after(context, iteration, result)
+
+
+def _learn(online: _Online, finished: IterationRecord | None) -> IterationResult:
+    """Go through the epoch, the store's part of it first.
+
+    Args:
+        online: of the epoch.
+        finished: the iteration, where all of its lists are stored already.
+    """
+    context, store, iteration = online.context, online.store, online.iteration
+    read, progress = _stored(online, finished)
+    known = list(map(Evaluation.of_record, progress.get("heldout", ())))
+    found: list[Evaluation] = []
+    clock = Clock()
+    judging = 0.0
+    earlier = float(progress.get("seconds", 0.0))
+
+    def now() -> Mapping[str, Any]:
+        return {
+            "start": online.start.as_record(),
+            "heldout": [evaluation.as_record() for evaluation in found],
+            "seconds": earlier + source.seconds,
+        }
+
+    def to_weights(vector: NDArray[np.float64]) -> Weights:
+        return weights_of(online.begin.numbering, vector, online.start.weights)
+
+    source = OnlineSource(
+        store,
+        iteration,
+        online.texts,
+        online.decoder,
+        online.begin.numbering,
+        stored=int(progress["batches"]),
+        read=read,
+        to_weights=lambda vector: model_weights(context.show, to_weights(vector)),
+        progress=now,
+        metric=context.configuration.metric,
+        references=context.references,
+        threads=context.configuration.optimising.threads,
+    )
+
+    def evaluate(state: State) -> None:
+        nonlocal judging
+        if online.judge is None:
+            return
+        if len(found) < len(known):
+            found.append(known[len(found)])
+            return
+        candidate = to_weights(mean_weights(online.begin.learner, state))
+        before, judged = (*online.before, *found), Clock()
+        found.append(online.judge.evaluated(iteration, state.updates, candidate, before))
+        judging += judged.seconds()
+
+    def after(done: BatchDone) -> None:
+        context.watch(
+            Learning(
+                iteration,
+                done.place + 1,
+                done.of,
+                context.configuration.metric.name,
+                float(context.configuration.metric.score(done.tally.totals)),
+                clock.seconds(),
+            )
+        )
+        every = 0 if held_out is None else held_out.every
+        if every and (done.place + 1) % every == 0 and done.place + 1 < done.of:
+            evaluate(done.state)
+            if _out_of_patience(online, found):
+                raise _Enough(EpochResult(done.state, done.tally))
+
+    held_out = context.configuration.held_out
+    if iteration == 1:
+        evaluate(online.begin.state)
+    clock = Clock()
+    plan = Plan(
+        context.seed,
+        context.options.batch,  # type: ignore[attr-defined]
+        context.configuration.metric,
+        online.begin.numbering.active,
+    )
+    try:
+        epoch = run_epoch(
+            online.begin.learner, online.begin.state, source, plan, iteration, on_batch=after
+        )
+        seconds = clock.seconds() - source.seconds - judging
+        _tell(online, epoch, seconds)
+        evaluate(epoch.state)
+    except _Enough as enough:
+        epoch = enough.result
+        seconds = clock.seconds() - source.seconds - judging
+        _tell(online, epoch, seconds)
+    if finished is None:
+        start = replace(online.start, seconds_decoding=earlier + source.seconds)
+        store.finish_iteration(iteration, start.as_record())
+    return _result(online, epoch, found, seconds)
+
+
+def _stored(
+    online: _Online, finished: IterationRecord | None
+) -> tuple[Callable[[NDArray[np.int64]], Batch], Mapping[str, Any]]:
+    """What reads stored batches, and the progress of the epoch; another beginning is dropped."""
+    context, store = online.context, online.store
+    if finished is not None:
+        metric, references = context.configuration.metric, context.references
+        lists = store.iteration_set(finished.iteration, metric=metric, references=references)
+        return lists.tuning_set.take_sentences, {"batches": len(online.texts)}
+    opened = store.open_iteration()
+    if opened is None:
+        return store.open_batch, {"batches": 0}
+    now, then = online.start.as_record(), opened.progress["start"]
+    if {name: now[name] for name in _DECIDING} != {name: then.get(name) for name in _DECIDING}:
+        context.watch(
+            Note(
+                f"the epoch that was cut off, with lists of {len(opened.sentences)} sentences, was"
+                " begun with other settings or weights: it is begun anew",
+                warning=True,
+            )
+        )
+        store.drop_open()
+        return store.open_batch, {"batches": 0}
+    context.watch(
+        Note(
+            f"going on inside epoch {online.iteration}: {len(opened.sentences)} of"
+            f" {len(online.texts)} sentences are decoded"
+        )
+    )
+    return store.open_batch, opened.progress
+
+
+_DECIDING = ("dense", "sparse", "seed", "settings")
+"""Of an iteration's start, what its lists depend on."""
+
+
+def _out_of_patience(online: _Online, found: Sequence[Evaluation]) -> bool:
+    held_out = online.context.configuration.held_out
+    if held_out is None or not held_out.patience:
+        return False
+    return since_best((*online.before, *found)) >= held_out.patience
+
+
+def _result(
+    online: _Online, epoch: EpochResult, found: Sequence[Evaluation], seconds: float
+) -> IterationResult:
+    """What the epoch led to."""
+    context, learner = online.context, online.begin.learner
+    space, state = online.begin.numbering.space, epoch.state
+    vector = learner.weights(state)
+    if not np.isfinite(vector).all():
+        raise OptimizerError(
+            f"the weights of {context.algorithm.name} became too large in epoch {online.iteration};"
+            " begin anew with a lower learning rate"
+        )
+    start = online.start.weights
+    weights = weights_of(online.begin.numbering, vector, start)
+    mean = mean_weights(learner, state)
+    is_mean = AVERAGE in learner.fills
+    score = float(context.configuration.metric.score(epoch.totals))
+    return IterationResult(
+        weights=weights,
+        optimum=score,
+        largest_change=weights.largest_change(start),
+        seconds_optimising=seconds,
+        curve=({"epoch": online.iteration, "score": score, **_report(online, epoch)},),
+        heldout=tuple(found),
+        average=weights_of(online.begin.numbering, mean, start) if is_mean else None,
+        learner=encode_state(state, space, learner),
+    )
+
+
+def _report(online: _Online, epoch: EpochResult) -> dict[str, float]:
+    """What the learner reports of an epoch, and how large its weights are."""
+    vector = online.begin.learner.weights(epoch.state)
+    return {
+        **epoch.report,
+        "norm": float(np.linalg.norm(vector)),
+        "active": int(np.count_nonzero(vector)),
+        "updates": epoch.state.updates,
+    }
+
+
+def _tell(online: _Online, epoch: EpochResult, seconds: float) -> None:
+    """Tell those who watch that an epoch is over."""
+    metric = online.context.configuration.metric
+    score = float(metric.score(epoch.totals))
+    online.context.watch(
+        Learnt(online.iteration, metric.name, score, _report(online, epoch), seconds)
+    )

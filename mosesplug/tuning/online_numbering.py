@@ -1,0 +1,95 @@
+"""Columns of an online run's own: features in the order in which its batches showed them.
+
+The store numbers features as they come, too, but over all that it ever held. A run that is gone on
+with reads lists again that were stored before; with columns that follow from the batches alone, it
+adds up the same numbers in the same order, and ends with the same bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosesplug.features import FeatureSpace
+from mosesplug.optimizers.online.learner import Learner
+from mosesplug.tuning_set import Batch, SparseRows
+
+__all__ = ["Numbering"]
+
+
+class Numbering:
+    """Names and columns of the features seen so far; the sparse tail grows.
+
+    Attributes:
+        space: the columns now.
+    """
+
+    def __init__(
+        self, dense: FeatureSpace, sparse: Sequence[str], active: Sequence[str] | None
+    ) -> None:
+        """Begin with some features.
+
+        Args:
+            dense: the dense columns.
+            sparse: features that have columns from the start.
+            active: names of the weights that may change, columns or groups; None for all.
+        """
+        self.space = FeatureSpace(dense.groups, tuple(sparse))
+        self._columns = {name: column for column, name in enumerate(sparse)}
+        self._wanted = None if active is None else frozenset(active)
+        known = {*dense.names, *dense.group_names}
+        names = [name for name in active or () if name in known]
+        mask = np.ones(dense.n_dense, dtype=np.bool_) if active is None else dense.select(names)
+        self._active = np.append(mask, self._are_active(sparse))
+
+    @property
+    def active(self) -> NDArray[np.bool_]:
+        """bool ``[len(space)]``: weights that may change."""
+        return self._active
+
+    def renumbered(self, batch: Batch) -> Batch:
+        """The batch over these columns; features that it shows for the first time get the next."""
+        n_hyps, rows = batch.n_hyps, batch.sparse
+        if rows is None or not len(rows.indices):
+            if self.space.n_sparse:
+                empty = np.zeros(0, dtype=np.int32)
+                rows = SparseRows(
+                    np.zeros(n_hyps + 1, dtype=np.int64), empty, empty.astype(np.float32)
+                )
+            else:
+                rows = None
+        else:
+            used, places = np.unique(rows.indices, return_inverse=True)
+            columns = self._columns_of([batch.space.sparse[index] for index in used.tolist()])
+            rows = replace(rows, indices=columns[places])
+        dense = batch.dense if n_hyps else np.zeros((0, self.space.n_dense), dtype=np.float32)
+        return replace(batch, space=self.space, dense=dense, sparse=rows)
+
+    def restricted(self, learner: Learner) -> Learner:
+        """The learner that changes active weights only, whichever features appear."""
+        return replace(
+            learner,
+            change=lambda state, batch, step: learner.change(
+                state, batch, replace(step, active=self._active)
+            ),
+            apply=lambda state, change, step: learner.apply(
+                state, change, replace(step, active=self._active)
+            ),
+        )
+
+    def _columns_of(self, names: Sequence[str]) -> NDArray[np.int32]:
+        """Columns within the sparse tail; unknown names get new ones."""
+        new = [name for name in names if name not in self._columns]
+        if new:
+            for name in new:
+                self._columns[name] = len(self._columns)
+            self.space = FeatureSpace(self.space.groups, tuple(self._columns))
+            self._active = np.append(self._active, self._are_active(new))
+        return np.array([self._columns[name] for name in names], dtype=np.int32)
+
+    def _are_active(self, names: Sequence[str]) -> NDArray[np.bool_]:
+        wanted = self._wanted
+        return np.array([wanted is None or name in wanted for name in names], dtype=np.bool_)

@@ -1,0 +1,134 @@
+"""Batches that are decoded when they are asked for, stored, and read back from the store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formats.errors import FormatError
+from formats.weights import ShowWeights
+from mosesplug.decoders.batch import BatchDecoder, ModelWeights
+from mosesplug.errors import DecoderError
+from mosesplug.metrics import Metric, Prepared
+from mosesplug.store import NBestStore
+from mosesplug.tuning.clock import Clock
+from mosesplug.tuning.online_numbering import Numbering
+from mosesplug.tuning.weights import Weights
+from mosesplug.tuning_set import Batch
+
+__all__ = ["OnlineSource", "model_weights", "weights_of"]
+
+
+def weights_of(numbering: Numbering, vector: NDArray[np.float64], start: Weights) -> Weights:
+    """Weights by name, from float64 ``[n]``, ``n`` columns at most.
+
+    A starting weight that became 0 says so, lest the decoder take it from its configuration.
+    Where all weights are 0, which ranks nothing, the starting weights stand in for them.
+    """
+    if not vector.any():
+        return start
+    space = numbering.space
+    padded = np.append(vector, np.zeros(len(space) - len(vector)))
+    found = Weights.of_vector(space, padded)
+    return Weights(found.dense, {**dict.fromkeys(start.sparse, 0.0), **found.sparse})
+
+
+def model_weights(show: ShowWeights, weights: Weights) -> ModelWeights:
+    """Weights as a decoder of batches takes them."""
+    return ModelWeights(show.with_values(weights.dense).groups, weights.sparse)
+
+
+class OnlineSource:
+    """The sentences of one epoch: a ``Source`` for ``run_epoch``.
+
+    Lists of a batch are committed to the store before anything is learnt from them, so that an
+    epoch that was cut off is gone on with by learning again what is stored: that takes the time of
+    the updates only, and no copy of the learner's state for each batch.
+
+    Attributes:
+        seconds: spent on decoding.
+    """
+
+    def __init__(
+        self,
+        store: NBestStore,
+        iteration: int,
+        texts: Sequence[bytes],
+        decoder: BatchDecoder,
+        numbering: Numbering,
+        *,
+        stored: int,
+        read: Callable[[NDArray[np.int64]], Batch],
+        to_weights: Callable[[NDArray[np.float64]], ModelWeights],
+        progress: Callable[[], Mapping[str, Any]],
+        metric: Metric,
+        references: Prepared,
+        threads: int,
+    ) -> None:
+        """Say where lists come from and where they go.
+
+        Args:
+            store: open to be written.
+            iteration: that the lists belong to.
+            texts: the sentences.
+            decoder: makes the lists.
+            numbering: of the features.
+            stored: how many of the epoch's batches are in the store.
+            read: gives a batch that is stored.
+            to_weights: the decoder's, from a vector of the learner's.
+            progress: what to store with the next part.
+            metric, references, threads: as ``NBestStore.add_part``.
+        """
+        self.seconds = 0.0
+        self._store = store
+        self._iteration = iteration
+        self._texts = texts
+        self._decoder = decoder
+        self._numbering = numbering
+        self._stored = stored
+        self._place = 0
+        self._read = read
+        self._to_weights = to_weights
+        self._progress = progress
+        self._metric = metric
+        self._references = references
+        self._threads = threads
+
+    @property
+    def sentences(self) -> NDArray[np.int64]:
+        """int64: all."""
+        return np.arange(len(self._texts))
+
+    def batch(
+        self, sentences: NDArray[np.int64], weights: Callable[[], NDArray[np.float64]]
+    ) -> Batch:
+        """The lists of a batch, as the decoder makes them with these weights.
+
+        Raises:
+            DecoderError: the decoder failed, or made lists that cannot be used.
+        """
+        if self._place >= self._stored:
+            self._decode(sentences, self._to_weights(weights()))
+        self._place += 1
+        return self._numbering.renumbered(self._read(sentences))
+
+    def _decode(self, sentences: NDArray[np.int64], weights: ModelWeights) -> None:
+        clock = Clock()
+        asked = [(number, self._texts[number]) for number in sentences.tolist()]
+        lists = self._decoder.decode(asked, weights)
+        self.seconds += clock.seconds()
+        try:
+            self._store.add_part(
+                self._iteration,
+                lists,
+                metric=self._metric,
+                references=self._references,
+                n_sentences=len(self._texts),
+                progress={**self._progress(), "batches": self._place + 1},
+                threads=self._threads,
+            )
+        except FormatError as error:
+            raise DecoderError(f"the decoder made a list that cannot be used: {error}") from error

@@ -1,0 +1,109 @@
+"""A learner between two epochs: its state and its features' names, to store and to restore."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mosesplug.features import FeatureSpace
+from mosesplug.optimizers.online.epochs import averaged
+from mosesplug.optimizers.online.learner import Learner, State, grown
+from mosesplug.tuning.configuration import Configuration
+from mosesplug.tuning.online_numbering import Numbering
+from mosesplug.tuning.records import IterationResult
+from mosesplug.tuning.start import columns
+from mosesplug.tuning.steps import Context
+from mosesplug.tuning.weights import Weights
+
+__all__ = ["Beginning", "beginning", "decode_state", "encode_state", "online_start", "selection"]
+
+
+@dataclass(frozen=True)
+class Beginning:
+    """Where an epoch begins.
+
+    Attributes:
+        learner: changes active weights only, and keeps a mean if one is wanted.
+        state: of the learner; an epoch spends it.
+        numbering: of the features; an epoch makes it grow.
+    """
+
+    learner: Learner
+    state: State
+    numbering: Numbering
+
+
+def selection(configuration: Configuration, averaging: str) -> str:
+    """Which weights an online run ends with: ``last``, ``average`` or ``best-heldout``.
+
+    Args:
+        configuration: says it, or leaves it to the learner.
+        averaging: the learner's option. ``best`` needs held-out text to be known; without, the
+            average is taken.
+    """
+    if configuration.select is not None:
+        return configuration.select
+    if configuration.held_out is not None:
+        return "best-heldout"
+    return "last" if averaging == "last" else "average"
+
+
+def online_start(context: Context) -> Weights:
+    """The weights of the first batch: normalised, as those of the first decoding otherwise are."""
+    if context.configuration.decoding.config_weights_first:
+        return context.start
+    return context.start.normalised()
+
+
+def beginning(context: Context, weights: Weights, last: IterationResult | None) -> Beginning:
+    """Where the next epoch begins: where the last one ended, or at given weights.
+
+    Args:
+        context: of the run.
+        weights: to begin with where there is no state to go on with.
+        last: the result of the iteration before, if there is one.
+    """
+    options: Any = context.options
+    make = context.algorithm.learner
+    if make is None:
+        raise ValueError(f"{context.algorithm.name} is no online learner")
+    learner = make(options)
+    if selection(context.configuration, options.averaging) == "average" or (
+        options.averaging == "all" and context.configuration.select != "last"
+    ):
+        learner = averaged(learner)
+    stored = None if last is None else last.learner
+    if stored is not None and set(stored["vectors"]) != set(learner.fills):
+        stored = None  # another learner's: only its weights can be gone on with
+    names = sorted(weights.sparse) if stored is None else stored["sparse"]
+    active = context.configuration.optimising.active
+    numbering = Numbering(columns(context.show), names, active)
+    learner = numbering.restricted(learner)
+    if stored is not None:
+        state = decode_state(stored)
+    else:
+        state = learner.init(weights.vector(numbering.space))
+    return Beginning(learner, state, numbering)
+
+
+def encode_state(state: State, space: FeatureSpace, learner: Learner) -> dict[str, Any]:
+    """Plain data and arrays for the store; features that came last get their columns."""
+    state = grown(state, len(space), learner.fills)
+    return {
+        "vectors": dict(state.vectors),
+        "memory": dict(state.memory),
+        "updates": state.updates,
+        "sparse": list(space.sparse),
+    }
+
+
+def decode_state(record: Mapping[str, Any]) -> State:
+    """The inverse of ``encode_state``, with arrays of its own."""
+    return State(
+        {name: np.array(vector) for name, vector in record["vectors"].items()},
+        {name: np.array(array) for name, array in record["memory"].items()},
+        record["updates"],
+    )
