@@ -19,6 +19,7 @@ from mosesplug.optimizers.batch.kbmira import KbmiraOptions, kbmira
 from mosesplug.optimizers.batch.mert import MertOptions, mert
 from mosesplug.optimizers.batch.pro import ProMertOptions, ProOptions, pro, pro_mert
 from mosesplug.optimizers.online.adagrad import AdagradOptions, adagrad_learner
+from mosesplug.optimizers.online.arow import ArowOptions, arow_learner
 from mosesplug.optimizers.online.epochs import optimize_online
 from mosesplug.optimizers.online.learner import Learner
 from mosesplug.optimizers.online.mira import MiraOptions, mira_learner
@@ -36,6 +37,12 @@ from mosesplug.optimizers.online.oro_softmax import (
 from mosesplug.optimizers.online.pegasos import PegasosOptions, pegasos_learner
 from mosesplug.optimizers.online.perceptron import PerceptronOptions, perceptron_learner
 from mosesplug.optimizers.online.rda import RdaOptions, rda_learner
+from mosesplug.optimizers.online.relative_margin import (
+    RelativeMarginOptions,
+    RmCpOptions,
+    rm_cp_learner,
+    rm_pa_learner,
+)
 from mosesplug.optimizers.online.sgd import SgdOptions, sgd_learner
 from mosesplug.optimizers.problem import Problem, Progress, Solution
 
@@ -114,6 +121,27 @@ def _online() -> tuple[Algorithm, ...]:
             "Crammer et al. 2006; Chiang 2012",
             MiraOptions,
             mira_learner,
+        ),
+        (
+            "arow",
+            "hope above fear, each weight with a variance that shrinks as it is learnt",
+            "Crammer et al. 2009; Chiang 2012",
+            ArowOptions,
+            arow_learner,
+        ),
+        (
+            "rm-pa",
+            "hope above fear, and no hypothesis far from hope; passive-aggressive",
+            "Eidelman et al. 2013",
+            RelativeMarginOptions,
+            rm_pa_learner,
+        ),
+        (
+            "rm-cp",
+            "the same as rm-pa, over working sets of violated constraints",
+            "Eidelman et al. 2013",
+            RmCpOptions,
+            rm_cp_learner,
         ),
         (
             "oro",

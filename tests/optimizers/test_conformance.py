@@ -18,15 +18,15 @@ from tests.optimizers.problems import planted, tuning_set
 pytestmark = pytest.mark.parametrize("tuner", algorithms().values(), ids=lambda each: each.name)
 
 
-RATES = {"adagrad": 0.5, "rda": 2.0}
-"""Learning rates where the defaults are for many more updates than there are here."""
+RATES = {"adagrad": {"rate": 0.5}, "rda": {"rate": 2.0}, "arow": {"slack": 1.0}}
+"""Sizes of steps where the defaults are for many more updates than there are here."""
 
 
 def options_of(tuner: Algorithm) -> Any:
     """Default options; mini-batches are small where there are any, as there are few sentences."""
     options = tuner.options()
     if tuner.name in RATES:
-        options = replace(options, rate=RATES[tuner.name])
+        options = replace(options, **RATES[tuner.name])
     return replace(options, batch=4) if hasattr(options, "batch") else options
 
 

@@ -265,7 +265,8 @@ def _default_bound_slack(batch: Batch) -> float:
 
 def _apply(state: State, change: Change, step: Step) -> State:
     weights = state.vectors["weights"]
-    moved = weights[change.columns] + change.values
+    with np.errstate(over="ignore", invalid="ignore"):
+        moved = weights[change.columns] + change.values
     if not np.isfinite(moved).all():
         raise OptimizerError("the weights overflow; give smaller features, or a lower slack")
     weights[change.columns] = moved
