@@ -24,7 +24,26 @@ from mosesplug.optimizers.registry import Algorithm, algorithms
 from mosesplug.tuning_set import SparseRows, TuningSet
 from tests.optimizers.problems import Accuracy, tuning_set
 
-ONLINE = [each for each in algorithms().values() if each.learner is not None]
+
+def variant(name: str, **settings: Any) -> Algorithm:
+    """A learner with other settings than its defaults."""
+    found = algorithms()[name]
+    make = found.learner
+    assert make is not None
+    return replace(
+        found,
+        name=" ".join([name, *settings.values()]),
+        learner=lambda options: make(replace(options, **settings)),
+    )
+
+
+ONLINE = [
+    *(each for each in algorithms().values() if each.learner is not None),
+    variant("mira", constraints="working-set"),
+    variant("mira", constraints="cutting-plane", choice="best-oracle"),
+    variant("mira", cost="pseudo-corpus"),
+    variant("perceptron", cost="corpus"),
+]
 
 pytestmark = pytest.mark.parametrize("tuner", ONLINE, ids=lambda each: each.name)
 
