@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from formats.hypergraph_reader import TAIL, HypergraphFile
 from mosesplug.kernels import kernel
 
-__all__ = ["Hypergraph"]
+__all__ = ["Hypergraph", "read_only"]
 
 
 @dataclass(frozen=True)
@@ -62,15 +62,15 @@ class Hypergraph:
         """
         renumbered = np.array([columns[name] for name in file.names], dtype=np.int32)
         return cls(
-            _read_only(file.edge_offsets),
-            _read_only(file.tail_offsets),
-            _read_only(file.tails),
-            _read_only(file.target_offsets),
-            _read_only(file.targets),
-            _read_only(file.feature_indptr),
-            _read_only(renumbered[file.feature_indices]),
-            _read_only(file.feature_values),
-            _read_only(file.covered),
+            read_only(file.edge_offsets),
+            read_only(file.tail_offsets),
+            read_only(file.tails),
+            read_only(file.target_offsets),
+            read_only(file.targets),
+            read_only(file.feature_indptr),
+            read_only(renumbered[file.feature_indices]),
+            read_only(file.feature_values),
+            read_only(file.covered),
             file.words,
         )
 
@@ -116,7 +116,7 @@ class Hypergraph:
         return totals
 
 
-def _read_only(array: NDArray[Any]) -> NDArray[Any]:
+def read_only(array: NDArray[Any]) -> NDArray[Any]:
     """A view that cannot be written, as those on a memory map: kernels compile for one kind."""
     view = array.view()
     view.flags.writeable = False

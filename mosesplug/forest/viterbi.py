@@ -15,7 +15,7 @@ from mosesplug.errors import DataError
 from mosesplug.forest.hypergraph import Hypergraph
 from mosesplug.kernels import kernel
 
-__all__ = ["MOST_EDGES", "Derivation", "inside_best", "viterbi"]
+__all__ = ["MOST_EDGES", "Derivation", "derivation_edges", "inside_best", "viterbi"]
 
 MOST_EDGES = 10_000_000
 """A derivation may use a node more than once, and so be exponentially large; no sentence is."""
@@ -49,7 +49,7 @@ def viterbi(graph: Hypergraph, scores: NDArray[np.float64]) -> Derivation:
         raise DataError("no derivation of the search graph builds its goal")
     if sizes[-1] > MOST_EDGES:
         raise DataError(f"the best derivation of the search graph has {sizes[-1]:.3g} edges")
-    edges = _derivation(graph.tail_offsets, graph.tails, best, int(sizes[-1]))
+    edges = derivation_edges(graph.tail_offsets, graph.tails, best, int(sizes[-1]))
     return Derivation(float(inside[-1]), edges)
 
 
@@ -82,13 +82,22 @@ def inside_best(
 
 
 @kernel
-def _derivation(
+def derivation_edges(
     tail_offsets: NDArray[np.int64],
     tails: NDArray[np.int32],
     best: NDArray[np.int64],
     size: int,
 ) -> NDArray[np.int64]:
-    """The edges of the goal's best derivation, depth first."""
+    """The edges of the goal's best derivation, depth first.
+
+    Args:
+        tail_offsets, tails: of the graph.
+        best: int64 ``[n_nodes]``; the best edge of each node.
+        size: how many edges the derivation has.
+
+    Returns:
+        int64 ``[size]``.
+    """
     edges = np.empty(size, dtype=np.int64)
     # Every edge is put on the stack once, so that it cannot grow beyond their number.
     stack = np.empty(size, dtype=np.int64)

@@ -1,0 +1,205 @@
+"""Counts of n-grams in a search graph, edge by edge.
+
+An edge joins the translations of its tails with words of its own. Of a tail's translation only its
+ends take part in new n-grams: all of it where it is shorter than three words, else its first and
+its last three.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosesplug.forest.reference_ngrams import BOUNDARY, ORDER, NgramTree
+from mosesplug.forest.search_graph import SearchGraph
+from mosesplug.kernels import kernel
+
+__all__ = ["CONTEXT", "count_edge", "edge_context", "partial_length", "translation_statistics"]
+
+CONTEXT = ORDER - 1
+"""Words at the end of a translation that an n-gram can share with what follows."""
+
+
+@kernel
+def partial_length(covered: int, total: int, length: np.float32) -> np.float32:
+    """The reference length of a part of the sentence, in proportion to the source words."""
+    if total == 0:
+        return length
+    return np.float32(covered) / np.float32(total) * length
+
+
+@kernel
+def count_edge(
+    graph: SearchGraph,
+    edge: int,
+    left: NDArray[np.int32],
+    n_left: NDArray[np.int64],
+    right: NDArray[np.int32],
+    n_right: NDArray[np.int64],
+    counts: NDArray[np.int32],
+    statistics: NDArray[np.float32],
+) -> None:
+    """Add the n-grams that an edge makes, not those within its tails.
+
+    Args:
+        graph: of the sentence.
+        edge: which one.
+        left, right: int32 ``[n_nodes, 3]``; first and last words of each node.
+        n_left, n_right: int64 ``[n_nodes]``; how many there are.
+        counts: int32 ``[n_ngrams]``, zeros; used, and left as it was.
+        statistics: output, float32 ``[9]``; matches and totals of each order grow.
+    """
+    tree = graph.tree
+    # Places in the tree of the n-grams that the next word makes longer, the shortest first.
+    ngrams = np.empty(CONTEXT, dtype=np.int32)
+    size = 0
+    touched = np.empty(64, dtype=np.int32)
+    n_touched = 0
+    tail = graph.tail_offsets[edge]
+    for place in range(graph.target_offsets[edge], graph.target_offsets[edge + 1]):
+        node = -1
+        n_words = 1
+        if graph.targets[place] == -1:
+            node = graph.tails[tail]
+            tail += 1
+            n_words = n_left[node]
+        for position in range(n_words):
+            word = graph.targets[place] if node < 0 else left[node, position]
+            # N-grams that lie within the tail were counted there.
+            least = 1 if node < 0 else position + 2
+            if word == BOUNDARY:
+                continue
+            if n_touched + ORDER > len(touched):
+                touched = np.append(touched, np.empty_like(touched))
+            n_touched = _extend(
+                tree, ngrams, size, word, least, counts, touched, n_touched, statistics
+            )
+            size = min(size + 1, CONTEXT)
+        if n_words == CONTEXT and node >= 0:
+            size = 0
+            for position in range(n_right[node]):
+                word = right[node, position]
+                if word != BOUNDARY:
+                    _extend(tree, ngrams, size, word, ORDER + 1, counts, touched, 0, statistics)
+                    size = min(size + 1, CONTEXT)
+    for place in range(n_touched):
+        counts[touched[place]] = 0
+
+
+@kernel
+def _extend(
+    tree: NgramTree,
+    ngrams: NDArray[np.int32],
+    size: int,
+    word: int,
+    least: int,
+    counts: NDArray[np.int32],
+    touched: NDArray[np.int32],
+    n_touched: int,
+    statistics: NDArray[np.float32],
+) -> int:
+    """Make the open n-grams longer by a word, and count those of ``least`` words and more.
+
+    Args:
+        tree: the n-grams of the references.
+        ngrams: output, int32 ``[3]``; places of the open n-grams, the shortest first.
+        size: how many are open.
+        word: which comes next.
+        least: shorter ones are not counted.
+        counts: output, int32 ``[n_ngrams]``; occurrences so far.
+        touched: output, int32; the n-grams that have any, before ``n_touched``.
+        n_touched: how many.
+        statistics: output, float32 ``[9]``.
+
+    Returns:
+        The new ``n_touched``.
+    """
+    for shorter in range(size, -1, -1):
+        longer = -1
+        if word >= 0:
+            prefix = ngrams[shorter - 1] if shorter > 0 else 0
+            if prefix >= 0:
+                longer = tree.children[prefix, word]
+        if shorter < CONTEXT:
+            ngrams[shorter] = longer
+        if shorter + 1 < least:
+            continue
+        statistics[2 * shorter + 1] += 1
+        if longer >= 0:
+            touched[n_touched] = longer
+            n_touched += 1
+            counts[longer] += 1
+            if counts[longer] <= tree.summed[longer]:
+                statistics[2 * shorter] += 1
+    return n_touched
+
+
+@kernel
+def edge_context(
+    graph: SearchGraph,
+    edge: int,
+    contexts: NDArray[np.int32],
+    sizes: NDArray[np.int64],
+    context: NDArray[np.int32],
+    backwards: bool,
+) -> int:
+    """Write the first or the last words of an edge's translation, and tell how many there are.
+
+    Args:
+        graph: of the sentence.
+        edge: which one.
+        contexts: int32 ``[n_nodes, 3]``; those of its tails.
+        sizes: int64 ``[n_nodes]``; how many there are.
+        context: output, int32 ``[3]``, in the order of the translation.
+        backwards: the last words, not the first.
+    """
+    first, last = graph.target_offsets[edge], graph.target_offsets[edge + 1]
+    tail = graph.tail_offsets[edge + 1] - 1 if backwards else graph.tail_offsets[edge]
+    step = -1 if backwards else 1
+    size = 0
+    for number in range(last - first):
+        word = graph.targets[last - 1 - number if backwards else first + number]
+        node, n_words = -1, 1
+        if word == -1:
+            node = graph.tails[tail]
+            n_words = sizes[node]
+            tail += step
+        for position in range(n_words):
+            if size == CONTEXT:
+                break
+            if node >= 0:
+                word = contexts[node, n_words - 1 - position if backwards else position]
+            context[size] = word
+            size += 1
+    if backwards:
+        context[:size] = context[:size][::-1].copy()
+    return size
+
+
+@kernel
+def translation_statistics(tree: NgramTree, words: NDArray[np.int32]) -> NDArray[np.float32]:
+    """Statistics of ``metrics.Bleu`` of a translation, against the shortest reference.
+
+    Args:
+        tree: the n-grams of the references.
+        words: int32; numbers of the words.
+
+    Returns:
+        float32 ``[9]``.
+    """
+    statistics = np.zeros(2 * ORDER + 1, dtype=np.float32)
+    counts = np.zeros(len(tree.largest), dtype=np.int32)
+    words = words[words != BOUNDARY]
+    for start in range(len(words)):
+        ngram = 0
+        for order in range(min(ORDER, len(words) - start)):
+            statistics[2 * order + 1] += 1
+            word = words[start + order]
+            if ngram >= 0:
+                ngram = tree.children[ngram, word] if word >= 0 else -1
+            if ngram >= 0:
+                counts[ngram] += 1
+                if counts[ngram] <= tree.largest[ngram]:
+                    statistics[2 * order] += 1
+    statistics[2 * ORDER] = tree.length
+    return statistics

@@ -1,0 +1,56 @@
+"""A search graph with the references of its sentence, as kernels go through it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosesplug.forest.hypergraph import Hypergraph
+from mosesplug.forest.pruning import in_order_of_columns
+from mosesplug.forest.reference_ngrams import NgramTree, ReferenceNgrams
+
+__all__ = ["SearchGraph", "search_graph"]
+
+
+class SearchGraph(NamedTuple):
+    """A graph as the search goes through it, for kernels.
+
+    Attributes:
+        edge_offsets, tail_offsets, tails, target_offsets, covered: as in ``Hypergraph``.
+        targets: int32; the words' numbers in the tree of n-grams, -1 in the place of each tail.
+        indptr, columns, values: the edges' features, ascending columns.
+        tree: the n-grams of the references.
+    """
+
+    edge_offsets: NDArray[np.int64]
+    tail_offsets: NDArray[np.int64]
+    tails: NDArray[np.int32]
+    target_offsets: NDArray[np.int64]
+    targets: NDArray[np.int32]
+    indptr: NDArray[np.int64]
+    columns: NDArray[np.int32]
+    values: NDArray[np.float32]
+    covered: NDArray[np.int32]
+    tree: NgramTree
+
+
+def search_graph(graph: Hypergraph, references: ReferenceNgrams) -> SearchGraph:
+    """A graph with the references of its sentence."""
+    ordered = in_order_of_columns(graph)
+    # The last one is for -1, a tail.
+    numbers = np.array([*map(references.number, graph.words), -1], dtype=np.int32)
+    return SearchGraph(
+        # Copies, whatever the arrays are: one type to compile for.
+        np.array(graph.edge_offsets),
+        np.array(graph.tail_offsets),
+        np.array(graph.tails),
+        np.array(graph.target_offsets),
+        numbers[graph.targets],
+        np.array(graph.feature_indptr),
+        np.array(ordered.feature_indices),
+        np.array(ordered.feature_values),
+        np.array(graph.covered),
+        references.tree,
+    )
