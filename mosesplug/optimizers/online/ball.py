@@ -132,4 +132,5 @@ def _multiplied_out(
     """Multiply the active weights by their scale, in place; the new scale and squared norm."""
     weights[active] *= scale
     moving = weights[active]
-    return 1.0, float(np.dot(moving, moving))
+    # Not by a dot product: of long vectors, its rounding depends on the number of threads.
+    return 1.0, float((moving * moving).sum())
