@@ -61,12 +61,12 @@ class MiraOptions(CostOptions):
             "source": "Neubig & Watanabe 2016, eq. 28-29 and 35-36",
         },
     )
-    margin_tolerance: float = field(
+    solver_tolerance: float = field(
         default=1e-3,
         metadata={
-            "help": "constraints missed by no more than this beyond the slack join no working set",
+            "help": "epsilon: constraints that are violated by less are let be",
             "source": "chosen: a tenth of a point of BLEU of a sentence",
-            "minimum": 1e-9,
+            "minimum": 0.0,
         },
     )
 
@@ -88,7 +88,7 @@ def mira_learner(options: MiraOptions) -> Learner:
             batch.offsets[filled],
             gains,
             options.slack,
-            options.margin_tolerance,
+            options.solver_tolerance,
             options.choice == "hope-fear",
         )
         n_columns, n_sentences = len(rows.columns), len(filled) - 1

@@ -29,7 +29,7 @@ class Task(NamedTuple):
         offsets: int64 ``[n_sentences + 1]``, of the rows.
         gains: float64 ``[n_hyps]``.
         slack: ``C``.
-        tolerance: see ``MiraOptions.margin_tolerance``.
+        tolerance: see ``MiraOptions.solver_tolerance``.
         hopes: the reference is the hope, not the oracle.
     """
 
@@ -166,7 +166,7 @@ def _cut(
             groups[:size],
             len(references),
             task.slack,
-            0.1 * task.tolerance,
+            max(0.1 * task.tolerance, 1e-12),
             multipliers[:size],
         )
         walk.weights[:], walk.moved[:] = weights, moved

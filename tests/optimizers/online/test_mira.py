@@ -17,7 +17,7 @@ from mosesplug.tuning_set import Batch
 from tests.optimizers.online.batches import full_rows, random_batch, step_over
 from tests.optimizers.problems import tuning_set
 
-OPTIONS = MiraOptions(cost="lin-och", slack=0.05, margin_tolerance=1e-7)
+OPTIONS = MiraOptions(cost="lin-och", slack=0.05, solver_tolerance=1e-7)
 MANY = pytest.mark.parametrize("constraints", ["working-set", "cutting-plane"])
 CHOICES = pytest.mark.parametrize("choice", ["hope-fear", "best-oracle"])
 
