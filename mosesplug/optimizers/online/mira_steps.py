@@ -66,10 +66,17 @@ def _reference(task: Task, scores: NDArray[np.float64], start: int) -> int:
         scores: float64, of the rows of this sentence.
         start: its first row.
     """
-    gains = task.gains[start : start + len(scores)]
-    if task.hopes:
-        return start + int(np.argmax(scores + gains))
-    return start + int(np.argmax(np.where(gains == gains.max(), scores, -np.inf)))
+    best, merit, worth = 0, -np.inf, -np.inf
+    for place in range(len(scores)):
+        gain = task.gains[start + place]
+        if task.hopes:
+            better = scores[place] + gain > merit
+        else:
+            better = gain > worth or (gain == worth and scores[place] > merit)
+        if better:
+            best, worth = place, gain
+            merit = scores[place] + gain if task.hopes else scores[place]
+    return start + best
 
 
 @kernel
@@ -136,9 +143,7 @@ def _cut(
             room *= 2
             others, groups = _longer(others, room), _longer(groups, room)
             goals, multipliers = _longer(goals, room), _longer(multipliers, room)
-            wider = np.empty((room, room))
-            wider[:size, :size] = gram[:size, :size]
-            gram = wider
+            gram = _wider(gram, size, room)
         for group in range(len(references)):
             missing = _missing(features, task, walk, first + group, references[group])
             start = task.offsets[first + group]
@@ -159,7 +164,7 @@ def _cut(
             return
         for i in range(known, size):
             multipliers[i] = 0.0
-            _products(features, len(weights), references[groups[: i + 1]], others[: i + 1], gram)
+            _products(features, references, groups, others, len(weights), i, gram)
         solve_groups(
             gram,
             goals[:size],
@@ -194,28 +199,31 @@ def _missing(
 @kernel
 def _products(
     features: Features,
-    n_columns: int,
     references: NDArray[np.int64],
+    groups: NDArray[np.int64],
     others: NDArray[np.int64],
+    n_columns: int,
+    last: int,
     gram: NDArray[np.float64],
 ) -> None:
-    """Products of the last difference with all: the last row and column of ``gram``, an output.
+    """Products of one difference with those before it and itself: a row and a column of ``gram``.
 
     Args:
         features: the rows.
+        references: int64, the reference of each group.
+        groups: int64, the group of each constraint.
+        others: int64, the row that is taken from the reference in each constraint.
         n_columns: of the rows.
-        references: int64 ``[n]``, rows.
-        others: int64 ``[n]``, the rows that are taken from these.
-        gram: float64, at least ``[n, n]``.
+        last: the constraint.
+        gram: output, float64.
     """
-    last = len(others) - 1
     along = np.zeros(n_columns)
-    move(features, along, references[last], others[last], 1.0)
+    move(features, along, references[groups[last]], others[last], 1.0)
     for i in range(last + 1):
-        product = 0.0
-        for entry in range(features.indptr[references[i]], features.indptr[references[i] + 1]):
+        reference, other, product = references[groups[i]], others[i], 0.0
+        for entry in range(features.indptr[reference], features.indptr[reference + 1]):
             product += along[features.indices[entry]] * features.data[entry]
-        for entry in range(features.indptr[others[i]], features.indptr[others[i] + 1]):
+        for entry in range(features.indptr[other], features.indptr[other + 1]):
             product -= along[features.indices[entry]] * features.data[entry]
         gram[i, last] = gram[last, i] = product
 
@@ -224,5 +232,16 @@ def _products(
 def _longer(array: NDArray[Any], room: int) -> NDArray[Any]:
     """A copy at the beginning of a longer array."""
     longer = np.zeros(room, dtype=array.dtype)
-    longer[: len(array)] = array
+    for i in range(len(array)):
+        longer[i] = array[i]
     return longer
+
+
+@kernel
+def _wider(square: NDArray[np.float64], size: int, room: int) -> NDArray[np.float64]:
+    """A copy of the first ``size`` rows and columns in a larger array, float64 ``[room, room]``."""
+    wider = np.empty((room, room))
+    for i in range(size):
+        for j in range(size):
+            wider[i, j] = square[i, j]
+    return wider
