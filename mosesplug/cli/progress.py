@@ -236,4 +236,5 @@ def _judged(event: Judged) -> str:
         compared = f", the best so far (before: {event.best:.4f})"
     else:
         compared = f"; the best is {event.best:.4f}"
-    return f"{_label(event.iteration)}held out: {event.metric} {event.score:.4f}{compared}"
+    when = "" if event.updates else " before learning"
+    return f"{_label(event.iteration)}held out{when}: {event.metric} {event.score:.4f}{compared}"

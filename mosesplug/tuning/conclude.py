@@ -44,7 +44,7 @@ def reason_to_stop(context: Context, store: NBestStore) -> str:
             return f"{stale} translations of the held-out text in a row were no better"
     epochs = getattr(context.options, "epochs", 0) if configuration.online else 0
     if epochs and len(iterations) >= epochs:
-        return f"{epochs} epochs are done"
+        return "the epoch is done" if epochs == 1 else f"all {epochs} epochs are done"
     if configuration.maximum_iterations and len(iterations) >= configuration.maximum_iterations:
         return f"the maximum of {configuration.maximum_iterations} iterations is reached"
     return ""

@@ -105,9 +105,13 @@ class Learnt:
 
 @dataclass(frozen=True)
 class Judged:
-    """The held-out text was translated; ``best`` is the highest score before."""
+    """The held-out text was translated; ``best`` is the highest score before.
+
+    ``updates`` of the weights came before it, mini-batches online, else iterations.
+    """
 
     iteration: int
+    updates: int
     metric: str
     score: float
     best: float | None

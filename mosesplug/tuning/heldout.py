@@ -88,7 +88,7 @@ class Judge:
         score = self.score(weights)
         best = best_of(before)
         highest = None if best is None else best.score
-        self.watch(Judged(iteration, self.metric.name, score, highest))
+        self.watch(Judged(iteration, updates, self.metric.name, score, highest))
         is_better = highest is None or score > highest
         return Evaluation(updates, score, weights if is_better else None)
 

@@ -104,8 +104,13 @@ def _check_apart(configuration: Configuration, workspace: Workspace) -> None:
     Raises:
         UsageError: a file that is read has the place of one that is written.
     """
-    references = reference_files(configuration.references)
-    for path in (configuration.input, configuration.config, *references):
+    files = [configuration.input, configuration.config]
+    files += reference_files(configuration.references)
+    if configuration.sparse_weights is not None:
+        files.append(configuration.sparse_weights)
+    if (held_out := configuration.held_out) is not None:
+        files += [held_out.input, *reference_files(held_out.references)]
+    for path in files:
         if workspace.replaces(path):
             raise UsageError(
                 f"a run in {workspace.directory} would replace {path}, which it is to read: name"

@@ -19,6 +19,7 @@ __all__ = ["check_online", "online_decoder"]
 
 _COMPARED = 10
 """Sentences that are decoded both ways before a server is trusted."""
+_COMPARING = "compared"
 
 
 def check_online(configuration: Configuration) -> None:
@@ -90,8 +91,10 @@ def _serves(
             Note(f"this decoder does not run as a server ({reason}); one is started for each batch")
         )
         return False
-    fresh = _process(context, "compared")
+    fresh = _process(context, _COMPARING)
     note = require_exact(server, fresh, sentences, weights, strict=online.strict)
+    for path in context.workspace.directory.glob(f"{_COMPARING}.*"):
+        path.unlink()
     if note is not None:
         context.watch(Note(note, warning=True))
     return True

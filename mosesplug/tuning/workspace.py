@@ -20,6 +20,11 @@ _UNFINISHED = re.compile(
     r"|moses\.sparse-weights|summary\.json)\.\w{8}"
 )
 _RUN_FILE = re.compile(r"run\d+\..+")
+# What decoders of batches and of held-out text are given, and write.
+_SCRATCH = re.compile(
+    r"((batch|compared|heldout)\.(in|nbest|out)|(batch|compared|heldout|server\d+)"
+    r"\.(err|sparse-weights))"
+)
 
 
 @dataclass(frozen=True)
@@ -91,7 +96,11 @@ class Workspace:
         results = {self.features_list.name, *(result.name for result in self._results)}
         return any(
             place.parent == self.directory.resolve()
-            and (place.name in results or _RUN_FILE.fullmatch(place.name) is not None)
+            and (
+                place.name in results
+                or _RUN_FILE.fullmatch(place.name) is not None
+                or _SCRATCH.fullmatch(place.name) is not None
+            )
             for place in places
         )
 

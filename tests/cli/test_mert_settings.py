@@ -15,6 +15,8 @@ from mosesplug.errors import UsageError
 from mosesplug.optimizers import algorithm
 from mosesplug.tuning import Configuration
 from mosesplug.tuning.algorithm_options import algorithm_options
+from mosesplug.tuning.configuration import HeldOut, Online
+from mosesplug.tuning.sharding import Sharding
 
 Read = Callable[..., Settings]
 
@@ -297,3 +299,56 @@ def test_transformation(system: Path, text: str, command: str) -> None:
 
 def test_mertdir_is_noted(system: Path) -> None:
     assert any("--mertdir" in note for note in read("--mertdir=/none").notes)
+
+
+def test_learning_while_decoding(system: Path) -> None:
+    run = configuration(
+        "--algorithm=o-oro",
+        "--online",
+        "--epochs=4",
+        "--heldout-refs=ref",
+        *("--online-decoder=server", "--online-servers=2", "--strict-online", "--heldout=input"),
+        *("--heldout-every=5", "--patience=3", "--select=last", "--start-from=former"),
+        "--sparse-weights=input",
+    )
+    assert run.online == Online("server", strict=True, servers=2)
+    assert run.held_out == HeldOut(system / "input", system / "ref", 5, 3)
+    assert (run.select, run.maximum_iterations) == ("last", 0)
+    assert run.optimising.options == {"epochs": 4}
+    assert (run.sparse_weights, run.start_from) == (system / "input", system / "former")
+    run = configuration("--algorithm=o-oro", "--online", "--maximum-iterations=2")
+    assert run.online == Online()
+    assert run.maximum_iterations == 2
+    assert configuration("--algorithm=o-oro").online is None
+
+
+def test_shards(system: Path) -> None:
+    run = configuration("--algorithm=oro", "--shards=3", "--mixing=select", "--keep=7").optimising
+    assert run.sharding == Sharding(3, "select", 7)
+    run = configuration("--algorithm=oro", "--shards=2", "--async", "--async-order=fixed")
+    assert run.optimising.sharding == Sharding(2, asynchronous=True, async_order="fixed")
+    assert configuration("--algorithm=oro").optimising.sharding is None
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["--online-decoder=server"], "--online-decoder is of --online"),
+        (["--strict-online"], "--strict-online is of --online"),
+        (["--online", "--online-decoder=forest"], "is one of auto, server, process"),
+        (["--online", "--online-decoder=process", "--strict-online"], "not for --online-decoder"),
+        (["--online", "--online-servers=0"], "at least 1"),
+        (["--patience=3"], "--patience is of --heldout"),
+        (["--heldout=input"], "--heldout and --heldout-refs"),
+        (["--heldout=input", "--heldout-refs=ref", "--heldout-every=2"], "of --online"),
+        (["--heldout=none", "--heldout-refs=ref"], "the held-out text none"),
+        (["--heldout=input", "--heldout-refs=ref", "--patience=0"], "at least 1"),
+        (["--select=first"], "--select is one of"),
+        (["--select=last", "--return-best-dev"], "exclude each other"),
+        (["--epochs=0"], "epochs must be at least 1"),
+        (["--shards=2"], "mert does not learn from mini-batches"),
+    ],
+)
+def test_online_refusals(system: Path, words: list[str], why: str) -> None:
+    with pytest.raises(UsageError, match=why):
+        configuration(*words)

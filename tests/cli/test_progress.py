@@ -10,6 +10,9 @@ from mosesplug.tuning.events import (
     Event,
     Executing,
     Finished,
+    Judged,
+    Learning,
+    Learnt,
     Note,
     Optimised,
     Optimising,
@@ -106,3 +109,44 @@ def test_table() -> None:
         "weights: BLEU 0.5000 decoded in iteration 2 (enough)",
         "signature: BLEU|x",
     ]
+
+
+def test_learning() -> None:
+    stream = io.StringIO()
+    reporter = Reporter(stream)
+    report = {"updates": 13, "loss": 0.25, "norm": 1.5, "active": 14}
+    for event in (
+        Judged(1, 0, "BLEU", 0.3, None),
+        Learning(1, 1, 13, "BLEU", 0.2, 1.0),
+        Learning(1, 12, 13, "BLEU", 0.25, 61.0),
+        Learnt(1, "BLEU", 0.26, report, 70.0),
+        Judged(1, 13, "BLEU", 0.4, 0.3),
+        Judged(2, 26, "BLEU", 0.35, 0.4),
+    ):
+        reporter(event)
+    assert stream.getvalue().splitlines() == [
+        "[1] held out before learning: BLEU 0.3000",
+        "[1] learning: 12 of 13 batches, BLEU so far 0.2500",
+        "[1] BLEU 0.2600 while learning, 13 updates, loss 0.25, norm 1.5, 14 weights that are not"
+        " 0",
+        "[1] held out: BLEU 0.4000, the best so far (before: 0.3000)",
+        "[2] held out: BLEU 0.3500; the best is 0.4000",
+    ]
+
+
+def test_table_of_an_online_run() -> None:
+    weights = Weights((1.0,))
+    curve = ({"loss": 0.5, "norm": 2.0, "active": 3, "updates": 13},)
+    held_out = ((0, 0.3), (13, 0.4))
+    one = Iteration(1, 0.25, 0.25, 0.1, 9, 9, 3, weights, 1.0, 2.0, curve, held_out)
+    result = Result(
+        *(weights, 0, 0.4, ("LM0_0",), "BLEU", "BLEU|x", "oro", 1, "enough", (one,)),
+        selected="best-heldout",
+        online=True,
+    )
+    head, first, *rest = table(result).splitlines()
+    assert head.split() == [
+        *("epoch", "BLEU", "loss", "norm", "active", "updates", "decode", "tune", "held", "out")
+    ]
+    assert first.split() == ["1", "0.2500", "0.5", "2", "3", "13", "1.0", "s", "2.0", "s", "0.4000"]
+    assert rest[0] == "weights: BLEU 0.4000 on the held-out text, the best there (enough)"
