@@ -118,7 +118,7 @@ def _online() -> tuple[Algorithm, ...]:
         (
             "mira",
             "the smallest step that ranks well by enough; one or many constraints",
-            "Crammer et al. 2006; Chiang 2012",
+            "Crammer et al. 2006",
             MiraOptions,
             mira_learner,
         ),

@@ -6,7 +6,7 @@ It is the dual of the smallest step that meets ``w . d_i >= b_i`` but for a slac
 constraints of a group share, and that costs ``C`` a unit (Neubig & Watanabe 2016, eq. 60, with
 several constraints a sentence). What a group leaves of ``C`` is a multiplier too, of a constraint
 without features; so within a group the sum is fixed, and the smallest change is an exchange
-between two multipliers (sequential minimal optimisation, Platt 1998).
+between two multipliers (sequential minimal optimisation, Platt 1999).
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from mosesplug.kernels import kernel
 __all__ = ["group_multipliers", "solve_groups"]
 
 _EXCHANGES = 100_000
-"""Exchanges at most: it takes some tens a constraint."""
+"""Exchanges at most. Where the cap binds, it takes a few a constraint; of constraints that depend on
+each other, with a cap far away, some hundreds."""
 
 _REST = -1  # stands for what a group has left
 
