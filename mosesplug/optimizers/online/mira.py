@@ -9,9 +9,9 @@ Crammer et al. 2006). With ``x`` the difference of their features and ``D`` that
 With one constraint, the multiplier of ``x`` is ``min(C, (D - w_t . x) / |x|^2)`` (eq. 61-62). With
 several, those that are violated most join a working set, one after the other; each time the
 quadratic program of the set is solved again, until no constraint is violated by more than the
-slack of its sentence (a cutting plane, as Algorithm 1 of Eidelman et al. 2013). Where equation 60 has ``lambda / K`` for
-a batch of ``K`` sentences, here is ``C``: how far one sentence moves the weights should not depend
-on the size of the batch.
+slack of its sentence (a cutting plane, as Algorithm 1 of Eidelman et al. 2013). Where equation 60
+has ``lambda / K`` for a batch of ``K`` sentences, here is ``C``: how far one sentence moves the
+weights should not depend on the size of the batch.
 """
 
 from __future__ import annotations

@@ -19,8 +19,8 @@ from mosesplug.kernels import kernel
 __all__ = ["group_multipliers", "solve_groups"]
 
 _EXCHANGES = 100_000
-"""Exchanges at most. Where the cap binds, it takes a few a constraint; of constraints that depend on
-each other, with a cap far away, some hundreds."""
+"""Exchanges at most. Where the cap binds, it takes a few a constraint; of constraints that depend
+on each other, with a cap far away, some hundreds."""
 
 _REST = -1  # stands for what a group has left
 
