@@ -15,9 +15,9 @@ from mosesplug.cli.arguments import (
 )
 from mosesplug.cli.getopt import Parsed
 from mosesplug.cli.helper_scripts import HelperScripts, filter_command
+from mosesplug.cli.mert_given import Given, held_out, select, sharding
 from mosesplug.cli.mert_options import ADDITIONS, OPTIONS, refusal
-from mosesplug.cli.online_options import held_out_of, online_of, selected
-from mosesplug.cli.sharding_options import sharding_of
+from mosesplug.cli.online_options import held_out_of, online_of
 from mosesplug.cli.tool_arguments import (
     ToolArguments,
     merged_settings,
@@ -29,15 +29,12 @@ from mosesplug.cli.tool_arguments import (
 from mosesplug.decoders.moses import Decoder, PostEditing, Queue, checked_flags
 from mosesplug.errors import UsageError
 from mosesplug.metrics import metric
-from mosesplug.optimizers import algorithm as find_algorithm
 from mosesplug.tuning.configuration import (
     Configuration,
     Decoding,
     Filtering,
     Optimising,
-    Select,
 )
-from mosesplug.tuning.sharding import Sharding
 
 __all__ = ["Settings", "settings"]
 
@@ -63,31 +60,6 @@ class Settings:
     quiet: bool
 
 
-@dataclass(frozen=True)
-class _Given:
-    """The options that were given, by type."""
-
-    parsed: Parsed
-
-    def text(self, name: str) -> str | None:
-        value = self.parsed.values.get(name)
-        return None if value is None else str(value)
-
-    def flag(self, name: str) -> bool:
-        return bool(self.parsed.values.get(name, False))
-
-    def integer(self, name: str, default: int) -> int:
-        value = self.parsed.values.get(name, default)
-        return int(value) if isinstance(value, int | float) else default
-
-    def optional(self, name: str) -> int | None:
-        return self.integer(name, 0) if name in self.parsed.values else None
-
-    def texts(self, name: str) -> tuple[str, ...]:
-        value = self.parsed.values.get(name, ())
-        return value if isinstance(value, tuple) else ()
-
-
 def settings(parsed: Parsed) -> Settings:
     """What a command line asks for.
 
@@ -98,7 +70,7 @@ def settings(parsed: Parsed) -> Settings:
         UsageError: an option is refused, something is missing, contradictory or not there.
     """
     _refuse(parsed)
-    given = _Given(parsed)
+    given = Given(parsed)
     places = _places(parsed)
     working_directory = Path(given.text("working-dir") or "mert-work").absolute()
     program = existing_program(places["decoder"], "the decoder")
@@ -130,54 +102,18 @@ def settings(parsed: Parsed) -> Settings:
         maximum_iterations=_at_least(
             given.integer("maximum-iterations", 0 if given.flag("online") else 25), 0, "iterations"
         ),
-        select=_select(given),
+        select=select(given),
         existing="continue" if given.flag("continue") else "overwrite",
         skip_decoder=given.flag("skip-decoder"),
         keep_extractor_files=given.flag("keep-extractor-files"),
         online=online,
         held_out=held_out_of(
-            _heldout(given), given.optional("heldout-every"), given.optional("patience"), online
+            held_out(given), given.optional("heldout-every"), given.optional("patience"), online
         ),
         sparse_weights=None if sparse is None else existing_file(sparse, "the sparse weights"),
         start_from=None if former is None else Path(former).absolute(),
     )
     return Settings(configuration, tuple(notes), given.flag("verbose"), given.flag("quiet"))
-
-
-def _select(given: _Given) -> Select | None:
-    """Which weights the run ends with."""
-    select = given.text("select")
-    if not given.flag("return-best-dev"):
-        return selected(select)
-    if select not in (None, "best-dev"):
-        raise UsageError("--return-best-dev and --select exclude each other: use one of the two")
-    return "best-dev"
-
-
-def _heldout(given: _Given) -> tuple[str, str] | None:
-    """The held-out text and its references."""
-    text, references = given.text("heldout"), given.text("heldout-refs")
-    if text is None or references is None:
-        if text is not references:
-            raise UsageError("--heldout and --heldout-refs belong together: give both, or neither")
-        return None
-    return text, references
-
-
-def _sharding(given: _Given, algorithm: str) -> Sharding | None:
-    """Who learns on which sentences."""
-    directory = given.text("shard-directory")
-    return sharding_of(
-        find_algorithm(algorithm),
-        shards=given.optional("shards"),
-        mixing=given.text("mixing"),
-        keep=given.optional("keep"),
-        asynchronous=given.flag("async"),
-        async_order=given.text("async-order"),
-        workers=given.text("workers"),
-        scheduler=given.text("scheduler"),
-        shard_directory=None if directory is None else Path(directory),
-    )
 
 
 def _refuse(parsed: Parsed) -> None:
@@ -210,7 +146,7 @@ def _places(parsed: Parsed) -> dict[str, str]:
 
 
 def _decoding(
-    given: _Given,
+    given: Given,
     scripts: HelperScripts,
     program: Path,
     places: dict[str, str],
@@ -257,7 +193,7 @@ def _decoding(
     return decoding, note
 
 
-def _queue(given: _Given, scripts: HelperScripts) -> Queue | None:
+def _queue(given: Given, scripts: HelperScripts) -> Queue | None:
     """Parallel jobs; one job is no parallel job."""
     jobs = given.integer("jobs", 1)
     if jobs <= 1:
@@ -281,7 +217,7 @@ def _queue(given: _Given, scripts: HelperScripts) -> Queue | None:
 
 
 def _post_editing(
-    given: _Given, scripts: HelperScripts, references: Path, working_directory: Path
+    given: Given, scripts: HelperScripts, references: Path, working_directory: Path
 ) -> PostEditing | None:
     alignment = given.text("spe-symal")
     if alignment is None:
@@ -295,7 +231,7 @@ def _post_editing(
     )
 
 
-def _tools(given: _Given, algorithm: str) -> ToolArguments:
+def _tools(given: Given, algorithm: str) -> ToolArguments:
     """The arguments for the tools, together; the later ones count.
 
     Options for ``mert`` count only where it is the algorithm; as in the script, its arguments may
@@ -322,7 +258,7 @@ def _tools(given: _Given, algorithm: str) -> ToolArguments:
     return ToolArguments(**merged, options=options)  # type: ignore[arg-type]
 
 
-def _refuse_arguments_of_others(given: _Given, algorithm: str) -> None:
+def _refuse_arguments_of_others(given: Given, algorithm: str) -> None:
     """Arguments of a tool that does not run would be swallowed.
 
     Raises:
@@ -337,7 +273,7 @@ def _refuse_arguments_of_others(given: _Given, algorithm: str) -> None:
         )
 
 
-def _metric(given: _Given, tools: ToolArguments) -> tuple[str, str]:
+def _metric(given: Given, tools: ToolArguments) -> tuple[str, str]:
     """Name and settings of the metric, as ``--sctype`` and ``--scconfig`` spell them."""
     lengths = [name for name in _REFERENCE_LENGTHS if given.flag(name)]
     if len(lengths) > 1:
@@ -349,7 +285,7 @@ def _metric(given: _Given, tools: ToolArguments) -> tuple[str, str]:
     return tools.metric or "BLEU", merged_settings(tools.settings or "", *flags, case)
 
 
-def _optimising(given: _Given, algorithm: str, tools: ToolArguments) -> Optimising:
+def _optimising(given: Given, algorithm: str, tools: ToolArguments) -> Optimising:
     """The algorithm and its options; an option of its own outweighs one in ``--mertargs``."""
     options = dict(tools.options)
     if algorithm in _WITH_MERT:
@@ -375,11 +311,11 @@ def _optimising(given: _Given, algorithm: str, tools: ToolArguments) -> Optimisi
         threads=max(1, given.integer("threads", tools.threads or 1)),
         seed=seed,
         predictable_seeds=given.flag("predictable-seeds"),
-        sharding=_sharding(given, algorithm),
+        sharding=sharding(given, algorithm),
     )
 
 
-def _algorithm(given: _Given) -> str:
+def _algorithm(given: Given) -> str:
     """The algorithm by its name, or by the script's flag for it."""
     flags = {
         "--" + option.name: option.algorithm
@@ -393,7 +329,7 @@ def _algorithm(given: _Given) -> str:
     return named or next(iter(flags.values()), None) or "mert"
 
 
-def _mert_options(given: _Given) -> dict[str, object]:
+def _mert_options(given: Given) -> dict[str, object]:
     """The script's own options for MERT, under the names of the algorithm's options."""
     options: dict[str, object] = {}
     if "random-restarts" in given.parsed.values:

@@ -6,6 +6,7 @@ whole or not at all, and from nothing but what the store holds: a piece can be d
 
 from __future__ import annotations
 
+import math
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -252,15 +253,21 @@ def _solution(
 
 
 def _plain_curve(history: Sequence[Mapping[str, Any]]) -> tuple[Mapping[str, Any], ...]:
-    """The optimizer's report of its steps, as far as it is numbers and text."""
+    """The optimizer's report of its steps, as far as it is numbers and text.
+
+    A number that is not finite, which JSON cannot say, becomes None.
+    """
     return tuple(
-        {
-            name: value.item() if isinstance(value, np.generic) else value
-            for name, value in step.items()
-            if isinstance(value, int | float | str | np.generic)
-        }
+        {name: _plain(value) for name, value in step.items() if np.ndim(value) == 0}
         for step in history
     )
+
+
+def _plain(value: Any) -> int | float | str | None:
+    value = value.item() if isinstance(value, np.generic) else value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value if isinstance(value, int) else str(value)
 
 
 def write_after(context: Context, iteration: int, result: IterationResult) -> None:

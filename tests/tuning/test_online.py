@@ -23,6 +23,7 @@ from mosesplug.tuning.algorithm_options import algorithm_options
 from mosesplug.tuning.configuration import HeldOut, Online
 from mosesplug.tuning.events import Executing, Learning, Learnt, Note
 from mosesplug.tuning.online_numbering import Numbering
+from mosesplug.tuning.sharding import Sharding
 from mosesplug.tuning_set import Batch, SparseRows
 
 Toy = Any
@@ -236,3 +237,21 @@ def test_numbering_follows_the_batches() -> None:
     again = numbering.renumbered(replace(batch, sparse=None))
     assert again.sparse is not None
     assert again.sparse.indptr.tolist() == [0, 0, 0]
+
+
+def test_shards_of_stored_lists(toy: Toy) -> None:
+    """Between decodings, shards learn at once; the result does not depend on the workers."""
+    optimising = {"algorithm": "oro", "options": {"epochs": 3, "batch": 2}}
+    found = []
+    for name, threads in (("one", 1), ("two", 2)):
+        sharding = Sharding(shards=2)
+        given = {**optimising, "sharding": sharding, "threads": threads}
+        result = tune(toy.configuration(name, optimising=given, maximum_iterations=2))
+        assert len(result.iterations[0].curve) == 3
+        assert "rho" in result.iterations[0].curve[0]
+        found.append(result.weights)
+    assert found[0] == found[1]
+    plain = tune(toy.configuration("plain", optimising=optimising, maximum_iterations=2))
+    assert plain.weights != found[0]
+    with pytest.raises(UsageError, match="no shards"):
+        tune(online(toy, "online", optimising={"sharding": Sharding(shards=2)}))
