@@ -174,7 +174,7 @@ def _search(
                 trial[8] = length
                 for column in range(9):
                     totals[column] = trial[column] + background[column]
-                value += sign * (single_bleu(totals) * totals[8])
+                value += sign * np.float32(single_bleu(totals) * totals[8])
             if value >= highest:
                 highest = value
                 best[node], inside[node] = edge, score

@@ -1,4 +1,4 @@
-"""``kbmira``: k-best MIRA on extractor files, as Moses' program of that name.
+"""``kbmira``: MIRA on extractor files or search graphs, as Moses' program of that name.
 
 Without shuffling it makes the same updates, to the last bit, as Moses' program does once that
 recognises equal hypotheses; shuffled, it draws its orders from the C library's generator as that
@@ -10,12 +10,13 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from mosesplug.cli.tools.arguments import Arguments, Option, Program, Style, integer, real, run
+from mosesplug.cli.tools.kbmira_start import Orders, Start, read_start, say
 from mosesplug.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from mosesplug.metrics import Metric
-    from mosesplug.optimizers.batch.kbmira import Epoch, KbmiraOptions
+    from mosesplug.optimizers.batch.kbmira import AnyLearner, Epoch, KbmiraOptions
     from mosesplug.tuning.extractor_files import ExtractorSet, Iteration
     from mosesplug.tuning_set import TuningSet
 
@@ -31,9 +32,9 @@ __all__ = ["PROGRAM", "main"]
 
 PROGRAM = Program(
     "kbmira",
-    "Tunes weights on extractor files by k-best MIRA (Cherry & Foster 2012).",
+    "Tunes weights on extractor files or search graphs by MIRA (Cherry & Foster 2012).",
     (
-        Option("type", "nbest; hypergraph is refused", "t", "TYPE", str, "nbest"),
+        Option("type", "what to learn from: nbest or hypergraph", "t", "TYPE", str, "nbest"),
         Option("sctype", "the metric; else that of the statistics", "", "METRIC"),
         Option("scconfig", "its settings", "c", "name:value,...", str, ""),
         Option("scfile", "statistics of an iteration", "S", "FILE", many=True),
@@ -60,7 +61,14 @@ PROGRAM = Program(
         Option("model-bg", "let the model's choices, not the hope's, make the background"),
         Option("verbose", "show every update"),
         Option("safe-hope", "bound the model's influence on the hope"),
-        Option("hg-prune", "for hypergraphs: edges to keep for each word", "", "N", integer, 50),
+        Option(
+            "hg-prune",
+            "for hypergraphs: edges to keep for each word of the reference",
+            "",
+            "N",
+            integer,
+            50,
+        ),
     ),
     Style.BOOST,
     notes=(
@@ -78,83 +86,121 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     run(PROGRAM, _kbmira, arguments)
 
 
-@dataclass(frozen=True)
-class _Start:
-    """Starting weights as their files give them.
-
-    Attributes:
-        groups: the name of each dense weight; empty where the file has numbers alone.
-        dense: the dense weights; empty where there is no file.
-        sparse: sparse weights by name.
-    """
-
-    groups: tuple[str, ...]
-    dense: tuple[float, ...]
-    sparse: dict[str, float]
-
-
 def _kbmira(given: Arguments) -> None:
     _check(given)
-    _say(
+    say(
         f"kbmira with c={given['cparam']:g} decay={given['decay']:g} "
         f"no_shuffle={int(given['no-shuffle'])}\n"
     )
     seed = given["random-seed"]
     if seed is None:
-        _say("Initialising random seed from system clock\n")
+        say("Initialising random seed from system clock\n")
         seed = int(time.time())
     else:
-        _say(f"Initialising random seed to {seed}\n")
-    start = _read_start(given)
+        say(f"Initialising random seed to {seed}\n")
+    start = read_start(given)
 
-    files = _read_files(given)
+    task = (_graphs if given["type"] == "hypergraph" else _lists)(given, start, seed)
 
-    from mosesplug.cli.tools.kbmira_display import Display
-    from mosesplug.optimizers.batch.kbmira import Learner, run_epochs
-    from mosesplug.optimizers.problem import Problem
+    from mosesplug.optimizers.batch.kbmira import run_epochs
 
-    tuning_set, initial = _with_start(files, start, given["dense-init"])
-    learner = Learner(Problem(tuning_set, _metric(given, files)), initial, _options(given))
-    orders = _Orders(
-        seed, learner.n_sentences, shuffled=not (given["no-shuffle"] or given["streaming"])
-    )
-    _say("." * (learner.n_sentences // 100))
+    learner, orders = task.learner, task.orders
     if not given["streaming-out"]:
         orders.evaluated()
-        _say(f"Initial BLEU = {learner.score(learner.average()):g}\n")
+        say(f"Initial BLEU = {learner.score(learner.average()):g}\n")
     visit = learner.visit
     if given["verbose"] or given["streaming-out"]:
-        visit = Display(
-            learner,
-            tuning_set,
-            named=bool(start.groups),
+        visit = task.shown(
             updates=sys.stderr if given["verbose"] else None,
             weights=sys.stdout if given["streaming-out"] else None,
         ).visit
     best: float | None = None
     for epoch in run_epochs(learner, orders.next, given["iters"], visit):
         orders.evaluated()
-        _say(
+        say(
             f"{epoch.updates}/{epoch.sentences} updates, avg loss = {epoch.loss:g}, "
             f"BLEU = {epoch.score:g}\n"
         )
         if best is None or epoch.score > best:
             best = epoch.score
-            _write(given["output-file"], tuning_set, epoch)
+            _write(given["output-file"], task, epoch)
     if best is not None and best <= 0.0:
-        _say("kbmira: no weights score above 0; those written are the first that were found\n")
-    _say(f"Best BLEU = {best:g}\n")
+        say("kbmira: no weights score above 0; those written are the first that were found\n")
+    say(f"Best BLEU = {best:g}\n")
+
+
+@dataclass(frozen=True)
+class _Task:
+    """What is learnt, whatever it is learnt from.
+
+    Attributes:
+        learner: learns.
+        orders: of the sentences.
+        n_dense: number of dense features.
+        sparse: the names of the sparse ones.
+        shown: makes a display of the learner's visits.
+    """
+
+    learner: AnyLearner
+    orders: Orders
+    n_dense: int
+    sparse: Sequence[str]
+    shown: Callable[..., Any]
+
+
+def _lists(given: Arguments, start: Start, seed: int) -> _Task:
+    """Learn from the lists in extractor files."""
+    files = _read_files(given)
+
+    from mosesplug.cli.tools.kbmira_display import Display, vectors_in_lists
+    from mosesplug.optimizers.batch.kbmira import Learner
+    from mosesplug.optimizers.problem import Problem
+
+    tuning_set, initial = _with_start(files, start, given["dense-init"])
+    learner = Learner(Problem(tuning_set, _metric(given, files)), initial, _options(given))
+    orders = Orders(
+        seed, learner.n_sentences, shuffled=not (given["no-shuffle"] or given["streaming"])
+    )
+    say("." * (learner.n_sentences // 100))
+    space = tuning_set.space
+    shown = partial(
+        Display,
+        learner.state,
+        learner.visit,
+        vectors_in_lists(learner, tuning_set),
+        space.n_dense,
+        named=bool(start.groups),
+    )
+    return _Task(learner, orders, space.n_dense, space.sparse, shown)
+
+
+def _graphs(given: Arguments, start: Start, seed: int) -> _Task:
+    """Learn from search graphs."""
+    from mosesplug.cli.tools.kbmira_graphs import read_graphs
+
+    graphs = read_graphs(given, start)
+
+    import numpy as np
+
+    from mosesplug.cli.tools.kbmira_display import Display, vectors_found
+    from mosesplug.optimizers.batch.mira_search import SearchLearner
+
+    n_dense = len(start.dense)
+    initial = np.array([*start.dense, *(start.sparse.get(name, 0.0) for name in graphs.sparse)])
+    learner = SearchLearner(graphs.search, n_dense, initial, _options(given))
+    orders = Orders(seed, graphs.search.n_sentences, shuffled=not given["no-shuffle"], once=True)
+    shown = partial(
+        Display, learner.state, learner.visit, vectors_found(n_dense), n_dense, named=True
+    )
+    return _Task(learner, orders, n_dense, graphs.sparse, shown)
 
 
 def _check(given: Arguments) -> None:
     """Refuse what cannot be done."""
+    if given["type"] not in ("nbest", "hypergraph"):
+        raise UsageError(f"--type is nbest or hypergraph, not {given['type']}")
     if given["type"] == "hypergraph":
-        raise UsageError(
-            "--type hypergraph: learning from search graphs is not supported; give n-best lists "
-            "with --ffile and --scfile (mert-moses.pl --batch-mira, not --hg-mira)"
-        )
-    if given["type"] != "nbest":
-        raise UsageError(f"--type is nbest, not {given['type']}")
+        _check_for_graphs(given)
     if given["iters"] < 1:
         raise UsageError(f"--iters must be at least 1, not {given['iters']}")
     if given["cparam"] <= 0.0:
@@ -163,6 +209,28 @@ def _check(given: Arguments) -> None:
         raise UsageError(f"--decay must be in 0 to 1, not {given['decay']:g}")
     if given["sparse-init"] is not None and given["dense-init"] is None:
         raise UsageError("--sparse-init needs --dense-init: give the dense weights too")
+
+
+def _check_for_graphs(given: Arguments) -> None:
+    """Refuse what cannot be done with search graphs."""
+    for name, what in (
+        ("hgdir", "the directory of the search graphs"),
+        ("reference", "a reference"),
+        ("dense-init", "dense weights, 'name= value' a line"),
+    ):
+        if not given[name]:
+            raise UsageError(f"--type hypergraph needs {what}: give --{name}")
+    if given["hg-prune"] < 0:
+        raise UsageError(f"--hg-prune must be at least 0, not {given['hg-prune']}")
+    if given["streaming"]:
+        raise UsageError("--streaming is for n-best lists; for search graphs, give --no-shuffle")
+    if given["sctype"] not in (None, "BLEU"):
+        raise UsageError(f"on search graphs --sctype is BLEU, not {given['sctype']}")
+    if given["scconfig"]:
+        raise UsageError(
+            "--scconfig has no meaning on search graphs: words count as they are, against the "
+            "shortest reference"
+        )
 
 
 def _read_files(given: Arguments) -> ExtractorSet:
@@ -225,33 +293,8 @@ def _metric(given: Arguments, files: ExtractorSet) -> Metric:
     return found
 
 
-def _read_start(given: Arguments) -> _Start:
-    """The files of starting weights."""
-    from formats.text import read_bytes
-    from formats.weights import read_dense, read_init_opt, read_sparse, read_weights_txt
-
-    path = given["dense-init"]
-    if path is None:
-        return _Start((), (), {})
-    lines = [line for line in read_bytes(path).split(b"\n") if line.strip()]
-    groups: tuple[str, ...] = ()
-    if any(b"=" in line for line in lines):
-        rows = [(name, value) for name, values in read_dense(path) for value in values]
-        groups = tuple(name for name, _ in rows)
-        dense = tuple(value for _, value in rows)
-    elif len(lines) == 1:
-        dense = read_weights_txt(path)
-    else:
-        dense = read_init_opt(path).start
-    sparse: dict[str, float] = {}
-    if given["sparse-init"] is not None:
-        sparse = read_sparse(given["sparse-init"])
-        _say(f"Found {len(sparse)} initial sparse features\n")
-    return _Start(groups, dense, sparse)
-
-
 def _with_start(
-    files: ExtractorSet, start: _Start, path: str | None
+    files: ExtractorSet, start: Start, path: str | None
 ) -> tuple[TuningSet, NDArray[np.float64]]:
     """The hypotheses with starting weights; sparse features that have one come first.
 
@@ -290,34 +333,7 @@ def _with_start(
     return replace(made, space=FeatureSpace(space.groups, names), sparse=sparse), initial
 
 
-class _Orders:
-    """Orders of sentences, shuffled by ``std::random_shuffle`` from ``rand`` as in Moses."""
-
-    def __init__(self, seed: int, n_sentences: int, *, shuffled: bool) -> None:
-        from mosesplug.optimizers.c_rand import CRand
-
-        self._rand = CRand(seed)
-        self._order = list(range(n_sentences))
-        self._shuffled = shuffled
-
-    def evaluated(self) -> None:
-        """Moses shuffles before each evaluation too."""
-        if not self._shuffled:
-            return
-        order = self._order
-        for place, number in enumerate(self._rand.draw(len(order) - 1).tolist(), start=1):
-            other = number % (place + 1)
-            order[place], order[other] = order[other], order[place]
-
-    def next(self) -> NDArray[np.int64]:
-        """The order of the next epoch."""
-        import numpy as np
-
-        self.evaluated()
-        return np.array(self._order, dtype=np.int64)
-
-
-def _write(path: str | None, tuning_set: TuningSet, epoch: Epoch) -> None:
+def _write(path: str | None, task: _Task, epoch: Epoch) -> None:
     """``F0 value`` of dense weights and ``name value`` of sparse ones, as mert-moses.pl reads them.
 
     Weights that an earlier epoch wrote are replaced.
@@ -326,12 +342,12 @@ def _write(path: str | None, tuning_set: TuningSet, epoch: Epoch) -> None:
 
     if not epoch.weights.any():
         raise DataError("the weights became all zero; start from other weights (--dense-init)")
-    n_dense = tuning_set.space.n_dense
+    n_dense = task.n_dense
     values = epoch.weights.tolist()
     lines = [f"F{number} {value:g}\n" for number, value in enumerate(values[:n_dense])]
     lines += [
         f"{name} {value:g}\n"
-        for name, value in zip(tuning_set.space.sparse, values[n_dense:], strict=True)
+        for name, value in zip(task.sparse, values[n_dense:], strict=True)
         if abs(value) > SMALLEST
     ]
     text = "".join(lines).encode("utf-8", "surrogateescape")
@@ -340,8 +356,3 @@ def _write(path: str | None, tuning_set: TuningSet, epoch: Epoch) -> None:
         sys.stdout.flush()
     else:
         write_atomic(path, text)
-
-
-def _say(text: str) -> None:
-    """To stderr, where mert-moses.pl's log comes from."""
-    print(text, end="", file=sys.stderr, flush=True)

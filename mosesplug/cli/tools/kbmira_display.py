@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TextIO
+from collections.abc import Callable, Iterable
+from typing import Generic, NamedTuple, Protocol, TextIO, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.optimizers.batch.kbmira import Learner
-from mosesplug.optimizers.batch.mira_step import Decisions
+from mosesplug.optimizers.batch.mira_search import Found, Visits
+from mosesplug.optimizers.batch.mira_step import Decisions, State
 from mosesplug.tuning_set import TuningSet
 
-__all__ = ["Display"]
+__all__ = ["Display", "Vector", "vectors_found", "vectors_in_lists"]
 
 SMALLEST = 1e-8
 """Weights that are no larger are not shown."""
@@ -24,51 +25,85 @@ Vector = list[tuple[int, np.float32]]
 """Columns with their values, ascending."""
 
 
-class Display:
+Pair = tuple[Vector, Vector]
+"""Features of hope and fear: all dense ones, and the sparse ones that they have."""
+
+
+class Visit(Protocol):
+    """What learning from sentences tells of each."""
+
+    @property
+    def hope_worth(self) -> NDArray[np.float32]: ...
+
+    @property
+    def fear_worth(self) -> NDArray[np.float32]: ...
+
+    @property
+    def loss(self) -> NDArray[np.float32]: ...
+
+    @property
+    def occasion(self) -> NDArray[np.bool_]: ...
+
+
+Kind = TypeVar("Kind", bound=Visit)
+
+
+class _Losses(NamedTuple):
+    """What learning has to know of the visits."""
+
+    loss: NDArray[np.float32]
+
+
+class Display(Generic[Kind]):
     """Visits sentences one at a time, and shows what happens."""
 
     def __init__(
         self,
-        learner: Learner,
-        tuning_set: TuningSet,
+        state: State,
+        visit: Callable[[NDArray[np.int64]], Kind],
+        vectors: Callable[[Kind], Pair],
+        n_dense: int,
         *,
         named: bool,
         updates: TextIO | None,
         weights: TextIO | None,
     ) -> None:
-        """Show what ``learner`` does.
+        """Show what a learner does.
 
         Args:
-            learner: learns.
-            tuning_set: what it learns from.
+            state: the learner's.
+            visit: its visit to the given sentences.
+            vectors: the features of hope and fear of a visit to one sentence.
+            n_dense: number of dense features.
             named: dense weights were given by name: Moses then counts the sparse features behind
                 as many numbers again.
             updates: where each update is shown, if anywhere.
             weights: where the weights are shown after each sentence, if anywhere.
         """
-        self._learner = learner
-        self._tuning_set = tuning_set
-        self._shift = tuning_set.space.n_dense if named else 0
+        self._state = state
+        self._visit = visit
+        self._vectors = vectors
+        self._n_dense = n_dense
+        self._shift = n_dense if named else 0
         self._updates = updates
         self._weights = weights
 
-    def visit(self, order: NDArray[np.int64]) -> Decisions:
-        """As ``Learner.visit``."""
-        visits: list[Decisions] = []
+    def visit(self, order: NDArray[np.int64]) -> _Losses:
+        """As the learner's ``visit``."""
+        losses = np.zeros(len(order), dtype=np.float32)
         for number in range(len(order)):
-            before = self._learner.state.weights.copy()
-            visits.append(self._learner.visit(order[number : number + 1]))
-            if self._updates is not None and visits[-1].occasion[0]:
-                print(self._update(number, before, visits[-1]), file=self._updates)
+            before = self._state.weights.copy()
+            visit = self._visit(order[number : number + 1])
+            losses[number] = visit.loss[0]
+            if self._updates is not None and visit.occasion[0]:
+                print(self._update(number, before, visit), file=self._updates)
             if self._weights is not None:
-                print(self._shown_weights(self._learner.state.weights), file=self._weights)
-        return Decisions(*(np.concatenate(column) for column in zip(*visits, strict=True)))
+                print(self._shown_weights(self._state.weights), file=self._weights)
+        return _Losses(losses)
 
-    def _update(self, number: int, weights: NDArray[np.float32], visit: Decisions) -> str:
+    def _update(self, number: int, weights: NDArray[np.float32], visit: Kind) -> str:
         """The lines about one update, an empty one behind them."""
-        rows = self._learner.rows
-        hope = self._features(int(rows[visit.hope[0]]))
-        fear = self._features(int(rows[visit.fear[0]]))
+        hope, fear = self._vectors(visit)
         difference = self._difference(hope, fear)
         worths = visit.hope_worth[0], visit.fear_worth[0]
         lines = [
@@ -90,26 +125,15 @@ class Display:
             score += weights[column] * value
         return f"{what}: {' '.join(self._pairs(vector))} BLEU:{worth:g} Score:{score:g}"
 
-    def _features(self, row: int) -> Vector:
-        """Features of a row of the tuning set: all dense ones, and the sparse ones it has."""
-        vector: Vector = list(enumerate(self._tuning_set.dense[row]))
-        sparse = self._tuning_set.sparse
-        if sparse is None:
-            return vector
-        entries = slice(int(sparse.indptr[row]), int(sparse.indptr[row + 1]))
-        columns = (sparse.indices[entries] + self._tuning_set.space.n_dense).tolist()
-        return vector + sorted(zip(columns, sparse.data[entries], strict=True))
-
     def _difference(self, hope: Vector, fear: Vector) -> Vector:
         """Features of hope less those of fear."""
         plus, minus = dict(hope), dict(fear)
-        n_dense = self._tuning_set.space.n_dense
         zero = np.float32(0.0)
         return [
             (column, value)
             for column in sorted(plus | minus)
             if abs(value := plus.get(column, zero) - minus.get(column, zero)) > NEGLIGIBLE
-            or column < n_dense
+            or column < self._n_dense
         ]
 
     def _shown_weights(self, weights: NDArray[np.float32]) -> str:
@@ -120,6 +144,38 @@ class Display:
         return text if columns[:1] in ([], [0]) else f" {text}"
 
     def _pairs(self, vector: Iterable[tuple[int, np.float32]]) -> Iterable[str]:
-        n_dense = self._tuning_set.space.n_dense
         for column, value in vector:
-            yield f"{column if column < n_dense else column + self._shift}:{value:g}"
+            yield f"{column if column < self._n_dense else column + self._shift}:{value:g}"
+
+
+def vectors_in_lists(learner: Learner, tuning_set: TuningSet) -> Callable[[Decisions], Pair]:
+    """Takes the features of hope and fear from the lists that ``learner`` learns from."""
+
+    def features(hypothesis: int) -> Vector:
+        row = int(learner.rows[hypothesis])
+        vector: Vector = list(enumerate(tuning_set.dense[row]))
+        sparse = tuning_set.sparse
+        if sparse is None:
+            return vector
+        entries = slice(int(sparse.indptr[row]), int(sparse.indptr[row + 1]))
+        columns = (sparse.indices[entries] + tuning_set.space.n_dense).tolist()
+        return vector + sorted(zip(columns, sparse.data[entries], strict=True))
+
+    def vectors(visit: Decisions) -> Pair:
+        return features(int(visit.hope[0])), features(int(visit.fear[0]))
+
+    return vectors
+
+
+def vectors_found(n_dense: int) -> Callable[[Visits], Pair]:
+    """Takes the features of hope and fear from what the search found."""
+
+    def features(found: Found) -> Vector:
+        values = dict.fromkeys(range(n_dense), np.float32(0.0))
+        values.update(zip(found.columns.tolist(), found.values, strict=True))
+        return list(values.items())
+
+    def vectors(visit: Visits) -> Pair:
+        return features(visit.found[0].hope), features(visit.found[0].fear)
+
+    return vectors

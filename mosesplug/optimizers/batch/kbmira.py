@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,7 +48,16 @@ from mosesplug.optimizers.problem import (
     with_sparse_active,
 )
 
-__all__ = ["Epoch", "KbmiraOptions", "Learner", "Ordering", "kbmira", "run_epochs"]
+__all__ = [
+    "AnyLearner",
+    "Epoch",
+    "KbmiraOptions",
+    "Learner",
+    "Losses",
+    "Ordering",
+    "kbmira",
+    "run_epochs",
+]
 
 LARGEST = 1e15
 """Largest starting weight: beyond it, squares of model scores overflow in single precision."""
@@ -134,6 +143,31 @@ class Epoch:
         """The average of the initial weights and those after each update so far."""
         n = self.total_updates
         return np.asarray(self.weights.astype(np.float64) * (n / (n + 1) if n else 1.0))
+
+
+class Losses(Protocol):
+    """What visits to sentences tell."""
+
+    @property
+    def loss(self) -> NDArray[np.float32]:
+        """Of each sentence, float32 ``[n]``; above 0 where the margin was too small."""
+
+
+class AnyLearner(Protocol):
+    """Learns from sentences, wherever their hypotheses come from."""
+
+    @property
+    def state(self) -> State:
+        """Weights, totals and background."""
+
+    def visit(self, order: NDArray[np.int64]) -> Losses:
+        """Learn from the given sentences, int64 ``[n]``, one after the other."""
+
+    def average(self) -> NDArray[np.float32]:
+        """The averaged weights, float32 ``[n_features]``."""
+
+    def score(self, weights: NDArray[np.float32]) -> float:
+        """The metric of the first-best hypotheses at ``weights``, float32 ``[n_features]``."""
 
 
 class Learner:
@@ -301,10 +335,10 @@ def kbmira(
 
 
 def run_epochs(
-    learner: Learner,
+    learner: AnyLearner,
     ordering: Ordering,
     epochs: int,
-    visit: Callable[[NDArray[np.int64]], Decisions] | None = None,
+    visit: Callable[[NDArray[np.int64]], Losses] | None = None,
 ) -> Iterator[Epoch]:
     """Go through the sentences ``epochs`` times.
 
