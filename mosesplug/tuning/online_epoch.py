@@ -7,7 +7,7 @@ them, and goes on; what it leaves is the same, byte for byte.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -71,6 +71,10 @@ class _Online:
     begin: Beginning
     before: tuple[Evaluation, ...]
 
+    def weights(self, vector: NDArray[np.float64]) -> Weights:
+        """Weights by name, from a vector of the learner's."""
+        return weights_of(self.begin.numbering, vector, self.start.weights)
+
 
 class _Enough(Exception):
     """Held-out translations do not get better: the epoch ends early."""
@@ -123,93 +127,99 @@ def _learn(online: _Online, finished: IterationRecord | None) -> IterationResult
         online: of the epoch.
         finished: the iteration, where all of its lists are stored already.
     """
-    context, store, iteration = online.context, online.store, online.iteration
+    context, iteration, begin = online.context, online.iteration, online.begin
     read, progress = _stored(online, finished)
-    known = list(map(Evaluation.of_record, progress.get("heldout", ())))
-    found: list[Evaluation] = []
-    clock = Clock()
-    judging = 0.0
     earlier = float(progress.get("seconds", 0.0))
-
-    def now() -> Mapping[str, Any]:
-        return {
-            "start": online.start.as_record(),
-            "heldout": [evaluation.as_record() for evaluation in found],
-            "seconds": earlier + source.seconds,
-        }
-
-    def to_weights(vector: NDArray[np.float64]) -> Weights:
-        return weights_of(online.begin.numbering, vector, online.start.weights)
-
+    scores = _HeldOutScores(online, map(Evaluation.of_record, progress.get("heldout", ())))
+    metric = context.configuration.metric
     source = OnlineSource(
-        store,
+        online.store,
         iteration,
         online.texts,
         online.decoder,
-        online.begin.numbering,
+        begin.numbering,
         stored=int(progress["batches"]),
         read=read,
-        to_weights=lambda vector: model_weights(context.show, to_weights(vector)),
-        progress=now,
-        metric=context.configuration.metric,
+        to_weights=lambda vector: model_weights(context.show, online.weights(vector)),
+        progress=lambda: {
+            "start": online.start.as_record(),
+            "heldout": [evaluation.as_record() for evaluation in scores.found],
+            "seconds": earlier + source.seconds,
+        },
+        metric=metric,
         references=context.references,
         threads=context.configuration.optimising.threads,
     )
-
-    def evaluate(state: State) -> None:
-        nonlocal judging
-        if online.judge is None:
-            return
-        if len(found) < len(known):
-            found.append(known[len(found)])
-            return
-        candidate = to_weights(mean_weights(online.begin.learner, state))
-        before, judged = (*online.before, *found), Clock()
-        found.append(online.judge.evaluated(iteration, state.updates, candidate, before))
-        judging += judged.seconds()
+    clock = Clock()
 
     def after(done: BatchDone) -> None:
-        context.watch(
-            Learning(
-                iteration,
-                done.place + 1,
-                done.of,
-                context.configuration.metric.name,
-                float(context.configuration.metric.score(done.tally.totals)),
-                clock.seconds(),
-            )
-        )
-        every = 0 if held_out is None else held_out.every
-        if every and (done.place + 1) % every == 0 and done.place + 1 < done.of:
-            evaluate(done.state)
-            if _out_of_patience(online, found):
-                raise _Enough(EpochResult(done.state, done.tally))
+        score = float(metric.score(done.tally.totals))
+        seconds = clock.seconds()
+        context.watch(Learning(iteration, done.place + 1, done.of, metric.name, score, seconds))
+        scores.after(done)
 
-    held_out = context.configuration.held_out
     if iteration == 1:
-        evaluate(online.begin.state)
-    clock = Clock()
-    plan = Plan(
-        context.seed,
-        context.options.batch,  # type: ignore[attr-defined]
-        context.configuration.metric,
-        online.begin.numbering.active,
-    )
+        scores.add(begin.state)
+    options: Any = context.options
+    plan = Plan(context.seed, options.batch, metric, begin.numbering.active)
+    ended = False
     try:
-        epoch = run_epoch(
-            online.begin.learner, online.begin.state, source, plan, iteration, on_batch=after
-        )
-        seconds = clock.seconds() - source.seconds - judging
-        _tell(online, epoch, seconds)
-        evaluate(epoch.state)
+        epoch = run_epoch(begin.learner, begin.state, source, plan, iteration, on_batch=after)
     except _Enough as enough:
-        epoch = enough.result
-        seconds = clock.seconds() - source.seconds - judging
-        _tell(online, epoch, seconds)
+        epoch, ended = enough.result, True
+    seconds = clock.seconds() - source.seconds - scores.seconds
+    _tell(online, epoch, seconds)
+    if not ended:
+        scores.add(epoch.state)
     if finished is None:
         start = replace(online.start, seconds_decoding=earlier + source.seconds)
-        store.finish_iteration(iteration, start.as_record())
-    return _result(online, epoch, found, seconds)
+        online.store.finish_iteration(iteration, start.as_record())
+    return _result(online, epoch, scores.found, seconds)
+
+
+class _HeldOutScores:
+    """Translations of the held-out text in one epoch; those that are known are not made again.
+
+    Attributes:
+        found: evaluations of the epoch.
+        seconds: spent on them.
+    """
+
+    def __init__(self, online: _Online, known: Iterable[Evaluation]) -> None:
+        self.found: list[Evaluation] = []
+        self.seconds = 0.0
+        self._online = online
+        self._known = list(known)
+
+    def add(self, state: State) -> None:
+        """Translate with the weights of a state, if there is held-out text."""
+        online = self._online
+        if online.judge is None:
+            return
+        if len(self.found) < len(self._known):
+            self.found.append(self._known[len(self.found)])
+            return
+        clock = Clock()
+        candidate = online.weights(mean_weights(online.begin.learner, state))
+        before = (*online.before, *self.found)
+        found = online.judge.evaluated(online.iteration, state.updates, candidate, before)
+        self.found.append(found)
+        self.seconds += clock.seconds()
+
+    def after(self, done: BatchDone) -> None:
+        """Translate after every so many batches; the end of the epoch is another matter.
+
+        Raises:
+            _Enough: it was in vain too often.
+        """
+        held_out = self._online.context.configuration.held_out
+        place = done.place + 1
+        if held_out is None or not held_out.every or place % held_out.every or place == done.of:
+            return
+        self.add(done.state)
+        stale = since_best((*self._online.before, *self.found))
+        if held_out.patience and stale >= held_out.patience:
+            raise _Enough(EpochResult(done.state, done.tally))
 
 
 def _stored(
@@ -248,39 +258,29 @@ _DECIDING = ("dense", "sparse", "seed", "settings")
 """Of an iteration's start, what its lists depend on."""
 
 
-def _out_of_patience(online: _Online, found: Sequence[Evaluation]) -> bool:
-    held_out = online.context.configuration.held_out
-    if held_out is None or not held_out.patience:
-        return False
-    return since_best((*online.before, *found)) >= held_out.patience
-
-
 def _result(
     online: _Online, epoch: EpochResult, found: Sequence[Evaluation], seconds: float
 ) -> IterationResult:
     """What the epoch led to."""
-    context, learner = online.context, online.begin.learner
-    space, state = online.begin.numbering.space, epoch.state
+    context, learner, state = online.context, online.begin.learner, epoch.state
     vector = learner.weights(state)
     if not np.isfinite(vector).all():
         raise OptimizerError(
             f"the weights of {context.algorithm.name} became too large in epoch {online.iteration};"
             " begin anew with a lower learning rate"
         )
-    start = online.start.weights
-    weights = weights_of(online.begin.numbering, vector, start)
-    mean = mean_weights(learner, state)
-    is_mean = AVERAGE in learner.fills
+    weights = online.weights(vector)
+    average = online.weights(mean_weights(learner, state)) if AVERAGE in learner.fills else None
     score = float(context.configuration.metric.score(epoch.totals))
     return IterationResult(
         weights=weights,
         optimum=score,
-        largest_change=weights.largest_change(start),
+        largest_change=weights.largest_change(online.start.weights),
         seconds_optimising=seconds,
         curve=({"epoch": online.iteration, "score": score, **_report(online, epoch)},),
         heldout=tuple(found),
-        average=weights_of(online.begin.numbering, mean, start) if is_mean else None,
-        learner=encode_state(state, space, learner),
+        average=average,
+        learner=encode_state(state, online.begin.numbering.space, learner),
     )
 
 
