@@ -180,7 +180,8 @@ def step_of(plan: Plan, epoch: int, place: int, per_epoch: int, n_features: int)
         per_epoch=per_epoch,
         metric=plan.metric,
         active=active,
-        rng=np.random.default_rng([plan.seed, epoch, place]),
+        # From 1: a last 0 would give the random numbers of the epoch's order.
+        rng=np.random.default_rng([plan.seed, epoch, place + 1]),
     )
 
 

@@ -91,7 +91,9 @@ def test_steps_are_numbered_through_and_have_random_numbers_of_their_own() -> No
     plan = plan_of(2)
     steps = [step_of(plan, epoch, place, 3, 2) for epoch in (1, 2) for place in range(3)]
     assert [step.number for step in steps] == [1, 2, 3, 4, 5, 6]
-    assert len({float(step.rng.random()) for step in steps}) == 6
+    order = np.random.default_rng([plan.seed, 1]), np.random.default_rng([plan.seed, 2])
+    drawn = {float(rng.random()) for rng in (*order, *(step.rng for step in steps))}
+    assert len(drawn) == 8
     assert step_of(plan, 2, 1, 3, 2).rng.random() == step_of(plan, 2, 1, 3, 2).rng.random()
 
 
