@@ -90,9 +90,9 @@ def adagrad_learner(options: AdagradOptions) -> Learner:
         return present(state, np.arange(len(state.vectors["weights"])))
 
     def apply(state: State, change: Change, step: Step) -> State:
-        columns, vectors = change.columns, state.vectors
+        change = admitted(state, change, step, options.minimum_count)
+        columns, gradient, vectors = change.columns, change.values, state.vectors
         stepped = present(state, columns)
-        gradient = admitted(state, change, step, options.minimum_count)
         squares = vectors["squares"][columns] + gradient * gradient
         own = rates(squares)
         stepped -= own * gradient

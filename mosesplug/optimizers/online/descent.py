@@ -211,8 +211,8 @@ def ends_epoch(step: Step) -> bool:
     return step.number % step.per_epoch == 0
 
 
-def admitted(state: State, change: Change, step: Step, minimum: int) -> NDArray[np.float64]:
-    """The gradient without features of too few sentences; counts those of this batch in place.
+def admitted(state: State, change: Change, step: Step, minimum: int) -> Change:
+    """The change without features of too few sentences; counts those of this batch in place.
 
     A sentence counts once an epoch, and only sentences of one epoch are counted together: further
     epochs do not make a rare feature a frequent one. What was let in once stays in.
@@ -224,13 +224,14 @@ def admitted(state: State, change: Change, step: Step, minimum: int) -> NDArray[
         minimum: sentences that it takes; 0: every feature is let in, and nothing is counted.
     """
     if not minimum:
-        return change.values
+        return change
     seen, seen_in = state.vectors["seen"], state.vectors["seen_in"]
     columns = change.columns
     have = np.where(seen_in[columns] == step.epoch, seen[columns], 0.0)
     have = np.where(seen[columns] >= minimum, seen[columns], have + change.more["sentences"])
     seen[columns], seen_in[columns] = have, step.epoch
-    return np.where(have >= minimum, change.values, 0.0)
+    enough = have >= minimum
+    return replace(change, columns=columns[enough], values=change.values[enough], more={})
 
 
 def checked(weights: NDArray[np.float64]) -> NDArray[np.float64]:

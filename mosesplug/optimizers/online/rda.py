@@ -99,10 +99,10 @@ def rda_learner(options: RdaOptions) -> Learner:
         origin[foreign] = weights[foreign] + moves + np.sign(weights[foreign]) * doses
 
     def apply(state: State, change: Change, step: Step) -> State:
-        columns, vectors = change.columns, state.vectors
+        change = admitted(state, change, step, options.minimum_count)
+        columns, gradient, vectors = change.columns, change.values, state.vectors
         if state.memory["complete"] == state.updates:
             taken_over(state)
-        gradient = admitted(state, change, step, options.minimum_count)
         vectors["gradients"][columns] += gradient
         vectors["squares"][columns] += gradient * gradient
         vectors["touched"][columns] = 1.0

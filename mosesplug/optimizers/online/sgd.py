@@ -77,11 +77,11 @@ def sgd_learner(options: SgdOptions) -> Learner:
         return present(state, np.arange(len(state.vectors["weights"])))
 
     def apply(state: State, change: Change, step: Step) -> State:
+        change = admitted(state, change, step, options.minimum_count)
         columns = change.columns
         total = max(1, options.epochs * step.per_epoch)
         rate = options.rate / (1.0 + (step.number - 1) / total)
-        stepped = present(state, columns)
-        stepped -= rate * admitted(state, change, step, options.minimum_count)
+        stepped = present(state, columns) - rate * change.values
         now = dose(np.array([rate]), options.regularization, options.norm)
         state.vectors["weights"][columns] = checked(shrunk(stepped, now, options.norm))
         doses = state.memory["doses"] + now

@@ -147,6 +147,22 @@ def test_sentences_of_a_feature_are_counted_once(made: tuple[Any, Any]) -> None:
             assert count == len(set(sentence[batch.sparse.indices == column - 3]))
 
 
+@pytest.mark.parametrize(
+    "made", [MAKERS[0], MAKERS[1], MAKERS[3]], ids=lambda each: each[0].__name__
+)
+def test_rare_features_keep_their_weights(made: tuple[Any, Any]) -> None:
+    """No regulariser pulls at them either; Pegasos, which shrinks all weights, is no such case."""
+    options, learner_of = made
+    batch = sparse_batch()
+    learner = learner_of(options(loss="softmax", minimum_count=9, regularization=0.05))
+    state = learner.init(np.ones(len(batch.space)))
+    for number in (1, 2):
+        state = learner.update(state, batch, batch_step(batch, number))
+    found = learner.weights(state)
+    assert (found[[0, 2]] != 1.0).all()
+    np.testing.assert_array_equal(found[3:], 1.0)
+
+
 @LEARNERS
 def test_at_the_end_of_an_epoch_weights_are_complete_and_may_be_replaced(
     made: tuple[Any, Any],
