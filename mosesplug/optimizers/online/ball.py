@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from mosesplug.errors import OptimizerError
 from mosesplug.optimizers.online.learner import Change, State, Step
 
-__all__ = ["FILLS", "exponential_rate", "full", "present", "scaled", "stepped"]
+__all__ = ["FILLS", "exponential_rate", "full", "present", "scaled", "shrinkage", "stepped"]
 
 FILLS: Mapping[str, float] = MappingProxyType({"weights": 0.0, "fixed": 0.0})
 """The vectors of the state: ``fixed`` is 1 where a weight is not active and has no scale."""
@@ -34,8 +34,22 @@ _TINY = 1e-30
 
 
 def exponential_rate(step: Step, rate: float, decay: float) -> float:
-    """``eta_k = eta_0 alpha^(k / K)`` (Watanabe 2012, section 3.2)."""
-    return float(rate * decay ** (step.number / step.per_epoch))
+    """``eta_k = eta_0 alpha^(k / K)`` (Watanabe 2012, section 3.2).
+
+    Raises:
+        OptimizerError: it overflows.
+    """
+    try:
+        return float(rate * decay ** (step.number / step.per_epoch))
+    except OverflowError as error:
+        raise OptimizerError(
+            f"the learning rate overflows in epoch {step.epoch}; take a decay of at most 1"
+        ) from error
+
+
+def shrinkage(rate: float, regularization: float) -> float:
+    """``1 - lambda eta``, the factor of the weights; a step that would go beyond 0 stops there."""
+    return max(0.0, 1.0 - regularization * rate)
 
 
 def scaled(weights: NDArray[np.float64]) -> State:
@@ -77,7 +91,8 @@ def stepped(
 ) -> State:
     """Shrink by ``1 - lambda eta``, add the change, project into the ball of ``1 / sqrt(lambda)``.
 
-    The state is spent. A shrinking step that would go beyond 0 stops there.
+    The state is spent. Weights that nothing is added to are not shrunk to 0: a batch without
+    anything to learn from would leave nothing to decode with.
 
     Args:
         state: before.
@@ -99,7 +114,9 @@ def stepped(
         # Since the last update the weights may have been mixed with those of others.
         fixed[:] = ~step.active
         scale, square = _multiplied_out(weights, step.active, scale)
-    shrink = max(0.0, 1.0 - regularization * rate)
+    shrink = shrinkage(rate, regularization)
+    if shrink == 0.0 and not change.values.any():
+        shrink = 1.0
     scale, square = scale * shrink, square * shrink**2
     if scale < _TINY:
         scale, square = _multiplied_out(weights, step.active, scale)

@@ -15,7 +15,15 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.optimizers.online.ball import FILLS, exponential_rate, full, present, scaled, stepped
+from mosesplug.optimizers.online.ball import (
+    FILLS,
+    exponential_rate,
+    full,
+    present,
+    scaled,
+    shrinkage,
+    stepped,
+)
 from mosesplug.optimizers.online.learner import Change, Learner, State, Step
 from mosesplug.optimizers.online.options import OnlineOptions
 from mosesplug.optimizers.online.oro_dual import renormalised
@@ -213,7 +221,8 @@ def o_oro_learner(options: OOroOptions) -> Learner:
         coefficients = np.empty(batch.n_hyps)
         count, total, loss = violated(pairs, view.scores, coefficients)
         rate = exponential_rate(step, options.rate, options.rate_decay)
-        shrunk = (1.0 - options.regularization * rate) * np.where(view.active, view.weights, 0.0)
+        shrunk = np.where(view.active, view.weights, 0.0)
+        shrunk *= shrinkage(rate, options.regularization)
         if options.exact_dual:
             coefficients = pairs_in_simplex(pairs, shrunk, rate)
         else:

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from mosesplug.optimizers.losses import SOFTMAX
-from mosesplug.optimizers.online.ball import exponential_rate
+from mosesplug.optimizers.online.ball import exponential_rate, shrinkage
 from mosesplug.optimizers.online.learner import Change, Learner, State, Step
 from mosesplug.optimizers.online.oro import (
     DualOptions,
@@ -86,7 +86,7 @@ def o_oro_softmax_learner(options: OOroSoftmaxOptions) -> Learner:
             planes[place] = view.rows.combine(np.where(owner == sentence, -slopes, 0.0))
         now = planes @ view.weights
         moving = np.where(view.active, planes, 0.0)
-        shrinking = options.regularization * rate * (moving @ view.weights)
+        shrinking = (1.0 - shrinkage(rate, options.regularization)) * (moving @ view.weights)
         gains = losses[told] + shrinking if options.tangent else losses[told] + shrinking - now
         gram = moving @ moving.T
         if options.exact_dual:

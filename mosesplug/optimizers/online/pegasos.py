@@ -4,7 +4,7 @@
     w <- min(1, 1 / (sqrt(lambda) |w|)) w
 
 (Watanabe 2012, Algorithm 2, lines 7 and 8, with Pegasos' own rate). The first step takes the
-weights before it away: they only choose its gradient.
+weights before it away: they only choose its gradient. Where that is 0, they stay.
 """
 
 from __future__ import annotations
@@ -59,10 +59,10 @@ def pegasos_learner(options: PegasosOptions) -> Learner:
 
     def apply(state: State, change: Change, step: Step) -> State:
         rate = 1.0 / (options.regularization * step.number)
-        gradient = admitted(state, change, step, options.minimum_count)
+        change = admitted(state, change, step, options.minimum_count)
         return ball.stepped(
             state,
-            replace(change, values=-rate * gradient),
+            replace(change, values=-rate * change.values),
             step,
             rate=rate,
             regularization=options.regularization,

@@ -34,9 +34,10 @@ def random_change(rng: np.random.Generator, active: NDArray[np.bool_]) -> Change
 def written_out(
     weights: NDArray[Any], change: Change, active: NDArray[np.bool_], rate: float, strength: float
 ) -> NDArray[Any]:
-    """Algorithm 2, lines 7 and 8, on the active weights."""
+    """Algorithm 2, lines 7 and 8, on the active weights; no step, no shrinking to 0."""
     weights = weights.copy()
-    weights[active] *= max(0.0, 1.0 - strength * rate)
+    if len(change.columns) or strength * rate < 1.0:
+        weights[active] *= max(0.0, 1.0 - strength * rate)
     weights[change.columns] += change.values
     norm = float(np.linalg.norm(weights[active]))
     if norm > 0.0:
@@ -116,6 +117,22 @@ def test_features_that_appear_later_begin_at_zero() -> None:
     np.testing.assert_allclose(full(state), [0.9 * 1.9, 0.81, 0.0, 0.5])
 
 
+def test_nothing_to_learn_does_not_make_all_weights_zero() -> None:
+    active = np.array([True, True, False])
+    nothing = Change(np.zeros(0, dtype=np.int64), np.zeros(0))
+    state = scaled(np.array([1.0, -2.0, 0.5]))
+    for number in (1, 2):
+        state = stepped(state, nothing, at(number, active), rate=2.0, regularization=0.5)
+        first, second, fixed = full(state)
+        assert first > 0.0
+        assert second == pytest.approx(-2.0 * first)
+        assert fixed == 0.5
+    state = stepped(
+        state, Change(np.array([1]), np.ones(1)), at(3, active), rate=2.0, regularization=0.5
+    )
+    np.testing.assert_array_equal(full(state), [0.0, 1.0, 0.5])
+
+
 def test_weights_that_overflow_are_an_error() -> None:
     active = np.ones(2, dtype=np.bool_)
     change = Change(np.array([0]), np.array([1e300]))
@@ -128,3 +145,8 @@ def test_the_learning_rate_falls_by_its_factor_in_each_epoch() -> None:
     rates = [exponential_rate(at(number, active), 0.2, 0.85) for number in (1, 2, 4, 8, 120)]
     expected = [0.2 * 0.85**0.25, 0.2 * 0.85**0.5, 0.17, 0.1445, 0.2 * 0.85**30]
     np.testing.assert_allclose(rates, expected)
+
+
+def test_a_learning_rate_that_overflows_is_an_error() -> None:
+    with pytest.raises(OptimizerError, match="learning rate"):
+        exponential_rate(at(8, np.ones(1, dtype=np.bool_)), 0.2, 1e300)

@@ -233,6 +233,25 @@ def test_optimized_softmax_updates_solve_their_problem(
     np.testing.assert_allclose(found, expected, atol=2e-6)
 
 
+@pytest.mark.parametrize("softmax", [False, True])
+def test_shrinking_stops_at_zero_in_the_program_too(softmax: bool) -> None:
+    """Where lambda eta is above 1, the step is that from weights of 0, which are what it meets."""
+    batch = random_batch(1)
+    weights = np.random.default_rng(3).standard_normal(6)
+    options = {"renormalise": False, "dual_tolerance": 1e-10, "dual_sweeps": 10_000}
+
+    def after(regularization: float) -> NDArray[Any]:
+        if softmax:
+            soft = OOroSoftmaxOptions(regularization=regularization, **options)  # type: ignore[arg-type]
+            learner = o_oro_softmax_learner(soft)
+        else:
+            hard = OOroOptions(regularization=regularization, **options)  # type: ignore[arg-type]
+            learner = o_oro_learner(hard)
+        return changed(learner, batch, weights)[0].values
+
+    np.testing.assert_allclose(after(1e3), after(1.0 / RATE), atol=1e-9)
+
+
 def test_renormalised_multipliers_keep_their_direction() -> None:
     batch = random_batch(3)
     weights = np.random.default_rng(3).standard_normal(6)
