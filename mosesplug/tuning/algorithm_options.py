@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any, Literal, get_args, get_origin, get_type_hints
@@ -12,6 +13,9 @@ from mosesplug.optimizers import Algorithm
 __all__ = ["algorithm_options"]
 
 _BOOLEANS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+
+_LARGEST = 2**31 - 1
+"""Of whole numbers: what counts sweeps and draws takes no larger ones."""
 
 
 def algorithm_options(algorithm: Algorithm, values: Mapping[str, object]) -> Any:
@@ -52,12 +56,22 @@ def _value(kind: Any, value: object, what: str) -> object:
             raise UsageError(f"{what} is true or false, not {text}")
         return _BOOLEANS[text.lower()]
     if kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError as error:
-            noun = "a whole number" if kind is int else "a number"
-            raise UsageError(f"{what} is {noun}, not {text}") from error
+        return _number(kind, text, what)
     return text
+
+
+def _number(kind: type[int] | type[float], text: str, what: str) -> int | float:
+    """``text`` as a number that optimizers can reckon with."""
+    try:
+        number = kind(text)
+    except ValueError as error:
+        noun = "a whole number" if kind is int else "a number"
+        raise UsageError(f"{what} is {noun}, not {text}") from error
+    if not math.isfinite(number):
+        raise UsageError(f"{what} is a finite number, not {text}")
+    if kind is int and number > _LARGEST:
+        raise UsageError(f"{what} must be at most {_LARGEST}")
+    return number
 
 
 def _as_number(value: object) -> float:
