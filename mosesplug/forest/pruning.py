@@ -178,13 +178,12 @@ def edges_of_best(
             through[edge] = outside[node] + up_to[edge]
             first, last = tail_offsets[edge], tail_offsets[edge + 1]
             for entry in range(first, last):
-                tail = tails[entry]
                 total = outside[node]
                 for other in range(first, last):
-                    if tails[other] != tail:
+                    if other != entry:
                         total += inside[tails[other]]
                 total += scores[edge]
-                outside[tail] = max(outside[tail], total)
+                outside[tails[entry]] = max(outside[tails[entry]], total)
     return through, inside
 
 
