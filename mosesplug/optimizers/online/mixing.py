@@ -37,7 +37,7 @@ class MixResult:
     """Where a line search has put the weights.
 
     Attributes:
-        weights: float64 ``[n_features]``, ``(1 - rho) * old + rho * mixed``.
+        weights: float64 ``[n_features]``, ``old + rho * (mixed - old)``.
         rho: the interpolation weight.
         score: the metric of decoding the lists at ``weights``.
     """
@@ -118,7 +118,8 @@ def line_search(
     cicada, has a reach of 1.) The point it finds is decoded like both ends, and the best of the
     three is the result; among equals the mixed weights win, so that learning that changes no
     decision yet is not lost. From weights that are all zero every point of the line decodes alike:
-    there the mixed weights are taken, as they are.
+    there the mixed weights are taken, as they are. Where others are to be had, weights that are all
+    zero are no result.
 
     Args:
         problem: the lists of this epoch, and the metric.
@@ -129,10 +130,12 @@ def line_search(
     ends = [MixResult(mixed, 1.0, corpus_score(problem, mixed))]
     if old.any():
         rho = _best_rho(problem, old, mixed, reach)
-        between = (1.0 - rho) * old + rho * mixed
+        between = old + rho * (mixed - old)  # exact where nothing moved
         ends.append(MixResult(between, rho, corpus_score(problem, between)))
         ends.append(MixResult(old, 0.0, corpus_score(problem, old)))
-    best = max(ends, key=lambda each: each.score)  # the first among equals
+    # Of weights that are all zero the order of the lists makes the score.
+    usable = [each for each in ends if each.weights.any()] or ends
+    best = max(usable, key=lambda each: each.score)  # the first among equals
     return MixResult(best.weights.copy(), best.rho, best.score)
 
 

@@ -114,6 +114,16 @@ def test_line_search_counts_fixed_and_sparse_features() -> None:
     np.testing.assert_allclose(found.weights, [1.0, 0.75, 0.1875])
 
 
+def test_weights_that_did_not_move_stay_to_the_last_bit() -> None:
+    problem, hidden = planted(5)
+    old = np.array([1.0, -1.0, 1.0, -1.0, 0.1])
+    mixed = old + 1e-4 * (hidden - old)
+    mixed[4] = old[4]
+    found = line_search(problem, old, mixed)
+    assert found.rho not in (0.0, 1.0)
+    assert found.weights[4] == 0.1
+
+
 def test_ties_go_to_the_mixed_weights() -> None:
     problem, hidden = planted(3)
     found = line_search(problem, hidden, hidden * 1.0001)
@@ -123,6 +133,16 @@ def test_ties_go_to_the_mixed_weights() -> None:
     assert (from_zero.rho, from_zero.score) == (1.0, 1.0)
     unmoved = line_search(problem, hidden, hidden.copy())
     assert (unmoved.rho, unmoved.score) == (1.0, 1.0)
+
+
+def test_mixed_weights_that_are_all_zero_are_no_result() -> None:
+    """At weights of 0 the first hypothesis of each list is chosen, which says nothing of them."""
+    made = tuning_set([2], np.array([[1.0], [0.5]]), np.array([10, 0]))
+    found = line_search(Problem(made, Accuracy()), np.array([-1.0]), np.zeros(1))
+    assert found.weights[0] > 0.0
+    assert found.score == 1.0
+    nothing = line_search(Problem(made, Accuracy()), np.zeros(1), np.zeros(1))
+    assert (nothing.weights[0], nothing.rho) == (0.0, 1.0)
 
 
 def test_learning_that_hurts_is_undone() -> None:
