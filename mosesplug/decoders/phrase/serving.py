@@ -22,7 +22,7 @@ from mosesplug.decoders.phrase.settings import Settings
 from mosesplug.decoders.phrase.translation import entry_of, listed, searched, sentences_of
 from mosesplug.errors import DataError, MosesplugError
 
-__all__ = ["TranslationService", "serve"]
+__all__ = ["TranslationService", "serve", "service_at"]
 
 LOOPBACK = "127.0.0.1"
 TRUE = ("true", "True", "TRUE", "1", True)
@@ -112,14 +112,39 @@ def serve(service: TranslationService, port: int) -> None:
     Raises:
         OSError: the port is taken, or not for us.
     """
+    with service_at(port, service) as server:
+        server.serve_forever()
+
+
+def service_at(port: int, service: TranslationService) -> SimpleXMLRPCServer:
+    """What listens on a port of this machine (0: any free one), and answers none yet.
+
+    Raises:
+        OSError: the port is taken, or not for us.
+    """
     try:
-        server = SimpleXMLRPCServer((LOOPBACK, port), _Handler, logRequests=False)
+        server = _Server((LOOPBACK, port), _Handler, logRequests=False)
     except OSError as error:
         raise OSError(error.errno, error.strerror, f"{LOOPBACK}:{port}") from error
-    with server:
-        server.register_introspection_functions()
-        server.register_function(service.translate)
-        server.serve_forever()
+    server.register_introspection_functions()
+    server.register_function(service.translate, "translate")
+    return server
+
+
+class _Server(SimpleXMLRPCServer):
+    """Ends when it is interrupted at work; Python's own makes a reply of that, and goes on."""
+
+    def _marshaled_dispatch(self, data: Any, dispatch_method: Any = None, path: Any = None) -> Any:
+        """The reply to a request, both as bytes of XML."""
+        try:
+            parameters, method = xmlrpc.client.loads(data)
+            reply = self._dispatch(str(method), parameters)
+            text = xmlrpc.client.dumps((reply,), methodresponse=True)
+        except xmlrpc.client.Fault as fault:
+            text = xmlrpc.client.dumps(fault)
+        except Exception as error:
+            text = xmlrpc.client.dumps(xmlrpc.client.Fault(1, repr(error)))
+        return text.encode()
 
 
 class _Handler(SimpleXMLRPCRequestHandler):

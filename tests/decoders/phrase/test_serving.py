@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import xmlrpc.client
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -12,10 +13,10 @@ import pytest
 from formats.moses_ini import MosesIni, read_moses_ini
 from mosesplug.decoders.phrase.model import load_model
 from mosesplug.decoders.phrase.model_file import read_features
-from mosesplug.decoders.phrase.serving import TranslationService
+from mosesplug.decoders.phrase.serving import TranslationService, service_at
 from mosesplug.decoders.phrase.settings import settings
 from mosesplug.decoders.phrase.translation import sentences_of, translate
-from mosesplug.decoders.server_calls import list_lines
+from mosesplug.decoders.server_calls import PROBE, ServerLost, list_lines, post
 
 NAMES = ("LexicalReordering0", "Distortion0", "LM0", "WordPenalty0", "PhrasePenalty0", "TM0")
 SENTENCES = ("a b c", "c a b a", "", "a unknown c", "b")
@@ -118,3 +119,35 @@ def test_requests_that_cannot_be_used_change_nothing(
     with pytest.raises(xmlrpc.client.Fault, match=message):
         server.translate(request_)
     assert server.translate({"text": "a b c", **BEST}) == before
+
+
+def test_an_interrupt_at_work_ends_it(ini: MosesIni, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(request: object) -> None:
+        raise KeyboardInterrupt
+
+    answers = service(ini)
+    monkeypatch.setattr(answers, "translate", interrupted)
+    request = xmlrpc.client.dumps(({},), "translate").encode()
+    with service_at(0, answers) as server, ThreadPoolExecutor(1) as client:
+        port = server.server_address[1]
+        alive = client.submit(post, port, PROBE, 5.0)
+        server.handle_request()
+        assert b"<string>translate</string>" in alive.result()
+        lost = client.submit(post, port, request, 5.0)
+        with pytest.raises(KeyboardInterrupt):
+            server.handle_request()
+        with pytest.raises(ServerLost):
+            lost.result()
+
+
+def test_a_fault_of_the_program_is_a_fault_in_the_reply(
+    ini: MosesIni, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers = service(ini)
+    monkeypatch.setattr(answers, "translate", lambda request: 1 // 0)
+    with service_at(0, answers) as server, ThreadPoolExecutor(1) as client:
+        request = xmlrpc.client.dumps(({},), "translate").encode()
+        reply = client.submit(post, server.server_address[1], request, 5.0)
+        server.handle_request()
+        with pytest.raises(xmlrpc.client.Fault, match="ZeroDivisionError"):
+            xmlrpc.client.loads(reply.result())
