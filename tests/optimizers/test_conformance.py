@@ -18,7 +18,12 @@ from tests.optimizers.problems import planted, tuning_set
 pytestmark = pytest.mark.parametrize("tuner", algorithms().values(), ids=lambda each: each.name)
 
 
-RATES = {"adagrad": {"rate": 0.5}, "rda": {"rate": 2.0}, "arow": {"slack": 1.0}}
+RATES = {
+    "adagrad": {"rate": 0.5},
+    "perceptron": {"rate": 1.0},
+    "rda": {"rate": 2.0},
+    "arow": {"slack": 1.0},
+}
 """Sizes of steps where the defaults are for many more updates than there are here."""
 
 

@@ -32,6 +32,14 @@ __all__ = ["PegasosOptions", "pegasos_learner"]
 class PegasosOptions(DescentOptions):
     """Settings of Pegasos."""
 
+    batch: int = field(
+        default=1,
+        metadata={
+            "help": "sentences of a mini-batch",
+            "source": "Shalev-Shwartz et al. 2007: the rate of 1/(lambda k) needs many steps",
+            "minimum": 1,
+        },
+    )
     loss: Loss = field(
         default="hinge",
         metadata={

@@ -38,10 +38,11 @@ class PerceptronOptions(CostOptions):
         },
     )
     rate: float = field(
-        default=1.0,
+        default=0.01,
         metadata={
-            "help": "how much of the difference is added, eta",
-            "source": "Neubig & Watanabe 2016, section 6.2",
+            "help": "how much of the difference is added, eta; the survey's 1 is for weights that "
+            "begin at 0, and drowns a decoder's, whose absolute values sum to 1",
+            "source": "Neubig & Watanabe 2016, section 6.2; value: found on recorded lists",
             "minimum": 0.0,
         },
     )
