@@ -10,6 +10,7 @@ listens on the loopback interface only.
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
@@ -34,6 +35,8 @@ from mosesplug.decoders.server_process import ServerProcess
 from mosesplug.errors import DecoderError
 
 __all__ = ["ServerDecoder"]
+
+_NOT_IN_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 class ServerDecoder:
@@ -99,7 +102,8 @@ class ServerDecoder:
         """As ``BatchDecoder.decode`` says.
 
         Raises:
-            DecoderError: also for a sentence that is not UTF-8, which XML-RPC needs.
+            DecoderError: also for a sentence that XML cannot hold: that is not UTF-8, or has
+                control characters.
         """
         texts = [(number, _decoded(number, text)) for number, text in sentences]
         if not texts:
@@ -237,12 +241,18 @@ class ServerDecoder:
 
 def _decoded(number: int, text: bytes) -> str:
     try:
-        return text.decode()
+        decoded = text.decode()
     except UnicodeDecodeError as error:
         raise DecoderError(
             f"sentence {number} is not UTF-8 ({error.reason} at byte {error.start}), which requests"
             " to a server must be: decode by a process for each batch"
         ) from error
+    if (found := _NOT_IN_XML.search(decoded)) is not None:
+        raise DecoderError(
+            f"sentence {number} has the character U+{ord(found[0]):04X}, which requests to a server"
+            " cannot hold: remove it, or decode by a process for each batch"
+        )
+    return decoded
 
 
 def _taken(waiting: deque[int]) -> Iterator[int]:

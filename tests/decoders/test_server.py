@@ -168,12 +168,22 @@ def test_a_sentence_without_hypotheses_has_no_list(stand_in: StandIn, tmp_path: 
         assert online.decode(BATCH, WEIGHTS) == []
 
 
-def test_text_that_is_not_utf_8(stand_in: StandIn, tmp_path: Path, pids: Pids) -> None:
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (b"a \xff", r"sentence 9 is not UTF-8 .* at byte 2"),
+        (b"a\tb \x1b[0m", r"sentence 9 has the character U\+001B"),
+        ("\ufffe".encode(), r"sentence 9 has the character U\+FFFE"),
+    ],
+)
+def test_text_that_no_request_can_hold(
+    text: bytes, message: str, stand_in: StandIn, tmp_path: Path, pids: Pids
+) -> None:
     with (
         server(stand_in(), tmp_path) as online,
-        pytest.raises(DecoderError, match=r"sentence 9 is not UTF-8 .* at byte 2"),
+        pytest.raises(DecoderError, match=f"{message}.*decode by a process for each batch"),
     ):
-        online.decode([(9, b"a \xff")], WEIGHTS)
+        online.decode([(2, b"b"), (9, text)], WEIGHTS)
     assert pids() == []
 
 
