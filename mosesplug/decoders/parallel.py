@@ -76,7 +76,7 @@ def _received(end: Connection) -> Any:
     """The next result of a process, or its error raised."""
     try:
         result, error = end.recv()
-    except EOFError:
+    except (EOFError, OSError):  # the latter if it died at writing
         raise DecoderError("a working process died (killed, or out of memory)") from None
     if error is not None:
         raise error

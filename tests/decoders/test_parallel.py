@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import threading
 import time
 from functools import partial
 from pathlib import Path
@@ -75,6 +76,19 @@ def test_an_error_reaches_the_caller(processes: int) -> None:
 def test_a_process_that_dies_is_an_error() -> None:
     with pytest.raises(DecoderError, match="died"):
         list(in_order(die_at_three, 6, 2))
+
+
+def die_at_writing(number: int) -> bytes:
+    threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGKILL)).start()
+    return bytes(1 << 20)  # more than a pipe holds: it waits for the reader
+
+
+def test_a_process_that_dies_at_writing_is_an_error() -> None:
+    with begun(die_at_writing, 2, 2) as results:
+        for worker in multiprocessing.active_children():
+            worker.join()
+        with pytest.raises(DecoderError, match="died"):
+            next(results)
 
 
 def test_no_process_is_left() -> None:
