@@ -72,7 +72,7 @@ class ProcessDecoder:
             stdout=self._file("out"),
             stderr=self._file("err"),
         )
-        if not nbest.is_file() or not nbest.stat().st_size:
+        if not nbest.is_file():
             raise failure("the decoder wrote no n-best list", command, finished.stderr)
         numbers = [number for number, _ in sentences]
         try:

@@ -65,7 +65,6 @@ def test_a_decoder_that_fails(stand_in: Callable[..., Decoder], tmp_path: Path) 
 @pytest.mark.parametrize(
     ("output", "message"),
     [
-        ("", "wrote no n-best list"),
         ("3 ||| a ||| LM0= 1 TM0= 1 ||| 1", "list of sentence 3, but the batch has 3"),
         ("0 ||| a ||| LM0= 1 TM0= 1 ||| 1\n\n1 ||| a ||| XM0= 1 ||| 1", r"nbest(?s:.*)XM0"),
         (
@@ -78,9 +77,20 @@ def test_a_decoder_that_fails(stand_in: Callable[..., Decoder], tmp_path: Path) 
 def test_a_list_that_cannot_be_used(
     output: str, message: str, stand_in: Callable[..., Decoder], tmp_path: Path
 ) -> None:
-    (tmp_path / "list").write_text(output and output + "\n")
+    (tmp_path / "list").write_text(output + "\n")
     broken = replace(stand_in(), program=tmp_path / "writes")
     broken.program.write_text(f"#!/bin/sh\ncp {tmp_path}/list {tmp_path}/batch.nbest\n")
     broken.program.chmod(0o755)
     with pytest.raises(DecoderError, match=message):
         decoder(broken, tmp_path).decode(BATCH, WEIGHTS)
+
+
+def test_a_decoder_that_finds_nothing(stand_in: Callable[..., Decoder], tmp_path: Path) -> None:
+    process = decoder(replace(stand_in(), program=tmp_path / "finds"), tmp_path)
+    program = process.decoder.program
+    program.write_text(f"#!/bin/sh\n: > {tmp_path}/batch.nbest\n")
+    program.chmod(0o755)
+    assert process.decode(BATCH[:1], WEIGHTS) == []
+    program.write_text("#!/bin/sh\n")
+    with pytest.raises(DecoderError, match="wrote no n-best list"):
+        process.decode(BATCH[:1], WEIGHTS)
