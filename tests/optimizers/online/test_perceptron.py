@@ -11,7 +11,7 @@ from mosesplug.optimizers.online.perceptron import PerceptronOptions, perceptron
 from tests.optimizers.online.batches import random_batch, step_over
 from tests.optimizers.problems import planted, tuning_set
 
-OPTIONS = PerceptronOptions(cost="lin-och")
+OPTIONS = PerceptronOptions(cost="lin-och", rate=1.0)
 
 
 def test_equation_59_by_hand() -> None:
