@@ -18,12 +18,13 @@ DECODER = PROGRAMS / "mosesplug-decoder"
 THREADS = str(os.cpu_count() or 1)
 
 
-def tune(working_directory: Path) -> None:
-    """Run the command that a user would run."""
+def tune(working_directory: Path, options: list[str]) -> None:
+    """Run the command that a user would run, with any further options."""
     command = [
         *(PROGRAMS / "mosesplug", "tune", DEMO / "tune.tarvian", DEMO / "tune.english"),
         *(DECODER, DEMO / "moses.ini", "--working-dir", working_directory),
         *("--decoder-flags", f"-threads {THREADS}", "--seed", "1", "--overwrite"),
+        *options,
     ]
     words = [str(word) for word in command]
     print(f"$ {shlex.join(words)}", flush=True)
@@ -47,7 +48,7 @@ def held_out_bleu(config: Path) -> float:
 def main() -> None:
     """Tune and compare."""
     working_directory = Path(sys.argv[1] if len(sys.argv) > 1 else DEMO / "tuned").absolute()
-    tune(working_directory)
+    tune(working_directory, sys.argv[2:])
     print("translating held-out text with the old and the new weights ...", flush=True)
     before = held_out_bleu(DEMO / "moses.ini")
     after = held_out_bleu(working_directory / "moses.ini")
