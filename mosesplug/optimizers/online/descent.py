@@ -45,10 +45,6 @@ Present = Callable[[State, NDArray[np.int64], Step], NDArray[np.float64]]
 """``(state, columns int64 [n], step) -> float64 [n]``: the weights of some features, with all
 regularisation that is due; the state is only read."""
 
-_ROUNDING = 1e-12
-"""A sum that is smaller than this share of what was summed has cancelled out: its terms are equal
-and opposite. AdaGrad would make a whole step of what rounding leaves."""
-
 
 @dataclass(frozen=True)
 class DescentOptions(CostOptions):
@@ -131,7 +127,8 @@ def gradient_of(
         with np.errstate(over="ignore", invalid="ignore"):
             pull = objective.pull(rows.scores(present(state, rows.columns, step)))
             divisor = 1 if summed else max(1, objective.terms)
-            gradient = _combined(rows, pull.coefficients / divisor)
+            # AdaGrad would make a whole step of what rounding leaves.
+            gradient = rows.combine_exactly(pull.coefficients / divisor)
         if memory:
             everything = compact(batch, np.arange(batch.n_hyps))
             scores = everything.scores(present(state, everything.columns, step))
@@ -174,13 +171,6 @@ def _objective(
         goals = np.zeros(batch.n_hyps)
         goals[oracles.rows] = 1.0
     return list_objective(LISTWISE[options.loss], batch.offsets, goals, oracles)
-
-
-def _combined(rows: Rows, coefficients: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The sum of coefficient times row, exactly 0 where everything cancels out."""
-    sums = rows.combine(coefficients)
-    sizes = replace(rows, data=np.abs(rows.data)).combine(np.abs(coefficients))
-    return np.where(np.abs(sums) <= _ROUNDING * sizes, 0.0, sums)
 
 
 def _sentences(rows: Rows, chosen: NDArray[np.int64], batch: Batch) -> NDArray[np.float64]:

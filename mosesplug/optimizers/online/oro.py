@@ -10,7 +10,7 @@ program of equation 14.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,9 +44,6 @@ __all__ = [
     "oro_learner",
     "view_of",
 ]
-
-_ROUNDING = 1e-13
-"""A sum that is a smaller share than this of the sizes of its terms is 0."""
 
 
 @dataclass(frozen=True)
@@ -180,9 +177,7 @@ def change_of(
     feature that a sentence's hypotheses share is not learnt.
     """
     rows = view.rows
-    sums = rows.combine(coefficients)
-    sizes = replace(rows, data=np.abs(rows.data)).combine(np.abs(coefficients))
-    values = np.where(np.abs(sums) <= _ROUNDING * sizes, 0.0, sums)[view.active]
+    values = rows.combine_exactly(coefficients)[view.active]
     report = {"loss": loss, "violations": float(violations)}
     return Change(rows.columns[view.active], values, report=report)
 

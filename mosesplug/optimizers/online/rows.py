@@ -7,7 +7,7 @@ number of features.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,9 @@ from mosesplug.kernels import kernel
 from mosesplug.tuning_set import Batch, SparseRows
 
 __all__ = ["Rows", "compact"]
+
+_ROUNDING = 1e-12
+"""A sum that is a smaller share than this of the sizes of its terms has cancelled out."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +48,16 @@ class Rows:
     def combine(self, coefficients: NDArray[np.float64]) -> NDArray[np.float64]:
         """The sum of the rows, each times its coefficient: float64 ``[n_columns]``."""
         return _combined(self.indptr, self.indices, self.data, coefficients, len(self.columns))
+
+    def combine_exactly(self, coefficients: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The same, but 0 where everything cancels out, and not what rounding leaves.
+
+        Sums that overflow stay what they are, so that they become an error.
+        """
+        sums = self.combine(coefficients)
+        sizes = replace(self, data=np.abs(self.data)).combine(np.abs(coefficients))
+        cancelled = (np.abs(sums) <= _ROUNDING * sizes) & (sizes < np.inf)
+        return np.where(cancelled, 0.0, sums)
 
 
 def compact(batch: Batch, rows: NDArray[np.int64]) -> Rows:

@@ -83,3 +83,23 @@ def test_equal_rows_tie_exactly() -> None:
     scores = compact(batch, np.arange(3)).scores(weights)
     assert (scores == scores[0]).all()
     assert scores == pytest.approx(batch.model_scores(weights))
+
+
+def test_sums_that_cancel_out_are_0_and_sums_that_overflow_are_not() -> None:
+    dense = np.array([[0.1, 1e37, 1.0], [0.1, -1e37, 3.0], [0.1, 1e37, 2.0]], dtype=np.float32)
+    batch = TuningSet(
+        space=FeatureSpace((("A", 3),)),
+        sentence_ids=np.zeros(1, dtype=np.int64),
+        offsets=np.array([0, 3]),
+        dense=dense,
+        sparse=None,
+        stats=np.zeros((3, 2), dtype=np.int32),
+        lengths=np.zeros(3, dtype=np.int32),
+    )
+    rows = compact(batch, np.arange(3))
+    small = rows.combine_exactly(np.array([0.1, 0.2, -0.3]))
+    assert rows.combine(np.array([0.1, 0.2, -0.3]))[0] != 0.0
+    assert small.tolist() == pytest.approx([0.0, -0.4 * float(np.float32(1e37)), 0.1])
+    assert small[0] == 0.0
+    large = rows.combine_exactly(np.array([1e300, -1e300, 0.0]))
+    assert (large[0], large[1], large[2]) == (0.0, np.inf, -2e300)
