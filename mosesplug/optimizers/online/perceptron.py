@@ -40,8 +40,8 @@ class PerceptronOptions(CostOptions):
     rate: float = field(
         default=0.01,
         metadata={
-            "help": "how much of the difference is added, eta; the survey's 1 is for weights that "
-            "begin at 0, and drowns a decoder's, whose absolute values sum to 1",
+            "help": "learning rate, eta; the perceptron adds this much of the difference, and the "
+            "survey's 1, for weights that begin at 0, drowns a decoder's, which sum to 1",
             "source": "Neubig & Watanabe 2016, section 6.2; value: found on recorded lists",
             "minimum": 0.0,
         },
