@@ -121,6 +121,7 @@ def run(
     if on_lines is not None:
         on_lines(counter.count())
     if code != 0:
+        end_group(child)  # what it started may live on
         raise failure(f"the {what} {death(code)}", command, stderr)
     return Finished(tuple(command), stdout, stderr, time.monotonic() - start)
 

@@ -141,6 +141,22 @@ def alive(process: int) -> bool:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+def test_nothing_is_left_of_a_child_that_fails(tmp_path: Path) -> None:
+    command = ["sh", "-c", "sleep 600 & echo $! > helper; exit 3"]
+    with pytest.raises(DecoderError, match="exit code 3"):
+        run(command, directory=tmp_path, stdout=tmp_path / "o", stderr=tmp_path / "e")
+    helper = int((tmp_path / "helper").read_text())
+    try:
+        deadline = time.monotonic() + 10
+        while alive(helper) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        assert not alive(helper)
+    finally:
+        if alive(helper):
+            os.kill(helper, signal.SIGKILL)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 @pytest.mark.parametrize(
     "number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=lambda number: number.name
 )
