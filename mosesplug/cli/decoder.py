@@ -84,7 +84,7 @@ def _run(arguments: list[str]) -> None:
 def _serve(ini: MosesIni, wanted: Settings) -> None:
     """Answer requests until the process is ended."""
     # Here and not above: a decoder that reads a file needs no HTTP.
-    from mosesplug.decoders.phrase.serving import TranslationService, serve
+    from mosesplug.decoders.phrase.serving import TranslationService, service_at
 
     if wanted.input_file or wanted.n_best_file or wanted.hypergraph_directory:
         raise UsageError(
@@ -93,8 +93,9 @@ def _serve(ini: MosesIni, wanted: Settings) -> None:
         )
     started = time.monotonic()
     service = TranslationService(ini, wanted)
-    _say(wanted, f"listening on 127.0.0.1:{wanted.server_port}", started)
-    serve(service, wanted.server_port)
+    with service_at(wanted.server_port, service) as server:
+        _say(wanted, f"listening on 127.0.0.1:{wanted.server_port}", started)
+        server.serve_forever()
 
 
 def _help() -> str:

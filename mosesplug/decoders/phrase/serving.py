@@ -22,7 +22,7 @@ from mosesplug.decoders.phrase.settings import Settings
 from mosesplug.decoders.phrase.translation import entry_of, listed, searched, sentences_of
 from mosesplug.errors import DataError, MosesplugError
 
-__all__ = ["TranslationService", "serve", "service_at"]
+__all__ = ["TranslationService", "service_at"]
 
 LOOPBACK = "127.0.0.1"
 TRUE = ("true", "True", "TRUE", "1", True)
@@ -104,16 +104,6 @@ class TranslationService:
         overwrite = " ".join(f"{name}= {values}" for name, values in changes.items())
         self._features = read_features(self._ini, overwrite)
         self._changes = changes
-
-
-def serve(service: TranslationService, port: int) -> None:
-    """Answer requests from this machine, one at a time, until something interrupts.
-
-    Raises:
-        OSError: the port is taken, or not for us.
-    """
-    with service_at(port, service) as server:
-        server.serve_forever()
 
 
 def service_at(port: int, service: TranslationService) -> SimpleXMLRPCServer:
