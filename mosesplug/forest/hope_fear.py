@@ -122,12 +122,13 @@ def find(
         scale: of the model's score.
 
     Raises:
-        DataError: no derivation builds the goal, or it has more than ten million edges.
+        DataError: no derivation builds the goal with a finite score, or the best one has more
+            than ten million edges.
     """
     scores = single_scores(graph.indptr, graph.columns, graph.values, weights)
     best, inside, sizes = _search(graph, scores, background, np.float32(scale), np.float32(sign))
-    if best[-1] < 0:
-        raise DataError("no derivation of the search graph builds its goal")
+    if best[-1] < 0 or not np.isfinite(inside[-1]):
+        raise DataError("no derivation of the search graph has a finite score")
     if sizes[-1] > MOST_EDGES:
         raise DataError(f"the best derivation of the search graph has {sizes[-1]:.3g} edges")
     edges = derivation_edges(graph.tail_offsets, graph.tails, best, int(sizes[-1]))

@@ -33,15 +33,15 @@ def pruned(graph: Hypergraph, weights: NDArray[np.float32], edges: int) -> Hyper
             the best derivation.
 
     Raises:
-        DataError: no derivation builds the goal.
+        DataError: no derivation builds the goal, or its score overflows single precision.
     """
     ordered = in_order_of_columns(graph)
     scores = single_scores(
         ordered.feature_indptr, ordered.feature_indices, ordered.feature_values, weights
     )
     through, inside = edges_of_best(graph.edge_offsets, graph.tail_offsets, graph.tails, scores)
-    if inside[-1] == -np.inf:
-        raise DataError("no derivation of the search graph builds its goal")
+    if not np.isfinite(inside[-1]):
+        raise DataError("no derivation of the search graph has a finite score")
     place = min(max(edges, 1), graph.n_edges)
     threshold = np.partition(through, graph.n_edges - place)[graph.n_edges - place]
     kept = (through >= threshold) & (through > -np.inf)

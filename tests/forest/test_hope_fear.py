@@ -38,16 +38,16 @@ def cases(draw: st.DrawFn) -> tuple[list[list[Edge]], References]:
     words = st.sampled_from([b"a", b"b", b"c"])
 
     def reworded(edge: Edge, head: int) -> Edge:
-        parts: list[int | bytes] = [
-            part if isinstance(part, int) else draw(words) for part in edge.target
-        ]
+        parts: list[int | bytes] = []
+        for part in edge.target:
+            parts += [part] if isinstance(part, int) else draw(st.lists(words, max_size=4))
         return Edge(tuple(parts), head + 1, edge.dense)
 
     nodes = [[reworded(edge, head) for edge in edges] for head, edges in enumerate(nodes)]
     more: tuple[bytes, ...] = draw(st.sampled_from([(), (b"b",)]))
     whole: tuple[int | bytes, ...] = (b"<s>", len(nodes) - 1, *more, b"</s>")
     nodes.append([Edge(whole, len(nodes) + 1, (0.0, 0.0))])
-    references = draw(st.lists(st.lists(words, max_size=6), min_size=1, max_size=2))
+    references = draw(st.lists(st.lists(words, min_size=2, max_size=12), min_size=1, max_size=2))
     return nodes, references
 
 

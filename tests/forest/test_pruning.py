@@ -16,7 +16,10 @@ from numpy.typing import NDArray
 from formats.hypergraph import Edge
 from mosesplug.errors import DataError
 from mosesplug.forest import Hypergraph, viterbi
+from mosesplug.forest.hope_fear import find
 from mosesplug.forest.pruning import edges_of_best, in_order_of_columns, pruned, single_scores
+from mosesplug.forest.reference_ngrams import ReferenceNgrams
+from mosesplug.forest.search_graph import search_graph
 from tests.forest.graphs import NAMES, graph_of, graphs
 
 WEIGHTS = np.array([1.0, -0.5], dtype=np.float32)
@@ -132,3 +135,13 @@ def test_refuses_a_goal_without_derivation(tmp_path: Path) -> None:
     empty = Hypergraph(**{**vars(graph), "edge_offsets": np.array([0, 1, 1])})
     with pytest.raises(DataError, match="no derivation"):
         pruned(empty, WEIGHTS, 1)
+
+
+@pytest.mark.parametrize("value", [3e38, -3e38])
+def test_refuses_scores_beyond_single_precision(tmp_path: Path, value: float) -> None:
+    graph = graph_of([[Edge((b"a",), 1, (value,))]], tmp_path)
+    with pytest.raises(DataError, match="finite"):
+        pruned(graph, 2 * WEIGHTS[:1], 1)
+    searched = search_graph(graph, ReferenceNgrams.of([[b"a"]]))
+    with pytest.raises(DataError, match="finite"):
+        find(searched, 2 * WEIGHTS[:1], np.ones(9, dtype=np.float32))
