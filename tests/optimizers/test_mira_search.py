@@ -116,7 +116,9 @@ def test_learns_as_lists_do(n_sparse: int, options: KbmiraOptions) -> None:
 def test_leaves_out_sparse_features_that_are_alike() -> None:
     def hypothesis(**values: float) -> Hypothesis:
         columns = np.array([int(name[1:]) for name in values], dtype=np.int32)
-        return Hypothesis(columns, np.array([*values.values()], np.float32), np.zeros(9))
+        return Hypothesis(
+            columns, np.array([*values.values()], np.float32), np.zeros(9, np.float32)
+        )
 
     hope = hypothesis(f0=1.0, f1=2.0, f2=3.0, f4=1e-7)
     fear = hypothesis(f0=1.0, f2=3.0, f3=5.0, f5=0.0)
