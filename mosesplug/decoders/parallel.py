@@ -16,6 +16,8 @@ __all__ = ["begun", "in_order"]
 
 Result = TypeVar("Result")
 
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
 
 def in_order(
     work: Callable[[int], Result], n_items: int, processes: int
@@ -59,17 +61,31 @@ def begun(
             worker = context.Process(  # type: ignore[attr-defined]
                 target=_serve, args=(work, items, send, inherited), daemon=True
             )
-            worker.start()
+            with _signals_held():
+                worker.start()
             workers.append(worker)
             send.close()
         yield (_received(ends[item % processes]) for item in range(n_items))
     finally:
         for worker in workers:
             worker.terminate()
-        for worker in workers:
-            worker.join()
         for end in ends:
             end.close()
+        for worker in workers:
+            worker.join()
+
+
+@contextmanager
+def _signals_held() -> Iterator[None]:
+    """Let signals wait: a child would take them with its parent's handlers before it has its own.
+
+    An exception that is raised there may be ignored, and the child go on.
+    """
+    earlier = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, earlier)
 
 
 def _received(end: Connection) -> Any:
@@ -92,6 +108,9 @@ def _serve(
         end.close()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
     for item in items:
         try:
             message: tuple[Result | None, Exception | None] = (work(item), None)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from mosesplug.cli.exits import signals_raise
 from mosesplug.decoders.parallel import begun, in_order
 from mosesplug.errors import DataError, DecoderError
 
@@ -97,3 +98,12 @@ def test_no_process_is_left() -> None:
     assert len(multiprocessing.active_children()) == 3
     results.close()
     assert multiprocessing.active_children() == []
+
+
+def test_processes_end_at_once_and_in_silence(capfd: pytest.CaptureFixture[str]) -> None:
+    """Also while they are starting, still with the handlers of the program that starts them."""
+    for _ in range(10):
+        with signals_raise(), pytest.raises(DataError), begun(square, 4, 4):
+            raise DataError
+    assert multiprocessing.active_children() == []
+    assert capfd.readouterr().err == ""
