@@ -32,6 +32,7 @@ from mosesplug.optimizers.problem import (
     Solution,
     checked_weights,
     corpus_score,
+    normalised,
     silent,
     with_sparse_active,
 )
@@ -139,7 +140,8 @@ def optimize_sharded(
             "the weights became all zero; give less regularisation, a lower learning rate, or "
             "other starting weights"
         )
-    return Solution(best[1], best[0], tuple(history))
+    weights = normalised(problem, best[1])
+    return Solution(weights, corpus_score(problem, weights), tuple(history))
 
 
 @dataclass(frozen=True)

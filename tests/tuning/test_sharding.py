@@ -242,12 +242,17 @@ def test_line_search_is_never_worse_than_before_or_the_mean() -> None:
 
 def test_averaging_over_epochs() -> None:
     problem = sparse_problem(11)
-    ends = [
-        solve(problem, "adagrad", Sharding(2, "average"), epochs=epochs, averaging="last").weights
+    solutions = [
+        solve(problem, "adagrad", Sharding(2, "average"), epochs=epochs, averaging="last")
         for epochs in (1, 2, 3)
     ]
+    # Results are normalised; the history has the norm from before.
+    ends = [
+        each.weights * each.history[-1]["norm"] / np.linalg.norm(each.weights) for each in solutions
+    ]
     mean = solve(problem, "adagrad", Sharding(2, "average"), averaging="all")
-    assert mean.weights == pytest.approx(np.mean(ends, axis=0))
+    expected = np.mean(ends, axis=0)
+    assert mean.weights == pytest.approx(expected / np.abs(expected[:2]).sum())
     assert mean.score == corpus_score(problem, mean.weights)
 
 

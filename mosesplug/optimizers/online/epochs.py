@@ -24,6 +24,7 @@ from mosesplug.optimizers.problem import (
     Solution,
     checked_weights,
     corpus_score,
+    normalised,
     silent,
     with_sparse_active,
 )
@@ -276,7 +277,7 @@ def optimize_online(
     Returns:
         ``optimize(problem, initial, rng, options, progress) -> Solution``, as the registry has it:
         ``options.epochs`` epochs over the tuning set, and the weights that ``options.averaging``
-        says. The history has one mapping an epoch.
+        says, normalised where that changes no decision. The history has one mapping an epoch.
     """
 
     def optimize(
@@ -320,6 +321,7 @@ def optimize_online(
                 "the weights became all zero or too large; give less regularisation, a lower "
                 "learning rate, or other starting weights"
             )
-        return Solution(best[1], best[0], tuple(history))
+        weights = normalised(problem, best[1])
+        return Solution(weights, corpus_score(problem, weights), tuple(history))
 
     return optimize

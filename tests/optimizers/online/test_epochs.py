@@ -173,13 +173,15 @@ def solve(
     epochs: int = 4,
     progress: Any = silent,
 ) -> Any:
-    """One sentence, one batch an epoch: the first feature is good, and chosen where positive."""
+    """One sentence, one batch an epoch: the first feature is good, and chosen where positive.
+
+    The second is fixed, so that the weights keep their scale.
+    """
     made = tuning_set([2], np.array([[1.0, 1.0], [-1.0, 1.0]]), np.array([10, 0]))
     optimize = optimize_online(lambda options: scripted(values_at))
     options = OnlineOptions(epochs=epochs, batch=1, averaging=averaging)
-    return optimize(
-        Problem(made, Accuracy()), np.array([1.0, 0.0]), np.random.default_rng(0), options, progress
-    )
+    problem = Problem(made, Accuracy(), active=np.array([True, False]))
+    return optimize(problem, np.array([1.0, 0.0]), np.random.default_rng(0), options, progress)
 
 
 def turns_bad(number: int) -> NDArray[np.float64]:
@@ -218,3 +220,13 @@ def test_refuses_weights_that_are_all_zero() -> None:
 def test_refuses_updates_that_are_no_numbers() -> None:
     with pytest.raises(OptimizerError, match="epoch 2"):
         solve(lambda number: np.array([np.nan if number == 2 else 0.1, 0.0]), "last")
+
+
+def test_results_are_normalised_where_no_weight_is_fixed() -> None:
+    made = tuning_set([2], np.array([[1.0, 1.0], [-1.0, 1.0]]), np.array([10, 0]))
+    optimize = optimize_online(lambda options: scripted(lambda number: np.array([2.0, 1.0])))
+    found = optimize(
+        Problem(made, Accuracy()), np.ones(2), np.random.default_rng(0), OnlineOptions(epochs=1)
+    )
+    assert found.weights.tolist() == [0.6, 0.4]
+    assert found.history[0]["norm"] == pytest.approx(np.hypot(3.0, 2.0))
