@@ -168,7 +168,7 @@ class _Child:
         self.ended = threading.Event()
         self.over = False
         self._process: subprocess.Popen[bytes] | None = None
-        self._error: OSError | None = None
+        self._error: Exception | None = None
         started = threading.Event()
         arguments = (leashed(command), directory, stderr, started)
         threading.Thread(target=self._keep, args=arguments, daemon=True).start()
@@ -189,7 +189,7 @@ class _Child:
                     stderr=file,
                     start_new_session=True,
                 )
-        except OSError as error:
+        except Exception as error:  # whatever it is, somebody waits for the process
             self._error = error
             return
         finally:

@@ -211,6 +211,13 @@ def test_decoders_that_cannot_serve(stand_in: StandIn, tmp_path: Path) -> None:
         online.decode(BATCH, WEIGHTS)
 
 
+def test_a_command_that_no_process_can_have(tmp_path: Path) -> None:
+    with pytest.raises(DecoderError, match="null byte"):
+        server_process.ServerProcess(
+            lambda port: ["decoder", "a\0b"], directory=tmp_path, stderr=tmp_path / "err"
+        )
+
+
 def test_the_command_of_a_server() -> None:
     decoder = Decoder(Path("/moses"), ("-th", "all", "-stack", "5", "--threads", "3", "-v", "0"), 0)
     command = decoder.server(Path("m.ini"), 8080, weights="LM0= 1", sparse_weights="s")
