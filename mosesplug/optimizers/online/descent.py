@@ -96,8 +96,8 @@ class DescentOptions(CostOptions):
     minimum_count: int = field(
         default=0,
         metadata={
-            "help": "sparse features keep their weights until the examples of this many sentences "
-            "have had them in an epoch",
+            "help": "sparse features are not learnt until the examples of this many sentences have "
+            "had them in an epoch",
             "source": "OnlineTuner of Phrasal",
             "minimum": 0,
         },
