@@ -9,9 +9,11 @@ ends with the same bytes as one that was not.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+
+import numpy as np
 
 from formats.references import read_references, reference_files
 from formats.text import read_lines
@@ -24,12 +26,15 @@ from mosesplug.tuning.algorithm_options import algorithm_options
 from mosesplug.tuning.conclude import conclude, reason_to_stop
 from mosesplug.tuning.configuration import Configuration, Online
 from mosesplug.tuning.events import Note, Optimised, Watcher, ignore
+from mosesplug.tuning.executors import workers
 from mosesplug.tuning.heldout import Judge
 from mosesplug.tuning.heldout import judge as find_judge
-from mosesplug.tuning.online_decoder import check_online, online_decoder
+from mosesplug.tuning.online_decoder import check_online, online_decoder, recipe_of
 from mosesplug.tuning.online_epoch import online_iteration
+from mosesplug.tuning.online_sharded import Sharded, sharded_iteration
 from mosesplug.tuning.prepare import announced_features, decoding_config
 from mosesplug.tuning.records import evaluations_of, result_of, start_of
+from mosesplug.tuning.sharding import Sharding, dealt
 from mosesplug.tuning.start import check_names, starting_weights
 from mosesplug.tuning.steps import (
     PREDICTABLE_SEED,
@@ -69,12 +74,20 @@ def tune(configuration: Configuration, watch: Watcher = ignore) -> Result:
     with workspace.locked():
         earlier = _earlier_run_to_replace(configuration, workspace, watch)
         with _context(configuration, workspace, watch, earlier) as (context, store):
+            _drop_unrecorded_epoch(store)
             judge = find_judge(configuration, context.config, context.show, watch)
             if configuration.online is None:
                 _run(context, store, judge)
             elif not reason_to_stop(context, store):
                 _run_online(context, store, configuration.online, judge)
             return conclude(context, store, reason_to_stop(context, store))
+
+
+def _drop_unrecorded_epoch(store: NBestStore) -> None:
+    """An epoch of shards that a kill cut off from its result: the shards give it again."""
+    records = store.iterations()
+    if records and records[-1].result is None and not records[-1].n_lists:
+        store.drop_last(records[-1].iteration)
 
 
 def _run(context: Context, store: NBestStore, judge: Judge | None) -> None:
@@ -93,9 +106,32 @@ def _run(context: Context, store: NBestStore, judge: Judge | None) -> None:
 def _run_online(context: Context, store: NBestStore, online: Online, judge: Judge | None) -> None:
     """Decode a few sentences, learn from them, and again."""
     texts = read_lines(context.configuration.input)
+    sharding = context.configuration.optimising.sharding
+    if sharding is not None:
+        _run_shards(context, store, online, judge, texts, sharding)
+        return
     with online_decoder(context, online, texts) as decoder:
         while not reason_to_stop(context, store):
             online_iteration(context, store, texts, decoder, judge)
+
+
+def _run_shards(
+    context: Context,
+    store: NBestStore,
+    online: Online,
+    judge: Judge | None,
+    texts: Sequence[bytes],
+    sharding: Sharding,
+) -> None:
+    """Shards decode and learn at once for an epoch, then their weights are mixed, and again."""
+    parts = dealt(np.arange(len(texts)), sharding.shards, context.seed)
+    # It has shown what decoders can do, and whether servers are exact; each shard has its own.
+    with online_decoder(context, online, texts) as decoder:
+        recipe = recipe_of(context, online, decoder)
+    with workers(sharding.workers, sharding.shards, sharding.scheduler) as executor:
+        run = Sharded(context, store, texts, parts, sharding, executor, recipe, judge)
+        while not reason_to_stop(context, store):
+            sharded_iteration(run)
 
 
 def _check_apart(configuration: Configuration, workspace: Workspace) -> None:
@@ -211,11 +247,6 @@ def _check_regime(configuration: Configuration, algorithm: Algorithm) -> None:
         raise UsageError(
             f"{algorithm.name} learns from all lists at once, so it cannot learn while decoding:"
             f" leave out --online, or take one of {', '.join(online_learners)}"
-        )
-    if configuration.optimising.sharding is not None:
-        raise UsageError(
-            "--online learns from one batch after the other, so it has no shards and no workers:"
-            " leave out --online, or --shards and --async"
         )
     check_online(configuration)
 

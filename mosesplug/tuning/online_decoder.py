@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
 
 from mosesplug.decoders.batch import BatchDecoder
 from mosesplug.decoders.batch_process import ProcessDecoder
 from mosesplug.decoders.exactness import require_exact
+from mosesplug.decoders.moses import Decoder
 from mosesplug.decoders.server import ServerDecoder
 from mosesplug.errors import DecoderError, UsageError
 from mosesplug.tuning.configuration import Configuration, Online
@@ -15,7 +18,7 @@ from mosesplug.tuning.events import Executing, Note, PhaseStarted
 from mosesplug.tuning.online_source import model_weights
 from mosesplug.tuning.steps import Context
 
-__all__ = ["check_online", "online_decoder"]
+__all__ = ["DecoderRecipe", "check_online", "online_decoder", "recipe_of"]
 
 _COMPARED = 10
 """Sentences that are decoded both ways before a server is trusted."""
@@ -43,6 +46,22 @@ def check_online(configuration: Configuration) -> None:
     found = [what for what, given in refused.items() if given]
     if found:
         raise UsageError(f"--online does not go together with {', '.join(found)}")
+    if (sharding := optimising.sharding) is None:
+        return
+    if sharding.asynchronous:
+        raise UsageError(
+            "--online decodes each batch with the newest weights, and --async has older ones: leave"
+            " one of the two out, or learn in --shards"
+        )
+    if sharding.directory is not None:
+        raise UsageError(
+            "shards that decode keep their lists in the working directory, which all workers must"
+            " see: leave out --shard-directory"
+        )
+    if configuration.held_out is not None and configuration.held_out.every:
+        raise UsageError(
+            "between the epochs of shards there are no weights to judge: leave out --heldout-every"
+        )
 
 
 @contextmanager
@@ -71,6 +90,60 @@ def online_decoder(
             yield server
         else:
             yield _process(context, "batch")
+
+
+@dataclass(frozen=True)
+class DecoderRecipe:
+    """How to make the decoder of a shard, wherever that learns.
+
+    Attributes:
+        decoder: the program and how to call it.
+        config: the ``moses.ini`` to decode with.
+        directory: the decoder's current directory, where its files go.
+        nbest: length of the lists.
+        servers: how many are kept running; 0 for a process for each batch.
+        restart_each_batch: whether servers have to start anew for other weights.
+    """
+
+    decoder: Decoder
+    config: Path
+    directory: Path
+    nbest: int
+    servers: int
+    restart_each_batch: bool
+
+    def make(self, prefix: str, note: Callable[[str], None]) -> BatchDecoder:
+        """A decoder of its own, to be closed.
+
+        Args:
+            prefix: of its files, which tells several apart.
+            note: told what the user should know.
+        """
+        if not self.servers:
+            return ProcessDecoder(self.decoder, self.config, self.directory, self.nbest, prefix)
+        return ServerDecoder(
+            self.decoder,
+            self.config,
+            self.directory,
+            self.nbest,
+            workers=self.servers,
+            restart_each_batch=self.restart_each_batch,
+            prefix=f"{prefix}.server",
+            note=note,
+        )
+
+
+def recipe_of(context: Context, online: Online, decoder: BatchDecoder) -> DecoderRecipe:
+    """How to make others like a decoder that ``online_decoder`` gave."""
+    server = isinstance(decoder, ServerDecoder)
+    return DecoderRecipe(
+        context.configuration.decoding.decoder,
+        context.config,
+        context.workspace.directory,
+        context.configuration.decoding.nbest,
+        online.servers if server else 0,
+        isinstance(decoder, ServerDecoder) and decoder.restart_each_batch,
+    )
 
 
 def _serves(

@@ -30,7 +30,13 @@ from mosesplug.tuning.clock import Clock
 from mosesplug.tuning.events import Learning, Learnt, Note, PhaseStarted
 from mosesplug.tuning.heldout import Judge, since_best
 from mosesplug.tuning.online_source import OnlineSource, model_weights, weights_of
-from mosesplug.tuning.online_state import Beginning, beginning, encode_state, online_start
+from mosesplug.tuning.online_state import (
+    Beginning,
+    beginning,
+    encode_state,
+    online_start,
+    same_start,
+)
 from mosesplug.tuning.records import (
     Evaluation,
     IterationResult,
@@ -135,7 +141,7 @@ def _learn(online: _Online, finished: IterationRecord | None) -> IterationResult
     source = OnlineSource(
         online.store,
         iteration,
-        online.texts,
+        dict(enumerate(online.texts)),
         online.decoder,
         begin.numbering,
         stored=int(progress["batches"]),
@@ -234,8 +240,7 @@ def _stored(
     opened = store.open_iteration()
     if opened is None:
         return store.open_batch, {"batches": 0}
-    now, then = online.start.as_record(), opened.progress["start"]
-    if {name: now[name] for name in _DECIDING} != {name: then.get(name) for name in _DECIDING}:
+    if not same_start(online.start.as_record(), opened.progress["start"]):
         context.watch(
             Note(
                 f"the epoch that was cut off, with lists of {len(opened.sentences)} sentences, was"
@@ -252,10 +257,6 @@ def _stored(
         )
     )
     return store.open_batch, opened.progress
-
-
-_DECIDING = ("dense", "sparse", "seed", "settings")
-"""Of an iteration's start, what its lists depend on."""
 
 
 def _result(

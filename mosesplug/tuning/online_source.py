@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -42,7 +42,7 @@ def model_weights(show: ShowWeights, weights: Weights) -> ModelWeights:
 
 
 class OnlineSource:
-    """The sentences of one epoch: a ``Source`` for ``run_epoch``.
+    """The sentences of one epoch, or of a shard in it: a ``Source`` for ``run_epoch``.
 
     Lists of a batch are committed to the store before anything is learnt from them, so that an
     epoch that was cut off is gone on with by learning again what is stored: that takes the time of
@@ -56,7 +56,7 @@ class OnlineSource:
         self,
         store: NBestStore,
         iteration: int,
-        texts: Sequence[bytes],
+        texts: Mapping[int, bytes],
         decoder: BatchDecoder,
         numbering: Numbering,
         *,
@@ -73,7 +73,7 @@ class OnlineSource:
         Args:
             store: open to be written.
             iteration: that the lists belong to.
-            texts: the sentences.
+            texts: the sentences that it has, by number.
             decoder: makes the lists.
             numbering: of the features.
             stored: how many of the epoch's batches are in the store.
@@ -99,8 +99,8 @@ class OnlineSource:
 
     @property
     def sentences(self) -> NDArray[np.int64]:
-        """int64: all."""
-        return np.arange(len(self._texts))
+        """int64, ascending: all that it has."""
+        return np.array(sorted(self._texts), dtype=np.int64)
 
     def batch(
         self, sentences: NDArray[np.int64], weights: Callable[[], NDArray[np.float64]]
@@ -126,7 +126,7 @@ class OnlineSource:
                 lists,
                 metric=self._metric,
                 references=self._references,
-                n_sentences=len(self._texts),
+                n_sentences=self._references.n_sentences,
                 progress={**self._progress(), "batches": self._place + 1},
                 threads=self._threads,
             )

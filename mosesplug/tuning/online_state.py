@@ -18,7 +18,16 @@ from mosesplug.tuning.start import columns
 from mosesplug.tuning.steps import Context
 from mosesplug.tuning.weights import Weights
 
-__all__ = ["Beginning", "beginning", "decode_state", "encode_state", "online_start", "selection"]
+__all__ = [
+    "Beginning",
+    "beginning",
+    "decode_state",
+    "encode_state",
+    "keeps_mean",
+    "online_start",
+    "same_start",
+    "selection",
+]
 
 
 @dataclass(frozen=True)
@@ -51,6 +60,27 @@ def selection(configuration: Configuration, averaging: str) -> str:
     return "last" if averaging == "last" else "average"
 
 
+def keeps_mean(configuration: Configuration, averaging: str) -> bool:
+    """Whether an online run has use for the mean of its weights.
+
+    Args:
+        configuration: says which weights are wanted.
+        averaging: the learner's option.
+    """
+    return selection(configuration, averaging) == "average" or (
+        averaging == "all" and configuration.select != "last"
+    )
+
+
+def same_start(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Whether two beginnings of an epoch, as records, lead to the same lists."""
+    return all(one.get(name) == other.get(name) for name in _DECIDING)
+
+
+_DECIDING = ("dense", "sparse", "seed", "settings", "epoch")
+"""Of an epoch's start, what its lists depend on."""
+
+
 def online_start(context: Context) -> Weights:
     """The weights of the first batch: normalised, as those of the first decoding otherwise are."""
     if context.configuration.decoding.config_weights_first:
@@ -71,13 +101,11 @@ def beginning(context: Context, weights: Weights, last: IterationResult | None) 
     if make is None:
         raise ValueError(f"{context.algorithm.name} is no online learner")
     learner = make(options)
-    if selection(context.configuration, options.averaging) == "average" or (
-        options.averaging == "all" and context.configuration.select != "last"
-    ):
+    if keeps_mean(context.configuration, options.averaging):
         learner = averaged(learner)
     stored = None if last is None else last.learner
-    if stored is not None and set(stored["vectors"]) != set(learner.fills):
-        stored = None  # another learner's: only its weights can be gone on with
+    if stored is not None and set(stored.get("vectors", ())) != set(learner.fills):
+        stored = None  # another learner's, or of shards: only weights can be gone on with
     names = sorted(weights.sparse) if stored is None else stored["sparse"]
     active = context.configuration.optimising.active
     numbering = Numbering(columns(context.show), names, active)

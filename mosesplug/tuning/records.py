@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from mosesplug.store import IterationRecord
@@ -13,6 +13,7 @@ __all__ = [
     "Evaluation",
     "IterationResult",
     "IterationStart",
+    "ShardLists",
     "evaluations_of",
     "result_of",
     "start_of",
@@ -86,6 +87,22 @@ class IterationStart:
 
 
 @dataclass(frozen=True)
+class ShardLists:
+    """What is known of lists that lie in the stores of shards.
+
+    Attributes:
+        first_best_score: the metric of the decoders' own translations.
+        sentences: that have a list.
+        hypotheses: of the lists; ``new_hypotheses`` were new to their shard.
+    """
+
+    first_best_score: float
+    sentences: int
+    hypotheses: int
+    new_hypotheses: int
+
+
+@dataclass(frozen=True)
 class IterationResult:
     """What the optimizer made of an iteration.
 
@@ -99,6 +116,7 @@ class IterationResult:
         heldout: translations of the held-out text in this iteration.
         average: online, the mean of the weights after all updates of the run, if it is wanted.
         learner: online, what the learner remembers; only the newest iteration has it.
+        shards: online by shards, what is known of the iteration's lists.
     """
 
     weights: Weights
@@ -109,6 +127,7 @@ class IterationResult:
     heldout: tuple[Evaluation, ...] = ()
     average: Weights | None = None
     learner: Mapping[str, Any] | None = None
+    shards: ShardLists | None = None
 
     def as_record(self) -> dict[str, Any]:
         """Plain data for the store."""
@@ -121,6 +140,7 @@ class IterationResult:
             "heldout": [evaluation.as_record() for evaluation in self.heldout],
             "average": None if self.average is None else _plain(self.average),
             "learner": self.learner,
+            "shards": None if self.shards is None else asdict(self.shards),
         }
 
     @classmethod
@@ -136,6 +156,7 @@ class IterationResult:
             tuple(map(Evaluation.of_record, record.get("heldout", ()))),
             _weights(average) if (average := record.get("average")) else None,
             record.get("learner"),
+            ShardLists(**shards) if (shards := record.get("shards")) else None,
         )
 
 

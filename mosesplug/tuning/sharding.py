@@ -42,6 +42,8 @@ __all__ = [
     "epoch_of_shards",
     "joined",
     "mixed",
+    "plan_of",
+    "shared_weights",
 ]
 
 Mixing = Literal["average", "weighted", "line-search", "select"]
@@ -184,14 +186,14 @@ def epoch_of_shards(
         epoch: from 1.
     """
     under_way = [
-        executor.submit(_learn, recipe, shard, state, _own(plan, number), epoch)
+        executor.submit(_learn, recipe, shard, state, plan_of(plan, number), epoch)
         for number, (state, shard) in enumerate(zip(states, shards, strict=True))
     ]
     return [future.result() for future in under_way]
 
 
-def _own(plan: Plan, number: int) -> Plan:
-    """The plan with the seed of one shard."""
+def plan_of(plan: Plan, number: int) -> Plan:
+    """The plan with the seed of one shard; the first one draws from the plan's own."""
     if number == 0:
         return plan
     sequence = np.random.SeedSequence([plan.seed, number])
@@ -235,16 +237,33 @@ def mixed(
     """
     if sharding.mixing == "line-search":
         return line_search(problem, old, average(vectors))
-    if sharding.mixing == "weighted":
-        weights = average(vectors, counts)
-    elif sharding.mixing == "select":
-        active = problem.active_mask
-        learnt = [np.where(active, vector, 0.0) for vector in vectors]
-        selected = select_features(learnt, sharding.keep, problem.tuning_set.space.n_dense)
-        weights = np.where(active, selected, old)
-    else:
-        weights = average(vectors)
+    n_dense = problem.tuning_set.space.n_dense
+    weights = shared_weights(sharding, old, vectors, counts, problem.active_mask, n_dense)
     return MixResult(weights, 1.0, corpus_score(problem, weights))
+
+
+def shared_weights(
+    sharding: Sharding,
+    old: NDArray[np.float64],
+    vectors: Sequence[NDArray[np.float64]],
+    counts: Sequence[int],
+    active: NDArray[np.bool_],
+    n_dense: int,
+) -> NDArray[np.float64]:
+    """What shards' weights come to before any line search.
+
+    Args:
+        sharding: says how.
+        old, vectors, counts: as ``mixed``.
+        active: bool ``[n_features]``; the others keep their old weights.
+        n_dense: the first so many features are dense.
+    """
+    if sharding.mixing == "weighted":
+        return average(vectors, counts)
+    if sharding.mixing == "select":
+        learnt = [np.where(active, vector, 0.0) for vector in vectors]
+        return np.where(active, select_features(learnt, sharding.keep, n_dense), old)
+    return average(vectors)
 
 
 def continued(state: State, weights: NDArray[np.float64]) -> State:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +39,7 @@ from mosesplug.tuning.files import (
 from mosesplug.tuning.lists import checked_blocks
 from mosesplug.tuning.records import IterationResult, IterationStart, start_of
 from mosesplug.tuning.sharded import optimize_sharded
+from mosesplug.tuning.sharding import Sharding
 from mosesplug.tuning.start import columns
 from mosesplug.tuning.weights import Weights, ranges
 from mosesplug.tuning.workspace import Workspace
@@ -106,7 +107,7 @@ class Context:
             "transformation": str(decoding.transform),
             "decoder flags": shlex.join(decoding.decoder.flags),
             "online": str(self.configuration.online is not None),
-            "shards": str(optimising.sharding),
+            "shards": _spelled_sharding(optimising.sharding),
             "held-out text": _spelled(self.configuration.held_out),
         }
 
@@ -115,6 +116,13 @@ class Context:
         if self.configuration.optimising.predictable_seeds:
             return np.random.default_rng(PREDICTABLE_SEED * iteration)
         return np.random.default_rng([self.seed, iteration])
+
+
+def _spelled_sharding(sharding: Sharding | None) -> str:
+    """Where shards learn does not matter."""
+    if sharding is None:
+        return str(None)
+    return str(replace(sharding, workers="threads", scheduler=None, directory=None))
 
 
 def _spelled(held_out: HeldOut | None) -> str:

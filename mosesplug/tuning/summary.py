@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mosesplug.store import IterationRecord
-from mosesplug.tuning.records import result_of, start_of
+from mosesplug.tuning.records import ShardLists, result_of, start_of
 from mosesplug.tuning.weights import Weights
 
 __all__ = ["Iteration", "Result", "iterations_of"]
@@ -132,15 +132,18 @@ def iterations_of(records: Sequence[IterationRecord]) -> tuple[Iteration, ...]:
             continue
         start = start_of(record)
         result = result_of(record)
+        lists = result.shards or ShardLists(
+            record.first_best_score, record.n_lists, record.hypotheses, record.new_hypotheses
+        )
         found.append(
             Iteration(
                 number=record.iteration,
-                first_best_score=record.first_best_score,
+                first_best_score=lists.first_best_score,
                 optimum=result.optimum,
                 largest_change=result.largest_change,
-                hypotheses=record.hypotheses,
-                new_hypotheses=record.new_hypotheses,
-                sentences=record.n_lists,
+                hypotheses=lists.hypotheses,
+                new_hypotheses=lists.new_hypotheses,
+                sentences=lists.sentences,
                 weights=start.weights,
                 seconds_decoding=start.seconds_decoding,
                 seconds_optimising=result.seconds_optimising,

@@ -22,9 +22,10 @@ _UNFINISHED = re.compile(
 _RUN_FILE = re.compile(r"run\d+\..+")
 # What decoders of batches and of held-out text are given, and write.
 _SCRATCH = re.compile(
-    r"((batch|compared|heldout)\.(in|nbest|out)|(batch|compared|heldout|server\d+)"
-    r"\.(err|sparse-weights))"
+    r"((batch|compared|heldout|shard\d+)\.(in|nbest|out)"
+    r"|(batch|compared|heldout|shard\d+|(shard\d+\.)?server\d+)\.(err|sparse-weights))"
 )
+_SHARD = re.compile(r"shard\.\d+")
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,10 @@ class Workspace:
     def store(self) -> Path:
         """The n-best store."""
         return self.directory / "nbests.lmdb"
+
+    def shard(self, number: int) -> Path:
+        """Directory of a shard, counted from 1, that learns while decoding."""
+        return self.directory / f"shard.{number}"
 
     @property
     def finished_step(self) -> Path:
@@ -141,6 +146,9 @@ class Workspace:
             shutil.rmtree(self.store)
         self.store.unlink(missing_ok=True)
         for path in self.directory.iterdir():
+            if _SHARD.fullmatch(path.name) and path.is_dir():
+                shutil.rmtree(path)
+                continue
             if _RUN_FILE.fullmatch(path.name) and path not in kept:
                 path.unlink()
         for path in self._results:

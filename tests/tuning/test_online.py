@@ -253,5 +253,3 @@ def test_shards_of_stored_lists(toy: Toy) -> None:
     assert found[0] == found[1]
     plain = tune(toy.configuration("plain", optimising=optimising, maximum_iterations=2))
     assert plain.weights != found[0]
-    with pytest.raises(UsageError, match="no shards"):
-        tune(online(toy, "online", optimising={"sharding": Sharding(shards=2)}))

@@ -1,0 +1,185 @@
+"""Shards that decode as they learn: what they learn, how they are joined, and how they go on."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from formats.weights import read_sparse
+from mosesplug.optimizers.online.mixing import average, line_search
+from mosesplug.optimizers.problem import Problem
+from mosesplug.store import NBestStore
+from mosesplug.tuning import tune
+from mosesplug.tuning.configuration import HeldOut, Online
+from mosesplug.tuning.events import Event, Learning, Learnt
+from mosesplug.tuning.sharding import Sharding
+
+Toy = Any
+Log = Any
+Files = Callable[[Path], dict[str, bytes]]
+
+SCRATCH = re.compile(r"(shard\d+|heldout)\..+")
+
+
+def shards(toy: Toy, name: str = "work", sharding: Sharding | None = None, **more: Any) -> Any:
+    """A run on the toy system, on sparse features, with batches of 3 of 12 sentences."""
+    options = {"epochs": 2, "batch": 3, **more.pop("options", {})}
+    optimising = {
+        "algorithm": more.pop("learner", "adagrad"),
+        "options": options,
+        "sharding": sharding or Sharding(shards=2),
+        **more.pop("optimising", {}),
+    }
+    regime = {"online": Online("process"), "maximum_iterations": 0, "minimum_change": 0.0}
+    flags = more.pop("flags", "-sparse")
+    return toy.configuration(name, flags=flags, optimising=optimising, **(regime | more))
+
+
+def kept(directory: Path, left_by_run: Files) -> dict[str, Any]:
+    """Files of a run, and what its learners remember, without what names the directory."""
+    files: dict[str, Any] = {
+        name: data for name, data in left_by_run(directory).items() if not SCRATCH.fullmatch(name)
+    }
+    with NBestStore.open(directory / "nbests.lmdb") as store:
+        result = store.iterations()[-1].result
+    assert result is not None
+    for number, state in enumerate(result["learner"]["shards"]):
+        files[f"updates {number}"] = state["updates"]
+        files |= {f"{name} {number}": array.tobytes() for name, array in state["vectors"].items()}
+    return files
+
+
+def test_epochs_of_two_shards(toy: Toy, log: Log) -> None:
+    result = tune(shards(toy), log)
+    work = toy.directory / "work"
+    assert result.reason == "all 2 epochs are done"
+    assert [iteration.sentences for iteration in result.iterations] == [12, 12]
+    assert result.iterations[0].hypotheses == 12 * 15
+    summary = json.loads((work / "summary.json").read_text())
+    points = [point for each in summary["iterations"] for point in each["curve"]]
+    assert [point["updates"] for point in points] == [4, 8]
+    assert {"score", "loss", "rho", "mixed", "norm", "active"} <= set(points[0])
+    assert points[0]["score"] == summary["iterations"][0]["first_best_score"] > 0
+    assert [event.batches for event in log.of(Learning)] == [1, 2, 3, 4] * 2
+    assert len(log.of(Learnt)) == 2
+    assert {p.name for p in work.glob("shard.*/*")} == {"nbests.lmdb"}
+    assert (work / "finished_step.txt").read_text().strip() == "2"
+
+
+def test_sparse_features_are_joined_by_name(toy: Toy) -> None:
+    """The mixed weight of a feature is the mean over shards; who never met it has 0."""
+    result = tune(shards(toy, sharding=Sharding(6, mixing="average"), options={"epochs": 1}))
+    work = toy.directory / "work"
+    learnt, names = [], set()
+    with NBestStore.open(work / "nbests.lmdb") as store:
+        (record,) = store.iterations()
+        assert record.result is not None
+        joined = record.result["learner"]["sparse"]
+        assert record.result["learner"]["shards"][0]["vectors"]["weights"].tolist() == [
+            *result.weights.dense,
+            *(result.weights.sparse.get(name, 0.0) for name in joined),
+        ]
+    for number in range(1, 7):
+        with NBestStore.open(work / f"shard.{number}" / "nbests.lmdb") as store:
+            lists = store.iteration_set(1).tuning_set
+            learnt.append(set(lists.space.sparse))
+            names |= learnt[-1]
+    assert sum(each < names for each in learnt) > 1
+    assert set(joined) == names
+    assert len(joined) == len(names)
+    assert learnt[0] == set(joined[: len(learnt[0])])
+    assert read_sparse(work / "run2.sparse-weights") == result.weights.sparse
+
+
+def test_the_mixed_weights_are_those_of_the_line_search(toy: Toy) -> None:
+    """On all lists of the epoch at once, with their features."""
+    more = {"flags": "", "options": {"epochs": 1}}
+    mean = tune(shards(toy, "mean", sharding=Sharding(2, mixing="average"), select="last", **more))
+    result = tune(shards(toy, select="last", **more))
+    sets = []
+    for number in (1, 2):
+        with NBestStore.open(toy.directory / "work" / f"shard.{number}" / "nbests.lmdb") as store:
+            lists = store.iteration_set(1).tuning_set
+            sets.append(lists.take_sentences(np.flatnonzero(np.diff(lists.offsets))))
+    sizes = np.concatenate([np.diff(each.offsets) for each in sets])
+    whole = replace(
+        sets[0],
+        sentence_ids=np.arange(len(sizes)),
+        offsets=np.append(0, np.cumsum(sizes)),
+        **{
+            name: np.concatenate([getattr(each, name) for each in sets])
+            for name in ("dense", "stats", "lengths")
+        },
+    )
+    problem = Problem(whole, toy.configuration().metric)
+    old = np.array(result.iterations[0].weights.dense)
+    expected = line_search(problem, old, np.array(mean.weights.dense))
+    (point,) = result.iterations[0].curve
+    assert result.weights.dense == pytest.approx(tuple(expected.weights))
+    assert point["rho"] == pytest.approx(expected.rho)
+    assert point["mixed"] == pytest.approx(expected.score)
+    assert average([old]).tolist() == old.tolist()
+
+
+@pytest.mark.parametrize("learner", ["adagrad", "rda", "arow"])
+def test_one_shard_is_learning_without_shards(toy: Toy, learner: str) -> None:
+    more = {"learner": learner, "select": "last"}
+    one = tune(shards(toy, sharding=Sharding(1, mixing="average"), **more))
+    plain = tune(shards(toy, "plain", optimising={"sharding": None}, **more))
+    assert one.weights == plain.weights
+    assert [i.optimum for i in one.iterations] == [i.optimum for i in plain.iterations]
+
+
+def test_processes_leave_the_bytes_of_threads(toy: Toy, left_by_run: Files) -> None:
+    tune(shards(toy, "threads"))
+    tune(shards(toy, "processes", sharding=Sharding(2, workers="processes")))
+    found = [kept(toy.directory / name, left_by_run) for name in ("threads", "processes")]
+    assert found[0] == found[1]
+
+
+def held_out(toy: Toy) -> HeldOut:
+    return HeldOut(toy.directory / "input", toy.directory / "reference")
+
+
+@pytest.mark.parametrize("batches", [1, 3, 6, 8])
+def test_killed_inside_an_epoch(toy: Toy, left_by_run: Files, batches: int, log: Log) -> None:
+    """What is stored is not decoded again, and the end is the same, byte for byte."""
+    tune(shards(toy, "whole", held_out=held_out(toy)))
+    seen = 0
+
+    def kill(event: Event) -> None:
+        nonlocal seen
+        seen += isinstance(event, Learning)
+        if seen == batches:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        tune(shards(toy, "killed", held_out=held_out(toy)), kill)
+    tune(shards(toy, "killed", held_out=held_out(toy), existing="continue"), log)
+    whole, killed = (kept(toy.directory / name, left_by_run) for name in ("whole", "killed"))
+    assert whole == killed
+
+
+@pytest.mark.parametrize("method", ["add_iteration", "record_result"])
+def test_killed_between_an_epoch_and_its_record(
+    toy: Toy, left_by_run: Files, monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    tune(shards(toy, "whole"))
+
+    def killed(*given: Any, **more: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(NBestStore, method, killed)
+        with pytest.raises(KeyboardInterrupt):
+            tune(shards(toy, "killed"))
+    tune(shards(toy, "killed", existing="continue"))
+    whole, killed_files = (kept(toy.directory / n, left_by_run) for n in ("whole", "killed"))
+    assert whole == killed_files
