@@ -1,40 +1,38 @@
 """Online learning by shards: an epoch of all at once, each decoding as it learns, then mixing.
 
 Weights, what learners remember, statistics and, for a line search, two model scores a hypothesis
-travel; lists stay in the stores of the shards. The run's own store has an iteration without lists
-for each epoch: its weights, scores and what each shard's learner remembers. It is written when the
+travel. Lists stay in the stores of the shards, in ``shard.1``, ``shard.2``, ... of the working
+directory, which all workers must see. The run's own store has an iteration without lists for each
+epoch: its weights, its scores and what each shard's learner remembers. It is written when the
 epoch is over and mixed. Until then a run that was killed goes on in the shards, each from its own
 stored batches; those that were done say so again.
-
-Sparse features get columns by name: those that all knew before the epoch, then those that the
-first shard met, those that only the second met, and so on. Where a shard does not know a feature,
-its weight there is 0.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
-from concurrent.futures import Executor
-from dataclasses import dataclass, replace
-from typing import Any, cast
+from collections.abc import Sequence
+from concurrent.futures import Executor, as_completed
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.errors import OptimizerError
 from mosesplug.features import FeatureSpace
-from mosesplug.optimizers.online.epochs import BatchDone, Plan, Tally, batches_of
-from mosesplug.optimizers.online.learner import Learner, State
-from mosesplug.optimizers.online.mixing import MixResult, average, line_search
-from mosesplug.optimizers.problem import Problem
+from mosesplug.optimizers.online.epochs import Plan, batches_of
+from mosesplug.optimizers.online.learner import State
+from mosesplug.optimizers.online.mixing import MixResult, average
 from mosesplug.store import NBestStore
 from mosesplug.tuning.clock import Clock
-from mosesplug.tuning.events import Learning, Learnt, Note, PhaseStarted
+from mosesplug.tuning.events import Learnt, Note, PhaseStarted
 from mosesplug.tuning.heldout import Judge
+from mosesplug.tuning.online_counter import Counter
 from mosesplug.tuning.online_decoder import DecoderRecipe
+from mosesplug.tuning.online_joining import joined_space, searched, widened
 from mosesplug.tuning.online_numbering import Numbering
-from mosesplug.tuning.online_shard import OnlineShard, ShardEpoch, learn_shard, line_scores
+from mosesplug.tuning.online_shard import OnlineShard, ShardEpoch, learn_shard
 from mosesplug.tuning.online_source import weights_of
 from mosesplug.tuning.online_state import (
     decode_state,
@@ -61,7 +59,6 @@ from mosesplug.tuning.sharding import (
 from mosesplug.tuning.start import columns
 from mosesplug.tuning.steps import Context, before_decoding, write_after
 from mosesplug.tuning.weights import Weights
-from mosesplug.tuning_set import TuningSet
 
 __all__ = ["Sharded", "sharded_iteration"]
 
@@ -79,6 +76,7 @@ class Sharded:
         executor: where.
         decoder: how to make a shard's.
         judge: of held-out text, or None.
+        told: notes of shards that the user knows; it grows.
     """
 
     context: Context
@@ -89,6 +87,7 @@ class Sharded:
     executor: Executor
     decoder: DecoderRecipe
     judge: Judge | None
+    told: set[str] = field(default_factory=set)
 
     @property
     def recipe(self) -> Recipe:
@@ -138,14 +137,7 @@ def sharded_iteration(run: Sharded) -> None:
     if iteration == 1:
         found += _judged(run, begin, begin.start.weights, 0, before)
     context.watch(PhaseStarted(iteration, "decode"))
-    clock = Clock()
-    shards = _shards(run, begin)
-    epochs = _learn(run, begin, shards)
-    space = _joined_space(begin.numbering.space, epochs)
-    states = [_widened(run, begin, space, epoch) for epoch in epochs]
-    mix, states = _mixed(run, begin, shards, space, states)
-    seconds = max(epoch.seconds for epoch in epochs)
-    result = _result(run, begin, space, epochs, mix, states, max(0.0, clock.seconds() - seconds))
+    result, seconds = _epoch(run, begin)
     if last is not None and result.average is not None and last.average is not None:
         result = replace(result, average=result.weights.mixed(last.average, 1.0 / iteration))
     point = result.curve[0]
@@ -164,6 +156,21 @@ def sharded_iteration(run: Sharded) -> None:
     )
     _record(run, iteration, replace(begin.start, seconds_decoding=seconds), result, last)
     write_after(context, iteration, result)
+
+
+def _epoch(run: Sharded, begin: _Beginning) -> tuple[IterationResult, float]:
+    """What the epoch led to, and the seconds that the slowest shard was decoding."""
+    clock = Clock()
+    shards = _shards(run, begin)
+    epochs = _learn(run, begin, shards)
+    space = joined_space(begin.numbering.space, epochs)
+    fills = run.recipe.learner().fills
+    states = [widened(epoch, len(begin.numbering.space), space, fills) for epoch in epochs]
+    mix = _mixed(run, begin, shards, space, states)
+    states = [continued(state, mix.weights) for state in states]
+    decoding = max(epoch.seconds for epoch in epochs)
+    learning = max(0.0, clock.seconds() - decoding)
+    return _result(run, begin, space, epochs, mix, states, learning), decoding
 
 
 def _record(
@@ -269,7 +276,7 @@ def _learn(run: Sharded, begin: _Beginning, shards: list[OnlineShard]) -> list[S
         len(batches_of(shard.sentences, plan, epoch))
         for shard, plan in zip(shards, plans, strict=True)
     )
-    counter = _Counter(run.context, epoch, total)
+    counter = Counter(run.context.watch, plan.metric, epoch, total)
     stopped = threading.Event()
     # Threads can be told to stop, and can tell; what goes elsewhere cannot.
     here: list[tuple[Any, ...]] = [
@@ -281,78 +288,17 @@ def _learn(run: Sharded, begin: _Beginning, shards: list[OnlineShard]) -> list[S
             run.executor.submit(learn_shard, shard, run.recipe, state, own, *more)
             for shard, state, own, more in zip(shards, begin.states, plans, here, strict=True)
         ]
-        epochs = []
-        for number, future in enumerate(under_way):
-            epochs.append(future.result())
-            counter.add(number, epochs[-1].tally)
+        numbers = {future: number for number, future in enumerate(under_way)}
+        for future in as_completed(under_way):
+            counter.add(numbers[future], future.result().tally)
     finally:
         stopped.set()
-    for found in epochs:
-        for note in found.notes:
+    epochs = [future.result() for future in under_way]
+    for note in (note for found in epochs for note in found.notes):
+        if note not in run.told:  # each epoch has decoders of its own, which say the same again
+            run.told.add(note)
             run.context.watch(Note(note))
     return epochs
-
-
-class _Counter:
-    """Tells those who watch how far all shards are."""
-
-    def __init__(self, context: Context, epoch: int, total: int) -> None:
-        """Begin at nothing, of so many batches."""
-        self._context, self._epoch, self._total = context, epoch, total
-        self._tallies: dict[int, Tally] = {}
-        self._clock = Clock()
-        self._lock = threading.Lock()
-
-    def of(self, number: int) -> Callable[[BatchDone], None]:
-        """What a thread tells of its shard's batches."""
-        return lambda done: self.add(number, done.tally)
-
-    def add(self, number: int, tally: Tally) -> None:
-        """A shard has come so far; told of it again, nothing happens."""
-        with self._lock:
-            if number in self._tallies and self._tallies[number].batches == tally.batches:
-                return
-            self._tallies[number] = tally
-            # In the order of the shards: which thread came first must not show.
-            so_far = joined([self._tallies[number] for number in sorted(self._tallies)])
-            metric = self._context.configuration.metric
-            score = float(metric.score(so_far.totals))
-            event = Learning(
-                self._epoch,
-                so_far.batches,
-                self._total,
-                metric.name,
-                score,
-                self._clock.seconds(),
-            )
-            self._context.watch(event)
-
-
-def _joined_space(before: FeatureSpace, epochs: Sequence[ShardEpoch]) -> FeatureSpace:
-    """The features that all knew, and then those that the shards met, in their order."""
-    met = dict.fromkeys(name for epoch in epochs for name in epoch.new)
-    return FeatureSpace(before.groups, (*before.sparse, *met))
-
-
-def _widened(run: Sharded, begin: _Beginning, space: FeatureSpace, epoch: ShardEpoch) -> State:
-    """A shard's state over the features of all."""
-    fills = run.recipe.learner().fills
-    n_before = len(begin.numbering.space)
-    places = {
-        name: column
-        for column, name in enumerate(space.sparse[n_before - space.n_dense :], start=n_before)
-    }
-    own = np.array([places[name] for name in epoch.new], dtype=np.int64)
-
-    def widened(name: str, vector: NDArray[np.float64]) -> NDArray[np.float64]:
-        wide = np.full(len(space), fills[name])
-        wide[:n_before] = vector[:n_before]
-        wide[own] = vector[n_before:]
-        return wide
-
-    state = epoch.state
-    vectors = {name: widened(name, vector) for name, vector in state.vectors.items()}
-    return replace(state, vectors=vectors)
 
 
 def _mixed(
@@ -361,81 +307,31 @@ def _mixed(
     shards: list[OnlineShard],
     space: FeatureSpace,
     states: list[State],
-) -> tuple[MixResult, list[State]]:
-    """The weights after the epoch, and the states to go on from there.
+) -> MixResult:
+    """The weights after the epoch; their score is that of a line search, else not a number.
 
-    The score is that of a line search, else not a number: lists stay where they are.
+    Raises:
+        OptimizerError: the weights of a shard are not finite.
     """
     context, sharding = run.context, run.sharding
     learner = run.recipe.learner()
-    old = np.append(begin.vector, np.zeros(len(space) - len(begin.vector)))
-    vectors = [_finite(context, begin.iteration, learner, state) for state in states]
-    if sharding.mixing == "line-search":
-        mix = _searched(run, shards, space, old, average(vectors))
-    else:
-        pairs = zip(states, begin.states, strict=True)
-        gained = [now.updates - then.updates for now, then in pairs]
-        numbering = Numbering(
-            columns(context.show), space.sparse, context.configuration.optimising.active
-        )
-        weights = shared_weights(sharding, old, vectors, gained, numbering.active, space.n_dense)
-        mix = MixResult(weights, 1.0, np.nan)
-    return mix, [continued(state, mix.weights) for state in states]
-
-
-def _finite(context: Context, epoch: int, learner: Learner, state: State) -> NDArray[np.float64]:
-    """A shard's weights.
-
-    Raises:
-        OptimizerError: one is not finite.
-    """
-    vector = learner.weights(state)
-    if not np.isfinite(vector).all():
+    vectors = [learner.weights(state) for state in states]
+    if not all(np.isfinite(vector).all() for vector in vectors):
         raise OptimizerError(
-            f"the weights of {context.algorithm.name} became too large in epoch {epoch};"
+            f"the weights of {context.algorithm.name} became too large in epoch {begin.iteration};"
             " begin anew with a lower learning rate"
         )
-    return vector
-
-
-def _searched(
-    run: Sharded,
-    shards: list[OnlineShard],
-    space: FeatureSpace,
-    old: NDArray[np.float64],
-    mean: NDArray[np.float64],
-) -> MixResult:
-    """The best point on the line through the old weights and the mean (Watanabe 2012, Alg. 3).
-
-    Each shard gives two model scores a hypothesis. To the search these are the features: it goes
-    from the weights (1, 0) to (1, 1).
-    """
-    direction = mean - old
-    if not old.any():
-        return MixResult(mean, 1.0, np.nan)
-    if not mean.any():
-        return MixResult(old, 0.0, np.nan)
-    under_way = [
-        run.executor.submit(line_scores, shard, space.sparse, old, direction) for shard in shards
-    ]
-    found = [future.result() for future in under_way]
-    sizes = np.concatenate([np.diff(scores.offsets) for scores in found])
-    offsets = np.append(0, np.cumsum(sizes)).astype(np.int64)
-    stats = np.concatenate([scores.stats for scores in found])
-    lists = TuningSet(
-        space=FeatureSpace((("old", 1), ("direction", 1))),
-        sentence_ids=np.arange(len(sizes)),
-        offsets=offsets,
-        # All their digits: as many as scores of features have that are added up here.
-        dense=cast(Any, np.concatenate([scores.scores for scores in found])),
-        sparse=None,
-        stats=stats,
-        lengths=np.ones(len(stats), dtype=np.int32),
-    )
-    problem = Problem(lists, run.context.configuration.metric)
-    mix = line_search(problem, np.array([1.0, 0.0]), np.array([1.0, 1.0]))
-    weights = mean if mix.rho == 1.0 else old + mix.rho * direction
-    return replace(mix, weights=weights)
+    old = np.append(begin.vector, np.zeros(len(space) - len(begin.vector)))
+    if sharding.mixing == "line-search":
+        metric = context.configuration.metric
+        return searched(run.executor, shards, space, metric, old, average(vectors))
+    pairs = zip(states, begin.states, strict=True)
+    gained = [now.updates - then.updates for now, then in pairs]
+    active = Numbering(
+        columns(context.show), space.sparse, context.configuration.optimising.active
+    ).active
+    weights = shared_weights(sharding, old, vectors, gained, active, space.n_dense)
+    return MixResult(weights, 1.0, np.nan)
 
 
 def _result(
