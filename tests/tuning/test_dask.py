@@ -19,6 +19,8 @@ from mosesplug.optimizers import algorithm
 from mosesplug.optimizers.online.epochs import EpochResult, Plan, StoredSource
 from mosesplug.optimizers.online.learner import Source
 from mosesplug.optimizers.problem import silent
+from mosesplug.tuning import tune
+from mosesplug.tuning.configuration import Online
 from mosesplug.tuning.executors import cluster, threads
 from mosesplug.tuning.sharded import optimize_sharded
 from mosesplug.tuning.sharding import Recipe, Shard, Sharding, dealt, epoch_of_shards
@@ -126,6 +128,34 @@ def test_a_cluster_finds_what_threads_find(address: str, sharding: Sharding) -> 
         return optimize_sharded(problem, tuner, options, how, start, rng, silent).weights.tobytes()
 
     assert solve(replace(sharding, scheduler=address)) == solve(sharding)
+
+
+def test_shards_that_decode_outlive_a_worker(address: str, toy: Any) -> None:
+    """The decoder kills its worker in the middle of an epoch; another one goes on."""
+    armed, witness = toy.directory / "armed", toy.directory / "witness"
+    script = toy.decoder.read_text().replace(
+        "exec",
+        f'case "$*" in *shard2.nbest*) rm {armed} 2>/dev/null'
+        # The parent keeps the decoder on its leash; the worker is the parent's parent.
+        f" && worker=$(ps -o ppid= -p $PPID) && echo $worker > {witness} && kill -9 $worker;;"
+        " esac\nexec",
+    )
+    toy.decoder.write_text(script)
+
+    def run(name: str, sharding: Sharding) -> Any:
+        optimising = {
+            "algorithm": "adagrad",
+            "options": {"epochs": 1, "batch": 3},
+            "sharding": sharding,
+        }
+        return tune(toy.configuration(name, optimising=optimising, online=Online("process")))
+
+    expected = run("threads", Sharding(2))
+    armed.touch()
+    found = run("cluster", Sharding(2, scheduler=address))
+    assert int(witness.read_text()) != os.getpid()
+    assert found.weights == expected.weights
+    assert found.iterations[0].curve == expected.iterations[0].curve
 
 
 def test_changes_arrive_from_a_cluster(address: str) -> None:

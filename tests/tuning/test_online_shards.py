@@ -115,10 +115,9 @@ def test_the_mixed_weights_are_those_of_the_line_search(toy: Toy) -> None:
         sets[0],
         sentence_ids=np.arange(len(sizes)),
         offsets=np.append(0, np.cumsum(sizes)),
-        **{
-            name: np.concatenate([getattr(each, name) for each in sets])
-            for name in ("dense", "stats", "lengths")
-        },
+        dense=np.concatenate([each.dense for each in sets]),
+        stats=np.concatenate([each.stats for each in sets]),
+        lengths=np.concatenate([each.lengths for each in sets]),
     )
     problem = Problem(whole, toy.configuration().metric)
     old = np.array(result.iterations[0].weights.dense)
@@ -139,8 +138,9 @@ def test_one_shard_is_learning_without_shards(toy: Toy, learner: str) -> None:
 
 
 def test_processes_leave_the_bytes_of_threads(toy: Toy, left_by_run: Files) -> None:
-    tune(shards(toy, "threads"))
-    tune(shards(toy, "processes", sharding=Sharding(2, workers="processes")))
+    more: dict[str, Any] = {"options": {"epochs": 1}}
+    tune(shards(toy, "threads", **more))
+    tune(shards(toy, "processes", sharding=Sharding(2, workers="processes"), **more))
     found = [kept(toy.directory / name, left_by_run) for name in ("threads", "processes")]
     assert found[0] == found[1]
 
@@ -217,38 +217,26 @@ def held_out(toy: Toy) -> HeldOut:
     return HeldOut(toy.directory / "input", toy.directory / "reference")
 
 
-@pytest.mark.parametrize("batches", [3, 6])
-def test_killed_inside_an_epoch(toy: Toy, left_by_run: Files, batches: int, log: Log) -> None:
-    """What is stored is not decoded again, and the end is the same, byte for byte."""
-    tune(shards(toy, "whole", held_out=held_out(toy)))
-    seen = 0
-
-    def kill(event: Event) -> None:
-        nonlocal seen
-        seen += isinstance(event, Learning)
-        if seen == batches:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        tune(shards(toy, "killed", held_out=held_out(toy)), kill)
-    tune(shards(toy, "killed", held_out=held_out(toy), existing="continue"), log)
-    whole, killed = (kept(toy.directory / name, left_by_run) for name in ("whole", "killed"))
-    assert whole == killed
-
-
-@pytest.mark.parametrize("method", ["add_iteration", "record_result"])
-def test_killed_between_an_epoch_and_its_record(
-    toy: Toy, left_by_run: Files, monkeypatch: pytest.MonkeyPatch, method: str
-) -> None:
-    tune(shards(toy, "whole"))
+def test_killed_anywhere(toy: Toy, left_by_run: Files, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Inside an epoch, and between its end and its record; the end is the same, byte for byte."""
+    configuration = shards(toy, "whole", held_out=held_out(toy))
+    tune(configuration)
+    whole = kept(toy.directory / "whole", left_by_run)
 
     def killed(*given: Any, **more: Any) -> None:
         raise KeyboardInterrupt
 
-    with monkeypatch.context() as patch:
-        patch.setattr(NBestStore, method, killed)
-        with pytest.raises(KeyboardInterrupt):
-            tune(shards(toy, "killed"))
-    tune(shards(toy, "killed", existing="continue"))
-    whole, killed_files = (kept(toy.directory / n, left_by_run) for n in ("whole", "killed"))
-    assert whole == killed_files
+    def kill(event: Event) -> None:
+        if isinstance(event, Learning) and (event.iteration, event.batches) in moments:
+            raise KeyboardInterrupt
+
+    for number, method in enumerate(["", "", "add_iteration", "record_result"]):
+        moments = {(number + 1, 3)}
+        work = toy.directory / f"killed{number}"
+        with monkeypatch.context() as patch:
+            if method:
+                patch.setattr(NBestStore, method, killed)
+            with pytest.raises(KeyboardInterrupt):
+                tune(replace(configuration, working_directory=work), kill)
+        tune(replace(configuration, working_directory=work, existing="continue"))
+        assert kept(work, left_by_run) == whole, (number, method)
