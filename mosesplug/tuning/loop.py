@@ -190,6 +190,9 @@ def _context(
     references = configuration.metric.prepare(
         read_references(prefix, _input_lines(configuration), input_path=configuration.input)
     )
+    if configuration.online is not None and optimising.sharding is not None:
+        # Here, before an earlier run is replaced, it refuses too many shards.
+        dealt(np.arange(references.n_sentences), optimising.sharding.shards, 0)
     config = decoding_config(configuration, workspace, watch)
     show = announced_features(configuration, workspace, config, watch)
     check_names(optimising, show)

@@ -146,9 +146,10 @@ class Workspace:
             shutil.rmtree(self.store)
         self.store.unlink(missing_ok=True)
         for path in self.directory.iterdir():
-            if _SHARD.fullmatch(path.name) and path.is_dir():
-                shutil.rmtree(path)
-                continue
+            if _SHARD.fullmatch(path.name) and (path / self.store.name).is_dir():
+                shutil.rmtree(path / self.store.name)
+                with contextlib.suppress(OSError):  # what others put there stays
+                    path.rmdir()
             if _RUN_FILE.fullmatch(path.name) and path not in kept:
                 path.unlink()
         for path in self._results:

@@ -177,6 +177,8 @@ def test_an_epoch_begun_with_other_settings_is_begun_anew(toy: Toy, log: Log) ->
     assert any("begun anew" in note.text for note in log.of(Note))
     assert result.weights == tune(shards(toy, "anew", options={"rate": 0.5})).weights
     assert result.weights != tune(shards(toy, existing="overwrite")).weights
+    with NBestStore.open(toy.directory / "work" / "shard.1" / "nbests.lmdb") as store:
+        assert len(store.iterations()) == 2
 
 
 def test_the_regime_may_change_between_epochs(toy: Toy) -> None:
@@ -203,6 +205,7 @@ def test_the_regime_may_change_between_epochs(toy: Toy) -> None:
 def test_refused(toy: Toy, sharding: Sharding, why: str) -> None:
     with pytest.raises(UsageError, match=why):
         tune(shards(toy, sharding=sharding))
+    assert not list(toy.directory.glob("work/*.lmdb"))
 
 
 def test_held_out_text_waits_for_the_mixing(toy: Toy) -> None:
