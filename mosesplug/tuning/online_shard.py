@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from formats.weights import ShowWeights
 from mosesplug.decoders.batch import BatchDecoder, ModelWeights
+from mosesplug.errors import DataError
 from mosesplug.metrics import Metric, Prepared
 from mosesplug.optimizers.online.epochs import BatchDone, Plan, Tally, run_epoch
 from mosesplug.optimizers.online.learner import State, grown
@@ -94,8 +95,19 @@ class OnlineShard:
 
     @contextmanager
     def open(self) -> Iterator[OpenShard]:
-        """The source, with the decoder and the store behind it."""
-        self.directory.mkdir(parents=True, exist_ok=True)
+        """The source, with the decoder and the store behind it.
+
+        Raises:
+            DataError: this worker does not see the working directory.
+            StoreError: another worker has the store open, or it is not of this run.
+        """
+        try:
+            self.directory.mkdir(exist_ok=True)
+        except FileNotFoundError as error:
+            raise DataError(
+                f"a worker does not see {self.directory.parent}: shards that decode keep their"
+                " lists in the working directory, which all workers must see under that name"
+            ) from error
         notes: list[str] = []
         with NBestStore.open(self.store, writable=True) as store:
             store.require(self.fingerprints)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +14,14 @@ import pytest
 
 from formats.weights import read_sparse
 from mosesplug.decoders.batch_process import ProcessDecoder
-from mosesplug.errors import DecoderError, UsageError
+from mosesplug.errors import DataError, DecoderError, UsageError
 from mosesplug.optimizers.online.mixing import line_search
 from mosesplug.optimizers.problem import Problem
 from mosesplug.store import NBestStore
 from mosesplug.tuning import tune
 from mosesplug.tuning.configuration import HeldOut, Online
 from mosesplug.tuning.events import Event, Learning, Learnt, Note
+from mosesplug.tuning.online_shard import OnlineShard
 from mosesplug.tuning.sharding import Sharding
 
 Toy = Any
@@ -128,7 +129,7 @@ def test_the_mixed_weights_are_those_of_the_line_search(toy: Toy) -> None:
     assert point["mixed"] == pytest.approx(expected.score)
 
 
-@pytest.mark.parametrize("learner", ["adagrad", "rda"])
+@pytest.mark.parametrize("learner", ["rda"])
 def test_one_shard_is_learning_without_shards(toy: Toy, learner: str) -> None:
     more: dict[str, Any] = {"learner": learner, "select": "last"}
     one = tune(shards(toy, sharding=Sharding(1, mixing="average"), **more))
@@ -206,6 +207,13 @@ def test_refused(toy: Toy, sharding: Sharding, why: str) -> None:
     with pytest.raises(UsageError, match=why):
         tune(shards(toy, sharding=sharding))
     assert not list(toy.directory.glob("work/*.lmdb"))
+
+
+def test_a_worker_that_does_not_see_the_directory_is_one_clear_error(tmp_path: Path) -> None:
+    names = [field.name for field in fields(OnlineShard)]
+    given: dict[str, Any] = dict.fromkeys(names) | {"directory": tmp_path / "elsewhere/shard.1"}
+    with pytest.raises(DataError, match=r"does not see .*elsewhere:"), OnlineShard(**given).open():
+        pass
 
 
 def test_held_out_text_waits_for_the_mixing(toy: Toy) -> None:
