@@ -34,7 +34,7 @@ from mosesplug.decoders.server_calls import (
 from mosesplug.decoders.server_process import ServerProcess
 from mosesplug.errors import DecoderError
 
-__all__ = ["ServerDecoder"]
+__all__ = ["ServerDecoder", "sendable"]
 
 _NOT_IN_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -105,7 +105,7 @@ class ServerDecoder:
             DecoderError: also for a sentence that XML cannot hold: that is not UTF-8, or has
                 control characters.
         """
-        texts = [(number, _decoded(number, text)) for number, text in sentences]
+        texts = [(number, sendable(number, text)) for number, text in sentences]
         if not texts:
             return []
         try:
@@ -239,7 +239,12 @@ class ServerDecoder:
             self._note(text)
 
 
-def _decoded(number: int, text: bytes) -> str:
+def sendable(number: int, text: bytes) -> str:
+    """A sentence as a request holds it.
+
+    Raises:
+        DecoderError: it is not UTF-8, or has characters that XML cannot hold.
+    """
     try:
         decoded = text.decode()
     except UnicodeDecodeError as error:

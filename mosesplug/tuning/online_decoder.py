@@ -11,7 +11,7 @@ from mosesplug.decoders.batch import BatchDecoder
 from mosesplug.decoders.batch_process import ProcessDecoder
 from mosesplug.decoders.exactness import require_exact
 from mosesplug.decoders.moses import Decoder
-from mosesplug.decoders.server import ServerDecoder
+from mosesplug.decoders.server import ServerDecoder, sendable
 from mosesplug.errors import DecoderError, UsageError
 from mosesplug.tuning.configuration import Configuration, Online
 from mosesplug.tuning.events import Executing, Note, PhaseStarted
@@ -154,6 +154,8 @@ def _serves(
     weights = model_weights(context.show, context.start)
     sentences = [(number, text) for number, text in enumerate(texts) if text.strip()][:_COMPARED]
     try:
+        for number, text in enumerate(texts):  # or an odd one ends the run in the middle
+            sendable(number, text)
         server.decode(sentences[:1], weights)
     except DecoderError as error:
         if online.decoder == "server":

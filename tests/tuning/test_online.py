@@ -165,6 +165,14 @@ def test_a_decoder_that_is_no_server_is_started_for_each_batch(toy: Toy, log: Lo
     assert auto.read_bytes() == process.read_bytes()
 
 
+def test_text_that_no_request_can_hold_is_decoded_without_a_server(toy: Toy, log: Log) -> None:
+    configuration = online(toy, "auto", epochs=1, online=Online())
+    lines = configuration.input.read_bytes().splitlines()
+    configuration.input.write_bytes(b"\n".join([*lines[:-1], lines[-1] + b" \x01", b""]))
+    tune(configuration, log)
+    assert any(f"sentence {len(lines) - 1} has the character U+0001" in note.text for note in log.of(Note))
+
+
 @pytest.mark.parametrize(
     ("more", "why"),
     [
