@@ -24,6 +24,7 @@ __all__ = ["GraphArrays", "parse_graph"]
 
 _TAIL = -1
 _INT32_LIMIT = 2**31
+_MOST_DIGITS = 18
 
 
 @dataclass(frozen=True)
@@ -123,7 +124,10 @@ def _lines(text: bytes) -> _Lines | None:
     head = text[starts[others[0]] - PAD : newlines[others[0]] - PAD].split(b" ")
     counts = parse_integers(padded, starts[others[1:]], newlines[others[1:]])
     n_edges = int(np.count_nonzero(is_edge))
-    if [word.isdigit() and int(word) for word in head] != [len(counts), n_edges]:
+    # Beyond that the line reader refuses a number, and Python may not convert it at all.
+    if not all(word.isdigit() and len(word) <= _MOST_DIGITS for word in head):
+        return None
+    if [int(word) for word in head] != [len(counts), n_edges]:
         return None
     # Every node can be built if each has an edge and none is built on a later one.
     if (counts < 1).any() or counts.sum() != n_edges:

@@ -63,6 +63,15 @@ def test_damage_is_never_overlooked(text: bytes, at: float, removed: int, insert
         assert_alike(damaged)
 
 
+@pytest.mark.parametrize("zeros", [18, 5000])
+@pytest.mark.parametrize("count", [b"4 ", b" 7\n"])
+def test_counts_too_long_for_the_line_reader_are_not_read(count: bytes, zeros: int) -> None:
+    long = DENSE.replace(count, count.replace(count.strip(), b"0" * zeros + count.strip()), 1)
+    with pytest.raises(FormatError, match="two whole numbers"):
+        _read_by_line("graph", FIRST + long)
+    assert parse_graph(long) is None
+
+
 def test_recorded_graphs_are_read_at_once(multi30k: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refused(*_: object) -> None:
         raise AssertionError("a recorded graph was read line by line")
