@@ -170,7 +170,8 @@ def test_text_that_no_request_can_hold_is_decoded_without_a_server(toy: Toy, log
     lines = configuration.input.read_bytes().splitlines()
     configuration.input.write_bytes(b"\n".join([*lines[:-1], lines[-1] + b" \x01", b""]))
     tune(configuration, log)
-    assert any(f"sentence {len(lines) - 1} has the character U+0001" in note.text for note in log.of(Note))
+    expected = f"sentence {len(lines) - 1} has the character U+0001"
+    assert any(expected in note.text for note in log.of(Note))
 
 
 @pytest.mark.parametrize(
