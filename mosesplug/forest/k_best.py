@@ -65,7 +65,7 @@ def k_best(
 
     Args:
         graph: a graph whose goal can be built.
-        scores: float64 ``[n_edges]``, finite.
+        scores: float64 ``[n_edges]``; an edge whose score is -inf or NaN is left out.
         k: how many.
         distinct: leave out derivations whose words an earlier one has.
         most_alike: with ``distinct``, look at no more than ``k`` times this many derivations.
@@ -211,7 +211,7 @@ def _begun(
         score = graph.scores[edge]
         for entry in range(graph.tail_offsets[edge], graph.tail_offsets[edge + 1]):
             score += graph.inside[graph.tails[entry]]
-        if score == -np.inf:
+        if not score > -np.inf:
             continue
         entries.scores[used] = score
         entries.links[used, 0] = edge

@@ -73,6 +73,16 @@ def test_looking_for_other_words_ends(tmp_path: Path) -> None:
     assert found.scores.tolist() == [0.0]
 
 
+@pytest.mark.parametrize("score", [-np.inf, np.nan])
+def test_edges_without_a_score_are_left_out(tmp_path: Path, score: float) -> None:
+    nodes = [[Edge((word,), 1, (1.0,)) for word in (b"a", b"b", b"c")]]
+    nodes.append([Edge((0, 0), 1, (0.0,)), Edge((b"d",), 1, (0.0,))])
+    graph = graph_of(nodes, tmp_path)
+    found = k_best(graph, np.array([1.0, score, 2.0, 0.5, score]), 10)
+    assert found.scores.tolist() == [4.5, 3.5, 3.5, 2.5]
+    assert not {1, 4} & set(found.edges.tolist())
+
+
 def test_what_cannot_be_listed(tmp_path: Path) -> None:
     graph = graph_of([[Edge((b"a",), 1, (0.0,))]], tmp_path)
     with pytest.raises(DataError, match="no derivation"):
