@@ -82,8 +82,16 @@ def envelope(
         slopes: float64 ``[n_edges]``, ``d . h`` of each edge.
 
     Raises:
-        DataError: no derivation builds the goal, or the envelopes do not fit into memory.
+        DataError: an edge's intercept or slope is not finite, no derivation builds the goal, or
+            the envelopes do not fit into memory.
     """
+    wrong = np.flatnonzero(~(np.isfinite(intercepts) & np.isfinite(slopes)))
+    if len(wrong):
+        edge = int(wrong[0])
+        raise DataError(
+            f"edge {edge} of the search graph scores {intercepts[edge]:g} + {slopes[edge]:g} x, "
+            "and both must be finite numbers"
+        )
     lines, first, end = _inside(
         graph.edge_offsets, graph.tail_offsets, graph.tails, intercepts, slopes
     )
@@ -341,6 +349,8 @@ def _pushed(bench: _Bench, row: int, into: _Bench, bottom: int, top: int) -> int
         fall = into.values[top - 1, 0] - intercept
         if rise > 0.0:
             start = fall / rise
+            if start == np.inf:  # beyond all numbers
+                return top
             if start > into.starts[top - 1]:
                 break
             start = -np.inf
