@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mosesplug.errors import DataError
 from mosesplug.forest.hope_fear import Found, HopeFear, find, hope_and_fear
 from mosesplug.forest.search_graph import SearchGraph
 
@@ -38,8 +40,19 @@ class GraphSearch:
         safe_hope: bool,
     ) -> HopeFear:
         """See ``forest.hope_fear.hope_and_fear``."""
-        return hope_and_fear(self.graphs[sentence], weights, background, safe_hope=safe_hope)
+        with _named(sentence):
+            return hope_and_fear(self.graphs[sentence], weights, background, safe_hope=safe_hope)
 
     def model_best(self, sentence: int, weights: NDArray[np.float32]) -> Found:
         """The derivation of the highest model score, of equal ones the last."""
-        return find(self.graphs[sentence], weights, np.ones(9, dtype=np.float32))
+        with _named(sentence):
+            return find(self.graphs[sentence], weights, np.ones(9, dtype=np.float32))
+
+
+@contextmanager
+def _named(sentence: int) -> Iterator[None]:
+    """Say of which sentence the graph is, where it cannot be searched."""
+    try:
+        yield
+    except DataError as error:
+        raise DataError(f"sentence {sentence}: {error}") from None

@@ -85,7 +85,9 @@ def _pruned(
     from mosesplug.forest.search_graph import search_graph
 
     names = (*start.names, *start.sparse)
-    known = np.array([*start.dense, *start.sparse.values()], dtype=np.float32)
+    initial = (*start.dense, *start.sparse.values())
+    _check_size(names, initial)
+    known = np.array(initial, dtype=np.float32)
     columns = {name: column for column, name in enumerate(names)}
     seen: set[str] = set()
     graphs = []
@@ -96,7 +98,10 @@ def _pruned(
         weights = np.zeros(len(columns), dtype=np.float32)
         weights[: len(known)] = known
         edges = given["hg-prune"] * min(map(len, references))
-        graph = pruned(Hypergraph.of_file(file, columns), weights, edges)
+        try:
+            graph = pruned(Hypergraph.of_file(file, columns), weights, edges)
+        except DataError as error:
+            raise DataError(f"{file.path}: {error}") from None
         graphs.append(search_graph(graph, ReferenceNgrams.of(references)))
         say("." * (number % _DOT == 0) + f" [count={number}]\n" * (number % _COUNT == 0))
     missing = [name for name in start.names if name not in seen]
@@ -106,6 +111,18 @@ def _pruned(
             f"{given['hgdir']} has that feature"
         )
     return Graphs(GraphSearch(graphs), tuple(columns)[len(start.names) :])
+
+
+def _check_size(names: Sequence[str], weights: Sequence[float]) -> None:
+    """Refuse weights that single precision does not hold, or scores made of them."""
+    from mosesplug.optimizers.batch.kbmira import LARGEST
+
+    for name, weight in zip(names, weights, strict=True):
+        if not abs(weight) <= LARGEST:
+            raise DataError(
+                f"the starting weight of {name} is {weight:g}: weights must be finite numbers up "
+                f"to {LARGEST:g}; scale them down"
+            )
 
 
 def _references(paths: Sequence[str]) -> list[list[list[bytes]]]:

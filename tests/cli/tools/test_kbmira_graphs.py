@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from itertools import islice
 from pathlib import Path
 
@@ -173,6 +174,8 @@ def without(name: str) -> tuple[str, ...]:
         ((*without("-d"), "-d", "numbers"), 1, "name= value"),
         ((*without("-d"), "-d", "others"), 1, "LM1, and no search graph in hg has"),
         ((*GRAPHS, "-s", "twice"), 1, "twice has a weight of LM0"),
+        ((*without("-d"), "-d", "huge"), 1, "scale them down"),
+        ((*GRAPHS, "-s", "huge.sparse"), 1, "scale them down"),
         ((*without("-R"), "-R", "short"), 1, "sentence 11, and short has 11 lines"),
         ((*without("-R"), "-R", "long"), 1, "no search graph 12 in hg: long has 13 lines"),
         ((*without("-R"), "-R", "absent"), 1, "absent"),
@@ -182,6 +185,8 @@ def without(name: str) -> tuple[str, ...]:
         ((*without("--hgdir"), "-H", "named"), 1, "named/notes.txt is no search graph"),
         ((*without("--hgdir"), "-H", "doubled"), 1, "graphs of one sentence"),
         ((*without("--hgdir"), "-H", "broken"), 1, "broken/0"),
+        ((*without("--hgdir"), "-H", "vast"), 1, "vast/3.gz: no derivation"),
+        ((*without("--hgdir"), "-H", "doubling"), 1, "sentence 4: the best derivation"),
     ],
 )
 def test_refuses(
@@ -197,6 +202,13 @@ def test_refuses(
     Path("numbers").write_text("0.5 0.25 0.25\n")
     Path("others").write_text("LM1= 0.5\nTM0= 0.25\nTM0= 0.25\n")
     Path("twice").write_text("LM0 0.5\n")
+    Path("huge").write_text("LM0= 1e300\nTM0= 0.25\nTM0= 0.25\n")
+    Path("huge.sparse").write_text("wt_x -1e39\n")
+    vast = [[Edge((b"a",), 1, (3e38, 0.0, 0.0))], [Edge((0, 0, 0, 0, 0), 1, (0.0, 0.0, 0.0))]]
+    doubling = [[Edge((b"a",), 1)], *([Edge((head, head), 1, (1.0,) * 3)] for head in range(40))]
+    for name, number, nodes in (("vast", 3, vast), ("doubling", 4, doubling)):
+        shutil.copytree("hg", name)
+        write_hypergraph(Path(name) / f"{number}.gz", NAMES, nodes)
     for name, files in {
         "empty": (),
         "named": ("notes.txt",),
