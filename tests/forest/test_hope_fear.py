@@ -47,7 +47,9 @@ def cases(draw: st.DrawFn) -> tuple[list[list[Edge]], References]:
     more: tuple[bytes, ...] = draw(st.sampled_from([(), (b"b",)]))
     whole: tuple[int | bytes, ...] = (b"<s>", len(nodes) - 1, *more, b"</s>")
     nodes.append([Edge(whole, len(nodes) + 1, (0.0, 0.0))])
-    references = draw(st.lists(st.lists(words, min_size=2, max_size=12), min_size=1, max_size=2))
+    # Of any length, and with a word that only the borders of graphs have.
+    said = st.sampled_from([b"a", b"b", b"c", b"<s>"])
+    references = draw(st.lists(st.lists(said, max_size=12), min_size=1, max_size=3))
     return nodes, references
 
 
@@ -59,11 +61,15 @@ def made(nodes: list[list[Edge]], references: References) -> SearchGraph:
 
 def ngrams(words: list[bytes]) -> Counter[tuple[bytes, ...]]:
     """N-grams of a translation, without the borders of the sentence."""
-    inner = [word for word in words if word not in BOUNDARIES]
+    return written([word for word in words if word not in BOUNDARIES])
+
+
+def written(words: list[bytes]) -> Counter[tuple[bytes, ...]]:
+    """N-grams of a reference, of which every word counts."""
     return Counter(
-        tuple(inner[start : start + order])
+        tuple(words[start : start + order])
         for order in range(1, 5)
-        for start in range(len(inner) - order + 1)
+        for start in range(len(words) - order + 1)
     )
 
 
@@ -83,7 +89,7 @@ def whole_statistics(words: list[bytes], references: References) -> NDArray[np.f
     """As BLEU is defined, against the shortest reference."""
     limits: Counter[tuple[bytes, ...]] = Counter()
     for reference in references:
-        limits |= ngrams(reference)
+        limits |= written(reference)
     return counted(ngrams(words), limits, min(map(len, references)))
 
 
@@ -104,7 +110,7 @@ def ways(
     """What an edge makes of the derivations that are kept of its tails."""
     limits: Counter[tuple[bytes, ...]] = Counter()
     for reference in references:
-        limits += ngrams(reference)
+        limits += written(reference)
     length = np.float32(edge.covered) / np.float32(total) * np.float32(min(map(len, references)))
     dense = np.array(edge.dense, dtype=np.float32)
     found = []

@@ -37,6 +37,20 @@ def test_against_all_derivations(
     assert found.derivation(0).tolist() == viterbi(graph, scores).edges.tolist()
 
 
+def test_many_tails_of_which_some_are_the_same(tmp_path: Path) -> None:
+    nodes = [[Edge((b"w%d" % k,), 1, (-0.5 * k * k,)) for k in range(3)]]
+    nodes.append([Edge((b"x",), 1, (0.0,)), Edge((0, b"y"), 1, (-1.0,))])
+    nodes.append([Edge((0, 1, 0, 0), 1, (0.0,)), Edge((0, 0, 1), 1, (-0.5,))])
+    graph = graph_of(nodes, tmp_path)
+    scores = graph.edge_scores(np.ones(1))
+    every = sorted((features[0] for features, _ in derivations(nodes, 2)), reverse=True)
+    assert len(every) == 27 * 4 + 9 * 4
+    for k in (40, 1000):
+        found = k_best(graph, scores, k)
+        assert found.scores.tolist() == every[:k]
+        assert len({tuple(found.derivation(number)) for number in range(len(found))}) == len(found)
+
+
 @settings(max_examples=60, deadline=None)
 @given(nodes=graphs())
 def test_distinct_words(nodes: list[list[Edge]], tmp_path_factory: pytest.TempPathFactory) -> None:
