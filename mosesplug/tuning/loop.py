@@ -190,8 +190,11 @@ def _context(
     references = configuration.metric.prepare(
         read_references(prefix, _input_lines(configuration), input_path=configuration.input)
     )
-    if configuration.online is not None and optimising.sharding is not None:
-        # Here, before an earlier run is replaced, it refuses too many shards.
+    # Here, before anything is decoded or an earlier run replaced, settings that cannot be used and
+    # too many shards are refused.
+    if algorithm.learner is not None:
+        algorithm.learner(options)
+    if optimising.sharding is not None and not optimising.sharding.asynchronous:
         dealt(np.arange(references.n_sentences), optimising.sharding.shards, 0)
     config = decoding_config(configuration, workspace, watch)
     show = announced_features(configuration, workspace, config, watch)

@@ -11,10 +11,12 @@ import pytest
 
 from formats.references import read_references
 from formats.weights import read_dense, read_sparse, read_weights_txt
+from mosesplug.errors import UsageError
 from mosesplug.optimizers import Problem, algorithm, algorithms, silent
 from mosesplug.store import NBestStore
 from mosesplug.tuning import Configuration, tune
 from mosesplug.tuning.events import Decoded, Event, Executing
+from mosesplug.tuning.sharding import Sharding
 from mosesplug.tuning.weights import Weights
 
 Toy = Any
@@ -131,3 +133,20 @@ def test_interpolated_sparse_weights(toy: Toy) -> None:
     ).weights
     expected = 0.25 * found + 0.75 * three.vector(lists.space)
     assert four.vector(lists.space) == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("optimising", "why"),
+    [
+        ({"sharding": Sharding(shards=1000)}, "take fewer"),
+        ({"options": {"slack": 0.0}}, "slack"),
+    ],
+)
+def test_a_refused_run_leaves_the_earlier_one_alone(
+    toy: Toy, left_by_run: Any, optimising: dict[str, Any], why: str
+) -> None:
+    tune(configured(toy, "mira", maximum_iterations=1))
+    before = left_by_run(toy.directory / "work")
+    with pytest.raises(UsageError, match=why):
+        tune(configured(toy, "mira", optimising=optimising, existing="overwrite"))
+    assert left_by_run(toy.directory / "work") == before
