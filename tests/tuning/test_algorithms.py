@@ -139,7 +139,7 @@ def test_interpolated_sparse_weights(toy: Toy) -> None:
     ("optimising", "why"),
     [
         ({"sharding": Sharding(shards=1000)}, "take fewer"),
-        ({"options": {"slack": 0.0}}, "slack"),
+        ({"options": {"background_decay": 2.0}}, "from 0 to 1"),
     ],
 )
 def test_a_refused_run_leaves_the_earlier_one_alone(
