@@ -6,7 +6,7 @@ number cannot ask for memory.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -58,11 +58,13 @@ class Block:
 def find_blocks(file: BlockFile) -> list[Block]:
     """Every block of the file, its rows not read yet."""
     blocks: list[Block] = []
+    kinds = {f"{file.kind}_{mode}_BEGIN_0".encode(): mode for mode in ("TXT", "BIN")}
     at = 0
     while at < len(file.text):
         behind = file.text.find(b"\n", at) + 1 or len(file.text)
-        if file.text[at:behind].strip(BLANKS):
-            block = _block(file, at, behind)
+        header = file.text[at:behind]
+        if header.strip(BLANKS):
+            block = _block(file, kinds, header.split(), at, behind)
             blocks.append(block)
             behind = file.text.find(b"\n", block.end) + 1 or len(file.text)
         at = behind
@@ -75,16 +77,16 @@ def find_blocks(file: BlockFile) -> list[Block]:
     return blocks
 
 
-def _block(file: BlockFile, at: int, start: int) -> Block:
-    """The block whose header is at a position, its rows beginning at ``start``."""
-    words = file.text[at:start].split()
-    begins = {f"{file.kind}_{mode}_BEGIN_0".encode(): mode for mode in ("TXT", "BIN")}
-    mode = begins.get(words[0])
+def _block(
+    file: BlockFile, kinds: Mapping[bytes, str], words: list[bytes], at: int, start: int
+) -> Block:
+    """The block whose header has these words and is at a position; its rows begin at ``start``."""
+    mode = kinds.get(words[0])
     if mode is None:
         raise file.error(
             at,
             f"{quoted(words[0])} is not the beginning of a block",
-            f"A block begins with {' or '.join(begin.decode() for begin in begins)}",
+            f"A block begins with {' or '.join(begin.decode() for begin in kinds)}",
         )
     numbers = [_count(word) for word in words[1:4]]
     if len(numbers) < 3 or -1 in numbers:
