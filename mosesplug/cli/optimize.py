@@ -18,6 +18,16 @@ from formats.text import write_atomic
 from formats.weights import format_dense, format_sparse
 from mosesplug.cli.algorithm_parameters import with_algorithm_options
 from mosesplug.cli.sharding_options import sharding_of
+from mosesplug.cli.sharding_parameters import (
+    Asynchronous,
+    AsyncOrder,
+    Keep,
+    Mixing,
+    Scheduler,
+    ShardDirectory,
+    Shards,
+    Workers,
+)
 from mosesplug.errors import OptimizerError, UsageError
 from mosesplug.features import FeatureSpace
 from mosesplug.metrics import metric as find_metric
@@ -95,61 +105,14 @@ def _optimize(
         int, typer.Option(min=1, metavar="N", help="The weights do not depend on it.")
     ] = os.cpu_count() or 1,
     seed: Annotated[int, typer.Option(min=0, metavar="N", help="Of all random choices.")] = 1,
-    shards: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            metavar="S",
-            help="Online learners: parts of the sentences that learn at once and are mixed after "
-            "each epoch; with --async, mini-batches under way at once. [1]",
-        ),
-    ] = None,
-    mixing: Annotated[
-        str | None,
-        typer.Option(
-            metavar="HOW",
-            help="Of the shards' weights: average; weighted, by updates; line-search, the best "
-            "point between the old weights and the average; select, the average of the heaviest "
-            "features. [line-search]",
-        ),
-    ] = None,
-    keep: Annotated[
-        int | None,
-        typer.Option(min=1, metavar="K", help="Sparse features that --mixing select keeps."),
-    ] = None,
-    asynchronous: Annotated[
-        bool,
-        typer.Option(
-            "--async", help="No shards: workers look at batches with stale weights, one writes."
-        ),
-    ] = False,
-    async_order: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ORDER",
-            help="Apply changes by their arrival, or fixed: by batch, which can be repeated. "
-            "[arrival]",
-        ),
-    ] = None,
-    workers: Annotated[
-        str | None,
-        typer.Option(metavar="KIND", help="threads or processes, at most --threads. [threads]"),
-    ] = None,
-    scheduler: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ADDRESS",
-            help="Work on a Dask cluster: tcp://HOST:PORT (pip install 'mosesplug[dask]').",
-        ),
-    ] = None,
-    shard_directory: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR",
-            help="Seen by all workers; lists lie there while other processes or machines learn. "
-            "[temporary files]",
-        ),
-    ] = None,
+    shards: Shards = None,
+    mixing: Mixing = None,
+    keep: Keep = None,
+    asynchronous: Asynchronous = False,
+    async_order: AsyncOrder = None,
+    workers: Workers = None,
+    scheduler: Scheduler = None,
+    shard_directory: ShardDirectory = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print errors only.")] = False,
     **chosen: Any,
 ) -> None:

@@ -9,6 +9,17 @@ from typing import Annotated
 
 import typer
 
+from mosesplug.cli.sharding_parameters import (
+    Asynchronous,
+    AsyncOrder,
+    Keep,
+    Mixing,
+    Scheduler,
+    ShardDirectory,
+    Shards,
+    Workers,
+)
+
 __all__ = ["tune"]
 
 
@@ -145,44 +156,14 @@ def tune(
         Path | None,
         typer.Option(metavar="DIR", help="Start from the weights of the finished run in DIR."),
     ] = None,
-    shards: Annotated[
-        int | None,
-        typer.Option(min=1, help="Online learners: parts of the sentences that learn at once."),
-    ] = None,
-    mixing: Annotated[
-        str | None,
-        typer.Option(
-            metavar="average|weighted|line-search|select",
-            help="What becomes of the shards' weights after each epoch [line-search].",
-        ),
-    ] = None,
-    keep: Annotated[
-        int | None, typer.Option(min=1, help="Sparse features that mixing by select keeps.")
-    ] = None,
-    asynchronous: Annotated[
-        bool,
-        typer.Option(
-            "--async", help="Online learners: one set of weights, changed by all workers at once."
-        ),
-    ] = False,
-    async_order: Annotated[
-        str | None,
-        typer.Option(
-            metavar="arrival|fixed",
-            help="Apply changes as they come, or such that a run can be repeated [arrival].",
-        ),
-    ] = None,
-    workers: Annotated[
-        str | None,
-        typer.Option(metavar="threads|processes", help="What shards learn in [threads]."),
-    ] = None,
-    scheduler: Annotated[
-        str | None,
-        typer.Option(help="Address of a Dask scheduler, tcp://HOST:PORT, whose workers learn."),
-    ] = None,
-    shard_directory: Annotated[
-        Path | None, typer.Option(help="Directory that all other processes see, for the lists.")
-    ] = None,
+    shards: Shards = None,
+    mixing: Mixing = None,
+    keep: Keep = None,
+    asynchronous: Asynchronous = False,
+    async_order: AsyncOrder = None,
+    workers: Workers = None,
+    scheduler: Scheduler = None,
+    shard_directory: ShardDirectory = None,
     active: Annotated[
         str | None,
         typer.Option(help="Comma-separated features to tune (LM0_0, or a group: LM0); else all."),
