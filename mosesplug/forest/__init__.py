@@ -1,8 +1,8 @@
 """Search graphs as flat arrays, and what is computed on them."""
 
 from mosesplug.forest.envelope import Envelope, envelope
-from mosesplug.forest.hypergraph import Hypergraph
 from mosesplug.forest.k_best import Derivations, k_best
 from mosesplug.forest.viterbi import Derivation, viterbi
+from mosesplug.hypergraph import Hypergraph
 
 __all__ = ["Derivation", "Derivations", "Envelope", "Hypergraph", "envelope", "k_best", "viterbi"]

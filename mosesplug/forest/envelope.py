@@ -22,8 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.errors import DataError
-from mosesplug.forest.hypergraph import Hypergraph
 from mosesplug.forest.viterbi import MOST_EDGES
+from mosesplug.hypergraph import Hypergraph
 from mosesplug.kernels import kernel
 
 __all__ = ["Envelope", "envelope"]

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.errors import DataError
-from mosesplug.forest.hypergraph import Hypergraph
 from mosesplug.forest.k_best_search import NONE, Entries, Graph, Nodes, entries_for, sought
 from mosesplug.forest.viterbi import MOST_EDGES, inside_best
+from mosesplug.hypergraph import Hypergraph
 from mosesplug.kernels import kernel
 
 __all__ = ["Derivations", "k_best"]

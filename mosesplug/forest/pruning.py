@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.errors import DataError
-from mosesplug.forest.hypergraph import Hypergraph, read_only
+from mosesplug.hypergraph import Hypergraph, read_only
 from mosesplug.kernels import kernel
 
 __all__ = ["edges_of_best", "in_order_of_columns", "pruned", "single_scores", "subgraph"]

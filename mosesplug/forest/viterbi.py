@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.errors import DataError
-from mosesplug.forest.hypergraph import Hypergraph
+from mosesplug.hypergraph import Hypergraph
 from mosesplug.kernels import kernel
 
 __all__ = ["MOST_EDGES", "Derivation", "derivation_edges", "inside_best", "viterbi"]

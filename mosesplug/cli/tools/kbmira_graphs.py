@@ -79,10 +79,10 @@ def _pruned(
     import numpy as np
 
     from mosesplug.forest.graphs import GraphSearch
-    from mosesplug.forest.hypergraph import Hypergraph
     from mosesplug.forest.pruning import pruned
     from mosesplug.forest.reference_ngrams import ReferenceNgrams
     from mosesplug.forest.search_graph import search_graph
+    from mosesplug.hypergraph import Hypergraph
 
     names = (*start.names, *start.sparse)
     initial = (*start.dense, *start.sparse.values())
