@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -14,7 +15,7 @@ from mosesplug.forest.viterbi import MOST_EDGES, inside_best
 from mosesplug.hypergraph import Hypergraph
 from mosesplug.kernels import kernel
 
-__all__ = ["Derivations", "k_best"]
+__all__ = ["Derivations", "k_best", "translations"]
 
 MOST_ALIKE = 1000
 """Derivations looked at for each one wanted, where those with the same words are left out."""
@@ -87,6 +88,17 @@ def k_best(
     return Derivations(found, offsets, edges)
 
 
+def translations(graph: Hypergraph, derivations: Derivations) -> list[list[bytes]]:
+    """The words of each derivation."""
+    words, ends = _words_of(
+        graph.target_offsets, graph.targets, derivations.offsets, derivations.edges
+    )
+    known, numbers = graph.words, words.tolist()
+    return [
+        [known[number] for number in numbers[begin:end]] for begin, end in pairwise(ends.tolist())
+    ]
+
+
 @kernel
 def _listed(
     graph: Graph, best: NDArray[np.int64], k: int, most: int, distinct: bool
@@ -123,7 +135,9 @@ def _listed(
             return scores[:0].copy(), offsets, edges
         if distinct:
             own = edges[offsets[count] : behind]
-            words, end = _with_words(graph, own, words, seen.offsets[count])
+            words, end = _with_words(
+                graph.target_offsets, graph.targets, own, words, seen.offsets[count]
+            )
             if not _is_new(seen, words, count, end):
                 continue
         scores[count] = entries.scores[entry]
@@ -191,7 +205,11 @@ class _Seen(NamedTuple):
 
 @kernel
 def _with_words(
-    graph: Graph, edges: NDArray[np.int64], words: NDArray[np.int32], place: int
+    target_offsets: NDArray[np.int64],
+    targets: NDArray[np.int32],
+    edges: NDArray[np.int64],
+    words: NDArray[np.int32],
+    place: int,
 ) -> tuple[NDArray[np.int32], int]:
     """Put the words of a derivation at ``place``; the array, and where they end."""
     stack = np.empty((len(edges), 2), dtype=np.int64)
@@ -200,7 +218,7 @@ def _with_words(
         if height == 0:
             edge = edges[used]
             used += 1
-            stack[0, 0], stack[0, 1] = graph.target_offsets[edge], graph.target_offsets[edge + 1]
+            stack[0, 0], stack[0, 1] = target_offsets[edge], target_offsets[edge + 1]
             height = 1
         at = stack[height - 1, 0]
         if at == stack[height - 1, 1]:
@@ -209,20 +227,36 @@ def _with_words(
                 break
             continue
         stack[height - 1, 0] += 1
-        if graph.targets[at] >= 0:
+        if targets[at] >= 0:
             if place == len(words):
                 larger = np.empty(2 * place, dtype=np.int32)
                 larger[:place] = words
                 words = larger
-            words[place] = graph.targets[at]
+            words[place] = targets[at]
             place += 1
         else:
             edge = edges[used]
             used += 1
-            stack[height, 0] = graph.target_offsets[edge]
-            stack[height, 1] = graph.target_offsets[edge + 1]
+            stack[height, 0] = target_offsets[edge]
+            stack[height, 1] = target_offsets[edge + 1]
             height += 1
     return words, place
+
+
+@kernel
+def _words_of(
+    target_offsets: NDArray[np.int64],
+    targets: NDArray[np.int32],
+    offsets: NDArray[np.int64],
+    edges: NDArray[np.int64],
+) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """The words of derivations, one after the other, and where each begins and the last ends."""
+    words = np.empty(1024, dtype=np.int32)
+    ends = np.zeros(len(offsets), dtype=np.int64)
+    for number in range(len(offsets) - 1):
+        own = edges[offsets[number] : offsets[number + 1]]
+        words, ends[number + 1] = _with_words(target_offsets, targets, own, words, ends[number])
+    return words[: ends[-1]].copy(), ends
 
 
 @kernel

@@ -1,0 +1,258 @@
+"""n-best lists out of search graphs, with any weights.
+
+A decoder that lists its k best translations has searched a graph; who has the graph can list them
+again, for other weights, in milliseconds. Several graphs of a sentence, made with several weights,
+count as one: the list has the best translations of all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formats.nbest import NBestList
+from mosesplug.features import FeatureSpace
+from mosesplug.forest.k_best import Derivations, k_best, translations
+from mosesplug.hypergraph import Hypergraph
+from mosesplug.kernels import kernel
+
+__all__ = ["GraphFeatures", "n_best"]
+
+_BEGIN, _END = b"<s>", b"</s>"
+
+
+@dataclass(frozen=True)
+class GraphFeatures:
+    """The features of search graphs, and those of them that are not tuned.
+
+    Attributes:
+        space: the columns of the graphs. Its dense groups are those of n-best lists; the tail has
+            sparse features, and features that are not tuned.
+        fixed: names in the tail that are not tuned, with the weights that they always have: they
+            count in scores, and lists do not show them (``UnknownWordPenalty0``).
+    """
+
+    space: FeatureSpace
+    fixed: Mapping[str, float] = field(default_factory=dict)
+
+    def vector(self, dense: Sequence[float], sparse: Mapping[str, float]) -> NDArray[np.float64]:
+        """Weights of all columns, float64 ``[len(space)]``; the rest of the tail has 0.
+
+        Args:
+            dense: one weight a dense column.
+            sparse: by name; names that no graph has are passed over.
+        """
+        weights = np.zeros(len(self.space))
+        weights[: self.space.n_dense] = dense
+        columns = self._tail
+        for name, weight in {**sparse, **self.fixed}.items():
+            if name in columns:
+                weights[columns[name]] = weight
+        return weights
+
+    @cached_property
+    def hidden(self) -> NDArray[np.bool_]:
+        """bool ``[len(space)]``: columns that lists do not show."""
+        mask = np.zeros(len(self.space), dtype=np.bool_)
+        mask[[self._tail[name] for name in self.fixed if name in self._tail]] = True
+        return mask
+
+    @cached_property
+    def _tail(self) -> Mapping[str, int]:
+        """Columns of the features that are in no dense group."""
+        return {name: k for k, name in enumerate(self.space.sparse, start=self.space.n_dense)}
+
+
+def n_best(
+    sentence: int,
+    graphs: Sequence[Hypergraph],
+    features: GraphFeatures,
+    weights: NDArray[np.float64],
+    k: int,
+    *,
+    source: str = "search graph",
+) -> NBestList | None:
+    """The ``k`` best different translations of a sentence in the union of its graphs.
+
+    Each comes with its best derivation; of equal scores the first graph's is the first.
+
+    Args:
+        sentence: its number, which the list carries.
+        graphs: of this sentence; none is no list.
+        features: of the graphs.
+        weights: float64 ``[len(features.space)]``, as ``features.vector`` gives them.
+        k: length of the list.
+        source: where the graphs come from, for messages about the list.
+
+    Returns:
+        The list, without its ``<s>`` and ``</s>``; or None where there is no graph.
+
+    Raises:
+        DataError: as ``k_best``.
+    """
+    found = [_found(graph, features, weights, k) for graph in graphs]
+    if not found:
+        return None
+    scores = np.concatenate([part.scores for part in found])
+    texts = [text for part in found for text in part.texts]
+    chosen: dict[bytes, int] = {}
+    for row in np.argsort(-scores, kind="stable").tolist():
+        if len(chosen) == k:
+            break
+        chosen.setdefault(texts[row], row)
+    rows = np.array([*chosen.values()], dtype=np.int64)
+    sparse = _sparse_of(found, rows, features.space)
+    ends = np.cumsum([0, *map(len, chosen)], dtype=np.int64)
+    nowhere = np.zeros(len(rows), dtype=np.int64)
+    return NBestList(
+        path=source,
+        sentence_ids=np.full(len(rows), sentence, dtype=np.int64),
+        buffer=np.frombuffer(b"".join(chosen), dtype=np.uint8),
+        text_starts=ends[:-1],
+        text_ends=ends[1:],
+        groups=features.space.groups,
+        dense=np.concatenate([part.dense for part in found])[rows],
+        sparse_names=sparse.names,
+        sparse_indptr=sparse.indptr,
+        sparse_indices=sparse.indices,
+        sparse_data=sparse.data,
+        scores=scores[rows],
+        extra_starts=nowhere,
+        extra_ends=nowhere,
+        lines=np.arange(1, len(rows) + 1),
+    )
+
+
+@dataclass(frozen=True)
+class _Found:
+    """The best translations in one graph.
+
+    Attributes:
+        scores: float64 ``[n]``, descending.
+        texts: of each.
+        dense: float32 ``[n, n_dense]``.
+        indptr: int64 ``[n + 1]``, into the two that follow.
+        columns: int32, ascending in each row; all beyond the dense ones.
+        values: float32, not 0.
+    """
+
+    scores: NDArray[np.float64]
+    texts: list[bytes]
+    dense: NDArray[np.float32]
+    indptr: NDArray[np.int64]
+    columns: NDArray[np.int32]
+    values: NDArray[np.float32]
+
+
+def _found(
+    graph: Hypergraph, features: GraphFeatures, weights: NDArray[np.float64], k: int
+) -> _Found:
+    best: Derivations = k_best(graph, graph.edge_scores(weights), k, distinct=True)
+    sums = _sums(
+        best.offsets,
+        best.edges,
+        graph.feature_indptr,
+        graph.feature_indices,
+        graph.feature_values,
+        features.space.n_dense,
+        features.hidden,
+    )
+    return _Found(best.scores, [_plain(words) for words in translations(graph, best)], *sums)
+
+
+def _plain(words: list[bytes]) -> bytes:
+    """A translation as lists have it, without the words for its two ends."""
+    begin = 1 if words and words[0] == _BEGIN else 0
+    end = len(words) - 1 if len(words) > begin and words[-1] == _END else len(words)
+    return b" ".join(words[begin:end])
+
+
+@dataclass(frozen=True)
+class _Sparse:
+    """The sparse part of an ``NBestList``."""
+
+    names: tuple[str, ...]
+    indptr: NDArray[np.int64]
+    indices: NDArray[np.int32]
+    data: NDArray[np.float32]
+
+
+def _sparse_of(found: Sequence[_Found], rows: NDArray[np.int64], space: FeatureSpace) -> _Sparse:
+    """The sparse features of some rows of all parts together."""
+    starts = np.cumsum([0, *(len(part.values) for part in found)])
+    begins = np.concatenate(
+        [part.indptr[:-1] + start for part, start in zip(found, starts, strict=False)]
+    )
+    widths = np.concatenate([np.diff(part.indptr) for part in found])[rows]
+    indptr = np.zeros(len(rows) + 1, dtype=np.int64)
+    np.cumsum(widths, out=indptr[1:])
+    entries = np.repeat(begins[rows] - indptr[:-1], widths) + np.arange(indptr[-1])
+    columns = np.concatenate([part.columns for part in found])[entries]
+    used, indices = np.unique(columns, return_inverse=True)
+    return _Sparse(
+        tuple(space.sparse[column - space.n_dense] for column in used.tolist()),
+        indptr,
+        indices.astype(np.int32),
+        np.concatenate([part.values for part in found])[entries],
+    )
+
+
+@kernel
+def _sums(
+    offsets: NDArray[np.int64],
+    edges: NDArray[np.int64],
+    indptr: NDArray[np.int64],
+    indices: NDArray[np.int32],
+    values: NDArray[np.float32],
+    n_dense: int,
+    hidden: NDArray[np.bool_],
+) -> tuple[NDArray[np.float32], NDArray[np.int64], NDArray[np.int32], NDArray[np.float32]]:
+    """Features of derivations: dense ones, and where the rows of the sparse ones are, and these.
+
+    Values are added in float64, in the order of the edges.
+    """
+    n = len(offsets) - 1
+    dense = np.zeros((n, n_dense), dtype=np.float32)
+    rows = np.zeros(n + 1, dtype=np.int64)
+    columns = np.empty(64, dtype=np.int32)
+    data = np.empty(64, dtype=np.float32)
+    totals = np.zeros(len(hidden))
+    is_touched = np.zeros(len(hidden), dtype=np.bool_)
+    touched = np.empty(len(hidden), dtype=np.int32)
+    used = 0
+    for row in range(n):
+        n_touched = 0
+        for place in range(offsets[row], offsets[row + 1]):
+            edge = edges[place]
+            for entry in range(indptr[edge], indptr[edge + 1]):
+                column = indices[entry]
+                totals[column] += values[entry]
+                if column >= n_dense and not is_touched[column]:
+                    is_touched[column] = True
+                    touched[n_touched] = column
+                    n_touched += 1
+        for column in range(n_dense):
+            dense[row, column] = totals[column]
+            totals[column] = 0.0
+        if used + n_touched > len(columns):
+            size = 2 * (used + n_touched)
+            more_columns = np.empty(size, dtype=np.int32)
+            more_columns[:used] = columns[:used]
+            columns = more_columns
+            more_data = np.empty(size, dtype=np.float32)
+            more_data[:used] = data[:used]
+            data = more_data
+        for column in np.sort(touched[:n_touched]):
+            value = np.float32(totals[column])
+            if value != 0.0 and not hidden[column]:
+                columns[used] = column
+                data[used] = value
+                used += 1
+            totals[column] = 0.0
+            is_touched[column] = False
+        rows[row + 1] = used
+    return dense, rows, columns[:used].copy(), data[:used].copy()
