@@ -6,7 +6,6 @@ tree word by word never looks an n-gram up.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -14,7 +13,17 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["BOUNDARIES", "BOUNDARY", "ORDER", "OTHER", "NgramTree", "ReferenceNgrams"]
+from mosesplug.kernels import kernel
+
+__all__ = [
+    "BOUNDARIES",
+    "BOUNDARY",
+    "ORDER",
+    "OTHER",
+    "NgramTree",
+    "ReferenceNgrams",
+    "ngram_tree",
+]
 
 ORDER = 4
 """Longest n-grams of BLEU."""
@@ -53,32 +62,57 @@ class ReferenceNgrams:
     @classmethod
     def of(cls, references: Sequence[Sequence[bytes]]) -> ReferenceNgrams:
         """Count the references of one sentence, given as words."""
-        words = {word: 0 for reference in references for word in reference}
-        words = {word: number for number, word in enumerate(words)}
-        ngrams: dict[tuple[int, ...], int] = {(): 0}
-        summed: Counter[int] = Counter()
-        largest: Counter[int] = Counter()
-        for reference in references:
-            numbers = [words[word] for word in reference]
-            counts = Counter(
-                ngrams.setdefault(tuple(numbers[start : start + order]), len(ngrams))
-                for order in range(1, ORDER + 1)
-                for start in range(len(numbers) - order + 1)
-            )
-            summed += counts
-            largest |= counts
-        children = np.full((len(ngrams), len(words)), -1, dtype=np.int32)
-        for ngram, place in ngrams.items():
-            if ngram:
-                children[ngrams[ngram[:-1]], ngram[-1]] = place
-        tree = NgramTree(
-            children,
-            np.array([summed[place] for place in range(len(ngrams))], dtype=np.int32),
-            np.array([largest[place] for place in range(len(ngrams))], dtype=np.int32),
-            np.float32(min(map(len, references))),
+        words: dict[bytes, int] = {}
+        numbers = [
+            words.setdefault(word, len(words)) for reference in references for word in reference
+        ]
+        sizes = [len(reference) for reference in references]
+        children, summed, largest = ngram_tree(
+            np.array(numbers, dtype=np.int32),
+            np.cumsum([0, *sizes], dtype=np.int64),
+            ORDER,
+            len(words),
         )
-        return cls(tree, words)
+        return cls(NgramTree(children, summed, largest, np.float32(min(sizes))), words)
 
     def number(self, word: bytes) -> int:
         """The number of a word: that of its column in the tree, ``OTHER`` or ``BOUNDARY``."""
         return BOUNDARY if word in BOUNDARIES else self.words.get(word, OTHER)
+
+
+@kernel
+def ngram_tree(
+    words: NDArray[np.int32], offsets: NDArray[np.int64], order: int, n_words: int
+) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
+    """The n-grams of some texts as a tree.
+
+    Args:
+        words: int32; those of text ``i`` are ``words[offsets[i]:offsets[i + 1]]``, each a number
+            from 0.
+        offsets: int64 ``[n_texts + 1]``.
+        order: words of the longest n-grams.
+        n_words: numbers of words are below it.
+
+    Returns:
+        As in ``NgramTree``: children, int32 ``[n_ngrams, n_words]``; occurrences in all texts and
+        in the text that has most, int32 ``[n_ngrams]``.
+    """
+    room = order * len(words) + 1
+    children = np.full((room, n_words), -1, dtype=np.int32)
+    summed, largest = np.zeros(room, dtype=np.int32), np.zeros(room, dtype=np.int32)
+    counts = np.zeros(room, dtype=np.int32)
+    size = 1
+    for text in range(len(offsets) - 1):
+        counts[:size] = 0
+        for start in range(offsets[text], offsets[text + 1]):
+            ngram = 0
+            for place in range(start, min(start + order, offsets[text + 1])):
+                word = words[place]
+                if children[ngram, word] < 0:
+                    children[ngram, word] = size
+                    size += 1
+                ngram = children[ngram, word]
+                counts[ngram] += 1
+                summed[ngram] += 1
+                largest[ngram] = max(largest[ngram], counts[ngram])
+    return children[:size].copy(), summed[:size].copy(), largest[:size].copy()
