@@ -24,16 +24,19 @@ from mosesplug.metrics.protocol import Metric
 from mosesplug.optimizers.arrangement import arrange, extremes, model_scores, project
 from mosesplug.optimizers.envelope import envelopes
 from mosesplug.optimizers.problem import Problem
+from mosesplug.optimizers.search_space import SearchSpace, Surface
 
 __all__ = [
     "IntervalChoice",
     "LinePoint",
     "LineSpace",
     "Lines",
+    "ListSearcher",
     "Scratch",
     "best_point",
     "error_surfaces",
     "line_space",
+    "search_space",
 ]
 
 NARROWEST = 1e-7
@@ -102,7 +105,12 @@ class LineSpace:
     stats: NDArray[Any]
     metric: Metric
 
-    def intercepts(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    @property
+    def spread(self) -> NDArray[np.float64]:
+        """Mean over sentences of each feature's greatest value less its least."""
+        return np.asarray((self.axes.bounds[:, :, 1] - self.axes.bounds[:, :, 0]).mean(axis=0))
+
+    def at(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
         """Model score of every hypothesis at ``weights`` (float64 ``[n_active]``)."""
         scores = np.empty(len(self.base))
         model_scores(self.offsets, self.axes.slopes, self.base, weights, scores)
@@ -114,11 +122,15 @@ class LineSpace:
         project(self.offsets, self.axes.slopes, directions, slopes)
         return Lines.of(self.offsets, slopes)
 
-    def decode(self, intercepts: NDArray[np.float64]) -> float:
+    def decode(self, point: NDArray[np.float64]) -> float:
         """Corpus score of the hypotheses that score highest; ties go to the first."""
         totals = np.empty(self.stats.shape[1])
-        _decode(self.offsets, intercepts, self.stats, totals)
+        _decode(self.offsets, point, self.stats, totals)
         return float(self.metric.score(totals))
+
+    def searcher(self, n_directions: int) -> ListSearcher:
+        """Searches lines in memory of its own."""
+        return ListSearcher(self, Scratch.of(self, n_directions))
 
 
 @dataclass
@@ -151,6 +163,30 @@ class Scratch:
 
 
 @dataclass(frozen=True)
+class ListSearcher:
+    """Searches lines of one space.
+
+    Attributes:
+        space: the hypotheses.
+        scratch: the memory that it works in.
+    """
+
+    space: LineSpace
+    scratch: Scratch
+
+    def along_axes(self, axes: NDArray[np.int64], point: NDArray[np.float64]) -> Iterator[Surface]:
+        """See ``LineSearcher``."""
+        return error_surfaces(self.space, self.space.axes, axes, point, self.scratch)
+
+    def along(
+        self, directions: NDArray[np.float64], point: NDArray[np.float64]
+    ) -> Iterator[Surface]:
+        """See ``LineSearcher``."""
+        lines, wanted = self.space.lines(directions), np.arange(len(directions))
+        return error_surfaces(self.space, lines, wanted, point, self.scratch)
+
+
+@dataclass(frozen=True)
 class LinePoint:
     """The chosen point of a line.
 
@@ -161,6 +197,13 @@ class LinePoint:
 
     step: float
     merit: float
+
+
+def search_space(problem: Problem, weights: NDArray[np.float64]) -> SearchSpace:
+    """What the problem's hypotheses are searched in; inactive features keep ``weights``."""
+    if problem.source is not None:
+        return problem.source.space(problem.active_mask, weights)
+    return line_space(problem, weights)
 
 
 def line_space(problem: Problem, weights: NDArray[np.float64]) -> LineSpace:
@@ -240,7 +283,7 @@ def error_surfaces(
     wanted: NDArray[np.int64],
     intercepts: NDArray[np.float64],
     scratch: Scratch,
-) -> Iterator[tuple[NDArray[np.float64], NDArray[np.float64]]]:
+) -> Iterator[Surface]:
     """The score along each wanted line, all in one pass over the hypotheses.
 
     Args:
@@ -251,8 +294,7 @@ def error_surfaces(
         scratch: working memory for at least as many directions.
 
     Yields:
-        ``(thresholds, scores)`` of each: float64 ``[m]``, sorted, and float64 ``[m + 1]``;
-        ``scores[i]`` holds between ``thresholds[i - 1]`` and ``thresholds[i]``.
+        ``(thresholds, scores)`` of each.
     """
     totals = np.empty((len(wanted), space.stats.shape[1]))
     found = np.empty(len(wanted), dtype=np.int64)

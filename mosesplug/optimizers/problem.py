@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from mosesplug.errors import OptimizerError
 from mosesplug.features import FeatureSpace
 from mosesplug.metrics.protocol import Metric
+from mosesplug.optimizers.search_space import SpaceSource
 from mosesplug.tuning_set import TuningSet
 
 __all__ = [
@@ -45,7 +46,7 @@ class Problem:
     """Hypotheses to choose among, and the metric that says which choice is good.
 
     Attributes:
-        tuning_set: the merged hypotheses.
+        tuning_set: the merged hypotheses, or none of them where there is a source.
         metric: turns summed statistics into a score; larger is better.
         active: bool ``[n_features]``, the weights that may change; None: all dense ones.
         minima: float64 ``[n_features]``, lower ends of the box that random starts come from.
@@ -53,6 +54,8 @@ class Problem:
         starts: further starting points, each float64 ``[n_features]`` (Foster & Kuhn 2009).
         threads: how many threads may work at once.
         positive: bool ``[n_features]``, the weights that must end above 0 (MERT only); None: none.
+        source: hypotheses that MERT searches in place of the lists, as search graphs hold them,
+            with the features of the lists' space; None: the lists.
     """
 
     tuning_set: TuningSet
@@ -63,6 +66,7 @@ class Problem:
     starts: tuple[NDArray[np.float64], ...] = ()
     threads: int = 1
     positive: NDArray[np.bool_] | None = None
+    source: SpaceSource | None = None
 
     @property
     def active_mask(self) -> NDArray[np.bool_]:
@@ -87,7 +91,7 @@ class Solution:
 
     Attributes:
         weights: float64 ``[n_features]``, finite and not all zero.
-        score: the metric of decoding the tuning set's lists at ``weights``.
+        score: the metric of decoding the tuning set's lists, or the source, at ``weights``.
         history: one mapping a step, for people and reports.
     """
 
@@ -97,7 +101,9 @@ class Solution:
 
 
 def corpus_score(problem: Problem, weights: NDArray[np.float64]) -> float:
-    """Metric of the first-best hypotheses at ``weights``."""
+    """Metric of the first-best hypotheses at ``weights``: of the source, where there is one."""
+    if problem.source is not None:
+        return problem.source.score(weights)
     chosen = problem.tuning_set.first_best(weights)
     totals = problem.tuning_set.stats[chosen].sum(axis=0, dtype=np.float64)
     return float(problem.metric.score(totals))
@@ -137,7 +143,7 @@ def checked_weights(problem: Problem, weights: NDArray[np.float64]) -> NDArray[n
         _checked_start(space, start)
     _check_box(problem)
     tuning_set = problem.tuning_set
-    if tuning_set.n_hyps == 0:
+    if tuning_set.n_hyps == 0 and problem.source is None:
         raise OptimizerError("there are no hypotheses to tune on; check the n-best lists")
     if not np.isfinite(tuning_set.dense).all():
         column = int(np.flatnonzero(~np.isfinite(tuning_set.dense).all(axis=0))[0])

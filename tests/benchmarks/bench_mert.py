@@ -45,7 +45,7 @@ def test_line_searches(benchmark: Any, problem: tuple[Problem, np.ndarray]) -> N
     made, start = problem
     space = line_space(made, start)
     scratch = Scratch.of(space, len(start))
-    intercepts, axes = space.intercepts(start), np.arange(len(start))
+    intercepts, axes = space.at(start), np.arange(len(start))
 
     def search() -> int:
         return sum(

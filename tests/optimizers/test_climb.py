@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from mosesplug.optimizers import line_search
 from mosesplug.optimizers.batch import climb
 from mosesplug.optimizers.batch.climb import (
     ClimbFunction,
@@ -39,7 +40,7 @@ def hill(seed: int = 1) -> LineSpace:
 
 
 def score(space: LineSpace, weights: NDArray[np.float64]) -> float:
-    return space.decode(space.intercepts(weights))
+    return space.decode(space.at(weights))
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -54,7 +55,7 @@ def test_no_axis_leads_up_from_where_a_climb_ends(
     found = climbing(space, START, np.random.default_rng(seed), settings)
     assert found.score == score(space, found.weights)
     assert found.start_score == score(space, START)
-    intercepts = space.intercepts(found.weights)
+    intercepts = space.at(found.weights)
     scratch = Scratch.of(space, 5)
     surfaces = list(error_surfaces(space, space.axes, np.arange(5), intercepts, scratch))
     assert len(surfaces) == 5
@@ -66,7 +67,7 @@ def test_no_axis_leads_up_from_where_a_climb_ends(
 
 def test_the_best_of_all_axes_is_taken_first() -> None:
     space = hill()
-    intercepts = space.intercepts(START)
+    intercepts = space.at(START)
     surfaces = error_surfaces(space, space.axes, np.arange(5), intercepts, Scratch.of(space, 5))
     points = [best_point(*surface, SETTINGS.choice, 1000.0) for surface in surfaces]
     best = max(point.merit for point in points if point is not None)
@@ -102,7 +103,7 @@ def test_only_the_axis_moved_along_last_is_passed_over(monkeypatch: pytest.Monke
         searched.append(wanted.tolist())
         return error_surfaces(space, lines, wanted, *others)
 
-    monkeypatch.setattr(climb, "error_surfaces", recorded)
+    monkeypatch.setattr(line_search, "error_surfaces", recorded)
     ways = set()
     for seed in range(20):
         settings = replace(SETTINGS, random_directions=1)

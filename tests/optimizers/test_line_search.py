@@ -38,7 +38,7 @@ def test_score_of_every_interval_is_the_score_of_decoding_there(seed: int, integ
     directions = np.concatenate([np.eye(3), rng.standard_normal((2, 3))])
     space = line_space(problem, origin)
     surfaces = error_surfaces(
-        space, space.lines(directions), np.arange(5), space.intercepts(origin), Scratch.of(space, 5)
+        space, space.lines(directions), np.arange(5), space.at(origin), Scratch.of(space, 5)
     )
     for direction, (thresholds, scores) in zip(directions, surfaces, strict=True):
         assert len(scores) == len(thresholds) + 1
@@ -47,7 +47,7 @@ def test_score_of_every_interval_is_the_score_of_decoding_there(seed: int, integ
             if points[i + 1] - points[i] > 1e-6:
                 middle = 0.5 * (points[i] + points[i + 1])
                 weights = origin + middle * direction
-                assert space.decode(space.intercepts(weights)) == pytest.approx(score)
+                assert space.decode(space.at(weights)) == pytest.approx(score)
                 chosen = problem.tuning_set.first_best(weights)
                 total = problem.tuning_set.stats[chosen].sum(axis=0)
                 assert float(problem.metric.score(total)) == pytest.approx(score)
@@ -56,7 +56,7 @@ def test_score_of_every_interval_is_the_score_of_decoding_there(seed: int, integ
 def test_wanted_lines_only() -> None:
     problem, hidden = planted(1)
     space = line_space(problem, hidden)
-    intercepts = space.intercepts(hidden)
+    intercepts = space.at(hidden)
     scratch = Scratch.of(space, 5)
     all_lines = [
         (thresholds.copy(), scores.copy())
@@ -83,7 +83,7 @@ def test_inactive_and_sparse_features_share_in_the_model_score() -> None:
     for active in ([True, False, False, False], [True, True, False, True], [False] * 3 + [True]):
         mask = np.array(active)
         space = line_space(Problem(made, Accuracy(), active=mask), weights)
-        np.testing.assert_allclose(space.intercepts(weights[mask]), expected)
+        np.testing.assert_allclose(space.at(weights[mask]), expected)
 
 
 def test_the_middle_of_the_best_interval() -> None:
@@ -156,7 +156,7 @@ def test_no_point_of_a_line_beats_the_chosen_one(seed: int, quarters: bool) -> N
     space = line_space(problem, origin)
     directions = np.concatenate([np.eye(3), rng.uniform(0.0, 1.0, (1, 3))])
     surfaces = error_surfaces(
-        space, space.lines(directions), np.arange(4), space.intercepts(origin), Scratch.of(space, 4)
+        space, space.lines(directions), np.arange(4), space.at(origin), Scratch.of(space, 4)
     )
     heights = problem.tuning_set.model_scores(origin)
     for direction, (thresholds, scores) in zip(directions, surfaces, strict=True):
@@ -189,7 +189,7 @@ def test_float_statistics_lose_nothing_along_a_line() -> None:
     problem = replace(problem, tuning_set=replace(made, stats=stats))
     origin = np.array([1.0, 0.5])
     space = line_space(problem, origin)
-    intercepts = space.intercepts(origin)
+    intercepts = space.at(origin)
     surfaces = error_surfaces(space, space.axes, np.array([1]), intercepts, Scratch.of(space, 1))
     ((thresholds, scores),) = surfaces
     chosen = made.first_best(np.array([1.0, 0.5 + thresholds[-1] + 1.0]))
@@ -233,7 +233,7 @@ def test_room_for_thresholds_grows() -> None:
     scratch = Scratch.of(space, 2)
     before = scratch.thresholds.shape[1]
     origin = np.array([0.0, 1.0])
-    surfaces = error_surfaces(space, space.axes, np.array([0]), space.intercepts(origin), scratch)
+    surfaces = error_surfaces(space, space.axes, np.array([0]), space.at(origin), scratch)
     ((thresholds, scores),) = surfaces
     assert before < len(thresholds) == 199
     np.testing.assert_allclose(thresholds, np.arange(1.0, 399.0, 2.0))

@@ -10,21 +10,15 @@ Four ways of choosing the next line, all over the same exact line search:
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.optimizers.line_search import (
-    IntervalChoice,
-    Lines,
-    LineSpace,
-    Scratch,
-    best_point,
-    error_surfaces,
-)
+from mosesplug.optimizers.line_search import IntervalChoice, best_point
+from mosesplug.optimizers.search_space import LineSearcher, SearchSpace, Surface
 
 __all__ = [
     "Climb",
@@ -88,28 +82,28 @@ class Climb:
 
 @dataclass(frozen=True)
 class _Place:
-    """A point with its model scores and its metric, so that none is computed twice.
+    """A point as the space takes it, and its metric, so that none is computed twice.
 
     Attributes:
         weights: float64 ``[n_active]``.
-        intercepts: float64 ``[n_hyps]``, the model scores.
+        point: what the space makes of them.
         score: metric of decoding here.
         merit: what the point was chosen by: the score, or the smoothed value of its interval.
     """
 
     weights: Vector
-    intercepts: Vector
+    point: Vector
     score: float
     merit: float
 
     @classmethod
-    def start(cls, space: LineSpace, weights: Vector, choice: IntervalChoice) -> _Place:
+    def start(cls, space: SearchSpace, weights: Vector, choice: IntervalChoice) -> _Place:
         """Where a climb begins: what no line search has chosen has no smoothed value yet."""
-        intercepts = space.intercepts(weights)
-        score = space.decode(intercepts)
-        return cls(weights, intercepts, score, -np.inf if choice.smooths else score)
+        point = space.at(weights)
+        score = space.decode(point)
+        return cls(weights, point, score, -np.inf if choice.smooths else score)
 
-    def moved(self, space: LineSpace, step: _Step, choice: IntervalChoice) -> _Place | None:
+    def moved(self, space: SearchSpace, step: _Step, choice: IntervalChoice) -> _Place | None:
         """Where a step leads, if it leads up; decoding has the last word on a score.
 
         Where intervals are judged by their neighbourhood, so are the steps: the score may then
@@ -131,11 +125,11 @@ class _Step(NamedTuple):
     line: int
 
 
-ClimbFunction = Callable[[LineSpace, Vector, np.random.Generator, ClimbSettings], Climb]
+ClimbFunction = Callable[[SearchSpace, Vector, np.random.Generator, ClimbSettings], Climb]
 
 
 def at_random(
-    space: LineSpace, start: Vector, rng: np.random.Generator, settings: ClimbSettings
+    space: SearchSpace, start: Vector, rng: np.random.Generator, settings: ClimbSettings
 ) -> Climb:
     """One random point of the box, if it beats the start (Moses' ``RandomOptimizer``)."""
     origin = _Place.start(space, start, settings.choice)
@@ -147,24 +141,23 @@ def at_random(
 
 
 def along_axes(
-    space: LineSpace, start: Vector, rng: np.random.Generator, settings: ClimbSettings
+    space: SearchSpace, start: Vector, rng: np.random.Generator, settings: ClimbSettings
 ) -> Climb:
     """Search every axis and some random directions from the same point, move along the best.
 
     Ends when a round gains no more than the tolerance.
     """
     n_axes, n_random = len(start), settings.random_directions
-    scratch = Scratch.of(space, n_axes + n_random)
+    searcher = space.searcher(max(n_axes, n_random))
     place = _Place.start(space, start, settings.choice)
     start_score = place.score
-    axes, moved_along = np.eye(n_axes), -1
-    rounds = 0
+    moved_along, rounds = -1, 0
     while True:
         rounds += 1
         # The axis moved along last is the same line again, with the same best point.
         wanted = np.flatnonzero(np.arange(n_axes) != moved_along)
-        steps = _steps(space, space.axes, axes, wanted, place, scratch, settings)
-        steps += _random_steps(space, rng, place, scratch, settings)
+        steps = _axis_steps(searcher, wanted, place, settings)
+        steps += _random_steps(searcher, rng, place, settings)
         if not steps:
             break
         best = max(steps, key=lambda step: step.merit)
@@ -180,18 +173,18 @@ def along_axes(
 
 
 def along_random_directions(
-    space: LineSpace, start: Vector, rng: np.random.Generator, settings: ClimbSettings
+    space: SearchSpace, start: Vector, rng: np.random.Generator, settings: ClimbSettings
 ) -> Climb:
     """Search random directions until ``random_directions`` in a row have gained nothing."""
     one_direction = replace(settings, random_directions=1)
-    scratch = Scratch.of(space, 1)
+    searcher = space.searcher(1)
     place = _Place.start(space, start, settings.choice)
     start_score = place.score
     idle = rounds = 0
     while idle < settings.random_directions:
         rounds += 1
         idle += 1
-        for step in _random_steps(space, rng, place, scratch, one_direction):
+        for step in _random_steps(searcher, rng, place, one_direction):
             moved = place.moved(space, step, settings.choice)
             if moved is not None:
                 idle = 0 if moved.merit - place.merit > settings.tolerance else idle
@@ -200,7 +193,7 @@ def along_random_directions(
 
 
 def around(
-    space: LineSpace,
+    space: SearchSpace,
     start: Vector,
     rng: np.random.Generator,
     settings: ClimbSettings,
@@ -212,21 +205,20 @@ def around(
     perturbation changes what each feature contributes to the differences between hypotheses by
     about ``radius`` of the mean contribution, whatever the scale of its values.
     """
-    spread = (space.axes.bounds[:, :, 1] - space.axes.bounds[:, :, 0]).mean(axis=0)
+    spread = space.spread
     contribution = np.abs(start * spread).mean()
     noise = rng.standard_normal(len(start)) * radius * contribution
     perturbed = start + np.divide(noise, spread, out=np.zeros_like(noise), where=spread > 0.0)
-    scratch = Scratch.of(space, 1)
+    searcher = space.searcher(1)
     start_score = _Place.start(space, start, settings.choice).score
     place = _Place.start(space, made_positive(perturbed, settings.positive), settings.choice)
-    axes = np.eye(len(start))
     rounds = 0
     while True:
         rounds += 1
         before = place.merit
         for axis in rng.permutation(len(start)):
             wanted = np.array([axis], dtype=np.int64)
-            for step in _steps(space, space.axes, axes, wanted, place, scratch, settings):
+            for step in _axis_steps(searcher, wanted, place, settings):
                 place = place.moved(space, step, settings.choice) or place
         # Smoothed values begin at minus infinity, and may stay there: no difference is no number.
         if place.merit == before or place.merit - before <= settings.tolerance:
@@ -254,35 +246,16 @@ def _room(
     return ends[upwards].max(initial=-np.inf), ends[~upwards].min(initial=np.inf)
 
 
-def _steps(
-    space: LineSpace,
-    lines: Lines,
-    directions: Vector,
-    wanted: NDArray[np.int64],
-    place: _Place,
-    scratch: Scratch,
-    settings: ClimbSettings,
+def _axis_steps(
+    searcher: LineSearcher, wanted: NDArray[np.int64], place: _Place, settings: ClimbSettings
 ) -> list[_Step]:
-    """The best point of each wanted line; lines that offer none are left out."""
-    surfaces = error_surfaces(space, lines, wanted, place.intercepts, scratch)
-    reach = FURTHEST * max(1.0, np.abs(place.weights).sum())
-    steps = []
-    for line, (thresholds, scores) in zip(wanted, surfaces, strict=True):
-        direction = directions[line]
-        furthest = reach / np.abs(direction).sum()
-        within = _room(place.weights, direction, settings.positive)
-        point = best_point(thresholds, scores, settings.choice, furthest, within)
-        if point is not None:
-            steps.append(_Step(place.weights + point.step * direction, point.merit, int(line)))
-    return steps
+    """The best points along the wanted axes, whose numbers are the lines'."""
+    surfaces = searcher.along_axes(wanted, place.point)
+    return _steps(surfaces, np.eye(len(place.weights))[wanted], wanted, place, settings)
 
 
 def _random_steps(
-    space: LineSpace,
-    rng: np.random.Generator,
-    place: _Place,
-    scratch: Scratch,
-    settings: ClimbSettings,
+    searcher: LineSearcher, rng: np.random.Generator, place: _Place, settings: ClimbSettings
 ) -> list[_Step]:
     """The best points along fresh random directions; their line numbers are -1."""
     shape = (settings.random_directions, len(place.weights))
@@ -290,7 +263,25 @@ def _random_steps(
     directions = directions[np.abs(directions).sum(axis=1) > 0.0]
     if not len(directions):
         return []
-    wanted = np.arange(len(directions))
-    lines = space.lines(directions)
-    steps = _steps(space, lines, directions, wanted, place, scratch, settings)
-    return [step._replace(line=-1) for step in steps]
+    surfaces = searcher.along(directions, place.point)
+    return _steps(surfaces, directions, np.full(len(directions), -1), place, settings)
+
+
+def _steps(
+    surfaces: Iterable[Surface],
+    directions: Vector,
+    numbers: NDArray[np.int64],
+    place: _Place,
+    settings: ClimbSettings,
+) -> list[_Step]:
+    """The best point of each line; lines that offer none are left out."""
+    reach = FURTHEST * max(1.0, np.abs(place.weights).sum())
+    steps = []
+    for direction, number, (thresholds, scores) in zip(directions, numbers, surfaces, strict=True):
+        furthest = reach / np.abs(direction).sum()
+        within = _room(place.weights, direction, settings.positive)
+        point = best_point(thresholds, scores, settings.choice, furthest, within)
+        if point is not None:
+            step = place.weights + point.step * direction
+            steps.append(_Step(step, point.merit, int(number)))
+    return steps

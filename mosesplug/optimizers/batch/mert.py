@@ -1,4 +1,4 @@
-"""Minimum error rate training on n-best lists (Och 2003).
+"""Minimum error rate training (Och 2003), on n-best lists or search graphs (Macherey et al. 2008).
 
 Coordinate search with an exact line search, from the given weights, from historic bests (Foster &
 Kuhn 2009) and from random points, as Moses' ``mert`` does it; then a search around the best point
@@ -29,7 +29,7 @@ from mosesplug.optimizers.batch.climb import (
     at_random,
     made_positive,
 )
-from mosesplug.optimizers.line_search import IntervalChoice, LineSpace, line_space
+from mosesplug.optimizers.line_search import IntervalChoice, search_space
 from mosesplug.optimizers.problem import (
     Problem,
     Progress,
@@ -39,6 +39,7 @@ from mosesplug.optimizers.problem import (
     normalised,
     silent,
 )
+from mosesplug.optimizers.search_space import SearchSpace
 
 __all__ = ["MertOptions", "mert"]
 
@@ -147,7 +148,8 @@ def mert(
     suit weights of that size.
 
     Args:
-        problem: hypotheses, metric, active features and the box of random starts.
+        problem: hypotheses (its source's, where it has one), metric, active features and the box
+            of random starts.
         initial: float64 ``[n_features]``, the first start; inactive weights stay as they are.
         rng: source of starts, directions and perturbations.
         options: settings.
@@ -161,7 +163,7 @@ def mert(
     active = problem.active_mask
     if problem.positive is not None and (problem.positive & ~active & (initial <= 0.0)).any():
         raise OptimizerError("a weight that must be positive is fixed and is not")
-    space = line_space(problem, initial)
+    space = search_space(problem, initial)
     settings = _settings(problem, options)
     given, random = _starts(problem, initial, rng, options.restarts)
     given = [made_positive(start, settings.positive) for start in given]
@@ -198,7 +200,7 @@ def mert(
 
 
 def _runner(
-    space: LineSpace,
+    space: SearchSpace,
     rng: np.random.Generator,
     pool: ThreadPoolExecutor,
     finished: Callable[[], None],
