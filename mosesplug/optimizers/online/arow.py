@@ -20,6 +20,7 @@ with a loss pulls as hard as any other, and a batch of ``K`` sentences is one st
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Literal
 
 import numpy as np
@@ -27,7 +28,13 @@ from numpy.typing import NDArray
 
 from mosesplug.errors import OptimizerError, UsageError
 from mosesplug.optimizers.online.costs import CostOptions
-from mosesplug.optimizers.online.differences import Difference, difference, of_sentence, spans
+from mosesplug.optimizers.online.differences import (
+    Difference,
+    difference,
+    features_of,
+    filled,
+    row_scores,
+)
 from mosesplug.optimizers.online.learner import Change, Learner, State, Step
 from mosesplug.optimizers.online.rows import compact
 from mosesplug.tuning_set import Batch
@@ -123,18 +130,18 @@ def arow_learner(options: ArowOptions) -> Learner:
         memory = {**costs.memory(step.metric), **state.memory}
         gains = costs.gains(batch, step.metric, memory, step.rng)
         rows = compact(batch, np.arange(batch.n_hyps))
-        active = step.active[rows.columns]
+        features = features_of(rows, step.active)
         walk = _begin(state, rows.columns)
         scores, losses = np.zeros(batch.n_hyps), []
-        for start, end in spans(batch.offsets):
+        for start, end in pairwise(filled(batch.offsets).tolist()):
             own = slice(start, end)
-            scores[own] = of_sentence(rows, start, end).scores(walk.weights)
+            scores[own] = row_scores(features, walk.weights, start, end)
             hope = start + int(np.argmax(scores[own] + gains[own]))
             fear = start + int(np.argmax(scores[own] - gains[own]))
             loss = gains[hope] - gains[fear] - (scores[hope] - scores[fear])
             losses.append(max(0.0, float(loss)))
             if loss > 0.0:
-                learn(walk, difference(rows, hope, fear, active), losses[-1])
+                learn(walk, difference(features, hope, fear), losses[-1])
         n_sentences = max(1, len(losses))
         finish(walk, n_sentences)
         touched = (walk.moved != 0.0) | (walk.shrink != 1.0)

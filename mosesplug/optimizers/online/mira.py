@@ -22,10 +22,11 @@ from typing import Literal
 import numpy as np
 
 from mosesplug.optimizers.online.costs import CostOptions
+from mosesplug.optimizers.online.differences import features_of, filled
 from mosesplug.optimizers.online.learner import Change, Learner, State, Step
-from mosesplug.optimizers.online.mira_steps import Task, Walk, one_by_one, with_working_sets
-from mosesplug.optimizers.online.pairs_of_rows import features_of
+from mosesplug.optimizers.online.mira_steps import Task, one_by_one, with_working_sets
 from mosesplug.optimizers.online.rows import compact
+from mosesplug.optimizers.online.working_sets import Walk
 from mosesplug.tuning_set import Batch
 
 __all__ = ["MiraOptions", "mira_learner"]
@@ -83,15 +84,14 @@ def mira_learner(options: MiraOptions) -> Learner:
         memory = {**costs.memory(step.metric), **state.memory}
         gains = costs.gains(batch, step.metric, memory, step.rng)
         rows = compact(batch, np.arange(batch.n_hyps))
-        filled = np.append(np.flatnonzero(np.diff(batch.offsets) > 0), batch.n_sentences)
         task = Task(
-            batch.offsets[filled],
+            filled(batch.offsets),
             gains,
             options.slack,
             options.solver_tolerance,
             options.choice == "hope-fear",
         )
-        n_columns, n_sentences = len(rows.columns), len(filled) - 1
+        n_columns, n_sentences = len(rows.columns), len(task.offsets) - 1
         walk = Walk(
             state.vectors["weights"][rows.columns],
             np.zeros(n_columns),

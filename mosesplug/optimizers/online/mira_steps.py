@@ -5,21 +5,23 @@ What is solved is in the docstring of ``mira``.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.kernels import kernel
-from mosesplug.optimizers.online.pairs_of_rows import (
+from mosesplug.optimizers.online.differences import (
     Features,
-    move,
+    add,
+    difference,
     row_scores,
-    square_of_difference,
+    square,
 )
-from mosesplug.optimizers.online.qp import solve_groups
+from mosesplug.optimizers.online.qp import EXCHANGES
+from mosesplug.optimizers.online.working_sets import Walk, empty_set, join, solve, with_room
 
-__all__ = ["Task", "Walk", "one_by_one", "with_working_sets"]
+__all__ = ["Task", "one_by_one", "with_working_sets"]
 
 
 class Task(NamedTuple):
@@ -38,23 +40,6 @@ class Task(NamedTuple):
     slack: float
     tolerance: float
     hopes: bool
-
-
-class Walk(NamedTuple):
-    """Where the weights have come to; the arrays are outputs of the kernels.
-
-    Attributes:
-        weights: float64 ``[n_columns]``, now.
-        moved: float64 ``[n_columns]``, the steps so far; 0 where they cancel out, which the
-            difference of two weights would not be.
-        scores: float64 ``[n_hyps]``, when the sentence came up.
-        losses: float64 ``[n_sentences]``, of the worst constraint of each sentence then.
-    """
-
-    weights: NDArray[np.float64]
-    moved: NDArray[np.float64]
-    scores: NDArray[np.float64]
-    losses: NDArray[np.float64]
 
 
 @kernel
@@ -96,11 +81,12 @@ def one_by_one(features: Features, task: Task, walk: Walk) -> None:
         if loss <= 0.0:
             continue
         walk.losses[sentence] = loss
-        square = square_of_difference(features, reference, other)
-        if square > 0.0:
-            size = min(task.slack, loss / square)
-            move(features, walk.weights, reference, other, size)
-            move(features, walk.moved, reference, other, size)
+        along = difference(features, reference, other)
+        length = square(along)
+        if length > 0.0:
+            size = min(task.slack, loss / length)
+            add(walk.weights, along, size)
+            add(walk.moved, along, size)
 
 
 @kernel
@@ -133,53 +119,31 @@ def _cut(
         first: the first of these sentences.
         references: int64 ``[n]``, the row of each that should outscore the others.
     """
-    size, room = 0, 8 * len(references)
-    others, groups = np.empty(room, dtype=np.int64), np.empty(room, dtype=np.int64)
-    goals, multipliers, gram = np.empty(room), np.zeros(room), np.empty((room, room))
+    size, working = 0, empty_set(8 * len(references))
+    caps, tolerance = np.full(len(references), task.slack), max(0.1 * task.tolerance, 1e-12)
     weights, moved = walk.weights.copy(), walk.moved.copy()
     while True:
         known = size
-        if size + len(references) > room:
-            room *= 2
-            others, groups = _longer(others, room), _longer(groups, room)
-            goals, multipliers = _longer(goals, room), _longer(multipliers, room)
-            gram = _wider(gram, size, room)
+        working = with_room(working, size, len(references))
         for group in range(len(references)):
-            missing = _missing(features, task, walk, first + group, references[group])
-            start = task.offsets[first + group]
+            reference, start = references[group], task.offsets[first + group]
+            missing = _missing(features, task, walk, first + group, reference)
             slack = 0.0
             for i in range(known):
-                if groups[i] == group:
-                    slack = max(slack, missing[others[i] - start])
+                if working.groups[i] == group:
+                    slack = max(slack, missing[working.others[i] - start])
             worst = int(np.argmax(missing))
             if known == 0:
                 walk.losses[first + group] = max(0.0, missing[worst])
             if missing[worst] > slack + task.tolerance:
-                row = start + worst
-                lead = walk.scores[references[group]] - walk.scores[row]
-                others[size], groups[size] = row, group
-                goals[size] = task.gains[references[group]] - task.gains[row] - lead
+                other = start + worst
+                lead = walk.scores[reference] - walk.scores[other]
+                goal = task.gains[reference] - task.gains[other] - lead
+                join(features, working, size, group, reference, other, 1.0, goal)
                 size += 1
         if size == known:
             return
-        for i in range(known, size):
-            multipliers[i] = 0.0
-            _products(features, references, groups, others, len(weights), i, gram)
-        solve_groups(
-            gram,
-            goals[:size],
-            groups[:size],
-            len(references),
-            task.slack,
-            max(0.1 * task.tolerance, 1e-12),
-            multipliers[:size],
-        )
-        walk.weights[:], walk.moved[:] = weights, moved
-        for i in range(size):
-            if multipliers[i] > 0.0:
-                reference = references[groups[i]]
-                move(features, walk.weights, reference, others[i], multipliers[i])
-                move(features, walk.moved, reference, others[i], multipliers[i])
+        solve(features, working, size, caps, tolerance, EXCHANGES, walk, weights, moved)
 
 
 @kernel
@@ -194,54 +158,3 @@ def _missing(
         margin = task.gains[reference] - task.gains[start + place]
         missing[place] = margin - (scores[reference - start] - scores[place])
     return missing
-
-
-@kernel
-def _products(
-    features: Features,
-    references: NDArray[np.int64],
-    groups: NDArray[np.int64],
-    others: NDArray[np.int64],
-    n_columns: int,
-    last: int,
-    gram: NDArray[np.float64],
-) -> None:
-    """Products of one difference with those before it and itself: a row and a column of ``gram``.
-
-    Args:
-        features: the rows.
-        references: int64, the reference of each group.
-        groups: int64, the group of each constraint.
-        others: int64, the row that is taken from the reference in each constraint.
-        n_columns: of the rows.
-        last: the constraint.
-        gram: output, float64.
-    """
-    along = np.zeros(n_columns)
-    move(features, along, references[groups[last]], others[last], 1.0)
-    for i in range(last + 1):
-        reference, other, product = references[groups[i]], others[i], 0.0
-        for entry in range(features.indptr[reference], features.indptr[reference + 1]):
-            product += along[features.indices[entry]] * features.data[entry]
-        for entry in range(features.indptr[other], features.indptr[other + 1]):
-            product -= along[features.indices[entry]] * features.data[entry]
-        gram[i, last] = gram[last, i] = product
-
-
-@kernel
-def _longer(array: NDArray[Any], room: int) -> NDArray[Any]:
-    """A copy at the beginning of a longer array."""
-    longer = np.zeros(room, dtype=array.dtype)
-    for i in range(len(array)):
-        longer[i] = array[i]
-    return longer
-
-
-@kernel
-def _wider(square: NDArray[np.float64], size: int, room: int) -> NDArray[np.float64]:
-    """A copy of the first ``size`` rows and columns in a larger array, float64 ``[room, room]``."""
-    wider = np.empty((room, room))
-    for i in range(size):
-        for j in range(size):
-            wider[i, j] = square[i, j]
-    return wider

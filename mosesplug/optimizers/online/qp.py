@@ -1,12 +1,14 @@
 """Multipliers of constraints that share slack: a small quadratic program, by exchanges of two.
 
-    min  1/2 |sum of a_i d_i|^2 - sum of a_i b_i,    a_i >= 0,    sum of a_i in each group <= C
+    min  1/2 |sum of a_i d_i|^2 - sum of a_i b_i,    a_i >= 0,    sum of a_i in group g <= C_g
 
 It is the dual of the smallest step that meets ``w . d_i >= b_i`` but for a slack that the
-constraints of a group share, and that costs ``C`` a unit (Neubig & Watanabe 2016, eq. 60, with
-several constraints a sentence). What a group leaves of ``C`` is a multiplier too, of a constraint
-without features; so within a group the sum is fixed, and the smallest change is an exchange
-between two multipliers (sequential minimal optimisation, Platt 1999).
+constraints of a group share, and that costs ``C_g`` a unit. Groups are the sentences of a batch
+(Neubig & Watanabe 2016, eq. 60, with several constraints a sentence), or the margins and the
+bounds of one sentence (Eidelman et al. 2013, equation 5). What a group leaves of ``C_g`` is a
+multiplier too, of a constraint without features; so within a group the sum is fixed, and the
+smallest change is an exchange between two multipliers (sequential minimal optimisation, Platt
+1999; Algorithm 2 of Eidelman et al.).
 """
 
 from __future__ import annotations
@@ -16,9 +18,9 @@ from numpy.typing import NDArray
 
 from mosesplug.kernels import kernel
 
-__all__ = ["group_multipliers", "solve_groups"]
+__all__ = ["EXCHANGES", "group_multipliers", "solve_groups"]
 
-_EXCHANGES = 100_000
+EXCHANGES = 100_000
 """Exchanges at most. Where the cap binds, it takes a few a constraint; of constraints that depend
 on each other, with a cap far away, some hundreds."""
 
@@ -29,8 +31,9 @@ def group_multipliers(
     gram: NDArray[np.float64],
     goals: NDArray[np.float64],
     groups: NDArray[np.int64],
-    cap: float,
+    caps: NDArray[np.float64],
     tolerance: float = 1e-10,
+    exchanges: int = EXCHANGES,
 ) -> NDArray[np.float64]:
     """The multipliers, float64 ``[n]``.
 
@@ -38,13 +41,13 @@ def group_multipliers(
         gram: float64 ``[n, n]``, products ``d_i . d_j``.
         goals: float64 ``[n]``, ``b_i``.
         groups: int64 ``[n]``, the group of each constraint, from 0.
-        cap: ``C``, of each group's sum.
+        caps: float64 ``[n_groups]``, ``C_g``, of each group's sum.
         tolerance: how much steeper at most one multiplier may be than another one of its group
             that has something to give.
+        exchanges: at most.
     """
     multipliers = np.zeros(len(goals))
-    n_groups = int(groups.max(initial=-1)) + 1
-    solve_groups(gram, goals, groups, n_groups, cap, tolerance, multipliers)
+    solve_groups(gram, goals, groups, caps, tolerance, exchanges, multipliers)
     return multipliers
 
 
@@ -53,9 +56,9 @@ def solve_groups(
     gram: NDArray[np.float64],
     goals: NDArray[np.float64],
     groups: NDArray[np.int64],
-    n_groups: int,
-    cap: float,
+    caps: NDArray[np.float64],
     tolerance: float,
+    exchanges: int,
     multipliers: NDArray[np.float64],
 ) -> None:
     """``group_multipliers`` from given multipliers on; ``gram`` may have more rows and columns.
@@ -64,20 +67,19 @@ def solve_groups(
     with which the exchange gains most gives.
 
     Args:
-        gram, goals, groups, cap, tolerance: as there.
-        n_groups: how many.
+        gram, goals, groups, caps, tolerance, exchanges: as there.
         multipliers: in and output, float64 ``[n]``, feasible.
     """
     n = len(goals)
     if n == 0:
         return
-    slopes, rests = goals.copy(), np.full(n_groups, cap)
+    slopes, rests = goals.copy(), caps.copy()
     for i in range(n):
         rests[groups[i]] -= multipliers[i]
         for j in range(n):
             slopes[i] -= gram[i, j] * multipliers[j]
     rests = np.maximum(rests, 0.0)
-    for _ in range(_EXCHANGES):
+    for _ in range(exchanges):
         taker, group, spread = _steepest(slopes, groups, rests, multipliers)
         if spread <= tolerance:
             return

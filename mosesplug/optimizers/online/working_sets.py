@@ -1,185 +1,158 @@
-"""Working sets of the constraints of one sentence, and the quadratic program on them.
+"""Working sets of violated constraints, which a cutting plane lets grow (Eidelman et al. 2013).
 
-The constraints are margins and bounds of relative margin (Eidelman et al. 2013, equation 4); those
-of a kind share their slack, so their multipliers share a cap. What a kind leaves of its cap is a
-multiplier too, of a constraint without features. Within a kind the sum is then fixed, and the dual
-(equation 5) is solved by exchanges between two multipliers, as in Algorithm 2.
+A constraint says that one hypothesis should lead another by something, or by no more than
+something: ``sign w . (h(reference) - h(other)) >= least``. Those of a group share their slack, and
+``qp`` finds their multipliers. A set has room for more constraints than it holds, so that it need
+not be copied each time that one joins. All of this runs inside kernels.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.kernels import kernel
-from mosesplug.optimizers.online.differences import Difference
+from mosesplug.optimizers.online.differences import Features, add, difference, product
+from mosesplug.optimizers.online.qp import solve_groups
 
-__all__ = ["BOUND", "MARGIN", "Constraint", "WorkingSets", "most_violated"]
-
-MARGIN, BOUND = 0, 1
+__all__ = ["Walk", "WorkingSet", "empty_set", "join", "solve", "with_room"]
 
 
-@dataclass(frozen=True)
-class Constraint:
-    """``sign w . along`` should be at least something.
+class Walk(NamedTuple):
+    """Where the weights have come to in a batch; the arrays are outputs of the kernels.
 
     Attributes:
-        kind: ``MARGIN`` or ``BOUND``.
-        sign: 1, or -1 for an upper bound.
-        along: what the reference has more than the other, in features that may be learnt.
-        missing: how far it is from being met at the weights before the sentence.
+        weights: float64 ``[n_columns]``, now.
+        moved: float64 ``[n_columns]``, the steps so far; 0 where they cancel out, which the
+            difference of two weights would not be.
+        scores: float64 ``[n_hyps]``, when the sentence came up.
+        losses: float64 ``[n_sentences]``, of the worst constraint of each sentence then.
     """
 
-    kind: int
-    sign: float
-    along: Difference
-    missing: float
+    weights: NDArray[np.float64]
+    moved: NDArray[np.float64]
+    scores: NDArray[np.float64]
+    losses: NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class WorkingSets:
-    """Constraints with their multipliers.
+class WorkingSet(NamedTuple):
+    """Constraints with their multipliers, in the order in which they came; arrays have room.
 
     Attributes:
-        caps: of the sum of the multipliers of each kind: ``C`` and ``D``.
-        constraints: in the order in which they came.
-        multipliers: float64 ``[n]``, at least 0.
-        gram: float64 ``[n, n]``, products of the steps ``sign along``.
+        groups: int64 ``[room]``, whose slack each shares.
+        references: int64 ``[room]``, rows.
+        others: int64 ``[room]``, rows.
+        signs: float64 ``[room]``, 1 or -1.
+        goals: float64 ``[room]``, how far each was from being met before any step.
+        multipliers: float64 ``[room]``, at least 0.
+        gram: float64 ``[room, room]``, products of the steps ``sign (h(reference) - h(other))``.
     """
 
-    caps: tuple[float, float]
-    constraints: tuple[Constraint, ...] = ()
-    multipliers: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
-    gram: NDArray[np.float64] = field(default_factory=lambda: np.zeros((0, 0)))
-
-    def with_constraint(self, new: Constraint) -> WorkingSets:
-        """One more constraint, whose multiplier is 0."""
-        n = len(self.constraints)
-        gram = np.zeros((n + 1, n + 1))
-        gram[:n, :n] = self.gram
-        products = [new.sign * old.sign * new.along.dot(old.along) for old in self.constraints]
-        gram[n, :n] = gram[:n, n] = products
-        gram[n, n] = new.along.square
-        return replace(
-            self,
-            constraints=(*self.constraints, new),
-            multipliers=np.append(self.multipliers, 0.0),
-            gram=gram,
-        )
-
-    def solved(self, exchanges: int, tolerance: float) -> WorkingSets:
-        """The multipliers that maximise ``missing . a - |sum of a sign along|^2 / 2``.
-
-        Args:
-            exchanges: of two multipliers, at most.
-            tolerance: largest difference of slopes, with what is missing as the unit, at the end.
-        """
-        kinds = np.array([each.kind for each in self.constraints], dtype=np.int64)
-        multipliers = self.multipliers.copy()
-        _exchange(
-            self.gram, self._missing, kinds, np.array(self.caps), exchanges, tolerance, multipliers
-        )
-        return replace(self, multipliers=multipliers)
-
-    @property
-    def _missing(self) -> NDArray[np.float64]:
-        return np.array([each.missing for each in self.constraints], dtype=np.float64)
-
-    def slack(self, kind: int) -> float:
-        """How much the constraints of a kind still miss, at most, after their steps."""
-        left = self._missing - self.gram @ self.multipliers
-        own = [place for place, each in enumerate(self.constraints) if each.kind == kind]
-        return float(left[own].max(initial=0.0))
-
-
-def most_violated(
-    sets: WorkingSets, leads: NDArray[np.float64], costs: NDArray[np.float64], bound: float
-) -> tuple[float, int, int, float]:
-    """The constraint that misses most beyond what those of its kind in the sets do.
-
-    Algorithm 1 counts this slack for margins only, and asks for bounds in full. Then it would end
-    as soon as a bound that ``D`` does not let be met is the worst, whatever margins miss.
-
-    Args:
-        sets: constraints so far.
-        leads: float64 ``[n_hyps]``, the reference's model score less each one's, now.
-        costs: float64 ``[n_hyps]``, the reference's gain less each one's.
-        bound: ``B``.
-
-    Returns:
-        How much it misses beyond the slack, its kind, the hypothesis and the sign.
-    """
-    slacks = sets.slack(MARGIN), sets.slack(BOUND)
-    found = []
-    for kind, sign, least in ((MARGIN, 1.0, costs), (BOUND, -1.0, -bound), (BOUND, 1.0, -bound)):
-        missing = least - sign * leads
-        other = int(np.argmax(missing))
-        found.append((float(missing[other]) - slacks[kind], kind, other, sign))
-    return max(found)
+    groups: NDArray[np.int64]
+    references: NDArray[np.int64]
+    others: NDArray[np.int64]
+    signs: NDArray[np.float64]
+    goals: NDArray[np.float64]
+    multipliers: NDArray[np.float64]
+    gram: NDArray[np.float64]
 
 
 @kernel
-def _exchange(
-    gram: NDArray[np.float64],
-    missing: NDArray[np.float64],
-    kinds: NDArray[np.int64],
-    caps: NDArray[np.float64],
-    exchanges: int,
-    tolerance: float,
-    multipliers: NDArray[np.float64],
+def empty_set(room: int) -> WorkingSet:
+    """A set with room for so many constraints."""
+    return WorkingSet(
+        np.zeros(room, dtype=np.int64),
+        np.zeros(room, dtype=np.int64),
+        np.zeros(room, dtype=np.int64),
+        np.zeros(room),
+        np.zeros(room),
+        np.zeros(room),
+        np.zeros((room, room)),
+    )
+
+
+@kernel
+def with_room(working: WorkingSet, size: int, more: int) -> WorkingSet:
+    """The set with its first ``size`` constraints, and room for ``more``; itself if it has it."""
+    room = len(working.others)
+    if size + more <= room:
+        return working
+    wider = empty_set(max(2 * room, size + more))
+    wider.groups[:size] = working.groups[:size]
+    wider.references[:size] = working.references[:size]
+    wider.others[:size] = working.others[:size]
+    wider.signs[:size] = working.signs[:size]
+    wider.goals[:size] = working.goals[:size]
+    wider.multipliers[:size] = working.multipliers[:size]
+    wider.gram[:size, :size] = working.gram[:size, :size]
+    return wider
+
+
+@kernel
+def join(
+    features: Features,
+    working: WorkingSet,
+    size: int,
+    group: int,
+    reference: int,
+    other: int,
+    sign: float,
+    goal: float,
 ) -> None:
-    """Exchange between the steepest and the least steep multiplier of a kind, until all are alike.
+    """Write a constraint, whose multiplier is 0, behind the first ``size`` ones.
 
     Args:
-        gram, missing, kinds: float64 ``[n, n]``, float64 ``[n]``, int64 ``[n]``.
-        caps: float64 ``[2]``.
-        exchanges, tolerance: where to end.
-        multipliers: in and output, float64 ``[n]``.
+        features: the rows.
+        working: output.
+        size: constraints that are there.
+        group, reference, other, sign, goal: see ``WorkingSet``.
     """
-    n = len(missing)
-    left, slopes = caps.copy(), missing.copy()
-    for i in range(n):
-        left[kinds[i]] -= multipliers[i]
-        for j in range(n):
-            slopes[i] -= gram[i, j] * multipliers[j]
-    for _ in range(exchanges):
-        taker, giver, widest = -1, -1, tolerance
-        for kind in range(2):
-            # Number -1 is what is left of the cap, whose slope is 0.
-            top, bottom, high = -1, -1, 0.0
-            low = 0.0 if left[kind] > 0.0 else np.inf
-            for i in range(n):
-                if kinds[i] == kind and slopes[i] > high:
-                    top, high = i, slopes[i]
-                if kinds[i] == kind and multipliers[i] > 0.0 and slopes[i] < low:
-                    bottom, low = i, slopes[i]
-            if high - low > widest:
-                taker, giver, widest = top, bottom, high - low
-        if taker == giver:
-            return
-        curvature = 0.0
-        if taker >= 0:
-            curvature += gram[taker, taker]
-        if giver >= 0:
-            curvature += gram[giver, giver]
-        if taker >= 0 and giver >= 0:
-            curvature -= 2.0 * gram[taker, giver]
-        kind = kinds[max(taker, giver)]
-        size = left[kind] if giver < 0 else multipliers[giver]
-        if curvature > 0.0:
-            size = min(size, widest / curvature)
-        if taker >= 0:
-            multipliers[taker] += size
-        else:
-            left[kind] += size
-        if giver >= 0:
-            multipliers[giver] -= size
-        else:
-            left[kind] -= size
-        for i in range(n):
-            if taker >= 0:
-                slopes[i] -= size * gram[i, taker]
-            if giver >= 0:
-                slopes[i] += size * gram[i, giver]
+    working.groups[size], working.signs[size] = group, sign
+    working.references[size], working.others[size] = reference, other
+    working.goals[size], working.multipliers[size] = goal, 0.0
+    along = difference(features, reference, other)
+    for i in range(size + 1):
+        earlier = difference(features, working.references[i], working.others[i])
+        value = sign * working.signs[i] * product(along, earlier)
+        working.gram[i, size] = working.gram[size, i] = value
+
+
+@kernel
+def solve(
+    features: Features,
+    working: WorkingSet,
+    size: int,
+    caps: NDArray[np.float64],
+    tolerance: float,
+    exchanges: int,
+    walk: Walk,
+    weights: NDArray[np.float64],
+    moved: NDArray[np.float64],
+) -> None:
+    """Find the multipliers of the first ``size`` constraints, and go where they lead.
+
+    Args:
+        features: the rows.
+        working: its multipliers are outputs, and where the search begins.
+        size: of the set.
+        caps, tolerance, exchanges: see ``qp.group_multipliers``.
+        walk: ``weights`` and ``moved`` are outputs.
+        weights, moved: float64 ``[n_columns]``, those before any step of this set.
+    """
+    solve_groups(
+        working.gram,
+        working.goals[:size],
+        working.groups[:size],
+        caps,
+        tolerance,
+        exchanges,
+        working.multipliers[:size],
+    )
+    walk.weights[:], walk.moved[:] = weights, moved
+    for i in range(size):
+        if working.multipliers[i] > 0.0:
+            along = difference(features, working.references[i], working.others[i])
+            add(walk.weights, along, working.signs[i] * working.multipliers[i])
+            add(walk.moved, along, working.signs[i] * working.multipliers[i])

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from mosesplug.optimizers.online.qp import group_multipliers, solve_groups
+from mosesplug.optimizers.online.qp import EXCHANGES, group_multipliers, solve_groups
 
 
 def random_program(
@@ -31,7 +31,7 @@ def objective(
 def test_equals_scipy(seed: int) -> None:
     n, cap = 8, [0.05, 0.5, 5.0][seed % 3]
     gram, goals, groups = random_program(seed, n, 2 + seed % 5, 3)
-    found = group_multipliers(gram, goals, groups, cap)
+    found = group_multipliers(gram, goals, groups, np.full(3, cap))
     limits = [
         {"type": "ineq", "fun": lambda a, own=groups == group: cap - a[own].sum()}
         for group in range(3)
@@ -62,7 +62,7 @@ def test_equals_scipy(seed: int) -> None:
 def test_is_optimal(seed: int, n: int, n_features: int, n_groups: int, cap: float) -> None:
     """No multiplier of a group is steeper than one that has something to give, rest included."""
     gram, goals, groups = random_program(seed, n, n_features, n_groups)
-    found = group_multipliers(gram, goals, groups, cap)
+    found = group_multipliers(gram, goals, groups, np.full(n_groups, cap))
     assert (found >= 0.0).all()
     slopes = goals - gram @ found
     for group in range(n_groups):
@@ -76,21 +76,22 @@ def test_is_optimal(seed: int, n: int, n_features: int, n_groups: int, cap: floa
 
 
 def test_one_constraint_is_the_closed_form() -> None:
-    one = np.zeros(1, dtype=np.int64)
-    assert group_multipliers(np.array([[4.0]]), np.array([1.0]), one, 10.0)[0] == 0.25
-    assert group_multipliers(np.array([[4.0]]), np.array([1.0]), one, 0.1)[0] == 0.1
-    assert group_multipliers(np.array([[4.0]]), np.array([-1.0]), one, 10.0)[0] == 0.0
+    one, gram = np.zeros(1, dtype=np.int64), np.array([[4.0]])
+    for goal, cap, wanted in ((1.0, 10.0, 0.25), (1.0, 0.1, 0.1), (-1.0, 10.0, 0.0)):
+        assert group_multipliers(gram, np.array([goal]), one, np.array([cap])) == [wanted]
 
 
 def test_constraints_without_features_take_the_cap_or_nothing() -> None:
     goals, groups = np.array([1.0, -1.0, 0.0]), np.arange(3)
-    found = group_multipliers(np.zeros((3, 3)), goals, groups, 0.5)
+    found = group_multipliers(np.zeros((3, 3)), goals, groups, np.full(3, 0.5))
     np.testing.assert_array_equal(found, [0.5, 0.0, 0.0])
 
 
 def test_equal_constraints_with_different_goals() -> None:
     """Only the harder one counts."""
-    found = group_multipliers(np.ones((2, 2)), np.array([1.0, 2.0]), np.zeros(2, np.int64), 5.0)
+    found = group_multipliers(
+        np.ones((2, 2)), np.array([1.0, 2.0]), np.zeros(2, np.int64), np.full(1, 5.0)
+    )
     np.testing.assert_allclose(found, [0.0, 2.0], atol=1e-9)
 
 
@@ -100,8 +101,8 @@ def test_goes_on_from_given_multipliers_and_writes_nothing_else() -> None:
     room[:9, :9] = gram
     before = room.copy(), goals.copy(), groups.copy()
     multipliers = np.full(9, 0.01)
-    solve_groups(room, goals, groups, 2, 0.4, 1e-10, multipliers)
-    cold = group_multipliers(gram, goals, groups, 0.4)
+    solve_groups(room, goals, groups, np.full(2, 0.4), 1e-10, EXCHANGES, multipliers)
+    cold = group_multipliers(gram, goals, groups, np.full(2, 0.4))
     np.testing.assert_allclose(gram @ multipliers, gram @ cold, atol=1e-7)
     for now, then in zip((room, goals, groups), before, strict=True):
         np.testing.assert_array_equal(now, then)
