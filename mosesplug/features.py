@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["FeatureSpace"]
+__all__ = ["FeatureSpace", "spelled_groups"]
 
 
 @dataclass(frozen=True)
@@ -90,3 +90,9 @@ class FeatureSpace:
             else:
                 raise KeyError(name)
         return mask
+
+
+def spelled_groups(groups: Iterable[tuple[str, int]] | None) -> str:
+    """Dense groups for a message: ``LM0 TranslationModel0*4``, or ``none``."""
+    spelled = (name if width == 1 else f"{name}*{width}" for name, width in groups or ())
+    return " ".join(spelled) or "none"

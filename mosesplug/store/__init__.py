@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from mosesplug.store.batches import MergedBatches
     from mosesplug.store.fingerprints import fingerprint_bytes, fingerprint_files
+    from mosesplug.store.graphs import StoredGraphs
     from mosesplug.store.nbest_store import NBestStore
     from mosesplug.store.records import KbestRecord
     from mosesplug.store.state import IterationRecord
     from mosesplug.store.views import (
+        GraphReport,
         IngestReport,
         IterationList,
         IterationLists,
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
+    "GraphReport",
     "IngestReport",
     "IterationList",
     "IterationLists",
@@ -29,12 +32,14 @@ __all__ = [
     "NBestStore",
     "OpenIteration",
     "PartReport",
+    "StoredGraphs",
     "fingerprint_bytes",
     "fingerprint_files",
 ]
 
 # Loaded when they are asked for: what needs the kernels alone does not wait for the database.
 _MODULES = {
+    "GraphReport": "views",
     "IngestReport": "views",
     "IterationList": "views",
     "IterationLists": "views",
@@ -44,6 +49,7 @@ _MODULES = {
     "NBestStore": "nbest_store",
     "OpenIteration": "views",
     "PartReport": "views",
+    "StoredGraphs": "graphs",
     "fingerprint_bytes": "fingerprints",
     "fingerprint_files": "fingerprints",
 }

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from formats.errors import FormatError
 from formats.nbest import NBestList
 from mosesplug.errors import StoreError, StoreMismatch
+from mosesplug.features import spelled_groups
 from mosesplug.metrics.protocol import Metric, Prepared
 from mosesplug.store import dedupe
 from mosesplug.store.dedupe import Rows
@@ -26,7 +27,7 @@ from mosesplug.store.records import encode_record
 from mosesplug.store.state import StatisticsKind, kbest_key, statistics_key
 from mosesplug.store.statistics import checked_statistics
 
-__all__ = ["Ingest", "read_ahead", "spell_groups"]
+__all__ = ["Ingest", "read_ahead"]
 
 
 def read_ahead(blocks: Iterable[NBestList]) -> Iterator[NBestList]:
@@ -37,12 +38,6 @@ def read_ahead(blocks: Iterable[NBestList]) -> Iterator[NBestList]:
         while (block := upcoming.result()) is not None:
             upcoming = executor.submit(next, iterator, None)
             yield block
-
-
-def spell_groups(groups: Iterable[tuple[str, int]]) -> str:
-    """Dense groups for a message: ``LM0 TranslationModel0*4``."""
-    spelled = (name if width == 1 else f"{name}*{width}" for name, width in groups)
-    return " ".join(spelled) or "none"
 
 
 @dataclass(frozen=True)
@@ -161,8 +156,8 @@ class Ingest:
             self.groups = tuple(block.groups)
         elif tuple(block.groups) != self.groups:
             raise StoreMismatch(
-                f"the features of {block.path} are {spell_groups(block.groups)}, but the n-best "
-                f"store at {self.path} has {spell_groups(self.groups)}. Lists of another "
+                f"the features of {block.path} are {spelled_groups(block.groups)}, but the n-best "
+                f"store at {self.path} has {spelled_groups(self.groups)}. Lists of another "
                 "configuration need a store of their own"
             )
         # A list without scores has NaN for each of them; infinity is no score at all.

@@ -9,6 +9,7 @@ from os import PathLike
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from formats.hypergraph_reader import HypergraphFile
 from formats.nbest import NBestList
 from mosesplug.errors import StoreError
 from mosesplug.store import writing
@@ -18,7 +19,7 @@ from mosesplug.store.merge import Reader
 from mosesplug.store.reading import StoreReader
 from mosesplug.store.records import encode_value
 from mosesplug.store.state import RESULT, iteration_key, put_meta
-from mosesplug.store.views import IngestReport, PartReport
+from mosesplug.store.views import GraphReport, IngestReport, PartReport
 
 if TYPE_CHECKING:
     from mosesplug.metrics.protocol import Metric, Prepared
@@ -237,6 +238,37 @@ class NBestStore(StoreReader):
             seconds_writing=ended - started,
         )
 
+    def add_graphs(
+        self,
+        iteration: int,
+        graphs: Iterable[tuple[int, HypergraphFile]],
+        *,
+        groups: tuple[tuple[str, int], ...] | None = None,
+    ) -> GraphReport:
+        """Store search graphs of an iteration, before its lists.
+
+        They are written as they come, a few megabytes in memory at a time, in the place of any
+        that a run left which was cut off. Nobody sees them before the iteration is added or
+        finished.
+
+        Args:
+            iteration: its number, the next one of the store.
+            graphs: sentences and their graphs, in any order. A sentence may have none.
+            groups: dense groups that the lists will have, where the store has none yet; else the
+                names of the first graph tell them. The sparse tail of the features may grow.
+
+        Raises:
+            StoreError: it is not the next iteration, it has lists, or the store is open to read
+                only.
+            StoreMismatch: a graph has a dense feature that the store has not.
+            FormatError: a graph is not of this input, or is the second of its sentence.
+            StoreFull: the disk has no room; finished iterations are kept.
+        """
+        from mosesplug.store.graph_writing import add_graphs  # Numba comes with it
+
+        self._columns = None
+        return add_graphs(self._environment, self._load(), iteration, graphs, groups)
+
     def finish_iteration(self, iteration: int, record: Mapping[str, Any]) -> None:
         """Make an iteration of its parts: from now on it is as if it had been added whole.
 
@@ -263,14 +295,14 @@ class NBestStore(StoreReader):
         )
 
     def drop_open(self) -> None:
-        """Remove the iteration that is open, all its lists and its progress; or do nothing."""
+        """Remove the iteration that is open, all its lists, graphs and progress; or do nothing."""
         environment, state = self._environment, self._load()
-        if (growing := state.growing) is None:
+        if (opened := state.growing or state.graphed) is None:
             return
         self._columns = None
         environment.write(
             lambda transaction: writing.delete_iteration(
-                transaction, environment, growing.iteration, len(state.kinds)
+                transaction, environment, opened.iteration, len(state.kinds)
             )
         )
 
@@ -296,7 +328,7 @@ class NBestStore(StoreReader):
             state = self._load()
         else:
             kind = writing.kind_of_parts(self._environment, state, state.growing, references)
-        space = state.growing or state
+        space = state.growing or state.graphed or state
         columns, self._columns = self._columns, None
         if columns is None:
             columns = {name: column for column, name in enumerate(space.sparse)}
@@ -336,7 +368,9 @@ class NBestStore(StoreReader):
         )
 
     def drop_last(self, iteration: int) -> None:
-        """Remove the newest iteration, its lists and its record.
+        """Remove the newest iteration, its lists, graphs and record.
+
+        Graphs that a run left after it which was cut off go, too.
 
         Raises:
             StoreError: it is not the newest, finished or open: later ones refer to its hypotheses.
@@ -350,8 +384,9 @@ class NBestStore(StoreReader):
                 f"{self._environment.path}: {newest}"
             )
         self._columns = None
-        self._environment.write(
-            lambda transaction: writing.delete_iteration(
-                transaction, self._environment, iteration, len(state.kinds)
-            )
-        )
+
+        def write(transaction: Any) -> None:
+            for number in (iteration, iteration + 1):
+                writing.delete_iteration(transaction, self._environment, number, len(state.kinds))
+
+        self._environment.write(write)

@@ -30,6 +30,7 @@ from mosesplug.tuning_set import Batch, TuningSet
 if TYPE_CHECKING:
     # At run time it would bring Numba, which reading a store does not need.
     from mosesplug.metrics.protocol import Metric, Prepared
+    from mosesplug.store.graphs import StoredGraphs
 
 __all__ = ["Iterations", "StoreReader"]
 
@@ -249,6 +250,19 @@ class StoreReader:
             selections = [select_list(reader, s, growing.iteration) for s in sentences.tolist()]
             kind = state.kinds[growing.kind]
             return assemble(reader, growing.space, kind, sentences, selections)
+
+    def graphs(self, iterations: Iterations = None) -> StoredGraphs:
+        """The search graphs of some iterations as they are now, to be read without a copy.
+
+        Raises:
+            StoreError: one of the iterations is not in the store.
+        """
+        from mosesplug.store.graphs import StoredGraphs
+
+        pinned = self._environment.pin()
+        state = load_state(pinned.transaction, self._environment)
+        selected = state.select(iterations, self._environment.path)
+        return StoredGraphs(self._environment, pinned, state, selected)
 
     def snapshot(self) -> Snapshot:
         """What is committed now, for reading records without a copy; a context manager."""

@@ -34,7 +34,14 @@ from numpy.typing import NDArray
 
 from mosesplug.tuning_set import SparseRows
 
-__all__ = ["KbestRecord", "decode_value", "encode_record", "encode_value"]
+__all__ = [
+    "KbestRecord",
+    "aligned",
+    "decode_value",
+    "encode_record",
+    "encode_value",
+    "header_of",
+]
 
 _HEADER_LENGTH = struct.Struct("<I")
 _PADDING = tuple(bytes(n) for n in range(8))
@@ -93,13 +100,8 @@ class KbestRecord:
     extras = _Field(12, "u1")
 
     def __init__(self, buffer: NDArray[np.uint8]) -> None:
-        if not np.frombuffer(buffer, np.uint64, 1).flags.aligned:
-            # LMDB aligns values that fill a page of their own; small ones may lie anywhere.
-            buffer = np.frombuffer(buffer.tobytes(), np.uint8)
-        self.buffer = buffer
-        (length,) = _HEADER_LENGTH.unpack_from(buffer.data)
-        self.begin = 4 + length + -(4 + length) % 8
-        self.n_dense, *self.places = msgpack.unpackb(self.buffer[4 : 4 + length])
+        self.buffer = aligned(buffer)
+        (self.n_dense, *self.places), self.begin = header_of(self.buffer)
 
     @property
     def n_new(self) -> int:
@@ -136,12 +138,39 @@ class KbestRecord:
         return self.extras[offsets[rank] : offsets[rank + 1]].tobytes() if len(offsets) else b""
 
 
-def encode_record(n_dense: int, arrays: Sequence[NDArray[Any]]) -> bytes:
-    """Bytes of a record: ``n_dense`` columns, and the arrays of the module's table.
+def aligned(buffer: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """The bytes themselves, or a copy where arrays could not be views on them.
 
-    The arrays are C-contiguous, little-endian, and of the table's types, in its order.
+    LMDB aligns values that fill a page of their own; small ones may lie anywhere.
     """
-    header = [n_dense]
+    if len(buffer) < 8 or np.frombuffer(buffer, np.uint64, 1).flags.aligned:
+        return buffer
+    return np.frombuffer(buffer.tobytes(), np.uint8)
+
+
+def header_of(buffer: NDArray[np.uint8]) -> tuple[list[int], int]:
+    """The numbers in the header of a record, and where its arrays begin.
+
+    Raises:
+        ValueError: there is no such header.
+    """
+    try:
+        (length,) = _HEADER_LENGTH.unpack_from(buffer.data)
+        numbers = msgpack.unpackb(buffer[4 : 4 + length])
+    except (struct.error, msgpack.UnpackException) as error:
+        raise ValueError(f"it has no header ({error})") from error
+    if not isinstance(numbers, list) or not all(isinstance(n, int) and n >= 0 for n in numbers):
+        raise ValueError("its header is none")
+    return numbers, 4 + length + -(4 + length) % 8
+
+
+def encode_record(first: int, arrays: Sequence[NDArray[Any]]) -> bytes:
+    """Bytes of a record: what its header begins with, and its arrays.
+
+    The arrays are C-contiguous and little-endian. Those of a list are of the types and in the
+    order of the module's table, and its header begins with the number of dense columns.
+    """
+    header = [first]
     parts: list[Any] = [b""]
     at = 0
     for array in arrays:

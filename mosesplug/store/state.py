@@ -7,10 +7,13 @@ Keys are fixed-width and big-endian, so that an iteration is one sorted range, a
                                                 3 sparse features that were new
                                                 of one that still grows: 4 its sums, 5 progress,
                                                 6 and first column: names that a part brought
+                                                7 what its search graphs are, before its lists
     kbest       iteration, sentence             ``records``
     statistics  kind, iteration, sentence       raw rows, one for each hypothesis of the record
+    forest      iteration, sentence             ``graph_records``
 
-An iteration is finished if it has a commit record. One at most, the newest, may still grow.
+An iteration is finished if it has a commit record. One at most, the newest, may still grow; or it
+has nothing yet but search graphs.
 """
 
 from __future__ import annotations
@@ -31,6 +34,7 @@ from mosesplug.store.records import decode_value, encode_value
 
 __all__ = [
     "COMMIT",
+    "GRAPHS",
     "GROWING",
     "NAMES",
     "PROGRESS",
@@ -38,6 +42,7 @@ __all__ = [
     "RESULT",
     "SCHEMA",
     "SPARSE",
+    "Graphed",
     "Growing",
     "IterationRecord",
     "State",
@@ -51,13 +56,16 @@ __all__ = [
     "statistics_key",
 ]
 
-SCHEMA = 2
+SCHEMA = 3
 """Version of everything on disk; a store of a newer one is refused.
 
-1 had no iterations that grow, and is otherwise the same.
+1 had no iterations that grow, 2 no search graphs; they are otherwise the same. A store says what
+it needs to be read.
 """
 
-COMMIT, RECORD, RESULT, SPARSE, GROWING, PROGRESS, NAMES = range(7)
+_WITHOUT_GRAPHS = 2
+
+COMMIT, RECORD, RESULT, SPARSE, GROWING, PROGRESS, NAMES, GRAPHS = range(8)
 
 iteration_key = struct.Struct(">IB").pack
 names_key = struct.Struct(">IBI").pack
@@ -98,6 +106,7 @@ class IterationRecord:
         new_hypotheses: hypotheses that no earlier iteration had.
         first_best_score: the metric's score of the decoder's first hypotheses.
         signature: signature of the metric that gave that score.
+        n_graphs: sentences that have a search graph.
     """
 
     iteration: int
@@ -109,6 +118,26 @@ class IterationRecord:
     new_hypotheses: int
     first_best_score: float
     signature: str
+    n_graphs: int = 0
+
+
+@dataclass(frozen=True)
+class Graphed:
+    """An iteration that has its search graphs, and nothing else yet.
+
+    Attributes:
+        iteration: its number, from 1.
+        groups: dense groups of the store, or of the graphs where it has none yet.
+        sparse: sparse features of the store, those that the graphs brought last.
+        n_graphs: sentences that have a graph.
+        last_sentence: the highest of them, -1 if there are none.
+    """
+
+    iteration: int
+    groups: tuple[tuple[str, int], ...] | None
+    sparse: tuple[str, ...]
+    n_graphs: int
+    last_sentence: int
 
 
 @dataclass(frozen=True)
@@ -126,6 +155,7 @@ class Growing:
         new_hypotheses: hypotheses that no earlier iteration had.
         totals: int64 or float64; summed statistics of the first hypothesis of each list.
         first_best_score: the metric's score of those.
+        n_graphs: sentences that have a search graph.
     """
 
     iteration: int
@@ -138,6 +168,7 @@ class Growing:
     new_hypotheses: int
     totals: NDArray[Any]
     first_best_score: float
+    n_graphs: int = 0
 
     @cached_property
     def space(self) -> FeatureSpace:
@@ -157,6 +188,7 @@ class State:
         newest_kind: number of the kind that the newest iteration was scored with, or None.
         fingerprints: what the store was made from.
         growing: the iteration after those, if its lists come in parts and are not all there.
+        graphed: the iteration after those, if it has search graphs and no list.
     """
 
     iterations: tuple[IterationRecord, ...] = ()
@@ -166,6 +198,7 @@ class State:
     newest_kind: int | None = None
     fingerprints: Mapping[str, str] = field(default_factory=dict)
     growing: Growing | None = None
+    graphed: Graphed | None = None
 
     @cached_property
     def space(self) -> FeatureSpace | None:
@@ -234,10 +267,15 @@ def load_state(transaction: Any, environment: Environment) -> State:
     sparse: list[str] = []
     records = []
     newest_kind = None
-    growing = None
+    growing = graphed = None
     for iteration, values in parts.items():
+        if GRAPHS in values:
+            graphs = values[GRAPHS]
+            graphs["groups"] = _groups(graphs["groups"])
+            graphed = Graphed(iteration=iteration, sparse=(*sparse, *names), **graphs)
+            continue
         commit = values[GROWING] if GROWING in values else values[COMMIT]
-        spelled = None if commit["groups"] is None else tuple(map(tuple, commit["groups"]))
+        spelled = _groups(commit["groups"])
         if GROWING in values:
             commit |= {"groups": spelled, "sparse": (*sparse, *names)}
             growing = Growing(iteration=iteration, **commit)
@@ -256,6 +294,7 @@ def load_state(transaction: Any, environment: Environment) -> State:
                 new_hypotheses=commit["new_hypotheses"],
                 first_best_score=commit["first_best_score"],
                 signature=kinds[newest_kind].signature,
+                n_graphs=commit.get("n_graphs", 0),
             )
         )
     return State(
@@ -266,13 +305,30 @@ def load_state(transaction: Any, environment: Environment) -> State:
         newest_kind=newest_kind,
         fingerprints=decode_value(transaction.get(b"fingerprints", encode_value({}), db=meta)),
         growing=growing,
+        graphed=graphed,
     )
 
 
-def put_meta(transaction: Any, environment: Environment, **values: object) -> None:
-    """Store values of ``meta``, the schema's version among them."""
-    for name, value in {"schema": SCHEMA, **values}.items():
-        transaction.put(name.encode(), encode_value(value), db=environment["meta"])
+def _groups(stored: list[list[Any]] | None) -> tuple[tuple[str, int], ...] | None:
+    return None if stored is None else tuple((name, width) for name, width in stored)
+
+
+def put_meta(
+    transaction: Any, environment: Environment, *, graphs: bool = False, **values: object
+) -> None:
+    """Store values of ``meta``, and the schema that the store now needs.
+
+    Args:
+        transaction: to write in.
+        environment: of the store.
+        graphs: whether search graphs come into it.
+        values: by their names.
+    """
+    meta = environment["meta"]
+    stored = decode_value(transaction.get(b"schema", encode_value(0), db=meta))
+    schema = max(stored, SCHEMA if graphs else _WITHOUT_GRAPHS)
+    for name, value in {"schema": schema, **values}.items():
+        transaction.put(name.encode(), encode_value(value), db=meta)
 
 
 def put_sorted(transaction: Any, database: Any, items: Mapping[bytes, bytes]) -> None:

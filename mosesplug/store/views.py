@@ -11,7 +11,14 @@ from numpy.typing import NDArray
 
 from mosesplug.tuning_set import SparseRows, TuningSet
 
-__all__ = ["IngestReport", "IterationList", "IterationLists", "OpenIteration", "PartReport"]
+__all__ = [
+    "GraphReport",
+    "IngestReport",
+    "IterationList",
+    "IterationLists",
+    "OpenIteration",
+    "PartReport",
+]
 
 
 @dataclass(frozen=True)
@@ -64,6 +71,29 @@ class PartReport:
     first_best_score: float
     seconds: float
     seconds_scoring: float
+    seconds_writing: float
+
+
+@dataclass(frozen=True)
+class GraphReport:
+    """What the search graphs of one iteration are.
+
+    Attributes:
+        iteration: its number.
+        sentences: sentences that have a graph.
+        nodes: of all graphs.
+        edges: of all graphs.
+        stored_bytes: what they take in the store.
+        seconds: all of it, the waiting for graphs included.
+        seconds_writing: the transactions.
+    """
+
+    iteration: int
+    sentences: int
+    nodes: int
+    edges: int
+    stored_bytes: int
+    seconds: float
     seconds_writing: float
 
 

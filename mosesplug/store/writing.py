@@ -14,6 +14,7 @@ from mosesplug.store.environment import Environment
 from mosesplug.store.records import encode_value
 from mosesplug.store.state import (
     COMMIT,
+    GRAPHS,
     GROWING,
     NAMES,
     PROGRESS,
@@ -70,6 +71,11 @@ def check_next(
             f"iteration {iteration} cannot be added to the n-best store at {path}: {which} is "
             f"{len(state.iterations) + 1}"
         )
+    if state.graphed and n_sentences <= state.graphed.last_sentence:
+        raise StoreMismatch(
+            f"the input has {n_sentences} sentences, but iteration {iteration} of the n-best store "
+            f"at {path} has a search graph of sentence {state.graphed.last_sentence}"
+        )
     stored = growing.n_sentences if growing else state.n_sentences
     if (growing or state.iterations) and n_sentences != stored:
         raise StoreMismatch(
@@ -117,7 +123,8 @@ def refuse_growing(environment: Environment, state: State, action: str) -> None:
 def enlarged(state: State, ingest: Ingest, metric: Metric) -> Growing:
     """The growing iteration of ``state``, or one that begins, with the lists of ``ingest``."""
     before = state.growing
-    names = state.sparse if before is None else before.sparse
+    graphed = before or state.graphed
+    names = (graphed or state).sparse
     if len(ingest.sparse) > len(names):
         names = tuple(ingest.sparse)
     totals = ingest.totals if before is None else before.totals + ingest.totals
@@ -132,6 +139,7 @@ def enlarged(state: State, ingest: Ingest, metric: Metric) -> Growing:
         new_hypotheses=ingest.new_hypotheses + (before.new_hypotheses if before else 0),
         totals=totals,
         first_best_score=float(metric.score(totals)),
+        n_graphs=graphed.n_graphs if graphed else 0,
     )
 
 
@@ -147,7 +155,10 @@ def put_part(
     """Store what a part adds to its iteration besides lists: ``state`` is that before it."""
     # Says the schema: what knows no parts must not take this for a store of its own.
     put_meta(transaction, environment)
-    n_before = len(state.growing.sparse if state.growing else state.sparse)
+    if state.graphed:
+        key = iteration_key(grown.iteration, GRAPHS)
+        transaction.delete(key, db=environment["iterations"])
+    n_before = len((state.growing or state.graphed or state).sparse)
     values = {
         iteration_key(grown.iteration, GROWING): encode_value(
             _sums(grown) | {"totals": grown.totals}
@@ -165,6 +176,9 @@ def put_finished(
 ) -> None:
     """Store the commit record of an iteration whose lists are stored."""
     _delete(transaction, environment["iterations"], iteration_key(grown.iteration, COMMIT)[:4])
+    if not grown.n_graphs:
+        # Those of a run that was cut off.
+        _delete(transaction, environment["forest"], kbest_key(grown.iteration, 0)[:4])
     values = {
         COMMIT: encode_value(_sums(grown)),
         RECORD: record,
@@ -179,7 +193,8 @@ def put_finished(
 
 def _sums(grown: Growing) -> dict[str, Any]:
     """What a commit record says."""
-    return {
+    graphs = {"n_graphs": grown.n_graphs} if grown.n_graphs else {}
+    return graphs | {
         "kind": grown.kind,
         "groups": grown.groups,
         "n_sentences": grown.n_sentences,
@@ -195,7 +210,8 @@ def delete_iteration(
 ) -> None:
     """Remove all that belongs to one iteration, finished or not."""
     _delete(transaction, environment["iterations"], iteration_key(iteration, COMMIT)[:4])
-    _delete(transaction, environment["kbest"], kbest_key(iteration, 0)[:4])
+    for name in ("kbest", "forest"):
+        _delete(transaction, environment[name], kbest_key(iteration, 0)[:4])
     for kind in range(n_kinds):
         _delete(transaction, environment["statistics"], statistics_key(kind, iteration, 0)[:8])
 

@@ -9,10 +9,11 @@ from numpy.typing import NDArray
 
 from formats.nbest import NBestList
 from formats.text import read_lines
+from mosesplug.features import spelled_groups
 from mosesplug.tuning.decoding import Lists
 from mosesplug.tuning.events import Note, Watcher
 
-__all__ = ["checked_blocks", "spelled_groups"]
+__all__ = ["checked_blocks"]
 
 _NAMED = 5
 
@@ -60,11 +61,6 @@ def checked_blocks(
         raise lists.failure("the n-best list holds no hypotheses")
     if len(missing):
         _account_for(missing, lists, n_sentences, watch)
-
-
-def spelled_groups(groups: Iterable[tuple[str, int]]) -> str:
-    """Groups of features for a message: ``LM0 TranslationModel0*4``."""
-    return " ".join(name if width == 1 else f"{name}*{width}" for name, width in groups)
 
 
 def _account_for(
