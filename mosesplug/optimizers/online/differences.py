@@ -64,7 +64,8 @@ def features_of(rows: Rows, active: NDArray[np.bool_]) -> Features:
 def filled(offsets: NDArray[np.int64]) -> NDArray[np.int64]:
     """The offsets of the sentences that have hypotheses, int64 ``[n_filled + 1]``."""
     kept = np.append(np.flatnonzero(np.diff(offsets) > 0), len(offsets) - 1)
-    return offsets[kept]
+    found: NDArray[np.int64] = offsets[kept]
+    return found
 
 
 @kernel

@@ -111,7 +111,7 @@ def _step(
     size = min(most, missing / length)
     add(walk.weights, along, sign * size)
     add(walk.moved, along, sign * size)
-    return size
+    return float(size)
 
 
 @kernel
@@ -171,4 +171,4 @@ def _cut(features: Features, task: Task, walk: Walk, sentence: int, reference: i
         solve(features, working, size, caps, tolerance, task.iterations, walk, weights, moved)
         scores = row_scores(features, walk.weights, start, end)
         leads = scores[reference - start] - scores
-    return np.count_nonzero(working.multipliers[:size])
+    return int(np.count_nonzero(working.multipliers[:size]))
