@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Graphs", "read_graphs"]
 
-_NAME = re.compile(r"([0-9]{1,9})(\.(gz|bz2|xz))?")
 _DOT, _COUNT = 10, 400
 
 
@@ -144,23 +142,9 @@ def _references(paths: Sequence[str]) -> list[list[list[bytes]]]:
 
 def _paths(directory: str, n_sentences: int, reference: str) -> list[Path]:
     """The files of the graphs of sentences 0, 1, ...; ``weights`` beside them is none."""
-    try:
-        entries = sorted(Path(directory).iterdir())
-    except OSError as error:
-        raise DataError(f"{directory}: {error.strerror} (--hgdir)") from None
-    found: dict[int, Path] = {}
-    for entry in entries:
-        if entry.name == "weights":
-            continue
-        match = _NAME.fullmatch(entry.name)
-        if match is None:
-            raise DataError(f"{entry} is no search graph: those are called 0.gz, 1.gz, and so on")
-        number = int(match[1])
-        if number in found:
-            raise DataError(f"{entry} and {found[number]} are graphs of one sentence; remove one")
-        found[number] = entry
-    if not found:
-        raise DataError(f"there is no search graph in {directory}")
+    from formats.hypergraph_directory import hypergraph_files
+
+    found = hypergraph_files(directory)
     if max(found) >= n_sentences:
         raise DataError(
             f"{directory} has a search graph of sentence {max(found)}, and {reference} has "

@@ -1,0 +1,48 @@
+"""A directory of search graphs, as Moses leaves it: ``0.gz``, ``1.gz``, ... and ``weights``.
+
+The number is that of the sentence, from 0; files may be compressed or not (``0``, ``0.txt``,
+``0.gz``).
+"""
+
+from __future__ import annotations
+
+import re
+from os import PathLike
+from pathlib import Path
+
+from formats.errors import FormatError
+
+__all__ = ["hypergraph_files"]
+
+_NAME = re.compile(r"([0-9]{1,9})(\.(txt|gz|bz2|xz))?")
+_WEIGHTS = "weights"
+
+
+def hypergraph_files(directory: str | PathLike[str]) -> dict[int, Path]:
+    """The file of each sentence that has a graph, by ascending sentences.
+
+    Raises:
+        FormatError: it is no directory, has no graph, two of one sentence, or a file that is none.
+    """
+    try:
+        entries = sorted(Path(directory).iterdir())
+    except OSError as error:
+        raise FormatError(error.strerror or str(error), path=directory) from None
+    found: dict[int, Path] = {}
+    for entry in entries:
+        if entry.name == _WEIGHTS:
+            continue
+        match = _NAME.fullmatch(entry.name)
+        if match is None:
+            raise FormatError(
+                "this is no search graph", path=entry, remedy="Those are called 0.gz, 1.gz, ..."
+            )
+        number = int(match[1])
+        if number in found:
+            raise FormatError(
+                f"{found[number].name} is of the same sentence", path=entry, remedy="Remove one"
+            )
+        found[number] = entry
+    if not found:
+        raise FormatError("there is no search graph in it", path=directory)
+    return dict(sorted(found.items()))
