@@ -56,3 +56,28 @@ def graphs(draw: st.DrawFn, features: int = 1) -> list[list[Edge]]:
             number += 1
         nodes.append(edges)
     return nodes
+
+
+@st.composite
+def worded_graphs(draw: st.DrawFn) -> list[list[Edge]]:
+    """Small graphs of few words between the borders of the sentence, with two features."""
+    nodes = draw(graphs(features=2))
+    words = st.sampled_from([b"a", b"b", b"c"])
+
+    def reworded(edge: Edge, head: int) -> Edge:
+        parts: list[int | bytes] = []
+        for part in edge.target:
+            parts += [part] if isinstance(part, int) else draw(st.lists(words, max_size=4))
+        return Edge(tuple(parts), head + 1, edge.dense)
+
+    nodes = [[reworded(edge, head) for edge in edges] for head, edges in enumerate(nodes)]
+    more: tuple[bytes, ...] = draw(st.sampled_from([(), (b"b",)]))
+    whole: tuple[int | bytes, ...] = (b"<s>", len(nodes) - 1, *more, b"</s>")
+    nodes.append([Edge(whole, len(nodes) + 1, (0.0, 0.0))])
+    return nodes
+
+
+def references() -> st.SearchStrategy[list[list[bytes]]]:
+    """References of any length, and with a word that only the borders of graphs have."""
+    said = st.sampled_from([b"a", b"b", b"c", b"<s>"])
+    return st.lists(st.lists(said, max_size=12), min_size=1, max_size=3)

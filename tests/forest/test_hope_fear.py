@@ -22,7 +22,7 @@ from mosesplug.forest.hope_fear import find, hope_and_fear
 from mosesplug.forest.reference_ngrams import ReferenceNgrams
 from mosesplug.forest.search_graph import SearchGraph, search_graph
 from mosesplug.metrics.single_bleu import single_bleu
-from tests.forest.graphs import derivations, graph_of, graphs
+from tests.forest.graphs import derivations, graph_of, references, worded_graphs
 
 WEIGHTS = np.array([1.0, -0.5], dtype=np.float32)
 BACKGROUND = np.array([9, 10, 7, 9, 5, 8, 3, 7, 10], dtype=np.float32)
@@ -31,26 +31,8 @@ BOUNDARIES = (b"<s>", b"</s>")
 References = list[list[bytes]]
 
 
-@st.composite
-def cases(draw: st.DrawFn) -> tuple[list[list[Edge]], References]:
-    """Small graphs of few words between the borders of the sentence, and references."""
-    nodes = draw(graphs(features=2))
-    words = st.sampled_from([b"a", b"b", b"c"])
-
-    def reworded(edge: Edge, head: int) -> Edge:
-        parts: list[int | bytes] = []
-        for part in edge.target:
-            parts += [part] if isinstance(part, int) else draw(st.lists(words, max_size=4))
-        return Edge(tuple(parts), head + 1, edge.dense)
-
-    nodes = [[reworded(edge, head) for edge in edges] for head, edges in enumerate(nodes)]
-    more: tuple[bytes, ...] = draw(st.sampled_from([(), (b"b",)]))
-    whole: tuple[int | bytes, ...] = (b"<s>", len(nodes) - 1, *more, b"</s>")
-    nodes.append([Edge(whole, len(nodes) + 1, (0.0, 0.0))])
-    # Of any length, and with a word that only the borders of graphs have.
-    said = st.sampled_from([b"a", b"b", b"c", b"<s>"])
-    references = draw(st.lists(st.lists(said, max_size=12), min_size=1, max_size=3))
-    return nodes, references
+def cases() -> st.SearchStrategy[tuple[list[list[Edge]], References]]:
+    return st.tuples(worded_graphs(), references())
 
 
 def made(nodes: list[list[Edge]], references: References) -> SearchGraph:

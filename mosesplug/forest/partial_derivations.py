@@ -1,0 +1,123 @@
+"""Partial derivations that a search keeps of each node, more than one where more must be known.
+
+They stand in one table, those of a node side by side, and name the partial derivations of their
+tails by their rows.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosesplug.errors import DataError
+from mosesplug.forest.viterbi import MOST_EDGES, Derivation
+from mosesplug.kernels import kernel
+
+__all__ = ["Partials", "chosen_derivation", "grown", "next_choice", "partials_for"]
+
+
+class Partials(NamedTuple):
+    """The table; a row is one of them.
+
+    Attributes:
+        edges: int64 ``[room]``; the first edge of each.
+        tails: int64 ``[room, most_tails]``; the row of each tail of that edge.
+        sides: int64 ``[room, 2]``; left and right as ``ngram_states.joined`` has them.
+        scores: float64 ``[room]``.
+        sizes: float64 ``[room]``; how many edges each has.
+    """
+
+    edges: NDArray[np.int64]
+    tails: NDArray[np.int64]
+    sides: NDArray[np.int64]
+    scores: NDArray[np.float64]
+    sizes: NDArray[np.float64]
+
+
+@kernel
+def partials_for(room: int, most_tails: int) -> Partials:
+    """An empty table."""
+    return Partials(
+        np.empty(room, dtype=np.int64),
+        np.zeros((room, most_tails), dtype=np.int64),
+        np.empty((room, 2), dtype=np.int64),
+        np.empty(room),
+        np.empty(room),
+    )
+
+
+@kernel
+def grown(partials: Partials, used: int) -> Partials:
+    """The table, or a copy with more room where all of it is used."""
+    if used < len(partials.edges):
+        return partials
+    larger = partials_for(2 * used, partials.tails.shape[1])
+    larger.edges[:used] = partials.edges
+    larger.tails[:used] = partials.tails
+    larger.sides[:used] = partials.sides
+    larger.scores[:used] = partials.scores
+    larger.sizes[:used] = partials.sizes
+    return larger
+
+
+@kernel
+def next_choice(
+    tails: NDArray[np.int32], first: NDArray[np.int64], chosen: NDArray[np.int64]
+) -> bool:
+    """Go on to the next choice of one row for each tail; False after the last.
+
+    Args:
+        tails: int32; nodes.
+        first: int64; the rows of node ``v`` are ``first[v]:first[v + 1]``.
+        chosen: the rows (in and out), int64.
+    """
+    for number in range(len(tails) - 1, -1, -1):
+        chosen[number] += 1
+        if chosen[number] < first[tails[number] + 1]:
+            return True
+        chosen[number] = first[tails[number]]
+    return False
+
+
+def chosen_derivation(
+    tail_offsets: NDArray[np.int64], partials: Partials, row: int, score: float
+) -> Derivation:
+    """The derivation that is a row of the table.
+
+    Args:
+        tail_offsets: of the graph.
+        partials: the table.
+        row: which row; -1 if there is none.
+        score: what the derivation is worth.
+
+    Raises:
+        DataError: there is none, or it has more than ten million edges.
+    """
+    if row < 0:
+        raise DataError("no derivation of the search graph builds its goal")
+    size = partials.sizes[row]
+    if size > MOST_EDGES:
+        raise DataError(f"the best derivation of the search graph has {size:.3g} edges")
+    return Derivation(score, _edges(tail_offsets, partials, row))
+
+
+@kernel
+def _edges(tail_offsets: NDArray[np.int64], partials: Partials, row: int) -> NDArray[np.int64]:
+    """Its edges, depth first."""
+    edges = np.empty(int(partials.sizes[row]), dtype=np.int64)
+    # Every row is put on the stack once, so that it cannot grow beyond their number.
+    stack = np.empty_like(edges)
+    stack[0] = row
+    height, count = 1, 0
+    while height > 0:
+        height -= 1
+        row = stack[height]
+        edge = partials.edges[row]
+        edges[count] = edge
+        count += 1
+        for number in range(tail_offsets[edge + 1] - tail_offsets[edge] - 1, -1, -1):
+            stack[height] = partials.tails[row, number]
+            height += 1
+    return edges
