@@ -5,13 +5,16 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import fields
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any, Literal, TypeAlias, get_args, get_origin, get_type_hints
 
 import typer
 
 from mosesplug.optimizers import algorithms
 
 __all__ = ["with_algorithm_options"]
+
+_Sources: TypeAlias = dict[tuple[str, str], list[str]]
+"""Algorithms by the default of a setting and where it is from."""
 
 
 def with_algorithm_options(function: Callable[..., None]) -> Callable[..., None]:
@@ -40,26 +43,53 @@ def with_algorithm_options(function: Callable[..., None]) -> Callable[..., None]
 
 def _algorithm_parameters() -> dict[str, Any]:
     """Annotation of the option for each setting of any algorithm, by the setting's name."""
-    texts: dict[str, list[str]] = {}
     kinds: dict[str, Any] = {}
+    choices: dict[str, dict[str, None]] = {}
+    texts: dict[str, dict[str, _Sources]] = {}
     for tuner in algorithms().values():
         hints = get_type_hints(tuner.options)
         defaults = tuner.options()
         for setting in fields(tuner.options):
-            default = getattr(defaults, setting.name)
-            source = f"[{default}; {tuner.name}: {setting.metadata['source']}]"
-            first = f"{setting.metadata['help']}."
-            texts.setdefault(setting.name, [first]).append(source)
-            kind = hints[setting.name] if hints[setting.name] in (int, float, bool) else str
+            hint = hints[setting.name]
+            kind = hint if hint in (int, float, bool) else str
             # Where two algorithms differ, the one that is called reads the text itself.
             kinds[setting.name] = kind if kinds.get(setting.name, kind) is kind else str
+            choices.setdefault(setting.name, {}).update(dict.fromkeys(_choices(hint)))
+            about = texts.setdefault(setting.name, {}).setdefault(setting.metadata["help"], {})
+            source = str(getattr(defaults, setting.name)), setting.metadata["source"]
+            about.setdefault(source, []).append(tuner.name)
     return {
         name: Annotated[
             kinds[name] | None,
-            typer.Option(_spelling(name, kinds[name]), help=" ".join(text), show_default=False),
+            typer.Option(
+                _spelling(name, kinds[name]),
+                help=_described(about),
+                metavar="|".join(choices[name]) or None,
+                show_default=False,
+            ),
         ]
-        for name, text in texts.items()
+        for name, about in texts.items()
     }
+
+
+def _choices(hint: Any) -> tuple[str, ...]:
+    """The words that a setting of this type can be; none if it can be anything."""
+    return get_args(hint) if get_origin(hint) is Literal else ()
+
+
+def _described(about: dict[str, _Sources]) -> str:
+    """A setting's help, defaults and sources; algorithms that have the same stand together."""
+    sentences = []
+    for text, sources in about.items():
+        owners = [name for names in sources.values() for name in names]
+        whose = f"{', '.join(owners)}: " if len(about) > 1 else ""
+        said = bool(whose) and len(sources) == 1
+        notes = [
+            f"[{default}; {'' if said else ', '.join(names) + ': '}{source}]"
+            for (default, source), names in sources.items()
+        ]
+        sentences.append(f"{whose}{text}. {' '.join(notes)}")
+    return " ".join(sentences)
 
 
 def _spelling(name: str, kind: Any) -> str:

@@ -57,7 +57,7 @@ class ArowOptions(CostOptions):
     slack: float = field(
         default=0.01,
         metadata={
-            "help": "C: how much losses count; of arow, where it is linearised",
+            "help": "C: how much losses count, where the update is linearised",
             "source": "Neubig & Watanabe 2016, eq. 63; value: Eidelman et al. 2013, section 4.1",
             "minimum": 0.0,
         },

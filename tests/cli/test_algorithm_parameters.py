@@ -1,0 +1,48 @@
+"""Help of the options that algorithms share, or have under one name."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import fields
+from typing import get_args, get_origin, get_type_hints
+
+import pytest
+
+from mosesplug.cli.main import main
+from mosesplug.optimizers import algorithms
+
+
+@pytest.fixture
+def said(capsys: pytest.CaptureFixture[str]) -> str:
+    """The help, without the breaks of lines, which may be after a hyphen."""
+    with pytest.raises(SystemExit):
+        main(["optimize", "--help"])
+    return "".join(capsys.readouterr().out.split())
+
+
+def test_each_algorithm_says_its_own(said: str) -> None:
+    """Of one name with several meanings, all are there, each with those that mean it."""
+    for tuner in algorithms().values():
+        defaults = tuner.options()
+        for setting in fields(tuner.options):
+            option = said[said.index(f"--{setting.name.replace('_', '-')}") :]
+            text = "".join(f"{setting.metadata['help']}.".split())
+            assert text in option, (tuner.name, setting.name)
+            default = str(getattr(defaults, setting.name))
+            source = "".join(setting.metadata["source"].split())
+            about = rf"\[{re.escape(default)};[^\]]*{re.escape(source)}\]"
+            assert re.search(about, option), (tuner.name, setting.name)
+
+
+def test_slack_of_mira_is_not_that_of_relative_margin(said: str) -> None:
+    slack = said[said.index("--slack") :]
+    assert slack.index("mira:C:weightoftheviolatedmargins") < slack.index("rm-pa,rm-cp:C:")
+
+
+def test_words_that_a_setting_can_be_are_in_its_place(said: str) -> None:
+    for tuner in algorithms().values():
+        for name, hint in get_type_hints(tuner.options).items():
+            if get_origin(hint) is not None:
+                option = said[said.index(f"--{name.replace('_', '-')}") :]
+                words = option[: option.index(".")]
+                assert all(word in words for word in get_args(hint)), (tuner.name, name)
