@@ -8,7 +8,7 @@ committed, nobody sees them.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -47,12 +47,13 @@ def add_graphs(
     iteration: int,
     graphs: Iterable[tuple[int, HypergraphFile]],
     groups: Groups | None,
+    fixed: Collection[str],
 ) -> GraphReport:
     """See ``NBestStore.add_graphs``."""
     began = time.perf_counter()
     _check(environment, state, iteration, groups)
     environment.write(lambda transaction: _begin(transaction, environment, state, iteration))
-    encoder = _Encoder(environment, state, iteration, state.groups or groups)
+    encoder = _Encoder(environment, state, iteration, state.groups or groups, fixed)
     seconds_writing = 0.0
     for records in _batches(encoder.records(graphs)):
         started = time.perf_counter()
@@ -94,6 +95,7 @@ class _Encoder:
 
     Attributes:
         groups: dense groups, or None as long as no graph had a feature.
+        fixed: features that are not tuned, which no group has.
         columns: of the features.
         seen: the sentences that have a graph.
         nodes, edges, stored_bytes: of all graphs.
@@ -103,6 +105,7 @@ class _Encoder:
     state: State
     iteration: int
     groups: Groups | None
+    fixed: Collection[str]
     columns: GraphColumns = field(init=False)
     seen: set[int] = field(default_factory=set)
     nodes: int = 0
@@ -110,7 +113,7 @@ class _Encoder:
     stored_bytes: int = 0
 
     def __post_init__(self) -> None:
-        self.columns = GraphColumns(self.groups or (), self.state.sparse)
+        self.columns = GraphColumns(self.groups or (), self.state.sparse, self.fixed)
 
     def records(
         self, graphs: Iterable[tuple[int, HypergraphFile]]
@@ -124,8 +127,8 @@ class _Encoder:
         for sentence, file in graphs:
             self._check_sentence(sentence, file)
             if self.groups is None and file.names:
-                self.groups = groups_of_graph(file.names)
-                self.columns = GraphColumns(self.groups)
+                self.groups = groups_of_graph(file.names, self.fixed)
+                self.columns = GraphColumns(self.groups, (), self.fixed)
             record = encode_graph(file, self._columns(file))
             self.seen.add(sentence)
             self.nodes += len(file.covered)

@@ -244,6 +244,7 @@ class NBestStore(StoreReader):
         graphs: Iterable[tuple[int, HypergraphFile]],
         *,
         groups: tuple[tuple[str, int], ...] | None = None,
+        fixed: Collection[str] = (),
     ) -> GraphReport:
         """Store search graphs of an iteration, before its lists.
 
@@ -256,6 +257,9 @@ class NBestStore(StoreReader):
             graphs: sentences and their graphs, in any order. A sentence may have none.
             groups: dense groups that the lists will have, where the store has none yet; else the
                 names of the first graph tell them. The sparse tail of the features may grow.
+            fixed: features of the graphs that are not tuned and that lists lack, as Moses'
+                ``UnknownWordPenalty0``, or ``TM0_2`` of a group of which a component is not
+                tuned; they get columns in the sparse tail.
 
         Raises:
             StoreError: it is not the next iteration, it has lists, or the store is open to read
@@ -267,7 +271,7 @@ class NBestStore(StoreReader):
         from mosesplug.store.graph_writing import add_graphs  # Numba comes with it
 
         self._columns = None
-        return add_graphs(self._environment, self._load(), iteration, graphs, groups)
+        return add_graphs(self._environment, self._load(), iteration, graphs, groups, fixed)
 
     def finish_iteration(self, iteration: int, record: Mapping[str, Any]) -> None:
         """Make an iteration of its parts: from now on it is as if it had been added whole.

@@ -22,6 +22,20 @@ def test_what_is_neither_dense_nor_sparse(name: str) -> None:
         GraphColumns((("LM0", 1), ("TM0", 2))).of(["LM0", name])
 
 
+def test_features_that_are_not_tuned() -> None:
+    fixed = ("UnknownWordPenalty0", "TM0_2", "TM1_1")
+    columns = GraphColumns((("TM0", 3), ("LM0", 1), ("TM1", 1)), ["X_y"], fixed)
+    names = ("UnknownWordPenalty0", "TM0_1", "TM0_2", "TM0_3", "TM0_4", "LM0", "TM1_1", "TM1_2")
+    assert [columns.of(names)[name] for name in names] == [6, 0, 7, 1, 2, 3, 8, 4]
+    assert list(columns.sparse) == ["X_y", "UnknownWordPenalty0", "TM0_2", "TM1_1"]
+    with pytest.raises(KeyError, match="TM0_5"):
+        columns.of(["TM0_5"])
+    # What a store has once, it knows again.
+    known = GraphColumns((("LM0", 1),), ["UnknownWordPenalty0"])
+    assert known.of(["UnknownWordPenalty0", "LM0"]) == {"UnknownWordPenalty0": 1, "LM0": 0}
+    assert groups_of_graph(["UnknownWordPenalty0", "LM0"], fixed) == (("LM0", 1),)
+
+
 @pytest.mark.parametrize(
     ("names", "groups"),
     [
