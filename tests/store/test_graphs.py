@@ -270,6 +270,20 @@ def test_dense_features_that_the_store_has_not_are_refused(
         assert store.graphs().iterations == ()
 
 
+def test_features_that_lists_have_not(tmp_path: Path) -> None:
+    groups = (("Unknown0", 1), *GROUPS)
+    nodes = [[Edge((b"x",), 1, (-100.0, 1.0, 2.0, 3.0))]]
+    with NBestStore.open(tmp_path, writable=True) as store:
+        store.add_graphs(1, [(0, graph(nodes, groups))], fixed=["Unknown0"])
+        finish(store, 1)
+        store.add_graphs(2, [(0, graph(nodes, groups))])
+        finish(store, 2)
+        space = store.graphs().space
+        assert (space.groups, space.sparse) == (GROUPS, ("Unknown0",))
+        for found in store.graphs().of_sentence(0):
+            assert found.feature_indices.tolist() == [3, 0, 1, 2]
+
+
 def test_graphs_that_cannot_be_taken(tmp_path: Path) -> None:
     with NBestStore.open(tmp_path, writable=True) as store:
         finish(store, 1)
