@@ -34,6 +34,8 @@ class ProcessDecoder:
         nbest: length of the lists.
         prefix: tells the files of several decoders in one directory apart.
         executing: told of each command.
+        beat: called a few times a second while a decoder runs; what it raises ends that decoder,
+            and the batch.
     """
 
     decoder: Decoder
@@ -42,6 +44,7 @@ class ProcessDecoder:
     nbest: int
     prefix: str = "batch"
     executing: Callable[[tuple[str, ...]], None] = _ignore
+    beat: Callable[[int], None] | None = None
 
     def decode(
         self, sentences: Sequence[tuple[int, bytes]], weights: ModelWeights
@@ -71,6 +74,7 @@ class ProcessDecoder:
             directory=self.directory,
             stdout=self._file("out"),
             stderr=self._file("err"),
+            on_lines=self.beat,
         )
         if not nbest.is_file():
             raise failure("the decoder wrote no n-best list", command, finished.stderr)
