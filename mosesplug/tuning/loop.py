@@ -32,6 +32,7 @@ from mosesplug.tuning.heldout import judge as find_judge
 from mosesplug.tuning.online_decoder import check_online, online_decoder, recipe_of
 from mosesplug.tuning.online_epoch import online_iteration
 from mosesplug.tuning.online_sharded import Sharded, sharded_iteration
+from mosesplug.tuning.online_workers import decoding_workers
 from mosesplug.tuning.prepare import announced_features, decoding_config
 from mosesplug.tuning.records import evaluations_of, result_of, start_of
 from mosesplug.tuning.sharding import Sharding, dealt
@@ -108,11 +109,28 @@ def _run_online(context: Context, store: NBestStore, online: Online, judge: Judg
     texts = read_lines(context.configuration.input)
     sharding = context.configuration.optimising.sharding
     if sharding is not None:
-        _run_shards(context, store, online, judge, texts, sharding)
+        run = _run_workers if sharding.asynchronous else _run_shards
+        run(context, store, online, judge, texts, sharding)
         return
     with online_decoder(context, online, texts) as decoder:
         while not reason_to_stop(context, store):
             online_iteration(context, store, texts, decoder, judge)
+
+
+def _run_workers(
+    context: Context,
+    store: NBestStore,
+    online: Online,
+    judge: Judge | None,
+    texts: Sequence[bytes],
+    sharding: Sharding,
+) -> None:
+    """As one learner, with several decoders at once, which have weights of some time ago."""
+    with online_decoder(context, online, texts) as decoder:
+        recipe = recipe_of(context, online, decoder)
+    with decoding_workers(recipe, sharding, context.watch) as workers:
+        while not reason_to_stop(context, store):
+            online_iteration(context, store, texts, workers, judge)
 
 
 def _run_shards(
@@ -254,7 +272,7 @@ def _check_regime(configuration: Configuration, algorithm: Algorithm) -> None:
             f"{algorithm.name} learns from all lists at once, so it cannot learn while decoding:"
             f" leave out --online, or take one of {', '.join(online_learners)}"
         )
-    check_online(configuration)
+    check_online(configuration, configuration.online)
 
 
 def _input_lines(configuration: Configuration) -> int | None:

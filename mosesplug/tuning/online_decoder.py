@@ -25,7 +25,7 @@ _COMPARED = 10
 _COMPARING = "compared"
 
 
-def check_online(configuration: Configuration) -> None:
+def check_online(configuration: Configuration, online: Online) -> None:
     """Refuse settings that an online run has no use for.
 
     Raises:
@@ -48,16 +48,19 @@ def check_online(configuration: Configuration) -> None:
         raise UsageError(f"--online does not go together with {', '.join(found)}")
     if (sharding := optimising.sharding) is None:
         return
-    if sharding.asynchronous:
-        raise UsageError(
-            "--online decodes each batch with the newest weights, and --async has older ones: leave"
-            " one of the two out, or learn in --shards"
-        )
     if sharding.directory is not None:
         raise UsageError(
-            "shards that decode keep their lists in the working directory, which all workers must"
+            "those who decode keep their files in the working directory, which all workers must"
             " see: leave out --shard-directory"
         )
+    if sharding.asynchronous:
+        if sharding.elsewhere and online.decoder != "process":
+            raise UsageError(
+                "with --online --async servers are kept running from batch to batch by threads of"
+                " this process; other processes, and a cluster's, can only start a decoder for each"
+                " batch: give --online-decoder process, or leave out --workers and --scheduler"
+            )
+        return
     if configuration.held_out is not None and configuration.held_out.every:
         raise UsageError(
             "between the epochs of shards there are no weights to judge: leave out --heldout-every"
@@ -94,7 +97,7 @@ def online_decoder(
 
 @dataclass(frozen=True)
 class DecoderRecipe:
-    """How to make the decoder of a shard, wherever that learns.
+    """How to make the decoder of a shard or a worker, wherever that is.
 
     Attributes:
         decoder: the program and how to call it.
@@ -112,15 +115,24 @@ class DecoderRecipe:
     servers: int
     restart_each_batch: bool
 
-    def make(self, prefix: str, note: Callable[[str], None]) -> BatchDecoder:
+    def make(
+        self,
+        prefix: str,
+        note: Callable[[str], None],
+        beat: Callable[[int], None] | None = None,
+    ) -> BatchDecoder:
         """A decoder of its own, to be closed.
 
         Args:
             prefix: of its files, which tells several apart.
-            note: told what the user should know.
+            note: told what the user should know, also before a lost server is started again; what
+                it raises ends the batch.
+            beat: as ``ProcessDecoder`` has it.
         """
         if not self.servers:
-            return ProcessDecoder(self.decoder, self.config, self.directory, self.nbest, prefix)
+            return ProcessDecoder(
+                self.decoder, self.config, self.directory, self.nbest, prefix, beat=beat
+            )
         return ServerDecoder(
             self.decoder,
             self.config,

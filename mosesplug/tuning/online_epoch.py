@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.decoders.batch import BatchDecoder
+from mosesplug.decoders.batch import BatchDecoder, ModelWeights
 from mosesplug.errors import OptimizerError
 from mosesplug.optimizers.online.epochs import (
     AVERAGE,
@@ -24,12 +24,12 @@ from mosesplug.optimizers.online.epochs import (
     mean_weights,
     run_epoch,
 )
-from mosesplug.optimizers.online.learner import State
+from mosesplug.optimizers.online.learner import Learner, State
 from mosesplug.store import IterationRecord, NBestStore
 from mosesplug.tuning.clock import Clock
 from mosesplug.tuning.events import Learning, Learnt, Note, PhaseStarted
 from mosesplug.tuning.heldout import Judge, since_best
-from mosesplug.tuning.online_source import OnlineSource, model_weights, weights_of
+from mosesplug.tuning.online_source import EpochLists, OnlineSource, model_weights, weights_of
 from mosesplug.tuning.online_state import (
     Beginning,
     beginning,
@@ -37,6 +37,7 @@ from mosesplug.tuning.online_state import (
     online_start,
     same_start,
 )
+from mosesplug.tuning.online_workers import DecodingWorkers, StaleSource
 from mosesplug.tuning.records import (
     Evaluation,
     IterationResult,
@@ -59,7 +60,7 @@ class _Online:
         context: of the run.
         store: open to be written.
         texts: the sentences.
-        decoder: of the batches.
+        decoder: of the batches, or several that work at once.
         judge: of held-out text, or None.
         iteration: from 1; the epoch's number, too.
         start: of the iteration.
@@ -70,7 +71,7 @@ class _Online:
     context: Context
     store: NBestStore
     texts: Sequence[bytes]
-    decoder: BatchDecoder
+    decoder: BatchDecoder | DecodingWorkers
     judge: Judge | None
     iteration: int
     start: IterationStart
@@ -94,7 +95,7 @@ def online_iteration(
     context: Context,
     store: NBestStore,
     texts: Sequence[bytes],
-    decoder: BatchDecoder,
+    decoder: BatchDecoder | DecodingWorkers,
     judge: Judge | None,
 ) -> None:
     """Do what is left of the current iteration, or the whole of the next.
@@ -138,24 +139,26 @@ def _learn(online: _Online, finished: IterationRecord | None) -> IterationResult
     earlier = float(progress.get("seconds", 0.0))
     scores = _HeldOutScores(online, map(Evaluation.of_record, progress.get("heldout", ())))
     metric = context.configuration.metric
-    source = OnlineSource(
+    options: Any = context.options
+    plan = Plan(context.seed, options.batch, metric, begin.numbering.active)
+    lists = EpochLists(
         online.store,
         iteration,
-        dict(enumerate(online.texts)),
-        online.decoder,
         begin.numbering,
-        stored=int(progress["batches"]),
-        read=read,
-        to_weights=lambda vector: model_weights(context.show, online.weights(vector)),
-        progress=lambda: {
+        read,
+        metric,
+        context.references,
+        context.configuration.optimising.threads,
+    )
+
+    def far() -> dict[str, Any]:
+        return {
             "start": online.start.as_record(),
             "heldout": [evaluation.as_record() for evaluation in scores.found],
             "seconds": earlier + source.seconds,
-        },
-        metric=metric,
-        references=context.references,
-        threads=context.configuration.optimising.threads,
-    )
+        }
+
+    source = _source(online, lists, plan, progress, far, is_finished=finished is not None)
     clock = Clock()
 
     def after(done: BatchDone) -> None:
@@ -166,11 +169,9 @@ def _learn(online: _Online, finished: IterationRecord | None) -> IterationResult
 
     if iteration == 1:
         scores.add(begin.state)
-    options: Any = context.options
-    plan = Plan(context.seed, options.batch, metric, begin.numbering.active)
     ended = False
     try:
-        epoch = run_epoch(begin.learner, begin.state, source, plan, iteration, on_batch=after)
+        epoch = source.learn(begin.state, iteration, after)
     except _Enough as enough:
         epoch, ended = enough.result, True
     seconds = clock.seconds() - source.seconds - scores.seconds
@@ -179,8 +180,80 @@ def _learn(online: _Online, finished: IterationRecord | None) -> IterationResult
         scores.add(epoch.state)
     if finished is None:
         start = replace(online.start, seconds_decoding=earlier + source.seconds)
-        online.store.finish_iteration(iteration, start.as_record())
+        online.store.finish_iteration(iteration, {**start.as_record(), **source.record})
     return _result(online, epoch, scores.found, seconds)
+
+
+@dataclass(frozen=True)
+class _InTurn:
+    """One decoder, which waits while the learner learns; as ``StaleSource``."""
+
+    source: OnlineSource
+    learner: Learner
+    plan: Plan
+
+    @property
+    def seconds(self) -> float:
+        """Spent on decoding."""
+        return self.source.seconds
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """To be kept with the lists."""
+        return {}
+
+    def learn(self, state: State, epoch: int, on_batch: Callable[[BatchDone], None]) -> EpochResult:
+        """Go through the epoch."""
+        return run_epoch(self.learner, state, self.source, self.plan, epoch, on_batch=on_batch)
+
+
+def _source(
+    online: _Online,
+    lists: EpochLists,
+    plan: Plan,
+    progress: Mapping[str, Any],
+    far: Callable[[], Mapping[str, Any]],
+    *,
+    is_finished: bool,
+) -> _InTurn | StaleSource:
+    """What goes through the epoch: one decoder in turn with learning, or several at once.
+
+    Args:
+        online: of the epoch.
+        lists: in the store.
+        plan: of the epoch.
+        progress: how far it is.
+        far: what to store with the next part.
+        is_finished: whether all of its lists are stored already.
+    """
+    context, learner = online.context, online.begin.learner
+
+    def to_weights(vector: NDArray[np.float64]) -> ModelWeights:
+        return model_weights(context.show, online.weights(vector))
+
+    if not isinstance(online.decoder, DecodingWorkers):
+        source = OnlineSource(
+            lists,
+            dict(enumerate(online.texts)),
+            online.decoder,
+            stored=int(progress["batches"]),
+            to_weights=to_weights,
+            progress=far,
+        )
+        return _InTurn(source, learner, plan)
+    order = [(int(place), int(version)) for place, version in progress.get("order", ())]
+    places = {place for place, _ in order}
+    return StaleSource(
+        lists,
+        online.texts,
+        online.decoder,
+        learner,
+        plan,
+        stored=lambda place: is_finished or place in places,
+        replayed=order,
+        to_weights=to_weights,
+        progress=far,
+    )
 
 
 class _HeldOutScores:
@@ -236,7 +309,8 @@ def _stored(
     if finished is not None:
         metric, references = context.configuration.metric, context.references
         lists = store.iteration_set(finished.iteration, metric=metric, references=references)
-        return lists.tuning_set.take_sentences, {"batches": len(online.texts)}
+        order = finished.record.get("order", ())
+        return lists.tuning_set.take_sentences, {"batches": len(online.texts), "order": order}
     opened = store.open_iteration()
     if opened is None:
         return store.open_batch, {"batches": 0}

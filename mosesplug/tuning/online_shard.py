@@ -31,7 +31,7 @@ from mosesplug.optimizers.online.learner import State, grown
 from mosesplug.store import NBestStore
 from mosesplug.tuning.online_decoder import DecoderRecipe
 from mosesplug.tuning.online_numbering import Numbering
-from mosesplug.tuning.online_source import OnlineSource, model_weights, weights_of
+from mosesplug.tuning.online_source import EpochLists, OnlineSource, model_weights, weights_of
 from mosesplug.tuning.online_state import same_start
 from mosesplug.tuning.sharding import Recipe, copied
 from mosesplug.tuning.start import columns
@@ -136,19 +136,22 @@ class OpenShard:
         self.numbering = Numbering(columns(shard.show), shard.sparse, shard.active)
         self._shard, self._store, self._notes = shard, store, notes
         self._iteration, self._progress, read = self._stored()
-        self._source = OnlineSource(
+        lists = EpochLists(
             store,
             self._iteration,
+            self.numbering,
+            read,
+            shard.metric,
+            shard.references,
+            shard.threads,
+        )
+        self._source = OnlineSource(
+            lists,
             shard.texts,
             decoder,
-            self.numbering,
             stored=self._progress["batches"],
-            read=read,
             to_weights=self._model_weights,
             progress=lambda: {"start": dict(shard.start), "seconds": self._seconds},
-            metric=shard.metric,
-            references=shard.references,
-            threads=shard.threads,
         )
 
     @property

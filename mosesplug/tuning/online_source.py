@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from formats.errors import FormatError
+from formats.nbest import NBestList
 from formats.weights import ShowWeights
 from mosesplug.decoders.batch import BatchDecoder, ModelWeights
 from mosesplug.errors import DecoderError
@@ -19,7 +21,7 @@ from mosesplug.tuning.online_numbering import Numbering
 from mosesplug.tuning.weights import Weights
 from mosesplug.tuning_set import Batch
 
-__all__ = ["OnlineSource", "model_weights", "weights_of"]
+__all__ = ["EpochLists", "OnlineSource", "model_weights", "weights_of"]
 
 
 def weights_of(numbering: Numbering, vector: NDArray[np.float64], start: Weights) -> Weights:
@@ -41,6 +43,50 @@ def model_weights(show: ShowWeights, weights: Weights) -> ModelWeights:
     return ModelWeights(show.with_values(weights.dense).groups, weights.sparse)
 
 
+@dataclass(frozen=True)
+class EpochLists:
+    """The lists of one epoch, in the store: new ones go in, a batch comes out.
+
+    Attributes:
+        store: open to be written.
+        iteration: that the lists belong to.
+        numbering: of the features; it grows.
+        read: gives a batch that is stored, over the store's columns.
+        metric, references, threads: as ``NBestStore.add_part``.
+    """
+
+    store: NBestStore
+    iteration: int
+    numbering: Numbering
+    read: Callable[[NDArray[np.int64]], Batch]
+    metric: Metric
+    references: Prepared
+    threads: int
+
+    def keep(self, lists: Sequence[NBestList], progress: Mapping[str, Any]) -> None:
+        """Commit lists of a batch, and how far the epoch is with them.
+
+        Raises:
+            DecoderError: they cannot be used.
+        """
+        try:
+            self.store.add_part(
+                self.iteration,
+                lists,
+                metric=self.metric,
+                references=self.references,
+                n_sentences=self.references.n_sentences,
+                progress=progress,
+                threads=self.threads,
+            )
+        except FormatError as error:
+            raise DecoderError(f"the decoder made a list that cannot be used: {error}") from error
+
+    def batch(self, sentences: NDArray[np.int64]) -> Batch:
+        """A batch that is stored, over the columns of the epoch."""
+        return self.numbering.renumbered(self.read(sentences))
+
+
 class OnlineSource:
     """The sentences of one epoch, or of a shard in it: a ``Source`` for ``run_epoch``.
 
@@ -54,48 +100,32 @@ class OnlineSource:
 
     def __init__(
         self,
-        store: NBestStore,
-        iteration: int,
+        lists: EpochLists,
         texts: Mapping[int, bytes],
         decoder: BatchDecoder,
-        numbering: Numbering,
         *,
         stored: int,
-        read: Callable[[NDArray[np.int64]], Batch],
         to_weights: Callable[[NDArray[np.float64]], ModelWeights],
         progress: Callable[[], Mapping[str, Any]],
-        metric: Metric,
-        references: Prepared,
-        threads: int,
     ) -> None:
         """Say where lists come from and where they go.
 
         Args:
-            store: open to be written.
-            iteration: that the lists belong to.
+            lists: the store.
             texts: the sentences that it has, by number.
             decoder: makes the lists.
-            numbering: of the features.
             stored: how many of the epoch's batches are in the store.
-            read: gives a batch that is stored.
             to_weights: the decoder's, from a vector of the learner's.
             progress: what to store with the next part.
-            metric, references, threads: as ``NBestStore.add_part``.
         """
         self.seconds = 0.0
-        self._store = store
-        self._iteration = iteration
+        self._lists = lists
         self._texts = texts
         self._decoder = decoder
-        self._numbering = numbering
         self._stored = stored
         self._place = 0
-        self._read = read
         self._to_weights = to_weights
         self._progress = progress
-        self._metric = metric
-        self._references = references
-        self._threads = threads
 
     @property
     def sentences(self) -> NDArray[np.int64]:
@@ -111,24 +141,10 @@ class OnlineSource:
             DecoderError: the decoder failed, or made lists that cannot be used.
         """
         if self._place >= self._stored:
-            self._decode(sentences, self._to_weights(weights()))
+            clock = Clock()
+            asked = [(number, self._texts[number]) for number in sentences.tolist()]
+            made = self._decoder.decode(asked, self._to_weights(weights()))
+            self.seconds += clock.seconds()
+            self._lists.keep(made, {**self._progress(), "batches": self._place + 1})
         self._place += 1
-        return self._numbering.renumbered(self._read(sentences))
-
-    def _decode(self, sentences: NDArray[np.int64], weights: ModelWeights) -> None:
-        clock = Clock()
-        asked = [(number, self._texts[number]) for number in sentences.tolist()]
-        lists = self._decoder.decode(asked, weights)
-        self.seconds += clock.seconds()
-        try:
-            self._store.add_part(
-                self._iteration,
-                lists,
-                metric=self._metric,
-                references=self._references,
-                n_sentences=self._references.n_sentences,
-                progress={**self._progress(), "batches": self._place + 1},
-                threads=self._threads,
-            )
-        except FormatError as error:
-            raise DecoderError(f"the decoder made a list that cannot be used: {error}") from error
+        return self._lists.batch(sentences)

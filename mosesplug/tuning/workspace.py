@@ -22,8 +22,9 @@ _UNFINISHED = re.compile(
 _RUN_FILE = re.compile(r"run\d+\..+")
 # What decoders of batches and of held-out text are given, and write.
 _SCRATCH = re.compile(
-    r"((batch|compared|heldout|shard\d+)\.(in|nbest|out)"
-    r"|(batch|compared|heldout|shard\d+|(shard\d+\.)?server\d+)\.(err|sparse-weights))"
+    r"((batch|compared|heldout|(shard|worker)\d+)\.(in|nbest|out)"
+    r"|(batch|compared|heldout|(shard|worker)\d+|((shard|worker)\d+\.)?server\d+)"
+    r"\.(err|sparse-weights))"
 )
 _SHARD = re.compile(r"shard\.\d+")
 

@@ -198,7 +198,6 @@ def test_the_regime_may_change_between_epochs(toy: Toy) -> None:
 @pytest.mark.parametrize(
     ("sharding", "why"),
     [
-        (Sharding(2, asynchronous=True), "--async"),
         (Sharding(2, workers="processes", directory="/"), "--shard-directory"),
         (Sharding(13), "13 shards for 12 sentences"),
     ],
