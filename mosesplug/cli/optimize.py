@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,6 +15,7 @@ from numpy.typing import NDArray
 from formats.text import write_atomic
 from formats.weights import format_dense, format_sparse
 from mosesplug.cli.algorithm_parameters import with_algorithm_options
+from mosesplug.cli.bar import bar
 from mosesplug.cli.sharding_options import sharding_of
 from mosesplug.cli.sharding_parameters import (
     Asynchronous,
@@ -31,7 +30,7 @@ from mosesplug.cli.sharding_parameters import (
 from mosesplug.errors import OptimizerError, UsageError
 from mosesplug.features import FeatureSpace
 from mosesplug.metrics import metric as find_metric
-from mosesplug.optimizers import Problem, Progress, Solution, algorithm, algorithms, corpus_score
+from mosesplug.optimizers import Problem, Solution, algorithm, algorithms, corpus_score
 from mosesplug.tuning.algorithm_options import algorithm_options
 from mosesplug.tuning.offline import Lists, Start, load_lists, read_start
 from mosesplug.tuning.weights import ranges
@@ -148,7 +147,7 @@ def _optimize(
             path.stat()
     _check_output(output)
 
-    with _progress(quiet) as told:
+    with bar(quiet) as told:
         began = time.perf_counter()
         measure = find_metric(metric, metric_settings)
         lists = load_lists(
@@ -299,22 +298,6 @@ def _print_weights(dense: bytes, sparse: bytes) -> None:
     sys.stdout.flush()
     sys.stdout.buffer.write(dense + sparse)
     sys.stdout.buffer.flush()
-
-
-@contextmanager
-def _progress(quiet: bool) -> Iterator[Progress]:
-    """A bar on stderr where that is a terminal."""
-    if quiet or not sys.stderr.isatty():
-        yield lambda done, total, what: None
-        return
-    from rich.console import Console
-    from rich.progress import Progress as Bar
-
-    with Bar(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("")
-        yield lambda done, total, what: bar.update(
-            task, completed=done, total=total, description=what
-        )
 
 
 optimize = with_algorithm_options(_optimize)
