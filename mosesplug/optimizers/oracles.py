@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from mosesplug.metrics.few_sentences import FewSentences
 from mosesplug.metrics.protocol import Metric
 from mosesplug.tuning_set import TuningSet
 
@@ -60,7 +61,7 @@ def sentence_oracles(offsets: NDArray[np.int64], gains: NDArray[np.float64]) -> 
 
 def corpus_oracles(
     tuning_set: TuningSet,
-    metric: Metric,
+    metric: Metric | FewSentences,
     rng: np.random.Generator,
     *,
     background: NDArray[np.float64] | None = None,
@@ -74,7 +75,8 @@ def corpus_oracles(
 
     Args:
         tuning_set: the lists of a batch, or of the whole set.
-        metric: of summed statistics; larger is better.
+        metric: of summed statistics; larger is better. With that of few sentences, a batch in
+            which nothing has a match of four words has oracles too.
         rng: of the first choice and of the orders.
         background: float64 ``[n_stats]``; statistics of other text that counts too.
         passes: no more than these.

@@ -4,6 +4,9 @@ Corpus metrics belong to all sentences together. A learner needs a gain for each
 itself, and approximates it (Neubig & Watanabe 2016, section 6.1): by the metric of the batch alone,
 by a smoothed metric of the sentence, or by the metric of the sentence in the context of what was
 chosen before. What was chosen is kept as statistics in the learner's memory.
+
+Where the batch is the corpus, as few as one sentence may be, an order without a match counts as a
+share of one (``few_sentences``).
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.errors import UsageError
+from mosesplug.metrics.few_sentences import FewSentences
 from mosesplug.metrics.interpolated import Interpolated
 from mosesplug.metrics.protocol import Metric
 from mosesplug.metrics.sentence_bleu import (
@@ -137,7 +141,7 @@ class Costs:
             return metric.score(stats + context[:-1]) * float(context[-1] + 1.0)
         totals, own, n_sentences = _corpus(batch, metric, remembered, rng)
         owners = np.repeat(np.arange(batch.n_sentences), np.diff(batch.offsets))
-        return metric.score(totals - own[owners] + stats) * n_sentences
+        return FewSentences(metric).score(totals - own[owners] + stats) * n_sentences
 
     def chosen(
         self,
@@ -206,7 +210,7 @@ def _corpus(
     """
     own = np.zeros((batch.n_sentences, metric.n_statistics))
     filled = np.diff(batch.offsets) > 0
-    own[filled] = batch.stats[corpus_oracles(batch, metric, rng).first]
+    own[filled] = batch.stats[corpus_oracles(batch, FewSentences(metric), rng).first]
     if remembered is None:
         return own.sum(axis=0), own, int(np.count_nonzero(filled))
     inside = np.flatnonzero(batch.sentence_ids < len(remembered))

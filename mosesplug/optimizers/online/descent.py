@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.errors import OptimizerError
+from mosesplug.metrics.few_sentences import FewSentences
 from mosesplug.optimizers.batch.pairs import PairSampling
 from mosesplug.optimizers.online.costs import CostKind, CostOptions
 from mosesplug.optimizers.online.learner import Change, State, Step
@@ -163,7 +164,7 @@ def _objective(
         )
         return pair_objective(PAIRWISE[options.loss], batch.offsets, gains, sampling, step.rng)
     if options.cost == "corpus":
-        oracles = corpus_oracles(batch, step.metric, step.rng)
+        oracles = corpus_oracles(batch, FewSentences(step.metric), step.rng)
     else:
         oracles = sentence_oracles(batch.offsets, gains)
     goals = 1.0 - gains

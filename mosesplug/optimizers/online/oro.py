@@ -1,10 +1,11 @@
 """Online rank learning with the hinge loss (Watanabe 2012): plain, and with optimized updates.
 
-In each sentence of a batch every oracle should outscore every other hypothesis by 1 (equation 5);
-oracles are those of the batch's own corpus score. The plain learner descends the sub-gradient of
-the pairs that miss that margin, each with the same weight (equations 8 and 9). The optimized one
-first lets the weights shrink, and then finds out how much each pair should count, by the quadratic
-program of equation 14.
+In each sentence of a batch every oracle should outscore every other hypothesis by 1 (equation 5).
+Oracles are those of the batch's own corpus score, in which an order without a match counts as a
+share of one, so that batches of one sentence teach something too (``few_sentences``). The plain
+learner descends the sub-gradient of the pairs that miss that margin, each with the same weight
+(equations 8 and 9). The optimized one first lets the weights shrink, and then finds out how much
+each pair should count, by the quadratic program of equation 14.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from mosesplug.metrics.few_sentences import FewSentences
 from mosesplug.optimizers.online.ball import (
     FILLS,
     exponential_rate,
@@ -158,7 +160,7 @@ class BatchView:
 
 def view_of(options: OroOptions, state: State, batch: Batch, step: Step) -> BatchView:
     """The batch, its oracles by its own corpus score, and the weights on its features."""
-    oracles = corpus_oracles(batch, step.metric, step.rng)
+    oracles = corpus_oracles(batch, FewSentences(step.metric), step.rng)
     is_oracle = np.zeros(batch.n_hyps, dtype=np.bool_)
     is_oracle[oracles.rows] = True
     rows = compact(batch, np.arange(batch.n_hyps))

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from mosesplug.errors import UsageError
 from mosesplug.metrics.bleu import Bleu
+from mosesplug.metrics.few_sentences import FewSentences
 from mosesplug.metrics.interpolated import Interpolated
 from mosesplug.metrics.protocol import Metric
 from mosesplug.metrics.sentence_bleu import sentence_bleu_lin_och, sentence_bleu_nakov
@@ -74,6 +75,7 @@ def test_background_of_equations_57_and_58() -> None:
 
 def test_pseudo_corpus_of_equation_56() -> None:
     costs, metric = Costs("pseudo-corpus"), Bleu()
+    few = FewSentences(metric)
     everything = batch_of(6, [3, 3, 3])
     first = everything.take_sentences(np.array([2, 0]))
     memory = costs.remembered(first, costs.memory(metric), np.array([1, 3]))
@@ -81,23 +83,24 @@ def test_pseudo_corpus_of_equation_56() -> None:
     # Sentence 1 is new: its own oracle takes part until something is remembered.
     second = everything.take_sentences(np.array([1, 2]))
     found = gains(costs, second, memory=memory)
-    oracle = corpus_oracles(second, metric, RNG(1)).first[0]
+    oracle = corpus_oracles(second, few, RNG(1)).first[0]
     stats = second.stats.astype(np.float64)
     zero, two = first.stats[3], first.stats[1]
     for row in range(3):
-        assert found[row] == pytest.approx(3 * metric.score(zero + two + stats[row]))
+        assert found[row] == pytest.approx(3 * few.score(zero + two + stats[row]))
         assert found[3 + row] == pytest.approx(
-            3 * metric.score(zero + stats[oracle] + stats[3 + row])
+            3 * few.score(zero + stats[oracle] + stats[3 + row])
         )
 
 
 def test_corpus_of_the_batch() -> None:
     batch = batch_of(7, [4, 4])
     found = gains(Costs("corpus"), batch)
-    oracles = corpus_oracles(batch, Bleu(), RNG(1)).first
+    few = FewSentences(Bleu())
+    oracles = corpus_oracles(batch, few, RNG(1)).first
     stats = batch.stats.astype(np.float64)
     for row in range(4):
-        assert found[row] == pytest.approx(2 * Bleu().score(stats[row] + stats[oracles[1]]))
+        assert found[row] == pytest.approx(2 * few.score(stats[row] + stats[oracles[1]]))
     np.testing.assert_array_equal(first_of_largest(batch.offsets, found), oracles)
 
 

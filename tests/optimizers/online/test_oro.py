@@ -11,6 +11,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
+from mosesplug.metrics.bleu import Bleu
 from mosesplug.optimizers.online.learner import Change, Learner, Step
 from mosesplug.optimizers.online.oro import OOroOptions, OroOptions, o_oro_learner, oro_learner
 from mosesplug.optimizers.online.oro_softmax import (
@@ -342,3 +343,14 @@ def test_a_feature_that_a_sentence_shares_is_not_learnt(name: str) -> None:
     assert change.columns.tolist() == [0, 1, 2, 3]
     assert change.values[:3].all()
     assert change.values[3] == 0.0
+
+
+@pytest.mark.parametrize("learner", [oro_learner(OroOptions()), o_oro_learner(OOroOptions())])
+def test_a_sentence_without_a_match_of_four_words_teaches_something(learner: Learner) -> None:
+    """BLEU of both is 0; the first has more right words."""
+    batch = tuning_set([2], np.eye(2), np.zeros(2))
+    stats = np.array([[4, 6, 2, 5, 0, 4, 0, 3, 6], [2, 6, 0, 5, 0, 4, 0, 3, 6]], dtype=np.int32)
+    where = replace(step(np.ones(2, dtype=np.bool_), 1), metric=Bleu())
+    assert not Bleu().score(stats).any()
+    change = learner.change(learner.init(np.zeros(2)), replace(batch, stats=stats), where)
+    assert change.values[0] > 0.0 > change.values[1]
