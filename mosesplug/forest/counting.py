@@ -1,0 +1,48 @@
+"""How many derivations a search graph has: the inside pass with sums and products of counts."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+
+from mosesplug.errors import DataError
+from mosesplug.forest.inside_outside import Edges, log_inside
+
+__all__ = ["MOST_DIGITS", "count_derivations", "log_count"]
+
+MOST_DIGITS = 10_000
+"""A graph that builds nodes on the same node twice can have more derivations than can be written
+down."""
+
+
+def log_count(graph: Edges) -> float:
+    """The natural logarithm of the number of derivations of the goal; -inf where there is none."""
+    arrays = graph.edge_offsets, graph.tail_offsets, graph.tails
+    inside, _ = log_inside(*arrays, np.zeros(len(graph.tail_offsets) - 1))
+    return float(inside[-1])
+
+
+def count_derivations(graph: Edges) -> int:
+    """The number of derivations of the goal, exactly.
+
+    Raises:
+        DataError: it has more than ten thousand digits.
+    """
+    digits = log_count(graph) / np.log(10.0)
+    if digits > MOST_DIGITS:
+        raise DataError(
+            f"the search graph has about 10^{digits:.3g} derivations: too many to count"
+        )
+    edge_offsets, tail_offsets = graph.edge_offsets.tolist(), graph.tail_offsets.tolist()
+    tails = graph.tails.tolist()
+    counts: list[int] = []
+    for first, last in pairwise(edge_offsets):
+        total = 0
+        for edge in range(first, last):
+            ways = 1
+            for entry in range(tail_offsets[edge], tail_offsets[edge + 1]):
+                ways *= counts[tails[entry]]
+            total += ways
+        counts.append(total)
+    return counts[-1]

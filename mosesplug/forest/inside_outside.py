@@ -1,0 +1,238 @@
+"""Sums over all derivations of a search graph: inside, outside and posteriors (Goodman 1999).
+
+A derivation weighs ``exp`` of the sum of its edges' scores. The inside score of a node is the log
+of the sum over its derivations, found bottom-up. Divided by the sum of its node, an edge's weight
+is its *share*: the probability that a derivation of that node begins with it. Shares make all that
+follows free of logarithms: top-down they give how often a derivation of the goal uses an edge on
+average (its posterior), and bottom-up the average of anything that edges add up to
+(``forest.expectation``).
+
+Every pass is linear in the edges and their tails.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosesplug.errors import DataError
+from mosesplug.kernels import kernel
+
+__all__ = [
+    "Edges",
+    "Posterior",
+    "best_outside",
+    "log_inside",
+    "log_outside",
+    "log_partition",
+    "posterior",
+]
+
+
+class Edges(Protocol):
+    """What the passes need of a graph; see ``Hypergraph``."""
+
+    @property
+    def edge_offsets(self) -> NDArray[np.int64]:
+        """int64 ``[n_nodes + 1]``."""
+
+    @property
+    def tail_offsets(self) -> NDArray[np.int64]:
+        """int64 ``[n_edges + 1]``."""
+
+    @property
+    def tails(self) -> NDArray[np.int32]:
+        """int32."""
+
+
+@dataclass(frozen=True)
+class Posterior:
+    """The distribution over derivations that scores define.
+
+    Attributes:
+        log_partition: log of the sum over all derivations of the goal.
+        inside: float64 ``[n_nodes]``; the same of each node, -inf where it has no derivation.
+        shares: float64 ``[n_edges]``; of a node's derivations, the part that begins with this
+            edge. They sum to 1 over the edges of a node that has a derivation.
+        nodes: float64 ``[n_nodes]``; how often a derivation of the goal uses the node on average.
+            More than 1 is possible, as a derivation may use a node more than once.
+        edges: float64 ``[n_edges]``; the same of each edge.
+    """
+
+    log_partition: float
+    inside: NDArray[np.float64]
+    shares: NDArray[np.float64]
+    nodes: NDArray[np.float64]
+    edges: NDArray[np.float64]
+
+
+def posterior(graph: Edges, scores: NDArray[np.float64]) -> Posterior:
+    """The distribution over a graph's derivations, each as likely as ``exp`` of its score.
+
+    Args:
+        graph: a graph whose goal can be built.
+        scores: float64 ``[n_edges]``; -inf leaves an edge out.
+
+    Raises:
+        DataError: no derivation builds the goal with a finite score.
+    """
+    arrays = graph.edge_offsets, graph.tail_offsets, graph.tails
+    inside, shares = log_inside(*arrays, scores)
+    log_total = _finite(inside)
+    nodes, edges = _used(*arrays, shares)
+    return Posterior(log_total, inside, shares, nodes, edges)
+
+
+def log_partition(graph: Edges, scores: NDArray[np.float64]) -> float:
+    """The log of the sum over all derivations; see ``posterior``."""
+    inside, _ = log_inside(graph.edge_offsets, graph.tail_offsets, graph.tails, scores)
+    return _finite(inside)
+
+
+def _finite(inside: NDArray[np.float64]) -> float:
+    """The goal's inside score."""
+    if not np.isfinite(inside[-1]):
+        raise DataError("no derivation of the search graph has a finite score")
+    return float(inside[-1])
+
+
+@kernel
+def log_inside(
+    edge_offsets: NDArray[np.int64],
+    tail_offsets: NDArray[np.int64],
+    tails: NDArray[np.int32],
+    scores: NDArray[np.float64],
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Inside scores of the nodes, and shares of the edges; see ``Posterior``."""
+    n_nodes = len(edge_offsets) - 1
+    inside = np.full(n_nodes, -np.inf)
+    shares = np.zeros(len(scores))
+    for node in range(n_nodes):
+        first, last = edge_offsets[node], edge_offsets[node + 1]
+        highest = -np.inf
+        for edge in range(first, last):
+            score = scores[edge]
+            for entry in range(tail_offsets[edge], tail_offsets[edge + 1]):
+                score += inside[tails[entry]]
+            shares[edge] = score
+            highest = max(highest, score)
+        if highest == -np.inf:
+            shares[first:last] = 0.0
+            continue
+        total = 0.0
+        for edge in range(first, last):
+            shares[edge] = math.exp(shares[edge] - highest)
+            total += shares[edge]
+        inside[node] = highest + math.log(total)
+        for edge in range(first, last):
+            shares[edge] /= total
+    return inside, shares
+
+
+@kernel
+def _used(
+    edge_offsets: NDArray[np.int64],
+    tail_offsets: NDArray[np.int64],
+    tails: NDArray[np.int32],
+    shares: NDArray[np.float64],
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """How often a derivation uses each node and each edge, from the goal down."""
+    n_nodes = len(edge_offsets) - 1
+    nodes = np.zeros(n_nodes)
+    edges = np.zeros(len(shares))
+    nodes[-1] = 1.0
+    for node in range(n_nodes - 1, -1, -1):
+        for edge in range(edge_offsets[node], edge_offsets[node + 1]):
+            times = nodes[node] * shares[edge]
+            edges[edge] = times
+            for entry in range(tail_offsets[edge], tail_offsets[edge + 1]):
+                nodes[tails[entry]] += times
+    return nodes, edges
+
+
+@kernel
+def log_outside(
+    edge_offsets: NDArray[np.int64],
+    tail_offsets: NDArray[np.int64],
+    tails: NDArray[np.int32],
+    scores: NDArray[np.float64],
+    inside: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Outside scores of the nodes: float64 ``[n_nodes]``, 0 at the goal.
+
+    The log of the sum, over all derivations of the goal with a hole in the node's place, of what
+    they weigh without it. Nothing underflows, as posteriors of less than 1e-308 do.
+
+    Args:
+        edge_offsets, tail_offsets, tails: of the graph.
+        scores: float64 ``[n_edges]``.
+        inside: from ``log_inside``.
+    """
+    n_nodes = len(edge_offsets) - 1
+    # A sum is exp(highest) * total until its node is reached.
+    highest = np.full(n_nodes, -np.inf)
+    total = np.zeros(n_nodes)
+    outside = np.full(n_nodes, -np.inf)
+    outside[-1] = 0.0
+    for node in range(n_nodes - 1, -1, -1):
+        if total[node] > 0.0:
+            outside[node] = highest[node] + math.log(total[node])
+        if outside[node] == -np.inf:
+            continue
+        for edge in range(edge_offsets[node], edge_offsets[node + 1]):
+            first, last = tail_offsets[edge], tail_offsets[edge + 1]
+            for entry in range(first, last):
+                score = outside[node] + scores[edge]
+                for other in range(first, last):
+                    if other != entry:
+                        score += inside[tails[other]]
+                if score == -np.inf:
+                    continue
+                tail = tails[entry]
+                if score <= highest[tail]:
+                    total[tail] += math.exp(score - highest[tail])
+                else:
+                    total[tail] = total[tail] * math.exp(highest[tail] - score) + 1.0
+                    highest[tail] = score
+    return outside
+
+
+@kernel
+def best_outside(
+    edge_offsets: NDArray[np.int64],
+    tail_offsets: NDArray[np.int64],
+    tails: NDArray[np.int32],
+    scores: NDArray[np.float64],
+    inside: NDArray[np.float64],
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Of each node, the best derivation of the goal with a hole in its place.
+
+    Args:
+        edge_offsets, tail_offsets, tails: of the graph.
+        scores: float64 ``[n_edges]``.
+        inside: float64 ``[n_nodes]``; scores of the best derivations (``viterbi.inside_best``).
+
+    Returns:
+        Its score without the node, float64 ``[n_nodes]``, -inf where there is none, and the edge
+        that it uses the node by, int64 ``[n_nodes]``, -1 for none and for the goal.
+    """
+    n_nodes = len(edge_offsets) - 1
+    outside = np.full(n_nodes, -np.inf)
+    above = np.full(n_nodes, -1, dtype=np.int64)
+    outside[-1] = 0.0
+    for node in range(n_nodes - 1, -1, -1):
+        for edge in range(edge_offsets[node], edge_offsets[node + 1]):
+            first, last = tail_offsets[edge], tail_offsets[edge + 1]
+            for entry in range(first, last):
+                score = outside[node] + scores[edge]
+                for other in range(first, last):
+                    if other != entry:
+                        score += inside[tails[other]]
+                if score > outside[tails[entry]]:
+                    outside[tails[entry]] = score
+                    above[tails[entry]] = edge
+    return outside, above
