@@ -88,9 +88,8 @@ def test_a_derivation_that_doubles_at_every_node_is_refused(tmp_path: Path) -> N
     nodes = [[Edge((b"a",), 1, (0.0,))]]
     nodes += [[Edge((head, head), 1, (0.0,))] for head in range(70)]
     graph = graph_of(nodes, tmp_path)
-    line = envelope(graph, np.zeros(71), np.zeros(71))
     with pytest.raises(DataError, match="edges"):
-        line.derivation(0)
+        envelope(graph, np.zeros(71), np.zeros(71))
 
 
 @pytest.mark.parametrize("sentence", [0, 17, 42])
