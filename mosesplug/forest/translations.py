@@ -1,0 +1,131 @@
+"""What derivations say: their words, and the metric's statistics of those.
+
+The same translations win again and again, on line after line: each is scored once.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formats.hypergraph_reader import TAIL
+from mosesplug.forest.envelope import doubled
+from mosesplug.kernels import kernel
+from mosesplug.metrics.protocol import Metric, Prepared
+
+__all__ = ["Translations", "append_words"]
+
+
+class Translations:
+    """The translations of one sentence that were met, with their statistics. Thread-safe."""
+
+    def __init__(
+        self,
+        sentence: int,
+        words: Sequence[bytes],
+        metric: Metric,
+        references: Prepared,
+        most: int,
+    ) -> None:
+        """None yet.
+
+        Args:
+            sentence: the line of the references.
+            words: what the numbers in translations stand for.
+            metric: gives the statistics.
+            references: what ``metric.prepare`` made of the references.
+            most: how many are kept at least; when there are more, all are forgotten.
+        """
+        self._sentence = sentence
+        self._words = words
+        self._metric = metric
+        self._references = references
+        self._most = most
+        self._rows: dict[bytes, int] = {}
+        self._statistics = np.empty((16, metric.n_statistics), dtype=np.int32)
+        self._lock = threading.Lock()
+
+    def statistics(self, words: NDArray[np.int32], offsets: NDArray[np.int64]) -> NDArray[np.int32]:
+        """Statistics of translations, int32 ``[n, n_statistics]``.
+
+        Args:
+            words: int32; numbers of words.
+            offsets: int64 ``[n + 1]``; translation ``i`` is ``words[offsets[i]:offsets[i + 1]]``.
+        """
+        text, width = words.tobytes(), words.itemsize
+        ends = (offsets * width).tolist()
+        with self._lock:
+            if len(self._rows) > self._most:
+                self._rows.clear()
+            known = self._rows
+            before = len(known)
+            rows = [known.setdefault(text[a:b], len(known)) for a, b in pairwise(ends)]
+            if len(known) > before:
+                self._score(before)
+            return np.asarray(self._statistics[rows])
+
+    def _score(self, first: int) -> None:
+        """Compute the statistics of the translations from ``first`` on."""
+        new = [np.frombuffer(key, np.int32) for key in list(self._rows)[first:]]
+        texts = [b" ".join([self._words[word] for word in each.tolist()]) for each in new]
+        ends = np.cumsum([len(text) for text in texts], dtype=np.int64)
+        starts = np.concatenate([np.zeros(1, np.int64), ends[:-1]])
+        counted = self._metric.statistics(
+            self._references,
+            np.full(len(texts), self._sentence, dtype=np.int64),
+            np.frombuffer(b"".join(texts), dtype=np.uint8),
+            starts,
+            ends,
+        )
+        if first + len(counted) > len(self._statistics):
+            larger = np.empty((2 * (first + len(counted)), counted.shape[1]), counted.dtype)
+            larger[:first] = self._statistics[:first]
+            self._statistics = larger
+        self._statistics[first : first + len(counted)] = counted
+
+
+@kernel
+def append_words(
+    target_offsets: NDArray[np.int64],
+    targets: NDArray[np.int32],
+    edges: NDArray[np.int64],
+    words: NDArray[np.int64],
+    top: int,
+) -> tuple[NDArray[np.int64], int]:
+    """Put the translation of a derivation behind ``words[:top]``.
+
+    Args:
+        target_offsets, targets: of the graph.
+        edges: int64; the derivation, each edge before those of its tails.
+        words: int64; as many as there is room for.
+        top: how many there are.
+
+    Returns:
+        The array, or a larger one, and its new top.
+    """
+    # Where each edge that has begun goes on, and where it ends; as deep as there are edges.
+    places = np.empty(len(edges), dtype=np.int64)
+    ends = np.empty(len(edges), dtype=np.int64)
+    places[0], ends[0] = target_offsets[edges[0]], target_offsets[edges[0] + 1]
+    height = begun = 1
+    while height > 0:
+        place = places[height - 1]
+        if place == ends[height - 1]:
+            height -= 1
+            continue
+        places[height - 1] += 1
+        if targets[place] == TAIL:
+            edge = edges[begun]
+            places[height], ends[height] = target_offsets[edge], target_offsets[edge + 1]
+            height += 1
+            begun += 1
+            continue
+        if top == len(words):
+            words = doubled(words)
+        words[top] = targets[place]
+        top += 1
+    return words, top
