@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,10 @@ from mosesplug.features import FeatureSpace
 from mosesplug.metrics.protocol import Metric
 from mosesplug.optimizers.search_space import SpaceSource
 from mosesplug.tuning_set import TuningSet
+
+if TYPE_CHECKING:
+    # It is made of the parts of an algorithm, which knows problems.
+    from mosesplug.optimizers.batch.mira_search import Search
 
 __all__ = [
     "Problem",
@@ -46,7 +50,7 @@ class Problem:
     """Hypotheses to choose among, and the metric that says which choice is good.
 
     Attributes:
-        tuning_set: the merged hypotheses, or none of them where there is a source.
+        tuning_set: the merged hypotheses, or none of them where there is a source or a search.
         metric: turns summed statistics into a score; larger is better.
         active: bool ``[n_features]``, the weights that may change; None: all dense ones.
         minima: float64 ``[n_features]``, lower ends of the box that random starts come from.
@@ -56,6 +60,7 @@ class Problem:
         positive: bool ``[n_features]``, the weights that must end above 0 (MERT only); None: none.
         source: hypotheses that MERT searches in place of the lists, as search graphs hold them,
             with the features of the lists' space; None: the lists.
+        search: what finds hope and fear (batch MIRA only), in place of the lists; None: the lists.
     """
 
     tuning_set: TuningSet
@@ -67,6 +72,7 @@ class Problem:
     threads: int = 1
     positive: NDArray[np.bool_] | None = None
     source: SpaceSource | None = None
+    search: Search | None = None
 
     @property
     def active_mask(self) -> NDArray[np.bool_]:
@@ -143,7 +149,7 @@ def checked_weights(problem: Problem, weights: NDArray[np.float64]) -> NDArray[n
         _checked_start(space, start)
     _check_box(problem)
     tuning_set = problem.tuning_set
-    if tuning_set.n_hyps == 0 and problem.source is None:
+    if tuning_set.n_hyps == 0 and problem.source is None and problem.search is None:
         raise OptimizerError("there are no hypotheses to tune on; check the n-best lists")
     if not np.isfinite(tuning_set.dense).all():
         column = int(np.flatnonzero(~np.isfinite(tuning_set.dense).all(axis=0))[0])

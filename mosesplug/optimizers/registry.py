@@ -9,14 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.errors import UsageError
-from mosesplug.optimizers.batch.kbmira import KbmiraOptions, kbmira
+from mosesplug.optimizers.batch.kbmira import KbmiraOptions
 from mosesplug.optimizers.batch.mert import MertOptions, mert
+from mosesplug.optimizers.batch.mira import kbmira
 from mosesplug.optimizers.batch.pro import ProMertOptions, ProOptions, pro, pro_mert
 from mosesplug.optimizers.online.adagrad import AdagradOptions, adagrad_learner
 from mosesplug.optimizers.online.arow import ArowOptions, arow_learner
@@ -60,6 +61,8 @@ class Algorithm:
         options: frozen dataclass of its settings, every field with a default.
         optimize: ``(problem, initial, rng, options, progress) -> Solution``.
         learner: of an online learner, what makes it from its options; None for a batch optimizer.
+        graphs: how it learns from search graphs: by a ``source`` or a ``search`` of its problem;
+            None if it learns from lists only.
     """
 
     name: str
@@ -68,6 +71,7 @@ class Algorithm:
     options: type[Any]
     optimize: Callable[[Problem, NDArray[np.float64], np.random.Generator, Any, Progress], Solution]
     learner: Callable[[Any], Learner] | None = None
+    graphs: Literal["source", "search"] | None = None
 
 
 def algorithms() -> Mapping[str, Algorithm]:
@@ -79,6 +83,7 @@ def algorithms() -> Mapping[str, Algorithm]:
             source="Och 2003",
             options=MertOptions,
             optimize=mert,
+            graphs="source",
         ),
         Algorithm(
             name="kbmira",
@@ -86,6 +91,7 @@ def algorithms() -> Mapping[str, Algorithm]:
             source="Cherry & Foster 2012",
             options=KbmiraOptions,
             optimize=kbmira,
+            graphs="search",
         ),
         Algorithm(
             name="pro",

@@ -15,7 +15,8 @@ from mosesplug.errors import OptimizerError
 from mosesplug.features import FeatureSpace
 from mosesplug.metrics import Bleu
 from mosesplug.metrics.sentence_bleu import background_bleu_moses
-from mosesplug.optimizers.batch.kbmira import KbmiraOptions, Learner, kbmira, run_epochs
+from mosesplug.optimizers.batch.kbmira import KbmiraOptions, Learner, run_epochs
+from mosesplug.optimizers.batch.mira import kbmira
 from mosesplug.optimizers.problem import Problem, corpus_score
 from mosesplug.tuning_set import SparseRows, TuningSet
 from tests.optimizers.problems import Accuracy, planted, tuning_set

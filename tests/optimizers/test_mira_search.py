@@ -9,8 +9,10 @@ import pytest
 from numpy.typing import NDArray
 
 from mosesplug.errors import OptimizerError
+from mosesplug.metrics import metric
 from mosesplug.metrics.sentence_bleu import background_bleu_moses
 from mosesplug.optimizers.batch.kbmira import KbmiraOptions, Learner
+from mosesplug.optimizers.batch.mira import kbmira
 from mosesplug.optimizers.batch.mira_search import SearchLearner, difference
 from mosesplug.tuning_set import TuningSet
 from tests.optimizers.test_kbmira import bleu_problem, dense_features
@@ -111,6 +113,44 @@ def test_learns_as_lists_do(n_sparse: int, options: KbmiraOptions) -> None:
             weights = expected.average()
             assert found.score(weights) == pytest.approx(expected.score(weights), rel=1e-6)
         np.testing.assert_allclose(found.state.background, expected.state.background, rtol=1e-5)
+
+
+@pytest.mark.parametrize("active", [None, (True, False, True)])
+def test_the_optimizer_takes_a_search_for_lists(active: tuple[bool, ...] | None) -> None:
+    problem = replace(bleu_problem(2), active=None if active is None else np.array(active))
+    made = problem.tuning_set
+    search = ListSearch(made, np.flatnonzero(np.diff(made.offsets)))
+    nothing = replace(
+        made,
+        offsets=0 * made.offsets,
+        dense=made.dense[:0],
+        stats=made.stats[:0],
+        lengths=made.lengths[:0],
+    )
+    start = np.array([0.5, -0.25, 1.0])
+    options = replace(OPTIONS, epochs=3)
+    expected = kbmira(problem, start, np.random.default_rng(1), options)
+    found = kbmira(
+        replace(problem, tuning_set=nothing, search=search),
+        start,
+        np.random.default_rng(1),
+        options,
+    )
+    np.testing.assert_allclose(found.weights, expected.weights, atol=1e-4)
+    assert found.score == pytest.approx(expected.score, rel=1e-6)
+    assert [step["updates"] for step in found.history] == [
+        step["updates"] for step in expected.history
+    ]
+    if active is not None:
+        assert found.weights[1] == -0.25
+
+
+def test_a_search_is_for_bleu() -> None:
+    problem = bleu_problem(2)
+    search = ListSearch(problem.tuning_set, np.arange(1))
+    other = replace(problem, metric=metric("TER", ""), search=search)
+    with pytest.raises(OptimizerError, match="by BLEU only, not by TER"):
+        kbmira(other, np.ones(3), np.random.default_rng(1), OPTIONS)
 
 
 def test_leaves_out_sparse_features_that_are_alike() -> None:

@@ -15,7 +15,7 @@ one that is the same for all hypotheses of a sentence favours none.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
@@ -37,16 +37,7 @@ from mosesplug.optimizers.batch.mira_step import (
     model_scores,
     step,
 )
-from mosesplug.optimizers.problem import (
-    Problem,
-    Progress,
-    Solution,
-    checked_weights,
-    corpus_score,
-    normalised,
-    silent,
-    with_sparse_active,
-)
+from mosesplug.optimizers.problem import Problem, checked_weights, with_sparse_active
 
 __all__ = [
     "AnyLearner",
@@ -55,7 +46,6 @@ __all__ = [
     "Learner",
     "Losses",
     "Ordering",
-    "kbmira",
     "run_epochs",
 ]
 
@@ -157,8 +147,16 @@ class AnyLearner(Protocol):
     """Learns from sentences, wherever their hypotheses come from."""
 
     @property
+    def settings(self) -> Settings:
+        """Of the algorithm."""
+
+    @property
     def state(self) -> State:
         """Weights, totals and background."""
+
+    @property
+    def n_sentences(self) -> int:
+        """Sentences that have a hypothesis."""
 
     def visit(self, order: NDArray[np.int64]) -> Losses:
         """Learn from the given sentences, int64 ``[n]``, one after the other."""
@@ -280,58 +278,6 @@ class _Worth:
     def join(self, sentence: int, decay: float) -> None:
         """The sentence joins the background."""
         self._background_length = decay * self._background_length + self._lengths[sentence]
-
-
-def kbmira(
-    problem: Problem,
-    initial: NDArray[np.float64],
-    rng: np.random.Generator,
-    options: KbmiraOptions,
-    progress: Progress = silent,
-) -> Solution:
-    """Tune the active weights, sparse ones too, by k-best MIRA.
-
-    Weights are in single precision. Runs on one thread.
-
-    Args:
-        problem: hypotheses, metric and active features; None: all, dense and sparse. The box and
-            the further starts have no meaning here.
-        initial: float64 ``[n_features]``; inactive weights stay as they are.
-        rng: source of the order of sentences.
-        options: settings.
-        progress: told of finished epochs.
-
-    Returns:
-        The averaged weights of the epoch that scores best, the first among equals. Where every
-        dense weight is active, they are divided by their L1 norm, which changes no decision of
-        the decoder.
-
-    Raises:
-        OptimizerError: the problem cannot be tuned (see ``checked_weights``), or the weights
-            overflow or become all zero.
-    """
-    learner = Learner(problem, initial, options)
-    numbers = np.arange(learner.n_sentences)
-
-    def ordering() -> NDArray[np.int64]:
-        return rng.permutation(numbers) if options.shuffle else numbers
-
-    best: Epoch | None = None
-    history: list[Mapping[str, object]] = []
-    for epoch in run_epochs(learner, ordering, options.epochs):
-        history.append({"updates": epoch.updates, "loss": epoch.loss, "score": epoch.score})
-        progress(len(history), options.epochs, "epochs")
-        if best is None or epoch.score > best.score:
-            best = epoch
-    if best is None:
-        raise OptimizerError("no epoch was asked for: ask for at least one")
-    weights = np.array(initial, dtype=np.float64)
-    active = learner.settings.active
-    weights[active] = best.average[active]
-    if not weights.any():
-        raise OptimizerError("the weights became all zero; start from other weights")
-    weights = normalised(problem, weights)
-    return Solution(weights, corpus_score(problem, weights), tuple(history))
 
 
 def run_epochs(

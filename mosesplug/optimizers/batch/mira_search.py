@@ -118,6 +118,7 @@ class SearchLearner:
         n_dense: int,
         initial: NDArray[np.float64],
         options: KbmiraOptions,
+        active: NDArray[np.bool_] | None = None,
     ) -> None:
         """Begin at the initial weights.
 
@@ -127,6 +128,7 @@ class SearchLearner:
                 sparse one up to 1e-6 counts as none.
             initial: float64 ``[n_features]``.
             options: ``epochs`` and ``shuffle`` have no meaning here.
+            active: bool ``[n_features]``, the weights that may change; None: all.
 
         Raises:
             OptimizerError: the weights are not finite, or too large for single precision.
@@ -143,7 +145,7 @@ class SearchLearner:
             np.float32(options.decay),
             options.background == "model",
             options.safe_hope,
-            np.ones(len(weights), dtype=np.bool_),
+            np.ones(len(weights), np.bool_) if active is None else np.array(active, np.bool_),
         )
         self.state = State(
             weights,
@@ -152,6 +154,11 @@ class SearchLearner:
             np.zeros(1, dtype=np.int64),
             np.ones(9, dtype=np.float32),
         )
+
+    @property
+    def n_sentences(self) -> int:
+        """Sentences that can be searched."""
+        return self._search.n_sentences
 
     def visit(self, order: NDArray[np.int64]) -> Visits:
         """Learn from the given sentences, int64 ``[n]``, one after the other."""
