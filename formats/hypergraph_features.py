@@ -45,6 +45,11 @@ class GraphColumns:
         self._dense = {name: column for column, name in enumerate(dense)}
         self._group_names = {name for name, _ in self.groups}
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of all columns, as search graphs have them."""
+        return (*self._dense, *self.sparse)
+
     def of(self, names: Iterable[str]) -> dict[str, int]:
         """The column of each name; those that are new and in no group get the next ones.
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import accumulate, pairwise
 from os import PathLike, fspath
 from typing import Literal
 
@@ -30,6 +31,7 @@ __all__ = [
     "NBestEntry",
     "NBestList",
     "format_entry",
+    "format_list",
     "iter_nbest",
     "read_nbest",
     "read_nbest_blocks",
@@ -141,6 +143,27 @@ def write_nbest(
     """Write a list as Moses does, whole or not at all; ``digits`` as for ``format_entry``."""
     with atomic_write(path, compress=compress) as file:
         file.writelines(format_entry(entry, digits=digits) for entry in entries)
+
+
+def format_list(found: NBestList, *, digits: int = 6) -> Iterator[bytes]:
+    """The lines of a list as Moses writes them; ``digits`` as for ``format_entry``."""
+    ends = [0, *accumulate(width for _, width in found.groups)]
+    sparse = found.sparse_indptr.tolist()
+    scores = found.scores.tolist()
+    sentences = found.sentence_ids.tolist()
+    for row, values in enumerate(found.dense.tolist()):
+        spans = zip(found.groups, pairwise(ends), strict=True)
+        entries = slice(sparse[row], sparse[row + 1])
+        names = (found.sparse_names[index] for index in found.sparse_indices[entries])
+        entry = NBestEntry(
+            sentences[row],
+            found.text(row),
+            tuple((name, tuple(values[i:j])) for (name, _), (i, j) in spans),
+            tuple(zip(names, found.sparse_data[entries].tolist(), strict=True)),
+            scores[row],
+            found.buffer[found.extra_starts[row] : found.extra_ends[row]].tobytes(),
+        )
+        yield format_entry(entry, digits=digits)
 
 
 def _blocks(path: str | PathLike[str], block_bytes: int) -> Iterator[tuple[bytes, int]]:

@@ -14,6 +14,7 @@ def test_columns() -> None:
         "LM0": 0, "TM0_1": 1, "TM0_2": 2, "WT_a~b": 3, "PL_1": 4, "TM0_of": 5,
     }  # fmt: skip
     assert list(columns.sparse) == ["WT_a~b", "PL_1", "TM0_of"]
+    assert columns.names == ("LM0", "TM0_1", "TM0_2", "WT_a~b", "PL_1", "TM0_of")
 
 
 @pytest.mark.parametrize("name", ["TM0_0", "TM0_3", "LM0_1", "LM1", "TM0", ""])

@@ -19,6 +19,7 @@ from formats.nbest import (
     NBestEntry,
     NBestList,
     format_entry,
+    format_list,
     iter_nbest,
     read_nbest,
     read_nbest_blocks,
@@ -360,6 +361,7 @@ def test_moses_spelling_survives_reading_and_writing(tmp_path: Path, stem: str) 
     expected = path.read_bytes().replace(b"0.0 -0.000", b"0 -0")
     write_nbest(tmp_path / "list", iter_nbest(path))
     assert (tmp_path / "list").read_bytes() == expected
+    assert b"".join(format_list(read_nbest(path))) == expected
 
 
 def test_entry_without_score_has_three_fields() -> None:
@@ -392,6 +394,7 @@ def test_recorded_list(recordings: Path, tmp_path: Path, name: str) -> None:
     if "hindi" not in name:  # converted by hand: one blank behind the tokens
         write_nbest(tmp_path / "again", entries)
         assert (tmp_path / "again").read_bytes() == text
+        assert b"".join(format_list(in_bulk)) == text
 
 
 def test_recorded_sparse_list_keeps_its_features(multi30k: Path) -> None:
