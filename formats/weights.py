@@ -32,6 +32,7 @@ __all__ = [
     "WeightGroup",
     "format_dense",
     "format_init_opt",
+    "format_show_weights",
     "format_sparse",
     "format_weight",
     "format_weights_txt",
@@ -169,6 +170,20 @@ def read_show_weights(source: str | PathLike[str] | bytes) -> ShowWeights:
         tuple(untuneable),
         tuple(sparse),
     )
+
+
+def format_show_weights(show: ShowWeights) -> bytes:
+    """What a decoder answers to ``-show-weights``: features with weights, then those without."""
+    lines = []
+    for group in show.groups:
+        words = [
+            UNTUNEABLE_COMPONENT.decode() if value is None else format_weight(value)
+            for value in group.values
+        ]
+        lines.append(f"{group.name}= {' '.join(words)}\n")
+    lines += [f"{name} UNTUNEABLE\n" for name in show.untuneable]
+    lines += [f"{name}=\n" for name in show.sparse]
+    return _encode("".join(lines))
 
 
 def read_dense(path: str | PathLike[str]) -> tuple[tuple[str, tuple[float, ...]], ...]:

@@ -12,11 +12,14 @@ from mosesplug.errors import UsageError
 
 __all__ = [
     "assignments",
+    "existing_decoder",
     "existing_file",
     "existing_program",
     "existing_references",
     "transformation",
 ]
+
+_FOREST = "forest:"
 
 
 def existing_file(name: str | PathLike[str], what: str) -> Path:
@@ -44,6 +47,27 @@ def existing_program(name: str, what: str) -> Path:
             " chmod +x"
         )
     return program
+
+
+def existing_decoder(name: str, what: str) -> tuple[Path, Path | None]:
+    """A decoder: the path of a program, and None; or a name for search graphs, and their place.
+
+    Args:
+        name: a program as ``existing_program`` takes it, or ``forest:DIRECTORY``.
+        what: it is, for messages.
+
+    Raises:
+        UsageError: there is none.
+    """
+    if not name.startswith(_FOREST):
+        return existing_program(name, what), None
+    place = Path(name.removeprefix(_FOREST)).absolute()
+    if not place.is_dir():
+        raise UsageError(
+            f"{what} {name}: there is no directory {place}; name the working directory of a run"
+            " with --forest, or one of Moses' search graphs"
+        )
+    return Path(f"{_FOREST}{place}"), place
 
 
 def existing_references(name: str | PathLike[str]) -> Path:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import cast, get_args
 
-from mosesplug.cli.arguments import existing_file, existing_references
+from mosesplug.cli.arguments import existing_decoder, existing_file, existing_references
+from mosesplug.decoders.moses import Decoder, checked_flags
 from mosesplug.errors import UsageError
 from mosesplug.tuning.configuration import HeldOut, Online, OnlineDecoder, Select
 
@@ -46,6 +47,8 @@ def held_out_of(
     every: int | None,
     patience: int | None,
     online: Online | None,
+    decoder: str | None = None,
+    flags: str = "",
 ) -> HeldOut | None:
     """The held-out text; None where there is none.
 
@@ -53,7 +56,11 @@ def held_out_of(
         UsageError: an option of --heldout without it, or a file that is not there.
     """
     if files is None:
-        for given, name in ((every, "heldout-every"), (patience, "patience")):
+        for given, name in (
+            (every, "heldout-every"),
+            (patience, "patience"),
+            (decoder, "heldout-decoder"),
+        ):
             if given is not None:
                 raise UsageError(f"--{name} is of --heldout: give both, or neither")
         return None
@@ -66,11 +73,16 @@ def held_out_of(
         if number is not None and number < 1:
             raise UsageError(f"--{name} must be at least 1, not {number}")
     text, references = files
+    program, forest = None, None
+    if decoder is not None:
+        program, forest = existing_decoder(decoder, "the decoder of the held-out text")
     return HeldOut(
         existing_file(text, "the held-out text"),
         existing_references(references),
         every or 0,
         patience or 0,
+        None if program is None else Decoder(program, () if forest else checked_flags(flags)),
+        forest,
     )
 
 

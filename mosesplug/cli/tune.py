@@ -35,7 +35,12 @@ def tune(
         ),
     ],
     decoder: Annotated[
-        str, typer.Argument(metavar="DECODER", help="The decoder: moses, mosesplug-decoder, ...")
+        str,
+        typer.Argument(
+            metavar="DECODER",
+            help="The decoder: moses, mosesplug-decoder, ...; or forest:DIR, the search graphs "
+            "that a run with --forest in DIR stored, or that Moses wrote into DIR.",
+        ),
     ],
     config: Annotated[
         Path, typer.Argument(metavar="CONFIG", help="Its moses.ini with starting weights.")
@@ -130,6 +135,14 @@ def tune(
             metavar="INPUT REFS",
             help="Other text and its translations, translated after each iteration to choose "
             "weights.",
+        ),
+    ] = None,
+    heldout_decoder: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DECODER",
+            help="What translates it, if not DECODER: a program, or forest:DIR with its search "
+            "graphs.",
         ),
     ] = None,
     heldout_every: Annotated[
@@ -232,6 +245,7 @@ def tune(
     """
     from mosesplug.cli.arguments import (
         assignments,
+        existing_decoder,
         existing_file,
         existing_program,
         existing_references,
@@ -249,13 +263,19 @@ def tune(
     if resume and overwrite:
         raise UsageError("--continue and --overwrite exclude each other: use one of them")
     input_file = existing_file(input_text, "the input")
+    decoding_program, forest = existing_decoder(decoder, "the decoder")
     filtering = None
     if filter_command is not None:
         program, *words = shlex.split(filter_command) or [""]
         found = existing_program(program, "--filter-command")
         filtering = Filtering((str(found), *words), input_file)
     learning = online_of(online, online_decoder, online_servers, strict_online)
-    held_out = held_out_of(heldout, heldout_every, patience, learning)
+    held_out = held_out_of(
+        heldout, heldout_every, patience, learning, heldout_decoder, decoder_flags
+    )
+    # Where search graphs are the decoder, flags are those of the program for the held-out text.
+    is_other = forest is not None and held_out is not None and held_out.forest is None
+    own_flags = "" if is_other else decoder_flags
     if last and select is not None:
         raise UsageError("--last and --select exclude each other: use one of them")
     options = assignments(option or (), "--option")
@@ -266,14 +286,13 @@ def tune(
         working_directory=working_dir.absolute(),
         metric=find_metric(metric, metric_settings),
         decoding=Decoding(
-            Decoder(
-                existing_program(decoder, "the decoder"), checked_flags(decoder_flags), input_type
-            ),
+            Decoder(decoding_program, checked_flags(own_flags), input_type),
             nbest=nbest,
             lattice_samples=lattice_samples,
             filtering=filtering,
             transform=transformation(transform, "--transform"),
             config_weights_first=config_weights_first,
+            forest=forest,
         ),
         optimising=Optimising(
             algorithm=algorithm,

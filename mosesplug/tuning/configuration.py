@@ -45,7 +45,7 @@ class Decoding:
     """How n-best lists are made.
 
     Attributes:
-        decoder: the program and how to call it.
+        decoder: the program and how to call it; nothing but a name where there is a forest.
         nbest: hypotheses a sentence.
         lattice_samples: samples of the search lattice a sentence, merged into the lists.
         filtering: filter the model first, or None.
@@ -55,6 +55,8 @@ class Decoding:
             and writes another, or ``bpe`` to join subwords at ``@@``. None for no change.
         config_weights_first: decode first with the configuration's own weights, not with these
             L1-normalised.
+        forest: where search graphs of the input are, which are the decoder; or None. The working
+            directory of a run that stored them, its store, or a directory of Moses' files.
     """
 
     decoder: Decoder
@@ -64,6 +66,7 @@ class Decoding:
     cache: tuple[str, ...] | None = None
     transform: str | None = None
     config_weights_first: bool = False
+    forest: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -125,12 +128,16 @@ class HeldOut:
         every: online, translate it after so many mini-batches, too; 0 for after each epoch only.
         patience: end the run after so many scores in a row that are no better than the best
             before; 0 for never.
+        decoder: that translates it, where it is not the one of the tuning set; or None.
+        forest: where search graphs of it are, which are its decoder; or None.
     """
 
     input: Path
     references: Path
     every: int = 0
     patience: int = 0
+    decoder: Decoder | None = None
+    forest: Path | None = None
 
 
 @dataclass(frozen=True)

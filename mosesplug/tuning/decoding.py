@@ -17,7 +17,7 @@ from mosesplug.tuning.configuration import Configuration
 from mosesplug.tuning.events import Decoded, Executing, Watcher
 from mosesplug.tuning.workspace import Workspace
 
-__all__ = ["Lists", "decode", "skipped"]
+__all__ = ["Lists", "decode", "finished_list", "skipped"]
 
 
 @dataclass(frozen=True)
@@ -95,9 +95,22 @@ def decode(
     if decoding.lattice_samples:
         _merge(nbest, samples, finished)
         _pack(samples)
-    if decoding.transform is not None:
-        _transform(nbest, decoding.transform, workspace, iteration, watch)
-    return Lists(_pack(nbest), command, finished.stdout, finished.stderr, finished.seconds)
+    packed = finished_list(configuration, workspace, iteration, watch)
+    return Lists(packed, command, finished.stdout, finished.stderr, finished.seconds)
+
+
+def finished_list(
+    configuration: Configuration, workspace: Workspace, iteration: int, watch: Watcher
+) -> Path:
+    """The list that was written, rewritten if it is to be, and compressed.
+
+    Raises:
+        DecoderError: what rewrites it failed.
+    """
+    nbest = workspace.nbest(iteration)
+    if configuration.decoding.transform is not None:
+        _transform(nbest, configuration.decoding.transform, workspace, iteration, watch)
+    return _pack(nbest)
 
 
 def skipped(workspace: Workspace, iteration: int) -> Lists:

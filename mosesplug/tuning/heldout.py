@@ -1,7 +1,8 @@
 """Held-out text: translated with weights that were never tuned on it, to judge them.
 
-The decoder is run as for any text, with lists of one hypothesis. Evaluations follow each other
-through the whole run, over its iterations; one that is better than all before keeps its weights.
+The decoder is run as for any text, with lists of one hypothesis; or its search graphs, where it
+was decoded before, give the best. Evaluations follow each other through the whole run, over its
+iterations; one that is better than all before keeps its weights.
 """
 
 from __future__ import annotations
@@ -23,11 +24,16 @@ from mosesplug.errors import UsageError
 from mosesplug.metrics import Metric, Prepared
 from mosesplug.tuning.configuration import Configuration
 from mosesplug.tuning.events import Executing, Judged, PhaseStarted, Watcher
+from mosesplug.tuning.forest_files import DecodedText
+from mosesplug.tuning.forest_setup import open_forest
 from mosesplug.tuning.online_source import model_weights
 from mosesplug.tuning.records import Evaluation
 from mosesplug.tuning.weights import Weights
 
 __all__ = ["Judge", "best_of", "judge", "since_best"]
+
+_CACHE = "heldout-forest.lmdb"
+"""In the working directory, the store of its search graphs where they came as files."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +110,8 @@ def judge(
 
     Raises:
         UsageError: lists are rewritten before scoring, which translations would have to be, too.
-        DataError: its input and its references differ in their number of lines.
+        DataError: its input and its references differ in their number of lines; or there are no
+            search graphs of it where they should be.
         FormatError: a file cannot be read.
     """
     held_out = configuration.held_out
@@ -116,25 +123,33 @@ def judge(
             " one of the two out"
         )
     texts = tuple(read_lines(held_out.input))
-    metric, decoding = configuration.metric, configuration.decoding
-    references = read_references(held_out.references, len(texts), input_path=held_out.input)
-    told: Callable[[tuple[str, ...]], None] = lambda command: watch(Executing(command))  # noqa: E731
-    return Judge(
-        texts,
-        metric.prepare(references),
-        ProcessDecoder(
-            decoding.decoder,
+    metric, optimising = configuration.metric, configuration.optimising
+    references = metric.prepare(
+        read_references(held_out.references, len(texts), input_path=held_out.input)
+    )
+    decoder: BatchDecoder
+    if held_out.forest is not None:
+        text = DecodedText(held_out.input, texts, metric, references)
+        decoder = open_forest(
+            held_out.forest,
+            configuration.working_directory / _CACHE,
+            configuration.config,
+            text,
+            nbest=1,
+            threads=optimising.threads,
+            watch=watch,
+        ).decoder
+    else:
+        told: Callable[[tuple[str, ...]], None] = lambda command: watch(Executing(command))  # noqa: E731
+        decoder = ProcessDecoder(
+            held_out.decoder or configuration.decoding.decoder,
             config,
             configuration.working_directory,
             nbest=1,
             prefix="heldout",
             executing=told,
-        ),
-        show,
-        metric,
-        watch,
-        configuration.optimising.threads,
-    )
+        )
+    return Judge(texts, references, decoder, show, metric, watch, optimising.threads)
 
 
 def best_of(evaluations: Sequence[Evaluation]) -> Evaluation | None:

@@ -27,6 +27,7 @@ from mosesplug.tuning.conclude import conclude, reason_to_stop
 from mosesplug.tuning.configuration import Configuration, Online
 from mosesplug.tuning.events import Note, Optimised, Watcher, ignore
 from mosesplug.tuning.executors import workers
+from mosesplug.tuning.forest_run import check_forest, forest_of
 from mosesplug.tuning.heldout import Judge
 from mosesplug.tuning.heldout import judge as find_judge
 from mosesplug.tuning.online_decoder import check_online, online_decoder, recipe_of
@@ -71,6 +72,7 @@ def tune(configuration: Configuration, watch: Watcher = ignore) -> Result:
         FormatError: a file cannot be read.
     """
     workspace = Workspace(configuration.working_directory, configuration.decoding.nbest)
+    check_forest(configuration)
     _check_apart(configuration, workspace)
     with workspace.locked():
         earlier = _earlier_run_to_replace(configuration, workspace, watch)
@@ -215,7 +217,11 @@ def _context(
     if optimising.sharding is not None and not optimising.sharding.asynchronous:
         dealt(np.arange(references.n_sentences), optimising.sharding.shards, 0)
     config = decoding_config(configuration, workspace, watch)
-    show = announced_features(configuration, workspace, config, watch)
+    forest = forest_of(configuration, workspace, references, watch)
+    if forest is not None:
+        show = forest.show
+    else:
+        show = announced_features(configuration, workspace, config, watch)
     check_names(optimising, show)
     start = starting_weights(show, configuration)
     if earlier:
@@ -249,6 +255,7 @@ def _context(
             options=options,
             seed=_seed(configuration, store),
             watch=watch,
+            forest=forest,
         )
         if unstored := unstored_iterations(workspace, store):
             adopt(context, store, unstored)

@@ -1,4 +1,4 @@
-"""The decoder of an online run: a server where it can be one, else a run for each batch."""
+"""The decoder of an online run: search graphs, or a server if it can be one, or runs by batch."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from mosesplug.decoders.batch import BatchDecoder
 from mosesplug.decoders.batch_process import ProcessDecoder
@@ -18,7 +19,7 @@ from mosesplug.tuning.events import Executing, Note, PhaseStarted
 from mosesplug.tuning.online_source import model_weights
 from mosesplug.tuning.steps import Context
 
-__all__ = ["DecoderRecipe", "check_online", "online_decoder", "recipe_of"]
+__all__ = ["DecoderRecipe", "ProgramRecipe", "check_online", "online_decoder", "recipe_of"]
 
 _COMPARED = 10
 """Sentences that are decoded both ways before a server is trusted."""
@@ -46,6 +47,11 @@ def check_online(configuration: Configuration, online: Online) -> None:
     found = [what for what, given in refused.items() if given]
     if found:
         raise UsageError(f"--online does not go together with {', '.join(found)}")
+    if decoding.forest is not None and online != Online():
+        raise UsageError(
+            "--online-decoder, --online-servers and --strict-online are for programs, not for"
+            " search graphs: leave them out"
+        )
     if (sharding := optimising.sharding) is None:
         return
     if sharding.directory is not None:
@@ -54,7 +60,8 @@ def check_online(configuration: Configuration, online: Online) -> None:
             " see: leave out --shard-directory"
         )
     if sharding.asynchronous:
-        if sharding.elsewhere and online.decoder != "process":
+        has_servers = online.decoder != "process" and configuration.decoding.forest is None
+        if sharding.elsewhere and has_servers:
             raise UsageError(
                 "with --online --async servers are kept running from batch to batch by threads of"
                 " this process; other processes, and a cluster's, can only start a decoder for each"
@@ -77,6 +84,9 @@ def online_decoder(
         UsageError: a server is asked for, and this decoder cannot be one.
         DecoderError: a server is asked for and does not start; or it is not exact, and must be.
     """
+    if context.forest is not None:
+        yield context.forest.decoder
+        return
     if online.decoder == "process":
         yield _process(context, "batch")
         return
@@ -95,9 +105,28 @@ def online_decoder(
             yield _process(context, "batch")
 
 
+class DecoderRecipe(Protocol):
+    """How to make the decoder of a shard or a worker, wherever that is: it can be sent there."""
+
+    def make(
+        self,
+        prefix: str,
+        note: Callable[[str], None],
+        beat: Callable[[int], None] | None = None,
+    ) -> BatchDecoder:
+        """A decoder of its own, to be closed.
+
+        Args:
+            prefix: of its files, which tells several apart.
+            note: told what the user should know, also before a lost server is started again; what
+                it raises ends the batch.
+            beat: as ``ProcessDecoder`` has it.
+        """
+
+
 @dataclass(frozen=True)
-class DecoderRecipe:
-    """How to make the decoder of a shard or a worker, wherever that is.
+class ProgramRecipe:
+    """A ``DecoderRecipe`` for a program.
 
     Attributes:
         decoder: the program and how to call it.
@@ -121,14 +150,7 @@ class DecoderRecipe:
         note: Callable[[str], None],
         beat: Callable[[int], None] | None = None,
     ) -> BatchDecoder:
-        """A decoder of its own, to be closed.
-
-        Args:
-            prefix: of its files, which tells several apart.
-            note: told what the user should know, also before a lost server is started again; what
-                it raises ends the batch.
-            beat: as ``ProcessDecoder`` has it.
-        """
+        """As ``DecoderRecipe.make`` says."""
         if not self.servers:
             return ProcessDecoder(
                 self.decoder, self.config, self.directory, self.nbest, prefix, beat=beat
@@ -147,8 +169,11 @@ class DecoderRecipe:
 
 def recipe_of(context: Context, online: Online, decoder: BatchDecoder) -> DecoderRecipe:
     """How to make others like a decoder that ``online_decoder`` gave."""
+    if context.forest is not None:
+        sharding = context.configuration.optimising.sharding
+        return context.forest.recipe.shared_among(1 if sharding is None else sharding.shards)
     server = isinstance(decoder, ServerDecoder)
-    return DecoderRecipe(
+    return ProgramRecipe(
         context.configuration.decoding.decoder,
         context.config,
         context.workspace.directory,

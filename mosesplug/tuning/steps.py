@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from formats.errors import FormatError
 from formats.nbest import read_nbest_blocks
+from formats.text import read_lines
 from formats.weights import ShowWeights, weight_overwrite
 from mosesplug.errors import OptimizerError
 from mosesplug.features import FeatureSpace
@@ -36,7 +37,10 @@ from mosesplug.tuning.files import (
     write_sparse_weights,
     write_weights,
 )
+from mosesplug.tuning.forest_decoding import decode_forest
+from mosesplug.tuning.forest_setup import Forest
 from mosesplug.tuning.lists import checked_blocks
+from mosesplug.tuning.online_source import model_weights
 from mosesplug.tuning.records import IterationResult, IterationStart, start_of
 from mosesplug.tuning.sharded import optimize_sharded
 from mosesplug.tuning.sharding import Sharding
@@ -77,6 +81,7 @@ class Context:
         options: its options.
         seed: of all random choices.
         watch: told of everything.
+        forest: search graphs that are the decoder, or None.
     """
 
     configuration: Configuration
@@ -89,6 +94,7 @@ class Context:
     options: object
     seed: int
     watch: Watcher
+    forest: Forest | None = None
 
     @property
     def settings(self) -> Mapping[str, str]:
@@ -106,6 +112,7 @@ class Context:
             "lattice samples": str(decoding.lattice_samples),
             "transformation": str(decoding.transform),
             "decoder flags": shlex.join(decoding.decoder.flags),
+            "search graphs": str(decoding.forest),
             "online": str(self.configuration.online is not None),
             "shards": _spelled_sharding(optimising.sharding),
             "held-out text": _spelled(self.configuration.held_out),
@@ -152,6 +159,17 @@ def decoded(context: Context, iteration: int, weights: Weights, *, skip: bool) -
     sparse = workspace.run(iteration, "sparse-weights")
     if skip:
         return skipped(workspace, iteration)
+    if context.forest is not None:
+        context.watch(PhaseStarted(iteration, "decode"))
+        return decode_forest(
+            configuration,
+            workspace,
+            context.forest.decoder,
+            read_lines(configuration.input),
+            model_weights(context.show, _decoded_with(context, iteration, weights)),
+            iteration,
+            context.watch,
+        )
     overwrite = None
     if iteration > 1 or not configuration.decoding.config_weights_first:
         point = _decoded_with(context, iteration, weights)

@@ -30,7 +30,7 @@ from mosesplug.tuning import tune
 from mosesplug.tuning.algorithm_options import algorithm_options
 from mosesplug.tuning.configuration import HeldOut, Online
 from mosesplug.tuning.events import Event, Judged, Learning, Learnt, Note
-from mosesplug.tuning.online_decoder import DecoderRecipe
+from mosesplug.tuning.online_decoder import ProgramRecipe
 from mosesplug.tuning.online_numbering import Numbering
 from mosesplug.tuning.online_workers import decoding_workers
 from mosesplug.tuning.sharding import AsyncOrder, Sharding, copied
@@ -397,7 +397,7 @@ def test_what_is_decoded_when_the_block_ends_is_given_up(tmp_path: Path) -> None
     )
     decoder.chmod(0o755)
     (tmp_path / "moses.ini").write_text("[weight]\nLM0= 1\n")
-    recipe = DecoderRecipe(Decoder(decoder, ()), tmp_path / "moses.ini", tmp_path, 5, 0, False)
+    recipe = ProgramRecipe(Decoder(decoder, ()), tmp_path / "moses.ini", tmp_path, 5, 0, False)
     notes: list[Event] = []
     began = threading.active_count()
     futures: list[Future[Any]] = []

@@ -1,0 +1,88 @@
+"""A run with search graphs for a decoder: what it is refused, and how its graphs are found."""
+
+from __future__ import annotations
+
+from formats.text import read_lines, write_atomic
+from formats.weights import format_show_weights
+from mosesplug.errors import UsageError
+from mosesplug.metrics import Prepared
+from mosesplug.tuning import caches
+from mosesplug.tuning.configuration import Configuration
+from mosesplug.tuning.events import PhaseStarted, Watcher
+from mosesplug.tuning.forest_files import DecodedText
+from mosesplug.tuning.forest_setup import Forest, open_forest
+from mosesplug.tuning.workspace import Workspace
+
+__all__ = ["check_forest", "forest_of"]
+
+_CACHE = "forest.lmdb"
+"""In the working directory, the store of graphs that came as files."""
+
+
+def check_forest(configuration: Configuration) -> None:
+    """Refuse settings that search graphs have no use for.
+
+    Raises:
+        UsageError: there is one; or the graphs are those of the run itself.
+    """
+    decoding = configuration.decoding
+    if decoding.forest is None:
+        return
+    refused = {
+        "decoder flags": bool(decoding.decoder.flags),
+        "an input type": decoding.decoder.input_type is not None,
+        "parallel jobs": decoding.decoder.queue is not None,
+        "several decoders": decoding.decoder.several is not None,
+        "simulated post-editing": decoding.decoder.post_editing is not None,
+        "lattice samples": decoding.lattice_samples > 0,
+        "filtering the model": decoding.filtering is not None,
+        "copying the model": decoding.cache is not None,
+    }
+    found = [what for what, given in refused.items() if given]
+    if found:
+        raise UsageError(
+            f"search graphs are no program: they do not go together with {', '.join(found)}"
+        )
+    place, workspace = decoding.forest.resolve(), Workspace(configuration.working_directory, 1)
+    if place in (workspace.directory.resolve(), workspace.store.resolve()):
+        raise UsageError(
+            f"the search graphs of {decoding.forest} are those of the run in the working directory"
+            " itself: name another --working-dir"
+        )
+    held_out = configuration.held_out
+    if held_out is not None and held_out.decoder is None and held_out.forest is None:
+        raise UsageError(
+            f"the search graphs of {decoding.forest} are of the tuning set, not of the held-out"
+            " text: name a decoder of that by --heldout-decoder, or leave out --heldout"
+        )
+
+
+def forest_of(
+    configuration: Configuration, workspace: Workspace, references: Prepared, watch: Watcher
+) -> Forest | None:
+    """The search graphs that are the decoder, or None; their features are in ``features.list``.
+
+    Raises:
+        DataError: there are none, or they have other features than the configuration.
+        StoreMismatch: they are of another text.
+        FormatError: a file cannot be read.
+    """
+    decoding = configuration.decoding
+    if decoding.forest is None:
+        return None
+    watch(PhaseStarted(0, "features"))
+    text = DecodedText(
+        configuration.input, read_lines(configuration.input), configuration.metric, references
+    )
+    forest = open_forest(
+        decoding.forest,
+        workspace.directory / _CACHE,
+        configuration.config,
+        text,
+        nbest=decoding.nbest,
+        threads=configuration.optimising.threads,
+        watch=watch,
+    )
+    caches.forget(workspace.features_list)
+    write_atomic(workspace.features_list, format_show_weights(forest.show))
+    return forest
