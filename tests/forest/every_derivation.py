@@ -12,9 +12,9 @@ import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from formats.hypergraph import Edge
+from formats.hypergraph import Edge, write_hypergraph
+from formats.hypergraph_reader import read_hypergraph
 from mosesplug.forest import Hypergraph
-from tests.forest.graphs import graph_of
 
 WORDS = (b"a", b"b", b"c")
 
@@ -53,9 +53,13 @@ def edge_lists(graph: Hypergraph, node: int) -> Iterator[list[int]]:
 
 
 def made(nodes: list[list[Edge]]) -> Hypergraph:
-    """The graph of some nodes."""
+    """The graph of some nodes; its features are numbered."""
+    names = [f"F{k}" for k in range(max(len(edge.dense) for edges in nodes for edge in edges))]
     with tempfile.TemporaryDirectory() as directory:
-        return graph_of(nodes, Path(directory))
+        path = Path(directory) / "0"
+        write_hypergraph(path, names, nodes, compress=None)
+        file = read_hypergraph(path)
+    return Hypergraph.of_file(file, {name: column for column, name in enumerate(names)})
 
 
 @st.composite
@@ -86,3 +90,21 @@ def is_small(graph: Hypergraph, most: int = 300) -> bool:
             total += ways
         counts.append(total)
     return counts[-1] <= most
+
+
+def random_graph(rng: np.random.Generator, *, phrase_based: bool, features: int = 3) -> Hypergraph:
+    """A graph of some dozen derivations of four words and more."""
+    nodes: list[list[Edge]] = []
+    for head in range(4):
+        edges = []
+        for _ in range(2):
+            words = [WORDS[k] for k in rng.integers(0, len(WORDS), rng.integers(1, 4))]
+            target: list[bytes | int] = list(words)
+            if head and phrase_based:
+                target.insert(0, head - 1)
+            elif head:
+                for tail in {head - 1, int(rng.integers(0, head))}:
+                    target.insert(int(rng.integers(0, len(target) + 1)), tail)
+            edges.append(Edge(tuple(target), 1, tuple(rng.integers(-4, 5, features) / 4)))
+        nodes.append(edges)
+    return made(nodes)
