@@ -14,7 +14,7 @@ import typer.core
 import typer.main
 
 from mosesplug import __version__
-from mosesplug.cli.exits import exit_code
+from mosesplug.cli.exits import TUNING_GOES_ON, exit_code
 
 __all__ = ["main"]
 
@@ -40,7 +40,7 @@ _COMMANDS = {
         "mosesplug.cli.tune",
         "tune",
         "Tune a system: decode, optimise, repeat, write moses.ini.",
-        "Finished iterations are kept: the same command with --continue goes on.",
+        TUNING_GOES_ON,
     ),
     "mert-moses": _Command(
         "mosesplug.cli.mert_moses",
@@ -51,6 +51,11 @@ _COMMANDS = {
         "mosesplug.cli.optimize",
         "optimize",
         "Find weights in existing n-best lists, without a decoder.",
+    ),
+    "report": _Command(
+        "mosesplug.cli.report",
+        "report",
+        "Show a run as one HTML page, or one of its figures as a picture.",
     ),
     "install-tools": _Command(
         "mosesplug.cli.tools.install",

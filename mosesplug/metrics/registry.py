@@ -21,7 +21,7 @@ from mosesplug.metrics.protocol import Metric
 from mosesplug.metrics.ter import Ter
 from mosesplug.metrics.ter_sacrebleu import TerSacrebleu
 
-__all__ = ["metric", "metric_names", "parse_settings"]
+__all__ = ["metric", "metric_names", "metric_of_signature", "parse_settings"]
 
 
 def metric(name: str, settings: str = "") -> Metric:
@@ -47,6 +47,23 @@ def metric(name: str, settings: str = "") -> Metric:
     _refuse_others(name, parsed, (*sorted(known), "weights"))
     weights = _weights(parsed["weights"]) if "weights" in parsed else ()
     return Interpolated(tuple(entry.build(parsed) for entry in entries), weights)
+
+
+def metric_of_signature(signature: str) -> Metric:
+    """The metric whose scores a signature belongs to, ``Metric.signature`` or ``Prepared``'s.
+
+    Raises:
+        UsageError: no metric of this version has that signature.
+    """
+    name, *fields = signature.split("|")
+    known = {"weights"} | {setting for part in name.split(",") for setting in _entry(part).settings}
+    settings = {}
+    for field in fields:
+        setting, _, value = field.partition(":")
+        # An unsmoothed BLEU says so; CHRF gives a number under the same word.
+        if setting in known and value != "none":
+            settings[setting] = _SPELLED.get(field, value)
+    return metric(name, ",".join(f"{setting}:{value}" for setting, value in settings.items()))
 
 
 def metric_names() -> tuple[str, ...]:
@@ -171,6 +188,9 @@ _ENTRIES: Mapping[str, _Entry] = MappingProxyType(
         "WER": _Entry(("case", "refs"), _wer),
     }
 )
+
+_SPELLED: Mapping[str, str] = MappingProxyType({"case:mixed": "true", "case:lc-ascii": "false"})
+"""Values of signatures in the words of settings, where these differ."""
 
 _REFUSED: Mapping[str, str] = MappingProxyType(
     {

@@ -18,7 +18,7 @@ from mosesplug.metrics import (
     metric,
     metric_names,
 )
-from mosesplug.metrics.registry import parse_settings
+from mosesplug.metrics.registry import metric_of_signature, parse_settings
 
 
 @pytest.mark.parametrize(
@@ -113,3 +113,31 @@ def test_names_are_those_that_work() -> None:
 
 def test_values_may_hold_colons() -> None:
     assert parse_settings("a:b:c") == {"a": "b:c"}
+
+
+@pytest.mark.parametrize("name", [*metric_names(), "BLEU,TER", "BLEU,CHRF"])
+@pytest.mark.parametrize("settings", ["", "case:false"])
+def test_metric_of_its_signature(name: str, settings: str) -> None:
+    made = metric(name, settings)
+    assert metric_of_signature(made.signature()) == made
+    prepared = made.prepare([[b"a b c d"]])
+    assert metric_of_signature(prepared.signature) == made
+
+
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        ("BLEU", "reflen:shortest"),
+        ("CHRF", "beta:2,smooth:1"),
+        ("WER", "refs:best"),
+        ("BLEU,TER", "weights:0.6+0.4,reflen:average"),
+    ],
+)
+def test_metric_of_a_signature_with_settings(name: str, settings: str) -> None:
+    made = metric(name, settings)
+    assert metric_of_signature(made.signature()) == made
+
+
+def test_signature_of_no_metric() -> None:
+    with pytest.raises(UsageError, match="unknown metric"):
+        metric_of_signature("NONE|case:mixed")

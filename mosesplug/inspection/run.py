@@ -1,0 +1,140 @@
+"""A run that is looked at: its store, its metric, and the weights that it ended with."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosesplug.errors import DataError, StoreError
+from mosesplug.features import FeatureSpace
+from mosesplug.metrics.protocol import Metric
+from mosesplug.metrics.registry import metric_of_signature
+from mosesplug.store import IterationRecord, NBestStore
+from mosesplug.tuning.records import result_of, start_of
+from mosesplug.tuning.weights import Weights
+from mosesplug.tuning.workspace import Workspace
+
+__all__ = ["Run", "opened"]
+
+_DATABASE = "data.mdb"
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run to look at.
+
+    Attributes:
+        path: of the store.
+        store: open to be read.
+        records: the finished iterations, at least one.
+        metric: that its scores are of.
+        names: of the dense columns.
+        weights: the result, or the last that there are.
+        where: what these weights are, in words.
+    """
+
+    path: Path
+    store: NBestStore
+    records: tuple[IterationRecord, ...]
+    metric: Metric
+    names: tuple[str, ...]
+    weights: Weights
+    where: str
+
+    @property
+    def space(self) -> FeatureSpace:
+        """The columns of its lists; without any where the lists lie in the stores of shards."""
+        return self.store.space or FeatureSpace(())
+
+    @property
+    def n_sentences(self) -> int:
+        """Sentences of the input."""
+        return self.records[-1].n_sentences
+
+    @property
+    def has_lists(self) -> bool:
+        """Whether there are hypotheses in this store."""
+        return any(record.n_lists for record in self.records)
+
+    @property
+    def vector(self) -> NDArray[np.float64]:
+        """The weights over the L1 norm of the dense ones, float64 ``[len(space)]``."""
+        return self.weights.normalised().vector(self.space)
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[Run]:
+    """The run whose store, or whose working directory, lies there.
+
+    Raises:
+        StoreError: there is none, or it cannot be read.
+        DataError: it has no finished iteration, or ``summary.json`` beside it is damaged.
+    """
+    store_path, directory = _places(path)
+    with NBestStore.open(store_path) as store:
+        records = store.iterations()
+        if not records:
+            raise DataError(f"the n-best store at {store_path} has no finished iteration yet")
+        names, weights, where = _result(records, directory)
+        if store.space is not None:
+            names = store.space.names[: store.space.n_dense]
+        metric = metric_of_signature(records[-1].signature)
+        yield Run(store_path, store, records, metric, names, weights, where)
+
+
+def _places(path: Path) -> tuple[Path, Path]:
+    """The store, and the working directory that it belongs to."""
+    if (path / _DATABASE).exists():
+        return path, path.parent
+    inside = Workspace(path, 0).store
+    if (inside / _DATABASE).exists():
+        return inside, path
+    raise StoreError(
+        f"there is no n-best store at {path}: name a working directory of mosesplug, or the "
+        f"{inside.name} in it"
+    )
+
+
+def _result(
+    records: tuple[IterationRecord, ...], directory: Path
+) -> tuple[tuple[str, ...], Weights, str]:
+    """The run's result where it is written down, else the last weights that there are.
+
+    Returns:
+        Names of the dense columns, the weights, and what they are.
+    """
+    last = records[-1]
+    decoded = start_of(last).weights
+    summary = Workspace(directory, 0).summary
+    if summary.is_file():
+        names, weights = _of_summary(summary, len(decoded.dense))
+        return names, weights, "the result, those of moses.ini"
+    names = tuple(f"feature {column}" for column in range(len(decoded.dense)))
+    if last.result is not None:
+        return names, result_of(last).weights, f"those found in iteration {last.iteration}"
+    return names, decoded, f"those that iteration {last.iteration} was decoded with"
+
+
+def _of_summary(path: Path, n_dense: int) -> tuple[tuple[str, ...], Weights]:
+    """The dense names and the weights in ``summary.json``, where the dense ones come first.
+
+    Raises:
+        DataError: it is not what ``tune`` writes.
+    """
+    try:
+        given = dict(json.loads(path.read_bytes())["result"]["weights"])
+        values = [(str(name), float(value)) for name, value in given.items()]
+    except (ValueError, KeyError, TypeError):
+        values = []
+    if len(values) < n_dense:
+        raise DataError(
+            f"{path} is not the summary of this run: remove it, and the last iteration counts"
+        )
+    names = tuple(name for name, _ in values[:n_dense])
+    return names, Weights(tuple(value for _, value in values[:n_dense]), dict(values[n_dense:]))

@@ -1,0 +1,214 @@
+"""The report: one HTML file that needs nothing else, for screens of any width and for paper."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from html import escape
+
+from mosesplug.report.data import ReportData, SentenceFacts
+from mosesplug.report.figures import svg
+
+__all__ = ["page"]
+
+_STYLE = """
+:root { color-scheme: light; }
+body { font: 15px/1.5 system-ui, sans-serif; color: #0f172a; background: white;
+  max-width: 60rem; margin: 0 auto; padding: 1rem; }
+h1 { font-size: 1.5rem; margin: 0 0 .25rem; } h2 { font-size: 1.15rem; margin: 2rem 0 .5rem; }
+p.note { color: #475569; margin: .25rem 0 .75rem; }
+code { font-size: .85em; overflow-wrap: anywhere; }
+.wide { overflow-x: auto; } svg { max-width: 100%; height: auto; display: block; }
+table { border-collapse: collapse; font-size: .85rem; } th, td { padding: .2rem .6rem; }
+th { text-align: left; border-bottom: 1px solid #94a3b8; } td.n, th.n { text-align: right;
+  white-space: nowrap; font-variant-numeric: tabular-nums; }
+tr:nth-child(even) td { background: #f8fafc; }
+td { overflow-wrap: anywhere; } dl { margin: .5rem 0 1rem; }
+dt { color: #475569; font-size: .8rem; }
+dd { margin: 0 0 .3rem; overflow-wrap: anywhere; } .sentence { border-left: 3px solid #cbd5e1;
+  padding-left: .75rem; margin: 1rem 0; break-inside: avoid; }
+@media print { body { max-width: none; font-size: 10pt; } h2 { break-after: avoid; }
+  figure { break-inside: avoid; } }
+figure { margin: 0; }
+"""
+
+_HELD_OUT = 4
+"""Its column in the table of iterations."""
+
+_FIGURES = (
+    ("Scores", "scores", "The oracle is found by a greedy search over all hypotheses so far."),
+    ("Weights", "weights", "Those that each iteration was decoded with, over their L1 norm."),
+    (
+        "Error surfaces",
+        "surfaces",
+        "The score of the merged lists as one weight changes and all others stay; red: the result.",
+    ),
+    ("Lists", "growth", ""),
+    (
+        "Coverage",
+        "coverage",
+        "The best choice (greedy) among the first hypotheses of the last iteration's lists.",
+    ),
+    ("Time", "times", ""),
+)
+
+
+def page(data: ReportData, title: str) -> str:
+    """The report of a run.
+
+    Raises:
+        UsageError: matplotlib is missing.
+    """
+    sections = [_head(data, title), _iterations(data)]
+    has_lists = bool(data.features)
+    for heading, name, note in _FIGURES:
+        if has_lists or name not in ("surfaces", "coverage"):
+            sections.append(_section(heading, note, _figure(name, data)))
+    if has_lists:
+        sections.append(_features(data))
+    else:
+        sections.append(
+            '<p class="note">The lists of this run lie in the stores of its shards; what is said '
+            "of lists is missing here.</p>"
+        )
+    if data.sparse:
+        sections.append(_sparse(data))
+    if data.lattice is not None:
+        sections.append(_lattice(data))
+    if data.worst:
+        sections.append(_sentences("Worst sentences", data, data.worst))
+        sections.append(_sentences("Best sentences", data, data.best))
+    sections.append(_configuration(data))
+    body = "\n".join(sections)
+    return (
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        '<link rel="icon" href="data:,">\n'
+        f"<title>{escape(title)}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n{body}\n"
+        "</body>\n</html>\n"
+    )
+
+
+def _head(data: ReportData, title: str) -> str:
+    last = data.iterations[-1]
+    best = max(facts.score for facts in data.iterations)
+    return (
+        f"<h1>{escape(title)}</h1>\n<p class=note>{len(data.iterations)} iterations, "
+        f"{data.metric} of the decoder's own translations from {data.iterations[0].score:.4f} to "
+        f"{last.score:.4f} (best {best:.4f})</p>\n<p class=note><code>{escape(data.signature)}"
+        "</code></p>"
+    )
+
+
+def _iterations(data: ReportData) -> str:
+    head = ("iteration", data.metric, "in lists", "oracle", "held out", "hypotheses", "new")
+    rows: list[tuple[str, ...]] = [
+        (
+            str(facts.number),
+            f"{facts.score:.4f}",
+            _number(facts.optimum),
+            _number(facts.oracle),
+            _number(facts.held_out),
+            str(facts.hypotheses),
+            str(facts.new_hypotheses),
+            f"{facts.seconds_decoding:.1f} s",
+            f"{facts.seconds_optimising:.1f} s",
+        )
+        for facts in data.iterations
+    ]
+    rows = [(*head, "decoding", "optimising"), *rows]
+    if not any(row[_HELD_OUT] for row in rows[1:]):
+        rows = [row[:_HELD_OUT] + row[_HELD_OUT + 1 :] for row in rows]
+    return _section("Iterations", "", _table(rows[0], rows[1:]))
+
+
+def _features(data: ReportData) -> str:
+    note = (
+        "Over all distinct hypotheses. Spread: mean standard deviation in a sentence. Correlation: "
+        f"with {_of_sentence(data.metric)} of the hypothesis, in a sentence."
+    )
+    head = ("feature", "weight", "mean", "spread", "active", "correlation")
+    rows = [
+        (
+            facts.name,
+            f"{facts.weight:.4f}",
+            f"{facts.mean:.4g}",
+            f"{facts.spread:.4g}",
+            f"{100 * facts.active:.1f}%",
+            "never varies" if math.isnan(facts.correlation) else f"{facts.correlation:+.3f}",
+        )
+        for facts in data.features
+    ]
+    return _section("Features", note, _figure("features", data) + _table(head, rows, left=1))
+
+
+def _sparse(data: ReportData) -> str:
+    note = f"The largest of {data.n_sparse} that are not 0; dense weights have an L1 norm of 1."
+    rows = [(name, f"{weight:.5g}") for name, weight in data.sparse]
+    return _section("Sparse weights", note, _table(("feature", "weight"), rows, left=1))
+
+
+def _lattice(data: ReportData) -> str:
+    if (facts := data.lattice) is None:
+        return ""
+    note = (
+        f"Sentence {facts.sentence} (counted from 0): the best edges of its newest search graph, "
+        "and the translations that win among them as one weight changes."
+    )
+    rows = [
+        (line.text, f"{line.start:.4g}", f"{line.end:.4g}", _number(line.score))
+        for line in facts.lines
+    ]
+    head = ("translation", "from weight", "to weight", data.metric)
+    drawn = _figure("lattice", data) if facts.edges else ""
+    return _section("Search graph", note, drawn + _figure("envelope", data) + _table(head, rows, 1))
+
+
+def _sentences(heading: str, data: ReportData, sentences: Sequence[SentenceFacts]) -> str:
+    worth = _of_sentence(data.metric)
+    note = f"By {worth} of what the result's weights choose in the merged lists."
+    return _section(heading, note, "\n".join(map(_sentence, sentences)))
+
+
+def _sentence(facts: SentenceFacts) -> str:
+    parts = [("source", facts.source)] if facts.source is not None else []
+    parts += [("reference", text) for text in facts.references]
+    parts.append((f"chosen, {facts.chosen_score:.4f}", facts.chosen))
+    parts.append((f"best in its lists, {facts.oracle_score:.4f}", facts.oracle))
+    terms = "".join(f"<dt>{escape(what)}</dt><dd>{escape(text)}</dd>" for what, text in parts)
+    return f'<div class="sentence"><b>{facts.number}</b><dl>{terms}</dl></div>'
+
+
+def _configuration(data: ReportData) -> str:
+    facts = {"store": data.store, **data.facts}
+    return _section("Configuration", "", _table(("setting", "value"), facts.items(), left=2))
+
+
+def _of_sentence(metric: str) -> str:
+    return "BLEU+1" if metric == "BLEU" else metric
+
+
+def _figure(name: str, data: ReportData) -> str:
+    return f'<figure class="wide" id="{name}">{svg(name, data)}</figure>\n'
+
+
+def _section(heading: str, note: str, content: str) -> str:
+    said = f'<p class="note">{escape(note)}</p>\n' if note else ""
+    return f"<h2>{escape(heading)}</h2>\n{said}{content}"
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]], left: int = 0) -> str:
+    """A table whose first ``left`` columns are words."""
+
+    def row(cells: Sequence[str], tag: str) -> str:
+        marks = ("" if place < left else " class=n" for place in range(len(cells)))
+        return "".join(
+            f"<{tag}{mark}>{escape(cell)}</{tag}>" for mark, cell in zip(marks, cells, strict=True)
+        )
+
+    body = "\n".join(f"<tr>{row(cells, 'td')}</tr>" for cells in rows)
+    return f'<div class="wide"><table>\n<tr>{row(head, "th")}</tr>\n{body}\n</table></div>\n'
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.4f}"

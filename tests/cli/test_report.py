@@ -1,0 +1,50 @@
+"""``mosesplug report`` as a user calls it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mosesplug.cli.main import main
+from tests.inspection.runs import make_run
+
+pytest.importorskip("matplotlib")
+
+
+def run(*words: object) -> int:
+    """The exit code of ``mosesplug report``."""
+    with pytest.raises(SystemExit) as end:
+        main(["report", *map(str, words)])
+    return int(end.value.code or 0)
+
+
+def test_page_and_picture(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    work = make_run(tmp_path / "work")
+    monkeypatch.chdir(tmp_path)
+    assert run(work) == 0
+    assert capsys.readouterr().out == "report.html\n"
+    assert Path("report.html").read_text().startswith("<!DOCTYPE html>")
+    assert run(work, "--png", "scores", "--dpi", 60, "--quiet") == 0
+    assert capsys.readouterr().out == ""
+    assert Path("scores.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_what_cannot_be_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    work = make_run(tmp_path / "work")
+    monkeypatch.chdir(tmp_path)
+    assert run(work, "--png", "curves") == 2
+    assert "there is no figure 'curves'" in capsys.readouterr().err
+    assert run(work, "--png", "lattice") == 2
+    assert "--forest" in capsys.readouterr().err
+    assert run(tmp_path) == 1
+    assert "there is no n-best store" in capsys.readouterr().err
+    assert run(work, "--refs", tmp_path / "none") == 1
+    assert not list(tmp_path.glob("*.png"))
+    monkeypatch.setattr("mosesplug.report.figures.available", lambda: False)
+    assert run(work) == 2
+    assert "mosesplug[report]" in capsys.readouterr().err

@@ -1,0 +1,191 @@
+"""What is read from a run, against numbers found by hand and by trying every choice."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mosesplug.errors import DataError, StoreError
+from mosesplug.inspection.lists import error_surfaces, feature_facts, sentence_scores
+from mosesplug.inspection.report import STEPS, report_data, report_steps
+from mosesplug.inspection.run import opened
+from mosesplug.inspection.sentences import Texts
+from mosesplug.metrics import metric
+from tests.inspection.runs import GRAPH, LISTS, REFERENCE, make_run, read_graph
+
+
+def test_iterations_and_oracles(tmp_path: Path) -> None:
+    with opened(make_run(tmp_path / "work")) as run:
+        data = report_data(run, Texts())
+    first, second = data.iterations
+    assert (first.hypotheses, first.new_hypotheses) == (5, 5)
+    assert (second.hypotheses, second.new_hypotheses) == (4, 1)
+    assert (first.held_out, second.held_out) == (None, 0.4)
+    assert first.weights == (0.5, 0.5)
+    assert second.weights == pytest.approx((0.25, 0.75))
+    assert data.facts["seed"] == "7"
+    # All choices: the oracle of the first lists, and of all.
+    judge = metric("BLEU")
+    references = judge.prepare([REFERENCE])
+    known: list[list[bytes]] = [[], [], []]
+    for facts, hypotheses in zip(data.iterations, LISTS, strict=True):
+        for hypothesis in hypotheses:
+            if hypothesis.text not in known[hypothesis.sentence]:
+                known[hypothesis.sentence].append(hypothesis.text)
+        best = max(_bleu(judge, references, choice) for choice in itertools.product(*known))
+        assert facts.oracle == pytest.approx(best)
+    assert data.coverage is not None
+    assert data.coverage.ranks == (1, 2)
+    assert data.coverage.scores[-1] >= data.coverage.scores[0] == data.coverage.first_best
+
+
+def _bleu(judge, references, choice) -> float:  # type: ignore[no-untyped-def]
+    text = b"".join(choice)
+    ends = np.cumsum([len(words) for words in choice])
+    statistics = judge.statistics(
+        references,
+        np.arange(3),
+        np.frombuffer(text, dtype=np.uint8),
+        ends - [len(words) for words in choice],
+        ends,
+    )
+    return float(judge.score(statistics.sum(axis=0)))
+
+
+def test_weights_are_those_of_the_summary(tmp_path: Path) -> None:
+    work = make_run(tmp_path / "work")
+    with opened(work) as run:
+        assert run.weights.dense == (0.25, 0.75)
+        assert "iteration 2" in run.where
+    (work / "summary.json").write_text(
+        json.dumps({"result": {"weights": {"LM0_0": 0.5, "TM0_0": 1.5, "WT_a~b": 2.0}}})
+    )
+    with opened(work / "nbests.lmdb") as run:
+        assert run.names == ("LM0_0", "TM0_0")
+        assert run.weights.sparse == {"WT_a~b": 2.0}
+        assert "moses.ini" in run.where
+        data = report_data(run, Texts())
+        assert data.sparse == (("WT_a~b", 1.0),)  # over the L1 norm of the dense ones
+    (work / "summary.json").write_text("{}")
+    with pytest.raises(DataError, match="not the summary"), opened(work):
+        pass
+
+
+def test_run_without_a_result_shows_what_it_was_decoded_with(tmp_path: Path) -> None:
+    with opened(make_run(tmp_path / "work", finished=False)) as run:
+        assert run.weights.dense == (0.2, 0.6)
+        data = report_data(run, Texts())
+    assert data.iterations[-1].optimum is None
+
+
+def test_no_store_and_no_iteration(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="name a working directory"), opened(tmp_path):
+        pass
+    empty = make_run(tmp_path / "work", lists=())
+    with pytest.raises(DataError, match="no finished iteration"), opened(empty):
+        pass
+
+
+def test_features_by_hand(tmp_path: Path) -> None:
+    with opened(make_run(tmp_path / "work")) as run:
+        merged = run.store.tuning_set()
+        language_model, translation_model = feature_facts(run, merged)
+    values = [[-1.0, -2.0], [-1.0, -3.0, -4.0], [-1.0]]
+    assert language_model.mean == pytest.approx(np.mean([v for row in values for v in row]))
+    assert language_model.spread == pytest.approx(np.mean([np.std(row) for row in values]))
+    assert language_model.active == 1.0
+    assert translation_model.active == pytest.approx(4 / 6)
+    scores = sentence_scores(metric("BLEU"), merged.stats)
+    parts = np.split(scores, merged.offsets[1:-1])
+    centred = np.concatenate([part - part.mean() for part in parts])
+    inside = np.concatenate([np.array(row) - np.mean(row) for row in values])
+    assert language_model.correlation == pytest.approx(np.corrcoef(centred, inside)[0, 1])
+
+
+def test_feature_that_never_varies_has_no_correlation(tmp_path: Path) -> None:
+    lists = [[h._replace(dense=(0.1, float(rank))) for rank, h in enumerate(LISTS[0])]]
+    with opened(make_run(tmp_path / "work", lists=lists)) as run:
+        constant, _ = feature_facts(run, run.store.tuning_set())
+    assert math.isnan(constant.correlation)
+
+
+def test_surfaces_equal_decoding_at_every_part(tmp_path: Path) -> None:
+    with opened(make_run(tmp_path / "work")) as run:
+        merged = run.store.tuning_set()
+        for column, surface in enumerate(error_surfaces(run, merged)):
+            assert surface.weight == pytest.approx(run.vector[column])
+            assert len(surface.ends) == len(surface.scores) + 1
+            for start, end, score in zip(
+                surface.ends[:-1], surface.ends[1:], surface.scores, strict=True
+            ):
+                weights = run.vector.copy()
+                weights[column] = 0.5 * (start + end)
+                stats = merged.stats[merged.first_best(weights)].sum(axis=0)
+                assert float(run.metric.score(stats)) == pytest.approx(score)
+
+
+def test_sentences(tmp_path: Path) -> None:
+    source = (b"das rote Haus ist alt", b"sie sieht heute einen kleinen Hund", b"sie \xff gingen")
+    with opened(make_run(tmp_path / "work")) as run:
+        data = report_data(run, Texts(source, [REFERENCE]), sentences=5)
+        with pytest.raises(DataError, match="source has 2 lines"):
+            report_data(run, Texts(source[:2]))
+    # Half of three sentences: no sentence is in both.
+    (worst,), (best,) = data.worst, data.best
+    assert worst.chosen_score < best.chosen_score
+    assert best.chosen_score == best.oracle_score == 1.0
+    assert best.references == (REFERENCE[best.number].decode(),)
+    assert worst.source == source[worst.number].decode("utf-8", "replace")
+
+
+def test_steps_are_as_many_as_announced(tmp_path: Path) -> None:
+    with opened(make_run(tmp_path / "work")) as run:
+        assert len(list(report_steps(run, Texts()))) == len(STEPS)
+
+
+@pytest.mark.parametrize("name", ["TER", "CHRF", "BLEU,TER"])
+def test_other_metrics(tmp_path: Path, name: str) -> None:
+    with opened(make_run(tmp_path / "work", name=name)) as run:
+        data = report_data(run, Texts())
+    assert data.metric == name
+    assert data.best[0].chosen_score >= data.worst[0].chosen_score
+
+
+def test_lattice_by_hand(tmp_path: Path) -> None:
+    graph = read_graph(tmp_path)
+    with opened(make_run(tmp_path / "work", graph=graph)) as run:
+        facts = report_data(run, Texts()).lattice
+    assert facts is not None
+    assert facts.feature == "LM0_0"
+    assert facts.whole == 5
+    assert facts.edges == (
+        (0, 1, "the red house"),
+        (0, 1, "the house"),
+        (1, 2, "is old"),
+        (2, 3, "</s>"),
+    )
+    long, short = facts.lines
+    # Below 0 the worse language model score wins; that translation is in no list's words.
+    assert (long.text, short.text) == ("the red house is old", "the house is old")
+    assert long.end == short.start == pytest.approx(0.0)
+    assert long.slope == -2.0
+    assert long.intercept == pytest.approx(0.25 * -2.0 + 0.75 * -2.0)
+    assert long.score == 1.0
+    assert short.score is None
+
+
+def test_forest_of_two_tails_has_no_edges_to_draw(tmp_path: Path) -> None:
+    text = GRAPH.replace("[1] is old", "[1] is [0] old")
+    with opened(make_run(tmp_path / "work", graph=read_graph(tmp_path, text))) as run:
+        facts = report_data(run, Texts()).lattice
+        assert facts is not None
+        assert facts.edges == ()
+        with pytest.raises(DataError, match="sentence 1 has no search graph"):
+            report_data(run, Texts(), lattice=1)
+        with pytest.raises(DataError, match="no sentence 9"):
+            report_data(run, Texts(), lattice=9)

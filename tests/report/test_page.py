@@ -1,0 +1,109 @@
+"""The page of a run: what is on it, in a browser as well; and its figures as pictures."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from mosesplug.errors import UsageError
+from mosesplug.inspection.report import report_data
+from mosesplug.inspection.run import opened
+from mosesplug.inspection.sentences import Texts
+from mosesplug.report.data import ReportData
+from mosesplug.report.figures import FIGURES, png, svg
+from mosesplug.report.page import page
+from tests.inspection.runs import REFERENCE, make_run, read_graph
+
+pytest.importorskip("matplotlib")
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> ReportData:
+    """A run with everything that a report shows."""
+    directory = tmp_path_factory.mktemp("run")
+    work = make_run(directory / "work", graph=read_graph(directory))
+    with opened(work) as run:
+        found = report_data(run, Texts((b"<b>zwei & $x$</b>",) * 3, [REFERENCE]))
+    return replace(found, sparse=(("WT_<a>~b", 0.25),), n_sparse=1)
+
+
+class _Reader(HTMLParser):
+    """Sees that elements are closed in order, and collects addresses."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.addresses: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.addresses += [value or "" for name, value in attrs if name in ("src", "href")]
+        if tag not in ("meta", "link"):
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.addresses += [value or "" for name, value in attrs if name in ("src", "href")]
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def test_page_is_whole_and_needs_nothing_else(data: ReportData) -> None:
+    text = page(data, "Tuning of <x>")
+    reader = _Reader()
+    reader.feed(text)
+    assert reader.open == []
+    assert all(not re.match("[a-z]+:|//", a) or a == "data:," for a in reader.addresses)
+    assert "<title>Tuning of &lt;x&gt;</title>" in text
+    assert "WT_&lt;a&gt;~b" in text
+    assert "&lt;b&gt;zwei &amp; $x$&lt;/b&gt;" in text
+    for heading in ("Iterations", "Scores", "Features", "Search graph", "Worst sentences"):
+        assert f"<h2>{heading}</h2>" in text
+    assert text.count("<svg") == len(FIGURES)
+
+
+def test_ids_of_figures_do_not_clash(data: ReportData) -> None:
+    clips = [set(re.findall(r'<clipPath id="(\w+)"', svg(name, data))) for name in FIGURES]
+    assert sum(map(len, clips)) == len(set().union(*clips))
+
+
+def test_same_data_same_bytes(data: ReportData) -> None:
+    assert page(data, "x") == page(data, "x")
+
+
+def test_run_whose_lists_lie_elsewhere(data: ReportData) -> None:
+    bare = replace(
+        data, features=(), surfaces=(), coverage=None, worst=(), best=(), lattice=None, sparse=()
+    )
+    text = page(bare, "x")
+    assert "stores of its shards" in text
+    assert "Error surfaces" not in text
+    for name in ("features", "surfaces", "coverage", "lattice", "envelope"):
+        with pytest.raises(UsageError):
+            svg(name, bare)
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_pictures(name: str, data: ReportData) -> None:
+    assert png(name, data, 60).startswith(b"\x89PNG")
+
+
+def test_in_a_browser_without_complaints(data: ReportData, tmp_path: Path) -> None:
+    browser = shutil.which("chromium") or shutil.which("google-chrome")
+    if browser is None:
+        pytest.skip("there is no Chromium to open the page in")
+    path = tmp_path / "report.html"
+    path.write_text(page(data, "A run"))
+    profile = tmp_path / "profile"
+    command = [browser, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run"]
+    command += ["--disable-background-networking", "--disable-component-update", "--disable-sync"]
+    command += [f"--user-data-dir={profile}", "--enable-logging=stderr", "--window-size=400,800"]
+    command += ["--dump-dom", path.as_uri()]
+    shown = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    assert "CONSOLE" not in shown.stderr
+    assert shown.stdout.count("<svg") == len(FIGURES)
