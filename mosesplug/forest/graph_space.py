@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 from mosesplug.errors import DataError
 from mosesplug.features import FeatureSpace
 from mosesplug.forest.envelope import doubled, reason, winners
-from mosesplug.forest.sentence_graph import SentenceGraph, joined, score_edges, sentence_graph
+from mosesplug.forest.sentence_graph import SentenceGraph, score_edges, sentence_graph
 from mosesplug.forest.translations import Translations, append_words
+from mosesplug.forest.union import united
 from mosesplug.forest.viterbi import MOST_EDGES, derivation_edges, inside_best
 from mosesplug.hypergraph import Hypergraph
 from mosesplug.kernels import kernel
@@ -67,7 +68,7 @@ class GraphSource:
         return GraphSpace(self, axes, base, np.mean(spreads, axis=0))
 
     def score(self, weights: Vector) -> float:
-        """Corpus score of the best derivations; of equal ones the last, as Moses has it."""
+        """Corpus score of the best derivations; see ``forest.viterbi`` for equal ones."""
         found = self.each(lambda sentence: _first_best(sentence, weights))
         return float(self.metric.score(np.asarray(found).sum(axis=0, dtype=np.float64)))
 
@@ -93,8 +94,8 @@ def graph_source(
     """Search graphs in the place of lists.
 
     Args:
-        graphs: those of each sentence of the references, oldest first: MERT searches the
-            derivations of all of them. A sentence without any has no say.
+        graphs: those of each sentence of the references: MERT searches the derivations of all of
+            them. A sentence without any has no say.
         space: what the columns of the graphs' features are.
         metric: scores translations.
         references: what ``metric.prepare`` made of them.
@@ -114,7 +115,7 @@ def graph_source(
     most = max(1000, _MOST_TRANSLATIONS // len(filled))
     sentences = []
     for number, each in filled:
-        graph = joined(each)
+        graph = united(each)
         translations = Translations(number, graph.words, metric, references, most)
         sentences.append(_Sentence(number, sentence_graph(graph), translations))
     pool = ThreadPoolExecutor(threads) if threads > 1 else None

@@ -1,16 +1,11 @@
-"""The search graphs of one sentence as one, with its features by column.
+"""A search graph with its features by column.
 
-Graphs of several decodings are used together: a goal above theirs has an edge to each, so that a
-derivation of any of them is one of the whole, and everything computed is that of their union.
-Where derivations score the same, a later graph's comes first, as a later edge's does.
-
-Line search needs the slopes along one feature after the other: features are held by column,
-without the zeros that Moses writes for every edge.
+Line search needs the slopes along one feature after the other, without the zeros that Moses
+writes for every edge.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +14,7 @@ from numpy.typing import NDArray
 from mosesplug.hypergraph import Hypergraph, read_only
 from mosesplug.kernels import kernel
 
-__all__ = ["SentenceGraph", "joined", "score_edges", "sentence_graph"]
+__all__ = ["SentenceGraph", "score_edges", "sentence_graph"]
 
 
 class SentenceGraph(NamedTuple):
@@ -57,58 +52,10 @@ def sentence_graph(graph: Hypergraph) -> SentenceGraph:
         _plain(graph.target_offsets, np.int64),
         _plain(graph.targets, np.int32),
         _plain(columns, np.int32),
-        _plain(_offsets(counts), np.int64),
+        _plain(np.concatenate([[0], np.cumsum(counts)]), np.int64),
         _plain(edges[order], np.int32),
         _plain(graph.feature_values[order], np.float32),
     )
-
-
-def joined(graphs: Sequence[Hypergraph]) -> Hypergraph:
-    """The union of graphs of one sentence; a single one is itself.
-
-    Args:
-        graphs: at least one, of the same feature columns; of derivations that score the same, one
-            of the latest wins.
-    """
-    if len(graphs) == 1:
-        return graphs[0]
-    words: dict[bytes, int] = {}
-    targets, tails = [], []
-    first_node = 0
-    for graph in graphs:
-        # The last one is for -1, a tail.
-        numbers = [words.setdefault(word, len(words)) for word in graph.words]
-        targets.append(np.array([*numbers, -1], dtype=np.int32)[graph.targets])
-        tails.append(graph.tails + np.int32(first_node))
-        first_node += graph.n_nodes
-    goals = np.cumsum([graph.n_nodes for graph in graphs]) - 1
-    one_each = np.arange(1, len(graphs) + 1)
-    edge_offsets = _chained([graph.edge_offsets for graph in graphs])
-    tail_offsets = _chained([graph.tail_offsets for graph in graphs])
-    target_offsets = _chained([graph.target_offsets for graph in graphs])
-    indptr = _chained([graph.feature_indptr for graph in graphs])
-    covered = [graph.covered for graph in graphs]
-    return Hypergraph(
-        read_only(np.append(edge_offsets, edge_offsets[-1] + len(graphs))),
-        read_only(np.append(tail_offsets, tail_offsets[-1] + one_each)),
-        read_only(np.concatenate([*tails, goals]).astype(np.int32)),
-        read_only(np.append(target_offsets, target_offsets[-1] + one_each)),
-        read_only(np.concatenate([*targets, np.full(len(graphs), -1)]).astype(np.int32)),
-        read_only(np.append(indptr, np.full(len(graphs), indptr[-1]))),
-        read_only(np.concatenate([graph.feature_indices for graph in graphs])),
-        read_only(np.concatenate([graph.feature_values for graph in graphs])),
-        read_only(np.concatenate([*covered, covered[0][-1:]])),
-        tuple(words),
-    )
-
-
-def _chained(offsets: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
-    """Offsets of arrays that are put one behind the other."""
-    return _offsets(np.concatenate([np.diff(each) for each in offsets]))
-
-
-def _offsets(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
-    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
 
 def _plain(array: NDArray[Any], dtype: type[np.generic]) -> NDArray[Any]:
