@@ -13,7 +13,7 @@ from mosesplug.errors import DataError
 from mosesplug.forest.hope_fear import Found, HopeFear, find, hope_and_fear
 from mosesplug.forest.search_graph import SearchGraph
 
-__all__ = ["GraphSearch"]
+__all__ = ["GraphSearch", "named"]
 
 
 @dataclass(frozen=True)
@@ -40,17 +40,17 @@ class GraphSearch:
         safe_hope: bool,
     ) -> HopeFear:
         """See ``forest.hope_fear.hope_and_fear``."""
-        with _named(sentence):
+        with named(sentence):
             return hope_and_fear(self.graphs[sentence], weights, background, safe_hope=safe_hope)
 
     def model_best(self, sentence: int, weights: NDArray[np.float32]) -> Found:
         """The derivation of the highest model score, of equal ones the last."""
-        with _named(sentence):
+        with named(sentence):
             return find(self.graphs[sentence], weights, np.ones(9, dtype=np.float32))
 
 
 @contextmanager
-def _named(sentence: int) -> Iterator[None]:
+def named(sentence: int) -> Iterator[None]:
     """Say of which sentence the graph is, where it cannot be searched."""
     try:
         yield

@@ -94,7 +94,8 @@ def _search(
                 slot = _slot(partials, table, first[node], left, right)
                 row = table[slot]
                 if row < first[node]:
-                    partials = grown(partials, used)
+                    if used == len(partials.edges):
+                        partials = grown(partials)
                     row, table[slot] = used, used
                     partials.scores[row] = -np.inf
                     used += 1

@@ -49,10 +49,9 @@ def partials_for(room: int, most_tails: int) -> Partials:
 
 
 @kernel
-def grown(partials: Partials, used: int) -> Partials:
-    """The table, or a copy with more room where all of it is used."""
-    if used < len(partials.edges):
-        return partials
+def grown(partials: Partials) -> Partials:
+    """A copy with twice the room, of a table that is full."""
+    used = len(partials.edges)
     larger = partials_for(2 * used, partials.tails.shape[1])
     larger.edges[:used] = partials.edges
     larger.tails[:used] = partials.tails
