@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,12 +16,9 @@ from numpy.typing import NDArray
 from mosesplug.errors import OptimizerError
 from mosesplug.features import FeatureSpace
 from mosesplug.metrics.protocol import Metric
+from mosesplug.optimizers.search import Search, first_best_bleu
 from mosesplug.optimizers.search_space import SpaceSource
 from mosesplug.tuning_set import TuningSet
-
-if TYPE_CHECKING:
-    # It is made of the parts of an algorithm, which knows problems.
-    from mosesplug.optimizers.batch.mira_search import Search
 
 __all__ = [
     "Problem",
@@ -107,9 +104,11 @@ class Solution:
 
 
 def corpus_score(problem: Problem, weights: NDArray[np.float64]) -> float:
-    """Metric of the first-best hypotheses at ``weights``: of the source, where there is one."""
+    """Metric of the first-best hypotheses at ``weights``: of source or search, if there is one."""
     if problem.source is not None:
         return problem.source.score(weights)
+    if problem.search is not None:
+        return first_best_bleu(problem.search, weights.astype(np.float32))
     chosen = problem.tuning_set.first_best(weights)
     totals = problem.tuning_set.stats[chosen].sum(axis=0, dtype=np.float64)
     return float(problem.metric.score(totals))

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.optimizers.batch.kbmira import Learner
-from mosesplug.optimizers.batch.mira_search import Found, Visits
+from mosesplug.optimizers.batch.mira_search import Visits
 from mosesplug.optimizers.batch.mira_step import Decisions, State
+from mosesplug.optimizers.search import Found
 from mosesplug.tuning_set import TuningSet
 
 __all__ = ["Display", "Vector", "vectors_found", "vectors_in_lists"]

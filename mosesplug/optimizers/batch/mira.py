@@ -75,10 +75,7 @@ def kbmira(
     if not weights.any():
         raise OptimizerError("the weights became all zero; start from other weights")
     weights = normalised(problem, weights)
-    score = corpus_score(problem, weights)
-    if problem.search is not None:
-        score = learner.score(weights.astype(np.float32))
-    return Solution(weights, score, tuple(history))
+    return Solution(weights, corpus_score(problem, weights), tuple(history))
 
 
 def _learner(problem: Problem, initial: NDArray[np.float64], options: KbmiraOptions) -> AnyLearner:

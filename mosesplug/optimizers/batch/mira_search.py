@@ -6,13 +6,12 @@ search graph for one, is given by a ``Search``.
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.errors import OptimizerError
-from mosesplug.metrics.single_bleu import single_bleu
 from mosesplug.optimizers.batch.kbmira import LARGEST, KbmiraOptions
 from mosesplug.optimizers.batch.mira_step import (
     NEGLIGIBLE,
@@ -22,65 +21,9 @@ from mosesplug.optimizers.batch.mira_step import (
     remember,
     towards,
 )
+from mosesplug.optimizers.search import Found, HopeFear, Search, first_best_bleu
 
-__all__ = ["Found", "HopeFear", "Search", "SearchLearner", "Visits"]
-
-
-class Found(Protocol):
-    """A hypothesis."""
-
-    @property
-    def columns(self) -> NDArray[np.int32]:
-        """Features that it has, ascending."""
-
-    @property
-    def values(self) -> NDArray[np.float32]:
-        """Their values."""
-
-    @property
-    def statistics(self) -> NDArray[np.float32]:
-        """Float32 ``[9]``, statistics of ``metrics.Bleu``."""
-
-
-class HopeFear(Protocol):
-    """A hope and a fear, with what they are worth beside the background."""
-
-    @property
-    def hope(self) -> Found:
-        """What model and metric like."""
-
-    @property
-    def fear(self) -> Found:
-        """What the model likes and the metric does not."""
-
-    @property
-    def hope_worth(self) -> np.float32:
-        """BLEU with the background, times the reference length of both."""
-
-    @property
-    def fear_worth(self) -> np.float32:
-        """The same of the fear."""
-
-
-class Search(Protocol):
-    """Finds hypotheses of sentences."""
-
-    @property
-    def n_sentences(self) -> int:
-        """How many sentences there are."""
-
-    def hope_and_fear(
-        self,
-        sentence: int,
-        weights: NDArray[np.float32],
-        background: NDArray[np.float32],
-        *,
-        safe_hope: bool,
-    ) -> HopeFear:
-        """Hope and fear at float32 weights and a background of float32 ``[9]``."""
-
-    def model_best(self, sentence: int, weights: NDArray[np.float32]) -> Found:
-        """The hypothesis of the highest model score."""
+__all__ = ["SearchLearner", "Visits", "difference"]
 
 
 class Visits(NamedTuple):
@@ -197,10 +140,7 @@ class SearchLearner:
 
     def score(self, weights: NDArray[np.float32]) -> float:
         """BLEU of the first-best hypotheses at ``weights``, float32 ``[n_features]``."""
-        totals = np.zeros(9, dtype=np.float32)
-        for sentence in range(self._search.n_sentences):
-            totals += self._search.model_best(sentence, weights).statistics
-        return float(single_bleu(totals))
+        return first_best_bleu(self._search, weights)
 
 
 def difference(
