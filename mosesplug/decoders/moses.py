@@ -126,9 +126,7 @@ class Decoder:
             samples_file, samples: where samples of the search lattice go, and how many a sentence
                 gets; 0 for none.
         """
-        model = [] if weights is None else ["-weight-overwrite", weights]
-        if sparse_weights is not None:
-            model += ["-weight-file", sparse_weights]
+        model = _model(weights, sparse_weights)
         lists = ["-lattice-samples", samples_file or "", str(samples)] if samples else []
         if self.queue is not None:
             return self._queued(self.queue, config, input_file, run, model, nbest_file, nbest)
@@ -136,6 +134,34 @@ class Decoder:
         command += [*model, *lists, "-n-best-list", nbest_file, str(nbest), "distinct"]
         command += ["-input-file", str(input_file)]
         return self._post_editing((*self._several(), *command))
+
+    def graphs(
+        self,
+        config: Path,
+        input_file: Path,
+        *,
+        directory: str,
+        weights: str | None,
+        sparse_weights: str | None = None,
+    ) -> tuple[str, ...]:
+        """The command that decodes the whole input into search graphs, without n-best lists.
+
+        Args:
+            config, input_file, weights, sparse_weights: as for ``nbest``.
+            directory: where the graphs go, a gzipped file a sentence.
+
+        Raises:
+            UsageError: the decoder is called through a wrapper that does not join graphs.
+        """
+        if self.queue or self.several:
+            raise UsageError(
+                "search graphs are not joined by moses-parallel.pl and multi_moses.py: decode on"
+                " this machine, without --jobs and --multi-moses"
+            )
+        command = [str(self.program), *self.flags, "-config", str(config), *self._input_type()]
+        command += _model(weights, sparse_weights)
+        command += ["-output-search-graph-hypergraph", "true", "gz", directory]
+        return self._post_editing((*command, "-input-file", str(input_file)))
 
     def server(
         self, config: Path, port: int, *, weights: str, sparse_weights: str | None = None
@@ -201,6 +227,12 @@ class Decoder:
             return command
         reference = ("-ref", str(editing.reference), "-symal", str(editing.alignment))
         return (str(editing.command), *command, *reference, "-tmp", str(editing.scratch))
+
+
+def _model(weights: str | None, sparse_weights: str | None) -> list[str]:
+    """The words that take the place of the configuration's weights."""
+    model = [] if weights is None else ["-weight-overwrite", weights]
+    return model if sparse_weights is None else [*model, "-weight-file", sparse_weights]
 
 
 def checked_flags(text: str) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ __all__ = [
     "Configuration",
     "Decoding",
     "Filtering",
+    "Graphs",
     "HeldOut",
     "Online",
     "OnlineDecoder",
@@ -41,6 +42,18 @@ class Filtering:
 
 
 @dataclass(frozen=True)
+class Graphs:
+    """Search graphs from the decoder; the n-best lists are taken out of them.
+
+    Attributes:
+        edges: how many edges of a graph are kept for each word of the shortest reference: those
+            on the best derivations by the weights that were decoded with. 0 keeps all.
+    """
+
+    edges: int = 50
+
+
+@dataclass(frozen=True)
 class Decoding:
     """How n-best lists are made.
 
@@ -57,6 +70,7 @@ class Decoding:
             L1-normalised.
         forest: where search graphs of the input are, which are the decoder; or None. The working
             directory of a run that stored them, its store, or a directory of Moses' files.
+        graphs: have the decoder write search graphs, in place of lists, and keep them; or None.
     """
 
     decoder: Decoder
@@ -67,6 +81,7 @@ class Decoding:
     transform: str | None = None
     config_weights_first: bool = False
     forest: Path | None = None
+    graphs: Graphs | None = None
 
 
 @dataclass(frozen=True)

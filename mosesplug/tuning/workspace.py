@@ -27,6 +27,8 @@ _SCRATCH = re.compile(
     r"\.(err|sparse-weights))"
 )
 _SHARD = re.compile(r"shard\.\d+")
+# What decoders write into a directory of search graphs.
+_GRAPH_FILE = re.compile(r"\d+(\.(txt|gz|bz2))?|weights")
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,21 @@ class Workspace:
     def nbest_packed(self, iteration: int) -> Path:
         """The n-best list as it is kept."""
         return self.run(iteration, f"best{self.nbest_size}.out.gz")
+
+    @property
+    def graphs(self) -> Path:
+        """Directory of the search graphs that were decoded last, as ``mert-moses.pl`` has it."""
+        return self.directory / "hypergraph"
+
+    def remove_graphs(self) -> None:
+        """Remove them; what others put into their directory stays."""
+        if not self.graphs.is_dir():
+            return
+        for path in self.graphs.iterdir():
+            if _GRAPH_FILE.fullmatch(path.name):
+                path.unlink()
+        with contextlib.suppress(OSError):
+            self.graphs.rmdir()
 
     def samples(self, iteration: int, size: int) -> Path:
         """Samples of the search lattice, in the format of n-best lists."""
@@ -100,8 +117,10 @@ class Workspace:
         """Whether a run here would write over this file, or clear it away."""
         places = (path.parent.resolve() / path.name, path.resolve())
         results = {self.features_list.name, *(result.name for result in self._results)}
+        graphs = self.graphs.resolve()
         return any(
-            place.parent == self.directory.resolve()
+            (place.parent == graphs and _GRAPH_FILE.fullmatch(place.name) is not None)
+            or place.parent == self.directory.resolve()
             and (
                 place.name in results
                 or _RUN_FILE.fullmatch(place.name) is not None
@@ -140,12 +159,14 @@ class Workspace:
         """Remove the results of an earlier run; cached features and filtered models stay.
 
         Args:
-            keep_list: whether the first iteration's n-best list stays too.
+            keep_list: whether the first iteration's n-best list, or search graphs, stay too.
         """
         kept = {self.nbest_packed(1), self.run(1, "out")} if keep_list else set()
         if self.store.is_dir():
             shutil.rmtree(self.store)
         self.store.unlink(missing_ok=True)
+        if not keep_list:
+            self.remove_graphs()
         for path in self.directory.iterdir():
             if _SHARD.fullmatch(path.name) and (path / self.store.name).is_dir():
                 shutil.rmtree(path / self.store.name)
