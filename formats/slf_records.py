@@ -1,0 +1,228 @@
+"""The lines of a lattice in the HTK standard lattice format: header, nodes and links.
+
+Fields are ``name=value`` between blanks (HTK Book, section 16.2). A value may stand in quotes, and
+a backslash takes the next character as it is, or three octal digits as a byte. Moses does neither:
+it writes words as they are, so a lattice of its is read so.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from formats.errors import FormatError, quoted
+from formats.text import read_lines
+
+__all__ = ["Fields", "Lattice", "Record", "read_lattice"]
+
+Fields = dict[bytes, bytes]
+
+_FIELD = re.compile(
+    rb"""([^\s="']+)=("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|\S*)(?=\s|$)""", re.DOTALL
+)
+_ESCAPED = re.compile(rb"\\(?:([0-3][0-7]{2})|(.))", re.DOTALL)
+_COUNT = re.compile(rb"[0-9]{1,18}")
+_OF_MOSES = re.compile(rb"Sentence_[0-9]+")
+_COMMENT_OF_MOSES = re.compile(rb"# (\S+) \1 ([0-9]{1,9}) of ([0-9]{1,9})\s*")
+_SCALE = re.compile(rb"(x[0-9]+)scale=\S+\s*")
+_LONG = {
+    b"VERSION": b"V", b"UTTERANCE": b"U", b"SUBLAT": b"S", b"NODES": b"N", b"LINKS": b"L",
+}  # fmt: skip
+_LONG_NODE = {b"time": b"t", b"WORD": b"W", b"var": b"v", b"div": b"d", b"acoustic": b"a"}
+_LONG_LINK = {
+    **_LONG_NODE, b"START": b"S", b"END": b"E", b"ngram": b"n", b"language": b"l",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Record:
+    """A node or a link: its line, and its fields by their short names."""
+
+    line: int
+    fields: Fields
+
+
+@dataclass(frozen=True)
+class Lattice:
+    """A file.
+
+    Attributes:
+        path: where it was read.
+        header: fields before the first node or link, by their short names.
+        header_lines: of each of them.
+        nodes: in the order of the file; none where a file leaves them out.
+        links: in the order of the file.
+        names: what Moses calls ``x1``, ``x2`` and so on. It writes phrase tables twice; the
+            second time they are not named here. Empty where Moses did not write the file.
+    """
+
+    path: str
+    header: Fields
+    header_lines: Mapping[bytes, int]
+    nodes: Sequence[Record]
+    links: Sequence[Record]
+    names: Mapping[bytes, str] = field(default_factory=dict)
+
+    def error(self, line: int | None, message: str, remedy: str) -> FormatError:
+        """An error in this file."""
+        return FormatError(message, path=self.path, line=line, remedy=remedy)
+
+    def count(self, name: bytes) -> int:
+        """``N`` or ``L`` of the header."""
+        text = self.header.get(name)
+        line = self.header_lines.get(name)
+        if text is None or not _COUNT.fullmatch(text):
+            message = f"the header has no {name.decode()}= (numbers of nodes and links)"
+            raise self.error(line, message, "It reads: N=3 L=2. Is this a lattice?")
+        return int(text)
+
+
+def read_lattice(path: str) -> Lattice:
+    """Read the records of a file, plain or compressed.
+
+    Raises:
+        FormatError: a line that is not of fields, a field twice in a line or in the header, nodes
+            or links that are not as many as announced, or a sub-lattice.
+    """
+    lines = read_lines(path)
+    names = _names_of_moses(lines)
+    header: Fields = {}
+    header_lines: dict[bytes, int] = {}
+    nodes: list[Record] = []
+    links: list[Record] = []
+    for number, line in enumerate(lines, start=1):
+        if line.startswith(b"#") or not line.strip():
+            continue
+        fields = _fields(line, bool(names))
+        if fields is None:
+            raise FormatError(
+                f"{quoted(line)} is not of fields",
+                path=path,
+                line=number,
+                remedy="A line of a lattice reads: name=value name=value, no name twice",
+            )
+        first = next(iter(fields))
+        if first in (b"I", b"J"):
+            if first == b"I" and b"L" in fields:
+                raise _sublattice(path, number)
+            long, records = (_LONG_NODE, nodes) if first == b"I" else (_LONG_LINK, links)
+            records.append(Record(number, _short(fields, long, path, number)))
+        elif nodes or links:
+            raise FormatError(
+                f"{quoted(line)} is neither a node nor a link",
+                path=path,
+                line=number,
+                remedy="They begin with I= and J=",
+            )
+        else:
+            _add_header(header, header_lines, _short(fields, _LONG, path, number), path, number)
+    lattice = Lattice(path, header, header_lines, nodes, links, names)
+    _check_counts(lattice)
+    return lattice
+
+
+def _add_header(
+    header: Fields, lines: dict[bytes, int], fields: Fields, path: str, line: int
+) -> None:
+    """Take a line of the header."""
+    for name, value in fields.items():
+        if name in header:
+            raise FormatError(
+                f"the header has {name.decode('utf-8', 'replace')}= twice",
+                path=path,
+                line=line,
+                remedy="A file has one lattice",
+            )
+        if name == b"S":
+            raise _sublattice(path, line)
+        header[name] = value
+        lines[name] = line
+
+
+def _sublattice(path: str, line: int) -> FormatError:
+    return FormatError("there is a sub-lattice", path=path, line=line, remedy="Expand it first")
+
+
+def _check_counts(lattice: Lattice) -> None:
+    """Refuse a file that is longer or shorter than it says."""
+    for name, records, what in (
+        (b"N", lattice.nodes, "nodes"),
+        (b"L", lattice.links, "links"),
+    ):
+        announced = lattice.count(name)
+        if len(records) != announced and (records or what == "links"):
+            raise lattice.error(
+                lattice.header_lines[name],
+                f"{len(records)} {what}, but the header announces {announced}",
+                "Is the file complete?",
+            )
+    if lattice.count(b"N") == 0:
+        raise lattice.error(lattice.header_lines[b"N"], "there is no node", "Is it complete?")
+
+
+def _short(fields: Fields, long: Mapping[bytes, bytes], path: str, line: int) -> Fields:
+    """Fields by their short names."""
+    if not fields.keys() & long.keys():
+        return fields
+    short = {long.get(name, name): value for name, value in fields.items()}
+    if len(short) < len(fields):
+        raise FormatError(
+            "a field has two values", path=path, line=line, remedy="Leave one of them out"
+        )
+    return short
+
+
+def _fields(line: bytes, plain: bool) -> Fields | None:
+    """The fields of a line that is not empty; None where it is not of fields."""
+    if plain or not (b"\\" in line or b'"' in line or b"'" in line):
+        pairs = [token.partition(b"=") for token in line.split()]
+        if not all([name and equals for name, equals, _ in pairs]):  # noqa: C419 (twice as fast)
+            return None
+        fields = {name: value for name, _, value in pairs}
+        return fields if len(fields) == len(pairs) else None
+    fields = {}
+    for name, value in _quoted_fields(line):
+        if name is None or name in fields:
+            return None
+        fields[name] = value
+    return fields
+
+
+def _quoted_fields(line: bytes) -> Iterator[tuple[bytes | None, bytes]]:
+    """Fields of a line with quotes or backslashes; a name is None where there is no field."""
+    at = 0
+    for match in _FIELD.finditer(line):
+        if line[at : match.start()].strip():
+            break
+        at = match.end()
+        value = match[2]
+        if len(value) > 1 and value[:1] in (b'"', b"'") and value[-1:] == value[:1]:
+            value = value[1:-1]
+        yield match[1], _ESCAPED.sub(_unescaped, value)
+    if line[at:].strip():
+        yield None, line
+
+
+def _unescaped(match: re.Match[bytes]) -> bytes:
+    return bytes([int(match[1], 8)]) if match[1] else match[2]
+
+
+def _names_of_moses(lines: Sequence[bytes]) -> dict[bytes, str]:
+    """What Moses' comments call ``x1``, ``x2`` and so on, none twice; empty in other files."""
+    names: dict[bytes, str] = {}
+    of_moses = False
+    comment: re.Match[bytes] | None = None
+    for line in lines:
+        if line.startswith(b"J="):
+            break
+        if line.startswith(b"UTTERANCE="):
+            of_moses = bool(_OF_MOSES.fullmatch(line[10:].strip()))
+        scale = _SCALE.fullmatch(line)
+        if scale and comment:
+            name = comment[1].decode("utf-8", "surrogateescape")
+            name = name if int(comment[3]) == 1 else f"{name}_{int(comment[2])}"
+            if name not in names.values():
+                names[scale[1]] = name
+        comment = _COMMENT_OF_MOSES.fullmatch(line)
+    return names if of_moses else {}
