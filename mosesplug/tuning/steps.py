@@ -23,7 +23,7 @@ from formats.weights import ShowWeights, weight_overwrite
 from mosesplug.errors import OptimizerError
 from mosesplug.features import FeatureSpace
 from mosesplug.metrics import Prepared
-from mosesplug.optimizers import Algorithm, Problem, Progress, Solution
+from mosesplug.optimizers import Algorithm, Problem, Progress, Solution, corpus_score
 from mosesplug.store import IterationRecord, NBestStore
 from mosesplug.tuning.clock import Clock
 from mosesplug.tuning.configuration import Configuration, HeldOut
@@ -253,13 +253,12 @@ def optimised(context: Context, store: NBestStore, current: IterationRecord) -> 
             f"{context.algorithm.name} found no usable weights in iteration {iteration}; its lists"
             " are kept: try another algorithm with --continue"
         )
-    share = context.configuration.optimising.interpolation
+    share, score = context.configuration.optimising.interpolation, solution.score
     if share and iteration > _FIRST_INTERPOLATED:
         found = found.mixed(weights, share)
+        score = corpus_score(given, found.vector(space))
     change = found.largest_change(weights)
-    return IterationResult(
-        found, solution.score, change, clock.seconds(), _plain_curve(solution.history)
-    )
+    return IterationResult(found, score, change, clock.seconds(), _plain_curve(solution.history))
 
 
 def _solution(
