@@ -139,21 +139,26 @@ def table(result: Result) -> str:
         "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
         for row in rows
     ]
-    lines.append(f"weights: {result.metric} {result.score:.4f} {_where(result)} ({result.reason})")
+    lines.append(f"weights: {_where(result)} ({result.reason})")
     lines.append(f"signature: {result.signature}")
     return "\n".join(lines) + "\n"
 
 
 def _where(result: Result) -> str:
-    """What the result's score is one of."""
-    if result.chosen:
-        return f"decoded in iteration {result.chosen}"
-    if result.selected == "best-heldout":
-        return "on the held-out text, the best there"
-    what = {"average": "averaged", "last": "the last ones"}[result.selected]
-    if result.online:
-        return f"while learning in the last epoch; {what}"
-    return "in the merged lists" + ("" if result.selected == "last" else f"; {what}")
+    """The result's score, and what it is one of."""
+    what = {"average": "averaged", "last": "the last ones"}.get(result.selected, "")
+    if result.score is None:
+        return f"{what}, not scored"
+    score = f"{result.metric} {result.score:.4f}"
+    match result.score_of:
+        case "decoded":
+            return f"{score} decoded in iteration {result.chosen}"
+        case "heldout":
+            return f"{score} on the held-out text, the best there"
+        case "learning":
+            return f"{score} while learning in the last epoch; {what}"
+        case _:
+            return f"{score} in the merged lists"
 
 
 def _best(iteration: Iteration) -> str:

@@ -14,10 +14,16 @@ from mosesplug.tuning.events import Finished, Note
 from mosesplug.tuning.files import date, write_config
 from mosesplug.tuning.heldout import best_of, since_best
 from mosesplug.tuning.online_state import selection
-from mosesplug.tuning.records import IterationResult, evaluations_of, result_of, start_of
+from mosesplug.tuning.records import (
+    Evaluation,
+    IterationResult,
+    evaluations_of,
+    result_of,
+    start_of,
+)
 from mosesplug.tuning.start import columns
 from mosesplug.tuning.steps import Context, write_after
-from mosesplug.tuning.summary import Result, iterations_of
+from mosesplug.tuning.summary import Result, ScoreOf, iterations_of
 from mosesplug.tuning.weights import Weights
 from mosesplug.tuning.workspace import Workspace
 
@@ -40,6 +46,8 @@ def reason_to_stop(context: Context, store: NBestStore) -> str:
     held_out = configuration.held_out
     if held_out is not None and held_out.patience:
         stale = since_best(evaluations_of(iterations))
+        if stale >= held_out.patience == 1:
+            return "the last translation of the held-out text was no better"
         if stale >= held_out.patience:
             return f"{stale} translations of the held-out text in a row were no better"
     epochs = getattr(context.options, "epochs", 0) if configuration.online else 0
@@ -69,12 +77,14 @@ def conclude(context: Context, store: NBestStore, reason: str) -> Result:
         chosen.weights,
         sparse_file,
         chosen.iteration or len(records),
-        chosen.score,
+        chosen.score if chosen.score_of != "heldout" else None,
+        chosen.score if chosen.score_of == "heldout" else None,
     )
     result = Result(
         weights=chosen.weights,
         chosen=chosen.iteration,
         score=chosen.score,
+        score_of=chosen.score_of,
         names=columns(context.show).names,
         metric=configuration.metric.name,
         signature=context.references.signature,
@@ -97,14 +107,16 @@ class _Chosen:
     Attributes:
         weights: these.
         iteration: that was decoded with them on the tuning set, or 0.
-        score: what is known of them.
+        score: what is known of them; None for nothing.
+        score_of: what the score is one of.
         how: they were chosen, a value of ``Select``.
         file_of: iteration whose ``sparse-weights`` they are, or 0.
     """
 
     weights: Weights
     iteration: int
-    score: float
+    score: float | None
+    score_of: ScoreOf | None
     how: str
     file_of: int = 0
 
@@ -126,14 +138,32 @@ def _choose(context: Context, records: Sequence[IterationRecord]) -> _Chosen:
     if configuration.online:
         how = selection(configuration, getattr(context.options, "averaging", "last"))
     if how == _BEST and (best := best_of(evaluations_of(records))) and best.weights is not None:
-        return _Chosen(best.weights, 0, best.score, how)
+        return _best_there(context, records, best, best.weights)
     if how == "best-dev":
         return _best_decoded(context, records, last)
     if how == "average":
         mean = last.average if configuration.online else _mean(records)
         if mean is not None:
-            return _Chosen(mean, 0, last.optimum, how)
-    return _Chosen(last.weights, 0, last.optimum, "last", len(records) + 1)
+            return _Chosen(mean, 0, None, None, how)  # no translation was scored with them
+    what: ScoreOf = "learning" if configuration.online else "lists"
+    return _Chosen(last.weights, 0, last.optimum, what, "last", len(records) + 1)
+
+
+def _best_there(
+    context: Context, records: Sequence[IterationRecord], best: Evaluation, weights: Weights
+) -> _Chosen:
+    """The best on the held-out text; those that the run started with if none was better."""
+    if not best.updates:
+        context.watch(
+            Note(
+                "no weights that were found translate the held-out text better than those that the"
+                " run started with: these are returned",
+                warning=True,
+            )
+        )
+    decoded = (each.iteration for each in records if start_of(each).weights == weights)
+    iteration = 0 if context.configuration.online else next(decoded, 0)
+    return _Chosen(weights, iteration, best.score, "heldout", _BEST, iteration)
 
 
 def _mean(records: Sequence[IterationRecord]) -> Weights:
@@ -161,4 +191,6 @@ def _best_decoded(
             )
         )
     weights = start_of(best).weights
-    return _Chosen(weights, best.iteration, best.first_best_score, "best-dev", best.iteration)
+    return _Chosen(
+        weights, best.iteration, best.first_best_score, "decoded", "best-dev", best.iteration
+    )

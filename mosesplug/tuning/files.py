@@ -69,32 +69,44 @@ def write_config(
     sparse_file: Path | None,
     iteration: int,
     score: float | None,
+    heldout: float | None = None,
 ) -> None:
-    """A configuration with other weights and the decoder's flags in it, all else as it was."""
+    """A configuration with other weights and the decoder's flags in it, all else as it was.
+
+    ``score`` is of the tuning set, ``heldout`` of the held-out text, as far as they are known.
+    """
     decoder = configuration.decoding.decoder
     data = with_weights(
         read_moses_ini(source),
         show.with_values(weights.dense),
         sections=decoder_flags(shlex.join(decoder.flags)),
         sparse_file=None if sparse_file is None else str(sparse_file),
-        header=_header(configuration, iteration, score),
+        header=_header(configuration, iteration, score, heldout),
         digits=None,
     )
     write_atomic(target, data)
 
 
-def _header(configuration: Configuration, iteration: int, score: float | None) -> tuple[str, ...]:
+def _header(
+    configuration: Configuration, iteration: int, score: float | None, heldout: float | None
+) -> tuple[str, ...]:
     """Comments for the top of a configuration.
 
     Two of them have the words of ``mert-moses.pl``, ``BLEU 0.41`` and ``We were before running
     iteration 7``: the web page of Moses' experiment management looks for these.
     """
     decoder = configuration.decoding.decoder
+    metric = configuration.metric.name
     value = "--not-estimated--" if score is None else f"{score:.6g}"
+    other = configuration.held_out
+    judged: tuple[str, ...] = ()
+    if heldout is not None and other is not None:
+        judged = (f"held out, {other.input}: {metric} {heldout:.6g}",)
     return (
         f"weights tuned by mosesplug, algorithm {configuration.optimising.algorithm}",
         f"decoder {shlex.join([str(decoder.program), *decoder.flags])}",
-        f"{configuration.metric.name} {value} on dev {configuration.input}",
+        f"{metric} {value} on dev {configuration.input}",
+        *judged,
         f"We were before running iteration {iteration}",
         f"finished {date()}",
     )

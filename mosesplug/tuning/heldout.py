@@ -98,6 +98,21 @@ class Judge:
         is_better = highest is None or score > highest
         return Evaluation(updates, score, weights if is_better else None)
 
+    def of_iteration(
+        self, iteration: int, start: Weights, found: Weights, before: Sequence[Evaluation]
+    ) -> tuple[Evaluation, ...]:
+        """What an iteration adds to the evaluations of a run.
+
+        Args:
+            iteration: from 1.
+            start: the weights that it was decoded with. Where nothing was evaluated before, they
+                are, too: what the run starts with may stay the best.
+            found: in its lists.
+            before: all evaluations of the run so far.
+        """
+        first = () if before else (self.evaluated(iteration, iteration - 1, start, before),)
+        return (*first, self.evaluated(iteration, iteration, found, (*before, *first)))
+
     @cached_property
     def _numbered(self) -> list[tuple[int, bytes]]:
         return list(enumerate(self.texts))
@@ -158,9 +173,14 @@ def best_of(evaluations: Sequence[Evaluation]) -> Evaluation | None:
 
 
 def since_best(evaluations: Sequence[Evaluation]) -> int:
-    """How many evaluations came after the best."""
-    best = best_of(evaluations)
-    return 0 if best is None else len(evaluations) - 1 - list(evaluations).index(best)
+    """How many evaluations came after the best of what was learnt.
+
+    The weights that a run starts with may be better than those of its first iterations; that is
+    no reason to give up on what comes next.
+    """
+    learnt = [evaluation for evaluation in evaluations if evaluation.updates]
+    best = best_of(learnt)
+    return 0 if best is None else len(learnt) - 1 - learnt.index(best)
 
 
 def _first(found: NBestList) -> bytes:

@@ -341,9 +341,9 @@ def _iterate(
     current = store.iterations()[-1]
     result = optimised(context, store, current)
     if judge is not None:
-        before = evaluations_of(store.iterations()[:-1])
-        found = judge.evaluated(current.iteration, current.iteration, result.weights, before)
-        result = replace(result, heldout=(found,))
+        before, start = evaluations_of(store.iterations()[:-1]), start_of(current).weights
+        found = judge.of_iteration(current.iteration, start, result.weights, before)
+        result = replace(result, heldout=found)
     store.record_result(current.iteration, result.as_record())
     write_after(context, current.iteration, result)
     context.watch(

@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from mosesplug.store import IterationRecord
 from mosesplug.tuning.records import ShardLists, result_of, start_of
 from mosesplug.tuning.weights import Weights
 
-__all__ = ["Iteration", "Result", "iterations_of"]
+__all__ = ["Iteration", "Result", "ScoreOf", "iterations_of"]
+
+ScoreOf = Literal["decoded", "lists", "learning", "heldout"]
+"""What the score of a result is one of; see ``Result``."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +57,7 @@ class Result:
         weights: those in ``moses.ini``.
         chosen: the iteration that was decoded with them; 0 if none was: they are the optimum
             found in the last iteration's lists.
-        score: first-best score of that iteration, or the optimum.
+        score: of these weights, as far as one is known, or None.
         names: the dense columns.
         metric: name of the metric.
         signature: of the scores.
@@ -64,11 +67,14 @@ class Result:
         iterations: all of them.
         selected: how the weights were chosen, as ``--select`` has it.
         online: whether each iteration was an epoch of learning while decoding.
+        score_of: what it is one of: ``decoded``, the first-best translations of that iteration;
+            ``lists``, the merged lists at the end; ``learning``, the translations of the last
+            epoch, each with the weights of its moment; ``heldout``, the held-out text.
     """
 
     weights: Weights
     chosen: int
-    score: float
+    score: float | None
     names: tuple[str, ...]
     metric: str
     signature: str
@@ -78,6 +84,7 @@ class Result:
     iterations: tuple[Iteration, ...]
     selected: str = "last"
     online: bool = False
+    score_of: ScoreOf | None = None
 
     def as_json(self, finished: str, version: str) -> bytes:
         """``summary.json``; only ``finished`` and what is named ``seconds`` differ between runs."""
@@ -94,6 +101,7 @@ class Result:
                 "selected": self.selected,
                 "decoded_in_iteration": self.chosen or None,
                 "score": self.score,
+                "score_of": self.score_of,
                 "weights": self._weights(self.weights),
             },
             "iterations": [self._iteration(iteration) for iteration in self.iterations],

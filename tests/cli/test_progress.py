@@ -100,7 +100,10 @@ def test_table() -> None:
     iterations = tuple(
         Iteration(n, 0.25 * n, 0.5, 0.1, 1000, 900, 10, weights, 1.0, 2.0) for n in (1, 2)
     )
-    result = Result(weights, 2, 0.5, ("LM0_0",), "BLEU", "BLEU|x", "mert", 1, "enough", iterations)
+    result = Result(
+        *(weights, 2, 0.5, ("LM0_0",), "BLEU", "BLEU|x", "mert", 1, "enough", iterations),
+        score_of="decoded",
+    )
     head, first, second, *rest = table(result).splitlines()
     assert head.split()[:4] == ["iteration", "BLEU", "in", "lists"]
     assert first.split()[:4] == ["1", "0.2500", "0.5000", "0.1"]
@@ -143,6 +146,7 @@ def test_table_of_an_online_run() -> None:
         *(weights, 0, 0.4, ("LM0_0",), "BLEU", "BLEU|x", "oro", 1, "enough", (one,)),
         selected="best-heldout",
         online=True,
+        score_of="heldout",
     )
     head, first, *rest = table(result).splitlines()
     assert head.split() == [

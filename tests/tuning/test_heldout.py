@@ -16,7 +16,7 @@ from formats.errors import FormatError
 from formats.moses_ini import read_moses_ini
 from mosesplug.tuning import tune
 from mosesplug.tuning.configuration import HeldOut
-from mosesplug.tuning.events import Judged
+from mosesplug.tuning.events import Judged, Note
 from mosesplug.tuning.heldout import best_of, since_best
 from mosesplug.tuning.records import Evaluation
 from mosesplug.tuning.weights import Weights
@@ -34,15 +34,20 @@ def held_out(toy: Toy, **more: Any) -> HeldOut:
     return HeldOut(toy.directory / "other", toy.directory / "other-reference", **more)
 
 
-def bleu(toy: Toy, config: Path) -> float:
-    """Translate with a configuration, and let sacrebleu score it."""
+def translation(toy: Toy, config: Path) -> str:
+    """The held-out text, translated with a configuration."""
     lists = toy.directory / "by-hand"
     command = [toy.decoder, "-config", config, "-input-file", toy.directory / "other"]
     done = subprocess.run(
         [*map(str, command), "-n-best-list", str(lists), "1"], capture_output=True, check=True
     )
+    return done.stdout.decode()
+
+
+def bleu(toy: Toy, config: Path) -> float:
+    """Translate with a configuration, and let sacrebleu score it."""
     references = [(toy.directory / f"other-reference{i}").read_text().splitlines() for i in (0, 1)]
-    hypotheses = done.stdout.decode().splitlines()
+    hypotheses = translation(toy, config).splitlines()
     score = sacrebleu.corpus_bleu(hypotheses, references, tokenize="none", smooth_method="none")
     return float(score.score) / 100
 
@@ -50,14 +55,15 @@ def bleu(toy: Toy, config: Path) -> float:
 def test_scores_are_those_of_the_weights_that_were_found(toy: Toy, log: Log) -> None:
     result = tune(toy.configuration(held_out=held_out(toy), select="last", minimum_change=0.0), log)
     scores = [score for iteration in result.iterations for _, score in iteration.heldout]
-    assert len(scores) == 3
+    updates = [[number for number, _ in iteration.heldout] for iteration in result.iterations]
+    assert updates == [[0, 1], [2], [3]]
     work = toy.directory / "work"
-    for number in (1, 2):
-        assert scores[number - 1] == pytest.approx(bleu(toy, work / f"run{number + 1}.moses.ini"))
-    assert scores[2] == pytest.approx(bleu(toy, work / "moses.ini"))
+    for number in (1, 2, 3):
+        assert scores[number - 1] == pytest.approx(bleu(toy, work / f"run{number}.moses.ini"))
+    assert scores[3] == pytest.approx(bleu(toy, work / "moses.ini"))
     assert [event.score for event in log.of(Judged)] == scores
     summary = json.loads((work / "summary.json").read_text())
-    assert [i["heldout"][0]["score"] for i in summary["iterations"]] == scores
+    assert [i["heldout"][-1]["score"] for i in summary["iterations"]] == scores[1:]
 
 
 def test_the_best_there_win(toy: Toy) -> None:
@@ -66,6 +72,40 @@ def test_the_best_there_win(toy: Toy) -> None:
     scores = [score for iteration in result.iterations for _, score in iteration.heldout]
     assert result.score == max(scores)
     assert bleu(toy, toy.directory / "work" / "moses.ini") == pytest.approx(max(scores))
+
+
+def test_what_the_run_starts_with_may_be_the_best(toy: Toy, log: Log) -> None:
+    """A text whose best translations have the words that the tuning set's must not have."""
+    given = held_out(toy)
+    start = tune(toy.configuration("start", maximum_iterations=1, minimum_change=0.0))
+    for number in (0, 1):
+        lines = (toy.directory / f"other-reference{number}").read_text().splitlines()
+        spoilt = [translation(toy, toy.directory / "start" / "run1.moses.ini")] * 2
+        (toy.directory / f"other-reference{number}").write_text(spoilt[number])
+        assert len(lines) == len(spoilt[number].splitlines())
+    result = tune(toy.configuration(held_out=given, minimum_change=0.0), log)
+    scores = [score for iteration in result.iterations for _, score in iteration.heldout]
+    assert scores[0] == 1.0 > max(scores[1:])
+    assert result.score == 1.0
+    assert result.weights == start.iterations[0].weights
+    assert result.chosen == 1
+    assert any("started with" in note.text for note in log.of(Note))
+
+
+def test_scores_are_said_to_be_what_they_are(toy: Toy) -> None:
+    """The header has a score of the tuning set where it says so, and the other by its name."""
+    result = tune(toy.configuration(held_out=held_out(toy), minimum_change=0.0))
+    work = toy.directory / "work"
+    text = (work / "moses.ini").read_text()
+    assert f"# held out, {toy.directory / 'other'}: BLEU {result.score:.6g}\n" in text
+    assert f"# BLEU --not-estimated-- on dev {toy.directory / 'input'}\n" in text
+    summary = json.loads((work / "summary.json").read_text())["result"]
+    assert (summary["score_of"], summary["score"]) == ("heldout", result.score)
+    mean = tune(toy.configuration("mean", select="average", minimum_change=0.0))
+    assert mean.score is None
+    summary = json.loads((toy.directory / "mean" / "summary.json").read_text())["result"]
+    assert summary["score"] is summary["score_of"] is None
+    assert "BLEU --not-estimated-- on dev" in (toy.directory / "mean" / "moses.ini").read_text()
 
 
 def test_average_of_the_iterations(toy: Toy) -> None:
@@ -81,7 +121,7 @@ def test_average_of_the_iterations(toy: Toy) -> None:
 def test_patience_ends_the_run(toy: Toy) -> None:
     given = held_out(toy, patience=1)
     result = tune(toy.configuration(held_out=given, minimum_change=0.0, maximum_iterations=9))
-    scores = [score for iteration in result.iterations for _, score in iteration.heldout]
+    scores = [score for iteration in result.iterations for _, score in iteration.heldout][1:]
     assert len(scores) < 9
     assert "no better" in result.reason
     assert scores[-1] <= max(scores[:-1])
@@ -100,6 +140,10 @@ def test_the_first_of_equals_is_the_best() -> None:
     points = [Evaluation(n, score, weights) for n, score in enumerate((0.2, 0.4, 0.4, 0.3))]
     assert best_of(points) is points[1]
     assert since_best(points) == 2
+    # What a run starts with can be the best, but is no reason to give up.
+    assert best_of([Evaluation(0, 0.5, weights), *points[1:]]).updates == 0  # type: ignore[union-attr]
+    assert since_best([Evaluation(0, 0.5, weights), *points[1:]]) == 2
+    assert since_best([Evaluation(0, 0.5, weights)]) == 0
     assert best_of([]) is None
     assert since_best([]) == 0
     assert Evaluation.of_record(points[0].as_record()) == points[0]

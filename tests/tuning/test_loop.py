@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from formats.moses_ini import read_moses_ini
@@ -17,9 +18,11 @@ from formats.references import reference_files
 from formats.weights import parse_weight_overwrite, read_dense, read_init_opt, read_weights_txt
 from mosesplug.errors import DataError, StoreMismatch, UsageError
 from mosesplug.metrics import metric
+from mosesplug.optimizers import Problem, corpus_score
 from mosesplug.store import NBestStore
 from mosesplug.tuning import tune
 from mosesplug.tuning.events import Decoded, Executing, Finished, Note, Optimised, PhaseStarted
+from mosesplug.tuning.offline import load_lists
 
 Toy = Any
 Log = Any
@@ -204,6 +207,22 @@ def test_historic_bests_and_interpolation(toy: Toy) -> None:
     assert mixed.weights == plain.weights.mixed(before, 0.25)
     historic = tune(toy.configuration("historic", optimising={"historic_bests": True}))
     assert historic.iterations[0].optimum == plain.iterations[0].optimum
+
+
+def test_the_optimum_is_that_of_interpolated_weights(toy: Toy) -> None:
+    options = {"epochs": 1, "averaging": "last", "rate": 9.0}
+    learner = {"algorithm": "rda", "options": options, "interpolation": 0.5}
+    result = tune(
+        toy.configuration(
+            maximum_iterations=4, minimum_change=0.0, select="last", optimising=learner
+        )
+    )
+    bleu, work = metric("BLEU", "case:true"), toy.directory / "work"
+    lists = [work / f"run{number}.best15.out.gz" for number in range(1, 5)]
+    merged = Problem(load_lists(lists, toy.directory / "reference", bleu).tuning_set, bleu)
+    assert result.score_of == "lists"
+    assert result.score == corpus_score(merged, np.array(result.weights.dense))
+    assert result.score != result.iterations[3].curve[0]["score"]
 
 
 def test_best_of_all_decoded_iterations(toy: Toy, log: Log) -> None:
