@@ -134,7 +134,8 @@ def _model_best(graphs: Sequence[OracleGraph]) -> list[Oracle]:
 
 def _summed(chosen: Sequence[Oracle]) -> NDArray[np.float64]:
     """Statistics of all choices, float64 ``[9]``."""
-    return np.array([choice.statistics for choice in chosen]).sum(axis=0)
+    totals: NDArray[np.float64] = np.array([choice.statistics for choice in chosen]).sum(axis=0)
+    return totals
 
 
 def _corpus(chosen: Sequence[Oracle]) -> CorpusOracle:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
@@ -23,7 +24,7 @@ MOST_ALIKE = 1000
 
 @dataclass(frozen=True)
 class Derivations:
-    """Some derivations of a graph's goal, the highest score first.
+    """Some derivations of a graph's goal; a list of best ones has the highest score first.
 
     Attributes:
         scores: float64 ``[n]``, sums of their edges' scores.
@@ -42,6 +43,19 @@ class Derivations:
     def derivation(self, number: int) -> NDArray[np.int64]:
         """The edges of one of them, int64."""
         return self.edges[self.offsets[number] : self.offsets[number + 1]]
+
+    def some(self, numbers: NDArray[np.int64]) -> Derivations:
+        """Some of them, in the order of their numbers as given."""
+        parts = [self.derivation(number) for number in numbers.tolist()]
+        return Derivations.of(self.scores[numbers], parts)
+
+    @classmethod
+    def of(
+        cls, scores: NDArray[np.float64], derivations: Sequence[NDArray[np.int64]]
+    ) -> Derivations:
+        """Derivations from the edges of each."""
+        offsets = np.cumsum([0, *map(len, derivations)], dtype=np.int64)
+        return cls(scores, offsets, np.concatenate([np.empty(0, dtype=np.int64), *derivations]))
 
 
 def k_best(

@@ -1,0 +1,142 @@
+"""Random derivations of a search graph, each as likely as the model says.
+
+A derivation of score ``s`` is drawn with a probability in proportion to ``exp(scale * s)``: from
+the goal down, each node takes one of its edges by its share of the node's inside score (Blunsom &
+Osborne 2008; Chatterjee & Cancedda 2010). The draws are independent, unlike the k best ones, which
+differ in a word here and there: a sample shows all of what the model thinks likely.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosesplug.errors import DataError
+from mosesplug.forest.inside_outside import log_inside
+from mosesplug.forest.k_best import Derivations, translations
+from mosesplug.forest.viterbi import MOST_EDGES
+from mosesplug.hypergraph import Hypergraph
+from mosesplug.kernels import kernel
+
+__all__ = ["Counted", "counted", "sampled"]
+
+
+@dataclass(frozen=True)
+class Counted:
+    """The different translations of a sample.
+
+    Attributes:
+        derivations: of each the one of the highest score, of these the highest score first.
+        counts: int64; how often each translation was drawn.
+    """
+
+    derivations: Derivations
+    counts: NDArray[np.int64]
+
+
+def sampled(
+    graph: Hypergraph,
+    scores: NDArray[np.float64],
+    n: int,
+    rng: np.random.Generator,
+    *,
+    scale: float = 1.0,
+) -> Derivations:
+    """Independent draws of derivations, in the order in which they were drawn.
+
+    Args:
+        graph: a graph whose goal can be built.
+        scores: float64 ``[n_edges]``; an edge whose score is -inf or NaN is left out.
+        n: how many.
+        rng: of the draws.
+        scale: of the scores, positive; a larger one draws the best derivations more often, 0
+            would make all derivations alike.
+
+    Returns:
+        The draws; their scores are not scaled.
+
+    Raises:
+        ValueError: ``n`` is not positive, or ``scale`` is no positive number.
+        DataError: no derivation builds the goal, or one was drawn that has more than ten million
+            edges.
+    """
+    if n < 1:
+        raise ValueError(f"{n} derivations are wanted")
+    if not 0.0 < scale < np.inf:
+        raise ValueError(f"scores cannot be scaled by {scale}")
+    scaled = np.where(np.isnan(scores), -np.inf, scores * scale)
+    inside, shares = log_inside(graph.edge_offsets, graph.tail_offsets, graph.tails, scaled)
+    if not np.isfinite(inside[-1]):
+        raise DataError("no derivation of the search graph has a finite score")
+    sums, offsets, edges = _drawn(
+        graph.edge_offsets, graph.tail_offsets, graph.tails, scores, shares, n, rng
+    )
+    if not len(sums):
+        raise DataError(f"a derivation of the search graph has over {MOST_EDGES:.0e} edges")
+    return Derivations(sums, offsets, edges)
+
+
+def counted(graph: Hypergraph, drawn: Derivations) -> Counted:
+    """The different translations of a sample, those of the highest score first."""
+    order = np.argsort(-drawn.scores, kind="stable").tolist()
+    texts = [tuple(words) for words in translations(graph, drawn)]
+    numbers: dict[tuple[bytes, ...], int] = {}
+    rows: list[int] = []
+    counts: list[int] = []
+    for row in order:
+        number = numbers.setdefault(texts[row], len(numbers))
+        if number == len(rows):
+            rows.append(row)
+            counts.append(0)
+        counts[number] += 1
+    return Counted(drawn.some(np.array(rows, dtype=np.int64)), np.array(counts, dtype=np.int64))
+
+
+@kernel
+def _drawn(
+    edge_offsets: NDArray[np.int64],
+    tail_offsets: NDArray[np.int64],
+    tails: NDArray[np.int32],
+    scores: NDArray[np.float64],
+    shares: NDArray[np.float64],
+    n: int,
+    rng: np.random.Generator,
+) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]:
+    """Scores, offsets and edges of the draws; no scores where one has too many edges."""
+    sums = np.zeros(n)
+    offsets = np.zeros(n + 1, dtype=np.int64)
+    edges = np.empty(1024, dtype=np.int64)
+    # Of each edge, the share of its node's earlier edges and of itself.
+    reached = np.empty(len(shares))
+    for node in range(len(edge_offsets) - 1):
+        total = 0.0
+        for edge in range(edge_offsets[node], edge_offsets[node + 1]):
+            total += shares[edge]
+            reached[edge] = total
+    stack = np.empty(64, dtype=np.int64)
+    place = 0
+    for draw in range(n):
+        stack[0] = len(edge_offsets) - 2
+        height = 1
+        while height > 0:
+            height -= 1
+            first, last = edge_offsets[stack[height]], edge_offsets[stack[height] + 1]
+            point = rng.random() * reached[last - 1]
+            edge = first + np.searchsorted(reached[first:last], point, side="right")
+            if place == len(edges):
+                edges = np.append(edges, np.empty_like(edges))
+            edges[place] = edge
+            place += 1
+            if place - offsets[draw] > MOST_EDGES:
+                return sums[:0].copy(), offsets, edges
+            sums[draw] += scores[edge]
+            low, high = tail_offsets[edge], tail_offsets[edge + 1]
+            if height + high - low > len(stack):
+                stack = np.append(stack, np.empty(height + high - low, dtype=np.int64))
+            for entry in range(high - 1, low - 1, -1):
+                stack[height] = tails[entry]
+                height += 1
+        offsets[draw + 1] = place
+    return sums, offsets, edges[:place].copy()
