@@ -90,7 +90,7 @@ class Sharding:
             if value not in known:
                 raise UsageError(f"unknown {name} {value!r}; known: {', '.join(known)}")
         if self.shards < 1:
-            raise UsageError(f"{self.shards} shards; there must be 1 or more")
+            raise UsageError(f"--shards must be at least 1, not {self.shards}")
         if self.keep < 0 or (self.keep > 0) != (self.mixing == "select"):
             raise UsageError(
                 "mixing by select needs the number of sparse features to keep, and no other mixing "
@@ -160,7 +160,9 @@ def dealt(sentences: NDArray[np.int64], shards: int, seed: int) -> list[NDArray[
         raise UsageError(f"{shards} shards for {len(sentences)} sentences; take fewer (--shards)")
     if shards == 1:
         return [np.sort(sentences)]
-    order = np.random.default_rng([seed, shards]).permutation(sentences)
+    # Not [seed, shards], which gives the order of an epoch of that number.
+    sequence = np.random.SeedSequence(seed, spawn_key=(shards,))
+    order = np.random.default_rng(sequence).permutation(sentences)
     return [np.sort(part) for part in np.array_split(order, shards)]
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from mosesplug.errors import DataError, UsageError
 from mosesplug.optimizers import Problem, Solution, algorithm, algorithms, corpus_score
-from mosesplug.optimizers.online.epochs import Plan, StoredSource, run_epoch
+from mosesplug.optimizers.online.epochs import Plan, StoredSource, batches_of, run_epoch
 from mosesplug.optimizers.online.mixing import average
 from mosesplug.optimizers.problem import silent
 from mosesplug.tuning.sharded import optimize_sharded
@@ -77,6 +77,14 @@ def test_every_sentence_is_dealt_once(n_sentences: int, shards: int, seed: int) 
     assert max(map(len, parts)) - min(map(len, parts)) <= 1
     again = dealt(sentences, shards, seed)
     assert all((one == two).all() for one, two in zip(parts, again, strict=True))
+
+
+def test_the_deal_is_no_order_of_an_epoch() -> None:
+    sentences = np.arange(40)
+    plan = Plan(7, 40, planted(1)[0].metric, np.ones(1, dtype=np.bool_))
+    (order,) = batches_of(sentences, plan, 4)
+    of_epoch = [sorted(part.tolist()) for part in np.array_split(order, 4)]
+    assert [part.tolist() for part in dealt(sentences, 4, 7)] != of_epoch
 
 
 def test_lists_come_back_from_files(tmp_path: Path) -> None:
@@ -198,7 +206,7 @@ def test_shards_learn() -> None:
     start = corpus_score(problem, SCALE * np.ones(5))
     for mixing in ("average", "weighted", "line-search"):
         found = solve(problem, "adagrad", Sharding(4, mixing), epochs=10)
-        assert found.score > 0.9 > start
+        assert found.score > 0.85 > start
 
 
 def mix(
@@ -259,7 +267,7 @@ def test_averaging_over_epochs() -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"shards": 0}, "1 or more"),
+        ({"shards": 0}, "at least 1"),
         ({"mixing": "vote"}, "unknown mixing 'vote'; known: average"),
         ({"workers": "elves"}, "threads, processes"),
         ({"async_order": "none"}, "arrival, fixed"),
