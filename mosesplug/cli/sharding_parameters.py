@@ -21,10 +21,10 @@ __all__ = [
 Shards = Annotated[
     int | None,
     typer.Option(
-        min=1,
         metavar="S",
         help="Online learners: parts of the sentences that learn at once and are mixed after "
-        "each epoch; with --async, mini-batches under way at once. [1]",
+        "each epoch; with --async, mini-batches under way at once, which with --online are as "
+        "many decoders. [1]",
     ),
 ]
 
@@ -40,13 +40,15 @@ Mixing = Annotated[
 
 Keep = Annotated[
     int | None,
-    typer.Option(min=1, metavar="K", help="Sparse features that --mixing select keeps."),
+    typer.Option(metavar="K", help="Sparse features that --mixing select keeps."),
 ]
 
 Asynchronous = Annotated[
     bool,
     typer.Option(
-        "--async", help="No shards: workers look at batches with stale weights, one writes."
+        "--async",
+        help="No parts and no mixing: workers see (with --online, decode) mini-batches with stale "
+        "weights, and all change one set of weights.",
     ),
 ]
 
@@ -60,7 +62,10 @@ AsyncOrder = Annotated[
 
 Workers = Annotated[
     str | None,
-    typer.Option(metavar="KIND", help="threads or processes, at most --threads. [threads]"),
+    typer.Option(
+        metavar="KIND",
+        help="threads or processes; on stored lists, at most --threads. [threads]",
+    ),
 ]
 
 Scheduler = Annotated[
