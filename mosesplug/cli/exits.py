@@ -19,7 +19,14 @@ from types import FrameType
 
 from mosesplug.errors import MosesplugError, UsageError
 
-__all__ = ["Terminated", "exit_code", "signals_raise"]
+__all__ = ["TUNING_GOES_ON", "Terminated", "exit_code", "signals_raise"]
+
+
+TUNING_GOES_ON = (
+    "Finished iterations, and with --online finished mini-batches, are kept: the same command with"
+    " --continue goes on."
+)
+"""What a person who interrupts a tuning run should know."""
 
 
 class Terminated(KeyboardInterrupt):

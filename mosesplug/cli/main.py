@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import importlib
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, NoReturn
 
@@ -35,7 +35,22 @@ class _Command:
     after_interrupt: str = ""
 
 
-_COMMANDS = {
+@dataclass(frozen=True)
+class _Group:
+    """Commands under one word.
+
+    Attributes:
+        help: one line for the list of commands.
+        commands: by name.
+    """
+
+    help: str
+    commands: Mapping[str, _Command]
+
+
+_Table = Mapping[str, _Command | _Group]
+
+_COMMANDS: _Table = {
     "tune": _Command(
         "mosesplug.cli.tune",
         "tune",
@@ -65,27 +80,44 @@ _COMMANDS = {
 }
 
 
-class _Commands(typer.core.TyperGroup):
-    """Commands from the table, imported when they are called; their help lines need no import."""
+def _listing(table: _Table) -> type[typer.core.TyperGroup]:
+    """The kind of group that has these commands.
 
-    def list_commands(self, ctx: Any) -> list[str]:
-        """Names, in the table's order."""
-        return list(_COMMANDS)
+    They are imported when they are called; their help lines need no import.
+    """
 
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Import a command and wrap it so that it ends as every command ends."""
-        entry = _COMMANDS.get(cmd_name)
-        if entry is None:
-            return None
-        function = getattr(importlib.import_module(entry.module), entry.function)
-        loaded = typer.Typer(**_SETTINGS)
-        loaded.command(cmd_name)(_ending_well(function, entry))
-        return typer.main.get_command(loaded)
+    class Commands(typer.core.TyperGroup):
+        def list_commands(self, ctx: Any) -> list[str]:
+            """Names, in the table's order."""
+            return list(table)
 
-    def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """The list of commands."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, entry.help) for name, entry in _COMMANDS.items()])
+        def get_command(self, ctx: Any, cmd_name: str) -> Any:
+            """Import a command and wrap it so that it ends as every command ends."""
+            entry = table.get(cmd_name)
+            if entry is None:
+                return None
+            if isinstance(entry, _Group):
+                return _group(cmd_name, entry)
+            function = getattr(importlib.import_module(entry.module), entry.function)
+            loaded = typer.Typer(**_SETTINGS)
+            loaded.command(cmd_name)(_ending_well(function, entry))
+            return typer.main.get_command(loaded)
+
+        def format_commands(self, ctx: Any, formatter: Any) -> None:
+            """The list of commands."""
+            with formatter.section("Commands"):
+                formatter.write_dl([(name, entry.help) for name, entry in table.items()])
+
+    return Commands
+
+
+def _group(name: str, group: _Group) -> Any:
+    """The command that has the group's commands below it."""
+    loaded = typer.Typer(
+        name=name, help=group.help, cls=_listing(group.commands), no_args_is_help=True, **_SETTINGS
+    )
+    loaded.callback()(lambda: None)
+    return typer.main.get_command(loaded)
 
 
 _SETTINGS: dict[str, Any] = {
@@ -94,7 +126,7 @@ _SETTINGS: dict[str, Any] = {
     "pretty_exceptions_enable": False,
 }
 
-_application = typer.Typer(cls=_Commands, no_args_is_help=True, **_SETTINGS)
+_application = typer.Typer(cls=_listing(_COMMANDS), no_args_is_help=True, **_SETTINGS)
 
 
 def _show_version(wanted: bool) -> None:

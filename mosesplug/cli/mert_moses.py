@@ -7,20 +7,18 @@ from collections.abc import Sequence
 from functools import partial
 from typing import NoReturn
 
-from mosesplug.cli.exits import exit_code
+from mosesplug.cli.exits import TUNING_GOES_ON, exit_code
 from mosesplug.cli.getopt import parse
 from mosesplug.cli.mert_options import ADDITIONS, OPTIONS, usage
 
 __all__ = ["main"]
-
-_AFTER_INTERRUPT = "Finished iterations are kept: the same command with --continue goes on."
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run ``mert-moses`` and exit."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     action = partial(_run, words)
-    sys.exit(exit_code("mert-moses", action, after_interrupt=_AFTER_INTERRUPT))
+    sys.exit(exit_code("mert-moses", action, after_interrupt=TUNING_GOES_ON))
 
 
 def _run(words: Sequence[str]) -> None:
