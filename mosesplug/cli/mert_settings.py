@@ -8,8 +8,8 @@ from pathlib import Path
 from formats.references import reference_files
 from mosesplug.cli.arguments import (
     assignments,
+    existing_decoder,
     existing_file,
-    existing_program,
     existing_references,
     transformation,
 )
@@ -73,14 +73,17 @@ def settings(parsed: Parsed) -> Settings:
     given = Given(parsed)
     places = _places(parsed)
     working_directory = Path(given.text("working-dir") or "mert-work").absolute()
-    program = existing_program(places["decoder"], "the decoder")
+    program, forest = existing_decoder(places["decoder"], "the decoder")
     scripts = HelperScripts.find(given.text("rootdir"), program)
     notes = []
     if given.text("mertdir") is not None:
         notes.append("--mertdir is not needed: metrics and optimizers are built in")
     references = existing_references(places["refs"])
     decoding, note = _decoding(given, scripts, program, places, references, working_directory)
-    if note is not None:
+    if forest is not None:
+        asked = {"filter-phrase-table", "filtercmd"} & given.parsed.values.keys()
+        decoding = replace(decoding, forest=forest, filtering=decoding.filtering if asked else None)
+    elif note is not None:
         notes.append(note)
     algorithm = _algorithm(given)
     tools = _tools(given, algorithm)

@@ -73,6 +73,20 @@ def test_defaults_are_the_scripts(system: Path) -> None:
     assert any("unfiltered" in note for note in found.notes)
 
 
+def test_search_graphs_for_a_decoder(system: Path) -> None:
+    script(system / "scripts" / "training" / "filter-model-given-input.pl")
+    files = ("input", "ref", "forest:graphs", "moses.ini")
+    with pytest.raises(UsageError, match="no directory"):
+        read(files=files)
+    (system / "graphs").mkdir()
+    found = read("--rootdir", "scripts", files=files)
+    assert found.configuration.decoding.forest == system / "graphs"
+    assert str(found.configuration.decoding.decoder.program) == f"forest:{system / 'graphs'}"
+    assert found.configuration.decoding.filtering is None
+    assert not any("unfiltered" in note for note in found.notes)
+    assert configuration().decoding.forest is None
+
+
 def test_files_by_options(system: Path) -> None:
     words = ["--input", "input", "--refs=ref", "--decoder", FILES[2], "-config", "moses.ini"]
     assert read(*words, files=()).configuration == read().configuration
