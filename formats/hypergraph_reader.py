@@ -1,7 +1,8 @@
 """Reads the search graphs that Moses writes: ``-output-search-graph-hypergraph``.
 
 The format is described where it is written (``formats.hypergraph``). Edges are kept as flat
-arrays, since a graph of one sentence has tens of thousands of them.
+arrays, since a graph of one sentence has tens of thousands of them. What cdec writes by
+``--show_target_graph`` is the same without the first line and the third field of each edge.
 """
 
 from __future__ import annotations
@@ -19,12 +20,13 @@ from formats.errors import FormatError
 from formats.hypergraph_columns import parse_graph
 from formats.text import read_bytes
 
-__all__ = ["TAIL", "HypergraphFile", "read_hypergraph"]
+__all__ = ["TAIL", "HypergraphFile", "read_hypergraph", "read_target_graph"]
 
 TAIL = -1
 """In ``targets``, the place where the translation of the edge's next tail goes."""
 
 _FIRST_LINE = b"# target ||| features ||| source-covered"
+_FIRST_LINE_OF_JOSHUA = b"# target ||| features"
 _COUNT = re.compile(rb"[0-9]{1,18}")
 _NON_TERMINAL = re.compile(rb"\[([0-9]{1,18})\]")
 
@@ -78,27 +80,69 @@ def read_hypergraph(path: str | PathLike[str]) -> HypergraphFile:
     return _read_by_line(fspath(path), text)
 
 
+def read_target_graph(path: str | PathLike[str]) -> HypergraphFile:
+    """Read a graph that does not say what its nodes cover, plain or compressed: they cover 0.
+
+    It is what cdec writes by ``--show_target_graph``, and what the decoder lazy reads.
+
+    Raises:
+        FormatError: as ``read_hypergraph``; or what Joshua dumps, which leaves out the goal.
+    """
+    text = read_bytes(path)
+    first, _, _ = text.partition(b"\n")
+    if first.rstrip() == _FIRST_LINE_OF_JOSHUA:
+        raise FormatError(
+            "a graph that Joshua dumped leaves out the goal and what leads to it",
+            path=fspath(path),
+            line=1,
+            remedy="Use n-best lists of Joshua",
+        )
+    arrays = parse_graph(b"\n".join(map(_with_covered, text.split(b"\n"))))
+    if arrays is not None:
+        return HypergraphFile(fspath(path), **vars(arrays))
+    return _rest_by_line(_Graph(fspath(path), has_covered=False), _numbered(text))
+
+
+def _with_covered(line: bytes) -> bytes:
+    """A line of a target graph as Moses would have it."""
+    if b"|||" not in line:
+        return line
+    line = line.rstrip(b" ")
+    return line + (b"  ||| 0" if line.endswith(b"|||") else b" ||| 0")
+
+
 def _read_by_line(path: str, text: bytes) -> HypergraphFile:
     """The same line by line, whatever the spelling; raises the error of the first fault."""
     graph = _Graph(path)
-    lines = enumerate(text.removesuffix(b"\n").split(b"\n"), start=1)
+    lines = _numbered(text)
     number, line = next(lines, (1, b""))
     if line.rstrip() != _FIRST_LINE:
         raise graph.error(
             number, f"the first line is not '{_FIRST_LINE.decode()}'", "This is no search graph"
         )
+    return _rest_by_line(graph, lines)
+
+
+def _numbered(text: bytes) -> Iterator[tuple[int, bytes]]:
+    return enumerate(text.removesuffix(b"\n").split(b"\n"), start=1)
+
+
+def _rest_by_line(graph: _Graph, lines: Iterator[tuple[int, bytes]]) -> HypergraphFile:
+    """All that follows the first line of Moses."""
     n_nodes, n_edges = graph.counts(lines)
     for node in range(n_nodes):
         graph.node(node, n_nodes, lines)
     rest = next(((number, line) for number, line in lines if not _ignored(line)), None)
     if rest is not None:
         raise graph.error(
-            rest[0], f"there is more after the last of {n_nodes} nodes", "Correct the second line"
+            rest[0],
+            f"there is more after the last of {n_nodes} nodes",
+            f"Correct the {graph.second} line",
         )
     if len(graph.covered) != n_edges:
         raise graph.error(
             None,
-            f"{len(graph.covered)} edges, but the second line announces {n_edges}",
+            f"{len(graph.covered)} edges, but the {graph.second} line announces {n_edges}",
             "Is the file complete?",
         )
     return graph.finished()
@@ -106,9 +150,10 @@ def _read_by_line(path: str, text: bytes) -> HypergraphFile:
 
 @dataclass
 class _Graph:
-    """What has been read so far."""
+    """What has been read so far; without ``has_covered`` edges have no third field."""
 
     path: str
+    has_covered: bool = True
     names: dict[bytes, int] = field(default_factory=dict)
     words: dict[bytes, int] = field(default_factory=dict)
     known: dict[tuple[bytes, ...], list[int]] = field(default_factory=dict)
@@ -123,6 +168,11 @@ class _Graph:
     lines: list[int] = field(default_factory=list)
     covered: list[int] = field(default_factory=list)
     derivable: list[bool] = field(default_factory=list)
+
+    @property
+    def second(self) -> str:
+        """Which line has the numbers of nodes and edges."""
+        return "second" if self.has_covered else "first"
 
     def error(self, line: int | None, message: str, remedy: str) -> FormatError:
         return FormatError(message, path=self.path, line=line, remedy=remedy)
@@ -164,12 +214,14 @@ class _Graph:
 
     def edge(self, line: bytes, number: int, head: int, n_nodes: int) -> bool:
         """Read an edge; whether all that it builds on can be built."""
-        parts = line.split(b" ||| ")
-        if len(parts) != 3:
+        # Where features come last there may be none, and no blank behind the bars.
+        parts = (line if self.has_covered else b" " + line + b" ").split(b" ||| ")
+        if len(parts) != 2 + self.has_covered:
+            third = " ||| covered" * self.has_covered
             raise self.error(
-                number, f"{len(parts)} fields", "An edge reads: target ||| features ||| covered"
+                number, f"{len(parts)} fields", f"An edge reads: target ||| features{third}"
             )
-        target, features, covered = parts
+        target, features, covered = (*parts, b"0")[:3]
         if not _COUNT.fullmatch(covered.strip()) or int(covered) >= 2**31:
             raise self.error(
                 number, f"'{_shown(covered)}' is no number of source words", "It is the last field"
