@@ -1,7 +1,7 @@
 """A directory of search graphs, as Moses leaves it: ``0.gz``, ``1.gz``, ... and ``weights``.
 
 The number is that of the sentence, from 0; files may be compressed or not (``0``, ``0.txt``,
-``0.gz``).
+``0.gz``), and of other formats than Moses' (``0.slf``, ``0.json.gz``).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from formats.errors import FormatError
 
 __all__ = ["hypergraph_files"]
 
-_NAME = re.compile(r"([0-9]{1,9})(\.(txt|gz|bz2|xz))?")
+_NAME = re.compile(r"([0-9]{1,9})(\.(txt|slf|json))?(\.(gz|bz2|xz))?")
 _WEIGHTS = "weights"
 
 
