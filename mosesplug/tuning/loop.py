@@ -76,9 +76,8 @@ def tune(configuration: Configuration, watch: Watcher = ignore) -> Result:
     _check_apart(configuration, workspace)
     with workspace.locked():
         earlier = _earlier_run_to_replace(configuration, workspace, watch)
-        with _context(configuration, workspace, watch, earlier) as (context, store):
+        with _context(configuration, workspace, watch, earlier) as (context, store, judge):
             _drop_unrecorded_epoch(store)
-            judge = find_judge(configuration, context.config, context.show, watch)
             if configuration.online is None:
                 _run(context, store, judge)
             elif not reason_to_stop(context, store):
@@ -198,7 +197,7 @@ def _earlier_run_to_replace(
 @contextmanager
 def _context(
     configuration: Configuration, workspace: Workspace, watch: Watcher, earlier: bool
-) -> Iterator[tuple[Context, NBestStore]]:
+) -> Iterator[tuple[Context, NBestStore, Judge | None]]:
     """Everything an iteration needs, checked; only then is an earlier run replaced."""
     optimising = configuration.optimising
     if optimising.seed is not None and optimising.seed < 0:
@@ -224,6 +223,7 @@ def _context(
         show = announced_features(configuration, workspace, config, watch)
     check_names(optimising, show)
     start = starting_weights(show, configuration)
+    judge = find_judge(configuration, config, show, watch)
     if earlier:
         watch(
             Note(
@@ -260,7 +260,7 @@ def _context(
         if unstored := unstored_iterations(workspace, store):
             adopt(context, store, unstored)
         _compare_settings(context, store)
-        yield context, store
+        yield context, store, judge
 
 
 def _check_regime(configuration: Configuration, algorithm: Algorithm) -> None:

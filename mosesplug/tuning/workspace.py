@@ -6,11 +6,11 @@ import contextlib
 import fcntl
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mosesplug.errors import DataError
+from mosesplug.errors import DataError, DecoderError
 
 __all__ = ["Workspace"]
 
@@ -26,6 +26,8 @@ _SCRATCH = re.compile(
     r"|(batch|compared|heldout|(shard|worker)\d+|((shard|worker)\d+\.)?server\d+)"
     r"\.(err|sparse-weights))"
 )
+# What there is before the first iteration.
+_BEFORE = re.compile(r"(features\.list|cache-model)(\..+)?|tuning\.lock")
 _SHARD = re.compile(r"shard\.\d+")
 # What decoders write into a directory of search graphs.
 _GRAPH_FILE = re.compile(r"\d+(\.(txt|gz|bz2))?|weights")
@@ -120,11 +122,13 @@ class Workspace:
         graphs = self.graphs.resolve()
         return any(
             (place.parent == graphs and _GRAPH_FILE.fullmatch(place.name) is not None)
-            or place.parent == self.directory.resolve()
-            and (
-                place.name in results
-                or _RUN_FILE.fullmatch(place.name) is not None
-                or _SCRATCH.fullmatch(place.name) is not None
+            or (
+                place.parent == self.directory.resolve()
+                and (
+                    place.name in results
+                    or _RUN_FILE.fullmatch(place.name) is not None
+                    or _SCRATCH.fullmatch(place.name) is not None
+                )
             )
             for place in places
         )
@@ -138,10 +142,15 @@ class Workspace:
     def locked(self) -> Iterator[None]:
         """Make the directory, hold it against a second run, sweep up after one that was killed.
 
+        If what is done in it is refused before the first iteration begins, the directory is as it
+        was where it was empty or not there. What a decoder that failed has said stays.
+
         Raises:
             DataError: another run holds it.
         """
+        made = [path for path in (self.directory, *self.directory.parents) if not path.exists()]
         self.directory.mkdir(parents=True, exist_ok=True)
+        was_empty = not any(self.directory.iterdir())
         with (self.directory / "tuning.lock").open("wb") as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -153,7 +162,28 @@ class Workspace:
             for path in self.directory.glob(".*"):
                 if _UNFINISHED.fullmatch(path.name):
                     path.unlink()
-            yield
+            try:
+                yield
+            except Exception as error:
+                begun = any(self.directory.glob("run*")) or self.filtered.exists()
+                if was_empty and not begun and not isinstance(error, DecoderError):
+                    self._withdraw(made)
+                raise
+
+    def _withdraw(self, made: Sequence[Path]) -> None:
+        """Remove what was written before the first iteration, and directories if they are empty.
+
+        Args:
+            made: directories that were made for it, the innermost first.
+        """
+        if self.store.is_dir():
+            shutil.rmtree(self.store)
+        for path in self.directory.iterdir():
+            if _BEFORE.fullmatch(path.name) or _SCRATCH.fullmatch(path.name):
+                path.unlink()
+        with contextlib.suppress(OSError):  # what others put there stays
+            for path in made:
+                path.rmdir()
 
     def clear(self, *, keep_list: bool) -> None:
         """Remove the results of an earlier run; cached features and filtered models stay.

@@ -130,9 +130,15 @@ def test_patience_ends_the_run(toy: Toy) -> None:
 
 def test_input_and_references_must_agree(toy: Toy) -> None:
     given = held_out(toy)
+    tune(toy.configuration(maximum_iterations=1))
+    earlier = (toy.directory / "work" / "moses.ini").read_bytes()
     (toy.directory / "other").write_text("ein hund\n")
     with pytest.raises(FormatError, match="other has 1"):
-        tune(toy.configuration(held_out=given))
+        tune(toy.configuration("new", held_out=given))
+    assert not (toy.directory / "new").exists()
+    with pytest.raises(FormatError, match="other has 1"):
+        tune(toy.configuration(held_out=given, existing="overwrite"))
+    assert (toy.directory / "work" / "moses.ini").read_bytes() == earlier
 
 
 def test_the_first_of_equals_is_the_best() -> None:

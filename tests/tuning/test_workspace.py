@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from formats.text import atomic_write
-from mosesplug.errors import DataError
+from mosesplug.errors import DataError, DecoderError, UsageError
 from mosesplug.tuning.workspace import Workspace
 
 
@@ -45,3 +45,40 @@ def test_one_run_at_a_time_and_nothing_left_of_a_killed_one(tmp_path: Path) -> N
     with workspace.locked():
         assert not unfinished.exists()
         assert (workspace.directory / ".keep").exists()
+
+
+def ended(workspace: Workspace, error: Exception, *written: str) -> None:
+    """A run that writes some files, and ends with an error."""
+    with workspace.locked():
+        for name in written:
+            (workspace.directory / name).parent.mkdir(exist_ok=True)
+            (workspace.directory / name).write_text("")
+        raise error
+
+
+@pytest.mark.parametrize("name", ["work", "new/deep"])
+def test_a_refusal_leaves_nothing_behind(tmp_path: Path, name: str) -> None:
+    (tmp_path / "work").mkdir()
+    workspace = Workspace(tmp_path / name, 100)
+    features = ("features.list", "features.list.err", "features.list.made-from.json")
+    with pytest.raises(UsageError):
+        ended(workspace, UsageError("no such feature"), *features, "nbests.lmdb/data.mdb")
+    assert [path.name for path in tmp_path.rglob("*")] == ["work"]
+
+
+def test_what_explains_a_failure_stays(tmp_path: Path) -> None:
+    workspace = Workspace(tmp_path / "work", 100)
+    with pytest.raises(DecoderError):
+        ended(workspace, DecoderError("died"), "features.list.err")
+    assert (workspace.directory / "features.list.err").exists()
+
+
+def test_what_was_there_or_has_begun_stays(tmp_path: Path) -> None:
+    for name, before, written in (("one", "mine", "features.list"), ("two", None, "run1.dense")):
+        workspace = Workspace(tmp_path / name, 100)
+        workspace.directory.mkdir()
+        if before is not None:
+            (workspace.directory / before).write_text("")
+        with pytest.raises(UsageError):
+            ended(workspace, UsageError("no"), written)
+        assert (workspace.directory / written).exists()
