@@ -20,6 +20,8 @@ matrix of covariances two for each row.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -36,17 +38,18 @@ __all__ = [
 ]
 
 
-def expectation(posterior: Posterior, values: NDArray[np.float64]) -> NDArray[np.float64]:
+def expectation(posterior: Posterior, values: NDArray[Any]) -> NDArray[np.float64]:
     """The averages of what edges add up to.
 
     Args:
         posterior: of the graph.
-        values: float64 ``[n_edges]`` or ``[n_edges, k]``; what each edge adds.
+        values: ``[n_edges]`` or ``[n_edges, k]``; what each edge adds.
 
     Returns:
         float64 ``[]`` or ``[k]``.
     """
-    return np.asarray(posterior.edges @ values)
+    # Not a product of matrices: threads of theirs would wait for those of other sentences.
+    return np.asarray(np.einsum("i,i...->...", posterior.edges, values))
 
 
 def expectation_and_gradient(
@@ -88,7 +91,8 @@ def covariance(
         expectation_and_gradient(graph, posterior, np.ascontiguousarray(column))[1]
         for column in left.T
     ]
-    return np.array(gradients).reshape(left.shape[1], left.shape[0]) @ right
+    stacked = np.array(gradients).reshape(left.shape[1], left.shape[0])
+    return np.asarray(np.einsum("ki,im->km", stacked, right))
 
 
 def feature_covariance(
