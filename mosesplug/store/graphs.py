@@ -9,7 +9,7 @@ from mosesplug.features import FeatureSpace
 from mosesplug.hypergraph import Hypergraph
 from mosesplug.store.environment import Environment, Pinned
 from mosesplug.store.graph_records import decode_graph
-from mosesplug.store.state import State, kbest_key
+from mosesplug.store.state import Graphed, Growing, State, kbest_key
 
 __all__ = ["StoredGraphs"]
 
@@ -23,18 +23,27 @@ class StoredGraphs:
 
     Attributes:
         space: the columns of their features.
-        n_sentences: sentences of the input.
+        n_sentences: sentences of the input; before its first list, as far as there are graphs.
         iterations: those that have graphs, ascending.
     """
 
     def __init__(
-        self, environment: Environment, pinned: Pinned, state: State, iterations: tuple[int, ...]
+        self,
+        environment: Environment,
+        pinned: Pinned,
+        state: State,
+        iterations: tuple[int, ...],
+        opened: Growing | Graphed | None = None,
     ) -> None:
         self._environment = environment
         self._pinned: Pinned | None = pinned
-        self.space = state.space or FeatureSpace(())
-        self.n_sentences = state.n_sentences
+        space, self.n_sentences = state.space, state.n_sentences
         self.iterations = tuple(i for i in iterations if state.iterations[i - 1].n_graphs)
+        if opened is not None and opened.n_graphs:
+            space = FeatureSpace(opened.groups or (), opened.sparse)
+            self.n_sentences = self.n_sentences or opened.n_sentences
+            self.iterations += (opened.iteration,)
+        self.space = space or FeatureSpace(())
 
     def graph(self, iteration: int, sentence: int) -> Hypergraph | None:
         """One sentence's graph of one of ``iterations``, or None if there is none.

@@ -251,8 +251,12 @@ class StoreReader:
             kind = state.kinds[growing.kind]
             return assemble(reader, growing.space, kind, sentences, selections)
 
-    def graphs(self, iterations: Iterations = None) -> StoredGraphs:
+    def graphs(self, iterations: Iterations = None, *, unfinished: bool = False) -> StoredGraphs:
         """The search graphs of some iterations as they are now, to be read without a copy.
+
+        Args:
+            iterations: as for ``batch``.
+            unfinished: those of the iteration that is not finished, too, once all are there.
 
         Raises:
             StoreError: one of the iterations is not in the store.
@@ -262,7 +266,8 @@ class StoreReader:
         pinned = self._environment.pin()
         state = load_state(pinned.transaction, self._environment)
         selected = state.select(iterations, self._environment.path)
-        return StoredGraphs(self._environment, pinned, state, selected)
+        opened = state.growing or state.graphed if unfinished else None
+        return StoredGraphs(self._environment, pinned, state, selected, opened)
 
     def snapshot(self) -> Snapshot:
         """What is committed now, for reading records without a copy; a context manager."""

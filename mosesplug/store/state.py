@@ -139,6 +139,11 @@ class Graphed:
     n_graphs: int
     last_sentence: int
 
+    @property
+    def n_sentences(self) -> int:
+        """Sentences of the input, as far as they are known."""
+        return self.last_sentence + 1
+
 
 @dataclass(frozen=True)
 class Growing:

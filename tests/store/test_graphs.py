@@ -425,6 +425,32 @@ def test_killed_while_graphs_are_added(tmp_path: Path) -> None:
         assert graphs.space.sparse == ("s_b",)
 
 
+def test_graphs_of_an_iteration_that_is_not_finished(tmp_path: Path) -> None:
+    with NBestStore.open(tmp_path, writable=True) as store:
+        with pytest.raises(CutOff):
+            store.add_graphs(1, cut_off([(0, graph()), (1, graph())]), groups=GROUPS)
+        with store.graphs(unfinished=True) as graphs:
+            assert graphs.iterations == ()
+        edges = [Edge((b"x",), 1, (1.0, 1.0, 1.0), (("s_new", 1.0),))]
+        store.add_graphs(1, [(0, graph([edges])), (1, graph())], groups=GROUPS)
+        for parts in (False, True):  # before its first list, and after
+            if parts:
+                store.add_part(1, [make_list([Hypothesis(0, b"a")])], progress={}, **COMMON)
+            with store.graphs(unfinished=True) as graphs:
+                assert graphs.iterations == (1,)
+                assert graphs.n_sentences == (N_SENTENCES if parts else 2)
+                assert graphs.space.sparse == ("s_new", "s_b")
+                assert [len(graphs.of_sentence(number)) for number in (0, 1)] == [1, 1]
+            assert store.graphs().iterations == ()
+        store.finish_iteration(1, {})
+        store.add_graphs(2, [(1, graph())])
+        with store.graphs(unfinished=True) as graphs:
+            assert graphs.iterations == (1, 2)
+            assert len(graphs.of_sentence(1)) == 2
+        with store.graphs([1], unfinished=True) as graphs:
+            assert graphs.iterations == (1, 2)
+
+
 def raw(path: Path, name: bytes, key: bytes, value: bytes | None) -> bytes:
     """What a database holds; ``value`` takes its place."""
     with lmdb.open(str(path), max_dbs=8) as environment, environment.begin(write=True) as writing:
