@@ -93,6 +93,11 @@ class OnlineShard:
         """Its lists."""
         return self.directory / "nbests.lmdb"
 
+    @property
+    def progress(self) -> Path:
+        """Where it leaves word of how far it is, while it learns in another process."""
+        return self.directory / "progress"
+
     @contextmanager
     def open(self) -> Iterator[OpenShard]:
         """The source, with the decoder and the store behind it.
@@ -261,7 +266,7 @@ def learn_shard(
         state: over the features that all shards know; only read.
         plan: the shard's own.
         stopped: of threads, set it to stop before the next batch.
-        on_batch: of threads, told of every batch.
+        on_batch: told of every batch.
 
     Raises:
         DecoderError: the decoder failed.

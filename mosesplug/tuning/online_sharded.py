@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from concurrent.futures import Executor, as_completed
+from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -28,7 +28,7 @@ from mosesplug.store import NBestStore
 from mosesplug.tuning.clock import Clock
 from mosesplug.tuning.events import Learnt, Note, PhaseStarted
 from mosesplug.tuning.heldout import Judge
-from mosesplug.tuning.online_counter import Counter
+from mosesplug.tuning.online_counter import Counter, Word
 from mosesplug.tuning.online_decoder import DecoderRecipe
 from mosesplug.tuning.online_joining import joined_space, searched, widened
 from mosesplug.tuning.online_numbering import Numbering
@@ -278,21 +278,24 @@ def _learn(run: Sharded, begin: _Beginning, shards: list[OnlineShard]) -> list[S
     )
     counter = Counter(run.context.watch, plan.metric, epoch, total)
     stopped = threading.Event()
-    # Threads can be told to stop, and can tell; what goes elsewhere cannot.
-    here: list[tuple[Any, ...]] = [
-        () if run.sharding.elsewhere else (stopped, counter.of(number))
-        for number in range(len(shards))
+    elsewhere = run.sharding.elsewhere
+    for shard in shards:  # of a run that was killed
+        shard.progress.unlink(missing_ok=True)
+    # Threads can be told to stop; what goes elsewhere cannot.
+    telling: list[tuple[Any, ...]] = [
+        (None, Word(shard.progress)) if elsewhere else (stopped, counter.of(number))
+        for number, shard in enumerate(shards)
     ]
     try:
         under_way = [
             run.executor.submit(learn_shard, shard, run.recipe, state, own, *more)
-            for shard, state, own, more in zip(shards, begin.states, plans, here, strict=True)
+            for shard, state, own, more in zip(shards, begin.states, plans, telling, strict=True)
         ]
-        numbers = {future: number for number, future in enumerate(under_way)}
-        for future in as_completed(under_way):
-            counter.add(numbers[future], future.result().tally)
+        counter.wait(under_way, [shard.progress for shard in shards] if elsewhere else [])
     finally:
         stopped.set()
+    for shard in shards:
+        shard.progress.unlink(missing_ok=True)
     epochs = [future.result() for future in under_way]
     for note in (note for found in epochs for note in found.notes):
         if note not in run.told:  # each epoch has decoders of its own, which say the same again

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from concurrent.futures import Future
 from dataclasses import fields, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,12 +17,16 @@ import pytest
 from formats.weights import read_sparse
 from mosesplug.decoders.batch_process import ProcessDecoder
 from mosesplug.errors import DataError, DecoderError, UsageError
+from mosesplug.metrics import metric
+from mosesplug.optimizers.online.epochs import BatchDone, Tally
+from mosesplug.optimizers.online.learner import State
 from mosesplug.optimizers.online.mixing import line_search
 from mosesplug.optimizers.problem import Problem
 from mosesplug.store import NBestStore
 from mosesplug.tuning import tune
 from mosesplug.tuning.configuration import HeldOut, Online
 from mosesplug.tuning.events import Event, Learning, Learnt, Note
+from mosesplug.tuning.online_counter import Counter, Word
 from mosesplug.tuning.online_shard import OnlineShard
 from mosesplug.tuning.sharding import Sharding
 
@@ -144,6 +150,35 @@ def test_processes_leave_the_bytes_of_threads(toy: Toy, left_by_run: Files) -> N
     tune(shards(toy, "processes", sharding=Sharding(2, workers="processes"), **more))
     found = [kept(toy.directory / name, left_by_run) for name in ("threads", "processes")]
     assert found[0] == found[1]
+
+
+def test_word_of_shards_in_other_processes(tmp_path: Path, log: Log) -> None:
+    """The second shard is done only when the first one's word was heard; old words are not."""
+    score = metric("BLEU")
+    totals = np.arange(score.n_statistics, dtype=np.float64)
+    state = State({"weights": np.zeros(1)})
+    files = [tmp_path / "one", tmp_path / "two"]
+
+    def tally(batches: int) -> Tally:
+        return Tally(batches, batches * totals, {"loss": np.float32(0.5)})
+
+    def tell(number: int, epoch: int, batches: int) -> None:
+        Word(files[number])(BatchDone(epoch, 0, 4, np.arange(2), state, tally(batches)))
+
+    futures: list[Future[Any]] = [Future(), Future()]
+
+    def heard(event: Event) -> None:
+        log(event)
+        if len(log.events) == 1:
+            files[0].write_text('{"epoch"')
+            for future in futures:
+                future.set_result(SimpleNamespace(tally=tally(2)))
+
+    tell(0, 3, 1)
+    tell(1, 2, 2)
+    Counter(heard, score, 3, 4).wait(futures, files)
+    assert [event.batches for event in log.of(Learning)] == [1, 2, 4]
+    assert log.of(Learning)[-1].score == float(score.score(4 * totals))
 
 
 def test_stored_batches_are_not_decoded_again(
