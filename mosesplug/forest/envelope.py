@@ -26,7 +26,19 @@ from mosesplug.forest.viterbi import MOST_EDGES
 from mosesplug.hypergraph import Hypergraph
 from mosesplug.kernels import kernel
 
-__all__ = ["Envelope", "Winners", "doubled", "envelope", "winners"]
+__all__ = [
+    "NO_DERIVATION",
+    "TOO_LARGE",
+    "Envelope",
+    "Winners",
+    "doubled",
+    "envelope",
+    "reason",
+    "winners",
+]
+
+NO_DERIVATION, TOO_LARGE = -1, -2
+"""In place of the size of an envelope that cannot be had; see ``reason``."""
 
 _LANES = 8
 """Decodings in one pass: doubles of a cache line, and of a vector register where it is wide."""
@@ -106,13 +118,10 @@ def envelope(
 
 
 def reason(size: int) -> str:
-    """Why a graph has no envelope, given the size that ``winners`` returns."""
-    if size == _NO_DERIVATION:
+    """Why a graph has no envelope: ``NO_DERIVATION`` or ``TOO_LARGE`` in words."""
+    if size == NO_DERIVATION:
         return "no derivation of the search graph builds its goal"
     return f"a derivation of the search graph has more than {MOST_EDGES:.3g} edges"
-
-
-_NO_DERIVATION, _TOO_LARGE = -1, -2
 
 
 class Winners(NamedTuple):
@@ -169,7 +178,7 @@ def winners(
     _decode(edge_offsets, tail_offsets, tails, intercepts, slopes, shares, inside)
     nothing = np.zeros((0, 2), dtype=np.int64)
     if inside[n_nodes - 1, 1] == -np.inf:
-        return Winners(_NO_DERIVATION, found.lines, found.lines[0], nothing, edges)
+        return Winners(NO_DERIVATION, found.lines, found.lines[0], nothing, edges)
     count = top = 0
     for lane in range(_LANES):
         begin = top
@@ -177,7 +186,7 @@ def winners(
             edge_offsets, tail_offsets, tails, intercepts, slopes, shares, inside, lane, edges, top
         )
         if top < 0:
-            return Winners(_TOO_LARGE, found.lines, found.lines[0], nothing, edges)
+            return Winners(TOO_LARGE, found.lines, found.lines[0], nothing, edges)
         _sum_up(found, count, intercepts, slopes, edges, begin, top)
         count += 1
     head = _linked(found)
@@ -226,7 +235,7 @@ def winners(
                 top,
             )
             if top < 0:
-                return Winners(_TOO_LARGE, found.lines, found.lines[0], nothing, edges)
+                return Winners(TOO_LARGE, found.lines, found.lines[0], nothing, edges)
             _sum_up(found, count, intercepts, slopes, edges, begin, top)
             right = found.after[left]
             from_left = found.lines[count, 1] - found.lines[left, 1]

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from mosesplug.errors import DataError
 from mosesplug.features import FeatureSpace
-from mosesplug.forest.envelope import doubled, reason, winners
+from mosesplug.forest.envelope import NO_DERIVATION, TOO_LARGE, doubled, reason, winners
 from mosesplug.forest.sentence_graph import SentenceGraph, score_edges, sentence_graph
 from mosesplug.forest.translations import Translations, append_words
 from mosesplug.forest.union import united
@@ -216,10 +216,8 @@ def _along(sentence: _Sentence, point: Vector, directions: Vector) -> _Envelopes
 def _first_best(sentence: _Sentence, weights: Vector) -> NDArray[np.int32]:
     """Statistics of the best derivation's translation, int32 ``[n_statistics]``."""
     words = _best_translation(sentence.graph, weights[sentence.graph.columns])
-    if not len(words):
-        raise DataError(
-            "no derivation of the search graph builds its goal, or the best one is too large"
-        )
+    if words[0] < 0:
+        raise DataError(reason(int(words[0])))
     ends = np.array([0, len(words) - 1])
     return np.asarray(sentence.translations.statistics(words[1:], ends)[0])
 
@@ -247,14 +245,17 @@ def _reach(graph: SentenceGraph, weights: NDArray[np.float64]) -> float:
 
 @kernel
 def _best_translation(graph: SentenceGraph, weights: NDArray[np.float64]) -> NDArray[np.int32]:
-    """Behind a 0, the words of the best derivation; nothing at all where there is none."""
+    """Behind a 0, the words of the best derivation; where there is none, see ``reason``."""
     scores = score_edges(graph, weights)
     best, _, sizes = inside_best(graph.edge_offsets, graph.tail_offsets, graph.tails, scores)
-    if best[-1] < 0 or sizes[-1] > MOST_EDGES:
-        return np.empty(0, dtype=np.int32)
-    edges = derivation_edges(graph.tail_offsets, graph.tails, best, int(sizes[-1]))
-    words = np.zeros(64, dtype=np.int64)
-    words, top = append_words(graph.target_offsets, graph.targets, edges, words, 1)
+    words, top = np.zeros(64, dtype=np.int64), 1
+    if best[-1] < 0:
+        words[0] = NO_DERIVATION
+    elif sizes[-1] > MOST_EDGES:
+        words[0] = TOO_LARGE
+    else:
+        edges = derivation_edges(graph.tail_offsets, graph.tails, best, int(sizes[-1]))
+        words, top = append_words(graph.target_offsets, graph.targets, edges, words, top)
     return words[:top].astype(np.int32)
 
 
