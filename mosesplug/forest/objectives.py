@@ -1,0 +1,373 @@
+"""Differentiable objectives of weights on the search graphs of a tuning set.
+
+A derivation is as likely as ``exp(scale * w . h)`` (survey, equation 22). Each objective is a
+function of graphs, weights and scale to a value and its gradient with respect to both, exact over
+all derivations (``forest.ngram_split``, ``forest.expectation``):
+
+- ``softmax_loss``: minus the log-likelihood of oracle derivations (survey, section 3.2);
+- ``risk``: expected error, by linear BLEU (survey, equations 24 and 52);
+- ``xbleu``: BLEU of expected statistics (survey, equations 53 to 55 and appendix A);
+- ``entropy``: how undecided the posterior is (survey, equation 44), for deterministic annealing.
+
+Sentences are summed in their order, so that values do not depend on the threads.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosesplug.errors import DataError
+from mosesplug.forest.expectation import add_features, expectation, expectation_and_gradient
+from mosesplug.forest.graphs import named
+from mosesplug.forest.inside_outside import Posterior, posterior
+from mosesplug.forest.k_best import Derivations
+from mosesplug.forest.linear_bleu import LinearBleu
+from mosesplug.forest.ngram_posteriors import expected_counts, ngram_values
+from mosesplug.forest.ngram_split import SplitGraph, split_for
+from mosesplug.forest.reference_ngrams import ORDER, ReferenceNgrams
+from mosesplug.hypergraph import Hypergraph
+
+__all__ = [
+    "Objective",
+    "ScoredGraph",
+    "brevity",
+    "entropy",
+    "risk",
+    "softmax_loss",
+    "xbleu",
+]
+
+Result = TypeVar("Result")
+
+STEEPNESS = 10_000.0
+"""Of the brevity penalty where output is as long as the reference (survey, equation A.2)."""
+
+
+@dataclass(frozen=True)
+class Objective:
+    """A value and its derivatives.
+
+    Attributes:
+        value: of the objective.
+        gradient: float64 ``[n_columns]``; with respect to the weights.
+        scale_gradient: with respect to the scale.
+    """
+
+    value: float
+    gradient: NDArray[np.float64]
+    scale_gradient: float
+
+
+@dataclass(frozen=True)
+class ScoredGraph:
+    """A search graph with the n-grams that it shares with its references.
+
+    Attributes:
+        graph: of the sentence.
+        split: the same, split by these n-grams.
+        limits: float64 ``[n_ngrams]``; how often the reference that has most has each.
+        reference_length: words of the shortest reference.
+    """
+
+    graph: Hypergraph
+    split: SplitGraph
+    limits: NDArray[np.float64]
+    reference_length: float
+
+    @classmethod
+    def of(cls, graph: Hypergraph, references: ReferenceNgrams) -> ScoredGraph:
+        """Split a graph for its references; see ``split_for``."""
+        tree = references.tree
+        return cls(
+            graph,
+            split_for(graph, references),
+            tree.largest.astype(np.float64),
+            float(tree.length),
+        )
+
+    def posterior(self, scores: NDArray[np.float64]) -> Posterior:
+        """Of the split graph, under scores of the edges of the graph."""
+        return posterior(self.split, scores[self.split.origins])
+
+
+def softmax_loss(
+    graphs: Sequence[Hypergraph],
+    oracles: Sequence[Hypergraph | Derivations],
+    weights: NDArray[np.float64],
+    *,
+    scale: float = 1.0,
+    threads: int = 1,
+) -> Objective:
+    """Minus the mean log-probability of the oracle derivations (survey, equation 19).
+
+    Args:
+        graphs: of the sentences, whose goals can be built.
+        oracles: of each sentence a graph of its oracle derivations (``pruning.subgraph``), or a
+            list of them whose edges are those of its graph.
+        weights: float64 ``[n_columns]``.
+        scale: of the scores.
+        threads: the result does not depend on it.
+
+    Raises:
+        DataError: a sentence has no derivation, or no oracle.
+    """
+
+    def part(sentence: int) -> tuple[float, list[_Change]]:
+        graph, oracle = graphs[sentence], oracles[sentence]
+        scores = graph.edge_scores(weights)
+        found = posterior(graph, scale * scores)
+        changes = [_Change(graph, scores, found.edges)]
+        if isinstance(oracle, Derivations):
+            total, uses = _of_list(oracle, scale * scores)
+            changes.append(_Change(graph, scores, -uses))
+        else:
+            own = oracle.edge_scores(weights)
+            good = posterior(oracle, scale * own)
+            total = good.log_partition
+            changes.append(_Change(oracle, own, -good.edges))
+        return found.log_partition - total, changes
+
+    return _mean(part, _counted(graphs, oracles), weights, scale, threads)
+
+
+def risk(
+    graphs: Sequence[ScoredGraph],
+    weights: NDArray[np.float64],
+    gains: LinearBleu,
+    *,
+    scale: float = 1.0,
+    threads: int = 1,
+) -> Objective:
+    """The mean expected error of a sentence, by linear BLEU (survey, equations 24 and 52).
+
+    Args:
+        graphs: of the sentences.
+        weights: float64 ``[n_columns]``.
+        gains: what words and matching n-grams are worth; the error is minus their sum.
+        scale: of the scores.
+        threads: the result does not depend on it.
+
+    Raises:
+        DataError: a sentence has no derivation.
+    """
+    worth = np.concatenate([[0.0], gains.ngrams])
+
+    def part(sentence: int) -> tuple[float, list[_Change]]:
+        graph = graphs[sentence]
+        scores = graph.graph.edge_scores(weights)
+        split = graph.split
+        values = -gains.word * split.totals[:, 0] - ngram_values(split, worth[split.orders])
+        value, change = _expected(graph, graph.posterior(scale * scores), values)
+        return value, [_Change(graph.graph, scores, change)]
+
+    return _mean(part, len(graphs), weights, scale, threads)
+
+
+def entropy(
+    graphs: Sequence[Hypergraph],
+    weights: NDArray[np.float64],
+    *,
+    scale: float = 1.0,
+    threads: int = 1,
+) -> Objective:
+    """The mean entropy of the posterior over derivations, in nats (survey, equation 44).
+
+    Args:
+        graphs: of the sentences.
+        weights: float64 ``[n_columns]``.
+        scale: of the scores.
+        threads: the result does not depend on it.
+
+    Raises:
+        DataError: a sentence has no derivation.
+    """
+
+    def part(sentence: int) -> tuple[float, list[_Change]]:
+        graph = graphs[sentence]
+        scores = graph.edge_scores(weights)
+        found = posterior(graph, scale * scores)
+        mean, change = expectation_and_gradient(graph, found, scale * scores)
+        return found.log_partition - mean, [_Change(graph, scores, -change)]
+
+    return _mean(part, len(graphs), weights, scale, threads)
+
+
+def xbleu(
+    graphs: Sequence[ScoredGraph],
+    weights: NDArray[np.float64],
+    *,
+    scale: float = 1.0,
+    threads: int = 1,
+) -> Objective:
+    """BLEU of expected statistics: expected BLEU of Rosti et al. (2010, 2011), to be maximised.
+
+    Expected counts of n-grams are summed over sentences; of matches count as many as one reference
+    has, ``min(E[count], limit)``, since clipping each derivation is no sum over edges. Where both
+    are equal the derivative is that of more occurrences, 0. The brevity penalty is smooth
+    (``brevity``) and compares with the shortest references.
+
+    Args:
+        graphs: of the sentences.
+        weights: float64 ``[n_columns]``.
+        scale: of the scores.
+        threads: the result does not depend on it.
+
+    Returns:
+        The value in 0 to 1. Without a match of some length it is 0, and so is its gradient.
+
+    Raises:
+        DataError: a sentence has no derivation.
+    """
+
+    def statistics(sentence: int) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        graph = graphs[sentence]
+        found = graph.posterior(scale * graph.graph.edge_scores(weights))
+        counts = expected_counts(graph.split, found)
+        clipped = np.minimum(counts, graph.limits)
+        matches = np.bincount(graph.split.orders, weights=clipped, minlength=ORDER + 1)[1:]
+        totals = expectation(found, graph.split.totals)
+        return np.concatenate([matches, totals]), counts < graph.limits
+
+    def part(sentence: int) -> tuple[float, list[_Change]]:
+        graph = graphs[sentence]
+        scores = graph.graph.edge_scores(weights)
+        split = graph.split
+        worth = np.where(growing[sentence], by_matches[split.orders], 0.0)
+        values = np.einsum("ij,j->i", split.totals, by_totals) + ngram_values(split, worth)
+        _, change = _expected(graph, graph.posterior(scale * scores), values)
+        return 0.0, [_Change(graph.graph, scores, change)]
+
+    found = list(_in_order(statistics, len(graphs), threads))
+    growing = [mask for _, mask in found]
+    sums = np.array([row for row, _ in found]).reshape(-1, 2 * ORDER).sum(axis=0)
+    length = sum(graph.reference_length for graph in graphs)
+    value, by_matches, by_totals = _bleu_of(sums[:ORDER], sums[ORDER:], length)
+    if value == 0.0:
+        return Objective(0.0, np.zeros(len(weights)), 0.0)
+    return _total(part, len(graphs), weights, scale, threads, value)
+
+
+def brevity(x: float) -> tuple[float, float]:
+    """The smooth brevity penalty of ``x = 1 - r / c``, and its derivative (survey, A.2)."""
+    # 1 / (1 + exp(10000 x)), which must not overflow.
+    brief = 1.0 / (1.0 + math.exp(min(STEEPNESS * x, 700.0)))
+    value = (math.exp(x) - 1.0) * brief + 1.0
+    slope = math.exp(x) * brief - (math.exp(x) - 1.0) * STEEPNESS * brief * (1.0 - brief)
+    return value, slope
+
+
+def _bleu_of(
+    matches: NDArray[np.float64], totals: NDArray[np.float64], length: float
+) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]:
+    """BLEU of summed statistics, and its derivatives by matches (after a 0) and by totals."""
+    if not ((matches > 0.0).all() and (totals > 0.0).all()):
+        return 0.0, np.zeros(ORDER + 1), np.zeros(ORDER)
+    precision = math.exp(np.log(matches / totals).sum() / ORDER)
+    penalty, slope = brevity(1.0 - length / float(totals[0]))
+    value = precision * penalty
+    by_totals = -value / (ORDER * totals)
+    by_totals[0] += precision * slope * length / float(totals[0]) ** 2
+    return value, np.concatenate([[0.0], value / (ORDER * matches)]), by_totals
+
+
+@dataclass(frozen=True)
+class _Change:
+    """Derivatives by the scaled scores of a graph's edges.
+
+    Attributes:
+        graph: of which.
+        scores: float64 ``[n_edges]``, not scaled.
+        by_scaled: float64 ``[n_edges]``.
+    """
+
+    graph: Hypergraph
+    scores: NDArray[np.float64]
+    by_scaled: NDArray[np.float64]
+
+
+def _expected(
+    graph: ScoredGraph, found: Posterior, values: NDArray[np.float64]
+) -> tuple[float, NDArray[np.float64]]:
+    """An average over the split graph, and its derivatives by the scores of the graph's edges."""
+    value, change = expectation_and_gradient(graph.split, found, values)
+    return value, graph.split.on_graph(change, graph.graph.n_edges)
+
+
+def _of_list(
+    oracles: Derivations, scores: NDArray[np.float64]
+) -> tuple[float, NDArray[np.float64]]:
+    """The log of the sum over some derivations, and how often one of them uses each edge."""
+    if not len(oracles):
+        raise DataError("there is no oracle derivation")
+    totals = np.add.reduceat(scores[oracles.edges], oracles.offsets[:-1])
+    log_total = float(np.logaddexp.reduce(totals))
+    times = np.repeat(np.exp(totals - log_total), np.diff(oracles.offsets))
+    uses = np.bincount(oracles.edges, weights=times, minlength=len(scores))
+    return log_total, uses.astype(np.float64, copy=False)
+
+
+def _counted(graphs: Sequence[object], oracles: Sequence[object]) -> int:
+    """How many sentences there are."""
+    if len(graphs) != len(oracles):
+        raise ValueError(f"{len(graphs)} search graphs and oracles of {len(oracles)} sentences")
+    return len(graphs)
+
+
+def _mean(
+    part: Callable[[int], tuple[float, list[_Change]]],
+    n_sentences: int,
+    weights: NDArray[np.float64],
+    scale: float,
+    threads: int,
+) -> Objective:
+    """The mean over the sentences of values and derivatives."""
+    total = _total(part, n_sentences, weights, scale, threads, 0.0)
+    n = max(n_sentences, 1)
+    return Objective(total.value / n, total.gradient / n, total.scale_gradient / n)
+
+
+def _total(
+    part: Callable[[int], tuple[float, list[_Change]]],
+    n_sentences: int,
+    weights: NDArray[np.float64],
+    scale: float,
+    threads: int,
+    value: float,
+) -> Objective:
+    """``value`` and the sum over the sentences of values and derivatives."""
+    by_scaled = np.zeros(len(weights))
+    by_scale = 0.0
+    for own, changes in _in_order(part, n_sentences, threads):
+        value += own
+        for change in changes:
+            graph = change.graph
+            add_features(
+                graph.feature_indptr,
+                graph.feature_indices,
+                graph.feature_values,
+                change.by_scaled,
+                by_scaled,
+            )
+            by_scale += float((change.by_scaled * change.scores).sum())
+    return Objective(value, scale * by_scaled, by_scale)
+
+
+def _in_order(work: Callable[[int], Result], n_sentences: int, threads: int) -> Iterator[Result]:
+    """Results of the sentences in their order, however many threads there are."""
+
+    def told(sentence: int) -> Result:
+        with named(sentence):
+            return work(sentence)
+
+    if threads == 1:
+        yield from map(told, range(n_sentences))
+        return
+    with ThreadPoolExecutor(threads) as pool:
+        yield from pool.map(told, range(n_sentences))
