@@ -1,21 +1,33 @@
 """Smaller search graphs: the edges that lie on the best derivations.
 
 An edge is worth the score of the best derivation that goes through it: its own score, the inside
-scores of its tails, and the outside score of its head (max-product inside-outside).
+scores of its tails, and the outside score of its head (max-product inside-outside). ``pruned``
+keeps a number of edges as Moses' tools do; ``within_beam`` keeps what is near the best, by that
+worth (Huang 2008, section 4.3) or by the sum of all derivations that go through an edge.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.errors import DataError
+from mosesplug.forest.inside_outside import best_outside, log_outside, posterior
+from mosesplug.forest.viterbi import inside_best, viterbi
 from mosesplug.hypergraph import Hypergraph, read_only
 from mosesplug.kernels import kernel
 
-__all__ = ["edges_of_best", "in_order_of_columns", "pruned", "single_scores", "subgraph"]
+__all__ = [
+    "edges_of_best",
+    "in_order_of_columns",
+    "pruned",
+    "single_scores",
+    "subgraph",
+    "within_beam",
+]
 
 SMALLEST = np.float32(1e-8)
 """Moses' tools take weights that are no larger for 0."""
@@ -46,6 +58,47 @@ def pruned(graph: Hypergraph, weights: NDArray[np.float32], edges: int) -> Hyper
     threshold = np.partition(through, graph.n_edges - place)[graph.n_edges - place]
     kept = (through >= threshold) & (through > -np.inf)
     _complete(graph.edge_offsets, graph.tail_offsets, graph.tails, scores, inside, kept)
+    return subgraph(graph, kept)
+
+
+def within_beam(
+    graph: Hypergraph,
+    scores: NDArray[np.float64],
+    beam: float,
+    *,
+    over: Literal["best", "all"] = "best",
+) -> Hypergraph:
+    """The part of a graph whose edges are nearly as good as the best edges.
+
+    Args:
+        graph: a graph whose goal can be built.
+        scores: float64 ``[n_edges]``; a derivation is as likely as ``exp`` of its sum.
+        beam: keep an edge whose log-probability is lower than the best edge's by no more than
+            this (0 and more), with edges that connect it to the goal and to leaves by its best
+            derivation; and always the best derivation.
+        over: an edge is as likely as the ``best`` derivation that goes through it (max-marginal),
+            or as ``all`` of them together (posterior).
+
+    Raises:
+        ValueError: the beam is negative or no number.
+        DataError: no derivation builds the goal with a finite score, or the best one has more
+            than ten million edges.
+    """
+    if not beam >= 0.0:
+        raise ValueError(f"a beam of {beam}: it is 0 or more")
+    arrays = graph.edge_offsets, graph.tail_offsets, graph.tails
+    kept = np.zeros(graph.n_edges, dtype=np.bool_)
+    kept[viterbi(graph, scores).edges] = True
+    _, inside, _ = inside_best(*arrays, scores)
+    outside, above = best_outside(*arrays, scores, inside)
+    if over == "best":
+        through = _through(*arrays, scores, inside, outside)
+    else:
+        sums = posterior(graph, scores).inside
+        through = _through(*arrays, scores, sums, log_outside(*arrays, scores, sums))
+    kept |= (through >= through.max() - beam) & (through > -np.inf)
+    _connect(*arrays, above, kept)
+    _complete(*arrays, scores, inside, kept)
     return subgraph(graph, kept)
 
 
@@ -219,3 +272,51 @@ def _complete(
                 needed_from, needed_to = tail_offsets[edge], tail_offsets[edge + 1]
                 for entry in range(needed_from, needed_to):
                     needed[tails[entry]] = True
+
+
+@kernel
+def _through(
+    edge_offsets: NDArray[np.int64],
+    tail_offsets: NDArray[np.int64],
+    tails: NDArray[np.int32],
+    scores: NDArray[np.float64],
+    inside: NDArray[np.float64],
+    outside: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Inside and outside of each edge together, float64 ``[n_edges]``."""
+    through = np.empty(len(scores))
+    for node in range(len(edge_offsets) - 1):
+        for edge in range(edge_offsets[node], edge_offsets[node + 1]):
+            through[edge] = outside[node] + scores[edge]
+            for entry in range(tail_offsets[edge], tail_offsets[edge + 1]):
+                through[edge] += inside[tails[entry]]
+    return through
+
+
+@kernel
+def _connect(
+    edge_offsets: NDArray[np.int64],
+    tail_offsets: NDArray[np.int64],
+    tails: NDArray[np.int32],
+    above: NDArray[np.int64],
+    kept: NDArray[np.bool_],
+) -> None:
+    """Keep an edge from the head of every edge kept, up to the goal (``kept`` is an output).
+
+    An edge can be likely because many derivations go through it, none of which is likely itself.
+
+    Args:
+        edge_offsets, tail_offsets, tails: of the graph.
+        above: int64 ``[n_nodes]``; the edge that uses each node best.
+        kept: bool ``[n_edges]``.
+    """
+    used = np.zeros(len(above), dtype=np.bool_)
+    for edge in range(len(kept)):
+        if kept[edge]:
+            for entry in range(tail_offsets[edge], tail_offsets[edge + 1]):
+                used[tails[entry]] = True
+    for node in range(len(above) - 1):
+        if not used[node] and kept[edge_offsets[node] : edge_offsets[node + 1]].any():
+            kept[above[node]] = True
+            for entry in range(tail_offsets[above[node]], tail_offsets[above[node] + 1]):
+                used[tails[entry]] = True

@@ -1,0 +1,95 @@
+"""Pruning by a beam against every derivation of small graphs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from formats.hypergraph import Edge
+from mosesplug.errors import DataError
+from mosesplug.forest import Hypergraph, viterbi
+from mosesplug.forest.inside_outside import posterior
+from mosesplug.forest.pruning import within_beam
+from tests.forest.every_derivation import every, is_small, made, wordy_graphs
+from tests.forest.graphs import graph_of
+
+WEIGHTS = np.array([1.0, -0.37])
+Over = Literal["best", "all"]
+
+
+def numbered(graph: Hypergraph) -> Hypergraph:
+    """The graph with the number of each edge as its only word, so that it can be told apart."""
+    tails = [graph.target(edge) == -1 for edge in range(graph.n_edges)]
+    targets = [[-1] * int(own.sum()) + [edge] for edge, own in enumerate(tails)]
+    offsets = np.cumsum([0, *map(len, targets)])
+    flat = np.array([word for target in targets for word in target], dtype=np.int32)
+    words = tuple(b"%d" % edge for edge in range(graph.n_edges))
+    texts = {"targets": flat, "target_offsets": offsets, "words": words}
+    return Hypergraph(**{**vars(graph), **texts})
+
+
+def derivations(graph: Hypergraph) -> set[tuple[bytes, ...]]:
+    return {tuple(graph.translation(np.array(edges))) for edges in every(graph).edges}
+
+
+@settings(max_examples=100, deadline=None)
+@given(wordy_graphs(), st.sampled_from([0.0, 0.3, 1.0, 3.0]), st.sampled_from(["best", "all"]))
+def test_keeps_what_is_within_the_beam(nodes: list[list[Edge]], beam: float, over: Over) -> None:
+    graph = numbered(made(nodes))
+    assume(is_small(graph, 100))
+    scores = graph.edge_scores(WEIGHTS)
+    all_of_them = every(graph)
+    totals = all_of_them.uses @ scores
+    if over == "best":
+        worth = np.where(all_of_them.uses > 0, totals[:, None], -np.inf).max(axis=0)
+    else:
+        with np.errstate(divide="ignore"):
+            worth = np.log(np.exp(totals) @ all_of_them.uses)
+    smaller = within_beam(graph, scores, beam, over=over)
+    kept = {word for edge in range(smaller.n_edges) for word in smaller.target(edge) if word >= 0}
+    wanted = set(np.flatnonzero(worth >= worth.max() - beam + 1e-9).tolist())
+    assert wanted <= kept
+    # All that is left is part of some derivation, the best one among them.
+    assert posterior(smaller, smaller.edge_scores(WEIGHTS)).edges.min() > 0.0
+    assert derivations(smaller) <= derivations(graph)
+    best = viterbi(graph, scores)
+    assert viterbi(smaller, smaller.edge_scores(WEIGHTS)).score == pytest.approx(best.score)
+    assert tuple(graph.translation(best.edges)) in derivations(smaller)
+    if over == "best":
+        assert kept <= set(np.flatnonzero(worth >= worth.max() - beam - 1e-9).tolist())
+
+
+@pytest.mark.parametrize("over", ["best", "all"])
+def test_an_infinite_beam_keeps_all_that_has_a_derivation(tmp_path: Path, over: Over) -> None:
+    nodes = [
+        [Edge((b"a",), 1, (-800.0,)), Edge((b"b",), 1, (0.0,))],
+        [Edge((b"unused",), 1, (5.0,))],
+        [Edge((0,), 1, (0.0,)), Edge((0, 0), 1, (-900.0,))],
+    ]
+    graph = graph_of(nodes, tmp_path)
+    assert within_beam(graph, graph.edge_scores(np.ones(1)), np.inf, over=over).n_edges == 4
+    assert within_beam(graph, graph.edge_scores(np.ones(1)), 800.5, over=over).n_edges == 3
+    assert within_beam(graph, graph.edge_scores(np.ones(1)), 0.0, over=over).n_edges == 2
+
+
+def test_a_likely_edge_below_many_unlikely_ones_stays(tmp_path: Path) -> None:
+    """The best derivation is short; the edge that all others share is likelier than its edge."""
+    upper = [Edge((0, b"w%d" % number), 1, (0.0,)) for number in range(50)]
+    graph = graph_of([[Edge((b"a",), 1, (0.0,))], [*upper, Edge((b"b",), 1, (0.5,))]], tmp_path)
+    smaller = within_beam(graph, graph.edge_scores(np.ones(1)), 0.1, over="all")
+    assert derivations(smaller) == {(b"a", b"w0"), (b"b",)}
+
+
+def test_refuses_what_cannot_be_pruned(tmp_path: Path) -> None:
+    graph = graph_of([[Edge((b"a",), 1, (1.0,))]], tmp_path)
+    with pytest.raises(ValueError, match="beam of -1"):
+        within_beam(graph, np.zeros(1), -1.0)
+    with pytest.raises(ValueError, match="beam of nan"):
+        within_beam(graph, np.zeros(1), np.nan)
+    with pytest.raises(DataError, match="no derivation"):
+        within_beam(graph, np.full(1, -np.inf), 1.0)
