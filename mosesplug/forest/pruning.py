@@ -245,8 +245,8 @@ def _complete(
     edge_offsets: NDArray[np.int64],
     tail_offsets: NDArray[np.int64],
     tails: NDArray[np.int32],
-    scores: NDArray[np.float32],
-    inside: NDArray[np.float32],
+    scores: NDArray[np.float32] | NDArray[np.float64],
+    inside: NDArray[np.float32] | NDArray[np.float64],
     kept: NDArray[np.bool_],
 ) -> None:
     """Keep an edge to the goal and to every tail of an edge kept (``kept`` is an output).
