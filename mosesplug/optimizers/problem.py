@@ -58,6 +58,8 @@ class Problem:
         source: hypotheses that MERT searches in place of the lists, as search graphs hold them,
             with the features of the lists' space; None: the lists.
         search: what finds hope and fear (batch MIRA only), in place of the lists; None: the lists.
+        fixed: bool ``[n_features]``, features whose weights are the decoder's own and no result,
+            as that of ``UnknownWordPenalty0`` in search graphs: never active or scaled; None: none.
     """
 
     tuning_set: TuningSet
@@ -70,14 +72,15 @@ class Problem:
     positive: NDArray[np.bool_] | None = None
     source: SpaceSource | None = None
     search: Search | None = None
+    fixed: NDArray[np.bool_] | None = None
 
     @property
     def active_mask(self) -> NDArray[np.bool_]:
-        """bool ``[n_features]``: ``active``, or every dense feature."""
-        if self.active is not None:
-            return self.active
-        space = self.tuning_set.space
-        return np.arange(len(space)) < space.n_dense
+        """bool ``[n_features]``: ``active``, or every dense feature; but none that is fixed."""
+        space, active = self.tuning_set.space, self.active
+        if active is None:
+            active = np.arange(len(space)) < space.n_dense
+        return active if self.fixed is None else active & ~self.fixed
 
     @property
     def box(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -117,14 +120,17 @@ def corpus_score(problem: Problem, weights: NDArray[np.float64]) -> float:
 def normalised(problem: Problem, weights: NDArray[np.float64]) -> NDArray[np.float64]:
     """The weights over the L1 norm of the dense ones, if all of those are active.
 
-    It changes no decision of the decoder, and makes weights of different runs comparable. Where
-    some weights are fixed, the others have a scale already.
+    It changes no decision of the decoder, and makes weights of different runs comparable. (Weights
+    that are the decoder's own stay as it has them: a penalty of unknown words, which outweighs the
+    rest at any scale.) Where dense weights are inactive, the others have a scale already.
     """
     n_dense = problem.tuning_set.space.n_dense
     norm = np.abs(weights[:n_dense]).sum()
-    if problem.active_mask[:n_dense].all() and norm > 0.0:
+    if not (problem.active_mask[:n_dense].all() and norm > 0.0):
+        return weights
+    if problem.fixed is None:
         return np.asarray(weights / norm)
-    return weights
+    return np.where(problem.fixed, weights, weights / norm)
 
 
 def with_sparse_active(problem: Problem) -> Problem:

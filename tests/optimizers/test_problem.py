@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from mosesplug.errors import OptimizerError
-from mosesplug.optimizers.problem import Problem, checked_weights, corpus_score
+from mosesplug.features import FeatureSpace
+from mosesplug.optimizers.problem import Problem, checked_weights, corpus_score, normalised
 from mosesplug.tuning_set import SparseRows
 from tests.optimizers.problems import Accuracy, planted, tuning_set
 
@@ -76,3 +77,20 @@ def test_float_statistics_are_summed_in_double_precision() -> None:
     problem = Problem(replace(made, stats=stats), Accuracy())
     totals = stats.astype(np.float64).sum(axis=0)
     assert corpus_score(problem, np.ones(1)) == pytest.approx(totals[0] / totals[1], rel=1e-12)
+
+
+def test_weights_of_the_decoder_are_neither_tuned_nor_scaled() -> None:
+    made, _ = planted(1)
+    problem = replace(made, active=np.ones(5, np.bool_))
+    weights = np.array([2.0, -1.0, 1.0, 3.0, 1.0])
+    np.testing.assert_array_equal(normalised(problem, weights), weights / 8.0)
+    names = [f"F{column}" for column in range(4)]
+    space = FeatureSpace.of_names(names, ["own"])
+    tail = replace(made.tuning_set, space=space, dense=made.tuning_set.dense[:, :4])
+    problem = Problem(tail, made.metric, fixed=np.arange(5) == 4)
+    np.testing.assert_array_equal(problem.active_mask, [True] * 4 + [False])
+    np.testing.assert_array_equal(
+        normalised(problem, weights), np.append(weights[:4] / 7.0, weights[4])
+    )
+    everything = replace(problem, active=np.ones(5, np.bool_))
+    np.testing.assert_array_equal(everything.active_mask, [True] * 4 + [False])
