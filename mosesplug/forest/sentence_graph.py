@@ -18,7 +18,7 @@ __all__ = ["SentenceGraph", "score_edges", "sentence_graph"]
 
 
 class SentenceGraph(NamedTuple):
-    """A graph as line search goes through it, for kernels; arrays are read-only.
+    """A graph as line search goes through it, for kernels; arrays are its own, and read-only.
 
     Attributes:
         edge_offsets, tail_offsets, tails, target_offsets, targets: as in ``Hypergraph``.
@@ -46,21 +46,21 @@ def sentence_graph(graph: Hypergraph) -> SentenceGraph:
     edges = np.repeat(np.arange(graph.n_edges, dtype=np.int32), np.diff(graph.feature_indptr))
     columns, counts = np.unique(graph.feature_indices[filled], return_counts=True)
     return SentenceGraph(
-        _plain(graph.edge_offsets, np.int64),
-        _plain(graph.tail_offsets, np.int64),
-        _plain(graph.tails, np.int32),
-        _plain(graph.target_offsets, np.int64),
-        _plain(graph.targets, np.int32),
-        _plain(columns, np.int32),
-        _plain(np.concatenate([[0], np.cumsum(counts)]), np.int64),
-        _plain(edges[order], np.int32),
-        _plain(graph.feature_values[order], np.float32),
+        _own(graph.edge_offsets, np.int64),
+        _own(graph.tail_offsets, np.int64),
+        _own(graph.tails, np.int32),
+        _own(graph.target_offsets, np.int64),
+        _own(graph.targets, np.int32),
+        _own(columns, np.int32),
+        _own(np.concatenate([[0], np.cumsum(counts)]), np.int64),
+        _own(edges[order], np.int32),
+        _own(graph.feature_values[order], np.float32),
     )
 
 
-def _plain(array: NDArray[Any], dtype: type[np.generic]) -> NDArray[Any]:
-    """One kind of array, whatever it is a view of: one type to compile for."""
-    return read_only(np.require(array, dtype, ["C", "A"]))
+def _own(array: NDArray[Any], dtype: type[np.generic]) -> NDArray[Any]:
+    """A copy, whatever the array is a view of: it outlives that, and kernels see one type."""
+    return read_only(np.array(array, dtype=dtype, order="C"))
 
 
 @kernel
