@@ -53,7 +53,7 @@ def existing_decoder(name: str, what: str) -> tuple[Path, Path | None]:
     """A decoder: the path of a program, and None; or a name for search graphs, and their place.
 
     Args:
-        name: a program as ``existing_program`` takes it, or ``forest:DIRECTORY``.
+        name: a program as ``existing_program`` takes it, or ``forest:PLACE``.
         what: it is, for messages.
 
     Raises:
@@ -62,10 +62,10 @@ def existing_decoder(name: str, what: str) -> tuple[Path, Path | None]:
     if not name.startswith(_FOREST):
         return existing_program(name, what), None
     place = Path(name.removeprefix(_FOREST)).absolute()
-    if not place.is_dir():
+    if not place.exists():
         raise UsageError(
-            f"{what} {name}: there is no directory {place}; name the working directory of a run"
-            " with --forest, or one of Moses' search graphs"
+            f"{what} {name}: there is no {place}; name the working directory of a run with"
+            " --forest, or search graphs of Moses"
         )
     return Path(f"{_FOREST}{place}"), place
 

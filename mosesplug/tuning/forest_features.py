@@ -13,6 +13,7 @@ from pathlib import Path
 
 from formats.hypergraph import hypergraph_names
 from formats.moses_ini import FeatureLine, MosesIni, read_moses_ini
+from formats.search_graph import core_names
 from formats.weights import ShowWeights, WeightGroup
 from mosesplug.decoders.phrase.settings import FALSE_WORDS
 from mosesplug.errors import DataError
@@ -36,6 +37,8 @@ class ConfiguredFeatures:
         fixed: weights of features that are not tuned, by their names in search graphs.
         untuneable: feature functions that are not tuned at all.
         sparse: feature functions without weights: they make sparse features.
+        core: all features with weights as search graphs name them, tuned or not, in their order
+            where they have no names.
     """
 
     path: str
@@ -43,6 +46,7 @@ class ConfiguredFeatures:
     fixed: Mapping[str, float]
     untuneable: tuple[str, ...]
     sparse: tuple[str, ...]
+    core: tuple[str, ...]
 
     @property
     def columns(self) -> Groups:
@@ -112,7 +116,9 @@ def configured_features(path: Path) -> ConfiguredFeatures:
         else:
             untuneable.append(name)
     sparse = tuple(name for name in lines if name not in weights)
-    return ConfiguredFeatures(ini.path, tuple(groups), fixed, tuple(untuneable), sparse)
+    return ConfiguredFeatures(
+        ini.path, tuple(groups), fixed, tuple(untuneable), sparse, core_names(ini)
+    )
 
 
 def _weights(ini: MosesIni, lines: Mapping[str, FeatureLine]) -> dict[str, tuple[float, ...]]:

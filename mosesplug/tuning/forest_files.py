@@ -1,4 +1,4 @@
-"""Search graphs that Moses wrote into files, taken into a store of the working directory.
+"""Search graphs that decoders wrote into files, taken into a store of the working directory.
 
 Graphs of a tuning set are gigabytes of text. They are read once, and kept as arrays that are
 mapped into memory; a later run with the same files takes the store as it is.
@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from formats.hypergraph_reader import HypergraphFile, read_hypergraph
+from formats.errors import FormatError
+from formats.graphs import read_graphs
+from formats.hypergraph_directory import hypergraph_files
+from formats.hypergraph_reader import HypergraphFile
 from mosesplug.decoders.parallel import begun
 from mosesplug.errors import DataError
 from mosesplug.metrics import Metric, Prepared
@@ -44,7 +48,7 @@ class DecodedText:
 
 
 def taken_in(
-    files: Mapping[int, Path],
+    place: Path,
     store: Path,
     features: ConfiguredFeatures,
     text: DecodedText,
@@ -54,7 +58,8 @@ def taken_in(
     """Make a store of graphs, or leave the one that is there if it has these.
 
     Args:
-        files: of each sentence that has a graph; an empty sentence may lack one.
+        place: a directory with a file for each sentence, or one file with all, in any format that
+            ``formats.graphs`` reads. An empty sentence may lack a graph.
         store: where it goes.
         features: of the configuration, which are those of the graphs.
         text: that was decoded.
@@ -62,15 +67,14 @@ def taken_in(
         watch: told of progress.
 
     Raises:
-        DataError: there are graphs of other sentences than there are, or none of one; or a
-            feature of the configuration is in no graph.
+        DataError: there are no graphs; or there are some of other sentences than there are, or
+            none of one; or a feature of the configuration is in no graph.
         StoreMismatch: a graph has a feature that the configuration has not.
         FormatError: a file is no search graph.
     """
-    directory = next(iter(files.values())).parent
-    _check_sentences(files, text, directory)
+    files = _files(place)
     made_from = {
-        "graphs": _digest(files),
+        "graphs": _digest(files.values()),
         "input": caches.content(text.path),
         "features": f"{features.columns}, not tuned {sorted(features.fixed)}",
     }
@@ -79,71 +83,112 @@ def taken_in(
     caches.forget(store)
     if store.is_dir():
         shutil.rmtree(store)
-    watch(Note(f"reading the search graphs of {len(files)} sentences in {directory}"))
-    paths = list(files.values())
-    seen: set[str] = set()
-    with (
-        begun(partial(_read, paths), len(paths), threads) as graphs,
-        NBestStore.open(store, writable=True) as target,
-    ):
-        target.require({"input": fingerprint_files([text.path])})
-        numbered = zip(files, _watched(graphs, len(paths), seen, watch), strict=True)
-        target.add_graphs(1, numbered, groups=features.columns, fixed=tuple(features.fixed))
-        _check_features(features, seen, directory)
-        target.add_iteration(
-            1,
-            (),
-            metric=text.metric,
-            references=text.references,
-            n_sentences=len(text.sentences),
-            record={},
-        )
+    watch(Note(f"reading the search graphs in {place}"))
+    graphs = _Counted(place, text, watch)
+    try:
+        with (
+            _read(place, files, features.core, threads) as read,
+            NBestStore.open(store, writable=True) as target,
+        ):
+            target.require({"input": fingerprint_files([text.path])})
+            target.add_graphs(
+                1, graphs.of(read), groups=features.columns, fixed=tuple(features.fixed)
+            )
+            graphs.check(features)
+            target.add_iteration(
+                1,
+                (),
+                metric=text.metric,
+                references=text.references,
+                n_sentences=len(text.sentences),
+                record={},
+            )
+    except BaseException:
+        shutil.rmtree(store, ignore_errors=True)
+        raise
     caches.remember(store, made_from)
 
 
-def _read(paths: Sequence[Path], place: int) -> HypergraphFile:
-    return read_hypergraph(paths[place])
-
-
-def _watched(
-    graphs: Iterator[HypergraphFile], total: int, seen: set[str], watch: Watcher
-) -> Iterator[HypergraphFile]:
-    """The same graphs; their features are gathered, and progress is told."""
-    clock = Clock()
-    for done, graph in enumerate(graphs, start=1):
-        seen.update(graph.names)
-        watch(Decoded(0, done, total, clock.seconds()))
-        yield graph
-
-
-def _check_sentences(files: Mapping[int, Path], text: DecodedText, directory: Path) -> None:
-    last = max(files)
-    if last >= len(text.sentences):
+def _files(place: Path) -> Mapping[int, Path]:
+    """The files of a directory by sentence, or the one file as that of sentence 0."""
+    if place.is_file():
+        return {0: place}
+    try:
+        return hypergraph_files(place)
+    except FormatError as error:
         raise DataError(
-            f"{directory} has a search graph of sentence {last}, but {text.path} has only"
-            f" {len(text.sentences)}, counted from 0: give the text that was decoded"
-        )
-    for number, sentence in enumerate(text.sentences):
-        if sentence.strip() and number not in files:
-            raise DataError(
-                f"{directory} has no search graph of sentence {number}, counted from 0, of"
-                f" {text.path}: give the text that was decoded"
-            )
+            f"there are no search graphs in {place}: it is neither the working directory of a run"
+            f" with --forest, nor a directory with 0.gz, 1.gz, ... ({error})"
+        ) from error
 
 
-def _check_features(features: ConfiguredFeatures, seen: set[str], directory: Path) -> None:
-    """See that every weight of the configuration is that of a feature."""
-    for name in features.names:
-        if name not in seen:
-            raise DataError(
-                f"{features.path} has a weight of {name}, and no search graph in {directory} has"
-                " that feature: give the configuration that they were made with"
-            )
+@contextmanager
+def _read(
+    place: Path, files: Mapping[int, Path], names: Sequence[str], threads: int
+) -> Iterator[Iterator[tuple[int, HypergraphFile]]]:
+    """The graphs with their sentences, read by several processes if there are several files."""
+    if place.is_file():
+        yield read_graphs(place, core_names=names)
+        return
+    with begun(partial(_read_one, tuple(files.values()), names), len(files), threads) as graphs:
+        yield zip(files, graphs, strict=True)
 
 
-def _digest(files: Mapping[int, Path]) -> str:
-    """Names, sizes and times of all files."""
+def _read_one(paths: Sequence[Path], names: Sequence[str], number: int) -> HypergraphFile:
+    return next(read_graphs(paths[number], core_names=names))[1]
+
+
+class _Counted:
+    """What has been seen of the graphs."""
+
+    def __init__(self, place: Path, text: DecodedText, watch: Watcher) -> None:
+        self._place, self._text, self._watch = place, text, watch
+        self._names: set[str] = set()
+        self._seen: set[int] = set()
+
+    def of(
+        self, graphs: Iterator[tuple[int, HypergraphFile]]
+    ) -> Iterator[tuple[int, HypergraphFile]]:
+        """The same graphs; progress is told.
+
+        Raises:
+            DataError: there is no such sentence.
+        """
+        clock, total = Clock(), len(self._text.sentences)
+        for number, graph in graphs:
+            if number >= total:
+                raise DataError(
+                    f"{self._place} has a search graph of sentence {number}, but {self._text.path}"
+                    f" has only {total}, counted from 0: give the text that was decoded"
+                )
+            self._names.update(graph.names)
+            self._seen.add(number)
+            self._watch(Decoded(0, len(self._seen), total, clock.seconds()))
+            yield number, graph
+
+    def check(self, features: ConfiguredFeatures) -> None:
+        """See that all sentences have a graph, and every weight of the configuration a feature.
+
+        Raises:
+            DataError: it is not so.
+        """
+        for number, sentence in enumerate(self._text.sentences):
+            if sentence.strip() and number not in self._seen:
+                raise DataError(
+                    f"{self._place} has no search graph of sentence {number}, counted from 0, of"
+                    f" {self._text.path}: give the text that was decoded"
+                )
+        for name in features.names:
+            if name not in self._names:
+                raise DataError(
+                    f"{features.path} has a weight of {name}, and no search graph in {self._place}"
+                    " has that feature: give the configuration that they were made with"
+                )
+
+
+def _digest(paths: Iterable[Path]) -> str:
+    """Names, sizes and times of files."""
     digest = hashlib.sha256()
-    for path in files.values():
+    for path in paths:
         digest.update(caches.size_and_time(path).encode("utf-8", "surrogateescape") + b"\n")
     return digest.hexdigest()

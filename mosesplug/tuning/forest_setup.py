@@ -15,7 +15,6 @@ from mosesplug.tuning.forest_files import DecodedText, taken_in
 from mosesplug.tuning.forest_source import (
     KeptGraphs,
     check_input,
-    graph_files,
     opened_store,
     store_at,
 )
@@ -87,8 +86,8 @@ def open_forest(
     """Find the search graphs of a text.
 
     Args:
-        place: the working directory of a run that stored them, its store, or a directory of
-            files as Moses writes them.
+        place: the working directory of a run that stored them, its store, or files as decoders
+            write them: a directory with one for each sentence, or one with all.
         cache: where such files are taken in.
         config: the ``moses.ini`` of the system that made them.
         text: that was decoded.
@@ -104,7 +103,7 @@ def open_forest(
     features = configured_features(config)
     store = store_at(place)
     if store is None:
-        taken_in(graph_files(place), cache, features, text, threads, watch)
+        taken_in(place, cache, features, text, threads, watch)
         store = cache
     opened = opened_store(store)
     check_input(opened, place, text.path)

@@ -12,13 +12,11 @@ import weakref
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
-from formats.errors import FormatError
-from formats.hypergraph_directory import hypergraph_files
 from mosesplug.errors import DataError, StoreMismatch
 from mosesplug.store import NBestStore, StoredGraphs, fingerprint_files
 from mosesplug.tuning.workspace import Workspace
 
-__all__ = ["KeptGraphs", "check_input", "graph_files", "opened_store", "store_at"]
+__all__ = ["KeptGraphs", "check_input", "opened_store", "store_at"]
 
 
 class _Shared:
@@ -70,21 +68,6 @@ def store_at(path: Path) -> Path | None:
         if (candidate / "data.mdb").is_file():
             return candidate
     return None
-
-
-def graph_files(path: Path) -> dict[int, Path]:
-    """The files of search graphs in a directory, by sentence.
-
-    Raises:
-        DataError: there are none, nor is it a place with a store.
-    """
-    try:
-        return hypergraph_files(path)
-    except FormatError as error:
-        raise DataError(
-            f"there are no search graphs in {path}: it is neither the working directory of a run"
-            f" with --forest, nor a directory with 0.gz, 1.gz, ... ({error})"
-        ) from error
 
 
 def check_input(store: NBestStore, path: Path, text: Path) -> None:

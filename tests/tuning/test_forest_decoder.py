@@ -89,6 +89,35 @@ def test_a_run_is_that_of_the_decoder(toy: Toy) -> None:
     assert read_show_weights(features) == live_features
 
 
+def test_one_file_with_the_graphs_of_all_sentences(toy: Toy) -> None:
+    """Moses' extended search graph, whose features have no names and three decimals."""
+    lines = []
+    for number, sentence in enumerate(read_lines(toy.directory / "input")):
+        lines.append(f"{number} hyp=0 stack=0 forward=1 fscore=0.000")
+        _, edges, _ = nodes_of(sentence.decode())
+        for hypothesis, edge in enumerate(edges, start=1):
+            unknown, *values = edge.dense  # [feature] names it last
+            core = ",".join(f"{value:.3f}" for value in (*values, unknown))
+            words = b" ".join(word for word in edge.target if isinstance(word, bytes)).decode()
+            lines.append(
+                f"{number} hyp={hypothesis} stack=1 back=0 score=0 transition=0 forward=-1"
+                f' fscore=0 covered=0-0 scores="core=({core}) " out="x|{words}"'
+            )
+    path = toy.directory / "graphs.all"
+    path.write_text("\n".join([*lines, ""]))
+    live = toy.configuration("live", maximum_iterations=1)
+    tune(live)
+    tune(by_forest(live, path))
+    first, other = (
+        read_nbest(toy.directory / name / "run1.best15.out.gz") for name in ("live", "forest")
+    )
+    assert len(first) == len(other) == 12 * 15
+    assert {first.text(row) for row in range(12 * 15)} == {
+        other.text(row) for row in range(12 * 15)
+    }
+    assert np.abs(np.sort(first.scores) - np.sort(other.scores)).max() < 2e-3
+
+
 def test_sparse_features(toy: Toy) -> None:
     (toy.directory / "start.sparse").write_text("wt_hund 0.6\nwt_never 0.3\n")
     graphs = write_toy_graphs(toy.directory / "input", toy.directory / "graphs", sparse=True)
@@ -333,7 +362,7 @@ def test_a_store_of_another_text_or_without_graphs(toy: Toy) -> None:
 def test_files_are_read_once(toy: Toy, log: Log) -> None:
     graphs = write_toy_graphs(toy.directory / "input", toy.directory / "graphs")
     configuration = by_forest(toy.configuration(maximum_iterations=1), graphs)
-    note = f"reading the search graphs of 12 sentences in {graphs}"
+    note = f"reading the search graphs in {graphs}"
     tune(configuration, log)
     tune(replace(configuration, existing="overwrite"), log)
     assert sum(getattr(event, "text", "") == note for event in log.events) == 1
