@@ -130,12 +130,22 @@ def test_a_cluster_finds_what_threads_find(address: str, sharding: Sharding) -> 
     assert solve(replace(sharding, scheduler=address)) == solve(sharding)
 
 
-def test_shards_that_decode_outlive_a_worker(address: str, toy: Any) -> None:
+@pytest.mark.parametrize(
+    ("sharding", "second"),
+    [
+        (Sharding(2), "shard2"),
+        (Sharding(2, asynchronous=True, async_order="fixed"), "worker2"),
+    ],
+    ids=["shards", "async"],
+)
+def test_those_who_decode_outlive_a_worker(
+    address: str, toy: Any, sharding: Sharding, second: str
+) -> None:
     """The decoder kills its worker in the middle of an epoch; another one goes on."""
     armed, witness = toy.directory / "armed", toy.directory / "witness"
     script = toy.decoder.read_text().replace(
         "exec",
-        f'case "$*" in *shard2.nbest*) rm {armed} 2>/dev/null'
+        f'case "$*" in *{second}.nbest*) rm {armed} 2>/dev/null'
         # The parent keeps the decoder on its leash; the worker is the parent's parent.
         f" && worker=$(ps -o ppid= -p $PPID) && echo $worker > {witness} && kill -9 $worker;;"
         " esac\nexec",
@@ -150,9 +160,9 @@ def test_shards_that_decode_outlive_a_worker(address: str, toy: Any) -> None:
         }
         return tune(toy.configuration(name, optimising=optimising, online=Online("process")))
 
-    expected = run("threads", Sharding(2))
+    expected = run("threads", sharding)
     armed.touch()
-    found = run("cluster", Sharding(2, scheduler=address))
+    found = run("cluster", replace(sharding, scheduler=address))
     assert int(witness.read_text()) != os.getpid()
     assert found.weights == expected.weights
     assert found.iterations[0].curve == expected.iterations[0].curve
