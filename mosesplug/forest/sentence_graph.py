@@ -1,4 +1,4 @@
-"""A search graph with its features by column.
+"""A search graph as line search goes through it: its features by column, and what it says.
 
 Line search needs the slopes along one feature after the other, without the zeros that Moses
 writes for every edge.
@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mosesplug.forest.reference_ngrams import BOUNDARIES
 from mosesplug.hypergraph import Hypergraph, read_only
 from mosesplug.kernels import kernel
 
@@ -21,7 +22,8 @@ class SentenceGraph(NamedTuple):
     """A graph as line search goes through it, for kernels; arrays are its own, and read-only.
 
     Attributes:
-        edge_offsets, tail_offsets, tails, target_offsets, targets: as in ``Hypergraph``.
+        edge_offsets, tail_offsets, tails: as in ``Hypergraph``.
+        target_offsets, targets: likewise, without ``<s>`` and ``</s>``.
         columns: int32 ``[n_columns]``, ascending; features that are not 0 everywhere.
         entry_offsets: int64 ``[n_columns + 1]``, into the two that follow.
         entries: int32; edges that have the feature, ascending.
@@ -45,12 +47,15 @@ def sentence_graph(graph: Hypergraph) -> SentenceGraph:
     order = filled[np.argsort(graph.feature_indices[filled], kind="stable")]
     edges = np.repeat(np.arange(graph.n_edges, dtype=np.int32), np.diff(graph.feature_indptr))
     columns, counts = np.unique(graph.feature_indices[filled], return_counts=True)
+    # The words' numbers, then that of a tail; what a decoder puts around a sentence is no word.
+    said = np.array([*(word not in BOUNDARIES for word in graph.words), True])[graph.targets]
+    said_before = np.concatenate([[0], np.cumsum(said)])
     return SentenceGraph(
         _own(graph.edge_offsets, np.int64),
         _own(graph.tail_offsets, np.int64),
         _own(graph.tails, np.int32),
-        _own(graph.target_offsets, np.int64),
-        _own(graph.targets, np.int32),
+        _own(said_before[graph.target_offsets], np.int64),
+        _own(graph.targets[said], np.int32),
         _own(columns, np.int32),
         _own(np.concatenate([[0], np.cumsum(counts)]), np.int64),
         _own(edges[order], np.int32),

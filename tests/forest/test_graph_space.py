@@ -233,7 +233,9 @@ class Recorded:
         totals = np.zeros(9)
         for number, graph in enumerate(self.graphs):
             edges = viterbi(graph, graph.edge_scores(weights)).edges
-            text = b" ".join(graph.translation(edges))
+            words = graph.translation(edges)
+            assert (words[0], words[-1]) == (b"<s>", b"</s>")
+            text = b" ".join(words[1:-1])
             buffer, ends = np.frombuffer(text, np.uint8), np.array([len(text)])
             ids = np.array([number])
             totals += self.bleu.statistics(self.prepared, ids, buffer, ends * 0, ends)[0]
