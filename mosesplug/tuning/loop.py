@@ -17,7 +17,7 @@ import numpy as np
 
 from formats.references import read_references, reference_files
 from formats.text import read_lines
-from mosesplug.errors import UsageError
+from mosesplug.errors import StoreError, UsageError
 from mosesplug.optimizers import Algorithm, algorithms
 from mosesplug.optimizers import algorithm as find_algorithm
 from mosesplug.store import NBestStore, fingerprint_files
@@ -181,7 +181,7 @@ def _earlier_run_to_replace(
     Raises:
         UsageError: there is one, and nothing is said about it.
     """
-    found = workspace.store.exists() or workspace.finished_step.is_file()
+    found = workspace.finished_step.is_file() or _holds_lists(workspace)
     if configuration.existing == "continue":
         if not found:
             watch(Note(f"there is nothing to continue in {workspace.directory}: starting anew"))
@@ -192,6 +192,19 @@ def _earlier_run_to_replace(
             " with --overwrite, or name another --working-dir"
         )
     return found
+
+
+def _holds_lists(workspace: Workspace) -> bool:
+    """Whether an earlier run left lists; none are there where its first decoding failed."""
+    if any(workspace.directory.glob("shard.*")):
+        return True
+    if not workspace.store.exists():
+        return False
+    try:
+        with NBestStore.open(workspace.store) as store:
+            return bool(store.iterations()) or store.open_iteration() is not None
+    except StoreError:
+        return True  # of what cannot be read, nobody knows
 
 
 @contextmanager

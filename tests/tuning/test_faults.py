@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from formats.errors import FormatError
-from mosesplug.errors import DecoderError
+from mosesplug.errors import DecoderError, UsageError
 from mosesplug.store import NBestStore
 from mosesplug.tuning import tune
 from mosesplug.tuning.events import Note
@@ -44,6 +44,15 @@ def test_fault_is_reported_and_nothing_stored(toy: Toy, fault: str, words: list[
         assert "\nloaded\n" in text
     with NBestStore.open(toy.directory / "work" / "nbests.lmdb") as store:
         assert not store.iterations()
+
+
+def test_a_run_that_decoded_nothing_is_none_to_be_afraid_for(toy: Toy) -> None:
+    """The same command again, once the decoder works, needs no word about an earlier run."""
+    with pytest.raises(DecoderError):
+        tune(toy.configuration(flags="-fault die"))
+    tune(toy.configuration(maximum_iterations=1))
+    with pytest.raises(UsageError, match="earlier run"):
+        tune(toy.configuration(maximum_iterations=1))
 
 
 def test_run_goes_on_when_the_fault_is_mended(toy: Toy) -> None:
