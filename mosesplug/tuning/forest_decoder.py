@@ -8,9 +8,8 @@ lists are exact in the graphs: what the search never looked at, no weights bring
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Self
 
@@ -19,7 +18,7 @@ from mosesplug.decoders.batch import ModelWeights
 from mosesplug.errors import DataError, DecoderError
 from mosesplug.features import FeatureSpace, spelled_groups
 from mosesplug.forest.n_best import GraphFeatures, n_best
-from mosesplug.store import StoredGraphs
+from mosesplug.tuning.forest_source import GraphSource
 
 __all__ = ["ForestDecoder"]
 
@@ -32,7 +31,7 @@ class ForestDecoder:
 
     def __init__(
         self,
-        graphs: Callable[[], AbstractContextManager[StoredGraphs]],
+        graphs: GraphSource,
         fixed: Mapping[str, float],
         nbest: int,
         *,
@@ -42,7 +41,7 @@ class ForestDecoder:
         """Say where the graphs are.
 
         Args:
-            graphs: gives them for the time of a batch.
+            graphs: gives them for the time of a batch; it is closed with the decoder.
             fixed: weights of features that are not tuned, by their names in the graphs.
             nbest: length of the lists.
             source: where the graphs are, for messages.
@@ -53,7 +52,7 @@ class ForestDecoder:
         self._nbest = nbest
         self._source = source
         self._features = GraphFeatures(FeatureSpace(()), fixed)
-        self._pool = ThreadPoolExecutor(threads, "forest") if threads > 1 else None
+        self._threads = threads
 
     def decode(
         self, sentences: Sequence[tuple[int, bytes]], weights: ModelWeights
@@ -78,7 +77,7 @@ class ForestDecoder:
             def listed(sentence: tuple[int, bytes]) -> NBestList | None:
                 number, _ = sentence
                 with lock:  # what reads is one transaction
-                    found = graphs.of_sentence(number)
+                    found = graphs.of_sentence(number) if number < graphs.n_sentences else []
                 try:
                     return n_best(number, found, features, vector, self._nbest, source=self._source)
                 except DataError as error:
@@ -86,13 +85,13 @@ class ForestDecoder:
                         f"{self._source}: the search graph of sentence {number}: {error}"
                     ) from error
 
-            each = map if self._pool is None else self._pool.map
-            return [found for found in each(listed, sentences) if found is not None]
+            with ThreadPoolExecutor(self._threads, "forest") as pool:
+                lists = list(pool.map(listed, sentences))
+        return [found for found in lists if found is not None]
 
     def close(self) -> None:
-        """End the threads, which are only begun by a batch; a second call does nothing."""
-        if self._pool is not None:
-            self._pool.shutdown()
+        """Let go of the graphs; a batch after it asks for them again."""
+        self._graphs.close()
 
     def _features_of(self, space: FeatureSpace) -> GraphFeatures:
         """Made once for all batches, as long as no graph brings new features."""

@@ -13,6 +13,7 @@ from mosesplug.tuning.forest_decoder import ForestDecoder
 from mosesplug.tuning.forest_features import configured_features
 from mosesplug.tuning.forest_files import DecodedText, taken_in
 from mosesplug.tuning.forest_source import (
+    GrowingGraphs,
     KeptGraphs,
     check_input,
     opened_store,
@@ -32,6 +33,7 @@ class ForestRecipe:
         nbest: length of the lists.
         source: where the graphs are, for messages.
         threads: for the sentences of a batch.
+        growing: whether the run itself adds graphs.
     """
 
     store: Path
@@ -39,6 +41,7 @@ class ForestRecipe:
     nbest: int
     source: str
     threads: int
+    growing: bool = False
 
     def make(
         self,
@@ -48,7 +51,7 @@ class ForestRecipe:
     ) -> ForestDecoder:
         """A decoder; it has no files to be told apart, nothing to say, and is done at once."""
         del prefix, note, beat
-        graphs = KeptGraphs(self.store)
+        graphs = GrowingGraphs(self.store) if self.growing else KeptGraphs(self.store)
         return ForestDecoder(
             graphs, self.fixed, self.nbest, source=self.source, threads=self.threads
         )

@@ -11,12 +11,21 @@ import threading
 import weakref
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
+from typing import Protocol
 
 from mosesplug.errors import DataError, StoreMismatch
 from mosesplug.store import NBestStore, StoredGraphs, fingerprint_files
 from mosesplug.tuning.workspace import Workspace
 
-__all__ = ["KeptGraphs", "check_input", "opened_store", "store_at"]
+__all__ = [
+    "GraphSource",
+    "GrowingGraphs",
+    "KeptGraphs",
+    "check_input",
+    "opened_store",
+    "share_store",
+    "store_at",
+]
 
 
 class _Shared:
@@ -45,21 +54,70 @@ def opened_store(path: Path) -> NBestStore:
         return store
 
 
-class KeptGraphs:
-    """The search graphs of a store as they are now, for as long as this object is used."""
+def share_store(store: NBestStore, path: Path) -> None:
+    """Let users of graphs in this process share a store that is open to be written."""
+    with _SHARED.lock:
+        _SHARED.stores[path.resolve()] = store
 
-    def __init__(self, path: Path) -> None:
-        """Open the store, or share it.
 
-        Raises:
-            StoreError: it cannot be read.
-        """
-        self._store = opened_store(path)  # shared as long as somebody has it
-        self._graphs = self._store.graphs()
+class GraphSource(Protocol):
+    """Where a decoder has its graphs from; one thread at a time uses it."""
 
     def __call__(self) -> AbstractContextManager[StoredGraphs]:
-        """The graphs, which stay open."""
+        """The graphs, for the time of a batch."""
+
+    def close(self) -> None:
+        """Let go of the store; a second call does nothing."""
+
+
+class KeptGraphs:
+    """The search graphs of a store as they are when they are first asked for."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._store: NBestStore | None = None
+        self._graphs: StoredGraphs | None = None
+
+    def __call__(self) -> AbstractContextManager[StoredGraphs]:
+        """The graphs, which stay open.
+
+        Raises:
+            StoreError: the store cannot be read.
+        """
+        if self._graphs is None:
+            self._store = opened_store(self._path)  # shared for as long as somebody has it
+            self._graphs = self._store.graphs()
         return nullcontext(self._graphs)
+
+    def close(self) -> None:
+        """Let go of the store."""
+        self._graphs, self._store = None, None
+
+
+class GrowingGraphs:
+    """The search graphs of a store that the run itself writes, as they are at each batch.
+
+    Those of an iteration that has no lists yet are among them. Nothing is held between batches:
+    the store could not grow.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._store: NBestStore | None = None
+
+    def __call__(self) -> AbstractContextManager[StoredGraphs]:
+        """The graphs of now.
+
+        Raises:
+            StoreError: the store cannot be read.
+        """
+        if self._store is None:
+            self._store = opened_store(self._path)
+        return self._store.graphs(unfinished=True)
+
+    def close(self) -> None:
+        """Let go of the store."""
+        self._store = None
 
 
 def store_at(path: Path) -> Path | None:
