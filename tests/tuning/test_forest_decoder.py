@@ -17,15 +17,17 @@ from formats.moses_ini import read_moses_ini
 from formats.nbest import NBestList, read_nbest
 from formats.references import read_references
 from formats.text import read_lines
-from formats.weights import WeightGroup, read_show_weights, read_sparse
+from formats.weights import WeightGroup, read_dense, read_show_weights, read_sparse
 from mosesplug.decoders.batch import ModelWeights
 from mosesplug.decoders.moses import Decoder
 from mosesplug.errors import DataError, DecoderError, StoreMismatch, UsageError
+from mosesplug.metrics import metric
 from mosesplug.store import NBestStore, fingerprint_files
 from mosesplug.tuning import Configuration, tune
 from mosesplug.tuning.configuration import HeldOut, Online
 from mosesplug.tuning.forest_features import configured_features
-from mosesplug.tuning.forest_setup import ForestRecipe
+from mosesplug.tuning.forest_files import DecodedText
+from mosesplug.tuning.forest_setup import ForestRecipe, open_forest
 from mosesplug.tuning.sharding import Sharding
 from tests.tuning.forests import nodes_of, toy_decoder, write_toy_graphs
 
@@ -410,6 +412,44 @@ def test_features_of_a_configuration(tmp_path: Path) -> None:
     show = found.announced((("LM0", 1), ("TM0", 2), ("WordPenalty0", 1)), tmp_path)
     assert show.names == ("LM0", "TM0", "TM0", "WordPenalty0")
     assert np.allclose(show.values, (0.5, 0.1, 0.3, -1.0))
+
+
+def test_recorded_lists(multi30k: Path, tmp_path: Path) -> None:
+    """Moses' own graphs give Moses' own lists, at the weights that both were made with."""
+    recorded = read_nbest(multi30k / "forest" / "first60.best100.gz")
+    (tmp_path / "graphs").mkdir()
+    for number in range(6):
+        name = f"{number}.gz"
+        (tmp_path / "graphs" / name).symlink_to(multi30k / "forest" / "hypergraph" / name)
+    texts = {}
+    for language in ("de", "en"):
+        texts[language] = read_lines(multi30k / "text" / f"dev.{language}")[:6]
+        (tmp_path / language).write_bytes(b"\n".join([*texts[language], b""]))
+    bleu = metric("BLEU")
+    text = DecodedText(tmp_path / "de", texts["de"], bleu, bleu.prepare([texts["en"]]))
+    with open_forest(
+        tmp_path / "graphs",
+        tmp_path / "cache",
+        multi30k / "model" / "moses.ini",
+        text,
+        nbest=100,
+        threads=2,
+        watch=lambda event: None,
+    ).decoder as decoder:
+        used = dict(read_dense(multi30k / "forest" / "init.dense"))
+        groups = configured_features(multi30k / "model" / "moses.ini").groups
+        order = [WeightGroup(group.name, used[group.name]) for group in groups]
+        lists = decoder.decode(list(enumerate(texts["de"])), ModelWeights(tuple(order)))
+    names = [name for name, width in lists[0].groups for _ in range(width)]
+    theirs = [name for name, width in recorded.groups for _ in range(width)]
+    columns = np.concatenate([np.flatnonzero(np.array(names) == n) for n in dict.fromkeys(theirs)])
+    for number, found in enumerate(lists):
+        own = {found.text(row): row for row in range(len(found))}
+        rows_of = np.flatnonzero(recorded.sentence_ids == number)
+        ranks = [own[recorded.text(row)] for row in rows_of]
+        assert np.abs(found.dense[ranks][:, columns] - recorded.dense[rows_of]).max() < 1e-3
+        assert np.abs(found.scores[ranks] - recorded.scores[rows_of]).max() < 1e-2
+        assert ranks[0] == 0
 
 
 def test_the_store_is_closed_with_its_last_user(toy: Toy) -> None:
