@@ -2,8 +2,8 @@
 
 What edges add up to, ``R(d)`` = sum of ``r(e)`` over the edges of derivation ``d``, has an average
 under the posterior. Li & Eisner's expectation semirings find it, and its covariances, with tuples
-in the place of weights. Vectors at every node would be carried for that; their section 4.2 shows
-that an outside pass spares them for first-order quantities. Here the same is done for second-order
+in the place of weights. Vectors at every node would be carried for that; they show that an
+outside pass spares them for first-order quantities. Here the same is done for second-order
 ones: the average is a function of the edges' scores, and a backward pass through its computation
 gives, for all edges at once,
 

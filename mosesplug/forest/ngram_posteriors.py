@@ -4,10 +4,10 @@ In a split graph (``forest.ngram_split``) the n-grams of a derivation are what i
 So an n-gram's expected count is the sum of the posteriors of the edges that make it (DeNero et
 al. 2009, section 3), in one pass for all n-grams.
 
-The probability that it occurs at all (Tromble et al. 2008, equation 8) is the same where no
+The probability that it occurs at all (Tromble et al. 2008) is the same where no
 derivation has it twice; which n-grams those are is found for 64 of them at a time, by bits at
 the nodes. For the others the derivations without it are summed: a pass over the shares of edges
-for 16 of them at a time. Kumar et al. (2009, algorithm 4) approximate that by the edge of highest
+for 16 of them at a time. Kumar et al. (2009) approximate that by the edge of highest
 posterior; here it is exact.
 """
 

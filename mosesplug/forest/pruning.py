@@ -3,7 +3,7 @@
 An edge is worth the score of the best derivation that goes through it: its own score, the inside
 scores of its tails, and the outside score of its head (max-product inside-outside). ``pruned``
 keeps a number of edges as Moses' tools do; ``within_beam`` keeps what is near the best, by that
-worth (Huang 2008, section 4.3) or by the sum of all derivations that go through an edge.
+worth (Huang 2008) or by the sum of all derivations that go through an edge.
 """
 
 from __future__ import annotations
