@@ -37,8 +37,8 @@ __all__ = [
 
 def normalised(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     """Probabilities in proportion to ``exp`` of scores, float64 ``[n]``; one at least is finite."""
-    weights: NDArray[np.float64] = np.exp(scores - scores.max())
-    return weights / weights.sum()
+    weights = np.exp(scores - scores.max())
+    return np.asarray(weights / weights.sum())
 
 
 def expected_bleu(candidates: Bags, probabilities: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -91,7 +91,7 @@ def _counted(
     count: NDArray[np.int64],
     grow: bool,
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]:
-    """Offsets, n-grams and counts of ``Bags``; ``grow`` makes outputs of ``table`` and ``count``."""
+    """Offsets, n-grams and counts; with ``grow``, ``table`` and ``count`` are outputs."""
     offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
     ngrams = np.empty(ORDER * len(words), dtype=np.int32)
     counts = np.zeros(ORDER * len(words), dtype=np.int32)
