@@ -97,7 +97,7 @@ def ngram_tree(
         As in ``NgramTree``: children, int32 ``[n_ngrams, n_words]``; occurrences in all texts and
         in the text that has most, int32 ``[n_ngrams]``.
     """
-    room = order * len(words) + 1
+    room = len(words) + order
     children = np.full((room, n_words), -1, dtype=np.int32)
     summed, largest = np.zeros(room, dtype=np.int32), np.zeros(room, dtype=np.int32)
     counts = np.zeros(room, dtype=np.int32)
@@ -105,6 +105,12 @@ def ngram_tree(
     for text in range(len(offsets) - 1):
         counts[:size] = 0
         for start in range(offsets[text], offsets[text + 1]):
+            if size + order > len(summed):
+                more = len(summed)
+                children = np.concatenate((children, np.full((more, n_words), -1, np.int32)))
+                summed = np.concatenate((summed, np.zeros(more, dtype=np.int32)))
+                largest = np.concatenate((largest, np.zeros(more, dtype=np.int32)))
+                counts = np.concatenate((counts, np.zeros(more, dtype=np.int32)))
             ngram = 0
             for place in range(start, min(start + order, offsets[text + 1])):
                 word = words[place]
