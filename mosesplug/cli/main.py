@@ -67,6 +67,11 @@ _COMMANDS: _Table = {
         "optimize",
         "Find weights in existing n-best lists, without a decoder.",
     ),
+    "mbr": _Command(
+        "mosesplug.cli.mbr",
+        "mbr",
+        "Choose translations of least risk from search graphs or n-best lists.",
+    ),
     "report": _Command(
         "mosesplug.cli.report",
         "report",
