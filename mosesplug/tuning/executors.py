@@ -8,6 +8,7 @@ another worker of a cluster, with the same result.
 from __future__ import annotations
 
 import importlib.util
+import logging
 import multiprocessing
 import os
 import signal
@@ -73,7 +74,7 @@ def processes(count: int) -> Iterator[Executor]:
         yield executor
     except BrokenExecutor as error:
         raise DataError(
-            "a worker process died; if memory ran out, take fewer workers (--threads)"
+            "a worker process died; if memory ran out, take fewer workers (--threads, --shards)"
         ) from error
     except BaseException:
         for child in set(multiprocessing.active_children()) - others:
@@ -109,8 +110,8 @@ def cluster(address: str, *, patience: float = 30.0) -> Iterator[Executor]:
 
     Raises:
         UsageError: the package ``distributed`` is not installed, or this is no address.
-        DataError: no scheduler answers there, or its workers are missing, lack software, or keep
-            dying.
+        DataError: no scheduler answers there, or no longer, or its workers are missing, lack
+            software, or keep dying.
     """
     check_address(address)
     import dask
@@ -120,7 +121,7 @@ def cluster(address: str, *, patience: float = 30.0) -> Iterator[Executor]:
         client = distributed.Client(address, timeout=patience, set_as_default=False)
     except (OSError, ValueError) as error:
         raise DataError(f"no Dask scheduler answers at {address}: {error}") from error
-    with client:
+    with _one_voice(), client:
         try:
             client.wait_for_workers(1, timeout=patience)
         except TimeoutError as error:
@@ -141,8 +142,29 @@ def cluster(address: str, *, patience: float = 30.0) -> Iterator[Executor]:
             raise DataError(
                 f"workers of the cluster at {address} lack software that this process has: {error}"
             ) from error
+        except Exception as error:
+            if client.status != "running":
+                raise DataError(
+                    f"the connection to the Dask scheduler at {address} broke and did not come back"
+                ) from error
+            raise
         finally:
             executor.shutdown(wait=False)
+
+
+@contextmanager
+def _one_voice() -> Iterator[None]:
+    """Dask's client logs a broken connection with all its frames: here it is an error that is told.
+
+    The level is set back at the end.
+    """
+    logger = logging.getLogger("distributed.client")
+    level = logger.level
+    logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
 
 
 def _end_with_parent() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -27,6 +28,7 @@ from mosesplug.tuning.sharding import Recipe, Shard, Sharding, dealt, epoch_of_s
 from mosesplug.tuning.stored_shard import FiledShard, SharedShard, write_lists
 from tests.optimizers.problems import planted
 
+dask = pytest.importorskip("dask", reason="the extra mosesplug[dask] is not installed")
 distributed = pytest.importorskip(
     "distributed", reason="the extra mosesplug[dask] is not installed"
 )
@@ -200,6 +202,21 @@ def test_workers_without_the_software_are_one_clear_error(address: str) -> None:
 def test_a_scheduler_that_does_not_answer_is_one_clear_error() -> None:
     with pytest.raises(DataError, match="no Dask scheduler answers at tcp:"):
         cluster("tcp://127.0.0.1:1", patience=0.3).__enter__()
+
+
+def test_a_scheduler_that_goes_away_is_one_clear_error() -> None:
+    def left(local: Any) -> None:
+        with cluster(local.scheduler_address) as executor:
+            future = executor.submit(time.sleep, 5)
+            local.close()
+            future.result()
+
+    with (
+        dask.config.set({"distributed.comm.timeouts.connect": "1s"}),
+        distributed.LocalCluster(n_workers=1, processes=False, dashboard_address=":0") as local,
+        pytest.raises(DataError, match="broke and did not come back"),
+    ):
+        left(local)
 
 
 def test_a_cluster_without_workers_is_one_clear_error() -> None:
