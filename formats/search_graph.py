@@ -57,7 +57,9 @@ def read_search_graphs(
     """The graphs of all sentences with their numbers, one after the other in bounded memory.
 
     Each has the form of Moses' hypergraphs: a first node ``<s>``, and ``</s>`` on the edges that
-    lead to the goal. Hypotheses that no translation uses are left out.
+    lead to the goal. Hypotheses that no translation uses are left out. In the form that is not
+    extended, a sentence with the initial hypothesis alone has the empty translation: that is what
+    Moses prints, whether the sentence is empty or the search failed.
 
     Args:
         path: the file, plain or compressed.
@@ -118,7 +120,7 @@ class _Sentence:
     number: int
     first_line: int
     initial: int | None = None
-    initial_is_last: bool = False
+    initial_is_last: bool | None = None
     ids: list[int] = field(default_factory=list)
     stacks: list[int] = field(default_factory=list)
     backs: list[int] = field(default_factory=list)
@@ -138,7 +140,7 @@ class _Sentence:
         if self.initial is not None:
             raise self.error(line, "there are two hypotheses 0", "Remove one")
         self.initial = line
-        self.initial_is_last = match[2] == b"-"
+        self.initial_is_last = None if match[2] is None else match[2] == b"-"
 
     def add(self, match: re.Match[bytes], line: int) -> None:
         """Take any other hypothesis."""
@@ -168,7 +170,8 @@ class _Sentence:
         heads = [node_of[own] for own in self.ids]
         tails = self._tails(node_of, covered)
         ends = sorted({head for head, last in zip(heads, self.is_last, strict=True) if last})
-        if self.initial_is_last:
+        # The plain form does not say of this one whether it ends the sentence.
+        if self.initial_is_last or (self.initial_is_last is None and not self.ids):
             ends.insert(0, 0)
         if not ends:
             raise self.error(
@@ -276,7 +279,7 @@ class _Sentence:
             for row in np.flatnonzero(np.isnan(values))[:1]:
                 raise self._no_number(int(row), TRANSITION, self.transitions[row])
             columns = np.zeros(n_rows, dtype=np.int32)
-            return (TRANSITION,), np.arange(n_rows + 1), columns, values
+            return (TRANSITION,)[:n_rows], np.arange(n_rows + 1), columns, values
         if not all(extended):
             line = self.lines[extended.index(False)]
             raise self.error(line, "there are no scores", "Other lines of the sentence have them")

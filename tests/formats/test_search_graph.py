@@ -112,9 +112,11 @@ def test_a_word_that_is_dropped(tmp_path: Path) -> None:
 
 
 def test_an_empty_sentence(tmp_path: Path) -> None:
-    [(_, graph)] = read(tmp_path / "graph", "3 hyp=0 stack=0 forward=-1 fscore=0.000\n")
-    assert derivations(graph) == [("", ())]
-    assert graph.covered.tolist() == [0, 0]
+    for text in ("3 hyp=0 stack=0 forward=-1 fscore=0.000\n", "3 hyp=0 stack=0\n"):
+        [(_, graph)] = read(tmp_path / "graph", text + PLAIN)[:1]
+        assert derivations(graph) == [("", ())]
+        assert graph.covered.tolist() == [0, 0]
+        assert graph.names == ()
 
 
 def test_no_dense_features(tmp_path: Path) -> None:
@@ -176,7 +178,7 @@ def test_what_is_no_search_graph(
     [
         ("", "there is no search graph in it"),
         ("\n\n", "there is no search graph in it"),
-        ("4 hyp=0 stack=0\n", "no hypothesis of sentence 4 ends it"),
+        ("4 hyp=0 stack=0 forward=0 fscore=0.000\n", "no hypothesis of sentence 4 ends it"),
         (PLAIN.replace("forward=-1", "forward=7"), "no hypothesis of sentence 0 ends it"),
     ],
 )
