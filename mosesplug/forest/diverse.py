@@ -146,8 +146,8 @@ def _words(graph: TextGraph, edges: NDArray[np.int64]) -> NDArray[np.int32]:
     words, top = append_words(
         graph.target_offsets, graph.targets, edges, np.empty(64, dtype=np.int64), 0
     )
-    said = words[:top]
-    return said[said != BOUNDARY].astype(np.int32)
+    said: NDArray[np.int32] = words[:top].astype(np.int32)
+    return np.asarray(said[said != BOUNDARY])
 
 
 @kernel

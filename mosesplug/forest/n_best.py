@@ -20,7 +20,7 @@ from mosesplug.forest.k_best import Derivations, k_best, translations
 from mosesplug.hypergraph import Hypergraph
 from mosesplug.kernels import kernel
 
-__all__ = ["GraphFeatures", "n_best"]
+__all__ = ["GraphFeatures", "listed", "n_best"]
 
 _BEGIN, _END = b"<s>", b"</s>"
 
@@ -94,7 +94,10 @@ def n_best(
     Raises:
         DataError: as ``k_best``.
     """
-    found = [_found(graph, features, weights, k) for graph in graphs]
+    found = [
+        _found(graph, k_best(graph, graph.edge_scores(weights), k, distinct=True), features)
+        for graph in graphs
+    ]
     if not found:
         return None
     scores = np.concatenate([part.scores for part in found])
@@ -105,13 +108,39 @@ def n_best(
             break
         chosen.setdefault(texts[row], row)
     rows = np.array([*chosen.values()], dtype=np.int64)
+    return _as_list(sentence, found, rows, features, source)
+
+
+def listed(
+    sentence: int,
+    graph: Hypergraph,
+    derivations: Derivations,
+    features: GraphFeatures,
+    *,
+    source: str = "search graph",
+) -> NBestList:
+    """Some derivations as a list, in their order; arguments as in ``n_best``."""
+    found = _found(graph, derivations, features)
+    return _as_list(sentence, [found], np.arange(len(derivations)), features, source)
+
+
+def _as_list(
+    sentence: int,
+    found: Sequence[_Found],
+    rows: NDArray[np.int64],
+    features: GraphFeatures,
+    source: str,
+) -> NBestList:
+    """Some rows of all parts together."""
+    every = [text for part in found for text in part.texts]
+    texts = [every[row] for row in rows.tolist()]
     sparse = _sparse_of(found, rows, features.space)
-    ends = np.cumsum([0, *map(len, chosen)], dtype=np.int64)
+    ends = np.cumsum([0, *map(len, texts)], dtype=np.int64)
     nowhere = np.zeros(len(rows), dtype=np.int64)
     return NBestList(
         path=source,
         sentence_ids=np.full(len(rows), sentence, dtype=np.int64),
-        buffer=np.frombuffer(b"".join(chosen), dtype=np.uint8),
+        buffer=np.frombuffer(b"".join(texts), dtype=np.uint8),
         text_starts=ends[:-1],
         text_ends=ends[1:],
         groups=features.space.groups,
@@ -120,7 +149,7 @@ def n_best(
         sparse_indptr=sparse.indptr,
         sparse_indices=sparse.indices,
         sparse_data=sparse.data,
-        scores=scores[rows],
+        scores=np.concatenate([part.scores for part in found])[rows],
         extra_starts=nowhere,
         extra_ends=nowhere,
         lines=np.arange(1, len(rows) + 1),
@@ -129,10 +158,10 @@ def n_best(
 
 @dataclass(frozen=True)
 class _Found:
-    """The best translations in one graph.
+    """Some translations in one graph.
 
     Attributes:
-        scores: float64 ``[n]``, descending.
+        scores: float64 ``[n]``.
         texts: of each.
         dense: float32 ``[n, n_dense]``.
         indptr: int64 ``[n + 1]``, into the two that follow.
@@ -148,10 +177,7 @@ class _Found:
     values: NDArray[np.float32]
 
 
-def _found(
-    graph: Hypergraph, features: GraphFeatures, weights: NDArray[np.float64], k: int
-) -> _Found:
-    best: Derivations = k_best(graph, graph.edge_scores(weights), k, distinct=True)
+def _found(graph: Hypergraph, best: Derivations, features: GraphFeatures) -> _Found:
     sums = _sums(
         best.offsets,
         best.edges,
