@@ -48,9 +48,12 @@ class Graphs:
     Attributes:
         edges: how many edges of a graph are kept for each word of the shortest reference: those
             on the best derivations by the weights that were decoded with. 0 keeps all.
+        every: decode in the first of so many iterations, or epochs; the others take their lists
+            out of the graphs that there are.
     """
 
     edges: int = 50
+    every: int = 1
 
 
 @dataclass(frozen=True)
