@@ -62,7 +62,7 @@ def adopt(context: Context, store: NBestStore, iterations: range) -> None:
         if len(store.iterations()) < iteration:
             ingest(context, store, iteration, weights, skipped(workspace, iteration))
         given = problem(context, store, iteration)
-        optimum = corpus_score(given, found.vector(given.tuning_set.space))
+        optimum = corpus_score(given, context.vector(found, given.tuning_set.space))
         result = IterationResult(found, optimum, found.largest_change(weights), 0.0)
         store.record_result(iteration, result.as_record())
 

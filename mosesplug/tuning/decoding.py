@@ -17,7 +17,7 @@ from mosesplug.tuning.configuration import Configuration
 from mosesplug.tuning.events import Decoded, Executing, Watcher
 from mosesplug.tuning.workspace import Workspace
 
-__all__ = ["Lists", "decode", "finished_list", "skipped"]
+__all__ = ["Lists", "decode", "decode_graphs", "finished_list", "skipped"]
 
 
 @dataclass(frozen=True)
@@ -25,11 +25,12 @@ class Lists:
     """One iteration's n-best lists, decoded and packed.
 
     Attributes:
-        path: the list to read.
+        path: the list to read; of search graphs, where it is to be written.
         command: the decoder's, empty where decoding was skipped.
         stdout: the decoder's first-best translations.
         stderr: its messages.
         seconds: of decoding.
+        graphs: directory of search graphs that the lists are to be taken from, or None.
     """
 
     path: Path
@@ -37,6 +38,7 @@ class Lists:
     stdout: Path
     stderr: Path
     seconds: float
+    graphs: Path | None = None
 
     def failure(self, problem: str) -> DecoderError:
         """The error for lists that cannot be used."""
@@ -99,6 +101,48 @@ def decode(
     return Lists(packed, command, finished.stdout, finished.stderr, finished.seconds)
 
 
+def decode_graphs(
+    configuration: Configuration,
+    workspace: Workspace,
+    config: Path,
+    iteration: int,
+    *,
+    n_sentences: int,
+    weights: str | None,
+    sparse_weights: str | None,
+    watch: Watcher,
+) -> Lists:
+    """Decode the input to search graphs, in the place of those of the iteration before.
+
+    Args:
+        configuration, workspace, config, iteration, n_sentences, weights, sparse_weights, watch: as
+            for ``decode``.
+
+    Raises:
+        DecoderError: the decoder failed.
+    """
+    workspace.nbest_packed(iteration).unlink(missing_ok=True)
+    workspace.remove_graphs()
+    workspace.graphs.mkdir(exist_ok=True)
+    command = configuration.decoding.decoder.graphs(
+        config,
+        configuration.input,
+        directory=workspace.graphs.name,
+        weights=weights,
+        sparse_weights=sparse_weights,
+    )
+    watch(Executing(command))
+    finished = _run(command, workspace, iteration, n_sentences, watch)
+    return Lists(
+        workspace.nbest_packed(iteration),
+        command,
+        finished.stdout,
+        finished.stderr,
+        finished.seconds,
+        workspace.graphs,
+    )
+
+
 def finished_list(
     configuration: Configuration, workspace: Workspace, iteration: int, watch: Watcher
 ) -> Path:
@@ -113,19 +157,21 @@ def finished_list(
     return _pack(nbest)
 
 
-def skipped(workspace: Workspace, iteration: int) -> Lists:
-    """The lists of a decoder that is not to run again.
+def skipped(workspace: Workspace, iteration: int, *, graphs: bool = False) -> Lists:
+    """The lists, or search graphs, of a decoder that is not to run again.
 
     Raises:
         DecoderError: they are not there.
     """
     path = workspace.nbest_packed(iteration)
-    if not path.is_file():
+    there = workspace.graphs if graphs else path
+    if not there.exists():
         raise DecoderError(
-            f"the decoder was to be skipped, but there is no {path}: decode, or put the list there"
+            f"the decoder was to be skipped, but there is no {there}: decode, or put the"
+            f" {'search graphs' if graphs else 'list'} there"
         )
-    out = workspace.run(iteration, "out")
-    return Lists(path, (), out, workspace.run(iteration, "decoder.err"), 0.0)
+    out, err = workspace.run(iteration, "out"), workspace.run(iteration, "decoder.err")
+    return Lists(path, (), out, err, 0.0, workspace.graphs if graphs else None)
 
 
 def _run(

@@ -28,6 +28,7 @@ from mosesplug.tuning.configuration import Configuration, Online
 from mosesplug.tuning.events import Note, Optimised, Watcher, ignore
 from mosesplug.tuning.executors import workers
 from mosesplug.tuning.forest_run import check_forest, forest_of
+from mosesplug.tuning.graph_learning import check_graphs, fixed_weights
 from mosesplug.tuning.heldout import Judge
 from mosesplug.tuning.heldout import judge as find_judge
 from mosesplug.tuning.online_decoder import check_online, online_decoder, recipe_of
@@ -269,6 +270,7 @@ def _context(
             seed=_seed(configuration, store),
             watch=watch,
             forest=forest,
+            fixed=fixed_weights(configuration, config, algorithm),
         )
         if unstored := unstored_iterations(workspace, store):
             adopt(context, store, unstored)
@@ -285,6 +287,7 @@ def _check_regime(configuration: Configuration, algorithm: Algorithm) -> None:
     online_learners = sorted(each.name for each in algorithms().values() if each.learner)
     if configuration.select == "best-heldout" and configuration.held_out is None:
         raise UsageError("the best weights on held-out text need such text: give --heldout, too")
+    check_graphs(configuration, algorithm)
     if configuration.online is None:
         return
     if algorithm.learner is None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,7 @@ from mosesplug.optimizers import Algorithm, Problem, Progress, Solution, corpus_
 from mosesplug.store import IterationRecord, NBestStore
 from mosesplug.tuning.clock import Clock
 from mosesplug.tuning.configuration import Configuration, HeldOut
-from mosesplug.tuning.decoding import Lists, decode, skipped
+from mosesplug.tuning.decoding import Lists, decode, decode_graphs, skipped
 from mosesplug.tuning.events import Optimising, PhaseStarted, Watcher
 from mosesplug.tuning.files import (
     write_before,
@@ -39,6 +39,8 @@ from mosesplug.tuning.files import (
 )
 from mosesplug.tuning.forest_decoding import decode_forest
 from mosesplug.tuning.forest_setup import Forest
+from mosesplug.tuning.graph_learning import found_weights, starting_vector, with_graphs
+from mosesplug.tuning.graph_storing import store_graphs
 from mosesplug.tuning.lists import checked_blocks
 from mosesplug.tuning.online_source import model_weights
 from mosesplug.tuning.records import IterationResult, IterationStart, start_of
@@ -81,7 +83,8 @@ class Context:
         options: its options.
         seed: of all random choices.
         watch: told of everything.
-        forest: search graphs that are the decoder, or None.
+        forest: search graphs that are the decoder, or are at times; or None.
+        fixed: weights of features that are not tuned, where search graphs are learnt from.
     """
 
     configuration: Configuration
@@ -95,6 +98,7 @@ class Context:
     seed: int
     watch: Watcher
     forest: Forest | None = None
+    fixed: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def settings(self) -> Mapping[str, str]:
@@ -113,10 +117,20 @@ class Context:
             "transformation": str(decoding.transform),
             "decoder flags": shlex.join(decoding.decoder.flags),
             "search graphs": str(decoding.forest),
+            "forest": str(decoding.graphs),
             "online": str(self.configuration.online is not None),
             "shards": _spelled_sharding(optimising.sharding),
             "held-out text": _spelled(self.configuration.held_out),
         }
+
+    def decodes(self, iteration: int) -> bool:
+        """Whether the decoder itself decodes an iteration, rather than search graphs."""
+        graphs = self.configuration.decoding.graphs
+        return self.forest is None if graphs is None else (iteration - 1) % graphs.every == 0
+
+    def vector(self, weights: Weights, space: FeatureSpace) -> NDArray[np.float64]:
+        """Weights as an algorithm takes them, float64 ``[len(space)]``."""
+        return starting_vector(weights, space, self.fixed)
 
     def generator(self, iteration: int) -> np.random.Generator:
         """The random numbers of one iteration, the same however often it is begun."""
@@ -157,9 +171,10 @@ def decoded(context: Context, iteration: int, weights: Weights, *, skip: bool) -
     """Decode with ``weights``, or take the list that is there."""
     configuration, workspace = context.configuration, context.workspace
     sparse = workspace.run(iteration, "sparse-weights")
+    graphs = configuration.decoding.graphs is not None
     if skip:
-        return skipped(workspace, iteration)
-    if context.forest is not None:
+        return skipped(workspace, iteration, graphs=graphs)
+    if context.forest is not None and not context.decodes(iteration):
         context.watch(PhaseStarted(iteration, "decode"))
         return decode_forest(
             configuration,
@@ -176,7 +191,7 @@ def decoded(context: Context, iteration: int, weights: Weights, *, skip: bool) -
         # More decimals than mert-moses.pl's six: a small weight would lose most of its digits.
         overwrite = weight_overwrite(context.show.with_values(point.dense), decimals=12)
     context.watch(PhaseStarted(iteration, "decode"))
-    return decode(
+    return (decode_graphs if graphs else decode)(
         configuration,
         workspace,
         context.config,
@@ -206,10 +221,22 @@ def ingest(
     context.watch(PhaseStarted(iteration, "score"))
     start = IterationStart(weights, context.seed, context.settings, lists.command, lists.seconds)
     n_sentences = context.references.n_sentences
+    groups = columns(context.show).groups
+    if lists.graphs is not None:
+        store_graphs(
+            context.configuration,
+            context.config,
+            store,
+            iteration,
+            _decoded_with(context, iteration, weights),
+            lists,
+            groups=groups,
+            n_sentences=n_sentences,
+        )
     blocks = checked_blocks(
         read_nbest_blocks(lists.path),
         lists,
-        groups=columns(context.show).groups,
+        groups=groups,
         n_sentences=n_sentences,
         watch=context.watch,
     )
@@ -246,8 +273,8 @@ def optimised(context: Context, store: NBestStore, current: IterationRecord) -> 
     def progress(done: int, total: int, what: str) -> None:
         context.watch(Optimising(iteration, done, total, what))
 
-    solution = _solution(context, given, weights.vector(space), iteration, progress)
-    found = Weights.of_vector(space, solution.weights).completed(weights, space)
+    solution = _solution(context, given, context.vector(weights, space), iteration, progress)
+    found = found_weights(space, solution.weights, context.fixed).completed(weights, space)
     if not np.isfinite(solution.weights).all() or not any(found.dense):
         raise OptimizerError(
             f"{context.algorithm.name} found no usable weights in iteration {iteration}; its lists"
@@ -256,7 +283,7 @@ def optimised(context: Context, store: NBestStore, current: IterationRecord) -> 
     share, score = context.configuration.optimising.interpolation, solution.score
     if share and iteration > _FIRST_INTERPOLATED:
         found = found.mixed(weights, share)
-        score = corpus_score(given, found.vector(space))
+        score = corpus_score(given, context.vector(found, space))
     change = found.largest_change(weights)
     return IterationResult(found, score, change, clock.seconds(), _plain_curve(solution.history))
 
@@ -302,12 +329,17 @@ def write_after(context: Context, iteration: int, result: IterationResult) -> No
 
 
 def problem(context: Context, store: NBestStore, iteration: int) -> Problem:
-    """The merged lists of an iteration and of those before it, and where to search."""
+    """The merged lists, or search graphs, of an iteration and of those before it."""
     configuration = context.configuration
     optimising = configuration.optimising
     first = 1 if optimising.window < 0 else max(1, iteration - optimising.window)
-    tuning_set = store.tuning_set(
-        range(first, iteration + 1),
+    iterations = range(first, iteration + 1)
+    has_graphs = any(record.n_graphs for record in store.iterations()[first - 1 : iteration])
+    on_graphs = configuration.decoding.graphs is not None and context.algorithm.graphs is not None
+    from_graphs = on_graphs and has_graphs
+    tuning_set = store.batch(
+        () if from_graphs else np.arange(store.n_sentences),
+        iterations,
         metric=configuration.metric,
         references=context.references,
         threads=optimising.threads,
@@ -315,14 +347,25 @@ def problem(context: Context, store: NBestStore, iteration: int) -> Problem:
     space = tuning_set.space
     earlier = store.iterations()[first - 1 : iteration - 1] if optimising.historic_bests else ()
     minima, maxima = ranges(optimising.ranges, space.group_names)
-    return Problem(
+    given = Problem(
         tuning_set,
         configuration.metric,
         _active(optimising.active, space),
         np.array([*minima, *np.zeros(space.n_sparse)]),
         np.array([*maxima, *np.ones(space.n_sparse)]),
-        tuple(start_of(record).weights.vector(space) for record in earlier),
+        tuple(context.vector(start_of(record).weights, space) for record in earlier),
         optimising.threads,
+    )
+    if not from_graphs:
+        return given
+    return with_graphs(
+        given,
+        configuration,
+        context.algorithm,
+        store,
+        iterations,
+        context.references,
+        context.fixed,
     )
 
 
