@@ -72,6 +72,28 @@ _COMMANDS: _Table = {
         "mbr",
         "Choose translations of least risk from search graphs or n-best lists.",
     ),
+    "nbest": _Group(
+        "Look at the lists of a store.",
+        {
+            "ls": _Command("mosesplug.cli.nbest_ls", "ls", "The iterations of a store."),
+            "show": _Command("mosesplug.cli.nbest_show", "show", "One sentence's hypotheses."),
+            "diff": _Command("mosesplug.cli.nbest_show", "diff", "Two hypotheses side by side."),
+            "grep": _Command("mosesplug.cli.nbest_look", "grep", "Where a pattern occurs."),
+            "stats": _Command(
+                "mosesplug.cli.nbest_look", "stats", "Features, lists, and how good they could be."
+            ),
+            "export": _Command(
+                "mosesplug.cli.nbest_move", "export", "Lists as n-best, extractor or NumPy files."
+            ),
+            "import": _Command(
+                "mosesplug.cli.nbest_move", "import_", "A store of lists that lie in files."
+            ),
+            "verify": _Command("mosesplug.cli.nbest_keep", "verify", "Read every record."),
+            "compact": _Command("mosesplug.cli.nbest_keep", "compact", "Leave free pages out."),
+            "copy": _Command("mosesplug.cli.nbest_keep", "copy", "A copy of a store."),
+            "drop": _Command("mosesplug.cli.nbest_keep", "drop", "Remove the newest iteration."),
+        },
+    ),
     "report": _Command(
         "mosesplug.cli.report",
         "report",

@@ -55,7 +55,7 @@ def report(
     from mosesplug.cli.bar import bar
     from mosesplug.inspection.report import STEPS, report_steps
     from mosesplug.inspection.run import opened
-    from mosesplug.inspection.sentences import Texts
+    from mosesplug.inspection.texts import Texts
     from mosesplug.report.figures import FIGURES, available
     from mosesplug.report.figures import png as drawn
     from mosesplug.report.page import page

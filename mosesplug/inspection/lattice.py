@@ -12,7 +12,7 @@ from mosesplug.forest import Hypergraph, envelope
 from mosesplug.forest.pruning import pruned
 from mosesplug.inspection.lists import sentence_scores
 from mosesplug.inspection.run import Run
-from mosesplug.inspection.sentences import readable
+from mosesplug.inspection.texts import readable
 from mosesplug.report.data import LatticeFacts, LatticeLine
 from mosesplug.store import StoredGraphs
 from mosesplug.tuning_set import TuningSet

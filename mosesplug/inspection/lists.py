@@ -84,16 +84,16 @@ def growth(run: Run, merged: TuningSet) -> list[float]:
     return scores
 
 
-def coverage_by_rank(run: Run) -> Coverage:
-    """The oracle's score among the first hypotheses of the last iteration's lists."""
-    lists = run.store.iteration_set(run.records[-1].iteration).tuning_set
+def coverage_by_rank(run: Run, iteration: int) -> Coverage:
+    """The oracle's score among the first hypotheses of an iteration's lists."""
+    lists = run.store.iteration_set(iteration).tuning_set
     longest = int(np.diff(lists.offsets).max(initial=1))
     ranks = [*(rank for rank in _RANKS if rank < longest), longest]
     scores = []
     for rank in ranks:
         part = first_rows(lists, np.full(lists.n_sentences, rank, dtype=np.int64))
         scores.append(oracle_score(part, run.metric))
-    return Coverage(tuple(ranks), tuple(scores), run.records[-1].first_best_score)
+    return Coverage(tuple(ranks), tuple(scores), run.records[iteration - 1].first_best_score)
 
 
 def feature_facts(run: Run, merged: TuningSet) -> tuple[FeatureFacts, ...]:

@@ -8,7 +8,8 @@ from dataclasses import replace
 from mosesplug.inspection.lattice import lattice_facts
 from mosesplug.inspection.lists import coverage_by_rank, error_surfaces, feature_facts, growth
 from mosesplug.inspection.run import Run
-from mosesplug.inspection.sentences import Texts, worst_and_best
+from mosesplug.inspection.sentences import worst_and_best
+from mosesplug.inspection.texts import Texts
 from mosesplug.report.data import IterationFacts, ReportData
 from mosesplug.store import IterationRecord
 from mosesplug.tuning.records import result_of, start_of
@@ -68,7 +69,7 @@ def report_steps(
             replace(facts, oracle=oracle)
             for facts, oracle in zip(data.iterations, oracles, strict=True)
         ),
-        coverage=coverage_by_rank(run),
+        coverage=coverage_by_rank(run, run.records[-1].iteration),
     )
     yield data
     data = replace(data, features=feature_facts(run, merged))

@@ -6,21 +6,25 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.errors import DataError, StoreError
 from mosesplug.features import FeatureSpace
-from mosesplug.metrics.protocol import Metric
-from mosesplug.metrics.registry import metric_of_signature
 from mosesplug.store import IterationRecord, NBestStore
 from mosesplug.tuning.records import result_of, start_of
 from mosesplug.tuning.weights import Weights
 from mosesplug.tuning.workspace import Workspace
 
-__all__ = ["Run", "opened"]
+if TYPE_CHECKING:
+    # At run time it would bring Numba, which looking at a sentence does not need.
+    from mosesplug.metrics.protocol import Metric
+
+__all__ = ["Run", "opened", "store_path"]
 
 _DATABASE = "data.mdb"
 
@@ -33,7 +37,6 @@ class Run:
         path: of the store.
         store: open to be read.
         records: the finished iterations, at least one.
-        metric: that its scores are of.
         names: of the dense columns.
         weights: the result, or the last that there are.
         where: what these weights are, in words.
@@ -42,10 +45,21 @@ class Run:
     path: Path
     store: NBestStore
     records: tuple[IterationRecord, ...]
-    metric: Metric
     names: tuple[str, ...]
     weights: Weights
     where: str
+
+    @property
+    def signature(self) -> str:
+        """Of the metric that its scores are of."""
+        return self.records[-1].signature
+
+    @cached_property
+    def metric(self) -> Metric:
+        """The metric that its scores are of."""
+        from mosesplug.metrics.registry import metric_of_signature
+
+        return metric_of_signature(self.signature)
 
     @property
     def space(self) -> FeatureSpace:
@@ -76,25 +90,27 @@ def opened(path: Path) -> Iterator[Run]:
         StoreError: there is none, or it cannot be read.
         DataError: it has no finished iteration, or ``summary.json`` beside it is damaged.
     """
-    store_path, directory = _places(path)
-    with NBestStore.open(store_path) as store:
+    place = store_path(path)
+    with NBestStore.open(place) as store:
         records = store.iterations()
         if not records:
-            raise DataError(f"the n-best store at {store_path} has no finished iteration yet")
-        names, weights, where = _result(records, directory)
+            raise DataError(f"the n-best store at {place} has no finished iteration yet")
+        names, weights, where = _result(records, place.parent)
         if store.space is not None:
             names = store.space.names[: store.space.n_dense]
-        metric = metric_of_signature(records[-1].signature)
-        yield Run(store_path, store, records, metric, names, weights, where)
+        yield Run(place, store, records, names, weights, where)
 
 
-def _places(path: Path) -> tuple[Path, Path]:
-    """The store, and the working directory that it belongs to."""
-    if (path / _DATABASE).exists():
-        return path, path.parent
+def store_path(path: Path) -> Path:
+    """The store that lies there: it itself, or that of a working directory.
+
+    Raises:
+        StoreError: there is none.
+    """
     inside = Workspace(path, 0).store
-    if (inside / _DATABASE).exists():
-        return inside, path
+    for place in (path, inside):
+        if (place / _DATABASE).exists():
+            return place.absolute()
     raise StoreError(
         f"there is no n-best store at {path}: name a working directory of mosesplug, or the "
         f"{inside.name} in it"

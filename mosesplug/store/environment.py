@@ -266,6 +266,22 @@ class Environment:
             except (lmdb.Error, OSError, MemoryError) as error:
                 raise self._translated(error) from None
 
+    def copy_to(self, directory: Path) -> None:
+        """Write a copy without free pages, as committed now, into an empty directory.
+
+        Raises:
+            lmdb.Error: it cannot be written.
+        """
+        self.check()
+        self._env.copy(str(directory), compact=True)
+
+    def other_readers(self) -> list[int]:
+        """Processes but this one that have read the store and are still there."""
+        self.check()
+        self._env.reader_check()
+        rows = [line.split() for line in self._env.readers().splitlines()[1:]]
+        return sorted({int(row[0]) for row in rows if row and row[0].isdigit()} - {self._pid})
+
     def _refuse_remapping(self) -> None:
         if len(self._pins):
             raise StoreError(

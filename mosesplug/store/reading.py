@@ -14,6 +14,7 @@ from mosesplug.features import FeatureSpace
 from mosesplug.store import statistics
 from mosesplug.store.batches import MergedBatches
 from mosesplug.store.environment import Environment
+from mosesplug.store.inventory import faults, stored_bytes
 from mosesplug.store.merge import (
     Reader,
     assemble,
@@ -268,6 +269,27 @@ class StoreReader:
         selected = state.select(iterations, self._environment.path)
         opened = state.growing or state.graphed if unfinished else None
         return StoredGraphs(self._environment, pinned, state, selected, opened)
+
+    def stored_bytes(self, iteration: int) -> int:
+        """Bytes of all records of an iteration.
+
+        Raises:
+            StoreError: it is not in the store.
+        """
+        with self._environment.reading() as transaction:
+            state = load_state(transaction, self._environment)
+            state.select(iteration, self._environment.path)
+            return stored_bytes(transaction, self._environment, state, iteration)
+
+    def faults(self, iteration: int, sentence: int) -> list[str]:
+        """What is wrong with one list, in words; see ``inventory.faults``.
+
+        Raises:
+            StoreError: the iteration is not in the store.
+        """
+        with self._reading() as (reader, state):
+            state.select(iteration, self._environment.path)
+            return faults(reader, state, iteration, sentence)
 
     def snapshot(self) -> Snapshot:
         """What is committed now, for reading records without a copy; a context manager."""

@@ -14,7 +14,7 @@ from mosesplug.errors import DataError, StoreError
 from mosesplug.inspection.lists import error_surfaces, feature_facts, sentence_scores
 from mosesplug.inspection.report import STEPS, report_data, report_steps
 from mosesplug.inspection.run import opened
-from mosesplug.inspection.sentences import Texts
+from mosesplug.inspection.texts import Texts
 from mosesplug.metrics import metric
 from tests.inspection.runs import GRAPH, LISTS, REFERENCE, make_run, read_graph
 

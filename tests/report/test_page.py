@@ -14,7 +14,7 @@ import pytest
 from mosesplug.errors import UsageError
 from mosesplug.inspection.report import report_data
 from mosesplug.inspection.run import opened
-from mosesplug.inspection.sentences import Texts
+from mosesplug.inspection.texts import Texts
 from mosesplug.report.data import ReportData
 from mosesplug.report.figures import FIGURES, png, svg
 from mosesplug.report.page import page

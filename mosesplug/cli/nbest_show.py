@@ -1,0 +1,272 @@
+"""``mosesplug nbest show`` and ``diff``: the hypotheses of one sentence."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, cast
+
+import typer
+
+from mosesplug.cli.inspecting import (
+    IterationOption,
+    Json,
+    Refs,
+    Source,
+    Store,
+    WeightsFile,
+    iteration_of,
+    texts_of,
+    weights_of,
+)
+from mosesplug.errors import UsageError
+
+if TYPE_CHECKING:
+    from mosesplug.inspection.sentence import Hypothesis, Sentence, SortedBy
+
+__all__ = ["diff", "show"]
+
+SentenceNumber = Annotated[
+    int, typer.Argument(metavar="SENTENCE", min=0, help="Line of the input, counted from 0.")
+]
+
+_BAR = 12
+_COLOURS = ("red", "yellow", "cyan", "green", "bold green")
+
+
+def show(
+    store: Store,
+    sentence: SentenceNumber,
+    iteration: IterationOption = "all",
+    top: Annotated[int, typer.Option(min=1, help="How many hypotheses.")] = 10,
+    sort: Annotated[
+        str, typer.Option(metavar="model|metric", help="What orders them, the largest first.")
+    ] = "model",
+    weights: WeightsFile = None,
+    features: Annotated[
+        bool,
+        typer.Option("--features", help="What each feature adds to the score: weight times value."),
+    ] = False,
+    source: Source = None,
+    refs: Refs = None,
+    json: Json = False,
+) -> None:
+    """One sentence's hypotheses, with model score, metric, and the parts they play.
+
+    On a terminal, words are coloured by the longest n-gram that a reference (--refs) has too.
+    Hope and fear have the largest sum and difference of model score and metric; weights are
+    divided by their L1 norm. Hypotheses that play a part are shown even below --top.
+
+    Example: mosesplug nbest show tuning 7 --refs dev.en --source dev.de --features
+    """
+    from mosesplug.cli.output import print_json
+    from mosesplug.inspection.run import opened
+    from mosesplug.inspection.sentence import sentence_of
+
+    if sort not in ("model", "metric"):
+        raise UsageError(f"--sort is model or metric, not {sort!r}")
+    with opened(store) as run:
+        found = sentence_of(
+            run,
+            sentence,
+            iteration=iteration_of(iteration),
+            weights=weights_of(run, weights),
+            texts=texts_of(source, refs),
+            by=cast("SortedBy", sort),
+        )
+    shown = [each for place, each in enumerate(found.hypotheses) if place < top or each.roles]
+    if json:
+        document = asdict(found)
+        document["hypotheses"] = [asdict(each) for each in shown]
+        print_json({**document, "of": len(found.hypotheses)})
+        return
+    _print_texts(found)
+    _print_hypotheses(found, shown)
+    if features:
+        print()
+        _print_contributions(found, shown)
+
+
+def diff(
+    store: Store,
+    sentence: SentenceNumber,
+    first: Annotated[
+        str,
+        typer.Argument(
+            metavar="A",
+            help="A hypothesis: its rank by model score, or 1-best, oracle, hope, fear.",
+        ),
+    ] = "1-best",
+    second: Annotated[str, typer.Argument(metavar="B", help="Another.")] = "oracle",
+    iteration: IterationOption = "all",
+    weights: WeightsFile = None,
+    source: Source = None,
+    refs: Refs = None,
+    json: Json = False,
+) -> None:
+    """Two hypotheses side by side, and the features that decide between them.
+
+    Features stand in the order of what they add to A's lead over B.
+
+    Example: mosesplug nbest diff tuning 7 1-best oracle --refs dev.en
+    """
+    from mosesplug.cli.output import print_json, print_table
+    from mosesplug.inspection.run import opened
+    from mosesplug.inspection.sentence import sentence_of
+
+    with opened(store) as run:
+        found = sentence_of(
+            run,
+            sentence,
+            iteration=iteration_of(iteration),
+            weights=weights_of(run, weights),
+            texts=texts_of(source, refs),
+        )
+    one, other = _wanted(found, first), _wanted(found, second)
+    rows = [
+        (name, ours, theirs, added - taken)
+        for name, ours, theirs, added, taken in _compared(found, one, other)
+    ]
+    rows.sort(key=lambda row: -abs(row[3]))
+    if json:
+        keys = ("feature", "a", "b", "lead")
+        features = [dict(zip(keys, row, strict=True)) for row in rows]
+        print_json(
+            {"sentence": sentence, "a": asdict(one), "b": asdict(other), "features": features}
+        )
+        return
+    _print_texts(found)
+    _print_hypotheses(found, [one, other])
+    print()
+    print_table(
+        ("feature", "A", "B", "A's lead"),
+        [
+            *(
+                (name, f"{ours:g}", f"{theirs:g}", f"{lead:+.4f}")
+                for name, ours, theirs, lead in rows
+                if ours != theirs
+            ),
+            (
+                "model score",
+                f"{one.model:.4f}",
+                f"{other.model:.4f}",
+                f"{one.model - other.model:+.4f}",
+            ),
+        ],
+        left=1,
+    )
+
+
+def _compared(
+    found: Sentence, one: Hypothesis, other: Hypothesis
+) -> list[tuple[str, float, float, float, float]]:
+    """Name, both values, and what both add to the score, of every feature."""
+    rows = list(
+        zip(
+            found.names,
+            one.values,
+            other.values,
+            one.contributions,
+            other.contributions,
+            strict=True,
+        )
+    )
+    for name in dict.fromkeys([*one.sparse, *other.sparse]):
+        values = (one.sparse_values.get(name, 0.0), other.sparse_values.get(name, 0.0))
+        rows.append((name, *values, one.sparse.get(name, 0.0), other.sparse.get(name, 0.0)))
+    return rows
+
+
+def _wanted(found: Sentence, which: str) -> Hypothesis:
+    """The hypothesis that a word on the command line names.
+
+    Raises:
+        UsageError: there is none.
+    """
+    for each in found.hypotheses:
+        if which in each.roles or which == str(each.rank):
+            return each
+    raise UsageError(
+        f"sentence {found.number} has no hypothesis {which!r}: give 1-best, oracle, hope or fear, "
+        f"or a rank from 1 to {len(found.hypotheses)}"
+    )
+
+
+def _print_texts(found: Sentence) -> None:
+    if found.source is not None:
+        print(f"source     {found.source}")
+    for text in found.references:
+        print(f"reference  {text}")
+    if found.source is not None or found.references:
+        print()
+
+
+def _print_hypotheses(found: Sentence, shown: list[Hypothesis]) -> None:
+    """A table; words in colour where a person looks at it and references are known."""
+    from mosesplug.cli.output import is_terminal, print_table
+
+    head = ["rank", "model", found.worth, "matches", "plays", "text"]
+    rows = [
+        [
+            str(each.rank),
+            f"{each.model:.4f}",
+            f"{each.metric:.4f}",
+            " ".join(f"{matched}/{total}" for matched, total in each.matches),
+            ", ".join(each.roles),
+            each.text,
+        ]
+        for each in shown
+    ]
+    if is_terminal() and found.references:
+        _print_coloured(found, head, rows)
+    else:
+        print_table(head, rows)
+    left_out = len(found.hypotheses) - len(shown)
+    if left_out:
+        print(f"({left_out} more)")
+
+
+def _print_coloured(found: Sentence, head: list[str], rows: list[list[str]]) -> None:
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    from mosesplug.inspection.sentence import matched_orders
+
+    references = [text.split() for text in found.references]
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for name in head:
+        table.add_column(Text(name), justify="left" if name in ("plays", "text") else "right")
+    for row in rows:
+        words = row[-1].split()
+        coloured = Text(" ").join(
+            Text(word, style=_COLOURS[order])
+            for word, order in zip(words, matched_orders(words, references), strict=True)
+        )
+        table.add_row(*map(Text, row[:-1]), coloured)
+    Console().print(table)
+
+
+def _print_contributions(found: Sentence, shown: list[Hypothesis]) -> None:
+    """Weight times value as columns, one a hypothesis; bars beside the first."""
+    from mosesplug.cli.output import print_table
+
+    parts = [
+        {**dict(zip(found.names, each.contributions, strict=True)), **each.sparse} for each in shown
+    ]
+    names = dict.fromkeys(name for part in parts for name in part)
+    largest = max((abs(value) for part in parts for value in part.values()), default=0.0) or 1.0
+    rows = [
+        (
+            name,
+            *(f"{part.get(name, 0.0):.3f}" for part in parts),
+            _bar(parts[0].get(name, 0.0) / largest),
+        )
+        for name in names
+    ]
+    print_table(("weight x value", *(f"#{each.rank}" for each in shown), "text"), rows, left=1)
+
+
+def _bar(share: float) -> str:
+    """A bar to the right for what raises the score, with a minus before it for what lowers it."""
+    return ("-" if share < 0.0 else " ") + "#" * round(abs(share) * _BAR)

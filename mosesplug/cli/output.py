@@ -1,0 +1,70 @@
+"""Tables and documents of the commands that show things: for people, for pipes, for machines."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+__all__ = ["is_terminal", "print_json", "print_table"]
+
+
+def is_terminal() -> bool:
+    """Whether a person is looking at stdout."""
+    return sys.stdout.isatty()
+
+
+def print_json(document: Any) -> None:
+    """One JSON document on stdout; what is no number (NaN, infinity) is null."""
+    json.dump(_plain(document), sys.stdout, ensure_ascii=False, indent=1, allow_nan=False)
+    sys.stdout.write("\n")
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {key: _plain(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    return value
+
+
+def print_table(head: Sequence[str], rows: Iterable[Sequence[str]], left: int = 0) -> None:
+    """A table: drawn for a terminal, columns of plain text for a pipe.
+
+    Args:
+        head: of the columns.
+        rows: cells.
+        left: so many columns, from the first, hold words, and so does the last if its head is
+            ``text``.
+    """
+    rows = [tuple(row) for row in rows]
+    words = {*range(left), *([len(head) - 1] if head[-1] == "text" else [])}
+    if is_terminal():
+        _drawn(head, rows, words)
+        return
+    cells = [tuple(head), *rows]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    for row in cells:
+        spelled = [
+            cell.ljust(width) if place in words else cell.rjust(width)
+            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        print("  ".join(spelled).rstrip())
+
+
+def _drawn(head: Sequence[str], rows: Sequence[Sequence[str]], words: set[int]) -> None:
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for place, name in enumerate(head):
+        table.add_column(Text(name), justify="left" if place in words else "right")
+    for row in rows:
+        table.add_row(*map(Text, row))
+    Console().print(table)

@@ -1,0 +1,112 @@
+"""Lists out of a store, in the formats of others."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from formats.extractor_data import SparseColumns, write_features, write_scores
+from formats.nbest_entry import NBestEntry, format_entry
+from formats.text import atomic_write, write_atomic
+from mosesplug.inspection.run import Run
+from mosesplug.tuning_set import SparseRows, TuningSet
+
+__all__ = ["export_arrays", "export_extractor", "export_lists"]
+
+
+def export_lists(
+    run: Run, path: Path, iteration: int | None, sentences: Sequence[int], digits: int
+) -> Iterator[int]:
+    """Write Moses n-best lists; yields how many sentences are written, and ends with the file.
+
+    Args:
+        run: the run.
+        path: where to; one that ends in .gz is compressed.
+        iteration: whose lists, with the decoder's scores; None: all, merged, with the scores of the
+            run's result.
+        sentences: which, ascending.
+        digits: significant digits; 9 keep every float32.
+    """
+    with atomic_write(path, compress="gz" if path.suffix == ".gz" else None) as file:
+        for done, sentence in enumerate(sentences, start=1):
+            for entry in _entries(run, iteration, sentence):
+                file.write(format_entry(entry, digits=digits))
+            yield done
+
+
+def _entries(run: Run, iteration: int | None, sentence: int) -> Iterator[NBestEntry]:
+    if iteration is not None:
+        listed = run.store.iteration_list(iteration, sentence)
+        rows: Any = listed
+        texts, scores, extras = listed.texts, listed.scores, listed.extras
+        order = range(len(texts))
+    else:
+        rows = run.store.batch([sentence])
+        texts = run.store.hypotheses(sentence)
+        scores = rows.model_scores(run.weights.vector(run.space))
+        extras = (b"",) * len(texts)
+        order = np.argsort(-scores, kind="stable").tolist()
+    for row in order:
+        yield NBestEntry(
+            sentence_id=sentence,
+            text=texts[row],
+            dense=_grouped(run, rows.dense[row].tolist()),
+            sparse=_sparse(run, rows.sparse, row),
+            score=float(scores[row]),
+            extra=extras[row],
+        )
+
+
+def _grouped(run: Run, values: list[float]) -> tuple[tuple[str, tuple[float, ...]], ...]:
+    groups, start = [], 0
+    for name, width in run.space.groups:
+        groups.append((name, tuple(values[start : start + width])))
+        start += width
+    return tuple(groups)
+
+
+def _sparse(run: Run, rows: SparseRows | None, row: int) -> tuple[tuple[str, float], ...]:
+    if rows is None:
+        return ()
+    part = slice(int(rows.indptr[row]), int(rows.indptr[row + 1]))
+    names = [run.space.sparse[column] for column in rows.indices[part].tolist()]
+    return tuple(zip(names, rows.data[part].tolist(), strict=True))
+
+
+def export_extractor(lists: TuningSet, metric: str, features: Path, scores: Path) -> None:
+    """Write what Moses' ``extractor`` would: ``features.dat`` and ``scores.dat``, as text."""
+    sparse = None
+    if lists.sparse is not None and len(lists.sparse.data):
+        rows = lists.sparse
+        sparse = SparseColumns(lists.space.sparse, rows.indptr, rows.indices, rows.data)
+    names = lists.space.names[: lists.space.n_dense]
+    write_features(features, names, lists.sentence_ids, lists.offsets, lists.dense, sparse)
+    write_scores(scores, metric, lists.sentence_ids, lists.offsets, lists.stats)
+
+
+def export_arrays(lists: TuningSet, signature: str, path: Path) -> None:
+    """Write the arrays as NPZ; ``np.load`` reads them without pickle.
+
+    ``names`` are the columns, dense ones first; the sparse tail is ``sparse_indptr``,
+    ``sparse_indices`` (counted from 0 within it) and ``sparse_data``.
+    """
+    arrays: dict[str, Any] = {
+        "sentence_ids": lists.sentence_ids,
+        "offsets": lists.offsets,
+        "dense": lists.dense,
+        "statistics": lists.stats,
+        "lengths": lists.lengths,
+        "names": np.array(lists.space.names, dtype=np.str_),
+        "signature": np.array(signature),
+    }
+    if lists.sparse is not None:
+        arrays["sparse_indptr"] = lists.sparse.indptr
+        arrays["sparse_indices"] = lists.sparse.indices
+        arrays["sparse_data"] = lists.sparse.data
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, **arrays)
+    write_atomic(path, buffer.getvalue())

@@ -1,0 +1,79 @@
+"""The iterations of a run, one line each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from mosesplug.inspection.run import Run
+from mosesplug.store import IterationRecord
+from mosesplug.tuning.records import result_of, start_of
+
+__all__ = ["IterationLine", "overview"]
+
+
+@dataclass(frozen=True)
+class IterationLine:
+    """One iteration.
+
+    Attributes:
+        number: from 1.
+        date: when it was decoded, ISO 8601 in UTC; None where nobody wrote it down.
+        sentences: that have a list.
+        hypotheses, new_hypotheses: of its lists, and those that no earlier iteration had.
+        graphs: sentences that have a search graph.
+        stored_bytes: what its records take.
+        change: largest change of a weight against the iteration before; None for the first.
+        score: the metric of the decoder's own translations.
+        oracle: the metric of the best choice in its lists, by greedy search; None if not asked for.
+        optimum: what the optimizer reached; None where it has not run.
+    """
+
+    number: int
+    date: str | None
+    sentences: int
+    hypotheses: int
+    new_hypotheses: int
+    graphs: int
+    stored_bytes: int
+    change: float | None
+    score: float
+    oracle: float | None
+    optimum: float | None
+
+
+def overview(run: Run, *, oracles: bool = True) -> Iterator[IterationLine]:
+    """The iterations, the first one first.
+
+    Args:
+        run: the run.
+        oracles: whether to look for the best choice in each iteration's lists: the one thing that
+            reads all hypotheses.
+    """
+    before = None
+    for record in run.records:
+        start = start_of(record)
+        weights = start.weights.normalised()
+        yield IterationLine(
+            number=record.iteration,
+            date=record.record.get("date"),
+            sentences=record.n_lists,
+            hypotheses=record.hypotheses,
+            new_hypotheses=record.new_hypotheses,
+            graphs=record.n_graphs,
+            stored_bytes=run.store.stored_bytes(record.iteration),
+            change=None if before is None else weights.largest_change(before),
+            score=record.first_best_score,
+            oracle=_oracle(run, record) if oracles and record.n_lists else None,
+            optimum=None if record.result is None else result_of(record).optimum,
+        )
+        before = weights
+
+
+def _oracle(run: Run, record: IterationRecord) -> float:
+    from mosesplug.optimizers.oracles import corpus_oracles
+
+    lists = run.store.iteration_set(record.iteration).tuning_set
+    return corpus_oracles(lists, run.metric, np.random.default_rng(1)).score

@@ -1,0 +1,170 @@
+"""``mosesplug nbest`` as a user calls it."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from mosesplug.cli.main import main
+from tests.inspection.runs import REFERENCE, make_run
+
+COLUMNS = [
+    *("iteration", "sentences", "hypotheses", "new", "size", "change"),
+    *("BLEU", "oracle", "in lists"),
+]
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def nbest(capsys: pytest.CaptureFixture[str]) -> Run:
+    """Calls the command; its exit code, stdout and stderr."""
+
+    def run(*words: object) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as end:
+            main(["nbest", *map(str, words)])
+        said = capsys.readouterr()
+        return int(end.value.code or 0), said.out, said.err
+
+    return run
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Path:
+    """A working directory, and the references beside it."""
+    (tmp_path / "reference").write_bytes(b"\n".join(REFERENCE) + b"\n")
+    return make_run(tmp_path / "work")
+
+
+def test_ls(nbest: Run, work: Path) -> None:
+    code, out, _ = nbest("ls", work)
+    head, first, second = out.splitlines()
+    assert code == 0
+    assert re.split("  +", head.strip()) == COLUMNS
+    assert first.split()[:4] == ["1", "3", "5", "5"]
+    assert second.split()[:4] == ["2", "3", "4", "1"]
+    found = json.loads(nbest("ls", work, "--json", "--no-oracle")[1])
+    assert [line["oracle"] for line in found["iterations"]] == [None, None]
+    assert found["signature"].startswith("BLEU|nrefs:1")
+
+
+def test_show_and_diff(nbest: Run, work: Path) -> None:
+    refs = ("--refs", work.parent / "reference")
+    _, out, _ = nbest("show", work, 1, *refs, "--features")
+    lines = out.splitlines()
+    assert lines[0] == "reference  she sees a small dog today"
+    assert re.split("  +", lines[3].strip()) == [
+        *("1", "-0.7500", "0.8187", "5/5 4/4 3/3 2/2", "1-best, hope", "she sees a small dog")
+    ]
+    assert any(line.startswith("LM0_0") and line.endswith("-#########") for line in lines)
+    _, out, _ = nbest("show", work, 1, "--top", 1, "--iteration", 1)
+    assert "(1 more)" not in out  # the fear is shown too, and there is no more
+    found = json.loads(nbest("show", work, 1, "--sort", "metric", "--json")[1])
+    assert found["hypotheses"][0]["text"] == "she sees a small dog today"
+    _, out, _ = nbest("diff", work, 1)
+    assert out.splitlines()[-2:] == [
+        "LM0_0             -3       -4   +0.2500",
+        "model score  -0.7500  -1.0000   +0.2500",
+    ]
+    found = json.loads(nbest("diff", work, 1, "1-best", "2", "--json")[1])
+    assert found["b"]["text"] == "she sees one dog"
+    code, _, error = nbest("diff", work, 1, "best")
+    assert code == 2
+    assert "no hypothesis 'best'" in error
+
+
+def test_grep(nbest: Run, work: Path) -> None:
+    code, out, _ = nbest("grep", work, "DOG", "-i", "--max", 2)
+    assert code == 0
+    assert out.splitlines() == [
+        "1\thypothesis\t0\tshe sees one dog",
+        "1\thypothesis\t1\tshe sees a small dog",
+    ]
+    assert nbest("grep", work, "nothing like it")[0] == 1
+    code, _, error = nbest("grep", work, "(", "--in", "hypothesis")
+    assert code == 2
+    assert "no regular expression" in error
+    assert nbest("grep", work, "x", "--in", "target")[0] == 2
+
+
+def test_stats(nbest: Run, work: Path) -> None:
+    _, out, _ = nbest("stats", work)
+    assert out.splitlines()[1].split()[:2] == ["LM0_0", "0.2500"]
+    assert "6 distinct hypotheses, 0 sparse features" in out
+    assert "iteration 2: 3 lists of 1 to 2 hypotheses" in out
+    found = json.loads(nbest("stats", work, "--iteration", 1, "--json")[1])
+    assert found["lists"]["hypotheses"] == 5
+    assert found["coverage"]["ranks"] == [1, 2]
+
+
+def test_keep(nbest: Run, work: Path) -> None:
+    other = work.parent / "other"
+    assert nbest("verify", work)[:2] == (0, "2 iterations, 6 lists: no fault found\n")
+    assert nbest("copy", work, other)[0] == 0
+    assert nbest("drop", other, 1)[0] == 1
+    assert nbest("drop", other, 2)[:2] == (0, "iteration 2 is removed\n")
+    assert nbest("compact", other)[0] == 0
+    assert json.loads(nbest("verify", other, "--json")[1]) == []
+    assert len(json.loads(nbest("ls", other, "--json")[1])["iterations"]) == 1
+
+
+def test_export_and_import(nbest: Run, work: Path) -> None:
+    directory = work.parent
+    for number in (1, 2):
+        assert (
+            nbest("export", work, "--iteration", number, "-o", directory / f"list{number}")[0] == 0
+        )
+    assert nbest("export", work, "-o", directory / "all", "--format", "extractor")[0] == 0
+    assert (directory / "all.features.dat").read_text().startswith("FEATURES_TXT_BEGIN_0 0 2 2 ")
+    assert nbest("export", work, "-o", directory / "all.npz", "--format", "npz")[0] == 0
+    lists = [directory / "list1", directory / "list2"]
+    code, out, _ = nbest("import", *lists, directory / "new", "--refs", directory / "reference")
+    assert code == 0
+    assert out.splitlines()[1].startswith("iteration 2: 3 sentences, 4 hypotheses, 1 new, BLEU ")
+    # A list that cannot be read leaves nothing behind.
+    (directory / "list2").write_text("no list\n")
+    code, _, error = nbest("import", *lists, directory / "bad", "--refs", directory / "reference")
+    assert code == 1
+    assert "list2" in error
+    assert not (directory / "bad").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (("show", "work", "7"), 1),
+        (("show", "work", "0", "--sort", "rank"), 2),
+        (("show", "work", "0", "--iteration", "none"), 2),
+        (("show", "work", "0", "--iteration", "3"), 1),
+        (("ls", "nowhere"), 1),
+        (("export", "work", "-o", "x", "--format", "xml"), 2),
+        (("import", "list", "--refs", "reference"), 2),
+    ],
+)
+def test_one_line_of_what_is_wrong(
+    words: tuple[str, ...], code: int, nbest: Run, work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(work.parent)
+    found, out, error = nbest(*words)
+    assert (found, out) == (code, "")
+    assert len(error.splitlines()) == 1
+
+
+def test_looking_at_a_sentence_needs_no_kernel(work: Path) -> None:
+    program = (
+        "import sys\nfrom mosesplug.cli.main import main\n"
+        f"try:\n    main(['nbest', 'show', {str(work)!r}, '1'])\n"
+        "except SystemExit:\n    assert 'numba' not in sys.modules, 'Numba is loaded'\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, stdout=subprocess.DEVNULL)
+
+
+@pytest.mark.parametrize("name", ["ls", "show", "diff", "grep", "stats", "export", "verify"])
+def test_help_has_an_example(name: str, nbest: Run) -> None:
+    assert f"Example: mosesplug nbest {name}" in " ".join(nbest(name, "--help")[1].split())

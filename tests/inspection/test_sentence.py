@@ -1,0 +1,125 @@
+"""One sentence's hypotheses, against the kernels and against sums by hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mosesplug.errors import DataError, StoreError
+from mosesplug.inspection.lists import sentence_scores
+from mosesplug.inspection.run import opened
+from mosesplug.inspection.sentence import matched_orders, sentence_of, worth
+from mosesplug.inspection.texts import Texts
+from mosesplug.metrics import metric
+from mosesplug.store.toys import Hypothesis
+from mosesplug.tuning.weights import Weights
+from tests.inspection.runs import LISTS, REFERENCE, make_run
+
+
+def test_hypotheses_by_hand(tmp_path: Path) -> None:
+    with opened(make_run(tmp_path / "work")) as run:
+        found = sentence_of(run, 1, texts=Texts((), [REFERENCE]))
+    assert found.worth == "BLEU+1"
+    assert [each.text for each in found.hypotheses] == [
+        "she sees a small dog",
+        "she sees one dog",
+        "she sees a small dog today",
+    ]
+    first, second, third = found.hypotheses
+    assert first.contributions == pytest.approx((0.25 * -3.0, 0.0))
+    assert [each.model for each in found.hypotheses] == pytest.approx([-0.75, -1.0, -1.0])
+    assert [each.rank for each in found.hypotheses] == [1, 2, 3]
+    # The brevity penalty of five words against six is exp(-0.2): better than 0.75 of the score.
+    assert first.metric == pytest.approx(np.exp(-0.2))
+    assert first.roles == ("1-best", "hope")
+    assert third.roles == ("oracle",)
+    assert found.role("oracle") is third
+    assert second.roles == ("fear",)
+    assert third.matches == ((6, 6), (5, 5), (4, 4), (3, 3))
+    assert found.references == ("she sees a small dog today",)
+
+
+def test_of_one_iteration_by_metric_with_other_weights(tmp_path: Path) -> None:
+    with opened(make_run(tmp_path / "work")) as run:
+        found = sentence_of(run, 0, iteration=2, weights=Weights((2.0, 0.0)), by="metric")
+        with pytest.raises(StoreError, match="iteration 3"):
+            sentence_of(run, 0, iteration=3)
+        with pytest.raises(DataError, match="no sentence 3"):
+            sentence_of(run, 3)
+    assert [each.text for each in found.hypotheses] == [
+        "the red house is old",
+        "the house is red old",
+    ]
+    assert [each.rank for each in found.hypotheses] == [2, 1]
+    assert found.hypotheses[0].model == pytest.approx(-2.0)
+
+
+def test_equally_good_oracles_are_told_apart_by_the_model(tmp_path: Path) -> None:
+    lists = [
+        [
+            Hypothesis(0, b"the red house is old", (-9.0, 0.0)),
+            Hypothesis(0, b"the red house is old", (-1.0, 0.0)),
+        ]
+    ]
+    with opened(make_run(tmp_path / "work", lists=lists)) as run:
+        assert sentence_of(run, 0).role("oracle").rank == 1
+
+
+def test_sparse_features_add_to_the_score(tmp_path: Path) -> None:
+    lists = [[h._replace(sparse=(("T_a", 2.0),)) for h in LISTS[0]]]
+    with opened(make_run(tmp_path / "work", lists=lists)) as run:
+        found = sentence_of(run, 2, weights=Weights((0.5, 0.5), {"T_a": 3.0}))
+    (only,) = found.hypotheses
+    assert only.sparse == {"T_a": 6.0}
+    assert only.sparse_values == {"T_a": 2.0}
+    assert only.model == pytest.approx(-1.0 + 6.0)
+
+
+counts = st.integers(0, 12)
+
+
+@given(st.lists(st.tuples(*[counts] * 5), min_size=1, max_size=6))
+def test_worth_is_the_kernels(rows: list[tuple[int, ...]]) -> None:
+    stats = []
+    for length, reference, *matched in rows:
+        totals = [max(length - order, 0) for order in range(4)]
+        hits = [min(match, total) for match, total in zip([*matched, 0], totals, strict=True)]
+        pairs = [value for pair in zip(hits, totals, strict=True) for value in pair]
+        stats.append([*pairs, reference])
+    array = np.array(stats, dtype=np.int32)
+
+    class Fake:
+        signature = "BLEU|nrefs:1"
+
+    expected = sentence_scores(metric("BLEU"), array)
+    assert worth(Fake(), array) == pytest.approx(expected)  # type: ignore[arg-type]
+
+
+def test_matched_words_are_clipped() -> None:
+    assert matched_orders(["a", "b", "c"], [["a", "b", "d"]]) == [2, 2, 0]
+    # The reference has "the" once: the second is not matched.
+    assert matched_orders(["the", "the", "cat"], [["the", "cat"]]) == [1, 2, 2]
+    assert matched_orders(["x", "y"], [["x"], ["y"]]) == [1, 1]
+    assert matched_orders([], [["a"]]) == []
+
+
+words = st.lists(st.sampled_from("abc"), max_size=7)
+
+
+@given(words, st.lists(words, min_size=1, max_size=2))
+def test_some_word_is_in_an_ngram_of_each_order_that_bleu_counts(
+    hypothesis: list[str], references: list[list[str]]
+) -> None:
+    bleu = metric("BLEU")
+    prepared = bleu.prepare([[" ".join(each).encode()] for each in references])
+    text = np.frombuffer(" ".join(hypothesis).encode(), dtype=np.uint8)
+    ends = np.array([len(text)])
+    (row,) = bleu.statistics(prepared, np.array([0]), text, np.array([0]), ends)
+    found = matched_orders(hypothesis, references)
+    for order in range(1, 5):
+        assert (row[2 * order - 2] > 0) == any(longest >= order for longest in found)
+    assert row[0] <= sum(longest >= 1 for longest in found)
