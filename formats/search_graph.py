@@ -64,7 +64,7 @@ def read_search_graphs(
     Args:
         path: the file, plain or compressed.
         core: names of the dense features of an extended graph (``core_names``); by default
-            ``core_1``, ``core_2`` and so on.
+            ``core1``, ``core2`` and so on.
 
     Raises:
         FormatError: not such a file; a hypothesis twice; one that extends or was recombined with
@@ -364,8 +364,8 @@ class _Sentence:
 
 
 def _numbered(count: int) -> tuple[str, ...]:
-    """Names where none are known."""
-    return tuple(f"core_{column}" for column in range(1, count + 1))
+    """Names where none are known; an underscore would make them those of sparse features."""
+    return tuple(f"core{column}" for column in range(1, count + 1))
 
 
 def _lines(path: str) -> Iterator[tuple[int, bytes]]:

@@ -38,8 +38,8 @@ KINDS: dict[str, GraphKind] = {
     "tiny.osgx": "search-graph",
     "tiny.target": "target-graph",
 }
-NAMES = {"P": "P", "core_1": "P", "acoustic": "P", "P0_1": "P"}
-NAMES |= {"L": "L", "core_2": "L", "language": "L", "L0": "L"}
+NAMES = {"P": "P", "core1": "P", "acoustic": "P", "P0_1": "P"}
+NAMES |= {"L": "L", "core2": "L", "language": "L", "L0": "L"}
 WEIGHTS = {"P": 1.0, "L": 0.5}
 EXPECTED = [
     ("that home", (("L", -0.75), ("P", -3.0))),

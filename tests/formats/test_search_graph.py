@@ -42,7 +42,7 @@ def test_sparse_features_follow_the_dense_ones(tmp_path: Path) -> None:
     text = EXTENDED.replace("(-1.000,-0.500) ", "(-1.000,-0.500) WT_das~the=1.000 a=b=-2.500")
     text = text.replace("(-1.000,-0.250) ", "(-1.000,-0.250) a=b=0.125")
     [(_, graph)] = read(tmp_path / "graph", text)
-    assert graph.names == ("core_1", "core_2", "WT_das~the", "a=b")
+    assert graph.names == ("core1", "core2", "WT_das~the", "a=b")
     assert graph.feature_indptr.tolist() == [0, 0, 4, 6, 8, 10, 13, 13, 13]
     assert graph.feature_indices.tolist() == [0, 1, 2, 3, 0, 1, 0, 1, 0, 1, 0, 1, 3]
     assert graph.feature_values[:4].tolist() == [-1.0, -0.5, 1.0, -2.5]
@@ -108,7 +108,7 @@ def test_words_are_bytes(tmp_path: Path) -> None:
 
 def test_a_word_that_is_dropped(tmp_path: Path) -> None:
     [(_, graph)] = read(tmp_path / "graph", EXTENDED.replace("haus|house", "haus|"))
-    assert ("the", (("core_1", -1.5), ("core_2", -1.5))) in derivations(graph)
+    assert ("the", (("core1", -1.5), ("core2", -1.5))) in derivations(graph)
 
 
 def test_an_empty_sentence(tmp_path: Path) -> None:
@@ -157,7 +157,7 @@ def test_no_dense_features(tmp_path: Path) -> None:
         (EXTENDED, "(-2.000,-0.500) ", "(-2.000,-0.500) a=x", 3, "a sparse feature is 'x'"),
         (EXTENDED, "(-2.000,-0.500) ", "(-2.000,-0.500) a", 3, "are no sparse features"),
         (EXTENDED, "(-2.000,-0.500) ", "(-2.000,-0.500) a=1 a=1", 3, "are no sparse features"),
-        (EXTENDED, "(-2.000,-0.500) ", "(-2.000,-0.500) core_1=1", 3, "are no sparse features"),
+        (EXTENDED, "(-2.000,-0.500) ", "(-2.000,-0.500) core1=1", 3, "are no sparse features"),
         (EXTENDED, '"das|that"', '"that"', 3, "is not 'source|target'"),
         (EXTENDED, '"das|that"', '"das|ART|that"', 3, "is not 'source|target'"),
         (EXTENDED, 'scores="core=(-2.000,-0.500) " out="das|that"', "out=that", 3, "no scores"),
