@@ -111,7 +111,7 @@ def best(graph: HypergraphFile, weights: dict[str, float]) -> tuple[bytes, float
     return b" ".join(word for word in words if word not in (b"<s>", b"</s>")), found.score
 
 
-@pytest.mark.parametrize("number", [0, 7])
+@pytest.mark.parametrize("number", [18, 24])
 def test_recorded_graph_says_the_same_in_the_words_of_other_formats(
     number: int, multi30k: Path, tmp_path: Path
 ) -> None:
