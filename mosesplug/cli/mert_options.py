@@ -34,6 +34,7 @@ class MertOption:
         note: what differs from the script; for a refused option why, and what to use instead.
         refused: True to refuse it always.
         algorithm: the optimizer that a flag chooses.
+        forest: whether a flag asks for search graphs.
     """
 
     name: str
@@ -42,6 +43,7 @@ class MertOption:
     note: str = ""
     refused: bool = False
     algorithm: str | None = None
+    forest: bool = False
 
     @property
     def specification(self) -> Specification:
@@ -232,16 +234,17 @@ OPTIONS: tuple[MertOption, ...] = (
     MertOption(
         "hg-mira",
         Kind.FLAG,
-        "MIRA on hypergraphs",
-        "not in this release: use --batch-mira, which learns from n-best lists",
-        refused=True,
+        "MIRA on search graphs",
+        "on those of all iterations, by BLEU with case, against the shortest reference",
+        algorithm="kbmira",
+        forest=True,
     ),
     MertOption(
         "batch-mira-args",
         Kind.STRING,
         "arguments of kbmira",
-        "with --batch-mira; -J, -C, -D, -r, --no-shuffle, --streaming, --model-bg, --safe-hope,"
-        " --sctype and --scconfig are read, the rest is refused",
+        "with --batch-mira or --hg-mira; -J, -C, -D, -r, --no-shuffle, --streaming, --model-bg,"
+        " --safe-hope, --hg-prune, --sctype and --scconfig are read, the rest is refused",
     ),
     MertOption(
         "promix-training",
@@ -275,6 +278,27 @@ ADDITIONS: tuple[MertOption, ...] = (
         Kind.INTEGER,
         "of an online learner: passes over the lists after each decoding; with --online, over"
         " the text",
+    ),
+    MertOption(
+        "lattice-mert",
+        Kind.FLAG,
+        "MERT on search graphs (Macherey et al. 2008): --algorithm=mert --forest",
+        algorithm="mert",
+        forest=True,
+    ),
+    MertOption(
+        "forest",
+        Kind.FLAG,
+        "have the decoder write search graphs, keep those of all iterations, and take the n-best"
+        " lists out of them",
+        "mert and kbmira learn from the graphs, other algorithms from the lists",
+        forest=True,
+    ),
+    MertOption(
+        "forest-edges",
+        Kind.INTEGER,
+        "edges of each search graph that are kept for each word of the reference, 0 for all [50]",
+        "as kbmira's --hg-prune",
     ),
     MertOption(
         "online",

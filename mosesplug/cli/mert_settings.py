@@ -14,6 +14,7 @@ from mosesplug.cli.arguments import (
     transformation,
 )
 from mosesplug.cli.getopt import Parsed
+from mosesplug.cli.graph_options import graphs_of
 from mosesplug.cli.helper_scripts import HelperScripts, filter_command
 from mosesplug.cli.mert_given import Given, held_out, select, sharding
 from mosesplug.cli.mert_options import ADDITIONS, OPTIONS, refusal
@@ -87,6 +88,9 @@ def settings(parsed: Parsed) -> Settings:
         notes.append(note)
     algorithm = _algorithm(given)
     tools = _tools(given, algorithm)
+    edges = given.optional("forest-edges")
+    graphs = graphs_of(_wants_graphs(given), tools.edges if edges is None else edges)
+    decoding = replace(decoding, graphs=graphs)
     online = online_of(
         given.flag("online"),
         given.text("online-decoder"),
@@ -258,7 +262,10 @@ def _tools(given: Given, algorithm: str) -> ToolArguments:
             for name, value in vars(part).items()
             if value is not None and name != "options"
         }
-    return ToolArguments(**merged, options=options)  # type: ignore[arg-type]
+    tools = ToolArguments(**merged, options=options)  # type: ignore[arg-type]
+    if tools.edges is not None and not _wants_graphs(given):
+        raise UsageError("--batch-mira-args: --hg-prune is for --hg-mira: leave one of them out")
+    return tools
 
 
 def _refuse_arguments_of_others(given: Given, algorithm: str) -> None:
@@ -268,7 +275,10 @@ def _refuse_arguments_of_others(given: Given, algorithm: str) -> None:
         UsageError: there are some.
     """
     if given.text("batch-mira-args") and algorithm != "kbmira":
-        raise UsageError("--batch-mira-args are for --batch-mira: give both, or neither")
+        raise UsageError(
+            "--batch-mira-args are for --batch-mira and --hg-mira: give one of them too, or leave"
+            " them out"
+        )
     if given.text("proargs") and algorithm not in ("pro", "pro+mert"):
         raise UsageError(
             "--proargs are for --pairwise-ranked or --pro-starting-point: give one of them too, or"
@@ -322,7 +332,7 @@ def _algorithm(given: Given) -> str:
     """The algorithm by its name, or by the script's flag for it."""
     flags = {
         "--" + option.name: option.algorithm
-        for option in OPTIONS
+        for option in (*OPTIONS, *ADDITIONS)
         if option.algorithm is not None and given.flag(option.name)
     }
     named = given.text("algorithm")
@@ -330,6 +340,11 @@ def _algorithm(given: Given) -> str:
         every = [*flags, *(["--algorithm"] if named is not None else [])]
         raise UsageError(f"{' and '.join(every)} exclude each other: use one of them")
     return named or next(iter(flags.values()), None) or "mert"
+
+
+def _wants_graphs(given: Given) -> bool:
+    """Whether search graphs are wanted."""
+    return any(option.forest and given.flag(option.name) for option in (*OPTIONS, *ADDITIONS))
 
 
 def _mert_options(given: Given) -> dict[str, object]:

@@ -80,6 +80,7 @@ class ToolArguments:
         options: values for options of the algorithm, by field name.
         active: features to tune, as for ``--activate-features``.
         seed, threads: as the options of these names.
+        edges: of a search graph for each word of the reference, ``--hg-prune``.
     """
 
     metric: str | None = None
@@ -88,6 +89,7 @@ class ToolArguments:
     active: str | None = None
     seed: int | None = None
     threads: int | None = None
+    edges: int | None = None
 
 
 def read_mert_arguments(text: str, option: str) -> ToolArguments:
@@ -174,15 +176,21 @@ def read_kbmira_arguments(text: str) -> ToolArguments:
         elif name in _KBMIRA_FLAGS:
             setting, meaning = _KBMIRA_FLAGS[name]
             options[setting] = meaning
-        elif name in ("--sctype", "--scconfig", "--random-seed"):
+        elif name in ("--sctype", "--scconfig", "--random-seed", "--hg-prune"):
             found[name] = value
         elif name not in _NO_MATTER and (name, value) != ("--type", "nbest"):
             raise UsageError(
                 f"--{option}: {name} has no meaning here; -J, -C, -D, -r, --no-shuffle,"
-                " --streaming, --model-bg, --safe-hope, --sctype and --scconfig are read"
+                " --streaming, --model-bg, --safe-hope, --hg-prune, --sctype and --scconfig are"
+                " read"
             )
+    edges = found.get("--hg-prune")
     return ToolArguments(
-        found.get("--sctype"), found.get("--scconfig"), options, seed=_seed(found, option)
+        found.get("--sctype"),
+        found.get("--scconfig"),
+        options,
+        seed=_seed(found, option),
+        edges=None if edges is None else _integer(edges, f"--{option}: --hg-prune"),
     )
 
 

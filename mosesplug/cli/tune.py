@@ -56,6 +56,23 @@ def tune(
         int | None,
         typer.Option(help="0 text, 1 confusion network, 2 lattice, 3 tree; to the decoder."),
     ] = None,
+    search_graphs: Annotated[
+        bool,
+        typer.Option(
+            "--forest",
+            help="Have the decoder write search graphs, keep those of all iterations, and take "
+            "the n-best lists out of them. mert learns from all that is in them (Macherey et al. "
+            "2008), kbmira finds hope and fear there; other algorithms learn from the lists.",
+        ),
+    ] = False,
+    forest_edges: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            help="With --forest, edges of each search graph that are kept for each word of the "
+            "reference, those of the best derivations; 0 keeps all [50].",
+        ),
+    ] = None,
     lattice_samples: Annotated[
         int, typer.Option(min=0, help="Samples of the search lattice, merged into each list.")
     ] = 0,
@@ -251,6 +268,7 @@ def tune(
         existing_references,
         transformation,
     )
+    from mosesplug.cli.graph_options import graphs_of
     from mosesplug.cli.online_options import held_out_of, online_of, selected
     from mosesplug.cli.running import run
     from mosesplug.cli.sharding_options import sharding_of
@@ -293,6 +311,7 @@ def tune(
             transform=transformation(transform, "--transform"),
             config_weights_first=config_weights_first,
             forest=forest,
+            graphs=graphs_of(search_graphs, forest_edges),
         ),
         optimising=Optimising(
             algorithm=algorithm,

@@ -44,7 +44,7 @@ def test_additions_begin_as_no_option_does() -> None:
 
 def test_refused_options_say_what_to_use_instead() -> None:
     refused = [option for option in OPTIONS if option.state == "refused"]
-    assert [option.name for option in refused] == ["hg-mira", "promix-training", "promix-table"]
+    assert [option.name for option in refused] == ["promix-training", "promix-table"]
     for option in refused:
         assert option.note
         assert option.note in refusal(option)
@@ -56,6 +56,7 @@ def test_flags_choose_registered_algorithms() -> None:
         "pairwise-ranked": "pro",
         "pro-starting-point": "pro+mert",
         "batch-mira": "kbmira",
+        "hg-mira": "kbmira",
     }
     assert set(chosen.values()) <= set(algorithms())
 

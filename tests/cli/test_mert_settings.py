@@ -15,7 +15,7 @@ from mosesplug.errors import UsageError
 from mosesplug.optimizers import algorithm
 from mosesplug.tuning import Configuration
 from mosesplug.tuning.algorithm_options import algorithm_options
-from mosesplug.tuning.configuration import HeldOut, Online
+from mosesplug.tuning.configuration import Graphs, HeldOut, Online
 from mosesplug.tuning.sharding import Sharding
 
 Read = Callable[..., Settings]
@@ -169,7 +169,12 @@ def test_loop_options(system: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        (["--hg-mira"], "use --batch-mira"),
+        (["--hg-mira", "--batch-mira"], "--batch-mira and --hg-mira exclude each other"),
+        (["--hg-mira", "--lattice-mert"], "--hg-mira and --lattice-mert exclude each other"),
+        (["--forest-edges=9"], "--forest-edges is of --forest"),
+        (["--forest", "--forest-edges=-1"], "at least 0"),
+        (["--batch-mira", "--batch-mira-args=--hg-prune 9"], "--hg-prune is for --hg-mira"),
+        (["--hg-mira", "--batch-mira-args=--hg-prune x"], "--hg-prune takes a whole number"),
         (["--promix-training=x", "--promix-table=y"], "tmcombine"),
         (["--pairwise-ranked", "--proargs=-x"], "--proargs"),
         (["--shortest", "--closest"], "--shortest and --closest exclude each other"),
@@ -191,6 +196,26 @@ def test_loop_options(system: Path) -> None:
 def test_refused(system: Path, words: list[str], why: str) -> None:
     with pytest.raises(UsageError, match=why):
         read(*words)
+
+
+@pytest.mark.parametrize(
+    ("words", "algorithm", "graphs"),
+    [
+        (["--hg-mira"], "kbmira", Graphs(50)),
+        (["--hg-mira", "--batch-mira-args=--hg-prune 20 -J 5"], "kbmira", Graphs(20)),
+        (["--algorithm=kbmira", "--forest", "--forest-edges=0"], "kbmira", Graphs(0)),
+        (["--lattice-mert"], "mert", Graphs(50)),
+        (["--forest"], "mert", Graphs(50)),
+        (["--forest", "--pairwise-ranked"], "pro", Graphs(50)),
+        (["--batch-mira"], "kbmira", None),
+    ],
+)
+def test_search_graphs(
+    system: Path, words: list[str], algorithm: str, graphs: Graphs | None
+) -> None:
+    run = configuration(*words)
+    assert (run.optimising.algorithm, run.decoding.graphs) == (algorithm, graphs)
+    assert run.optimising.options.get("epochs") == ("5" if "-J 5" in words[-1] else None)
 
 
 def test_flags_choose_the_algorithm(system: Path) -> None:

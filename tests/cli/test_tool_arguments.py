@@ -69,6 +69,11 @@ def test_kbmira() -> None:
     )
 
 
+def test_kbmira_on_search_graphs() -> None:
+    found = read_kbmira_arguments("--hg-prune 20 -J 5")
+    assert found == ToolArguments(options={"epochs": "5"}, edges=20)
+
+
 def test_pro() -> None:
     assert read_pro_arguments("") == ToolArguments()
     assert read_pro_arguments("--smooth -r5") == ToolArguments(
