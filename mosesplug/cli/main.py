@@ -99,6 +99,22 @@ _COMMANDS: _Table = {
         "report",
         "Show a run as one HTML page, or one of its figures as a picture.",
     ),
+    "forest": _Group(
+        "List the translations of search graphs, find oracles in them, look what they hold.",
+        {
+            "nbest": _Command(
+                "mosesplug.cli.forest_lists",
+                "nbest",
+                "Write n-best lists: the best translations, diverse ones, or a sample.",
+            ),
+            "oracle": _Command(
+                "mosesplug.cli.forest_lists", "oracle", "Print what BLEU likes best in the graphs."
+            ),
+            "info": _Command(
+                "mosesplug.cli.forest_lists", "info", "Count nodes, edges and derivations."
+            ),
+        },
+    ),
     "install-tools": _Command(
         "mosesplug.cli.tools.install",
         "install_tools",

@@ -43,6 +43,7 @@ class OracleGraph:
         states: of the references' n-grams.
         limits: int32 ``[n_states]``; how often an n-gram counts at most.
         lengths: float64 ``[n_references]``, ascending; words of each reference.
+        sentence: its number, for messages.
     """
 
     graph: Hypergraph
@@ -53,6 +54,11 @@ class OracleGraph:
     states: NgramStates
     limits: NDArray[np.int32]
     lengths: NDArray[np.float64]
+    sentence: int = 0
+
+    def said(self, edges: NDArray[np.int64]) -> list[bytes]:
+        """The words of a derivation, without the borders of the sentence."""
+        return [word for word in self.graph.translation(edges) if word not in BOUNDARIES]
 
 
 @dataclass(frozen=True)
@@ -69,7 +75,11 @@ class Oracle:
 
 
 def oracle_graph(
-    graph: Hypergraph, references: Sequence[Sequence[bytes]], scores: NDArray[np.float64]
+    graph: Hypergraph,
+    references: Sequence[Sequence[bytes]],
+    scores: NDArray[np.float64],
+    *,
+    sentence: int = 0,
 ) -> OracleGraph:
     """Prepare a graph for searches.
 
@@ -77,6 +87,7 @@ def oracle_graph(
         graph: of the sentence.
         references: of the sentence, at least one, as words.
         scores: float64 ``[n_edges]``; the model's. An edge whose score is -inf or NaN is left out.
+        sentence: its number, for messages.
     """
     known = ReferenceNgrams.of(references)
     # Where nothing is said of source words, all counts at once.
@@ -91,6 +102,7 @@ def oracle_graph(
         ngram_states(known.tree.children, ORDER),
         known.tree.largest,
         np.sort(np.array([len(reference) for reference in references], dtype=np.float64)),
+        sentence,
     )
 
 
@@ -129,7 +141,7 @@ def oracle(
 
 def judged(graph: OracleGraph, edges: NDArray[np.int64]) -> Oracle:
     """A derivation that is known, with the statistics of its translation."""
-    said = [word for word in graph.graph.translation(edges) if word not in BOUNDARIES]
+    said = graph.said(edges)
     numbers = np.array([graph.words.get(word, OTHER) for word in said], dtype=np.int32)
     matches = _matches(graph.states, graph.limits, numbers)
     derivation = Derivation(float(graph.scores[edges].sum()), edges)

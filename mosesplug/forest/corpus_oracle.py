@@ -18,7 +18,13 @@ from mosesplug.forest.linear_bleu import linear_bleu, linear_oracle
 from mosesplug.forest.viterbi import viterbi
 from mosesplug.metrics.bleu import bleu_score_row
 
-__all__ = ["CorpusOracle", "greedy_oracles", "linear_oracles"]
+__all__ = [
+    "CorpusOracle",
+    "greedy_oracles",
+    "linear_oracles",
+    "model_oracles",
+    "sentence_oracles",
+]
 
 PASSES = 20
 """A search that has not come to rest by then goes round among equals."""
@@ -38,6 +44,43 @@ class CorpusOracle:
 
     oracles: tuple[Oracle, ...]
     score: float
+
+
+def model_oracles(graphs: Sequence[OracleGraph]) -> CorpusOracle:
+    """The derivations of the highest model score: what oracles are compared with.
+
+    Raises:
+        DataError: as ``viterbi``, with the number of the sentence.
+    """
+    chosen = []
+    for graph in graphs:
+        with named(graph.sentence):
+            chosen.append(judged(graph, viterbi(graph.graph, graph.scores).edges))
+    return _corpus(chosen)
+
+
+def sentence_oracles(
+    graphs: Sequence[OracleGraph],
+    *,
+    beam: int | None = BEAM,
+    told: Told = lambda done, total, what: None,
+) -> CorpusOracle:
+    """The derivations of the highest BLEU+1, sentence by sentence.
+
+    Args:
+        graphs: at least one.
+        beam: see ``bleu_oracle.oracle``.
+        told: hears of progress.
+
+    Raises:
+        ValueError, DataError: as ``oracle``, with the number of the sentence.
+    """
+    chosen = []
+    for graph in graphs:
+        with named(graph.sentence):
+            chosen.append(oracle(graph, beam=beam))
+        told(len(chosen), len(graphs), "BLEU+1")
+    return _corpus(chosen)
 
 
 def greedy_oracles(
@@ -64,11 +107,7 @@ def greedy_oracles(
     Raises:
         ValueError, DataError: as ``oracle``, with the number of the sentence.
     """
-    chosen = []
-    for number, graph in enumerate(graphs):
-        with named(number):
-            chosen.append(oracle(graph, beam=beam))
-        told(number + 1, len(graphs), "BLEU+1")
+    chosen = [*sentence_oracles(graphs, beam=beam, told=told).oracles]
     totals = _summed(chosen)
     for turn in range(1, passes + 1):
         changed = False
@@ -76,7 +115,7 @@ def greedy_oracles(
             others = totals - chosen[number].statistics
             # Where the others match too little, BLEU cannot tell anything from 0.
             background = others if (others[0:-1:2] > 0.0).all() else others + BLEU_PLUS_ONE
-            with named(number):
+            with named(graphs[number].sentence):
                 found = oracle(graphs[number], background, beam=beam)
             if bleu_score_row(others + found.statistics) > bleu_score_row(totals):
                 chosen[number], totals, changed = found, others + found.statistics, True
@@ -106,30 +145,21 @@ def linear_oracles(
     Raises:
         ValueError, DataError: as ``linear_oracle``, with the number of the sentence.
     """
-    best = _corpus(_model_best(graphs))
+    best = model_oracles(graphs)
     for turn in range(1, passes + 1):
         totals = _summed(best.oracles)
         # Where too little matches, a match more of each length gives a direction.
         gains = linear_bleu(totals if (totals[0:-1:2] > 0.0).all() else totals + 1.0)
         chosen = []
-        for number, graph in enumerate(graphs):
-            with named(number):
+        for graph in graphs:
+            with named(graph.sentence):
                 chosen.append(linear_oracle(graph, gains, beam=beam))
-            told(number + 1, len(graphs), f"pass {turn}")
+            told(len(chosen), len(graphs), f"pass {turn}")
         found = _corpus(chosen)
         if found.score <= best.score:
             break
         best = found
     return best
-
-
-def _model_best(graphs: Sequence[OracleGraph]) -> list[Oracle]:
-    """The derivations of the highest model score."""
-    chosen = []
-    for number, graph in enumerate(graphs):
-        with named(number):
-            chosen.append(judged(graph, viterbi(graph.graph, graph.scores).edges))
-    return chosen
 
 
 def _summed(chosen: Sequence[Oracle]) -> NDArray[np.float64]:

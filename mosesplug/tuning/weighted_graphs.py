@@ -1,0 +1,190 @@
+"""Search graphs of files and directories, sentence by sentence, with weights for their features."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
+from os import PathLike, fspath
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formats.graphs import GraphKind, read_graphs
+from formats.hypergraph import hypergraph_names
+from formats.hypergraph_features import GraphColumns, groups_of_graph
+from formats.hypergraph_reader import HypergraphFile
+from formats.moses_ini import parse_moses_ini
+from formats.text import read_bytes
+from formats.weights import read_dense, read_sparse
+from mosesplug.errors import DataError
+from mosesplug.features import FeatureSpace, spelled_groups
+from mosesplug.forest.n_best import GraphFeatures
+from mosesplug.forest.union import united
+from mosesplug.hypergraph import Hypergraph
+
+__all__ = ["GraphWeights", "WeightedGraph", "read_graph_weights", "weighted_graphs"]
+
+_NOT_TUNED = "UnknownWordPenalty"
+"""What the names of features begin with that Moses does not tune; their weight is 1."""
+
+_WEIGHTS = "weights"
+"""The file beside the graphs of a directory with the weights that they were made with."""
+
+Path_ = str | PathLike[str]
+
+
+@dataclass(frozen=True)
+class GraphWeights:
+    """Weights by the names of features.
+
+    Attributes:
+        groups: dense groups, as n-best lists have them.
+        dense: one weight for each of their columns.
+        sparse: of all other features that are tuned.
+        fixed: of features that are not tuned, by their names in graphs.
+    """
+
+    groups: tuple[tuple[str, int], ...]
+    dense: tuple[float, ...]
+    sparse: Mapping[str, float]
+    fixed: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class WeightedGraph:
+    """The graph of one sentence, or the union of several.
+
+    Attributes:
+        sentence: its number.
+        source: the file, for messages.
+        graph: the graph.
+        names: its features, as the files have them.
+        features: its columns.
+        weights: float64, one for each column.
+        scores: float64 ``[n_edges]``.
+    """
+
+    sentence: int
+    source: str
+    graph: Hypergraph
+    names: tuple[str, ...]
+    features: GraphFeatures
+    weights: NDArray[np.float64]
+    scores: NDArray[np.float64]
+
+
+def read_graph_weights(
+    path: Path | None, sparse: Path | None, places: Sequence[Path]
+) -> GraphWeights | None:
+    """The weights of a file, or else those that the graphs were made with.
+
+    Args:
+        path: ``moses.ini``, ``Name= value value`` lines, or ``name value`` lines with the names of
+            graphs' features. None: the file ``weights`` of the first directory that has one.
+        sparse: weights of sparse features, ``name value``.
+        places: where the graphs are.
+
+    Returns:
+        None where there are none. ``UnknownWordPenalty0`` has weight 1, as in Moses, unless the
+        file says otherwise.
+
+    Raises:
+        FormatError: it is no such file.
+    """
+    beside = (place / _WEIGHTS for place in places if (place / _WEIGHTS).is_file())
+    path = path or next(beside, None)
+    if path is None:
+        return None
+    text = read_bytes(path)
+    lines = [line.split() for line in text.split(b"\n") if line.strip()]
+    if [b"[weight]"] in lines:
+        by_group = parse_moses_ini(text, path).weights
+        known = _named([(name, values) for name, values in by_group.items() if values])
+    elif any(words[0].endswith(b"=") for words in lines):
+        known = _named(read_dense(path))
+    else:
+        known = read_sparse(path)
+    known |= {} if sparse is None else read_sparse(sparse)
+    fixed = {name: value for name, value in known.items() if name.startswith(_NOT_TUNED)}
+    groups = groups_of_graph(tuple(known), tuple(fixed))
+    dense = hypergraph_names(groups)
+    return GraphWeights(
+        groups,
+        tuple(known[name] for name in dense),
+        {name: value for name, value in known.items() if name not in {*dense, *fixed}},
+        {f"{_NOT_TUNED}0": 1.0, **fixed},
+    )
+
+
+def _named(groups: Sequence[tuple[str, Sequence[float]]]) -> dict[str, float]:
+    """Weights by the names that graphs have for features."""
+    names = hypergraph_names([(name, len(values)) for name, values in groups])
+    return dict(zip(names, (value for _, values in groups for value in values), strict=True))
+
+
+def weighted_graphs(
+    places: Sequence[Path],
+    weights: GraphWeights | None,
+    *,
+    kind: GraphKind | None = None,
+) -> Iterator[WeightedGraph]:
+    """The graphs of all places by ascending sentences, one in memory for each place.
+
+    Several graphs of one sentence become one. Sparse features that have no weight have 0.
+
+    Args:
+        places: directories or files.
+        weights: None for weights of 0, whatever the features.
+        kind: of the files; None to tell it by their content.
+
+    Raises:
+        FormatError: a file that is no search graph.
+        DataError: a dense feature without a weight, sentences in descending order, a sentence
+            twice in one place.
+    """
+    files = heapq.merge(*(_ascending(place, kind) for place in places), key=itemgetter(0))
+    for sentence, group in groupby(files, key=itemgetter(0)):
+        found = [file for _, file in group]
+        yield _weighted(sentence, found, weights)
+
+
+def _ascending(place: Path, kind: GraphKind | None) -> Iterator[tuple[int, HypergraphFile]]:
+    """The graphs of one place, made sure that their sentences ascend."""
+    last = -1
+    for number, file in read_graphs(place, kind or "auto"):
+        if number <= last:
+            raise DataError(
+                f"{fspath(place)}: the search graph of sentence {number} comes after that of "
+                f"sentence {last}: give each sentence one, in their order"
+            )
+        last = number
+        yield number, file
+
+
+def _weighted(
+    sentence: int, files: Sequence[HypergraphFile], weights: GraphWeights | None
+) -> WeightedGraph:
+    """Graphs of one sentence with weights."""
+    names = tuple(dict.fromkeys(name for file in files for name in file.names))
+    if weights is None:
+        weights = GraphWeights((), (), {}, dict.fromkeys(names, 0.0))
+    columns = GraphColumns(weights.groups, fixed=tuple(weights.fixed))
+    graphs = []
+    for file in files:
+        try:
+            graphs.append(Hypergraph.of_file(file, columns.of(file.names)))
+        except KeyError as error:
+            raise DataError(
+                f"{file.path} has the feature {error.args[0]}, and the weights are for "
+                f"{spelled_groups(weights.groups)}: give one for each dense feature"
+            ) from None
+    features = GraphFeatures(FeatureSpace(weights.groups, tuple(columns.sparse)), weights.fixed)
+    vector = features.vector(weights.dense, weights.sparse)
+    graph = united(graphs)
+    return WeightedGraph(
+        sentence, files[0].path, graph, names, features, vector, graph.edge_scores(vector)
+    )
