@@ -1,4 +1,4 @@
-"""Moses' file formats: read with a line number in every error, written all or nothing.
+"""File formats of Moses and others: line numbers in every error, writes all or nothing.
 
 ::
 
@@ -8,6 +8,7 @@
     references       reference translations
     extractor_data   features.dat and scores.dat
     hypergraph       search graphs; hypergraph_reader reads them
+    graphs           search graphs of any decoder, told by their content
     megam            examples for a classifier
     text             plain and compressed files, atomic writes
 
@@ -26,6 +27,7 @@ from formats.extractor_data import (
     write_scores,
 )
 from formats.extractor_reader import read_features, read_scores
+from formats.graphs import GraphKind, graph_kind, read_graphs
 from formats.hypergraph import Edge, hypergraph_names, write_hypergraph, write_hypergraph_weights
 from formats.hypergraph_reader import HypergraphFile, read_hypergraph
 from formats.megam import Examples, example_lines, read_examples
@@ -47,6 +49,8 @@ from formats.nbest import (
     write_nbest,
 )
 from formats.references import read_references, reference_files
+from formats.search_graph import core_names
+from formats.slf import slf_scales
 from formats.text import (
     atomic_write,
     iter_chunks,
@@ -79,6 +83,7 @@ __all__ = [
     "FeatureData",
     "FeatureLine",
     "FormatError",
+    "GraphKind",
     "HypergraphFile",
     "IniValue",
     "InitOpt",
@@ -90,6 +95,7 @@ __all__ = [
     "SparseColumns",
     "WeightGroup",
     "atomic_write",
+    "core_names",
     "decoder_flags",
     "example_lines",
     "format_dense",
@@ -98,6 +104,7 @@ __all__ = [
     "format_sparse",
     "format_weight",
     "format_weights_txt",
+    "graph_kind",
     "hypergraph_names",
     "iter_chunks",
     "iter_nbest",
@@ -108,6 +115,7 @@ __all__ = [
     "read_dense",
     "read_examples",
     "read_features",
+    "read_graphs",
     "read_hypergraph",
     "read_init_opt",
     "read_lines",
@@ -120,6 +128,7 @@ __all__ = [
     "read_sparse",
     "read_weights_txt",
     "reference_files",
+    "slf_scales",
     "weight_overwrite",
     "with_weights",
     "write_atomic",
