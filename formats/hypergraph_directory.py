@@ -1,7 +1,8 @@
 """A directory of search graphs, as Moses leaves it: ``0.gz``, ``1.gz``, ... and ``weights``.
 
 The number is that of the sentence, from 0; files may be compressed or not (``0``, ``0.txt``,
-``0.gz``), and of other formats than Moses' (``0.slf``, ``0.json.gz``).
+``0.gz``), and of other formats than Moses' (``0.slf``, ``0.json.gz``). Files whose names begin
+with a dot are passed over: a writer that was killed leaves such ones.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ def hypergraph_files(directory: str | PathLike[str]) -> dict[int, Path]:
         raise FormatError(error.strerror or str(error), path=directory) from None
     found: dict[int, Path] = {}
     for entry in entries:
-        if entry.name == _WEIGHTS:
+        if entry.name == _WEIGHTS or entry.name.startswith("."):
             continue
         match = _NAME.fullmatch(entry.name)
         if match is None:

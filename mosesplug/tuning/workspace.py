@@ -29,8 +29,8 @@ _SCRATCH = re.compile(
 # What there is before the first iteration.
 _BEFORE = re.compile(r"(features\.list|cache-model)(\..+)?|tuning\.lock")
 _SHARD = re.compile(r"shard\.\d+")
-# What decoders write into a directory of search graphs.
-_GRAPH_FILE = re.compile(r"\d+(\.(txt|gz|bz2))?|weights")
+# What decoders write into a directory of search graphs, and leave unfinished when they are killed.
+_GRAPH_FILE = re.compile(r"\d+(\.(txt|gz|bz2))?|weights|\.(\d+\.|weights\.).+")
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from formats.hypergraph_directory import hypergraph_files
 
 
 def test_files_of_sentences(tmp_path: Path) -> None:
-    for name in ("10.gz", "2", "0.txt", "11.xz", "weights"):
+    for name in ("10.gz", "2", "0.txt", "11.xz", "weights", ".3.gz.17.a8"):
         (tmp_path / name).touch()
     found = hypergraph_files(tmp_path)
     assert [(number, path.name) for number, path in found.items()] == [
