@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from formats.text import read_lines, write_atomic
-from formats.weights import format_show_weights
+from formats.weights import ShowWeights, format_show_weights
 from mosesplug.errors import UsageError
 from mosesplug.metrics import Prepared
+from mosesplug.store import NBestStore
 from mosesplug.tuning import caches
 from mosesplug.tuning.configuration import Configuration
 from mosesplug.tuning.events import PhaseStarted, Watcher
+from mosesplug.tuning.forest_features import configured_features
 from mosesplug.tuning.forest_files import DecodedText
-from mosesplug.tuning.forest_setup import Forest, open_forest
+from mosesplug.tuning.forest_setup import Forest, ForestRecipe, open_forest
+from mosesplug.tuning.forest_source import share_store
 from mosesplug.tuning.workspace import Workspace
 
-__all__ = ["check_forest", "forest_of"]
+__all__ = ["check_forest", "forest_of", "own_forest"]
 
 _CACHE = "forest.lmdb"
 """In the working directory, the store of graphs that came as files."""
@@ -86,3 +89,29 @@ def forest_of(
     caches.forget(workspace.features_list)
     write_atomic(workspace.features_list, format_show_weights(forest.show))
     return forest
+
+
+def own_forest(
+    configuration: Configuration, workspace: Workspace, store: NBestStore, show: ShowWeights
+) -> Forest | None:
+    """The search graphs that the run itself stores, where they make lists; or None.
+
+    Args:
+        configuration: of the run.
+        workspace: its files.
+        store: its store, open to be written.
+        show: features and starting weights.
+    """
+    graphs = configuration.decoding.graphs
+    if graphs is None or (graphs.every == 1 and configuration.online is None):
+        return None
+    share_store(store, workspace.store)
+    recipe = ForestRecipe(
+        workspace.store,
+        configured_features(configuration.config).fixed,
+        configuration.decoding.nbest,
+        str(workspace.store),
+        configuration.optimising.threads,
+        growing=True,
+    )
+    return Forest(recipe, recipe.make("", lambda text: None), show)

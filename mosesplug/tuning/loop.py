@@ -27,7 +27,8 @@ from mosesplug.tuning.conclude import conclude, reason_to_stop
 from mosesplug.tuning.configuration import Configuration, Online
 from mosesplug.tuning.events import Note, Optimised, Watcher, ignore
 from mosesplug.tuning.executors import workers
-from mosesplug.tuning.forest_run import check_forest, forest_of
+from mosesplug.tuning.forest_redecoding import make_graphs
+from mosesplug.tuning.forest_run import check_forest, forest_of, own_forest
 from mosesplug.tuning.graph_learning import check_graphs, fixed_weights
 from mosesplug.tuning.heldout import Judge
 from mosesplug.tuning.heldout import judge as find_judge
@@ -116,6 +117,7 @@ def _run_online(context: Context, store: NBestStore, online: Online, judge: Judg
         return
     with online_decoder(context, online, texts) as decoder:
         while not reason_to_stop(context, store):
+            make_graphs(context, store)
             online_iteration(context, store, texts, decoder, judge)
 
 
@@ -151,6 +153,7 @@ def _run_shards(
     with workers(sharding.workers, sharding.shards, sharding.scheduler) as executor:
         run = Sharded(context, store, texts, parts, sharding, executor, recipe, judge)
         while not reason_to_stop(context, store):
+            make_graphs(context, store)
             sharded_iteration(run)
 
 
@@ -269,7 +272,7 @@ def _context(
             options=options,
             seed=_seed(configuration, store),
             watch=watch,
-            forest=forest,
+            forest=forest or own_forest(configuration, workspace, store, show),
             fixed=fixed_weights(configuration, config, algorithm),
         )
         if unstored := unstored_iterations(workspace, store):

@@ -47,10 +47,11 @@ def check_online(configuration: Configuration, online: Online) -> None:
     found = [what for what, given in refused.items() if given]
     if found:
         raise UsageError(f"--online does not go together with {', '.join(found)}")
-    if decoding.forest is not None and online != Online():
+    by_graphs = decoding.forest is not None or decoding.graphs is not None
+    if by_graphs and online != Online():
         raise UsageError(
-            "--online-decoder, --online-servers and --strict-online are for programs, not for"
-            " search graphs: leave them out"
+            "--online-decoder, --online-servers and --strict-online are for programs that decode"
+            " mini-batches; search graphs do that here: leave these options out"
         )
     if (sharding := optimising.sharding) is None:
         return
@@ -60,8 +61,12 @@ def check_online(configuration: Configuration, online: Online) -> None:
             " see: leave out --shard-directory"
         )
     if sharding.asynchronous:
-        has_servers = online.decoder != "process" and configuration.decoding.forest is None
-        if sharding.elsewhere and has_servers:
+        if decoding.graphs is not None:
+            raise UsageError(
+                "--async does not wait for the end of an epoch, at which search graphs are made:"
+                " leave out --forest, or decode by graphs that are there (forest:DIR)"
+            )
+        if sharding.elsewhere and online.decoder != "process" and not by_graphs:
             raise UsageError(
                 "with --online --async servers are kept running from batch to batch by threads of"
                 " this process; other processes, and a cluster's, can only start a decoder for each"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
+import operator
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
@@ -10,7 +12,8 @@ from types import ModuleType
 from formats.hypergraph import Edge, hypergraph_names, write_hypergraph
 from formats.text import read_lines
 
-TOY_DECODER = Path(__file__).parents[1] / "data" / "toy" / "decoder.py"
+ROOT = Path(__file__).parents[2]
+TOY_DECODER = ROOT / "tests" / "data" / "toy" / "decoder.py"
 
 
 def toy_decoder() -> ModuleType:
@@ -46,3 +49,35 @@ def write_toy_graphs(
             write_hypergraph(directory / f"{number}.gz", names, nodes)
     (directory / "weights").write_text("LM0 1\n")
     return directory
+
+
+def graph_decoder(path: Path) -> Path:
+    """The toy decoder as a program that also writes search graphs, of what its beam of 20 kept."""
+    if not path.exists():
+        path.write_text(
+            f"#!{sys.executable}\nimport sys\nsys.path.insert(0, {str(ROOT)!r})\n"
+            "from tests.tuning.forests import main\nmain()\n"
+        )
+        path.chmod(0o755)
+    return path
+
+
+def main() -> None:
+    """Run as the toy decoder does, with ``-output-search-graph-hypergraph true gz DIRECTORY``."""
+    toy = toy_decoder()
+    given = toy.options(sys.argv[1:])
+    if "output-search-graph-hypergraph" not in given:
+        toy.main()
+        return
+    weights = toy.read_config(given["config"][0])
+    for words in given.get("weight-overwrite", []):
+        weights.update(toy.parse_weights(words.split()))
+    names = hypergraph_names([("UnknownWordPenalty0", 1), *toy.GROUPS])
+    vector = [0.0, *(weight for name, _ in toy.GROUPS for weight in weights[name])]
+    for number, line in enumerate(read_lines(given["input-file"][0])):
+        begin, edges, end = nodes_of(line.decode())
+        edges.sort(key=lambda edge: -sum(map(operator.mul, vector, edge.dense)))
+        directory = Path(given["output-search-graph-hypergraph"][2])
+        write_hypergraph(directory / f"{number}.gz", names, [begin, edges[:20], end])
+        best = [word.decode() for word in edges[0].target if isinstance(word, bytes)]
+        print(" ".join(best), flush=True)
