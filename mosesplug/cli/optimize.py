@@ -1,10 +1,11 @@
-"""``mosesplug optimize``: any optimizer on existing n-best lists, without a decoder."""
+"""``mosesplug optimize``: any optimizer on existing n-best lists or graphs, without a decoder."""
 
 from __future__ import annotations
 
 import os
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,10 +13,10 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from formats.text import write_atomic
-from formats.weights import format_dense, format_sparse
 from mosesplug.cli.algorithm_parameters import with_algorithm_options
 from mosesplug.cli.bar import bar
+from mosesplug.cli.optimize_input import Files, Given, given_graphs, given_lists
+from mosesplug.cli.optimize_output import check_output, write_weights
 from mosesplug.cli.sharding_options import sharding_of
 from mosesplug.cli.sharding_parameters import (
     Asynchronous,
@@ -27,25 +28,45 @@ from mosesplug.cli.sharding_parameters import (
     Shards,
     Workers,
 )
-from mosesplug.errors import OptimizerError, UsageError
+from mosesplug.errors import UsageError
 from mosesplug.features import FeatureSpace
 from mosesplug.metrics import metric as find_metric
-from mosesplug.optimizers import Problem, Solution, algorithm, algorithms, corpus_score
+from mosesplug.optimizers import Solution, algorithm, algorithms, corpus_score
 from mosesplug.tuning.algorithm_options import algorithm_options
-from mosesplug.tuning.offline import Lists, Start, load_lists, read_start
+from mosesplug.tuning.offline import Start
 from mosesplug.tuning.weights import ranges
 
 __all__ = ["optimize"]
 
 
 def _optimize(
-    more_lists: Annotated[
-        list[Path] | None, typer.Argument(metavar="[FILE...]", help="More n-best lists.")
+    more_files: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="[FILE...]", help="More n-best lists, or search graphs."),
     ] = None,
     nbest: Annotated[
         list[Path] | None,
         typer.Option("--nbest", metavar="FILE...", help="n-best lists of one text, merged."),
     ] = None,
+    graphs: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--graphs",
+            metavar="DIR...",
+            help="Search graphs in place of lists (mert, kbmira): a directory of 0.gz, 1.gz, ... "
+            "or a file for each decoding of one text, used together.",
+        ),
+    ] = None,
+    hg_prune: Annotated[
+        int,
+        typer.Option(
+            "--hg-prune",
+            min=0,
+            metavar="N",
+            help="Keep of each graph the best N edges a word of the shortest reference, at the "
+            "starting weights; 0 keeps all.",
+        ),
+    ] = 0,
     refs: Annotated[
         Path | None,
         typer.Option(help="The reference; or the prefix of several: REFS0, REFS1, ..."),
@@ -56,7 +77,8 @@ def _optimize(
     init: Annotated[
         Path | None,
         typer.Option(
-            help="Starting weights: moses.ini, runN.dense, init.opt, ... Without: all equal."
+            help="Starting weights: moses.ini, runN.dense, init.opt, ... Without: all equal, or "
+            "those that the graphs were made with."
         ),
     ] = None,
     sparse_init: Annotated[
@@ -115,17 +137,21 @@ def _optimize(
     quiet: Annotated[bool, typer.Option("--quiet", help="Print errors only.")] = False,
     **chosen: Any,
 ) -> None:
-    """Find weights in existing n-best lists, without a decoder.
+    """Find weights in existing n-best lists or search graphs, without a decoder.
 
-    Prints the score at the start and at the end, both of decoding the merged lists. Options below
-    --quiet are the algorithms' own; each names its source.
+    Prints the score at the start and at the end, both of decoding the merged lists, or the graphs.
+    Options below --quiet are the algorithms' own; each names its source.
     """
-    files = [*(nbest or ()), *(more_lists or ())]
-    if not files:
-        raise UsageError("no n-best list is given: use --nbest FILE...")
+    places = [*(graphs or nbest or ()), *(more_files or ())]
+    if graphs and nbest:
+        raise UsageError("--nbest and --graphs exclude each other: give one of them")
+    if hg_prune and not graphs:
+        raise UsageError("--hg-prune cuts search graphs down: give some by --graphs")
+    if not places:
+        raise UsageError("nothing to learn from: use --nbest FILE... or --graphs DIR...")
     if refs is None:
         raise UsageError("no reference is given: use --refs FILE")
-    if sparse_init is not None and init is None:
+    if sparse_init is not None and init is None and not graphs:
         raise UsageError("--sparse-init needs the dense weights too: give them by --init")
     tuner = algorithm(algorithm_name)
     options = algorithm_options(tuner, {k: v for k, v in chosen.items() if v is not None})
@@ -142,32 +168,23 @@ def _optimize(
     )
     columns = _column_names(names)
     # What is missing is missing before minutes of work as well as after them.
-    for path in (*files, init, sparse_init, shard_directory):
+    for path in (*places, init, sparse_init, shard_directory):
         if path is not None:
             path.stat()
-    _check_output(output)
+    check_output(output)
 
     with bar(quiet) as told:
         began = time.perf_counter()
         measure = find_metric(metric, metric_settings)
-        lists = load_lists(
-            files,
-            refs,
-            measure,
-            names=columns,
-            threads=threads,
-            loaded=lambda done: told(done, len(files), "lists"),
-        )
-        space = lists.tuning_set.space
-        start = _start(init, sparse_init, space)
+        files = Files(places, refs, init, sparse_init, columns)
+        if graphs:
+            given = given_graphs(files, measure, tuner, hg_prune, threads, told)
+        else:
+            given = given_lists(files, measure, threads, told)
+        start, space = given.start, given.space
         minima, maxima = _box(start, bounds or [], space)
-        problem = Problem(
-            lists.tuning_set,
-            measure,
-            _active(active, space),
-            minima,
-            maxima,
-            threads=threads,
+        problem = replace(
+            given.problem, active=_active(active, space), minima=minima, maxima=maxima
         )
         loaded = time.perf_counter()
         cpu = time.process_time()
@@ -181,15 +198,9 @@ def _optimize(
         seconds = (loaded - began, time.perf_counter() - loaded, time.process_time() - cpu)
 
     if not quiet:
-        _report(lists, corpus_score(problem, start.weights), solution, seconds)
-    _write(output, space, solution)
-
-
-def _start(init: Path | None, sparse_init: Path | None, space: FeatureSpace) -> Start:
-    """The starting weights; all dense ones equal where no file is given."""
-    if init is not None:
-        return read_start(init, space, sparse_init)
-    return Start(np.where(np.arange(len(space)) < space.n_dense, 1.0 / max(1, space.n_dense), 0.0))
+        _report(given, corpus_score(problem, start.weights), solution, seconds)
+    own = () if problem.fixed is None else np.array(space.names)[problem.fixed].tolist()
+    write_weights(output, space, solution, own)
 
 
 def _column_names(names: str | None) -> list[str] | None:
@@ -204,22 +215,6 @@ def _column_names(names: str | None) -> list[str] | None:
         if groups.count(group) > 1:
             raise UsageError(f"--names={names}: the columns of {group} do not stand together")
     return columns
-
-
-def _check_output(output: Path | None) -> None:
-    """Refuse at once what the weights could not be written to at the end."""
-    if output is None or (output.exists() and not output.is_file() and not output.is_dir()):
-        return  # a device or a pipe takes what it is given
-    directory = output.resolve().parent
-    wrong = None
-    if output.is_dir():
-        wrong = "it is a directory"
-    elif not directory.is_dir():
-        wrong = f"there is no directory {directory}"
-    elif not os.access(directory, os.W_OK | os.X_OK):
-        wrong = f"no file can be made in {directory}"
-    if wrong is not None:
-        raise UsageError(f"--output {output}: {wrong}")
 
 
 def _active(names: str | None, space: FeatureSpace) -> NDArray[np.bool_] | None:
@@ -249,55 +244,17 @@ def _box(
 
 
 def _report(
-    lists: Lists, before: float, solution: Solution, seconds: tuple[float, float, float]
+    given: Given, before: float, solution: Solution, seconds: tuple[float, float, float]
 ) -> None:
     """Scores on stderr, so that weights on stdout can be piped."""
-    made = lists.tuning_set
-    listed = int(np.count_nonzero(np.diff(made.offsets)))
-    sentences = f"{listed} of {made.n_sentences}" if listed < made.n_sentences else f"{listed}"
     print(
-        f"{sentences} sentences, {made.n_hyps} distinct hypotheses of {lists.hypotheses}, "
-        f"{len(made.space)} features\n"
+        f"{given.summary}\n"
         f"score at the start  {before:.6f}\n"
         f"score at the end    {solution.score:.6f}\n"
-        f"{lists.signature}\n"
+        f"{given.signature}\n"
         f"loading {seconds[0]:.2f} s, optimising {seconds[1]:.2f} s ({seconds[2]:.2f} s of CPU)",
         file=sys.stderr,
     )
-
-
-def _write(output: Path | None, space: FeatureSpace, solution: Solution) -> None:
-    """The weights, in all the digits they have; to stdout if they cannot be written."""
-    if not (np.isfinite(solution.weights).all() and solution.weights.any()):
-        raise OptimizerError(
-            "the optimizer ended with weights that cannot be used; none is written"
-        )
-    values = solution.weights.tolist()
-    groups, first = [], 0
-    for name, width in space.groups:
-        groups.append((name, values[first : first + width]))
-        first += width
-    sparse = {n: w for n, w in zip(space.sparse, values[first:], strict=True) if w != 0.0}
-    if output is None:
-        _print_weights(format_dense(groups), format_sparse(sparse))
-        return
-    beside = Path(f"{output}.sparse")
-    try:
-        write_atomic(output, format_dense(groups))
-        if sparse:
-            write_atomic(beside, format_sparse(sparse))
-        else:
-            beside.unlink(missing_ok=True)  # an earlier run's do not belong to these
-    except OSError:
-        _print_weights(format_dense(groups), format_sparse(sparse))
-        raise
-
-
-def _print_weights(dense: bytes, sparse: bytes) -> None:
-    """The bytes as they are, whatever the locale."""
-    sys.stdout.flush()
-    sys.stdout.buffer.write(dense + sparse)
-    sys.stdout.buffer.flush()
 
 
 optimize = with_algorithm_options(_optimize)

@@ -141,7 +141,7 @@ def test_prints_the_weights_that_it_cannot_write(
     )
     assert run(*words) == 0
     wanted = capsys.readouterr().out
-    monkeypatch.setattr("mosesplug.cli.optimize.write_atomic", full)
+    monkeypatch.setattr("mosesplug.cli.optimize_output.write_atomic", full)
     assert run(*words, "-o", lists / "tuned") == 1
     said = capsys.readouterr()
     assert said.out == wanted
@@ -199,7 +199,7 @@ def test_fails_before_the_lists_are_read(
     def no_lists(*arguments: object, **keywords: object) -> None:
         raise AssertionError("the lists must not be read")
 
-    monkeypatch.setattr("mosesplug.cli.optimize.load_lists", no_lists)
+    monkeypatch.setattr("mosesplug.cli.optimize_input.load_lists", no_lists)
     monkeypatch.chdir(lists)
     words = ["--nbest", "lists", "--refs", "refs"]
     for more, code, message in (
