@@ -241,6 +241,8 @@ def _source(
             progress=far,
         )
         return _InTurn(source, learner, plan)
+    if online.iteration == 1:
+        _tell_staleness(online, online.decoder.count, -(-len(online.texts) // plan.batch))
     order = [(int(place), int(version)) for place, version in progress.get("order", ())]
     places = {place for place, _ in order}
     return StaleSource(
@@ -254,6 +256,19 @@ def _source(
         to_weights=to_weights,
         progress=far,
     )
+
+
+def _tell_staleness(online: _Online, workers: int, batches: int) -> None:
+    """Say it where weights are never stale, or never fresh."""
+    if workers == 1:
+        note = "--async with one worker learns as without it: --shards says how many there are"
+        online.context.watch(Note(note))
+    elif workers >= batches > 1:
+        note = (
+            f"all {batches} mini-batches of an epoch are decoded with the weights that it begins"
+            " with: take fewer --shards, or smaller mini-batches"
+        )
+        online.context.watch(Note(note, warning=True))
 
 
 class _HeldOutScores:

@@ -308,7 +308,7 @@ def test_killed_between_the_end_of_an_epoch_and_its_result(
 
 def test_patience_ends_an_epoch_alike_however_often(toy: Toy, left_by_run: Files) -> None:
     """What others were decoding then is not kept."""
-    held_out = HeldOut(toy.directory / "input", toy.directory / "reference", every=1, patience=2)
+    held_out = HeldOut(toy.directory / "input", toy.directory / "reference", every=1, patience=1)
     more: dict[str, Any] = {"learner": "sgd", "options": {"rate": 0.0, "regularization": 0.0}}
     found = []
     for name in ("one", "two"):
@@ -371,6 +371,16 @@ def test_an_epoch_begun_with_other_workers_is_begun_anew(toy: Toy, log: Log) -> 
     result = tune(stale(toy, shards=2, existing="continue"), log)
     assert any("begun anew" in note.text for note in log.of(Note))
     assert result.weights == tune(stale(toy, "anew", 2)).weights
+
+
+@pytest.mark.parametrize(
+    ("shards", "word"), [(1, "as without it"), (2, ""), (6, "all 6 mini-batches")]
+)
+def test_weights_that_are_never_stale_or_never_fresh_are_told(
+    toy: Toy, log: Log, shards: int, word: str
+) -> None:
+    tune(stale(toy, shards=shards, options={"epochs": 1}), log)
+    assert [word in note.text for note in log.of(Note)] == ([True] if word else [])
 
 
 @pytest.mark.parametrize(
