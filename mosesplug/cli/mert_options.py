@@ -301,6 +301,13 @@ ADDITIONS: tuple[MertOption, ...] = (
         "as kbmira's --hg-prune",
     ),
     MertOption(
+        "redecode-every",
+        Kind.INTEGER,
+        "with --forest: decode in iterations 1, N+1, 2N+1, ... only [1]",
+        "the others take their lists out of the graphs so far; with --online, graphs are made"
+        " before these epochs and decode all mini-batches",
+    ),
+    MertOption(
         "online",
         Kind.FLAG,
         "learn while decoding: each mini-batch is decoded with the weights of the moment, then"
@@ -324,6 +331,11 @@ ADDITIONS: tuple[MertOption, ...] = (
         "heldout", Kind.STRING, "other text, translated after each iteration to choose weights"
     ),
     MertOption("heldout-refs", Kind.STRING, "its references: a file or a prefix"),
+    MertOption(
+        "heldout-decoder",
+        Kind.STRING,
+        "what translates it, if not the decoder: a program, or forest:DIR with its search graphs",
+    ),
     MertOption(
         "heldout-every", Kind.INTEGER, "with --online: translate it after N mini-batches, too"
     ),

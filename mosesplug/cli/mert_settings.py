@@ -89,7 +89,11 @@ def settings(parsed: Parsed) -> Settings:
     algorithm = _algorithm(given)
     tools = _tools(given, algorithm)
     edges = given.optional("forest-edges")
-    graphs = graphs_of(_wants_graphs(given), tools.edges if edges is None else edges)
+    graphs = graphs_of(
+        _wants_graphs(given),
+        tools.edges if edges is None else edges,
+        given.optional("redecode-every"),
+    )
     decoding = replace(decoding, graphs=graphs)
     online = online_of(
         given.flag("online"),
@@ -97,6 +101,17 @@ def settings(parsed: Parsed) -> Settings:
         given.optional("online-servers"),
         given.flag("strict-online"),
     )
+    judged = held_out_of(
+        held_out(given),
+        given.optional("heldout-every"),
+        given.optional("patience"),
+        online,
+        given.text("heldout-decoder"),
+        given.text("decoder-flags") or "",
+    )
+    if forest is not None and judged is not None and judged.forest is None:
+        # The flags are those of the program for the held-out text.
+        decoding = replace(decoding, decoder=replace(decoding.decoder, flags=()))
     sparse, former = given.text("sparse-weights"), given.text("start-from")
     configuration = Configuration(
         input=existing_file(places["input"], "the input"),
@@ -114,9 +129,7 @@ def settings(parsed: Parsed) -> Settings:
         skip_decoder=given.flag("skip-decoder"),
         keep_extractor_files=given.flag("keep-extractor-files"),
         online=online,
-        held_out=held_out_of(
-            held_out(given), given.optional("heldout-every"), given.optional("patience"), online
-        ),
+        held_out=judged,
         sparse_weights=None if sparse is None else existing_file(sparse, "the sparse weights"),
         start_from=None if former is None else Path(former).absolute(),
     )

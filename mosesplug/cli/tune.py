@@ -73,6 +73,16 @@ def tune(
             "reference, those of the best derivations; 0 keeps all [50].",
         ),
     ] = None,
+    redecode_every: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="With --forest, have the decoder decode in iterations 1, N+1, 2N+1, ... only; "
+            "the others list the best in all graphs so far, with their own weights. With --online "
+            "the graphs are made before epochs 1, N+1, ..., and decode all mini-batches. [1]",
+        ),
+    ] = None,
     lattice_samples: Annotated[
         int, typer.Option(min=0, help="Samples of the search lattice, merged into each list.")
     ] = 0,
@@ -311,7 +321,7 @@ def tune(
             transform=transformation(transform, "--transform"),
             config_weights_first=config_weights_first,
             forest=forest,
-            graphs=graphs_of(search_graphs, forest_edges),
+            graphs=graphs_of(search_graphs, forest_edges, redecode_every),
         ),
         optimising=Optimising(
             algorithm=algorithm,

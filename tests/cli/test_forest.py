@@ -8,7 +8,7 @@ import pytest
 
 from formats.moses_ini import read_moses_ini
 from mosesplug.cli.main import main as mosesplug
-from tests.tuning.forests import write_toy_graphs
+from tests.tuning.forests import graph_decoder, write_toy_graphs
 
 
 def run(*words: str | Path) -> int:
@@ -59,6 +59,23 @@ def test_flags_go_to_the_program_that_translates_held_out_text(
     flags = ("--decoder-flags", "-threads 2", "--option", "restarts=1")
     assert run("tune", text, references, forest, config, *words, *heldout, *flags) == 0
     assert "-threads 2" in log.read_text()
+
+
+def test_redecode_every(
+    toy_files: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text, references, _, config = toy_files
+    decoder = graph_decoder(tmp_path / "graph-decoder")
+    words = ("tune", text, references, decoder, config, "--working-dir", tmp_path / "w")
+    more = ("--nbest", "5", "--max-iterations", "2", "--min-change", "0", "--algorithm", "kbmira")
+    assert run(*words, *more, "--redecode-every", "2") == 2
+    assert "--redecode-every is of --forest" in capsys.readouterr().err
+    assert run(*words, *more, "--redecode-every", "2", "--forest", "--verbose") == 0
+    assert capsys.readouterr().err.count("-output-search-graph-hypergraph") == 1
+    # What the run has stored is a decoder for the next.
+    again = ("tune", text, references, f"forest:{tmp_path}/w", config, "--working-dir")
+    assert run(*again, tmp_path / "x", *more) == 0
+    assert (tmp_path / "x" / "run2.best5.out.gz").is_file()
 
 
 def test_refused(toy_files: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,6 +11,7 @@ import pytest
 from mosesplug.cli.getopt import parse
 from mosesplug.cli.mert_options import ADDITIONS, OPTIONS
 from mosesplug.cli.mert_settings import Settings, settings
+from mosesplug.decoders.moses import Decoder
 from mosesplug.errors import UsageError
 from mosesplug.optimizers import algorithm
 from mosesplug.tuning import Configuration
@@ -85,6 +86,17 @@ def test_search_graphs_for_a_decoder(system: Path) -> None:
     assert found.configuration.decoding.filtering is None
     assert not any("unfiltered" in note for note in found.notes)
     assert configuration().decoding.forest is None
+    heldout = ("--heldout=input", "--heldout-refs=ref0", "--decoder-flags=-v 0")
+    found = read(*heldout, f"--heldout-decoder={FILES[2]}", files=files)
+    judged = found.configuration.held_out
+    assert judged is not None
+    assert judged.decoder == Decoder(system / FILES[2], ("-v", "0"))
+    assert found.configuration.decoding.decoder.flags == ()
+    judged = read(
+        *heldout[:2], "--heldout-decoder=forest:graphs", files=files
+    ).configuration.held_out
+    assert judged is not None
+    assert judged.forest == system / "graphs"
 
 
 def test_files_by_options(system: Path) -> None:
@@ -173,6 +185,13 @@ def test_loop_options(system: Path) -> None:
         (["--hg-mira", "--lattice-mert"], "--hg-mira and --lattice-mert exclude each other"),
         (["--forest-edges=9"], "--forest-edges is of --forest"),
         (["--forest", "--forest-edges=-1"], "at least 0"),
+        (["--redecode-every=2"], "--redecode-every is of --forest"),
+        (["--forest", "--redecode-every=0"], "at least 1"),
+        (["--heldout-decoder=moses/bin/moses"], "--heldout-decoder is of --heldout"),
+        (
+            ["--heldout=input", "--heldout-refs=ref0", "--heldout-decoder=none"],
+            "the decoder of the held-out text none is not an executable file",
+        ),
         (["--batch-mira", "--batch-mira-args=--hg-prune 9"], "--hg-prune is for --hg-mira"),
         (["--hg-mira", "--batch-mira-args=--hg-prune x"], "--hg-prune takes a whole number"),
         (["--promix-training=x", "--promix-table=y"], "tmcombine"),
@@ -206,6 +225,7 @@ def test_refused(system: Path, words: list[str], why: str) -> None:
         (["--algorithm=kbmira", "--forest", "--forest-edges=0"], "kbmira", Graphs(0)),
         (["--lattice-mert"], "mert", Graphs(50)),
         (["--forest"], "mert", Graphs(50)),
+        (["--forest", "--redecode-every=3"], "mert", Graphs(50, 3)),
         (["--forest", "--pairwise-ranked"], "pro", Graphs(50)),
         (["--batch-mira"], "kbmira", None),
     ],
