@@ -27,7 +27,7 @@ from formats.extractor_data import (
     write_scores,
 )
 from formats.extractor_reader import read_features, read_scores
-from formats.graphs import GraphKind, graph_kind, read_graphs
+from formats.graphs import GraphKind, graph_kind, read_graph, read_graphs
 from formats.hypergraph import Edge, hypergraph_names, write_hypergraph, write_hypergraph_weights
 from formats.hypergraph_reader import HypergraphFile, read_hypergraph
 from formats.megam import Examples, example_lines, read_examples
@@ -115,6 +115,7 @@ __all__ = [
     "read_dense",
     "read_examples",
     "read_features",
+    "read_graph",
     "read_graphs",
     "read_hypergraph",
     "read_init_opt",

@@ -27,12 +27,12 @@ from formats.search_graph import read_search_graphs
 from formats.slf import read_slf
 from formats.text import open_text
 
-__all__ = ["GRAPH_KINDS", "GraphKind", "graph_kind", "read_graphs"]
+__all__ = ["GRAPH_KINDS", "GraphKind", "graph_kind", "read_graph", "read_graphs"]
 
 GraphKind = Literal["hypergraph", "search-graph", "slf", "cdec-json", "target-graph"]
 GRAPH_KINDS: tuple[GraphKind, ...] = get_args(GraphKind)
 
-_READERS: Mapping[GraphKind, Callable[[Path], HypergraphFile]] = {
+_READERS: Mapping[GraphKind, Callable[[str | PathLike[str]], HypergraphFile]] = {
     "hypergraph": read_hypergraph,
     "slf": read_slf,
     "cdec-json": read_cdec_forest,
@@ -64,8 +64,8 @@ def read_graphs(
 
     Args:
         path: a file; or a directory of files of one sentence each, called by its number (``0``,
-            ``1.gz``, ``2.json.gz``), beside which only ``weights`` may stand. They come in the
-            order of their numbers. A single file that is called otherwise is sentence 0.
+            ``1.gz``, ``2.json.gz``; ``hypergraph_files``), which come in the order of numbers. A
+            single file that is called otherwise is sentence 0.
         kind: of all files; told by their content if ``auto``.
         core_names: names of the dense features of an extended search graph, which has none
             (``formats.search_graph.core_names``).
@@ -74,18 +74,32 @@ def read_graphs(
         FormatError: a file that is none of these, or is damaged; a directory without graphs, with
             other files, or with two of one sentence.
     """
-    if not Path(path).is_dir():
-        yield from _of_file(Path(path), kind, core_names)
-        return
-    for number, file in hypergraph_files(path).items():
-        own = graph_kind(file) if kind == "auto" else kind
-        if own == "search-graph":
-            raise FormatError(
-                "a file of this kind has the graphs of many sentences",
-                path=fspath(file),
-                remedy="Name the file, not its directory",
-            )
-        yield number, _READERS[own](file)
+    if Path(path).is_dir():
+        for number, file in hypergraph_files(path).items():
+            yield number, read_graph(file, kind)
+    elif (graph_kind(path) if kind == "auto" else kind) == "search-graph":
+        yield from read_search_graphs(path, core_names)
+    else:
+        match = _NUMBERED.fullmatch(Path(path).name)
+        yield int(match[1]) if match else 0, read_graph(path, kind)
+
+
+def read_graph(
+    path: str | PathLike[str], kind: GraphKind | Literal["auto"] = "auto"
+) -> HypergraphFile:
+    """The graph in a file that has one.
+
+    Raises:
+        FormatError: as ``read_graphs``; or a file of the kind that has those of many sentences.
+    """
+    own = graph_kind(path) if kind == "auto" else kind
+    if own == "search-graph":
+        raise FormatError(
+            "a file of this kind has the graphs of many sentences",
+            path=fspath(path),
+            remedy="Name the file, not its directory",
+        )
+    return _READERS[own](path)
 
 
 def graph_kind(path: str | PathLike[str]) -> GraphKind:
@@ -107,14 +121,3 @@ def graph_kind(path: str | PathLike[str]) -> GraphKind:
         message = "this is a forest in a binary form that only cdec reads"
         remedy = "Write it with --show_target_graph, or as JSON with a version before October 2014"
     raise FormatError(message, path=fspath(path), line=1, remedy=remedy)
-
-
-def _of_file(
-    path: Path, kind: GraphKind | Literal["auto"], core_names: Sequence[str] | None
-) -> Iterator[tuple[int, HypergraphFile]]:
-    own = graph_kind(path) if kind == "auto" else kind
-    if own == "search-graph":
-        yield from read_search_graphs(path, core_names)
-    else:
-        match = _NUMBERED.fullmatch(path.name)
-        yield int(match[1]) if match else 0, _READERS[own](path)

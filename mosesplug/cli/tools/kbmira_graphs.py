@@ -172,7 +172,7 @@ def _files(paths: Sequence[Path]) -> Iterator[Iterator[HypergraphFile]]:
 
 
 def _read(paths: Sequence[Path], number: int) -> HypergraphFile:
-    """One graph."""
-    from formats.hypergraph_reader import read_hypergraph
+    """One graph, of any kind that has a file for each sentence."""
+    from formats.graphs import read_graph
 
-    return read_hypergraph(paths[number])
+    return read_graph(paths[number])
