@@ -83,7 +83,8 @@ def read_lattice(path: str) -> Lattice:
 
     Raises:
         FormatError: a line that is not of fields, a field twice in a line or in the header, nodes
-            or links that are not as many as announced, or a sub-lattice.
+            or links that are not as many as announced, a sub-lattice, or features that Moses
+            counted wrongly, since some are sparse.
     """
     lines = read_lines(path)
     names = _names_of_moses(lines)
@@ -119,6 +120,12 @@ def read_lattice(path: str) -> Lattice:
             _add_header(header, header_lines, _short(fields, _LONG, path, number), path, number)
     lattice = Lattice(path, header, header_lines, nodes, links, names)
     _check_counts(lattice)
+    if b"x0" in names:
+        raise lattice.error(
+            header_lines.get(b"x0scale"),
+            "Moses counted the features wrongly, as it does where some are sparse",
+            "Write the graph with -output-search-graph-hypergraph",
+        )
     return lattice
 
 

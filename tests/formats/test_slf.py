@@ -185,6 +185,8 @@ def test_the_header_says_both_ends(tmp_path: Path) -> None:
         (NODES, "I=7 W=house\n", "", 4, "8 nodes, but the header announces 9"),
         (NODES, "I=7 W", "I=77 W", 21, "there is no node 7: there are 9"),
         (NODES, "I=7 W=house", "I=7 L=house", 12, "there is a sub-lattice"),
+        (MOSES, "x1scale", "x0scale", 7, "Moses counted the features wrongly"),
+        (MOSES, "x3scale", "x1scale", 11, "the header has x1scale= twice"),
         (MOSES, "S=1 E=7", "S=1 E=4", 24, "two hypotheses lead to one node"),
         (MOSES, "J=3 S=1", "J=3 S=7", 19, "the link stands before those that lead to it"),
     ],
