@@ -94,6 +94,12 @@ _COMMANDS: _Table = {
             "drop": _Command("mosesplug.cli.nbest_keep", "drop", "Remove the newest iteration."),
         },
     ),
+    "score": _Command(
+        "mosesplug.cli.score", "score", "How good translations are, by several metrics."
+    ),
+    "compare": _Command(
+        "mosesplug.cli.compare", "compare", "Whether systems differ by more than chance."
+    ),
     "report": _Command(
         "mosesplug.cli.report",
         "report",

@@ -1,0 +1,152 @@
+"""``mosesplug score`` and ``compare`` as a user calls them, against sacrebleu."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from mosesplug.cli.main import main
+
+Run = Callable[..., tuple[int, str, str]]
+
+REFERENCES = [
+    ["the red house is old", "she sees a small dog today in the park", "they went home"],
+    ["the house that is red is old", "today she sees a little dog in a park", "they left"],
+]
+ONE = ["the red house is old", "she sees one dog today in the park", "they went home now"]
+TWO = ["a house is old red", "she sees a dog in the park", "they home"]
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    """Calls ``mosesplug``; its exit code, stdout and stderr."""
+
+    def call(*words: object) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as end:
+            main(list(map(str, words)))
+        said = capsys.readouterr()
+        return int(end.value.code or 0), said.out, said.err
+
+    return call
+
+
+@pytest.fixture
+def texts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Translations and references in the current directory."""
+    files = {"ref0": REFERENCES[0], "ref1": REFERENCES[1], "one": ONE, "two": TWO}
+    for name, lines in files.items():
+        (tmp_path / name).write_text("\n".join(lines) + "\n")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("references", [("ref0",), ("ref",), ("ref0", "ref1")])
+def test_scores_are_sacrebleus(references: tuple[str, ...], run: Run, texts: Path) -> None:
+    from sacrebleu.metrics import BLEU, CHRF, TER
+
+    lines = REFERENCES[:1] if references == ("ref0",) else REFERENCES
+    expected = [
+        BLEU(tokenize="none", smooth_method="none").corpus_score(ONE, lines).score,
+        TER(case_sensitive=True).corpus_score(ONE, lines).score,
+        CHRF().corpus_score(ONE, lines).score,
+    ]
+    code, out, _ = run("score", "one", *references, "--json", "--sentences")
+    assert code == 0
+    rows = json.loads(out)
+    assert [row["metric"] for row in rows] == ["BLEU", "TER-SACREBLEU", "CHRF"]
+    # The interplay of several references is as in sacrebleu but for chrF, which Moses averages.
+    compared = rows if len(lines) == 1 else rows[:2]
+    for row, score in zip(compared, expected, strict=False):
+        assert 100 * row["score"] == pytest.approx(score, abs=1e-6)
+        low, high = row["interval"]
+        assert low <= high
+        assert len(row["sentences"]) == 3
+
+
+def test_table_and_sentences(run: Run, texts: Path) -> None:
+    _, out, _ = run("score", "one", "ref0", "--metric", "BLEU", "--samples", 0, "--sentences")
+    lines = out.splitlines()
+    assert lines[:2] == ["sentence\tBLEU", "0\t1.0000"]
+    assert lines[-2].split()[:2] == ["metric", "score"]
+    assert "BLEU|nrefs:1" in lines[-1]
+
+
+def test_lists(run: Run, texts: Path) -> None:
+    entries = [
+        f"{number} ||| {text} ||| LM0= -1 ||| -1"
+        for number, pair in enumerate(zip(TWO, ONE, strict=True))
+        for text in pair
+    ]
+    (texts / "list").write_text("\n".join(entries) + "\n")
+    found = {}
+    for option in (("--rank", 1), ("--rank", 2), ("--rank", 9), ("--oracle",)):
+        words = ("score", "list", "ref0", "--nbest", *option, "--json", "--metric", "BLEU")
+        found[option] = json.loads(run(*words)[1])[0]["score"]
+    for name, option in (("two", ("--rank", 1)), ("one", ("--rank", 2))):
+        alone = json.loads(run("score", name, "ref0", "--json", "--metric", "BLEU")[1])
+        assert alone[0]["score"] == found[option]
+    assert found["--rank", 9] == found["--rank", 2]
+    assert found["--oracle",] >= max(found["--rank", 1], found["--rank", 2])
+    (texts / "list").write_text("\n".join(entries[2:]) + "\n")
+    code, _, error = run("score", "list", "ref0", "--nbest")
+    assert code == 1
+    assert "sentence 0 has no hypothesis" in error
+
+
+@pytest.mark.parametrize("layout", ["text", "markdown", "latex"])
+def test_tables_of_comparisons(layout: str, run: Run, texts: Path) -> None:
+    words = ("compare", "one", "other_way=two", "--refs", "ref0", "--trials", 100)
+    code, out, _ = run(*words, "--format", layout)
+    assert code == 0
+    assert ("other\\_way" if layout == "latex" else "other_way") in out
+    assert "p(boot)" in out
+    assert "BLEU|nrefs:1" in out
+
+
+def test_numbers_of_comparisons(run: Run, texts: Path) -> None:
+    words = ("compare", "one", "two", "again=one", "--refs", "ref0", "--format", "json")
+    rows = json.loads(run(*words, "--trials", 500)[1])
+    assert [row["system"] for row in rows[:3]] == ["one", "two", "again"]
+    base, worse, same = rows[:3]
+    assert base["difference"] is None
+    assert worse["difference"] < 0.0
+    assert worse["wins"] < 0.5
+    assert (same["difference"], same["p_randomisation"], same["p_bootstrap"]) == (0.0, 1.0, 1.0)
+    assert same["wins"] == 0.5
+    error_rate = rows[4]
+    assert error_rate["metric"] == "TER-SACREBLEU"
+    assert error_rate["difference"] > 0.0  # more errors
+    assert error_rate["wins"] < 0.5
+
+
+def test_runs_of_optimizers(run: Run, texts: Path) -> None:
+    words = ("compare", "a=one,two", "b=two,two", "--refs", "ref0", "--trials", 50)
+    base, other, *_ = json.loads(run(*words, "--format", "json")[1])
+    assert (base["runs"], other["runs"]) == (2, 2)
+    assert base["s_opt"] > 0.0 == other["s_opt"]
+    assert other["p_bootstrap"] is None
+    assert 0.0 < other["p_randomisation"] <= 1.0
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (("compare", "one", "--refs", "ref0"), 2),
+        (("compare", "one", "none", "--refs", "ref0"), 2),
+        (("compare", "one", "one", "--refs", "ref0"), 2),
+        (("score", "one", "ref0", "--metric", "METEOR"), 2),
+        (("score", "one", "ref0", "--metric", "CHRF gamma:1"), 2),
+        (("score", "one", "ref0", "--oracle"), 2),
+        (("score", "none", "ref0"), 1),
+        (("score", "ref0", "list"), 1),
+    ],
+)
+def test_one_line_of_what_is_wrong(
+    words: tuple[str, ...], code: int, run: Run, texts: Path
+) -> None:
+    found, out, error = run(*words)
+    assert (found, out) == (code, "")
+    assert len(error.splitlines()) == 1
