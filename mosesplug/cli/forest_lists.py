@@ -13,14 +13,14 @@ import typer
 from mosesplug.errors import DataError, UsageError
 
 if TYPE_CHECKING:
-    from mosesplug.tuning.weighted_graphs import WeightedGraph
+    from mosesplug.tuning.weighted_graphs import GraphWeights, WeightedGraph
 
 __all__ = ["info", "nbest", "oracle"]
 
 Graphs = Annotated[
     list[Path],
     typer.Argument(
-        metavar="GRAPHS...",
+        metavar="GRAPHS",
         help="Directories (0.gz, 1.gz, ...) or files of search graphs: those of one sentence are "
         "searched together.",
         show_default=False,
@@ -106,7 +106,7 @@ def nbest(
     from mosesplug.forest.k_best import Derivations, k_best
     from mosesplug.forest.n_best import listed
     from mosesplug.forest.sampling import counted, sampled
-    from mosesplug.tuning.weighted_graphs import read_graph_weights, weighted_graphs
+    from mosesplug.tuning.weighted_graphs import weighted_graphs
 
     rng = np.random.default_rng(1 if seed is None else seed)
 
@@ -124,7 +124,7 @@ def nbest(
         best = k_best(graph, scores, pool, distinct=True)
         return diverse_of(graph, best, k, diverse, order=ngram or ORDER)
 
-    known = read_graph_weights(weights, sparse_weights, graphs)
+    known = _known(graphs, weights, sparse_weights)
     if known is None:
         raise UsageError("there are no weights: use --weights FILE")
     with _written(output) as write, bar(quiet) as progress:
@@ -193,10 +193,10 @@ def oracle(
         model_oracles,
         sentence_oracles,
     )
-    from mosesplug.tuning.weighted_graphs import read_graph_weights, weighted_graphs
+    from mosesplug.tuning.weighted_graphs import weighted_graphs
 
     lines = read_references(refs)
-    known = read_graph_weights(weights, sparse_weights, graphs)
+    known = _known(graphs, weights, sparse_weights)
     with bar(quiet) as progress:
         searched = []
         for found in weighted_graphs(graphs, known):
@@ -235,9 +235,9 @@ def info(
     """
     from mosesplug.forest.counting import log_count
     from mosesplug.forest.viterbi import viterbi
-    from mosesplug.tuning.weighted_graphs import read_graph_weights, weighted_graphs
+    from mosesplug.tuning.weighted_graphs import weighted_graphs
 
-    known = read_graph_weights(weights, sparse_weights, graphs)
+    known = _known(graphs, weights, sparse_weights)
     print(f"{'sentence':>8} {'nodes':>9} {'edges':>10} {'derivations':>12} {'best score':>12}")
     names: dict[str, None] = {}
     n_graphs = n_nodes = n_edges = 0
@@ -289,6 +289,15 @@ def _check_nbest(
         raise UsageError("--seed and --scale belong to --samples: say how many")
     if scale is not None and not 0.0 < scale < float("inf"):
         raise UsageError(f"--scale {scale:g}: it must be more than 0")
+
+
+def _known(places: list[Path], weights: Path | None, sparse: Path | None) -> GraphWeights | None:
+    """The weights, made sure that there is something at all places."""
+    from mosesplug.tuning.weighted_graphs import read_graph_weights
+
+    for place in places:
+        place.stat()
+    return read_graph_weights(weights, sparse, places)
 
 
 @contextmanager

@@ -117,7 +117,7 @@ def greedy_oracles(
             background = others if (others[0:-1:2] > 0.0).all() else others + BLEU_PLUS_ONE
             with named(graphs[number].sentence):
                 found = oracle(graphs[number], background, beam=beam)
-            if bleu_score_row(others + found.statistics) > bleu_score_row(totals):
+            if _worth(others + found.statistics) > _worth(totals):
                 chosen[number], totals, changed = found, others + found.statistics, True
             told(done, len(graphs), f"pass {turn}")
         if not changed:
@@ -156,7 +156,7 @@ def linear_oracles(
                 chosen.append(linear_oracle(graph, gains, beam=beam))
             told(len(chosen), len(graphs), f"pass {turn}")
         found = _corpus(chosen)
-        if found.score <= best.score:
+        if _worth(_summed(chosen)) <= _worth(totals):
             break
         best = found
     return best
@@ -166,6 +166,12 @@ def _summed(chosen: Sequence[Oracle]) -> NDArray[np.float64]:
     """Statistics of all choices, float64 ``[9]``."""
     totals: NDArray[np.float64] = np.array([choice.statistics for choice in chosen]).sum(axis=0)
     return totals
+
+
+def _worth(totals: NDArray[np.float64]) -> tuple[float, float]:
+    """BLEU, and what tells apart where it is 0."""
+    smoothed = totals + BLEU_PLUS_ONE
+    return float(bleu_score_row(totals)), float(bleu_score_row(smoothed))
 
 
 def _corpus(chosen: Sequence[Oracle]) -> CorpusOracle:
