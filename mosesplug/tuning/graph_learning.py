@@ -61,10 +61,15 @@ def check_graphs(configuration: Configuration, algorithm: Algorithm) -> None:
 def fixed_weights(
     configuration: Configuration, config: Path, algorithm: Algorithm
 ) -> Mapping[str, float]:
-    """Weights of features that are not tuned, by name, where derivations are scored with them."""
+    """Weights of features that are not tuned, by name, where search graphs are learnt from.
+
+    MIRA leaves them out, as Moses' does: it compares the size of model scores with that of BLEU,
+    and a penalty of 100 for an unknown word says nothing of derivations that all have it.
+    """
     if configuration.decoding.graphs is None or algorithm.graphs is None:
         return {}
-    return configured_features(config).fixed
+    fixed = configured_features(config).fixed
+    return fixed if algorithm.graphs == "source" else dict.fromkeys(fixed, 0.0)
 
 
 def with_graphs(

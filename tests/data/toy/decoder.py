@@ -5,6 +5,7 @@ a generator seeded by the sentence. Features tell the spoilt from the sound, som
 others, so that tuning raises BLEU. ``-fault WHAT`` makes it misbehave in one of many ways.
 """
 
+import gzip
 import random
 import sys
 import time
@@ -90,6 +91,27 @@ def hypotheses(sentence):
     return pool
 
 
+def write_graph(directory, number, scored, sparse_on, fault):
+    """The search graph of a sentence: an edge for each hypothesis, between those of its borders."""
+    nodes = [["<s> |||  ||| 0"], [], ["[1] </s> |||  ||| 1"]]
+    for _, text, features, sparse in scored:
+        pairs = [("UnknownWordPenalty0", -100.0 * (number % 2))]
+        for name, width in GROUPS:
+            names = [name] if width == 1 else [f"{name}_{k}" for k in range(1, width + 1)]
+            pairs += zip(names, features[name], strict=True)
+        pairs += sparse.items() if sparse_on else ()
+        pairs += [("Surprise0", 1.0)] if fault == "surprise" else []
+        spelled = " ".join(f"{name}={value:.6f}" for name, value in pairs)
+        nodes[1].append(f"[0] {text}  ||| {spelled}  ||| 1")
+    lines = ["# target ||| features ||| source-covered", f"3 {len(nodes[1]) + 2}"]
+    for node, edges in enumerate(nodes):
+        lines += [f"# node {node}", str(len(edges)), *edges]
+    if fault == "cut":
+        lines = lines[:5]
+    with gzip.open(Path(directory) / f"{number}.gz", "wt", compresslevel=1) as file:
+        file.write("\n".join([*lines, ""]))
+
+
 def main():
     given = options(sys.argv[1:])
     fault = given.get("fault", [""])[0]
@@ -112,7 +134,11 @@ def main():
     if "weight-file" in given:
         with Path(given["weight-file"][0]).open() as file:
             sparse_weights = {name: float(value) for name, value in map(str.split, file)}
-    path, size = given["n-best-list"][:2]
+    graphs = given.get("output-search-graph-hypergraph", ("", "", None))[2]
+    path, size = ("/dev/null", 0) if graphs else given["n-best-list"][:2]
+    if graphs:
+        Path(graphs).mkdir(exist_ok=True)
+        (Path(graphs) / "weights").write_text("")
     with Path(given["input-file"][0]).open() as file:
         sentences = [line.strip() for line in file]
     order = GROUPS[::-1] if fault == "order" else GROUPS
@@ -146,6 +172,8 @@ def main():
             print(scored[0][1], flush=True)
             if fault == "empty":
                 continue
+            if graphs:
+                write_graph(graphs, number, scored, sparse_on, fault)
             for score, text, features, sparse in scored[: int(size)]:
                 if fault == "nan" and number == 2:
                     features["LM0"] = ["nan"]
