@@ -369,14 +369,14 @@ def _numbered(count: int) -> tuple[str, ...]:
 
 
 def _lines(path: str) -> Iterator[tuple[int, bytes]]:
-    """The lines of a file that are not empty, with their numbers."""
+    """The lines of a file that are not empty, with their numbers; ``\\r\\n`` ends one too."""
     rest = b""
     number = 0
     for chunk in iter_chunks(path):
         *lines, rest = (rest + chunk).split(b"\n")
         for line in lines:
             number += 1
-            if line:
+            if line := line.removesuffix(b"\r"):
                 yield number, line
     if rest:
         yield number + 1, rest

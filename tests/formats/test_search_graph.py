@@ -89,6 +89,13 @@ def test_order_of_lines_does_not_matter(tmp_path: Path) -> None:
     assert graph.covered.tolist() == expected.covered.tolist()
 
 
+@pytest.mark.parametrize("text", [PLAIN, EXTENDED])
+def test_lines_may_end_as_on_other_systems(tmp_path: Path, text: str) -> None:
+    [(_, graph)] = read(tmp_path / "graph", text.replace("\n", "\r\n"))
+    [(_, expected)] = read(tmp_path / "graph", text)
+    assert derivations(graph) == derivations(expected)
+
+
 def test_one_may_extend_what_was_recombined(tmp_path: Path) -> None:
     """Recombined hypotheses share a node, so that extending either is the same."""
     [(_, graph)] = read(
