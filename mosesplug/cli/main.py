@@ -94,6 +94,7 @@ _COMMANDS: _Table = {
             "drop": _Command("mosesplug.cli.nbest_keep", "drop", "Remove the newest iteration."),
         },
     ),
+    "line": _Command("mosesplug.cli.line", "line", "Why a weight moved: the score along a line."),
     "score": _Command(
         "mosesplug.cli.score", "score", "How good translations are, by several metrics."
     ),

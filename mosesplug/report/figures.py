@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mosesplug.errors import UsageError
-from mosesplug.report.data import ReportData
+from mosesplug.report.data import ErrorSurface, ReportData
 from mosesplug.report.lattice import envelope_figure, lattice_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["FIGURES", "available", "png", "svg"]
+__all__ = ["FIGURES", "available", "png", "surface_png", "svg"]
 
 _STYLE: dict[str, Any] = {
     "svg.fonttype": "none",
@@ -191,7 +191,28 @@ def png(name: str, data: ReportData, dots_per_inch: int = 300) -> bytes:
     return _drawn(name, data, format="png", dpi=dots_per_inch)
 
 
+def surface_png(surface: ErrorSurface, metric: str, dots_per_inch: int = 150) -> bytes:
+    """One error surface as a PNG file; its name stands below.
+
+    Raises:
+        UsageError: matplotlib is missing.
+    """
+
+    def draw(figure: Figure) -> None:
+        axes = figure.subplots()
+        axes.stairs(surface.scores, surface.ends, color="#2563eb", linewidth=1.0, baseline=None)
+        axes.axvline(surface.weight, color="#dc2626", linewidth=0.8)
+        axes.set_xlabel(surface.name)
+        axes.set_ylabel(metric)
+
+    return _saved(draw, "surface", format="png", dpi=dots_per_inch)
+
+
 def _drawn(name: str, data: ReportData, **saving: Any) -> bytes:
+    return _saved(lambda figure: FIGURES[name](figure, data), name, **saving)
+
+
+def _saved(draw: Callable[[Figure], None], name: str, **saving: Any) -> bytes:
     if not available():
         raise UsageError("figures need matplotlib: install mosesplug[report]")
     import matplotlib
@@ -201,7 +222,7 @@ def _drawn(name: str, data: ReportData, **saving: Any) -> bytes:
     style: Any = {**_STYLE, "svg.hashsalt": f"mosesplug {name}"}
     with matplotlib.rc_context(style):
         figure = Figure(figsize=(7.0, 3.4))
-        FIGURES[name](figure, data)
+        draw(figure)
         buffer = io.BytesIO()
         figure.savefig(buffer, **saving)
     return buffer.getvalue()
