@@ -13,11 +13,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from formats.graphs import GraphKind, read_graphs
+from formats.graphs import read_graphs
 from formats.hypergraph import hypergraph_names
 from formats.hypergraph_features import GraphColumns, groups_of_graph
 from formats.hypergraph_reader import HypergraphFile
-from formats.moses_ini import parse_moses_ini
 from formats.text import read_bytes
 from formats.weights import read_dense, read_sparse
 from mosesplug.errors import DataError
@@ -25,6 +24,7 @@ from mosesplug.features import FeatureSpace, spelled_groups
 from mosesplug.forest.n_best import GraphFeatures
 from mosesplug.forest.union import united
 from mosesplug.hypergraph import Hypergraph
+from mosesplug.tuning.forest_features import ConfiguredFeatures, configured_features
 
 __all__ = ["GraphWeights", "WeightedGraph", "read_graph_weights", "weighted_graphs"]
 
@@ -46,12 +46,15 @@ class GraphWeights:
         dense: one weight for each of their columns.
         sparse: of all other features that are tuned.
         fixed: of features that are not tuned, by their names in graphs.
+        core: names of dense features where graphs do not name them (Moses' extended search
+            graphs); None if the weights do not tell.
     """
 
     groups: tuple[tuple[str, int], ...]
     dense: tuple[float, ...]
     sparse: Mapping[str, float]
     fixed: Mapping[str, float]
+    core: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -99,38 +102,32 @@ def read_graph_weights(
     path = path or next(beside, None)
     if path is None:
         return None
-    text = read_bytes(path)
-    lines = [line.split() for line in text.split(b"\n") if line.strip()]
+    sparse_weights = {} if sparse is None else read_sparse(sparse)
+    lines = [line.split() for line in read_bytes(path).split(b"\n") if line.strip()]
     if [b"[weight]"] in lines:
-        by_group = parse_moses_ini(text, path).weights
-        known = _named([(name, values) for name, values in by_group.items() if values])
-    elif any(words[0].endswith(b"=") for words in lines):
-        known = _named(read_dense(path))
+        return _configured(configured_features(path), sparse_weights)
+    if any(words[0].endswith(b"=") for words in lines):
+        of_group = read_dense(path)
+        names = hypergraph_names([(name, len(values)) for name, values in of_group])
+        known = dict(zip(names, (v for _, values in of_group for v in values), strict=True))
     else:
         known = read_sparse(path)
-    known |= {} if sparse is None else read_sparse(sparse)
     fixed = {name: value for name, value in known.items() if name.startswith(_NOT_TUNED)}
     groups = groups_of_graph(tuple(known), tuple(fixed))
-    dense = hypergraph_names(groups)
-    return GraphWeights(
-        groups,
-        tuple(known[name] for name in dense),
-        {name: value for name, value in known.items() if name not in {*dense, *fixed}},
-        {f"{_NOT_TUNED}0": 1.0, **fixed},
-    )
+    dense = tuple(known[name] for name in hypergraph_names(groups))
+    rest = {name: known[name] for name in known.keys() - {*hypergraph_names(groups), *fixed}}
+    return GraphWeights(groups, dense, rest | sparse_weights, {f"{_NOT_TUNED}0": 1.0} | fixed)
 
 
-def _named(groups: Sequence[tuple[str, Sequence[float]]]) -> dict[str, float]:
-    """Weights by the names that graphs have for features."""
-    names = hypergraph_names([(name, len(values)) for name, values in groups])
-    return dict(zip(names, (value for _, values in groups for value in values), strict=True))
+def _configured(features: ConfiguredFeatures, sparse: Mapping[str, float]) -> GraphWeights:
+    """The weights of a configuration."""
+    values = (value for group in features.groups for value in group.values)
+    dense = tuple(value for value in values if value is not None)
+    return GraphWeights(features.columns, dense, sparse, features.fixed, features.core)
 
 
 def weighted_graphs(
-    places: Sequence[Path],
-    weights: GraphWeights | None,
-    *,
-    kind: GraphKind | None = None,
+    places: Sequence[Path], weights: GraphWeights | None
 ) -> Iterator[WeightedGraph]:
     """The graphs of all places by ascending sentences, one in memory for each place.
 
@@ -139,23 +136,23 @@ def weighted_graphs(
     Args:
         places: directories or files.
         weights: None for weights of 0, whatever the features.
-        kind: of the files; None to tell it by their content.
 
     Raises:
         FormatError: a file that is no search graph.
         DataError: a dense feature without a weight, sentences in descending order, a sentence
             twice in one place.
     """
-    files = heapq.merge(*(_ascending(place, kind) for place in places), key=itemgetter(0))
+    core = None if weights is None else weights.core
+    files = heapq.merge(*(_ascending(place, core) for place in places), key=itemgetter(0))
     for sentence, group in groupby(files, key=itemgetter(0)):
         found = [file for _, file in group]
         yield _weighted(sentence, found, weights)
 
 
-def _ascending(place: Path, kind: GraphKind | None) -> Iterator[tuple[int, HypergraphFile]]:
+def _ascending(place: Path, core: tuple[str, ...] | None) -> Iterator[tuple[int, HypergraphFile]]:
     """The graphs of one place, made sure that their sentences ascend."""
     last = -1
-    for number, file in read_graphs(place, kind or "auto"):
+    for number, file in read_graphs(place, core_names=core):
         if number <= last:
             raise DataError(
                 f"{fspath(place)}: the search graph of sentence {number} comes after that of "

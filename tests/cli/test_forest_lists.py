@@ -72,7 +72,8 @@ def test_best_list(graphs: Path, tmp_path: Path) -> None:
     [
         "LM0= 4\nTM0= 1 1\n",
         "LM0 4\nTM0_1 1\nTM0_2 1\nUnknownWordPenalty0 1\n",
-        "[feature]\nX name=LM0\n[weight]\nUnknownWordPenalty0= 1\nLM0= 4\nTM0= 1 1\n",
+        "[feature]\nUnknownWordPenalty\nX name=LM0\nY name=TM0 num-features=2\n"
+        "[weight]\nLM0= 4\nTM0= 1 1\n",
     ],
 )
 def test_weights_of_any_file(graphs: Path, tmp_path: Path, weights: str) -> None:
