@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 import time
@@ -28,7 +29,7 @@ def mbr(
     graphs: Annotated[
         Path | None,
         typer.Argument(
-            metavar="[GRAPHS]",
+            metavar="GRAPHS",
             help="Search graphs: a directory of them, or a file.",
         ),
     ] = None,
@@ -77,8 +78,8 @@ def mbr(
         typer.Option(
             min=0.0,
             metavar="S",
-            help="Of the model's scores: how sharp the posterior is; depends on the length of the "
-            "weights.",
+            help="Of the model's scores: how sharp the posterior is. Weights that tuning has "
+            "normalised need more than 1; try on held-out text.",
         ),
     ] = 1.0,
     size: Annotated[
@@ -124,6 +125,8 @@ def mbr(
     Example: mosesplug mbr search-graphs/ --weights run1.dense --scale 20 -o translations
     """
     _check_options(graphs, nbest, store, iteration, names, list_mbr, lattice_mbr, beam)
+    _check_finite(scale, "--scale")
+    _check_finite(beam, "--beam")
     if not lattice_mbr and (precision is not None or ratio is not None):
         raise UsageError("--precision and --ratio are for --lattice-mbr")
     for path in (graphs, nbest, store, weights, sparse_weights):
@@ -132,9 +135,11 @@ def mbr(
     # Loaded here, since --help needs none of it.
     from formats.text import write_atomic
     from mosesplug.cli.bar import bar
+    from mosesplug.cli.optimize_output import check_output
     from mosesplug.forest.decisions import Criterion
     from mosesplug.forest.linear_bleu import LinearBleu
 
+    check_output(output)
     began = time.perf_counter()
     criterion = Criterion(
         "list" if list_mbr else "lattice" if lattice_mbr else "consensus",
@@ -189,6 +194,12 @@ def _check_options(
         raise UsageError("--names is for --nbest")
     if beam is not None and (nbest is not None or list_mbr):
         raise UsageError("--beam prunes graphs, which n-best lists are not taken from")
+
+
+def _check_finite(value: float | None, option: str) -> None:
+    """Refuse what is no number of use."""
+    if value is not None and not math.isfinite(value):
+        raise UsageError(f"{option}={value:g}: it is a finite number")
 
 
 def _share(value: float | None, default: float, option: str) -> float:

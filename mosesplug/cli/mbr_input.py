@@ -73,8 +73,8 @@ class GraphWeights:
 def read_weights(path: Path, sparse: Path | None) -> GraphWeights:
     """Weights by name from any file that holds some.
 
-    A ``moses.ini``, ``Name= value value`` lines (dense weights, the answer to ``-show-weights``), or
-    ``name value`` lines as in the ``weights`` beside search graphs.
+    A ``moses.ini``, ``Name= value value`` lines (``runN.dense``, the answer to ``-show-weights``),
+    or ``name value`` lines as in the ``weights`` beside search graphs.
 
     Args:
         path: the file.
