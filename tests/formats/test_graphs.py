@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from formats.errors import FormatError
 from formats.graphs import GRAPH_KINDS, GraphKind, graph_kind, read_graphs
+from formats.hypergraph import Edge, write_hypergraph
 from formats.hypergraph_reader import HypergraphFile, read_hypergraph
 from mosesplug.forest.viterbi import viterbi
 from mosesplug.hypergraph import Hypergraph
@@ -138,6 +139,60 @@ def test_recorded_graph_says_the_same_in_the_words_of_other_formats(
         (only(tmp_path / "moses"), weights),
     ):
         assert best(other, named) == (text, pytest.approx(score, abs=1e-4))
+
+
+@st.composite
+def phrase_graphs(draw: st.DrawFn) -> list[list[Edge]]:
+    """Graphs as a phrase-based decoder makes them; some nodes lead nowhere."""
+    n_nodes = draw(st.integers(2, 6))
+    nodes = [[Edge((b"<s>",), 0)]]
+    for head in range(1, n_nodes):
+        edges = []
+        for _ in range(draw(st.integers(1, 3))):
+            words = draw(st.lists(st.sampled_from([b"a", b"b", b"cc"]), min_size=1, max_size=3))
+            values = (draw(st.integers(-9, 9)) / 4, -float(len(words)))
+            edges.append(Edge((draw(st.integers(0, head - 1)), *words), head, values))
+        nodes.append(edges)
+    last = draw(st.sets(st.integers(1, n_nodes - 1), min_size=1))
+    nodes.append([Edge((node, b"</s>"), n_nodes - 1) for node in sorted(last)])
+    return nodes
+
+
+def without_recombination(nodes: list[list[Edge]]) -> list[tuple[str, float, float]]:
+    """What Moses' lattices hold: the best way to each node but the last, and all ways there."""
+    found = []
+    for end in nodes[-1]:
+        for edge in nodes[int(end.target[0])]:
+            words, values = [*edge.target[1:]], np.array(edge.dense)
+            tail = int(edge.target[0])
+            while tail:
+                winner = nodes[tail][0]
+                words, values = [*winner.target[1:], *words], values + winner.dense
+                tail = int(winner.target[0])
+            found.append((" ".join(word.decode() for word in words), *values.tolist()))
+    return sorted(found)
+
+
+@settings(max_examples=60, deadline=None)
+@given(nodes=phrase_graphs())
+def test_any_phrase_based_graph_says_the_same_in_all_formats(
+    nodes: list[list[Edge]], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    directory = tmp_path_factory.mktemp("graphs")
+    write_hypergraph(directory / "0", ("x1", "x2"), nodes)
+    graph = read_hypergraph(directory / "0")
+    expected = derivations(graph)
+    (directory / "extended").write_text(as_extended(graph, 0))
+    (directory / "lattice").write_text(as_lattice(graph))
+    (directory / "moses").write_text(as_moses_lattice(graph))
+    [(_, extended)] = read_graphs(directory / "extended", core_names=graph.names)
+    assert derivations(extended) == expected
+    assert derivations(only(directory / "lattice")) == expected
+    of_moses = [
+        (text, dict(features).get("x1", 0.0), dict(features)["x2"])
+        for text, features in derivations(only(directory / "moses"))
+    ]
+    assert sorted(of_moses) == without_recombination(nodes)
 
 
 def test_a_directory_comes_in_the_order_of_sentences(tmp_path: Path) -> None:
