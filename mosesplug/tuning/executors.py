@@ -14,15 +14,56 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import BrokenExecutor, Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import (
+    BrokenExecutor,
+    CancelledError,
+    Executor,
+    ProcessPoolExecutor,
+    ThreadPoolExecutor,
+)
 from contextlib import contextmanager
 from typing import Literal
 
 from mosesplug.errors import DataError, UsageError
 
-__all__ = ["WorkerKind", "check_address", "cluster", "processes", "threads", "workers"]
+__all__ = ["Ending", "WorkerKind", "check_address", "cluster", "processes", "threads", "workers"]
 
 WorkerKind = Literal["threads", "processes"]
+
+
+class Ending:
+    """Tells threads, which nobody can end, that they are to end; closes what they wait for.
+
+    Attributes:
+        soon: set it, and they end before they begin something else.
+    """
+
+    def __init__(self) -> None:
+        self.soon = threading.Event()
+        self._at_once = threading.Event()
+        self._closers: list[Callable[[], None]] = []
+
+    def closes(self, close: Callable[[], None]) -> None:
+        """Call this when they are to end at once, or now if they are; from whatever thread."""
+        self._closers.append(close)
+        if self._at_once.is_set():
+            close()
+
+    def now(self) -> None:
+        """Let them end at once."""
+        self.soon.set()
+        self._at_once.set()
+        for close in list(self._closers):
+            close()
+
+    def check(self, *_: object) -> None:
+        """Nothing, or an error where a thread is to end at once.
+
+        Raises:
+            CancelledError: it is.
+        """
+        if self._at_once.is_set():
+            raise CancelledError
 
 
 @contextmanager

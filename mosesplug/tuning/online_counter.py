@@ -100,8 +100,9 @@ class Counter:
             for number, word in enumerate(words):
                 if (tally := _word_left(word, self._epoch)) is not None:
                     self.add(number, tally)
-            for future in done:
-                self.add(shards.index(future), future.result().tally)
+            for number, future in enumerate(shards):
+                if future in done:
+                    self.add(number, future.result().tally)
 
 
 def _word_left(path: Path, epoch: int) -> Tally | None:

@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Event
 from typing import Any
 
 import numpy as np
@@ -29,6 +28,7 @@ from mosesplug.metrics import Metric, Prepared
 from mosesplug.optimizers.online.epochs import BatchDone, Plan, Tally, run_epoch
 from mosesplug.optimizers.online.learner import State, grown
 from mosesplug.store import NBestStore
+from mosesplug.tuning.executors import Ending
 from mosesplug.tuning.online_decoder import DecoderRecipe
 from mosesplug.tuning.online_numbering import Numbering
 from mosesplug.tuning.online_source import EpochLists, OnlineSource, model_weights, weights_of
@@ -99,8 +99,11 @@ class OnlineShard:
         return self.directory / "progress"
 
     @contextmanager
-    def open(self) -> Iterator[OpenShard]:
+    def open(self, ending: Ending | None = None) -> Iterator[OpenShard]:
         """The source, with the decoder and the store behind it.
+
+        Args:
+            ending: of this thread, which also ends the decoder.
 
         Raises:
             DataError: this worker does not see the working directory.
@@ -114,9 +117,18 @@ class OnlineShard:
                 " lists in the working directory, which all workers must see under that name"
             ) from error
         notes: list[str] = []
+        beat = None if ending is None else ending.check
+        ending = ending or Ending()
+
+        def note(text: str) -> None:
+            # A server that is lost is told of before it is started again: not at the end.
+            ending.check()
+            notes.append(text)
+
         with NBestStore.open(self.store, writable=True) as store:
             store.require(self.fingerprints)
-            with self.decoder.make(f"shard{self.number}", notes.append) as decoder:
+            with self.decoder.make(f"shard{self.number}", note, beat) as decoder:
+                ending.closes(decoder.close)
                 yield OpenShard(self, store, decoder, notes)
 
 
@@ -255,7 +267,7 @@ def learn_shard(
     recipe: Recipe,
     state: State,
     plan: Plan,
-    stopped: Event | None = None,
+    ending: Ending | None = None,
     on_batch: Callable[[BatchDone], None] = lambda done: None,
 ) -> ShardEpoch:
     """In a worker: one epoch of one shard.
@@ -265,7 +277,7 @@ def learn_shard(
         recipe: the learner.
         state: over the features that all shards know; only read.
         plan: the shard's own.
-        stopped: of threads, set it to stop before the next batch.
+        ending: of threads, which end before the next batch, or there and then.
         on_batch: told of every batch.
 
     Raises:
@@ -273,9 +285,9 @@ def learn_shard(
         OptimizerError: the weights are no longer finite numbers.
         CancelledError: it was stopped.
     """
-    with shard.open() as opened:
+    with shard.open(ending) as opened:
         learner = opened.numbering.restricted(recipe.learner())
-        part = SharedShard(opened, opened.sentences, stopped or Event())
+        part = SharedShard(opened, opened.sentences, (ending or Ending()).soon)
         with part.open() as source:
             epoch: int = shard.start["epoch"]
             result = run_epoch(learner, copied(state), source, plan, epoch, on_batch=on_batch)

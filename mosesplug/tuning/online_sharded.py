@@ -10,7 +10,6 @@ stored batches; those that were done say so again.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
@@ -27,6 +26,7 @@ from mosesplug.optimizers.online.mixing import MixResult, average
 from mosesplug.store import NBestStore
 from mosesplug.tuning.clock import Clock
 from mosesplug.tuning.events import Learnt, Note, PhaseStarted
+from mosesplug.tuning.executors import Ending
 from mosesplug.tuning.heldout import Judge
 from mosesplug.tuning.online_counter import Counter, Word
 from mosesplug.tuning.online_decoder import DecoderRecipe
@@ -264,12 +264,8 @@ def _shards(run: Sharded, begin: _Beginning) -> list[OnlineShard]:
 def _learn(run: Sharded, begin: _Beginning, shards: list[OnlineShard]) -> list[ShardEpoch]:
     """All shards at once."""
     options: Any = run.context.options
-    plan = Plan(
-        run.context.seed,
-        options.batch,
-        run.context.configuration.metric,
-        begin.numbering.active,
-    )
+    metric = run.context.configuration.metric
+    plan = Plan(run.context.seed, options.batch, metric, begin.numbering.active)
     plans = [plan_of(plan, number) for number in range(len(shards))]
     epoch = begin.iteration
     total = sum(
@@ -277,13 +273,13 @@ def _learn(run: Sharded, begin: _Beginning, shards: list[OnlineShard]) -> list[S
         for shard, plan in zip(shards, plans, strict=True)
     )
     counter = Counter(run.context.watch, plan.metric, epoch, total)
-    stopped = threading.Event()
+    ending = Ending()
     elsewhere = run.sharding.elsewhere
     for shard in shards:  # of a run that was killed
         shard.progress.unlink(missing_ok=True)
-    # Threads can be told to stop; what goes elsewhere cannot.
+    # Threads can be told to end; what goes elsewhere cannot.
     telling: list[tuple[Any, ...]] = [
-        (None, Word(shard.progress)) if elsewhere else (stopped, counter.of(number))
+        (None, Word(shard.progress)) if elsewhere else (ending, counter.of(number))
         for number, shard in enumerate(shards)
     ]
     try:
@@ -292,8 +288,11 @@ def _learn(run: Sharded, begin: _Beginning, shards: list[OnlineShard]) -> list[S
             for shard, state, own, more in zip(shards, begin.states, plans, telling, strict=True)
         ]
         counter.wait(under_way, [shard.progress for shard in shards] if elsewhere else [])
+    except KeyboardInterrupt:
+        ending.now()  # of one that fails, the others finish their batches
+        raise
     finally:
-        stopped.set()
+        ending.soon.set()
     for shard in shards:
         shard.progress.unlink(missing_ok=True)
     epochs = [future.result() for future in under_way]

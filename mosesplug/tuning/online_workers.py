@@ -18,12 +18,10 @@ and the weights.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import CancelledError, Executor, Future, wait
+from concurrent.futures import Executor, Future, wait
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from functools import partial
 from queue import SimpleQueue
 from types import TracebackType
 from typing import Any, Self
@@ -37,7 +35,7 @@ from mosesplug.optimizers.online.epochs import BatchDone, EpochResult, Plan, bat
 from mosesplug.optimizers.online.learner import Learner, State
 from mosesplug.tuning.asynchronous import Found, Task, Writer, found_in, stale_epoch
 from mosesplug.tuning.events import Note, Watcher
-from mosesplug.tuning.executors import threads, workers
+from mosesplug.tuning.executors import Ending, threads, workers
 from mosesplug.tuning.online_decoder import DecoderRecipe
 from mosesplug.tuning.online_source import EpochLists
 from mosesplug.tuning.sharding import AsyncOrder, Sharding
@@ -94,12 +92,12 @@ def decoding_workers(
     Raises:
         DataError: worker processes died, or a cluster does not answer.
     """
-    ending = threading.Event()
+    ending = Ending()
     told: set[str] = set()
 
     def note(text: str) -> None:
         # A server that is lost is told of before it is started again: not at the end.
-        _go_on(ending)
+        ending.check()
         if text not in told:
             told.add(text)
             watch(Note(text))
@@ -113,10 +111,10 @@ def decoding_workers(
             )
             decoders = [_Elsewhere(there, recipe, prefix, ending) for prefix in prefixes]
         else:
-            beat = partial(_go_on, ending)
-            decoders = [recipe.make(prefix, note, beat) for prefix in prefixes]
+            decoders = [recipe.make(prefix, note, ending.check) for prefix in prefixes]
         for decoder in decoders:
             stack.enter_context(decoder)
+            ending.closes(decoder.close)  # whoever waits for it has an answer
         executor = stack.enter_context(threads(sharding.shards))
         idle: SimpleQueue[BatchDecoder] = SimpleQueue()
         for decoder in decoders:
@@ -124,19 +122,7 @@ def decoding_workers(
         try:
             yield DecodingWorkers(sharding.shards, sharding.async_order, executor, idle)
         finally:
-            ending.set()
-            for decoder in decoders:
-                decoder.close()  # whoever waits for it has an answer
-
-
-def _go_on(ending: threading.Event, *_: object) -> None:
-    """Do nothing, or end the batch at which a worker is.
-
-    Raises:
-        CancelledError: the workers are to end.
-    """
-    if ending.is_set():
-        raise CancelledError
+            ending.now()
 
 
 @dataclass(frozen=True)
@@ -147,13 +133,13 @@ class _Elsewhere:
         executor: of the workers.
         recipe: of the decoder.
         prefix: of its files.
-        ending: set it, and nobody waits for a batch any more.
+        ending: after it, nobody waits for a batch any more.
     """
 
     executor: Executor
     recipe: DecoderRecipe
     prefix: str
-    ending: threading.Event
+    ending: Ending
 
     def decode(
         self, sentences: Sequence[tuple[int, bytes]], weights: ModelWeights
@@ -161,7 +147,7 @@ class _Elsewhere:
         """As ``BatchDecoder.decode``."""
         future = self.executor.submit(_decoded, self.recipe, self.prefix, sentences, weights)
         while not wait([future], _BEAT_SECONDS).done:
-            _go_on(self.ending)
+            self.ending.check()
         return future.result()
 
     def close(self) -> None:

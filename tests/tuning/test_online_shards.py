@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import signal
+import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import fields, replace
@@ -200,6 +204,28 @@ def test_stored_batches_are_not_decoded_again(
     tune(shards(toy, options={"epochs": 1}, existing="continue"), log)
     assert decoded == [3] * 5
     assert any("3 of 6 sentences are decoded" in note.text for note in log.of(Note))
+
+
+def test_an_interrupt_ends_decoders_at_once(toy: Toy) -> None:
+    hang = 'case "$*" in *shard*.nbest*) touch pid.$$; sleep 60;; esac\nexec'
+    toy.decoder.write_text(toy.decoder.read_text().replace("exec", hang))
+    work = toy.directory / "work"
+
+    def interrupt() -> None:
+        while len(list(work.glob("pid.*"))) < 2:
+            time.sleep(0.01)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        threading.Thread(target=interrupt, daemon=True).start()
+        with pytest.raises(KeyboardInterrupt):
+            tune(shards(toy))
+    finally:
+        signal.signal(signal.SIGINT, handler)
+    pids = [path.suffix[1:] for path in work.glob("pid.*")]
+    assert len(pids) == 2
+    assert not any(Path("/proc", pid).exists() for pid in pids)
 
 
 def test_an_epoch_begun_with_other_settings_is_begun_anew(toy: Toy, log: Log) -> None:
