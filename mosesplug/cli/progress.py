@@ -88,9 +88,14 @@ class Reporter:
                 self._update(f"[{iteration}] optimising: {done} of {total} {what}{self._score}")
             case Optimised():
                 self._score = f", {event.metric} so far {event.first_best_score:.4f}"
+                where = (
+                    "in the graphs"
+                    if event.graphs
+                    else f"in the lists of {event.hypotheses} hypotheses"
+                )
                 self._line(
                     f"[{event.iteration}] {event.metric} {event.first_best_score:.4f} decoded,"
-                    f" {event.optimum:.4f} in the lists of {event.hypotheses} hypotheses;"
+                    f" {event.optimum:.4f} {where};"
                     f" largest change of a weight {event.largest_change:.2g}"
                 )
             case Learning():
@@ -155,6 +160,8 @@ def _where(result: Result) -> str:
             return f"{score} decoded in iteration {result.chosen}"
         case "heldout":
             return f"{score} on the held-out text, the best there"
+        case "graphs":
+            return f"{score} in the search graphs"
         case "learning":
             return f"{score} while learning in the last epoch; {what}"
         case _:
@@ -169,7 +176,8 @@ def _best(iteration: Iteration) -> str:
 
 def _rows(result: Result) -> list[tuple[str, ...]]:
     """Head and iterations of a run that decodes everything at a time."""
-    head = ("iteration", result.metric, "in lists", "change", "hypotheses", "new", "decode", "tune")
+    where = "in graphs" if result.graphs else "in lists"
+    head = ("iteration", result.metric, where, "change", "hypotheses", "new", "decode", "tune")
     return [
         head,
         *(

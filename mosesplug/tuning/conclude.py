@@ -85,6 +85,7 @@ def conclude(context: Context, store: NBestStore, reason: str) -> Result:
         chosen=chosen.iteration,
         score=chosen.score,
         score_of=chosen.score_of,
+        graphs=context.learns_from_graphs,
         names=columns(context.show).names,
         metric=configuration.metric.name,
         signature=context.references.signature,
@@ -145,7 +146,9 @@ def _choose(context: Context, records: Sequence[IterationRecord]) -> _Chosen:
         mean = last.average if configuration.online else _mean(records)
         if mean is not None:
             return _Chosen(mean, 0, None, None, how)  # no translation was scored with them
-    what: ScoreOf = "learning" if configuration.online else "lists"
+    what: ScoreOf = "graphs" if context.learns_from_graphs else "lists"
+    if configuration.online:
+        what = "learning"
     return _Chosen(last.weights, 0, last.optimum, what, "last", len(records) + 1)
 
 

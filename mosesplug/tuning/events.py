@@ -70,7 +70,10 @@ class Optimising:
 
 @dataclass(frozen=True)
 class Optimised:
-    """An iteration is over: the score of its first-best, the optimum in the lists, the change."""
+    """An iteration is over: the score of its first-best, the optimum in the lists, the change.
+
+    ``graphs`` where it is that in the search graphs.
+    """
 
     iteration: int
     metric: str
@@ -78,6 +81,7 @@ class Optimised:
     optimum: float
     largest_change: float
     hypotheses: int
+    graphs: bool = False
 
 
 @dataclass(frozen=True)

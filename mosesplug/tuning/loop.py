@@ -373,5 +373,6 @@ def _iterate(
             result.optimum,
             result.largest_change,
             current.hypotheses,
+            context.learns_from_graphs,
         )
     )

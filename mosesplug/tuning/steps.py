@@ -128,6 +128,12 @@ class Context:
         graphs = self.configuration.decoding.graphs
         return self.forest is None if graphs is None else (iteration - 1) % graphs.every == 0
 
+    @property
+    def learns_from_graphs(self) -> bool:
+        """Whether the algorithm learns from search graphs, as far as there are any."""
+        graphs = self.configuration.decoding.graphs
+        return graphs is not None and self.algorithm.graphs is not None
+
     def vector(self, weights: Weights, space: FeatureSpace) -> NDArray[np.float64]:
         """Weights as an algorithm takes them, float64 ``[len(space)]``."""
         return starting_vector(weights, space, self.fixed)
@@ -335,8 +341,7 @@ def problem(context: Context, store: NBestStore, iteration: int) -> Problem:
     first = 1 if optimising.window < 0 else max(1, iteration - optimising.window)
     iterations = range(first, iteration + 1)
     has_graphs = any(record.n_graphs for record in store.iterations()[first - 1 : iteration])
-    on_graphs = configuration.decoding.graphs is not None and context.algorithm.graphs is not None
-    from_graphs = on_graphs and has_graphs
+    from_graphs = context.learns_from_graphs and has_graphs
     tuning_set = store.batch(
         () if from_graphs else np.arange(store.n_sentences),
         iterations,

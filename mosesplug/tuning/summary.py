@@ -13,7 +13,7 @@ from mosesplug.tuning.weights import Weights
 
 __all__ = ["Iteration", "Result", "ScoreOf", "iterations_of"]
 
-ScoreOf = Literal["decoded", "lists", "learning", "heldout"]
+ScoreOf = Literal["decoded", "lists", "graphs", "learning", "heldout"]
 """What the score of a result is one of; see ``Result``."""
 
 
@@ -24,7 +24,7 @@ class Iteration:
     Attributes:
         number: from 1.
         first_best_score: the metric of the decoder's own translations.
-        optimum: what the optimizer reached in the merged lists, at the next weights.
+        optimum: what the optimizer reached in the merged lists or graphs, at the next weights.
         largest_change: of one weight.
         hypotheses, new_hypotheses: of its lists.
         sentences: that have a list.
@@ -68,8 +68,10 @@ class Result:
         selected: how the weights were chosen, as ``--select`` has it.
         online: whether each iteration was an epoch of learning while decoding.
         score_of: what it is one of: ``decoded``, the first-best translations of that iteration;
-            ``lists``, the merged lists at the end; ``learning``, the translations of the last
-            epoch, each with the weights of its moment; ``heldout``, the held-out text.
+            ``lists``, the merged lists at the end; ``graphs``, the search graphs of all iterations;
+            ``learning``, the translations of the last epoch, each with the weights of its moment;
+            ``heldout``, the held-out text.
+        graphs: whether search graphs were learnt from, so that optima are scores in these.
     """
 
     weights: Weights
@@ -85,6 +87,7 @@ class Result:
     selected: str = "last"
     online: bool = False
     score_of: ScoreOf | None = None
+    graphs: bool = False
 
     def as_json(self, finished: str, version: str) -> bytes:
         """``summary.json``; only ``finished`` and what is named ``seconds`` differ between runs."""
@@ -93,6 +96,7 @@ class Result:
             "finished": finished,
             "reason": self.reason,
             "online": self.online,
+            "learnt_from": "search graphs" if self.graphs else "lists",
             "algorithm": self.algorithm,
             "metric": self.metric,
             "signature": self.signature,

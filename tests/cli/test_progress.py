@@ -63,6 +63,22 @@ def test_plain_lines() -> None:
     ]
 
 
+def test_optima_in_search_graphs() -> None:
+    stream = io.StringIO()
+    Reporter(stream)(Optimised(1, "BLEU", 0.25, 0.5, 0.125, 1000, graphs=True))
+    assert "0.2500 decoded, 0.5000 in the graphs; largest" in stream.getvalue()
+    weights = Weights((1.0,))
+    iteration = Iteration(1, 0.25, 0.5, 0.1, 1000, 900, 10, weights, 1.0, 2.0)
+    result = Result(
+        *(weights, 0, 0.5, ("LM0_0",), "BLEU", "BLEU|x", "mert", 1, "enough", (iteration,)),
+        score_of="graphs",
+        graphs=True,
+    )
+    head, *rest = table(result).splitlines()
+    assert head.split()[:4] == ["iteration", "BLEU", "in", "graphs"]
+    assert "weights: BLEU 0.5000 in the search graphs (enough)" in rest
+
+
 def test_sign_of_life() -> None:
     stream = io.StringIO()
     reporter = Reporter(stream)
