@@ -15,6 +15,9 @@ The extended form (``-output-search-graph-extended``) has features, and the sour
 ``core`` are the dense features in the order of the ``[feature]`` section of moses.ini, without
 their names. The other form has one number alone, the score of the whole step at the weights of the
 decoder: enough to list translations or to vote among them, not to tune weights.
+
+The extended form has been so since Moses 1.0 (January 2013). The other one is older; before 0.91
+(October 2012) the scores of an option stood behind its words, ``out=the house , pC=-1.5, c=-2.5``.
 """
 
 from __future__ import annotations
@@ -46,7 +49,7 @@ _HYPOTHESIS = re.compile(
     rb"([0-9]{1,18}) hyp=([0-9]{1,18}) stack=([0-9]{1,9}) back=([0-9]{1,18})"
     rb" score=\S+ transition=(\S+)(?: recombined=([0-9]{1,18}))?"
     rb" forward=(-?)[0-9]+ fscore=\S+ covered=[0-9]+-[0-9]+"
-    rb'(?: scores="core=\(([^)]*)\) ?(.*?)" out="(.*)"| out=(.*))'
+    rb'(?: scores="core=\(([^)]*)\) ?(.*?)" out="(.*)"| out=(.*?)(?: ?, pC=\S+, c=\S+)?)'
 )
 _BEGIN, _END = b"<s>", b"</s>"
 

@@ -89,6 +89,17 @@ def test_order_of_lines_does_not_matter(tmp_path: Path) -> None:
     assert graph.covered.tolist() == expected.covered.tolist()
 
 
+def test_scores_behind_words_in_old_files(tmp_path: Path) -> None:
+    text = PLAIN.replace("=home", "=home , pC=-1.5, c=-2e-05").replace(
+        "stack=0\n", "stack=0 forward=1 fscore=-2\n"
+    )
+    [(_, graph)] = read(tmp_path / "graph", text.replace("=the\n", "=the, pC=0, c=-1\n"))
+    [(_, expected)] = read_search_graphs(DATA / "tiny.osg")
+    assert derivations(graph) == derivations(expected)
+    [(_, graph)] = read(tmp_path / "graph", PLAIN.replace("=home", "=, pC = c=1"))
+    assert {b",", b"pC", b"=", b"c=1"} < set(graph.words)
+
+
 @pytest.mark.parametrize("text", [PLAIN, EXTENDED])
 def test_lines_may_end_as_on_other_systems(tmp_path: Path, text: str) -> None:
     [(_, graph)] = read(tmp_path / "graph", text.replace("\n", "\r\n"))
