@@ -20,7 +20,7 @@ from formats.text import read_lines
 from formats.weights import ShowWeights
 from mosesplug.decoders.batch import BatchDecoder
 from mosesplug.decoders.batch_process import ProcessDecoder
-from mosesplug.errors import UsageError
+from mosesplug.errors import DataError, UsageError
 from mosesplug.metrics import Metric, Prepared
 from mosesplug.tuning.configuration import Configuration
 from mosesplug.tuning.events import Executing, Judged, PhaseStarted, Watcher
@@ -125,8 +125,8 @@ def judge(
 
     Raises:
         UsageError: lists are rewritten before scoring, which translations would have to be, too.
-        DataError: its input and its references differ in their number of lines; or there are no
-            search graphs of it where they should be.
+        DataError: it is empty; its input and its references differ in their number of lines; or
+            there are no search graphs of it where they should be.
         FormatError: a file cannot be read.
     """
     held_out = configuration.held_out
@@ -138,6 +138,10 @@ def judge(
             " one of the two out"
         )
     texts = tuple(read_lines(held_out.input))
+    if not any(text.strip() for text in texts):
+        raise DataError(
+            f"the held-out text {held_out.input} is empty, so all weights translate it alike"
+        )
     metric, optimising = configuration.metric, configuration.optimising
     references = metric.prepare(
         read_references(held_out.references, len(texts), input_path=held_out.input)

@@ -14,6 +14,7 @@ import sacrebleu
 
 from formats.errors import FormatError
 from formats.moses_ini import read_moses_ini
+from mosesplug.errors import DataError
 from mosesplug.tuning import tune
 from mosesplug.tuning.configuration import HeldOut
 from mosesplug.tuning.events import Judged, Note
@@ -139,6 +140,15 @@ def test_input_and_references_must_agree(toy: Toy) -> None:
     with pytest.raises(FormatError, match="other has 1"):
         tune(toy.configuration(held_out=given, existing="overwrite"))
     assert (toy.directory / "work" / "moses.ini").read_bytes() == earlier
+
+
+def test_text_that_judges_nothing_is_refused(toy: Toy) -> None:
+    given = held_out(toy)
+    for name in ("other", "other-reference0", "other-reference1"):
+        (toy.directory / name).write_text("")
+    with pytest.raises(DataError, match="is empty"):
+        tune(toy.configuration(held_out=given))
+    assert not (toy.directory / "work").exists()
 
 
 def test_the_first_of_equals_is_the_best() -> None:
