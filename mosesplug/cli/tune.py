@@ -160,8 +160,8 @@ def tune(
         tuple[Path, Path] | None,
         typer.Option(
             metavar="INPUT REFS",
-            help="Other text and its translations, translated after each iteration to choose "
-            "weights.",
+            help="Other text and its translations, translated with the starting weights and after "
+            "each iteration, to choose weights.",
         ),
     ] = None,
     heldout_decoder: Annotated[
@@ -178,7 +178,11 @@ def tune(
     ] = None,
     patience: Annotated[
         int | None,
-        typer.Option(min=1, help="Stop after so many translations of it that are no better."),
+        typer.Option(
+            min=1,
+            help="Stop after so many translations of it in a row that are no better than one "
+            "before; that with the starting weights does not count.",
+        ),
     ] = None,
     select: Annotated[
         str | None,

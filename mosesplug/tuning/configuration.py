@@ -145,7 +145,7 @@ class HeldOut:
         references: its translations: a file, or the prefix of several.
         every: online, translate it after so many mini-batches, too; 0 for after each epoch only.
         patience: end the run after so many scores in a row that are no better than the best
-            before; 0 for never.
+            before, that of the starting weights left out; 0 for never.
         decoder: that translates it, where it is not the one of the tuning set; or None.
         forest: where search graphs of it are, which are its decoder; or None.
     """
