@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
+import signal
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +45,8 @@ Files = Callable[[Path], dict[str, bytes]]
 LEARNERS = sorted(each.name for each in algorithms().values() if each.learner is not None)
 SCRATCH = re.compile(r"(batch|worker\d+|heldout)\..+")
 BATCH, EPOCHS, SEED = 2, 2, 5
+DEMO = Path(__file__).parents[2] / "moses-config" / "demo"
+DECODER = "from mosesplug.cli.decoder import main; main()"
 
 
 def stale(
@@ -104,11 +109,11 @@ def uneven(monkeypatch: pytest.MonkeyPatch, seed: int) -> Iterator[list[list[int
 
 @pytest.mark.parametrize("learner", LEARNERS)
 def test_every_learner_learns(toy: Toy, learner: str) -> None:
-    result = tune(stale(toy, learner=learner, options={"epochs": 1}))
+    result = tune(stale(toy, shards=2, learner=learner, options={"epochs": 1, "batch": 4}))
     assert np.isfinite(result.weights.dense).all()
     assert any(result.weights.dense)
     assert result.iterations[0].sentences == 12
-    assert result.iterations[0].curve[0]["updates"] == 6
+    assert result.iterations[0].curve[0]["updates"] == 3
 
 
 @pytest.mark.parametrize("order", ["fixed", "arrival"])
@@ -274,7 +279,7 @@ def test_killed_at_any_moment(toy: Toy, left_by_run: Files) -> None:
     tune(stale(toy, "whole", held_out=held_out), at_event)
     expected = kept(whole, left_by_run)
     assert len(moments) > 15
-    for number in range(1, len(moments), 5):
+    for number in range(1, len(moments), 7):
         name = f"killed{number}"
         tune(stale(toy, name, held_out=held_out, existing="continue"))
         assert kept(toy.directory / name, left_by_run) == expected, moments[number]
@@ -396,6 +401,52 @@ def test_refused(toy: Toy, more: dict[str, Any], why: str) -> None:
     with pytest.raises(UsageError, match=why):
         tune(stale(toy, online=Online(), optimising={"sharding": sharding}))
     assert not (toy.directory / "work" / "nbests.lmdb").exists()
+
+
+def test_servers_may_die_and_runs_be_interrupted(
+    toy: Toy, tmp_path: Path, log: Log, left_by_run: Files
+) -> None:
+    """With the bundled decoder's server: the bytes are those of an undisturbed run."""
+    decoder = tmp_path / "bundled"
+    decoder.write_text(f'#!/bin/sh\nexec {sys.executable} -c "{DECODER}" "$@"\n')
+    decoder.chmod(0o755)
+    for name in ("tarvian", "english"):
+        lines = (DEMO / f"tune.{name}").read_bytes().splitlines(keepends=True)
+        (tmp_path / name).write_bytes(b"".join(lines[:10]))
+
+    def configuration(name: str, **more: Any) -> Any:
+        run = stale(toy, name, 2, options={"epochs": 1}, online=Online("server"), **more)
+        decoding = replace(run.decoding, decoder=Decoder(decoder, ("-stack", "10")), nbest=10)
+        files = {"input": tmp_path / "tarvian", "references": tmp_path / "english"}
+        return replace(run, config=DEMO / "moses.ini", decoding=decoding, **files)
+
+    def disturb(event: Event) -> None:
+        log(event)
+        if isinstance(event, Learning) and event.batches == 2:
+            for number in servers(toy.directory / "work"):
+                os.kill(number, signal.SIGKILL)
+        if isinstance(event, Learning) and event.batches == 4:
+            raise KeyboardInterrupt
+
+    tune(configuration("whole"))
+    with pytest.raises(KeyboardInterrupt):
+        tune(configuration("work"), disturb)
+    assert not servers(toy.directory / "work")
+    assert any("is started again" in note.text for note in log.of(Note))
+    tune(configuration("work", existing="continue"))
+    found = [kept(toy.directory / name, left_by_run) for name in ("work", "whole")]
+    assert found[0] == found[1]
+
+
+def servers(directory: Path) -> list[int]:
+    """Process numbers of the servers that run in a directory."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            command = (process / "cmdline").read_bytes()
+            if (process / "cwd").readlink() == directory and b"--server-port" in command:
+                found.append(int(process.name))
+    return sorted(found)
 
 
 def test_what_is_decoded_when_the_block_ends_is_given_up(tmp_path: Path) -> None:
