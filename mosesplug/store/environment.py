@@ -200,6 +200,11 @@ class Environment:
         """Handle of a named database."""
         return self._databases[name]
 
+    @property
+    def is_open(self) -> bool:
+        """Whether it can be used by this process."""
+        return self._env is not None and os.getpid() == self._pid
+
     def check(self) -> None:
         """Refuse use in a forked child, or after ``close``.
 

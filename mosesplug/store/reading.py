@@ -54,6 +54,11 @@ class StoreReader:
         self._state_id = -1
 
     @property
+    def is_open(self) -> bool:
+        """Whether it can be used: not closed, nor opened before a fork."""
+        return self._environment.is_open
+
+    @property
     def fingerprints(self) -> Mapping[str, str]:
         """What the store was made from."""
         return self._load().fingerprints

@@ -90,7 +90,7 @@ def taken_in(
             _read(place, files, features.core, threads) as read,
             NBestStore.open(store, writable=True) as target,
         ):
-            target.require({"input": fingerprint_files([text.path])})
+            target.require({"input": fingerprint_files([text.path]), "graphs": made_from["graphs"]})
             target.add_graphs(
                 1, graphs.of(read), groups=features.columns, fixed=tuple(features.fixed)
             )

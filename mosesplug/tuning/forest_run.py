@@ -114,4 +114,4 @@ def own_forest(
         configuration.optimising.threads,
         growing=True,
     )
-    return Forest(recipe, recipe.make("", lambda text: None), show)
+    return Forest(recipe, recipe.make("", lambda text: None), show, "the run's own")

@@ -69,11 +69,13 @@ class Forest:
         recipe: for more such decoders.
         decoder: that lists their translations.
         show: features and starting weights, in the order of its lists.
+        version: where they are, and what tells them from others there.
     """
 
     recipe: ForestRecipe
     decoder: ForestDecoder
     show: ShowWeights
+    version: str
 
 
 def open_forest(
@@ -115,4 +117,6 @@ def open_forest(
         raise DataError(f"the search graphs in {place} have no features")
     show = features.announced(space.groups, place)
     recipe = ForestRecipe(store, features.fixed, nbest, str(place), threads)
-    return Forest(recipe, recipe.make("", lambda text: None), show)
+    counts = [str(record.n_graphs) for record in opened.iterations()]
+    version = f"{place}, {'+'.join(counts)} {opened.fingerprints.get('graphs', '')}".rstrip()
+    return Forest(recipe, recipe.make("", lambda text: None), show, version)

@@ -48,7 +48,7 @@ def opened_store(path: Path) -> NBestStore:
     place = path.resolve()
     with _SHARED.lock:
         store = _SHARED.stores.get(place)
-        if store is None:
+        if store is None or not store.is_open:
             store = NBestStore.open(place)
             _SHARED.stores[place] = store
         return store

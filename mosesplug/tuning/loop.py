@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 
 import numpy as np
@@ -278,7 +278,8 @@ def _context(
         if unstored := unstored_iterations(workspace, store):
             adopt(context, store, unstored)
         _compare_settings(context, store)
-        yield context, store, judge
+        with nullcontext() if context.forest is None else context.forest.decoder:
+            yield context, store, judge
 
 
 def _check_regime(configuration: Configuration, algorithm: Algorithm) -> None:

@@ -116,7 +116,7 @@ class Context:
             "lattice samples": str(decoding.lattice_samples),
             "transformation": str(decoding.transform),
             "decoder flags": shlex.join(decoding.decoder.flags),
-            "search graphs": str(decoding.forest),
+            "search graphs": str(None) if self.forest is None else self.forest.version,
             "forest": str(decoding.graphs),
             "online": str(self.configuration.online is not None),
             "shards": _spelled_sharding(optimising.sharding),

@@ -28,6 +28,7 @@ from mosesplug.tuning.configuration import HeldOut, Online
 from mosesplug.tuning.forest_features import configured_features
 from mosesplug.tuning.forest_files import DecodedText
 from mosesplug.tuning.forest_setup import ForestRecipe, open_forest
+from mosesplug.tuning.forest_source import opened_store
 from mosesplug.tuning.sharding import Sharding
 from tests.tuning.forests import nodes_of, toy_decoder, write_toy_graphs
 
@@ -450,6 +451,28 @@ def test_recorded_lists(multi30k: Path, tmp_path: Path) -> None:
         assert np.abs(found.dense[ranks][:, columns] - recorded.dense[rows_of]).max() < 1e-3
         assert np.abs(found.scores[ranks] - recorded.scores[rows_of]).max() < 1e-2
         assert ranks[0] == 0
+
+
+def test_graphs_that_have_changed_are_told(toy: Toy, log: Log) -> None:
+    graphs = write_toy_graphs(toy.directory / "input", toy.directory / "graphs")
+    configuration = by_forest(toy.configuration(maximum_iterations=1), graphs)
+    tune(configuration)
+    again = replace(configuration, existing="continue", maximum_iterations=2)
+    tune(again, log)
+    assert not any("other settings" in str(event) for event in log.events)
+    (graphs / "7.gz").write_bytes((graphs / "8.gz").read_bytes())
+    tune(replace(again, maximum_iterations=3), log)
+    assert any("continuing with other settings than before: search" in str(e) for e in log.events)
+
+
+def test_a_store_that_was_closed_is_opened_anew(toy: Toy) -> None:
+    store = stored(toy.directory / "store", toy, 1)
+    first = opened_store(store)
+    assert opened_store(store) is first
+    first.close()
+    second = opened_store(store)
+    assert second is not first
+    assert second.iterations()[0].n_graphs == 12
 
 
 def test_the_store_is_closed_with_its_last_user(toy: Toy) -> None:
