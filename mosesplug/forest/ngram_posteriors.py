@@ -125,6 +125,15 @@ def _makers(
 
 
 @kernel
+def _heads(edge_offsets: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The node that each edge leads to."""
+    heads = np.empty(edge_offsets[-1], dtype=np.int64)
+    for node in range(len(edge_offsets) - 1):
+        heads[edge_offsets[node] : edge_offsets[node + 1]] = node
+    return heads
+
+
+@kernel
 def _possible_twice(
     edge_offsets: NDArray[np.int64],
     tail_offsets: NDArray[np.int64],
@@ -148,14 +157,21 @@ def _possible_twice(
     own, own_twice = np.zeros(len(times), dtype=np.uint64), np.zeros(len(times), dtype=np.uint64)
     once_below = np.zeros(n_nodes, dtype=np.uint64)
     twice_below = np.zeros(n_nodes, dtype=np.uint64)
+    heads = _heads(edge_offsets)
     for first in range(0, n_chosen, 64):
         last = min(first + 64, n_chosen)
+        # N-grams were numbered as they were found, from the first nodes on: those of a block are
+        # made at much the same nodes, and below these there is nothing to be looked at.
+        lowest = n_nodes - 1
         for place in range(first, last):
             bit = np.uint64(1) << np.uint64(place - first)
             for entry in range(starts[place], starts[place + 1]):
                 own_twice[makers[entry]] |= own[makers[entry]] & bit
                 own[makers[entry]] |= bit
-        for node in range(n_nodes):
+                lowest = min(lowest, heads[makers[entry]])
+        once_below[:lowest] = np.uint64(0)
+        twice_below[:lowest] = np.uint64(0)
+        for node in range(lowest, n_nodes):
             some, more = np.uint64(0), np.uint64(0)
             for edge in range(edge_offsets[node], edge_offsets[node + 1]):
                 if times[edge] > 0.0:
@@ -199,12 +215,16 @@ def _some(
     # Of each node's derivations, the part that has none.
     none = np.empty((n_nodes, _BLOCK))
     product = np.empty(_BLOCK)
+    heads = _heads(edge_offsets)
     for first in range(0, n_chosen, _BLOCK):
         last = min(first + _BLOCK, n_chosen)
+        lowest = n_nodes - 1
         for place in range(first, last):
             for entry in range(starts[place], starts[place + 1]):
                 made[makers[entry], place - first] = makes[makers[entry]] = True
-        for node in range(n_nodes):
+                lowest = min(lowest, heads[makers[entry]])
+        none[:lowest] = 1.0
+        for node in range(lowest, n_nodes):
             none[node] = 0.0
             for edge in range(edge_offsets[node], edge_offsets[node + 1]):
                 if shares[edge] > 0.0:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -92,13 +92,20 @@ def is_small(graph: Hypergraph, most: int = 300) -> bool:
     return counts[-1] <= most
 
 
-def random_graph(rng: np.random.Generator, *, phrase_based: bool, features: int = 3) -> Hypergraph:
-    """A graph of some dozen derivations of four words and more."""
+def random_graph(
+    rng: np.random.Generator,
+    *,
+    phrase_based: bool,
+    features: int = 3,
+    n_nodes: int = 4,
+    vocabulary: Sequence[bytes] = WORDS,
+) -> Hypergraph:
+    """A graph of a dozen derivations and more, each of four words and more."""
     nodes: list[list[Edge]] = []
-    for head in range(4):
+    for head in range(n_nodes):
         edges = []
         for _ in range(2):
-            words = [WORDS[k] for k in rng.integers(0, len(WORDS), rng.integers(1, 4))]
+            words = [vocabulary[k] for k in rng.integers(0, len(vocabulary), rng.integers(1, 4))]
             target: list[bytes | int] = list(words)
             if head and phrase_based:
                 target.insert(0, head - 1)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from formats.hypergraph import Edge
+from mosesplug.forest import Hypergraph
 from mosesplug.forest.inside_outside import posterior
 from mosesplug.forest.ngram_posteriors import (
     expected_counts,
@@ -12,7 +14,7 @@ from mosesplug.forest.ngram_posteriors import (
     occurrence_probabilities,
 )
 from mosesplug.forest.ngram_split import split
-from tests.forest.every_derivation import every, random_graph
+from tests.forest.every_derivation import every, made, random_graph
 from tests.forest.test_ngram_split import ngrams, spelled
 
 WEIGHTS = np.array([1.0, -0.5, 0.3])
@@ -21,7 +23,20 @@ WEIGHTS = np.array([1.0, -0.5, 0.3])
 @pytest.mark.parametrize("phrase_based", [True, False])
 @pytest.mark.parametrize("seed", range(5))
 def test_counts_and_probabilities(seed: int, phrase_based: bool) -> None:
-    graph = random_graph(np.random.default_rng(seed), phrase_based=phrase_based)
+    check(random_graph(np.random.default_rng(seed), phrase_based=phrase_based), seed)
+
+
+def test_more_ngrams_than_are_treated_at_a_time() -> None:
+    """Blocks of 64 and of 16 leave nothing behind for the next."""
+    vocabulary = [b"w%d" % number for number in range(25)]
+    rng = np.random.default_rng(3)
+    graph = random_graph(rng, phrase_based=True, n_nodes=8, vocabulary=vocabulary)
+    check(graph, 3)
+    assert split(graph).n_ngrams > 2 * 64
+
+
+def check(graph: Hypergraph, seed: int) -> None:
+    """Hold counts and probabilities against those of all derivations."""
     scores = graph.edge_scores(WEIGHTS)
     all_of_them = every(graph)
     probabilities = all_of_them.probabilities(scores)
@@ -44,11 +59,7 @@ def test_counts_and_probabilities(seed: int, phrase_based: bool) -> None:
     assert worth == pytest.approx(counts @ values)
 
 
-def test_more_ngrams_than_are_treated_at_a_time() -> None:
-    """Blocks of 64 and of 16 leave nothing behind for the next."""
-    from formats.hypergraph import Edge
-    from tests.forest.every_derivation import made
-
+def test_words_that_every_derivation_has_twice_or_once() -> None:
     words = [b"w%d" % number for number in range(90)]
     first = [Edge(tuple(words), 1, (0.0,)), Edge(tuple(words[::-1]), 1, (0.0,))]
     graph = made([first, [Edge((0, 0), 1, (0.0,)), Edge((0, b"v"), 1, (0.0,))]])
