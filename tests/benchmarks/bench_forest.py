@@ -1,0 +1,188 @@
+"""Search graphs: reading and storing them, and what is found in them.
+
+They are 60 graphs that Moses wrote, of some 1,750 nodes and 17,500 edges each, 180 MB of text;
+where they are not, there is nothing to measure.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from formats.hypergraph_directory import hypergraph_files
+from formats.hypergraph_reader import HypergraphFile, read_hypergraph
+from formats.weights import read_dense
+from mosesplug.decoders.parallel import begun
+from mosesplug.features import FeatureSpace
+from mosesplug.forest import Hypergraph, envelope, k_best
+from mosesplug.forest.pruning import pruned
+from mosesplug.metrics import metric
+from mosesplug.store import NBestStore, StoredGraphs
+
+ROUNDS = {"rounds": 5, "iterations": 1, "warmup_rounds": 1}
+FIXED = "UnknownWordPenalty0"
+BLEU = metric("BLEU", "case:true")
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """The graphs' files, and the weights that they were decoded with."""
+
+    paths: list[Path]
+    groups: tuple[tuple[str, int], ...]
+    weights: tuple[float, ...]
+
+    def vector(self, space: FeatureSpace) -> np.ndarray[Any, np.dtype[np.float64]]:
+        return np.array([*self.weights, *(1.0 for _ in space.sparse)])
+
+
+@pytest.fixture(scope="session")
+def recorded() -> Recorded:
+    default = Path(__file__).parent.parent.parent.parent / "shared" / "data"
+    forest = Path(os.environ.get("MOSES_RECORDINGS", default)) / "multi30k-de-en" / "forest"
+    if not forest.is_dir():
+        pytest.skip(f"no recorded search graphs at {forest} (set MOSES_RECORDINGS)")
+    return recorded_in(forest)
+
+
+def recorded_in(forest: Path) -> Recorded:
+    dense = read_dense(forest / "init.dense")
+    names = [name for name, values in dense for _ in values]
+    return Recorded(
+        list(hypergraph_files(forest / "hypergraph").values()),
+        FeatureSpace.of_names(names).groups,
+        tuple(value for _, values in dense for value in values),
+    )
+
+
+def read(paths: list[Path], number: int) -> HypergraphFile:
+    return read_hypergraph(paths[number])
+
+
+def store_all(recorded: Recorded, directory: Path, processes: int) -> int:
+    """Read and store all graphs; the number of their edges."""
+    n = len(recorded.paths)
+    with NBestStore.open(directory, writable=True) as store:
+        with begun(partial(read, recorded.paths), n, processes) as files:
+            report = store.add_graphs(1, enumerate(files), groups=recorded.groups, fixed=(FIXED,))
+        references = BLEU.prepare([(b"",) * n])
+        store.add_iteration(1, (), metric=BLEU, references=references, n_sentences=n, record={})
+    return report.edges
+
+
+@pytest.fixture(scope="session")
+def stored(recorded: Recorded, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("graphs")
+    store_all(recorded, directory, 2)
+    return directory
+
+
+@contextmanager
+def opened(directory: Path) -> Iterator[StoredGraphs]:
+    with NBestStore.open(directory) as store, store.graphs() as graphs:
+        yield graphs
+
+
+def every(graphs: StoredGraphs) -> list[Hypergraph]:
+    return [graph for number in range(60) for graph in graphs.of_sentence(number)]
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_read_and_store(benchmark: Any, recorded: Recorded, tmp_path: Path, processes: int) -> None:
+    """From gzipped text to the store."""
+    fresh = itertools.count()
+
+    def ingest() -> int:
+        return store_all(recorded, tmp_path / str(next(fresh)), processes)
+
+    assert benchmark.pedantic(ingest, **ROUNDS | {"rounds": 3}) > 900_000
+
+
+def test_read_alone(benchmark: Any, recorded: Recorded) -> None:
+    """Parsing one graph, gunzip included."""
+    assert benchmark.pedantic(read_hypergraph, (recorded.paths[1],), **ROUNDS).names
+
+
+def test_views(benchmark: Any, stored: Path) -> None:
+    """All 60 graphs as views on the map."""
+    with opened(stored) as graphs:
+        assert len(benchmark.pedantic(every, (graphs,), **ROUNDS)) == 60
+
+
+@pytest.mark.parametrize("edges", [50, 0], ids=["50 edges a word", "whole graphs"])
+def test_envelopes(benchmark: Any, recorded: Recorded, stored: Path, edges: int) -> None:
+    """The upper envelopes of all 60 graphs along one direction, on one thread."""
+    with opened(stored) as graphs:
+        weights = recorded.vector(graphs.space)
+        direction = np.zeros(len(weights))
+        direction[graphs.space.columns["LM0_0"]] = 1.0
+        wanted = every(graphs)
+        if edges:
+            wanted = [
+                pruned(graph, weights.astype(np.float32), edges * int(graph.covered[-1]))
+                for graph in wanted
+            ]
+
+        def along() -> int:
+            return sum(
+                len(envelope(graph, graph.edge_scores(weights), graph.edge_scores(direction)))
+                for graph in wanted
+            )
+
+        assert benchmark.pedantic(along, **ROUNDS) > 60
+
+
+def test_distinct_100_best(benchmark: Any, recorded: Recorded, stored: Path) -> None:
+    """The 100 best translations of one sentence, from the whole graph."""
+    with opened(stored) as graphs:
+        (graph,) = graphs.of_sentence(1)
+        weights = recorded.vector(graphs.space)
+
+        def best() -> int:
+            return len(k_best(graph, graph.edge_scores(weights), 100, distinct=True))
+
+        assert benchmark.pedantic(best, **ROUNDS) == 100
+
+
+PEAK = r"""
+import sys
+from pathlib import Path
+from tests.benchmarks import bench_forest
+
+def peak():
+    (line,) = (line for line in open("/proc/self/status") if line.startswith("VmHWM"))
+    return int(line.split()[1]) // 1024
+
+recorded = bench_forest.recorded_in(Path(sys.argv[1]))
+before = peak()
+bench_forest.store_all(recorded, Path(sys.argv[2]), 1)
+print(before, peak())
+"""
+
+
+def test_memory_of_storing(benchmark: Any, recorded: Recorded, tmp_path: Path) -> None:
+    """The largest size of a process that reads and stores the graphs, and of one that did not."""
+    if not Path("/proc/self/status").exists():
+        pytest.skip("this system does not tell the size of processes")
+
+    def measured() -> list[int]:
+        forest = recorded.paths[0].parent.parent
+        words = [sys.executable, "-c", PEAK, str(forest), str(tmp_path / "graphs")]
+        root = Path(__file__).parent.parent.parent
+        done = subprocess.run(words, check=True, capture_output=True, text=True, cwd=root)
+        return [int(word) for word in done.stdout.split()]
+
+    before, after = benchmark.pedantic(measured, rounds=1)
+    print(f"\npeak memory: {before} MB with all modules loaded, {after} MB when all is stored")
+    assert after > before
