@@ -11,11 +11,19 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.forest.ngram_states import NgramStates, TextGraph, joined, open_sides
+from mosesplug.forest.ngram_states import (
+    NgramStates,
+    TextGraph,
+    joined,
+    most_tails_of,
+    open_sides,
+)
 from mosesplug.forest.partial_derivations import (
     Partials,
+    best_rows,
     chosen_derivation,
     grown,
+    moved,
     next_choice,
     partials_for,
 )
@@ -64,7 +72,7 @@ def _search(
     """All partial derivations, at most ``beam`` (0: any number) of a node; the goal's row."""
     n_nodes = len(graph.edge_offsets) - 1
     open_left, open_right = open_sides(graph)
-    most_tails = max(1, np.max(graph.tail_offsets[1:] - graph.tail_offsets[:-1]))
+    most_tails = most_tails_of(graph)
     partials = partials_for(1024, most_tails)
     first = np.zeros(n_nodes + 1, dtype=np.int64)
     table = np.full(64, -1)
@@ -102,7 +110,9 @@ def _search(
                 # Of equal ones the later edge, as everywhere.
                 if score >= partials.scores[row]:
                     partials.edges[row], partials.scores[row] = edge, score
-                    partials.sizes[row], partials.tails[row] = size, chosen
+                    partials.sizes[row] = size
+                    for number in range(len(tails)):
+                        partials.tails[row, number] = chosen[number]
                     partials.sides[row, 0], partials.sides[row, 1] = left, right
                 if 2 * (used - first[node]) > len(table):
                     table = _larger(partials, table, first[node], used)
@@ -147,11 +157,8 @@ def _larger(
 @kernel
 def _pruned(partials: Partials, first: int, used: int, beam: int) -> int:
     """Keep the ``beam`` best rows of a node, in their order; where they end."""
-    best = np.argsort(-partials.scores[first:used], kind="mergesort")[:beam]
     place = first
-    for row in np.sort(best) + first:
-        partials.edges[place], partials.scores[place] = partials.edges[row], partials.scores[row]
-        partials.sizes[place], partials.tails[place] = partials.sizes[row], partials.tails[row]
-        partials.sides[place] = partials.sides[row]
+    for row in best_rows(partials.scores[first:used], beam):
+        moved(partials, first + row, partials, place)
         place += 1
     return place

@@ -25,7 +25,15 @@ from mosesplug.forest.reference_ngrams import BOUNDARIES, BOUNDARY, OTHER
 from mosesplug.hypergraph import Hypergraph
 from mosesplug.kernels import kernel
 
-__all__ = ["NgramStates", "TextGraph", "joined", "ngram_states", "open_sides", "text_graph"]
+__all__ = [
+    "NgramStates",
+    "TextGraph",
+    "joined",
+    "most_tails_of",
+    "ngram_states",
+    "open_sides",
+    "text_graph",
+]
 
 _TAIL = -1
 
@@ -97,8 +105,8 @@ def ngram_states(children: NDArray[np.int32], order: int) -> NgramStates:
     # Breadth first: what is shorter is known before.
     queue = np.zeros(n_states, dtype=np.int64)
     size = 1
-    for place in range(n_states):
-        state = queue[place]
+    for visited in range(n_states):
+        state = queue[visited]
         for word in range(n_words):
             longer = children[state, word]
             if longer < 0:
@@ -107,12 +115,22 @@ def ngram_states(children: NDArray[np.int32], order: int) -> NgramStates:
             shorter[longer] = step[shorter[state], word] if state > 0 else 0
             depth = depths[state]
             depths[longer] = depth + 1
-            texts[longer, :depth] = texts[state, :depth]
+            for place in range(depth):
+                texts[longer, place] = texts[state, place]
             texts[longer, depth] = word
             step[state, word] = longer
             queue[size] = longer
             size += 1
     return NgramStates(step, shorter, texts, depths)
+
+
+@kernel
+def most_tails_of(graph: TextGraph) -> int:
+    """Tails of the edge that has most, at least 1."""
+    most = 1
+    for edge in range(len(graph.tail_offsets) - 1):
+        most = max(most, graph.tail_offsets[edge + 1] - graph.tail_offsets[edge])
+    return most
 
 
 @kernel

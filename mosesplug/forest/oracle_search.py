@@ -15,8 +15,21 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.forest.ngram_states import NgramStates, TextGraph, joined, open_sides
-from mosesplug.forest.partial_derivations import Partials, grown, next_choice, partials_for
+from mosesplug.forest.ngram_states import (
+    NgramStates,
+    TextGraph,
+    joined,
+    most_tails_of,
+    open_sides,
+)
+from mosesplug.forest.partial_derivations import (
+    Partials,
+    best_rows,
+    grown,
+    moved,
+    next_choice,
+    partials_for,
+)
 from mosesplug.forest.reference_ngrams import BOUNDARY, ORDER
 from mosesplug.kernels import kernel
 from mosesplug.metrics.bleu import bleu_score_row
@@ -73,7 +86,7 @@ def searched(
     """
     n_nodes = len(graph.edge_offsets) - 1
     open_left, open_right = open_sides(graph)
-    most_tails = max(1, np.max(graph.tail_offsets[1:] - graph.tail_offsets[:-1]))
+    most_tails = most_tails_of(graph)
     partials = partials_for(1024, most_tails)
     known = _matches_for(1024, len(states.depths))
     first = np.zeros(n_nodes + 1, dtype=np.int64)
@@ -97,10 +110,11 @@ def searched(
                 # Made in the next free row, and left there if no row is like it.
                 if used == len(partials.edges):
                     partials, known = grown(partials), _grown(known)
-                partials.edges[used], partials.tails[used] = edge, chosen
+                partials.edges[used] = edge
                 partials.scores[used], partials.sizes[used] = scores[edge], 1.0
                 for number in range(len(tails)):
                     row = chosen[number]
+                    partials.tails[used, number] = row
                     partials.scores[used] += partials.scores[row]
                     partials.sizes[used] += partials.sizes[row]
                     lefts[number], rights[number] = partials.sides[row]
@@ -115,7 +129,7 @@ def searched(
                     table[slot] = used
                     used += 1
                 elif partials.scores[used] >= partials.scores[row]:
-                    _move(partials, used, row)
+                    moved(partials, used, partials, row)
                 if 2 * (used - first[node]) > len(table):
                     table = _larger(partials, known, table, first[node], used)
                 more = next_choice(tails, first, chosen)
@@ -146,12 +160,21 @@ def _grown(known: Matches) -> Matches:
     """A copy with twice the room, of a table that is full."""
     used = len(known.words)
     larger = _matches_for(2 * used, known.counts.shape[1])
-    larger.counts[:used] = known.counts
-    larger.codes[:used] = known.codes
-    larger.matches[:used] = known.matches
-    larger.words[:used] = known.words
-    larger.worths[:used] = known.worths
+    for row in range(used):
+        _moved(known, row, larger, row)
     return larger
+
+
+@kernel
+def _moved(known: Matches, row: int, others: Matches, place: int) -> None:
+    """Write a row to a place of the same or another table (``others`` is an output)."""
+    others.codes[place] = known.codes[row]
+    others.words[place] = known.words[row]
+    others.worths[place] = known.worths[row]
+    for ngram in range(known.counts.shape[1]):
+        others.counts[place, ngram] = known.counts[row, ngram]
+    for order in range(ORDER):
+        others.matches[place, order] = known.matches[row, order]
 
 
 @kernel
@@ -171,7 +194,10 @@ def _count(
     for tail in tails:
         words += known.words[tail]
         if len(tails) == 1:
-            counts[:], matches[:] = known.counts[tail], known.matches[tail]
+            for ngram in range(1, len(limits)):
+                counts[ngram] = known.counts[tail, ngram]
+            for order in range(ORDER):
+                matches[order] = known.matches[tail, order]
             code = known.codes[tail]
             continue
         for ngram in range(1, len(limits)):
@@ -217,14 +243,6 @@ def _before(partials: Partials, known: Matches, row: int, other: int) -> bool:
     if known.worths[row] != known.worths[other]:
         return bool(known.worths[row] > known.worths[other])
     return bool(partials.scores[row] > partials.scores[other])
-
-
-@kernel
-def _move(partials: Partials, row: int, place: int) -> None:
-    """Copy a derivation to a row that is like it in all that BLEU knows."""
-    partials.edges[place], partials.tails[place] = partials.edges[row], partials.tails[row]
-    partials.scores[place], partials.sizes[place] = partials.scores[row], partials.sizes[row]
-    partials.sides[place] = partials.sides[row]
 
 
 @kernel
@@ -275,14 +293,9 @@ def _larger(
 @kernel
 def _pruned(partials: Partials, known: Matches, first: int, used: int, beam: int) -> int:
     """Keep the ``beam`` best rows of a node, in their order; where they end."""
-    by_score = np.argsort(partials.scores[first:used], kind="mergesort")
-    by_worth = np.argsort(known.worths[first:used][by_score], kind="mergesort")
     place = first
-    for row in np.sort(by_score[by_worth[-beam:]]) + first:
-        if row > place:
-            _move(partials, row, place)
-            known.counts[place], known.matches[place] = known.counts[row], known.matches[row]
-            known.codes[place] = known.codes[row]
-            known.words[place], known.worths[place] = known.words[row], known.worths[row]
+    for row in best_rows(known.worths[first:used], beam):
+        moved(partials, first + row, partials, place)
+        _moved(known, first + row, known, place)
         place += 1
     return place

@@ -15,7 +15,15 @@ from mosesplug.errors import DataError
 from mosesplug.forest.viterbi import MOST_EDGES, Derivation
 from mosesplug.kernels import kernel
 
-__all__ = ["Partials", "chosen_derivation", "grown", "next_choice", "partials_for"]
+__all__ = [
+    "Partials",
+    "best_rows",
+    "chosen_derivation",
+    "grown",
+    "moved",
+    "next_choice",
+    "partials_for",
+]
 
 
 class Partials(NamedTuple):
@@ -53,12 +61,42 @@ def grown(partials: Partials) -> Partials:
     """A copy with twice the room, of a table that is full."""
     used = len(partials.edges)
     larger = partials_for(2 * used, partials.tails.shape[1])
-    larger.edges[:used] = partials.edges
-    larger.tails[:used] = partials.tails
-    larger.sides[:used] = partials.sides
-    larger.scores[:used] = partials.scores
-    larger.sizes[:used] = partials.sizes
+    for row in range(used):
+        moved(partials, row, larger, row)
     return larger
+
+
+@kernel
+def moved(partials: Partials, row: int, others: Partials, place: int) -> None:
+    """Write a row to a place of the same or another table (``others`` is an output).
+
+    Number by number: slices would take seconds to compile.
+    """
+    others.edges[place] = partials.edges[row]
+    others.scores[place] = partials.scores[row]
+    others.sizes[place] = partials.sizes[row]
+    for side in range(2):
+        others.sides[place, side] = partials.sides[row, side]
+    for number in range(partials.tails.shape[1]):
+        others.tails[place, number] = partials.tails[row, number]
+
+
+@kernel
+def best_rows(values: NDArray[np.float64], beam: int) -> NDArray[np.int64]:
+    """Where the ``beam`` highest of more values are, ascending; of equals the last."""
+    threshold = np.sort(values)[len(values) - beam]
+    missing = beam
+    for value in values:
+        missing -= value > threshold
+    rows = np.empty(beam, dtype=np.int64)
+    place = beam
+    for row in range(len(values) - 1, -1, -1):
+        if values[row] == threshold:
+            missing -= 1
+        if values[row] > threshold or (values[row] == threshold and missing >= 0):
+            place -= 1
+            rows[place] = row
+    return rows
 
 
 @kernel
