@@ -50,6 +50,8 @@ def sharding_of(
             f"{tuner.name} does not learn from mini-batches, so it has no shards and no workers; "
             f"these do: {', '.join(able)}"
         )
+    if keep is not None and keep < 1:
+        raise UsageError(f"--keep must be at least 1, not {keep}")
     if asynchronous and mixing is not None:
         raise UsageError("--async has one set of weights, so there is no --mixing")
     if async_order is not None and not asynchronous:

@@ -307,6 +307,7 @@ def test_workers_in_other_processes(lists: Path, capsys: pytest.CaptureFixture[s
         (("--shards", "2", "--mixing", "vote"), "unknown mixing 'vote'"),
         (("--shards", "2", "--mixing", "select"), "number of sparse features to keep"),
         (("--shards", "9"), "9 shards for 8 sentences"),
+        (("--keep", "0"), "--keep must be at least 1, not 0"),
         (("--shards", "0"), "--shards must be at least 1, not 0"),
         (("--workers", "elves"), "unknown kind of workers 'elves'"),
         (("--scheduler", "tcp://a:1", "--workers", "threads"), "there are no --workers"),
