@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mosesplug.errors import DataError, UsageError
+from mosesplug.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -154,8 +154,6 @@ def mbr(
     found: dict[int, Decision] = {}
     with bar(quiet) as told:
         for sentence, decision in _decided(tasks, criterion, threads):
-            if sentence in found:
-                raise DataError(f"sentence {sentence} appears twice in {graphs or nbest}")
             found[sentence] = decision
             told(len(found), len(found), "sentences")
     lines = [
@@ -221,7 +219,8 @@ def _tasks(
     names: str | None,
 ) -> Iterator[Task]:
     """The sentences, with what chooses their translations."""
-    from mosesplug.cli.mbr_input import in_graphs, in_lists, in_store, read_weights
+    from mosesplug.cli.mbr_input import in_graphs, in_lists, in_store
+    from mosesplug.tuning.weighted_graphs import read_graph_weights
 
     if sparse is not None and weights is None:
         raise UsageError("--sparse-weights needs the dense weights too: give them by --weights")
@@ -229,14 +228,14 @@ def _tasks(
         columns = None if names is None else [name.strip() for name in names.split(",")]
         return in_lists(nbest, columns, weights, sparse)
     if store is not None:
-        given = None if weights is None else read_weights(weights, sparse)
-        return in_store(store, iteration, given)
+        return in_store(store, iteration, read_graph_weights(weights, sparse, []))
     if graphs is None:
         raise UsageError("nothing to choose from: give GRAPHS, --nbest FILE or --store DIR")
-    beside = (graphs if graphs.is_dir() else graphs.parent) / "weights"
-    if weights is None and not beside.is_file():
-        raise UsageError(f"there is no file {beside}: give the weights by --weights")
-    return in_graphs(graphs, read_weights(weights or beside, sparse))
+    place = graphs if graphs.is_dir() else graphs.parent
+    known = read_graph_weights(weights, sparse, [place])
+    if known is None:
+        raise UsageError(f"there is no file {place / 'weights'}: give the weights by --weights")
+    return in_graphs(graphs, known)
 
 
 def _decided(

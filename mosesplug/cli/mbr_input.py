@@ -2,111 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from formats.errors import FormatError
-from formats.graphs import read_graphs
 from formats.hypergraph import hypergraph_names
-from formats.moses_ini import parse_moses_ini
 from formats.nbest import NBestList, read_nbest_blocks
-from formats.text import read_bytes
-from formats.weights import WeightGroup, read_show_weights, read_sparse
 from mosesplug.errors import DataError, UsageError
-from mosesplug.features import FeatureSpace
+from mosesplug.features import FeatureSpace, spelled_groups
 from mosesplug.forest.decisions import Criterion, Decision, decide_in_graph, decide_in_list
 from mosesplug.forest.graphs import named
+from mosesplug.forest.n_best import GraphFeatures
 from mosesplug.hypergraph import Hypergraph
 from mosesplug.store import NBestStore
 from mosesplug.tuning.forest_source import store_at
 from mosesplug.tuning.offline import read_start
 from mosesplug.tuning.records import start_of
+from mosesplug.tuning.weighted_graphs import GraphWeights, weighted_graphs
 
-__all__ = ["GraphWeights", "Task", "in_graphs", "in_lists", "in_store", "read_weights"]
+__all__ = ["Task", "in_graphs", "in_lists", "in_store"]
 
 Task = tuple[int, Callable[[Criterion], Decision]]
 """A sentence, and what chooses its translation."""
 
-_UNKNOWN_WORD = "UnknownWordPenalty"
-"""Moses' only feature that has a weight without being tuned, which is 1."""
-
-
-@dataclass(frozen=True)
-class GraphWeights:
-    """Weights by the names that search graphs give to features.
-
-    Attributes:
-        source: where they are from, for messages.
-        values: by name.
-    """
-
-    source: str
-    values: Mapping[str, float]
-
-    def vector(self, names: Sequence[str]) -> NDArray[np.float64]:
-        """The weights of some features, float64 ``[n]``; a sparse one that has none counts as 0.
-
-        Raises:
-            DataError: a dense feature has none.
-        """
-        return np.array([self._weight(name) for name in names], dtype=np.float64)
-
-    def _weight(self, name: str) -> float:
-        weight = self.values.get(name)
-        if weight is not None:
-            return weight
-        if name.startswith(_UNKNOWN_WORD):
-            return 1.0
-        group, underscore, number = name.rpartition("_")
-        if not underscore or (number.isdecimal() and f"{group}_1" in self.values):
-            raise DataError(
-                f"{self.source} has no weight of {name}, which the search graphs have: give the"
-                " weights of the system that made them"
-            )
-        return 0.0
-
-
-def read_weights(path: Path, sparse: Path | None) -> GraphWeights:
-    """Weights by name from any file that holds some.
-
-    A ``moses.ini``, ``Name= value value`` lines (``runN.dense``, the answer to ``-show-weights``),
-    or ``name value`` lines as in the ``weights`` beside search graphs.
-
-    Args:
-        path: the file.
-        sparse: one of sparse weights, ``name value`` a line.
-
-    Raises:
-        FormatError: it is none of these.
-    """
-    text = read_bytes(path)
-    first = text.split(maxsplit=1)[:1]
-    if any(line.strip() == b"[weight]" for line in text.split(b"\n")):
-        values = _spelled(parse_moses_ini(text, path).weights)
-    elif first and first[0].endswith(b"="):
-        groups = read_show_weights(path).groups
-        values = _spelled({group.name: _known(path, group) for group in groups})
-    else:
-        values = read_sparse(path)
-    if not values:
-        raise FormatError("there is no weight in it", path=path, remedy="Give a moses.ini")
-    return GraphWeights(str(path), values | ({} if sparse is None else read_sparse(sparse)))
-
-
-def _known(path: Path, group: WeightGroup) -> list[float]:
-    """The weights of a feature function, all of which must be there."""
-    known = [value for value in group.values if value is not None]
-    if len(known) < len(group.values):
-        raise FormatError(
-            f"a weight of {group.name} is not told",
-            path=path,
-            remedy="Give the moses.ini of the system that made the search graphs",
-        )
-    return known
+UNTUNED = {"UnknownWordPenalty0": 1.0}
+"""Moses' only feature that has a weight without being tuned."""
 
 
 def in_graphs(path: Path, weights: GraphWeights) -> Iterator[Task]:
@@ -114,11 +37,10 @@ def in_graphs(path: Path, weights: GraphWeights) -> Iterator[Task]:
 
     Raises:
         FormatError: a file that is no search graph.
-        DataError: a dense feature has no weight.
+        DataError: a dense feature has no weight, or sentences are not in order.
     """
-    for sentence, file in read_graphs(path):
-        columns = {name: column for column, name in enumerate(file.names)}
-        yield _graph_task(sentence, Hypergraph.of_file(file, columns), weights.vector(file.names))
+    for found in weighted_graphs([path], weights):
+        yield _graph_task(found.sentence, found.graph, found.weights)
 
 
 def in_store(path: Path, iteration: int | None, weights: GraphWeights | None) -> Iterator[Task]:
@@ -130,8 +52,9 @@ def in_store(path: Path, iteration: int | None, weights: GraphWeights | None) ->
         weights: None for those that it was decoded with.
 
     Raises:
+        UsageError: there is no store.
         StoreError: it cannot be read.
-        DataError: there is no such iteration, or it has no graphs.
+        DataError: there is no such iteration, or it has no graphs, or features without weights.
     """
     place = store_at(path)
     if place is None:
@@ -143,17 +66,31 @@ def in_store(path: Path, iteration: int | None, weights: GraphWeights | None) ->
             which = "no iteration" if iteration is None else f"no iteration {iteration}"
             raise DataError(f"{place} has {which} with search graphs: tune with --forest")
         with store.graphs([chosen]) as graphs:
-            space = graphs.space
+            groups = graphs.space.groups
             if weights is None:
-                decoded_with = start_of(records[chosen]).weights
-                dense = zip(hypergraph_names(space.groups), decoded_with.dense, strict=True)
-                values = {**dict(dense), **decoded_with.sparse}
-                weights = GraphWeights(f"iteration {chosen} of {place}", values)
-            vector = weights.vector((*hypergraph_names(space.groups), *space.sparse))
+                own = start_of(records[chosen]).weights
+                weights = GraphWeights(groups, own.dense, own.sparse, UNTUNED)
+            features = GraphFeatures(graphs.space, weights.fixed)
+            vector = features.vector(_in_order(weights, groups, place), weights.sparse)
             for sentence in range(graphs.n_sentences):
                 graph = graphs.graph(chosen, sentence)
                 if graph is not None:
                     yield _graph_task(sentence, graph, vector)
+
+
+def _in_order(
+    weights: GraphWeights, groups: tuple[tuple[str, int], ...], place: Path
+) -> tuple[float, ...]:
+    """The dense weights in the order of a store's columns."""
+    known = dict(zip(hypergraph_names(weights.groups), weights.dense, strict=True))
+    names = hypergraph_names(groups)
+    missing = [name for name in names if name not in known]
+    if missing:
+        raise DataError(
+            f"the search graphs in {place} have the feature {missing[0]}, and the weights are for "
+            f"{spelled_groups(weights.groups)}: give one for each dense feature"
+        )
+    return tuple(known[name] for name in names)
 
 
 def in_lists(
@@ -215,9 +152,3 @@ def _scores(block: NBestList, weights: Path, sparse: Path | None) -> NDArray[np.
     rows = np.repeat(np.arange(len(block)), np.diff(block.sparse_indptr))
     worth = block.sparse_data * vector[space.n_dense :][block.sparse_indices]
     return np.asarray(scores + np.bincount(rows, weights=worth, minlength=len(block)))
-
-
-def _spelled(groups: Mapping[str, Sequence[float]]) -> dict[str, float]:
-    """Weights by the names of search graphs."""
-    names = hypergraph_names((name, len(values)) for name, values in groups.items())
-    return dict(zip(names, (v for values in groups.values() for v in values), strict=True))

@@ -159,6 +159,9 @@ def test_a_store_of_graphs(tmp_path: Path, capsysbinary: pytest.CaptureFixture[b
     (tmp_path / "other").write_text("A= 1\nB= -1000\n")
     assert run("--store", tmp_path, "--weights", tmp_path / "other", "--quiet") == 0
     assert capsysbinary.readouterr().out == b"\n" + SECOND + b"\n"
+    (tmp_path / "less").write_text("A= 1\n")
+    assert run("--store", tmp_path, "--weights", tmp_path / "less") == 1
+    assert b"have the feature B, and the weights are for A" in capsysbinary.readouterr().err
     assert run("--store", tmp_path, "--iteration", 3) == 1
     assert b"no iteration 3 with search graphs" in capsysbinary.readouterr().err
 
@@ -217,10 +220,10 @@ def test_weights_must_be_there(graphs: Path, capsys: pytest.CaptureFixture[str])
     assert f"there is no file {graphs / 'weights'}" in capsys.readouterr().err
     (graphs.parent / "empty").write_text("\n")
     assert run(graphs, "--weights", graphs.parent / "empty") == 1
-    assert "no weight in it" in capsys.readouterr().err
+    assert "0.gz has the feature A, and the weights are for none" in capsys.readouterr().err
     (graphs.parent / "less").write_text("A= 1\n")
     assert run(graphs, "--weights", graphs.parent / "less") == 1
-    assert "less has no weight of B, which the search graphs have" in capsys.readouterr().err
+    assert "0.gz has the feature B, and the weights are for A" in capsys.readouterr().err
 
 
 def test_damaged_input(
