@@ -74,13 +74,13 @@ def rows(found: NBestList) -> list[tuple[Any, ...]]:
 
 def test_a_run_is_that_of_the_decoder(toy: Toy) -> None:
     graphs = write_toy_graphs(toy.directory / "input", toy.directory / "graphs")
-    live = toy.configuration("live")
+    live = toy.configuration("live", maximum_iterations=2)
     one, other = tune(live), tune(by_forest(live, graphs))
     assert other.weights == one.weights
     assert [each.first_best_score for each in other.iterations] == [
         each.first_best_score for each in one.iterations
     ]
-    for number in (1, 2, 3):
+    for number in (1, 2):
         places = [toy.directory / name / f"run{number}" for name in ("live", "forest")]
         lists = [rows(read_nbest(f"{place}.best15.out.gz")) for place in places]
         assert lists[0] == lists[1]
@@ -159,13 +159,10 @@ def test_an_online_run_is_that_of_the_decoder(toy: Toy) -> None:
     assert [each.curve for each in other.iterations] == [each.curve for each in one.iterations]
 
 
-@pytest.mark.parametrize("workers", ["threads", "processes"])
-def test_shards_are_those_of_the_decoder(toy: Toy, workers: Any) -> None:
+def test_shards_are_those_of_the_decoder(toy: Toy) -> None:
     graphs = write_toy_graphs(toy.directory / "input", toy.directory / "graphs")
     live = online(toy, optimising={"sharding": Sharding(2, "average"), "threads": 2})
-    forest = by_forest(live, graphs)
-    optimising = replace(forest.optimising, sharding=Sharding(2, "average", workers=workers))
-    assert tune(replace(forest, optimising=optimising)).weights == tune(live).weights
+    assert tune(by_forest(live, graphs)).weights == tune(live).weights
 
 
 def test_stale_weights_are_those_of_the_decoder(toy: Toy) -> None:
@@ -208,7 +205,7 @@ def test_a_run_that_was_cut_off_ends_with_the_same_bytes(
     live = online(toy) if regime == "online" else toy.configuration("live")
     tune(by_forest(live, graphs, "whole"))
     parts = by_forest(live, graphs, "parts")
-    for cut in range(4, 40, 7):
+    for cut in (4, 15, 24):
         left = iter(range(cut))
 
         def watch(event: object, left: Iterator[int] = left) -> None:
