@@ -72,6 +72,9 @@ _COMMANDS: _Table = {
         "mbr",
         "Choose translations of least risk from search graphs or n-best lists.",
     ),
+    "rerank": _Command(
+        "mosesplug.cli.rerank", "rerank", "The best of each n-best list by other weights."
+    ),
     "nbest": _Group(
         "Look at the lists of a store.",
         {
