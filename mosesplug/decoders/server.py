@@ -209,7 +209,10 @@ class ServerDecoder:
                 "the decoder's server listens on all network interfaces, and has no option for"
                 " less: where others can reach this machine, let a firewall keep them out"
             )
-        return [server for server in self._servers if server is not None]
+        running = [server for server in self._servers if server is not None]
+        if len(running) < len(self._servers):  # by another thread, at the end of a run
+            raise DecoderError("the decoder's servers were closed while a batch was at work")
+        return running
 
     def _launched(self, place: int, weights: ModelWeights) -> ServerProcess:
         """A server that loads its model."""

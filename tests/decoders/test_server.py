@@ -69,6 +69,16 @@ def test_lists_are_those_of_a_process(
     assert all(gone(pid) for pid in pids())
 
 
+def test_a_batch_whose_servers_are_closed_by_another_thread_is_no_batch_without_lists(
+    stand_in: StandIn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with server(stand_in(), tmp_path) as online:
+        close = lambda process: bool(online.close())  # noqa: E731
+        monkeypatch.setattr(server_process.ServerProcess, "listens_everywhere", close)
+        with pytest.raises(DecoderError, match="were closed"):
+            online.decode(BATCH, WEIGHTS)
+
+
 def test_sparse_weights_start_the_server_anew(
     stand_in: StandIn, tmp_path: Path, pids: Pids
 ) -> None:
