@@ -53,8 +53,12 @@ class Ending:
         """Let them end at once."""
         self.soon.set()
         self._at_once.set()
-        for close in list(self._closers):
-            close()
+        # All at once: each may take some seconds.
+        closing = [threading.Thread(target=close) for close in self._closers]
+        for thread in closing:
+            thread.start()
+        for thread in closing:
+            thread.join()
 
     def check(self, *_: object) -> None:
         """Nothing, or an error where a thread is to end at once.

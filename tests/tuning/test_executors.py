@@ -5,16 +5,30 @@ from __future__ import annotations
 import os
 import sys
 import time
+from concurrent.futures import CancelledError
 
 import pytest
 
 from mosesplug.errors import DataError, UsageError
-from mosesplug.tuning.executors import cluster, processes, threads, workers
+from mosesplug.tuning.executors import Ending, cluster, processes, threads, workers
 
 
 def test_threads_are_of_this_process() -> None:
     with workers("threads", 2) as executor:
         assert executor.submit(os.getpid).result() == os.getpid()
+
+
+def test_threads_end_at_once_or_before_the_next_thing() -> None:
+    ending, closed = Ending(), []
+    ending.closes(lambda: closed.append("before"))
+    ending.soon.set()
+    ending.check()
+    assert not closed
+    ending.now()
+    with pytest.raises(CancelledError):
+        ending.check()
+    ending.closes(lambda: closed.append("after"))
+    assert closed == ["before", "after"]
 
 
 def test_processes_are_others_and_end_with_the_block() -> None:
