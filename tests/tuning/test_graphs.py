@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import itertools
 import shutil
+import sys
 from collections.abc import Callable
 from dataclasses import fields, replace
 from pathlib import Path
@@ -17,6 +18,9 @@ from formats.hypergraph_directory import hypergraph_files
 from formats.nbest import read_nbest
 from formats.text import read_lines
 from formats.weights import read_dense
+from mosesplug.cli.getopt import parse
+from mosesplug.cli.mert_options import ADDITIONS, OPTIONS
+from mosesplug.cli.mert_settings import settings
 from mosesplug.decoders.moses import Queue
 from mosesplug.decoders.parallel import begun
 from mosesplug.errors import DecoderError, UsageError
@@ -193,12 +197,12 @@ def test_killed_at_any_moment(
         assert_same_graphs(whole, toy.directory / name)
 
 
-def assert_same_graphs(one: Path, other: Path) -> None:
+def assert_same_graphs(one: Path, other: Path, n_sentences: int = 12) -> None:
     """Compare all graphs of two runs."""
     with opened(one) as first, opened(other) as second:
         assert first.space == second.space
         with first.graphs() as here, second.graphs() as there:
-            for sentence in range(12):
+            for sentence in range(n_sentences):
                 pairs = zip(here.of_sentence(sentence), there.of_sentence(sentence), strict=True)
                 for a, b in pairs:
                     assert a.words == b.words
@@ -259,6 +263,60 @@ def test_mira_learns_what_moses_learnt(multi30k: Path, tmp_path: Path) -> None:
         found.weights[:14], np.array(expected) / np.abs(expected).sum(), rtol=1e-5
     )
     assert found_weights(nothing.space, found.weights, fixed).sparse == {}
+
+
+DEMO = Path(__file__).parents[2] / "moses-config" / "demo"
+DECODER = "from mosesplug.cli.decoder import main; main()"
+
+
+def interrupting(phase: str) -> Callable[[Event], None]:
+    """A watcher that ends a run where a phase of the second iteration begins."""
+
+    def watch(event: Event) -> None:
+        if event == PhaseStarted(2, phase):  # type: ignore[arg-type]
+            raise KeyboardInterrupt
+
+    return watch
+
+
+@pytest.mark.parametrize(
+    ("flag", "phases"), [("--hg-mira", ["score", "optimise"]), ("--lattice-mert", [])]
+)
+def test_graphs_of_the_bundled_decoder(
+    tmp_path: Path, left_by_run: Files, flag: str, phases: list[str]
+) -> None:
+    """What ``mert-moses`` asks for, cut off before and after the graphs are stored."""
+    decoder = tmp_path / "decoder"
+    decoder.write_text(f'#!/bin/sh\nexec {sys.executable} -c "{DECODER}" "$@"\n')
+    decoder.chmod(0o755)
+    for name in ("tarvian", "english"):
+        lines = (DEMO / f"tune.{name}").read_bytes().splitlines(keepends=True)
+        (tmp_path / name).write_bytes(b"".join(lines[:6]))
+    words = [tmp_path / "tarvian", tmp_path / "english", decoder, DEMO / "moses.ini", flag]
+    words += ["--nbest=10", "--maximum-iterations=2", "--seed=5", "--random-restarts=1"]
+    words += ["--decoder-flags=-stack 10", "--forest-edges=20", f"--working-dir={tmp_path}/work"]
+    known = ([option.specification for option in options] for options in (OPTIONS, ADDITIONS))
+    made = settings(parse([*map(str, words)], *known)).configuration
+    tune(made)
+    work = made.working_directory
+    with opened(work) as store:
+        first, second = store.iterations()
+        assert (first.n_graphs, second.n_graphs) == (6, 6)
+        assert second.first_best_score > first.first_best_score
+    # Lists begin with what the decoder itself thinks best.
+    listed = read_nbest(work / "run2.best10.out.gz")
+    firsts = np.flatnonzero(np.diff(listed.sentence_ids, prepend=-1)).tolist()
+    translations = (work / "run2.out").read_bytes().splitlines()
+    assert [listed.text(row) for row in firsts] == [line.strip() for line in translations]
+    if not phases:
+        return
+    killed = replace(made, working_directory=tmp_path / "killed", existing="continue")
+    for phase in phases:
+        with pytest.raises(KeyboardInterrupt):
+            tune(killed, interrupting(phase))
+    tune(killed)
+    assert left_by_run(killed.working_directory) == left_by_run(work)
+    assert_same_graphs(killed.working_directory, work, 6)
 
 
 def test_a_finished_run_goes_on(toy: Toy, left_by_run: Files) -> None:
