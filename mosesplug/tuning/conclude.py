@@ -69,6 +69,8 @@ def conclude(context: Context, store: NBestStore, reason: str) -> Result:
     sparse_file = None
     if chosen.weights.sparse:
         sparse_file = _sparse_file(workspace, chosen)
+    is_heldout = chosen.score_of == "heldout"
+    decoded = records[chosen.iteration - 1].first_best_score if chosen.iteration else None
     write_config(
         configuration,
         configuration.config,
@@ -77,8 +79,8 @@ def conclude(context: Context, store: NBestStore, reason: str) -> Result:
         chosen.weights,
         sparse_file,
         chosen.iteration or len(records),
-        chosen.score if chosen.score_of != "heldout" else None,
-        chosen.score if chosen.score_of == "heldout" else None,
+        decoded if is_heldout else chosen.score,
+        chosen.score if is_heldout else None,
     )
     result = Result(
         weights=chosen.weights,
