@@ -223,7 +223,8 @@ def _label(iteration: int) -> str:
 
 def _decoding(event: Decoded) -> str:
     rate = f", {event.sentences / event.seconds:.1f}/s" if event.seconds > 0 else ""
-    return f"[{event.iteration}] decoding: {event.sentences} of {event.total} sentences{rate}"
+    what = "decoding" if event.iteration else "reading search graphs"
+    return f"{_label(event.iteration)}{what}: {event.sentences} of {event.total} sentences{rate}"
 
 
 def _learning(event: Learning) -> str:

@@ -50,7 +50,10 @@ class PhaseStarted:
 
 @dataclass(frozen=True)
 class Decoded:
-    """So many of the sentences are decoded after so many seconds."""
+    """So many of the sentences are decoded after so many seconds.
+
+    In iteration 0, their search graphs are read: those that were decoded before.
+    """
 
     iteration: int
     sentences: int

@@ -17,6 +17,7 @@ from pathlib import Path
 from formats.errors import FormatError
 from formats.graphs import read_graphs
 from formats.hypergraph_directory import hypergraph_files
+from formats.hypergraph_features import GraphColumns
 from formats.hypergraph_reader import HypergraphFile
 from mosesplug.decoders.parallel import begun
 from mosesplug.errors import DataError
@@ -68,8 +69,7 @@ def taken_in(
 
     Raises:
         DataError: there are no graphs; or there are some of other sentences than there are, or
-            none of one; or a feature of the configuration is in no graph.
-        StoreMismatch: a graph has a feature that the configuration has not.
+            none of one; or their features are not those of the configuration.
         FormatError: a file is no search graph.
     """
     files = _files(place)
@@ -84,7 +84,7 @@ def taken_in(
     if store.is_dir():
         shutil.rmtree(store)
     watch(Note(f"reading the search graphs in {place}"))
-    graphs = _Counted(place, text, watch)
+    graphs = _Counted(place, text, features, watch)
     try:
         with (
             _read(place, files, features.core, threads) as read,
@@ -94,7 +94,7 @@ def taken_in(
             target.add_graphs(
                 1, graphs.of(read), groups=features.columns, fixed=tuple(features.fixed)
             )
-            graphs.check(features)
+            graphs.check()
             target.add_iteration(
                 1,
                 (),
@@ -141,8 +141,11 @@ def _read_one(paths: Sequence[Path], names: Sequence[str], number: int) -> Hyper
 class _Counted:
     """What has been seen of the graphs."""
 
-    def __init__(self, place: Path, text: DecodedText, watch: Watcher) -> None:
-        self._place, self._text, self._watch = place, text, watch
+    def __init__(
+        self, place: Path, text: DecodedText, features: ConfiguredFeatures, watch: Watcher
+    ) -> None:
+        self._place, self._text, self._features, self._watch = place, text, features, watch
+        self._columns = GraphColumns(features.columns, fixed=tuple(features.fixed))
         self._names: set[str] = set()
         self._seen: set[int] = set()
 
@@ -152,7 +155,7 @@ class _Counted:
         """The same graphs; progress is told.
 
         Raises:
-            DataError: there is no such sentence.
+            DataError: there is no such sentence; or a feature without a weight.
         """
         clock, total = Clock(), len(self._text.sentences)
         for number, graph in graphs:
@@ -161,12 +164,22 @@ class _Counted:
                     f"{self._place} has a search graph of sentence {number}, but {self._text.path}"
                     f" has only {total}, counted from 0: give the text that was decoded"
                 )
-            self._names.update(graph.names)
+            self._check_names(graph.names)
             self._seen.add(number)
             self._watch(Decoded(0, len(self._seen), total, clock.seconds()))
             yield number, graph
 
-    def check(self, features: ConfiguredFeatures) -> None:
+    def _check_names(self, names: Sequence[str]) -> None:
+        self._names.update(names)
+        try:
+            self._columns.of(names)
+        except KeyError as error:
+            raise DataError(
+                f"{self._features.path} has no weight of {error.args[0]}, which the search graphs"
+                f" in {self._place} have: give the configuration that they were made with"
+            ) from None
+
+    def check(self) -> None:
         """See that all sentences have a graph, and every weight of the configuration a feature.
 
         Raises:
@@ -178,12 +191,12 @@ class _Counted:
                     f"{self._place} has no search graph of sentence {number}, counted from 0, of"
                     f" {self._text.path}: give the text that was decoded"
                 )
-        for name in features.names:
-            if name not in self._names:
-                raise DataError(
-                    f"{features.path} has a weight of {name}, and no search graph in {self._place}"
-                    " has that feature: give the configuration that they were made with"
-                )
+        missing = [name for name in self._features.names if name not in self._names]
+        if missing:
+            raise DataError(
+                f"{self._features.path} has a weight of {missing[0]}, and no search graph in"
+                f" {self._place} has that feature: give the configuration that they were made with"
+            )
 
 
 def _digest(paths: Iterable[Path]) -> str:

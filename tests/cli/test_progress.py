@@ -87,6 +87,14 @@ def test_sign_of_life() -> None:
     assert [line.split()[2] for line in stream.getvalue().splitlines()] == ["61", "125"]
 
 
+def test_graphs_that_are_read_are_not_decoded() -> None:
+    stream = io.StringIO()
+    reporter = Reporter(stream)
+    reporter(Decoded(0, 10, 10, 2.0))
+    reporter(PhaseStarted(1, "decode"))
+    assert stream.getvalue() == "reading search graphs: 10 of 10 sentences, 5.0/s\n"
+
+
 def test_verbose_shows_commands() -> None:
     assert "running: moses -show-weights 'a b'\n" in shown(io.StringIO(), verbose=True)
 

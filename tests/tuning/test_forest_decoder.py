@@ -275,9 +275,9 @@ def test_graphs_of_several_iterations_count_together(toy: Toy) -> None:
     [
         ("text", DataError, "no search graph of sentence 12"),
         ("shorter", DataError, "search graph of sentence 11, but"),
-        ("no weight", StoreMismatch, "LM0"),
+        ("no weight", DataError, "moses.ini has no weight of LM0, which the search graphs in"),
         ("more weights", DataError, "has a weight of Extra0, and no search graph"),
-        ("other width", StoreMismatch, "TranslationModel0_3"),
+        ("other width", DataError, "moses.ini has no weight of TranslationModel0_3"),
         ("no graphs", DataError, "there are no search graphs in"),
         ("broken", ValueError, "3.gz"),
     ],
