@@ -60,6 +60,8 @@ def adopt(context: Context, store: NBestStore, iterations: range) -> None:
         weights = _read(workspace, context.show, iteration)
         found = _weights_after(context, iteration)
         if len(store.iterations()) < iteration:
+            # mert-moses.pl --hg-mira leaves none.
+            _present(workspace.nbest_packed(iteration))
             ingest(context, store, iteration, weights, skipped(workspace, iteration))
         given = problem(context, store, iteration)
         optimum = corpus_score(given, context.vector(found, given.tuning_set.space))

@@ -71,7 +71,7 @@ def test_incomplete_directories(toy: Toy, name: str) -> None:
     work = toy.directory / "work"
     shutil.rmtree(work / "nbests.lmdb")
     (work / name).unlink()
-    with pytest.raises(DataError, match=name):
+    with pytest.raises(DataError, match=f"cannot be continued: {name} is missing"):
         tune(toy.configuration(existing="continue"))
 
 
