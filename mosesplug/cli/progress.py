@@ -11,6 +11,7 @@ from mosesplug.tuning.events import (
     Event,
     Executing,
     Finished,
+    GraphsRead,
     Judged,
     Learning,
     Learnt,
@@ -84,6 +85,8 @@ class Reporter:
                 if not self._live and event.seconds >= self._next_line:
                     self._line(_decoding(event))
                     self._next_line = event.seconds + _SECONDS_BETWEEN_LINES
+            case GraphsRead(iteration, done, total):
+                self._update(f"[{iteration}] reading search graphs: {done} of {total}")
             case Optimising(iteration, done, total, what):
                 self._update(f"[{iteration}] optimising: {done} of {total} {what}{self._score}")
             case Optimised():

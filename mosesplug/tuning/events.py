@@ -11,6 +11,7 @@ __all__ = [
     "Event",
     "Executing",
     "Finished",
+    "GraphsRead",
     "Judged",
     "Learning",
     "Learnt",
@@ -59,6 +60,15 @@ class Decoded:
     sentences: int
     total: int
     seconds: float
+
+
+@dataclass(frozen=True)
+class GraphsRead:
+    """So many of the search graphs that were decoded in an iteration are read and stored."""
+
+    iteration: int
+    graphs: int
+    total: int
 
 
 @dataclass(frozen=True)
@@ -137,6 +147,7 @@ Event = (
     | Executing
     | PhaseStarted
     | Decoded
+    | GraphsRead
     | Optimising
     | Optimised
     | Learning

@@ -61,4 +61,5 @@ def make_graphs(context: Context, store: NBestStore) -> None:
         decoded(context, iteration, weights, skip=False),
         groups=columns(context.show).groups,
         n_sentences=context.references.n_sentences,
+        watch=context.watch,
     )

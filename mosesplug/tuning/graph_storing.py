@@ -17,6 +17,7 @@ from mosesplug.kernels import load_compiler
 from mosesplug.store import NBestStore
 from mosesplug.tuning.configuration import Configuration, Graphs
 from mosesplug.tuning.decoding import Lists
+from mosesplug.tuning.events import GraphsRead, Watcher
 from mosesplug.tuning.forest_features import configured_features
 from mosesplug.tuning.graph_reading import GraphFiles
 from mosesplug.tuning.weights import Weights
@@ -34,6 +35,7 @@ def store_graphs(
     *,
     groups: tuple[tuple[str, int], ...],
     n_sentences: int,
+    watch: Watcher,
 ) -> None:
     """Put the graphs into the store, and their best translations into ``lists.path``.
 
@@ -46,6 +48,7 @@ def store_graphs(
         lists: of the iteration, with the directory of the graphs.
         groups: dense groups that the decoder announced.
         n_sentences: sentences of the input.
+        watch: told of progress.
 
     Raises:
         DecoderError: the decoder did not write what was asked for.
@@ -80,7 +83,9 @@ def store_graphs(
         ):
 
             def numbered() -> Iterator[tuple[int, HypergraphFile]]:
-                for sentence, found in zip(files, taken, strict=True):
+                pairs = zip(files, taken, strict=True)
+                for done, (sentence, found) in enumerate(pairs, start=1):
+                    watch(GraphsRead(iteration, done, len(files)))
                     written.write(found.lines)
                     yield sentence, found.graph
 

@@ -238,6 +238,7 @@ def ingest(
             lists,
             groups=groups,
             n_sentences=n_sentences,
+            watch=context.watch,
         )
     blocks = checked_blocks(
         read_nbest_blocks(lists.path),

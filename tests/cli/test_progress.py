@@ -10,6 +10,7 @@ from mosesplug.tuning.events import (
     Event,
     Executing,
     Finished,
+    GraphsRead,
     Judged,
     Learning,
     Learnt,
@@ -29,6 +30,7 @@ EVENTS: tuple[Event, ...] = (
     PhaseStarted(1, "decode"),
     Decoded(1, 3, 10, 1.5),
     Decoded(1, 10, 10, 5.0),
+    GraphsRead(1, 4, 10),
     PhaseStarted(1, "optimise"),
     Optimising(1, 2, 20, "starts"),
     Optimised(1, "BLEU", 0.25, 0.5, 0.125, 1000),
@@ -102,6 +104,7 @@ def test_verbose_shows_commands() -> None:
 def test_terminal() -> None:
     text = shown(Terminal())
     assert "\r\x1b[K[1] decoding: 3 of 10 sentences, 2.0/s" in text
+    assert "[1] reading search graphs: 4 of 10" in text
     assert "[1] optimising: 2 of 20 starts" in text
     assert "[2] decoding: 1 of 10 sentences, 2.0/s, BLEU so far 0.2500" in text
     assert text.endswith("finished after iteration 2: enough\n")
