@@ -104,7 +104,8 @@ def mbr(
             min=0.0,
             metavar="B",
             help="Prune graphs: leave out edges whose best derivation is less likely than the "
-            "best one by a factor of exp(B). Without, sums are exact.",
+            "best one by a factor of exp(B); for graphs that are refused as too large. Without, "
+            "sums are exact.",
         ),
     ] = None,
     output: Annotated[
