@@ -17,7 +17,14 @@ from numpy.typing import NDArray
 
 from mosesplug.errors import DataError
 from mosesplug.features import FeatureSpace
-from mosesplug.forest.envelope import NO_DERIVATION, TOO_LARGE, doubled, reason, winners
+from mosesplug.forest.envelope_search import (
+    NO_DERIVATION,
+    TOO_LARGE,
+    LineGraph,
+    doubled,
+    reason,
+    winners,
+)
 from mosesplug.forest.sentence_graph import SentenceGraph, score_edges, sentence_graph
 from mosesplug.forest.translations import Translations, append_words
 from mosesplug.forest.union import united
@@ -282,7 +289,9 @@ def _translations_along(
     offsets = np.zeros(65, dtype=np.int64)
     for line in range(len(directions)):
         slopes = score_edges(graph, directions[line])
-        found = winners(graph.edge_offsets, graph.tail_offsets, graph.tails, intercepts, slopes)
+        found = winners(
+            LineGraph(graph.edge_offsets, graph.tail_offsets, graph.tails, intercepts, slopes)
+        )
         if found.size < 0:
             lines[-1] = found.size
             break

@@ -1,0 +1,418 @@
+"""Finds the upper envelope of a search graph's derivations by decoding where lines meet.
+
+Macherey et al. (2008) and Kumar et al. (2009) carry the envelopes of all nodes from the leaves to
+the goal. Here the goal's alone is found, by decoding where two of its lines meet (Eisner &
+Severance 1976): either nothing scores higher there, and the two are neighbours, or what does is a
+line between them. ``k`` lines take some ``2 k`` decodings. Eight of them share a pass over the
+edges, which makes it about ten times as fast on graphs of Moses, most of whose nodes have lines
+that reach no envelope of the goal.
+
+Derivations are found by sums of inside scores; numbers that differ by the rounding of such sums
+are taken for equal.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosesplug.forest.viterbi import MOST_EDGES
+from mosesplug.kernels import kernel
+
+__all__ = [
+    "NO_DERIVATION",
+    "TOO_LARGE",
+    "LineGraph",
+    "Winners",
+    "doubled",
+    "reason",
+    "winners",
+]
+
+NO_DERIVATION, TOO_LARGE = -1, -2
+"""In place of the size of an envelope that cannot be had; see ``reason``."""
+
+_LANES = 8
+"""Decodings in one pass: doubles of a cache line, and of a vector register where it is wide."""
+
+_SAMPLES = (-1.0, -0.2, -0.04, 0.04, 0.2, 1.0)
+"""Where the first pass decodes, besides both ends, in units of the sum of the edges' absolute
+intercepts over that of their slopes. Any points would do; these save passes."""
+
+_NOWHERE, _IN_PLACE, _BETWEEN = 0, 1, 2
+"""Where a derivation went: it is no other one, has the place of a loose one, or one of its own."""
+
+_SAME_SLOPE = 1e-13
+_SAME_SCORE = 1e-15
+"""Differences that are rounding, relative to the sums of absolute values. A line is new where it
+scores higher *and* its slope lies between, hence the smaller one."""
+
+
+def reason(size: int) -> str:
+    """Why a graph has no envelope: ``NO_DERIVATION`` or ``TOO_LARGE`` in words."""
+    if size == NO_DERIVATION:
+        return "no derivation of the search graph builds its goal"
+    return f"a derivation of the search graph has more than {MOST_EDGES:.3g} edges"
+
+
+class LineGraph(NamedTuple):
+    """A graph along a line, for kernels.
+
+    Attributes:
+        edge_offsets, tail_offsets, tails: as in ``Hypergraph``.
+        intercepts, slopes: float64 ``[n_edges]``.
+    """
+
+    edge_offsets: NDArray[np.int64]
+    tail_offsets: NDArray[np.int64]
+    tails: NDArray[np.int32]
+    intercepts: NDArray[np.float64]
+    slopes: NDArray[np.float64]
+
+
+class Winners(NamedTuple):
+    """An envelope as kernels have it; only the first ``size`` rows are filled.
+
+    Attributes:
+        size: how many lines it has; negative where there is none, see ``reason``.
+        lines: float64 ``[room, 2]``; intercept and slope, slopes ascending.
+        starts: float64 ``[room]``; where each begins to win, ascending from minus infinity.
+        derivations: int64 ``[room, 2]``; where the edges of each begin and end in ``edges``.
+        edges: int64; each derivation's edges, each before those of its tails.
+    """
+
+    size: int
+    lines: NDArray[np.float64]
+    starts: NDArray[np.float64]
+    derivations: NDArray[np.int64]
+    edges: NDArray[np.int64]
+
+
+class _Found(NamedTuple):
+    """Derivations in the order in which they were found.
+
+    Attributes:
+        lines: float64 ``[room, 4]``; sums of the edges' intercepts, slopes, and of the absolute
+            values of both.
+        derivations: int64 ``[room, 2]``; as in ``Winners``.
+        after: int64 ``[room]``; the next by slope, -1 behind the last.
+        loose: bool ``[room]``; it has the least or the greatest slope, but others with the same
+            may have a higher intercept.
+    """
+
+    lines: NDArray[np.float64]
+    derivations: NDArray[np.int64]
+    after: NDArray[np.int64]
+    loose: NDArray[np.bool_]
+
+
+@kernel
+def winners(graph: LineGraph) -> Winners:
+    """The upper envelope over all derivations, for use inside kernels; see ``envelope``."""
+    inside = np.empty((len(graph.edge_offsets) - 1, _LANES))
+    goal = inside[-1]
+    # Lane k decodes with shares[0, k] of the intercepts and shares[1, k] of the slopes.
+    shares = _first_shares(graph.intercepts, graph.slopes)
+    found = _room_for(16)
+    edges, top = np.empty(256, dtype=np.int64), 0
+    _decode(graph, shares, inside)
+    if goal[1] == -np.inf:
+        return _none(NO_DERIVATION)
+    for lane in range(_LANES):
+        edges, top = _read_back(graph, shares, inside, lane, found, lane, edges, top)
+        if top < 0:
+            return _none(TOO_LARGE)
+    count = _LANES
+    head = _linked(found)
+    # The left ones of pairs that may have something between them.
+    waiting, n_waiting = _lefts(found, head)
+    asked = np.empty(_LANES, dtype=np.int64)
+    while n_waiting > 0:
+        n_asked, n_waiting = _ask(found, waiting, n_waiting, asked, shares)
+        if n_asked == 0:
+            break
+        _decode(graph, shares, inside)
+        for lane in range(n_asked):
+            left = asked[lane]
+            if not _rises(found.lines[left], goal[lane], shares[1, lane]):
+                continue
+            if count == len(found.after):
+                found = _enlarged(found)
+            if n_waiting + 2 > len(waiting):
+                waiting = doubled(waiting)
+            edges, top = _read_back(graph, shares, inside, lane, found, count, edges, top)
+            if top < 0:
+                return _none(TOO_LARGE)
+            placed = _place(found, left, count)
+            if placed != _NOWHERE:
+                waiting[n_waiting] = left
+                n_waiting += 1
+            if placed == _BETWEEN:
+                waiting[n_waiting] = count
+                n_waiting += 1
+                count += 1
+    return _by_slope(found, head, count, edges)
+
+
+@kernel
+def _none(why: int) -> Winners:
+    """No envelope."""
+    nothing = np.empty(0, dtype=np.int64)
+    return Winners(why, np.empty((0, 2)), np.empty(0), nothing.reshape((0, 2)), nothing)
+
+
+@kernel
+def _first_shares(
+    intercepts: NDArray[np.float64], slopes: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Least slope, samples, greatest slope."""
+    shares = np.ones((2, _LANES))
+    height, steepness = np.abs(intercepts).sum(), np.abs(slopes).sum()
+    reach = height / steepness if steepness > 0.0 else 0.0
+    for lane in range(1, _LANES - 1):
+        point = _SAMPLES[lane - 1] * reach
+        shares[1, lane] = point if abs(point) < np.inf else 0.0
+    shares[0, 0], shares[1, 0] = 0.0, -1.0
+    shares[0, _LANES - 1], shares[1, _LANES - 1] = 0.0, 1.0
+    return shares
+
+
+@kernel
+def _decode(graph: LineGraph, shares: NDArray[np.float64], inside: NDArray[np.float64]) -> None:
+    """Write the inside scores of all nodes, -inf where nothing builds one, to ``inside``.
+
+    ``inside`` is an output, float64 ``[n_nodes, _LANES]``. The loops over lanes are what the
+    processor does at once.
+    """
+    edge_offsets, tail_offsets, tails, intercepts, slopes = graph
+    best = np.empty(_LANES)
+    for node in range(len(edge_offsets) - 1):
+        for lane in range(_LANES):
+            best[lane] = -np.inf
+        for edge in range(edge_offsets[node], edge_offsets[node + 1]):
+            intercept, slope = intercepts[edge], slopes[edge]
+            low, high = tail_offsets[edge], tail_offsets[edge + 1]
+            if high - low == 1:  # as all edges of phrase-based search but the first
+                tail = tails[low]
+                for lane in range(_LANES):
+                    total = shares[0, lane] * intercept + shares[1, lane] * slope
+                    total += inside[tail, lane]
+                    best[lane] = total if total > best[lane] else best[lane]
+            else:
+                for lane in range(_LANES):
+                    total = shares[0, lane] * intercept + shares[1, lane] * slope
+                    for entry in range(low, high):
+                        total += inside[tails[entry], lane]
+                    best[lane] = total if total > best[lane] else best[lane]
+        for lane in range(_LANES):
+            inside[node, lane] = best[lane]
+
+
+@kernel
+def _read_back(
+    graph: LineGraph,
+    shares: NDArray[np.float64],
+    inside: NDArray[np.float64],
+    lane: int,
+    found: _Found,
+    line: int,
+    edges: NDArray[np.int64],
+    top: int,
+) -> tuple[NDArray[np.int64], int]:
+    """Make ``line`` of ``found`` the goal's best derivation of a lane, of equal edges the later.
+
+    Its edges go on top of ``edges``. Returns the array and its new top, -1 if there are too many.
+    """
+    edge_offsets, tail_offsets, tails, intercepts, slopes = graph
+    begin = top
+    sums = found.lines[line]
+    sums[:] = 0.0
+    nodes = np.empty(64, dtype=np.int64)
+    nodes[0] = len(edge_offsets) - 2
+    height = 1
+    while height > 0:
+        height -= 1
+        node = nodes[height]
+        best, highest = -1, -np.inf
+        for edge in range(edge_offsets[node], edge_offsets[node + 1]):
+            total = shares[0, lane] * intercepts[edge] + shares[1, lane] * slopes[edge]
+            for entry in range(tail_offsets[edge], tail_offsets[edge + 1]):
+                total += inside[tails[entry], lane]
+            if total > -np.inf and total >= highest:
+                best, highest = edge, total
+        if top - begin == MOST_EDGES:
+            return edges, -1
+        if top == len(edges):
+            edges = doubled(edges)
+        edges[top] = best
+        top += 1
+        sums[0] += intercepts[best]
+        sums[1] += slopes[best]
+        sums[2] += abs(intercepts[best])
+        sums[3] += abs(slopes[best])
+        low, high = tail_offsets[best], tail_offsets[best + 1]
+        while height + high - low > len(nodes):
+            nodes = doubled(nodes)
+        for entry in range(high - 1, low - 1, -1):
+            nodes[height] = tails[entry]
+            height += 1
+    found.derivations[line, 0], found.derivations[line, 1] = begin, top
+    return edges, top
+
+
+@kernel
+def doubled(array: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The array with as much room again behind it."""
+    larger = np.empty(2 * len(array), dtype=np.int64)
+    larger[: len(array)] = array
+    return larger
+
+
+@kernel
+def _room_for(room: int) -> _Found:
+    return _Found(
+        np.empty((room, 4)),
+        np.empty((room, 2), dtype=np.int64),
+        np.full(room, -1, dtype=np.int64),
+        np.zeros(room, dtype=np.bool_),
+    )
+
+
+@kernel
+def _enlarged(found: _Found) -> _Found:
+    """The same with twice the room."""
+    room = len(found.after)
+    larger = _room_for(2 * room)
+    larger.lines[:room] = found.lines
+    larger.derivations[:room] = found.derivations
+    larger.after[:room] = found.after
+    larger.loose[:room] = found.loose
+    return larger
+
+
+@kernel
+def _linked(found: _Found) -> int:
+    """Link what the first pass found, once each; the first of them.
+
+    The ends are loose, and left out where a sample has their slope: samples are on the envelope.
+    """
+    head = last = 1
+    for line in range(2, _LANES - 1):
+        rise = found.lines[line, 1] - found.lines[last, 1]
+        if rise > _noise(found.lines[last], found.lines[line]):
+            found.after[last] = line
+            last = line
+    end = _LANES - 1
+    if found.lines[end, 1] - found.lines[last, 1] > _noise(found.lines[last], found.lines[end]):
+        found.after[last] = end
+        found.loose[end] = True
+    if found.lines[head, 1] - found.lines[0, 1] > _noise(found.lines[0], found.lines[head]):
+        found.after[0] = head
+        found.loose[0] = True
+        head = 0
+    return head
+
+
+@kernel
+def _noise(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
+    """Differences of slopes that are none."""
+    return float(_SAME_SLOPE * (one[3] + other[3]))
+
+
+@kernel
+def _meeting(left: NDArray[np.float64], right: NDArray[np.float64]) -> float:
+    """Where two lines meet."""
+    return float((left[0] - right[0]) / (right[1] - left[1]))
+
+
+@kernel
+def _rises(line: NDArray[np.float64], score: float, point: float) -> bool:
+    """Whether a score at ``point`` is above the line."""
+    noise = _SAME_SCORE * (line[2] + abs(point) * line[3])
+    return bool(score - (line[0] + point * line[1]) > noise)
+
+
+@kernel
+def _lefts(found: _Found, head: int) -> tuple[NDArray[np.int64], int]:
+    """All lines but the last, with room behind them, and how many they are."""
+    lefts = np.empty(64, dtype=np.int64)
+    size, line = 0, head
+    while found.after[line] >= 0:
+        lefts[size] = line
+        size += 1
+        line = found.after[line]
+    return lefts, size
+
+
+@kernel
+def _ask(
+    found: _Found,
+    waiting: NDArray[np.int64],
+    n_waiting: int,
+    asked: NDArray[np.int64],
+    shares: NDArray[np.float64],
+) -> tuple[int, int]:
+    """Take pairs that wait, one a lane, and have ``shares`` decode where their lines meet.
+
+    Writes their left ones to ``asked``; lanes that are left do what the first one does.
+
+    Returns:
+        How many pairs were taken that meet somewhere, and how many wait on.
+    """
+    n_asked = 0
+    while n_waiting > 0 and n_asked < _LANES:
+        n_waiting -= 1
+        left = waiting[n_waiting]
+        point = _meeting(found.lines[left], found.lines[found.after[left]])
+        if abs(point) < np.inf:
+            asked[n_asked] = left
+            shares[0, n_asked], shares[1, n_asked] = 1.0, point
+            n_asked += 1
+    shares[0, n_asked:], shares[1, n_asked:] = shares[0, 0], shares[1, 0]
+    return n_asked, n_waiting
+
+
+@kernel
+def _place(found: _Found, left: int, new: int) -> int:
+    """Put ``new``, found where ``left`` meets the next, between them or in the place of one."""
+    right = found.after[left]
+    from_left = found.lines[new, 1] - found.lines[left, 1]
+    to_right = found.lines[right, 1] - found.lines[new, 1]
+    if min(from_left, to_right) > _noise(found.lines[left], found.lines[right]):
+        found.after[new] = right
+        found.after[left] = new
+        return _BETWEEN
+    other = left if from_left < to_right else right
+    if not found.loose[other]:
+        return _NOWHERE
+    found.lines[other] = found.lines[new]
+    found.derivations[other] = found.derivations[new]
+    found.loose[other] = False
+    return _IN_PLACE
+
+
+@kernel
+def _by_slope(found: _Found, head: int, count: int, edges: NDArray[np.int64]) -> Winners:
+    """The derivations in order, without those that rounding let in: they would win nowhere."""
+    lines = np.empty((count, 2))
+    starts = np.empty(count)
+    derivations = np.empty((count, 2), dtype=np.int64)
+    top, line = 0, head
+    while line >= 0:
+        intercept, slope = found.lines[line, 0], found.lines[line, 1]
+        start = -np.inf
+        while top > 0:
+            start = (lines[top - 1, 0] - intercept) / (slope - lines[top - 1, 1])
+            if start > starts[top - 1]:
+                break
+            top -= 1
+            start = -np.inf
+        if start < np.inf:  # else beyond all numbers
+            lines[top, 0], lines[top, 1] = intercept, slope
+            starts[top] = start
+            derivations[top] = found.derivations[line]
+            top += 1
+        line = found.after[line]
+    return Winners(top, lines, starts, derivations, edges)
