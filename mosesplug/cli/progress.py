@@ -86,7 +86,7 @@ class Reporter:
                     self._line(_decoding(event))
                     self._next_line = event.seconds + _SECONDS_BETWEEN_LINES
             case GraphsRead(iteration, done, total):
-                self._update(f"[{iteration}] reading search graphs: {done} of {total}")
+                self._update(f"{_label(iteration)}reading search graphs: {done} of {total}")
             case Optimising(iteration, done, total, what):
                 self._update(f"[{iteration}] optimising: {done} of {total} {what}{self._score}")
             case Optimised():
@@ -226,8 +226,7 @@ def _label(iteration: int) -> str:
 
 def _decoding(event: Decoded) -> str:
     rate = f", {event.sentences / event.seconds:.1f}/s" if event.seconds > 0 else ""
-    what = "decoding" if event.iteration else "reading search graphs"
-    return f"{_label(event.iteration)}{what}: {event.sentences} of {event.total} sentences{rate}"
+    return f"[{event.iteration}] decoding: {event.sentences} of {event.total} sentences{rate}"
 
 
 def _learning(event: Learning) -> str:

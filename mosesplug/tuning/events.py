@@ -51,10 +51,7 @@ class PhaseStarted:
 
 @dataclass(frozen=True)
 class Decoded:
-    """So many of the sentences are decoded after so many seconds.
-
-    In iteration 0, their search graphs are read: those that were decoded before.
-    """
+    """So many of the sentences are decoded after so many seconds."""
 
     iteration: int
     sentences: int
@@ -64,7 +61,10 @@ class Decoded:
 
 @dataclass(frozen=True)
 class GraphsRead:
-    """So many of the search graphs that were decoded in an iteration are read and stored."""
+    """So many of the search graphs that were decoded in an iteration are read and stored.
+
+    ``iteration`` is 0 for those that were there before the run.
+    """
 
     iteration: int
     graphs: int

@@ -24,8 +24,7 @@ from mosesplug.errors import DataError
 from mosesplug.metrics import Metric, Prepared
 from mosesplug.store import NBestStore, fingerprint_files
 from mosesplug.tuning import caches
-from mosesplug.tuning.clock import Clock
-from mosesplug.tuning.events import Decoded, Note, Watcher
+from mosesplug.tuning.events import GraphsRead, Note, Watcher
 from mosesplug.tuning.forest_features import ConfiguredFeatures
 
 __all__ = ["DecodedText", "taken_in"]
@@ -157,7 +156,7 @@ class _Counted:
         Raises:
             DataError: there is no such sentence; or a feature without a weight.
         """
-        clock, total = Clock(), len(self._text.sentences)
+        total = len(self._text.sentences)
         for number, graph in graphs:
             if number >= total:
                 raise DataError(
@@ -166,7 +165,7 @@ class _Counted:
                 )
             self._check_names(graph.names)
             self._seen.add(number)
-            self._watch(Decoded(0, len(self._seen), total, clock.seconds()))
+            self._watch(GraphsRead(0, len(self._seen), total))
             yield number, graph
 
     def _check_names(self, names: Sequence[str]) -> None:

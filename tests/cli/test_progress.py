@@ -26,6 +26,7 @@ EVENTS: tuple[Event, ...] = (
     Note("hello"),
     Note("look out", warning=True),
     PhaseStarted(0, "features"),
+    GraphsRead(0, 9, 9),
     Executing(("moses", "-show-weights", "a b")),
     PhaseStarted(1, "decode"),
     Decoded(1, 3, 10, 1.5),
@@ -89,14 +90,6 @@ def test_sign_of_life() -> None:
     assert [line.split()[2] for line in stream.getvalue().splitlines()] == ["61", "125"]
 
 
-def test_graphs_that_are_read_are_not_decoded() -> None:
-    stream = io.StringIO()
-    reporter = Reporter(stream)
-    reporter(Decoded(0, 10, 10, 2.0))
-    reporter(PhaseStarted(1, "decode"))
-    assert stream.getvalue() == "reading search graphs: 10 of 10 sentences, 5.0/s\n"
-
-
 def test_verbose_shows_commands() -> None:
     assert "running: moses -show-weights 'a b'\n" in shown(io.StringIO(), verbose=True)
 
@@ -104,6 +97,7 @@ def test_verbose_shows_commands() -> None:
 def test_terminal() -> None:
     text = shown(Terminal())
     assert "\r\x1b[K[1] decoding: 3 of 10 sentences, 2.0/s" in text
+    assert "\x1b[Kreading search graphs: 9 of 9" in text
     assert "[1] reading search graphs: 4 of 10" in text
     assert "[1] optimising: 2 of 20 starts" in text
     assert "[2] decoding: 1 of 10 sentences, 2.0/s, BLEU so far 0.2500" in text
