@@ -61,7 +61,7 @@ def existing_decoder(name: str, what: str) -> tuple[Path, Path | None]:
     """
     if not name.startswith(_FOREST):
         return existing_program(name, what), None
-    place = Path(name.removeprefix(_FOREST)).absolute()
+    place = Path(name.removeprefix(_FOREST)).expanduser().absolute()
     if not place.exists():
         raise UsageError(
             f"{what} {name}: there is no {place}; name the working directory of a run with"

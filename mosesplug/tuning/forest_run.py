@@ -28,7 +28,15 @@ def check_forest(configuration: Configuration) -> None:
     Raises:
         UsageError: there is one; or the graphs are those of the run itself.
     """
-    decoding = configuration.decoding
+    decoding, held_out = configuration.decoding, configuration.held_out
+    workspace = Workspace(configuration.working_directory, decoding.nbest)
+    own = {path.resolve() for path in (workspace.directory, workspace.store, workspace.graphs)}
+    for place in (decoding.forest, None if held_out is None else held_out.forest):
+        if place is not None and place.resolve() in own:
+            raise UsageError(
+                f"the search graphs of {place} are those of the run in the working directory"
+                " itself, which would replace them: name another --working-dir"
+            )
     if decoding.forest is None:
         return
     refused = {
@@ -46,13 +54,6 @@ def check_forest(configuration: Configuration) -> None:
         raise UsageError(
             f"search graphs are no program: they do not go together with {', '.join(found)}"
         )
-    place, workspace = decoding.forest.resolve(), Workspace(configuration.working_directory, 1)
-    if place in (workspace.directory.resolve(), workspace.store.resolve()):
-        raise UsageError(
-            f"the search graphs of {decoding.forest} are those of the run in the working directory"
-            " itself: name another --working-dir"
-        )
-    held_out = configuration.held_out
     if held_out is not None and held_out.decoder is None and held_out.forest is None:
         raise UsageError(
             f"the search graphs of {decoding.forest} are of the tuning set, not of the held-out"

@@ -327,9 +327,13 @@ def test_refuses_settings(toy: Toy, change: dict[str, Any], message: str) -> Non
 def test_refuses_its_own_store_and_settings_of_servers(toy: Toy) -> None:
     graphs = write_toy_graphs(toy.directory / "input", toy.directory / "graphs")
     live = online(toy)
-    own = by_forest(live, live.working_directory, live.working_directory.name)
+    work = live.working_directory
+    for place in (work, work / "nbests.lmdb", work / "hypergraph"):
+        with pytest.raises(UsageError, match="run in the working directory"):
+            tune(by_forest(live, place, work.name))
+    judged = HeldOut(live.input, live.references, forest=work / "hypergraph")
     with pytest.raises(UsageError, match="run in the working directory"):
-        tune(own)
+        tune(replace(live, held_out=judged))
     with pytest.raises(UsageError, match="--online-decoder"):
         tune(replace(by_forest(live, graphs), online=Online("server")))
 
