@@ -42,15 +42,22 @@ def _between(
 
 
 def faults(reader: Reader, state: State, iteration: int, sentence: int) -> list[str]:
-    """What is wrong with one list, in words; nothing if it is sound.
+    """What is wrong with one list and its search graph, in words; nothing if they are sound.
 
     The record is taken apart, every hypothesis that it refers to is looked up, and features,
-    scores and statistics must be numbers, as many as there are hypotheses.
+    scores and statistics must be numbers, as many as there are hypotheses. So is the graph; its
+    nodes stand in topological order.
     """
     try:
-        return _faults(reader, state, iteration, sentence)
+        found = _faults(reader, state, iteration, sentence)
     except (ValueError, IndexError, KeyError, TypeError, OverflowError) as error:
-        return [f"it cannot be read: {error}"]
+        found = [f"it cannot be read: {error}"]
+    buffer = reader.graph(iteration, sentence)
+    if buffer is not None:
+        from mosesplug.store.graph_faults import graph_faults  # Numba comes with it
+
+        found += graph_faults(buffer, len(state.space or ()))
+    return found
 
 
 def _faults(reader: Reader, state: State, iteration: int, sentence: int) -> list[str]:

@@ -49,11 +49,17 @@ class Reader:
         self._iterations = environment["iterations"]
         self._kbest = environment["kbest"]
         self._statistics = environment["statistics"]
+        self._forest = environment["forest"]
 
     def record(self, iteration: int, sentence: int) -> KbestRecord | None:
         """One sentence's list of one iteration, or None if there is none."""
         value = self._get(kbest_key(iteration, sentence), db=self._kbest)
         return None if value is None else KbestRecord(np.frombuffer(value, np.uint8))
+
+    def graph(self, iteration: int, sentence: int) -> NDArray[np.uint8] | None:
+        """The bytes of one sentence's search graph of one iteration, or None if there is none."""
+        value = self._get(kbest_key(iteration, sentence), db=self._forest)
+        return None if value is None else np.frombuffer(value, np.uint8)
 
     def has(self, iteration: int, sentence: int) -> bool:
         """Whether an iteration has a list of that sentence."""

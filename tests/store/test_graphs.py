@@ -7,7 +7,7 @@ import os
 import signal
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from formats.hypergraph_reader import HypergraphFile, read_hypergraph
 from mosesplug.errors import DataError, StoreError, StoreMismatch
 from mosesplug.hypergraph import Hypergraph
 from mosesplug.store import NBestStore, graph_writing
+from mosesplug.store.records import header_of
 from mosesplug.store.toys import GROUPS, Hypothesis, WordMetric, make_list
 
 N_SENTENCES = 3
@@ -506,3 +507,36 @@ def test_graphs_are_seen_when_their_iteration_is(tmp_path: Path) -> None:
         store.drop_last(1)
         assert now.graph(1, 0) is not None
         assert store.graphs().iterations == ()
+
+
+def test_faults_of_graphs(tmp_path: Path) -> None:
+    with NBestStore.open(tmp_path, writable=True) as store:
+        store.add_graphs(1, [(2, graph())], groups=GROUPS)
+        finish(store, 1)
+        assert [store.faults(1, sentence) for sentence in range(3)] == [[], [], []]
+    key = b"\0\0\0\1\0\0\0\2"
+    whole = raw(tmp_path, b"forest", key, None)
+    # The arrays stand in the order of the fields, but for the words.
+    (_, *places), begin = header_of(np.frombuffer(whole, np.uint8))
+    at = {
+        field.name: begin + place
+        for field, place in zip(fields(Hypergraph), places[1::2], strict=False)
+    }
+    for name, changed, fault in (
+        ("edge_offsets", np.array([0, 4, 3, 4], "<i8"), "is out of order"),
+        ("tails", np.array([0, 2, 1], "<i4"), "does not come before it"),
+        ("tails", np.array([0, -1, 1], "<i4"), "does not come before it"),
+        ("targets", np.array([0, 1, 1, 2, -1, -1, 3], "<i4"), "other tails than its target"),
+        ("targets", np.array([0, -1, 9, 2, -1, -1, 3], "<i4"), "a word that is none"),
+        ("feature_indices", np.array([0, 2, 9, 0, 1], "<i4"), "has no name"),
+        ("feature_values", np.array([1, 2, np.nan, 0, 1], "<f4"), "not a finite number"),
+        ("covered", np.array([0, -1, 1], "<i4"), "less than nothing"),
+    ):
+        new = changed.tobytes()
+        raw(tmp_path, b"forest", key, whole[: at[name]] + new + whole[at[name] + len(new) :])
+        with NBestStore.open(tmp_path) as store:
+            (said,) = store.faults(1, 2)
+            assert fault in said
+    raw(tmp_path, b"forest", key, whole[:-40])
+    with NBestStore.open(tmp_path) as store:
+        assert store.faults(1, 2)[0].startswith("its search graph cannot be read")
