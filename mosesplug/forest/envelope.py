@@ -13,10 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.errors import DataError
-from mosesplug.forest.envelope_search import LineGraph, reason, winners
+from mosesplug.forest.envelope_search import NO_DERIVATION, LineGraph, winners
+from mosesplug.forest.viterbi import MOST_EDGES
 from mosesplug.hypergraph import Hypergraph
 
-__all__ = ["Envelope", "envelope"]
+__all__ = ["Envelope", "envelope", "reason"]
 
 
 @dataclass(frozen=True)
@@ -83,3 +84,10 @@ def envelope(
         found.derivations[: found.size].copy(),
         found.edges,
     )
+
+
+def reason(size: int) -> str:
+    """Why a graph has no envelope: ``NO_DERIVATION`` or ``TOO_LARGE`` in words."""
+    if size == NO_DERIVATION:
+        return "no derivation of the search graph builds its goal"
+    return f"a derivation of the search graph has more than {MOST_EDGES:.3g} edges"

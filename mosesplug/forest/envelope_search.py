@@ -18,21 +18,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mosesplug.forest.growing import doubled
 from mosesplug.forest.viterbi import MOST_EDGES
 from mosesplug.kernels import kernel
 
-__all__ = [
-    "NO_DERIVATION",
-    "TOO_LARGE",
-    "LineGraph",
-    "Winners",
-    "doubled",
-    "reason",
-    "winners",
-]
+__all__ = ["NO_DERIVATION", "TOO_LARGE", "LineGraph", "Winners", "winners"]
 
 NO_DERIVATION, TOO_LARGE = -1, -2
-"""In place of the size of an envelope that cannot be had; see ``reason``."""
+"""In place of the size of an envelope that cannot be had; see ``envelope.reason``."""
 
 _LANES = 8
 """Decodings in one pass: doubles of a cache line, and of a vector register where it is wide."""
@@ -48,13 +41,6 @@ _SAME_SLOPE = 1e-13
 _SAME_SCORE = 1e-15
 """Differences that are rounding, relative to the sums of absolute values. A line is new where it
 scores higher *and* its slope lies between, hence the smaller one."""
-
-
-def reason(size: int) -> str:
-    """Why a graph has no envelope: ``NO_DERIVATION`` or ``TOO_LARGE`` in words."""
-    if size == NO_DERIVATION:
-        return "no derivation of the search graph builds its goal"
-    return f"a derivation of the search graph has more than {MOST_EDGES:.3g} edges"
 
 
 class LineGraph(NamedTuple):
@@ -76,7 +62,7 @@ class Winners(NamedTuple):
     """An envelope as kernels have it; only the first ``size`` rows are filled.
 
     Attributes:
-        size: how many lines it has; negative where there is none, see ``reason``.
+        size: how many lines it has; negative where there is none, see ``envelope.reason``.
         lines: float64 ``[room, 2]``; intercept and slope, slopes ascending.
         starts: float64 ``[room]``; where each begins to win, ascending from minus infinity.
         derivations: int64 ``[room, 2]``; where the edges of each begin and end in ``edges``.
@@ -260,14 +246,6 @@ def _read_back(
             height += 1
     found.derivations[line, 0], found.derivations[line, 1] = begin, top
     return edges, top
-
-
-@kernel
-def doubled(array: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The array with as much room again behind it."""
-    larger = np.empty(2 * len(array), dtype=np.int64)
-    larger[: len(array)] = array
-    return larger
 
 
 @kernel

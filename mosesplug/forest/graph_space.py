@@ -17,14 +17,9 @@ from numpy.typing import NDArray
 
 from mosesplug.errors import DataError
 from mosesplug.features import FeatureSpace
-from mosesplug.forest.envelope_search import (
-    NO_DERIVATION,
-    TOO_LARGE,
-    LineGraph,
-    doubled,
-    reason,
-    winners,
-)
+from mosesplug.forest.envelope import reason
+from mosesplug.forest.envelope_search import NO_DERIVATION, TOO_LARGE, LineGraph, winners
+from mosesplug.forest.growing import doubled
 from mosesplug.forest.sentence_graph import SentenceGraph, score_edges, sentence_graph
 from mosesplug.forest.translations import Translations, append_words
 from mosesplug.forest.union import united

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formats.hypergraph_reader import TAIL
-from mosesplug.forest.envelope_search import doubled
+from mosesplug.forest.growing import doubled
 from mosesplug.kernels import kernel
 from mosesplug.metrics.protocol import Metric, Prepared
 

@@ -1,0 +1,18 @@
+"""Arrays that grow inside kernels."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosesplug.kernels import kernel
+
+__all__ = ["doubled"]
+
+
+@kernel
+def doubled(array: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The array with as much room again behind it."""
+    larger = np.empty(2 * len(array), dtype=np.int64)
+    larger[: len(array)] = array
+    return larger
