@@ -45,6 +45,29 @@ def test_tune(toy_files: list[str], tmp_path: Path, capsys: pytest.CaptureFixtur
     assert code_of(ended) == 2
 
 
+def test_tune_with_search_graphs(
+    toy_files: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["tune", *toy_files, "--working-dir", str(tmp_path / "w"), "--nbest", "10", "--seed=1"]
+    words += ["--max-iterations=1", "--algorithm=kbmira", "--epochs=2", "--threads=1"]
+    with pytest.raises(SystemExit) as ended:
+        mosesplug([*words, "--forest", "--forest-edges=5", "--last"])
+    assert code_of(ended) == 0
+    said = capsys.readouterr()
+    assert "in the graphs" in said.err
+    assert "in the search graphs (" in said.out
+    summary = json.loads((tmp_path / "w" / "summary.json").read_text())
+    assert summary["learnt_from"] == "search graphs"
+    for more, why in (
+        (["--forest-edges=5"], "--forest-edges is of --forest"),
+        (["--forest", "--lattice-samples=5"], "--forest does not go together with --lattice-"),
+    ):
+        with pytest.raises(SystemExit) as ended:
+            mosesplug([*words, *more, "--overwrite"])
+        assert code_of(ended) == 2
+        assert why in capsys.readouterr().err
+
+
 def test_mert_moses(
     toy_files: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
