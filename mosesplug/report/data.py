@@ -205,3 +205,8 @@ class ReportData:
     worst: tuple[SentenceFacts, ...] = ()
     best: tuple[SentenceFacts, ...] = ()
     lattice: LatticeFacts | None = None
+
+    @property
+    def sentence_metric(self) -> str:
+        """What single sentences are judged by."""
+        return "BLEU+1" if self.metric == "BLEU" else self.metric

@@ -144,7 +144,7 @@ def features(figure: Figure, data: ReportData) -> None:
     left.set_yticks(places, [f.name for f in data.features], fontsize=7)
     left.invert_yaxis()
     left.set_xlabel("weight × spread in a sentence")
-    right.set_xlabel(f"correlation with {data.metric} in a sentence")
+    right.set_xlabel(f"correlation with {data.sentence_metric} in a sentence")
 
 
 Draw = Callable[["Figure", ReportData], None]

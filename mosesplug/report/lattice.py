@@ -16,6 +16,15 @@ if TYPE_CHECKING:
 __all__ = ["envelope_figure", "lattice_figure"]
 
 _LONGEST = 60
+
+_TIP = 0.95
+"""Where on an arc its head ends."""
+
+_SHARES = (0.5, 0.35, 0.65)
+"""Where on arcs that leave one node the words stand, so that they do not lie on each other."""
+
+Point = tuple[float, float]
+
 _COLOURS = ("#2563eb", "#dc2626", "#0f766e", "#f59e0b", "#7c3aed", "#db2777", "#0891b2", "#65a30d")
 
 
@@ -32,9 +41,14 @@ def lattice_figure(figure: Figure, data: ReportData) -> None:
     axes = figure.subplots()
     axes.set_axis_off()
     seen: dict[tuple[int, int], int] = {}
+    leaving: dict[int, int] = {}
     for start, end, words in facts.edges:
         parallel = seen[start, end] = seen.get((start, end), -1) + 1
-        _arc(axes, places[start], places[end], words, 0.18 + 0.4 * parallel)
+        turn = leaving[start] = leaving.get(start, -1) + 1
+        share = _SHARES[(turn + start) % len(_SHARES)]
+        # One that passes by other nodes goes around them.
+        bend = 0.18 + 0.4 * parallel + (0.15 if places[end][0] - places[start][0] > 1 else 0.0)
+        _arc(axes, places[start], places[end], words, bend, share)
     x, y = zip(*places.values(), strict=True)
     axes.scatter(x, y, s=90, color="white", edgecolor="black", zorder=3)
     axes.scatter(*places[max(places)], s=30, color="black", zorder=4)
@@ -46,24 +60,18 @@ def lattice_figure(figure: Figure, data: ReportData) -> None:
     )
 
 
-def _arc(
-    axes: Axes, start: tuple[float, float], end: tuple[float, float], words: str, bend: float
-) -> None:
-    """An arrow that is bent upwards, with words at its highest point."""
+def _arc(axes: Axes, start: Point, end: Point, words: str, bend: float, share: float) -> None:
+    """An arrow that is bent upwards, with words at some share of its way."""
     from matplotlib.patches import FancyArrowPatch
     from matplotlib.path import Path
 
     middle = (0.5 * (start[0] + end[0]), 0.5 * (start[1] + end[1]) + bend * (end[0] - start[0]))
-    curve = Path([start, middle, end], [Path.MOVETO, Path.CURVE3, Path.CURVE3])
-    axes.add_patch(
-        FancyArrowPatch(
-            path=curve, arrowstyle="-|>", color="#64748b", mutation_scale=9, shrinkA=6, shrinkB=6
-        )
-    )
-    # A quarter from either end and half from the middle: the curve's own middle.
-    place = (middle[0], 0.25 * (start[1] + end[1]) + 0.5 * middle[1])
+    # The head ends where the circle of the node begins.
+    turn, tip = _between(start, middle, _TIP), _on_curve(start, middle, end, _TIP)
+    curve = Path([start, turn, tip], [Path.MOVETO, Path.CURVE3, Path.CURVE3])
+    axes.add_patch(FancyArrowPatch(path=curve, arrowstyle="-|>", color="#64748b", mutation_scale=9))
     axes.text(
-        *place,
+        *_on_curve(start, middle, end, share),
         words,
         fontsize=7.5,
         ha="center",
@@ -72,20 +80,37 @@ def _arc(
     )
 
 
-def _places(facts: LatticeFacts) -> dict[int, tuple[float, float]]:
-    """Node to place: right by the longest way from the start, nodes of one distance spread up."""
+def _between(one: Point, other: Point, share: float) -> Point:
+    return (one[0] + share * (other[0] - one[0]), one[1] + share * (other[1] - one[1]))
+
+
+def _on_curve(start: Point, middle: Point, end: Point, share: float) -> Point:
+    """A point of the quadratic Bezier curve."""
+    return _between(_between(start, middle, share), _between(middle, end, share), share)
+
+
+def _places(facts: LatticeFacts) -> dict[int, Point]:
+    """Node to place: right by the longest way from the start, up as its neighbours are."""
     depth: dict[int, int] = {0: 0}
+    before: dict[int, list[int]] = {}
     for start, end, _ in facts.edges:
         depth[end] = max(depth.get(end, 0), depth.get(start, 0) + 1)
-    by_depth: dict[int, list[int]] = {}
+        before.setdefault(end, []).append(start)
+    columns: dict[int, list[int]] = {}
     for node in sorted(depth):
-        by_depth.setdefault(depth[node], []).append(node)
-    tallest = max(map(len, by_depth.values()))
-    return {
-        node: (float(column), level + 0.5 * (tallest - len(nodes)))
-        for column, nodes in sorted(by_depth.items())
-        for level, node in enumerate(nodes)
-    }
+        columns.setdefault(depth[node], []).append(node)
+    tallest = max(map(len, columns.values()))
+    places: dict[int, Point] = {}
+    for column, nodes in sorted(columns.items()):
+        # Below the middle of those that lead to it: fewer arrows cross.
+        nodes.sort(key=lambda node: _mean([places[each][1] for each in before.get(node, [])]))
+        for level, node in enumerate(nodes):
+            places[node] = (float(column), level + 0.5 * (tallest - len(nodes)))
+    return places
+
+
+def _mean(values: list[float]) -> float:
+    return sum(values) / len(values) if values else 0.0
 
 
 def envelope_figure(figure: Figure, data: ReportData) -> None:
@@ -115,7 +140,7 @@ def envelope_figure(figure: Figure, data: ReportData) -> None:
     for axes in (upper, lower):
         axes.axvline(facts.weight, color="black", linewidth=0.7, linestyle=":")
     upper.set_ylabel("model score")
-    lower.set_ylabel(f"{data.metric} of the sentence")
+    lower.set_ylabel(data.sentence_metric)
     lower.set_xlabel(f"weight of {facts.feature} (dotted: the result)")
     upper.legend(fontsize=6.5)
     title = f"sentence {facts.sentence}: the upper envelope along {facts.feature}"

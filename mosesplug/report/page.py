@@ -125,7 +125,7 @@ def _iterations(data: ReportData) -> str:
 def _features(data: ReportData) -> str:
     note = (
         "Over all distinct hypotheses. Spread: mean standard deviation in a sentence. Correlation: "
-        f"with {_of_sentence(data.metric)} of the hypothesis, in a sentence."
+        f"with {data.sentence_metric} of the hypothesis, in a sentence."
     )
     head = ("feature", "weight", "mean", "spread", "active", "correlation")
     rows = [
@@ -159,13 +159,13 @@ def _lattice(data: ReportData) -> str:
         (line.text, f"{line.start:.4g}", f"{line.end:.4g}", _number(line.score))
         for line in facts.lines
     ]
-    head = ("translation", "from weight", "to weight", data.metric)
+    head = ("translation", "from weight", "to weight", data.sentence_metric)
     drawn = _figure("lattice", data) if facts.edges else ""
     return _section("Search graph", note, drawn + _figure("envelope", data) + _table(head, rows, 1))
 
 
 def _sentences(heading: str, data: ReportData, sentences: Sequence[SentenceFacts]) -> str:
-    worth = _of_sentence(data.metric)
+    worth = data.sentence_metric
     note = f"By {worth} of what the result's weights choose in the merged lists."
     return _section(heading, note, "\n".join(map(_sentence, sentences)))
 
@@ -182,10 +182,6 @@ def _sentence(facts: SentenceFacts) -> str:
 def _configuration(data: ReportData) -> str:
     facts = {"store": data.store, **data.facts}
     return _section("Configuration", "", _table(("setting", "value"), facts.items(), left=2))
-
-
-def _of_sentence(metric: str) -> str:
-    return "BLEU+1" if metric == "BLEU" else metric
 
 
 def _figure(name: str, data: ReportData) -> str:
