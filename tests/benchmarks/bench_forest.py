@@ -22,13 +22,15 @@ import pytest
 
 from formats.hypergraph_directory import hypergraph_files
 from formats.hypergraph_reader import HypergraphFile, read_hypergraph
-from formats.weights import read_dense
+from formats.weights import WeightGroup, read_dense
+from mosesplug.decoders.batch import ModelWeights
 from mosesplug.decoders.parallel import begun
 from mosesplug.features import FeatureSpace
 from mosesplug.forest import Hypergraph, envelope, k_best
 from mosesplug.forest.pruning import pruned
 from mosesplug.metrics import metric
 from mosesplug.store import NBestStore, StoredGraphs
+from mosesplug.tuning.forest_setup import ForestRecipe
 
 ROUNDS = {"rounds": 5, "iterations": 1, "warmup_rounds": 1}
 FIXED = "UnknownWordPenalty0"
@@ -118,6 +120,23 @@ def test_views(benchmark: Any, stored: Path) -> None:
     """All 60 graphs as views on the map."""
     with opened(stored) as graphs:
         assert len(benchmark.pedantic(every, (graphs,), **ROUNDS)) == 60
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_decoder(benchmark: Any, recorded: Recorded, stored: Path, threads: int) -> None:
+    """Distinct 100-best lists of all 60 graphs, with features and text: forest:PLACE."""
+    recipe = ForestRecipe(stored, {FIXED: 1.0}, 100, "graphs", threads)
+    rest = iter(recorded.weights)
+    weights = ModelWeights(
+        tuple(
+            WeightGroup(name, tuple(next(rest) for _ in range(width)))
+            for name, width in recorded.groups
+        )
+    )
+    sentences = [(number, b"") for number in range(60)]
+    with recipe.make("", lambda text: None) as decoder:
+        lists = benchmark.pedantic(decoder.decode, (sentences, weights), **ROUNDS)
+    assert sum(map(len, lists)) == 6000
 
 
 @pytest.mark.parametrize("edges", [50, 0], ids=["50 edges a word", "whole graphs"])
