@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import gzip
 import itertools
 import shutil
@@ -421,3 +422,28 @@ def test_graphs_are_not_joined_by_queues(toy: Toy) -> None:
     decoder = replace(made.decoding.decoder, queue=Queue(Path("moses-parallel.pl"), 2))
     with pytest.raises(UsageError, match="--jobs"):
         tune(replace(made, decoding=replace(made.decoding, decoder=decoder)))
+
+
+@pytest.mark.parametrize("optimising", [{}, MIRA], ids=["mert", "kbmira"])
+def test_the_map_grows_from_iteration_to_iteration(
+    toy: Toy, monkeypatch: pytest.MonkeyPatch, optimising: dict[str, Any]
+) -> None:
+    """It cannot grow while graphs are in use; learning lets go of them."""
+    open_store = NBestStore.open.__func__  # type: ignore[attr-defined]
+
+    def small(cls: type[NBestStore], path: Path, *, writable: bool = False) -> NBestStore:
+        store = open_store(cls, path, writable=writable, map_size=1 << 17)
+        assert isinstance(store, NBestStore)
+        return store
+
+    monkeypatch.setattr(NBestStore, "open", classmethod(small))
+    made = toy.configuration(
+        decoding={"graphs": Graphs(0)}, optimising=optimising, minimum_change=0.0
+    )
+    gc.disable()
+    try:
+        assert len(tune(made).iterations) == 3
+    finally:
+        gc.enable()
+    with opened(made.working_directory) as store:
+        assert store.graphs().iterations == (1, 2, 3)
