@@ -87,6 +87,7 @@ def settings(parsed: Parsed) -> Settings:
     elif note is not None:
         notes.append(note)
     algorithm = _algorithm(given)
+    notes += _idle(given, algorithm)
     tools = _tools(given, algorithm)
     edges = given.optional("forest-edges")
     graphs = graphs_of(
@@ -306,9 +307,12 @@ def _metric(given: Given, tools: ToolArguments) -> tuple[str, str]:
         raise UsageError(
             f"{' and '.join('--' + name for name in lengths)} exclude each other: use one of them"
         )
+    name = tools.metric or "BLEU"
+    if lengths and "BLEU" not in name.split(","):
+        raise UsageError(f"--{lengths[0]} chooses the reference length of BLEU, not of {name}")
     case = "case:false" if given.flag("nocase") else "case:true"
     flags = [f"reflen:{name}" for name in lengths]
-    return tools.metric or "BLEU", merged_settings(tools.settings or "", *flags, case)
+    return name, merged_settings(tools.settings or "", *flags, case)
 
 
 def _optimising(given: Given, algorithm: str, tools: ToolArguments) -> Optimising:
@@ -358,6 +362,20 @@ def _algorithm(given: Given) -> str:
 def _wants_graphs(given: Given) -> bool:
     """Whether search graphs are wanted."""
     return any(option.forest and given.flag(option.name) for option in (*OPTIONS, *ADDITIONS))
+
+
+_MERT_ONLY = ("random-restarts", "random-directions", "number-of-random-directions")
+
+
+def _idle(given: Given, algorithm: str) -> list[str]:
+    """What is said of options that do nothing for this algorithm."""
+    if algorithm in _WITH_MERT:
+        return []
+    return [
+        f"--{name} is MERT's, and {algorithm} does without"
+        for name in _MERT_ONLY
+        if name in given.parsed.values
+    ]
 
 
 def _mert_options(given: Given) -> dict[str, object]:

@@ -61,6 +61,7 @@ class Algorithm:
         options: frozen dataclass of its settings, every field with a default.
         optimize: ``(problem, initial, rng, options, progress) -> Solution``.
         learner: of an online learner, what makes it from its options; None for a batch optimizer.
+        restarts: whether it starts from random points and from weights of earlier iterations, too.
         graphs: how it learns from search graphs: by a ``source`` or a ``search`` of its problem;
             None if it learns from lists only.
     """
@@ -72,6 +73,7 @@ class Algorithm:
     optimize: Callable[[Problem, NDArray[np.float64], np.random.Generator, Any, Progress], Solution]
     learner: Callable[[Any], Learner] | None = None
     graphs: Literal["source", "search"] | None = None
+    restarts: bool = False
 
 
 def algorithms() -> Mapping[str, Algorithm]:
@@ -84,6 +86,7 @@ def algorithms() -> Mapping[str, Algorithm]:
             options=MertOptions,
             optimize=mert,
             graphs="source",
+            restarts=True,
         ),
         Algorithm(
             name="kbmira",
@@ -106,6 +109,7 @@ def algorithms() -> Mapping[str, Algorithm]:
             source="mert-moses.pl --pro-starting-point",
             options=ProMertOptions,
             optimize=pro_mert,
+            restarts=True,
         ),
     )
     return MappingProxyType({each.name: each for each in (*known, *_online())})

@@ -24,7 +24,7 @@ from mosesplug.store import NBestStore, fingerprint_files
 from mosesplug.tuning.adopt import adopt, unstored_iterations
 from mosesplug.tuning.algorithm_options import algorithm_options
 from mosesplug.tuning.conclude import conclude, reason_to_stop
-from mosesplug.tuning.configuration import Configuration, Online
+from mosesplug.tuning.configuration import Configuration, Online, Optimising
 from mosesplug.tuning.events import Note, Optimised, Watcher, ignore
 from mosesplug.tuning.executors import workers
 from mosesplug.tuning.forest_redecoding import make_graphs
@@ -222,6 +222,7 @@ def _context(
     algorithm = find_algorithm(optimising.algorithm)
     options = algorithm_options(algorithm, optimising.options)
     _check_regime(configuration, algorithm)
+    _tell_idle(optimising, algorithm, watch)
     prefix = configuration.references
     references = configuration.metric.prepare(
         read_references(prefix, _input_lines(configuration), input_path=configuration.input)
@@ -300,6 +301,21 @@ def _check_regime(configuration: Configuration, algorithm: Algorithm) -> None:
             f" leave out --online, or take one of {', '.join(online_learners)}"
         )
     check_online(configuration, configuration.online)
+
+
+def _tell_idle(optimising: Optimising, algorithm: Algorithm, watch: Watcher) -> None:
+    """Say which settings do nothing for this algorithm."""
+    if algorithm.restarts:
+        return
+    idle = {"--range": bool(optimising.ranges), "--historic-bests": optimising.historic_bests}
+    for name in (name for name, given in idle.items() if given):
+        watch(
+            Note(
+                f"{name} is for algorithms that start from several points; {algorithm.name}"
+                " starts from one",
+                warning=True,
+            )
+        )
 
 
 def _input_lines(configuration: Configuration) -> int | None:

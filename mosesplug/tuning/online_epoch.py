@@ -167,7 +167,8 @@ def _learn(online: _Online, finished: IterationRecord | None) -> IterationResult
         context.watch(Learning(iteration, done.place + 1, done.of, metric.name, score, seconds))
         scores.after(done)
 
-    if iteration == 1:
+    # Held-out text may have come with this epoch only: what it begins with is a result then, too.
+    if not online.before:
         scores.add(begin.state)
     ended = False
     try:

@@ -411,3 +411,22 @@ def test_shards(system: Path) -> None:
 def test_online_refusals(system: Path, words: list[str], why: str) -> None:
     with pytest.raises(UsageError, match=why):
         configuration(*words)
+
+
+def test_options_that_do_nothing_are_named(system: Path) -> None:
+    words = ("--batch-mira", "--random-restarts=5", "--random-directions")
+    said = [note for note in read(*words).notes if "MERT's" in note]
+    assert said == [
+        "--random-restarts is MERT's, and kbmira does without",
+        "--random-directions is MERT's, and kbmira does without",
+    ]
+    assert not any("MERT's" in note for note in read("--random-restarts=5").notes)
+
+
+def test_reference_lengths_belong_to_bleu(system: Path) -> None:
+    with pytest.raises(UsageError, match="--average chooses the reference length of BLEU"):
+        read("--average", "--mertargs=--sctype TER")
+    assert (
+        "reflen:average"
+        in configuration("--average", "--mertargs=--sctype BLEU,TER").metric.signature()
+    )

@@ -355,3 +355,13 @@ def test_decoder_flags_are_folded_in(toy: Toy) -> None:
     config = read_moses_ini(toy.directory / "work" / "moses.ini")
     assert [value.text for value in config.section("threads")] == ["2"]
     assert [value.text for value in config.section("distortion-limit")] == ["4"]
+
+
+def test_settings_that_do_nothing_are_named(toy: Toy, log: Log) -> None:
+    idle = {"historic_bests": True, "ranges": ("LM0:0..2",), "options": {"epochs": 1}}
+    configuration = toy.configuration(
+        optimising={"algorithm": "kbmira", **idle}, maximum_iterations=1
+    )
+    tune(configuration, log)
+    said = [note.text for note in log.of(Note) if "several points" in note.text]
+    assert [text.split()[0] for text in said] == ["--range", "--historic-bests"]
