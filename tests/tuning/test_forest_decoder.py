@@ -28,7 +28,7 @@ from mosesplug.tuning.configuration import HeldOut, Online
 from mosesplug.tuning.forest_features import configured_features
 from mosesplug.tuning.forest_files import DecodedText
 from mosesplug.tuning.forest_setup import ForestRecipe, open_forest
-from mosesplug.tuning.forest_source import opened_store
+from mosesplug.tuning.forest_source import opened_store, share_store
 from mosesplug.tuning.sharding import Sharding
 from tests.tuning.forests import nodes_of, toy_decoder, write_toy_graphs
 
@@ -221,13 +221,17 @@ def test_a_run_that_was_cut_off_ends_with_the_same_bytes(
     assert [name for name in whole if found[name] != whole[name]] == []
 
 
-def stored(path: Path, toy: Toy, parts: int) -> Path:
-    """A store of as many iterations, whose graphs have a part of the hypotheses each."""
+def stored(path: Path, toy: Toy, parts: int, after: Callable[[], object] = lambda: None) -> Path:
+    """A store of as many iterations, whose graphs have a part of the hypotheses each.
+
+    It begins with little room; ``after`` is called with each iteration, while it can be written.
+    """
     configuration = toy.configuration()
     sentences = read_lines(configuration.input)
     prefix = configuration.references
     references = configuration.metric.prepare(read_references(prefix, len(sentences)))
-    with NBestStore.open(path, writable=True) as store:
+    with NBestStore.open(path, writable=True, map_size=1 << 17) as store:
+        share_store(store, path)
         store.require({"input": fingerprint_files([configuration.input])})
         for part in range(parts):
             files = []
@@ -247,7 +251,25 @@ def stored(path: Path, toy: Toy, parts: int) -> Path:
                 n_sentences=len(sentences),
                 record={},
             )
+            after()
     return path
+
+
+def test_the_runs_own_store_can_grow_between_two_batches(toy: Toy) -> None:
+    path = toy.directory / "store"
+    recipe = ForestRecipe(path, {"UnknownWordPenalty0": 1.0}, 9, "graphs", 2, growing=True)
+    decoder = recipe.make("", lambda text: None)
+    sentences = [(number, b"") for number in range(12)]
+    sizes: list[int] = []
+
+    def decode() -> None:
+        lists = decoder.decode(sentences, ModelWeights(GROUPS))
+        assert [len(found) for found in lists] == [9] * 12
+        sizes.append((path / "data.mdb").stat().st_size)
+
+    stored(path, toy, 4, decode)
+    assert len(sizes) == 4
+    assert sizes[0] < 1 << 17 < sizes[-1]
 
 
 def test_graphs_of_several_iterations_count_together(toy: Toy) -> None:
