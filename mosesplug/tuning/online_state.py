@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from mosesplug.features import FeatureSpace
-from mosesplug.optimizers.online.epochs import averaged
+from mosesplug.optimizers.online.epochs import AVERAGE, averaged
 from mosesplug.optimizers.online.learner import Learner, State, grown
 from mosesplug.tuning.configuration import Configuration
 from mosesplug.tuning.online_numbering import Numbering
@@ -104,17 +104,28 @@ def beginning(context: Context, weights: Weights, last: IterationResult | None) 
     if keeps_mean(context.configuration, options.averaging):
         learner = averaged(learner)
     stored = None if last is None else last.learner
-    if stored is not None and set(stored.get("vectors", ())) != set(learner.fills):
+    if stored is not None and not _serves(learner, stored.get("vectors", ())):
         stored = None  # another learner's, or of shards: only weights can be gone on with
     names = sorted(weights.sparse) if stored is None else stored["sparse"]
     active = context.configuration.optimising.active
     numbering = Numbering(columns(context.show), names, active)
     learner = numbering.restricted(learner)
     if stored is not None:
-        state = decode_state(stored)
+        # What is no longer wanted, as a mean of the weights, is left behind.
+        vectors = {name: stored["vectors"][name] for name in learner.fills}
+        state = decode_state({**stored, "vectors": vectors})
     else:
         state = learner.init(weights.vector(numbering.space))
     return Beginning(learner, state, numbering)
+
+
+def _serves(learner: Learner, vectors: Iterable[str]) -> bool:
+    """Whether a stored state has the learner's vectors: all of them, and no more but for a mean.
+
+    A mean that is wanted from now on, and was not before, cannot be that of all updates.
+    """
+    have, want = set(vectors), set(learner.fills)
+    return want <= have and have - want <= {AVERAGE}
 
 
 def encode_state(state: State, space: FeatureSpace, learner: Learner) -> dict[str, Any]:

@@ -212,6 +212,14 @@ def test_held_out_text_is_translated_every_so_many_batches(toy: Toy) -> None:
     assert result.score == max(scores)
 
 
+def test_held_out_text_that_comes_later_judges_what_there_is(toy: Toy) -> None:
+    tune(online(toy, options={"epochs": 1}))
+    held_out = HeldOut(toy.directory / "input", toy.directory / "reference")
+    result = tune(online(toy, options={"epochs": 2}, held_out=held_out, existing="continue"))
+    # Three batches were learnt from before; their weights are judged, and those after the epoch.
+    assert [[updates for updates, _ in i.heldout] for i in result.iterations] == [[], [3, 6]]
+
+
 def test_patience_ends_an_epoch(toy: Toy) -> None:
     """A learner that never learns gets no better: the first score and another are enough."""
     held_out = HeldOut(toy.directory / "input", toy.directory / "reference", every=1, patience=1)

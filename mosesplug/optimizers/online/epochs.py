@@ -31,6 +31,7 @@ from mosesplug.optimizers.problem import (
 from mosesplug.tuning_set import Batch, TuningSet
 
 __all__ = [
+    "AVERAGE",
     "BatchDone",
     "EpochResult",
     "Plan",
