@@ -179,7 +179,9 @@ _SETTINGS: dict[str, Any] = {
     "pretty_exceptions_enable": False,
 }
 
-_application = typer.Typer(cls=_listing(_COMMANDS), no_args_is_help=True, **_SETTINGS)
+_application = typer.Typer(
+    cls=_listing(_COMMANDS), no_args_is_help=True, **{**_SETTINGS, "add_completion": True}
+)
 
 
 def _show_version(wanted: bool) -> None:
