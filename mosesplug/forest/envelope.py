@@ -2,7 +2,13 @@
 
 Along ``w + x d`` an edge scores ``intercept + slope x``, and so does a derivation, with the sums
 over its edges; the winners are the upper envelope of all derivations' lines (Macherey et al.
-2008; Kumar et al. 2009). See ``envelope_search`` for how it is found.
+2008; Kumar et al. 2009).
+
+The result is that of the inside algorithm in the semiring of envelopes (Dyer et al. 2010): a node
+is the envelope of the union of its edges', an edge the Minkowski sum of its own line and the
+envelopes of its tails. It is not found so, since most nodes of a decoder's graph have lines that
+reach no envelope of the goal: the goal's alone is found, by decoding where two of its lines meet
+(Eisner & Severance 1976), in about an eighth of the time. See ``envelope_search``.
 """
 
 from __future__ import annotations

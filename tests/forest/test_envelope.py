@@ -13,6 +13,8 @@ from formats.hypergraph import Edge
 from formats.hypergraph_reader import read_hypergraph
 from mosesplug.errors import DataError
 from mosesplug.forest import Envelope, Hypergraph, envelope, viterbi
+from mosesplug.forest.pruning import pruned
+from tests.forest.envelope_semiring import goal_envelope, thresholds
 from tests.forest.graphs import derivations, graph_of, graphs
 
 
@@ -48,6 +50,42 @@ def test_against_all_derivations(
     for x in np.linspace(-9.0, 9.0, 73):
         own = (line.intercepts + x * line.slopes).max()
         assert own == pytest.approx((points[:, 0] + x * points[:, 1]).max())
+
+
+def check_against_the_semiring(
+    graph: Hypergraph, intercepts: NDArray[np.float64], slopes: NDArray[np.float64]
+) -> int:
+    """Compare with the textbook's algebra; the sums are exact in both. Returns how many lines."""
+    line, lines = envelope(graph, intercepts, slopes), goal_envelope(graph, intercepts, slopes)
+    assert line.slopes.tolist() == [float(slope) for slope, _ in lines]
+    assert line.intercepts.tolist() == [float(intercept) for _, intercept in lines]
+    assert line.thresholds.tolist() == pytest.approx([float(x) for x in thresholds(lines)])
+    return len(lines)
+
+
+@settings(max_examples=100, deadline=None)
+@given(nodes=graphs(features=2))
+def test_against_the_semiring(
+    nodes: list[list[Edge]], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    graph = graph_of(nodes, tmp_path_factory.mktemp("graph"))
+    check_against_the_semiring(graph, *(graph.edge_scores(axis) for axis in np.eye(2)))
+
+
+@pytest.mark.parametrize("sentence", [3, 29])
+def test_recorded_graphs_against_the_semiring(multi30k: Path, sentence: int) -> None:
+    file = read_hypergraph(multi30k / "forest" / "hypergraph" / f"{sentence}.gz")
+    graph = Hypergraph.of_file(file, {name: k for k, name in enumerate(file.names)})
+    rng = np.random.default_rng(sentence)
+    weights = rng.uniform(0.0, 0.1, len(file.names))
+    graph = pruned(graph, weights.astype(np.float32), 400)
+    for _ in range(3):
+        # In steps of 1/64 no sum is rounded, and what leads leads by more than rounding.
+        intercepts, slopes = (
+            np.round(64.0 * graph.edge_scores(vector)) / 64.0
+            for vector in (weights, rng.normal(size=len(weights)))
+        )
+        assert check_against_the_semiring(graph, intercepts, slopes) > 3
 
 
 def test_of_equal_derivations_the_one_that_decoding_finds(tmp_path: Path) -> None:
