@@ -67,7 +67,7 @@ def line(
     from mosesplug.inspection.line import line_of, moved_sentences
     from mosesplug.inspection.run import opened
 
-    with opened(store) as run:
+    with opened(store, with_lists=True) as run:
         merged = run.store.tuning_set(iteration_of(iteration))
         found = line_of(run, merged, direction, weights_of(run, weights))
         first, last = _part(found, low, high)

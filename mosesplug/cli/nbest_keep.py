@@ -26,16 +26,17 @@ def verify(
     from mosesplug.cli.output import print_json
     from mosesplug.inspection.run import opened
 
-    found, lists = [], 0
+    found, read = [], 0
     with opened(store) as run, bar(quiet or json) as progress:
         total = len(run.records) * run.n_sentences
         for record in run.records:
             for sentence in range(run.n_sentences):
                 faults = run.store.faults(record.iteration, sentence)
                 found += [(record.iteration, sentence, fault) for fault in faults]
-                lists += 1
-                progress(lists, total, "lists")
+                read += 1
+                progress(read, total, "lists")
         iterations = len(run.records)
+        lists = sum(record.n_lists for record in run.records)
     if json:
         keys = ("iteration", "sentence", "fault")
         print_json([dict(zip(keys, fault, strict=True)) for fault in found])

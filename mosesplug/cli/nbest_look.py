@@ -67,7 +67,7 @@ def grep(
     except re.error as error:
         raise UsageError(f"{pattern!r} is no regular expression: {error}") from None
     found, count = [], 0
-    with opened(store) as run:
+    with opened(store, with_lists="hypothesis" in wanted) as run:
         for hit in hits(run, compiled, texts_of(source, refs), cast("list[Field]", wanted)):
             if json:
                 found.append(asdict(hit))
@@ -104,7 +104,7 @@ def stats(
     from mosesplug.inspection.run import opened
 
     chosen = iteration_of(iteration)
-    with opened(store) as run:
+    with opened(store, with_lists=True) as run:
         last = chosen or run.records[-1].iteration
         merged = run.store.tuning_set(chosen)
         features = feature_facts(run, merged)

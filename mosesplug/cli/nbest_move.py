@@ -62,7 +62,7 @@ def export(
     if layout not in _FORMATS:
         raise UsageError(f"--format is one of {', '.join(_FORMATS)}, not {layout!r}")
     chosen = iteration_of(iteration)
-    with opened(store) as run:
+    with opened(store, with_lists=True) as run:
         sentences = sorted(set(sentence)) if sentence else list(range(run.n_sentences))
         if layout == "nbest":
             with bar(quiet) as progress:

@@ -18,7 +18,7 @@ from mosesplug.cli.inspecting import (
     texts_of,
     weights_of,
 )
-from mosesplug.errors import UsageError
+from mosesplug.errors import DataError, UsageError
 
 if TYPE_CHECKING:
     from mosesplug.inspection.sentence import Hypothesis, Sentence, SortedBy
@@ -64,7 +64,7 @@ def show(
 
     if sort not in ("model", "metric"):
         raise UsageError(f"--sort is model or metric, not {sort!r}")
-    with opened(store) as run:
+    with opened(store, with_lists=True) as run:
         found = sentence_of(
             run,
             sentence,
@@ -113,7 +113,7 @@ def diff(
     from mosesplug.inspection.run import opened
     from mosesplug.inspection.sentence import sentence_of
 
-    with opened(store) as run:
+    with opened(store, with_lists=True) as run:
         found = sentence_of(
             run,
             sentence,
@@ -181,7 +181,12 @@ def _wanted(found: Sentence, which: str) -> Hypothesis:
 
     Raises:
         UsageError: there is none.
+        DataError: the sentence has no list.
     """
+    if not found.hypotheses:
+        raise DataError(
+            f"sentence {found.number} has no hypotheses, so there are no two to compare"
+        )
     for each in found.hypotheses:
         if which in each.roles or which == str(each.rank):
             return each

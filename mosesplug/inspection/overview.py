@@ -21,7 +21,7 @@ class IterationLine:
     Attributes:
         number: from 1.
         date: when it was decoded, ISO 8601 in UTC; None where nobody wrote it down.
-        sentences: that have a list.
+        sentences: that have a list, in this store or in those of the run's shards.
         hypotheses, new_hypotheses: of its lists, and those that no earlier iteration had.
         graphs: sentences that have a search graph.
         stored_bytes: what its records take.
@@ -56,18 +56,20 @@ def overview(run: Run, *, oracles: bool = True) -> Iterator[IterationLine]:
     for record in run.records:
         start = start_of(record)
         weights = start.weights.normalised()
+        result = None if record.result is None else result_of(record)
+        shards = None if result is None else result.shards
         yield IterationLine(
             number=record.iteration,
             date=record.record.get("date"),
-            sentences=record.n_lists,
-            hypotheses=record.hypotheses,
-            new_hypotheses=record.new_hypotheses,
+            sentences=shards.sentences if shards else record.n_lists,
+            hypotheses=shards.hypotheses if shards else record.hypotheses,
+            new_hypotheses=shards.new_hypotheses if shards else record.new_hypotheses,
             graphs=record.n_graphs,
             stored_bytes=run.store.stored_bytes(record.iteration),
             change=None if before is None else weights.largest_change(before),
-            score=record.first_best_score,
+            score=shards.first_best_score if shards else record.first_best_score,
             oracle=_oracle(run, record) if oracles and record.n_lists else None,
-            optimum=None if record.result is None else result_of(record).optimum,
+            optimum=None if result is None else result.optimum,
         )
         before = weights
 

@@ -83,12 +83,17 @@ class Run:
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[Run]:
+def opened(path: Path, *, with_lists: bool = False) -> Iterator[Run]:
     """The run whose store, or whose working directory, lies there.
+
+    Args:
+        path: of either.
+        with_lists: whether a run without hypotheses in this store will not do.
 
     Raises:
         StoreError: there is none, or it cannot be read.
-        DataError: it has no finished iteration, or ``summary.json`` beside it is damaged.
+        DataError: it has no finished iteration, or no lists; or ``summary.json`` beside it is
+            damaged.
     """
     place = store_path(path)
     with NBestStore.open(place) as store:
@@ -98,7 +103,20 @@ def opened(path: Path) -> Iterator[Run]:
         names, weights, where = _result(records, place.parent)
         if store.space is not None:
             names = store.space.names[: store.space.n_dense]
-        yield Run(place, store, records, names, weights, where)
+        run = Run(place, store, records, names, weights, where)
+        if with_lists and not run.has_lists:
+            raise _without_lists(place)
+        yield run
+
+
+def _without_lists(store: Path) -> DataError:
+    shards = sorted(store.parent.glob("shard.*"))
+    if not shards:
+        return DataError(f"the n-best store at {store} has no hypotheses")
+    return DataError(
+        f"the n-best store at {store} has no lists: they lie in the stores of the run's shards; "
+        f"name one of them, as {shards[0]}"
+    )
 
 
 def store_path(path: Path) -> Path:

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from mosesplug.cli.main import main
-from tests.inspection.runs import REFERENCE, make_run
+from mosesplug.tuning.records import ShardLists
+from tests.inspection.runs import LISTS, REFERENCE, make_run
 
 COLUMNS = [
     *("iteration", "sentences", "hypotheses", "new", "size", "change"),
@@ -154,6 +155,31 @@ def test_one_line_of_what_is_wrong(
     found, out, error = nbest(*words)
     assert (found, out) == (code, "")
     assert len(error.splitlines()) == 1
+
+
+def test_run_whose_lists_lie_in_shards(nbest: Run, tmp_path: Path) -> None:
+    known = ShardLists(0.25, 3, 30, 20)
+    work = make_run(tmp_path / "work", lists=((), ()), shards=known)
+    (work / "shard.1").mkdir()
+    line = json.loads(nbest("ls", work, "--json")[1])["iterations"][0]
+    assert (line["score"], line["sentences"]) == (0.25, 3)
+    assert (line["hypotheses"], line["new_hypotheses"], line["oracle"]) == (30, 20, None)
+    commands: list[tuple[object, ...]] = [("show", work, 0), ("diff", work, 0), ("stats", work)]
+    commands += [("grep", work, "the"), ("export", work, "-o", tmp_path / "x")]
+    for words in commands:
+        code, out, error = nbest(*words)
+        assert (code, out) == (1, "")
+        assert error.endswith(f"name one of them, as {work / 'shard.1'}\n")
+    assert not (tmp_path / "x").exists()
+    assert nbest("verify", work)[1] == "2 iterations, 0 lists: no fault found\n"
+
+
+def test_sentence_without_a_list(nbest: Run, tmp_path: Path) -> None:
+    work = make_run(tmp_path / "work", lists=(LISTS[0][:2],))
+    code, out, error = nbest("diff", work, 2)
+    assert (code, out) == (1, "")
+    assert "sentence 2 has no hypotheses" in error
+    assert nbest("verify", work)[1] == "1 iterations, 1 lists: no fault found\n"
 
 
 def test_looking_at_a_sentence_needs_no_kernel(work: Path) -> None:

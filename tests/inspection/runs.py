@@ -9,7 +9,7 @@ from formats.hypergraph_reader import HypergraphFile, read_hypergraph
 from mosesplug.metrics import Metric, metric
 from mosesplug.store import NBestStore
 from mosesplug.store.toys import Hypothesis, make_list
-from mosesplug.tuning.records import Evaluation, IterationResult, IterationStart
+from mosesplug.tuning.records import Evaluation, IterationResult, IterationStart, ShardLists
 from mosesplug.tuning.weights import Weights
 
 REFERENCE = (b"the red house is old", b"she sees a small dog today", b"they went home")
@@ -64,6 +64,7 @@ def make_run(
     graph: HypergraphFile | None = None,
     lists: Sequence[Sequence[Hypothesis]] = LISTS,
     finished: bool = True,
+    shards: ShardLists | None = None,
 ) -> Path:
     """A working directory with a store; the sentence of a graph is the first."""
     directory.mkdir(exist_ok=True)
@@ -91,6 +92,7 @@ def make_run(
                     0.1,
                     0.5,
                     heldout=(Evaluation(1, 0.3), Evaluation(2, 0.4)) if iteration == 2 else (),
+                    shards=shards,
                 )
                 store.record_result(iteration, result.as_record())
     return directory
