@@ -60,6 +60,8 @@ class Problem:
         search: what finds hope and fear (batch MIRA only), in place of the lists; None: the lists.
         fixed: bool ``[n_features]``, features whose weights are the decoder's own and no result,
             as that of ``UnknownWordPenalty0`` in search graphs: never active or scaled; None: none.
+        keeps_scale: leave weights as large as they are found: beside fixed ones that count in
+            every choice, other sizes would be other weights.
     """
 
     tuning_set: TuningSet
@@ -73,6 +75,7 @@ class Problem:
     source: SpaceSource | None = None
     search: Search | None = None
     fixed: NDArray[np.bool_] | None = None
+    keeps_scale: bool = False
 
     @property
     def active_mask(self) -> NDArray[np.bool_]:
@@ -122,11 +125,12 @@ def normalised(problem: Problem, weights: NDArray[np.float64]) -> NDArray[np.flo
 
     It changes no decision of the decoder, and makes weights of different runs comparable. (Weights
     that are the decoder's own stay as it has them: a penalty of unknown words, which outweighs the
-    rest at any scale.) Where dense weights are inactive, the others have a scale already.
+    rest at any scale.) Where dense weights are inactive, the others have a scale already, and so
+    they have where the problem says that they keep it.
     """
     n_dense = problem.tuning_set.space.n_dense
     norm = np.abs(weights[:n_dense]).sum()
-    if not (problem.active_mask[:n_dense].all() and norm > 0.0):
+    if problem.keeps_scale or not (problem.active_mask[:n_dense].all() and norm > 0.0):
         return weights
     if problem.fixed is None:
         return np.asarray(weights / norm)

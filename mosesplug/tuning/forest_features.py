@@ -18,10 +18,11 @@ from formats.weights import ShowWeights, WeightGroup
 from mosesplug.decoders.phrase.settings import FALSE_WORDS
 from mosesplug.errors import DataError
 
-__all__ = ["ConfiguredFeatures", "configured_features"]
+__all__ = ["UNKNOWN_WORD", "ConfiguredFeatures", "configured_features"]
 
-_UNKNOWN_WORD = "UnknownWordPenalty"
-"""Moses' only feature function that is not tuned unless its line says so; its weight is 1."""
+UNKNOWN_WORD = "UnknownWordPenalty"
+"""Moses' only feature function that is not tuned unless its line says so; its weight is 1. The
+names of its features begin with this."""
 
 Groups = tuple[tuple[str, int], ...]
 
@@ -127,7 +128,7 @@ def _weights(ini: MosesIni, lines: Mapping[str, FeatureLine]) -> dict[str, tuple
         name: values for name, values in ini.weights.items() if name in lines or "_" not in name
     }
     for name, line in lines.items():
-        if line.kind == _UNKNOWN_WORD:
+        if line.kind == UNKNOWN_WORD:
             given.setdefault(name, (1.0,))
     return {name: given[name] for name in (*(n for n in lines if n in given), *given)}
 
@@ -136,7 +137,7 @@ def _tuned(line: FeatureLine | None, width: int) -> tuple[bool, ...]:
     """Which components of a feature are tuned, bool ``[width]``."""
     if line is None:
         return (True,) * width
-    default = "false" if line.kind == _UNKNOWN_WORD else "true"
+    default = "false" if line.kind == UNKNOWN_WORD else "true"
     whole = _is_true(line.arguments.get("tuneable", default))
     words = line.arguments.get("tuneable-components", ",".join(["true"] * width)).split(",")
     components = [whole and _is_true(word) for word in words]

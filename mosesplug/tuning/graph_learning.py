@@ -24,7 +24,7 @@ from mosesplug.metrics import Bleu, Prepared
 from mosesplug.optimizers import Algorithm, Problem
 from mosesplug.store import NBestStore, StoredGraphs
 from mosesplug.tuning.configuration import Configuration
-from mosesplug.tuning.forest_features import configured_features
+from mosesplug.tuning.forest_features import UNKNOWN_WORD, configured_features
 from mosesplug.tuning.graph_storing import sentence_references
 from mosesplug.tuning.weights import Weights
 
@@ -63,13 +63,12 @@ def fixed_weights(
 ) -> Mapping[str, float]:
     """Weights of features that are not tuned, by name, where search graphs are learnt from.
 
-    MIRA leaves them out, as Moses' does: it compares the size of model scores with that of BLEU,
-    and a penalty of 100 for an unknown word says nothing of derivations that all have it.
+    MIRA has them too, where Moses' ``kbmira`` has 0: derivations of one sentence differ in their
+    unknown words (a word that is known in longer phrases only), and the decoder weighs that.
     """
     if configuration.decoding.graphs is None or algorithm.graphs is None:
         return {}
-    fixed = configured_features(config).fixed
-    return fixed if algorithm.graphs == "source" else dict.fromkeys(fixed, 0.0)
+    return configured_features(config).fixed
 
 
 def with_graphs(
@@ -94,13 +93,20 @@ def with_graphs(
     """
     with store.graphs(iterations) as graphs:
         space = problem.tuning_set.space
+        tail = np.array([name in fixed for name in space.sparse], dtype=np.bool_)
+        own = replace(
+            problem,
+            fixed=np.concatenate([np.zeros(space.n_dense, np.bool_), tail]),
+            keeps_scale=any(
+                weight and not name.startswith(UNKNOWN_WORD) for name, weight in fixed.items()
+            ),
+        )
         if algorithm.graphs == "source":
             every = [graphs.of_sentence(number) for number in range(graphs.n_sentences)]
             source = graph_source(every, space, problem.metric, references, problem.threads)
-            return replace(problem, source=source, active=_tuned(problem.active, space, fixed))
-        active = np.ones(len(space), np.bool_) if problem.active is None else problem.active
-        search = _search(graphs, sentence_references(configuration, graphs.n_sentences))
-        return replace(problem, search=search, active=_tuned(active, space, fixed))
+            return replace(own, source=source)
+        words = sentence_references(configuration, graphs.n_sentences)
+        return replace(own, search=_search(graphs, words))
 
 
 def starting_vector(
@@ -116,17 +122,6 @@ def found_weights(
     """The weights that were found, float64 ``[len(space)]``, without features not tuned."""
     found = Weights.of_vector(space, vector)
     return Weights(found.dense, {n: w for n, w in found.sparse.items() if n not in fixed})
-
-
-def _tuned(
-    active: NDArray[np.bool_] | None, space: FeatureSpace, fixed: Mapping[str, float]
-) -> NDArray[np.bool_] | None:
-    """Which weights may change: none of ``fixed``."""
-    if active is None:
-        return None
-    tail = np.array([name not in fixed for name in space.sparse], dtype=np.bool_)
-    tuned: NDArray[np.bool_] = active & np.concatenate([np.ones(space.n_dense, np.bool_), tail])
-    return tuned
 
 
 def _search(graphs: StoredGraphs, references: Sequence[Sequence[Sequence[bytes]]]) -> GraphSearch:

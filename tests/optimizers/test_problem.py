@@ -92,5 +92,7 @@ def test_weights_of_the_decoder_are_neither_tuned_nor_scaled() -> None:
     np.testing.assert_array_equal(
         normalised(problem, weights), np.append(weights[:4] / 7.0, weights[4])
     )
+    kept = replace(problem, keeps_scale=True)
+    np.testing.assert_array_equal(normalised(kept, weights), weights)
     everything = replace(problem, active=np.ones(5, np.bool_))
     np.testing.assert_array_equal(everything.active_mask, [True] * 4 + [False])

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import sacrebleu
 
 from formats.hypergraph_directory import hypergraph_files
 from formats.nbest import read_nbest
@@ -26,13 +27,14 @@ from mosesplug.decoders.moses import Queue
 from mosesplug.decoders.parallel import begun
 from mosesplug.errors import DecoderError, UsageError
 from mosesplug.features import FeatureSpace
+from mosesplug.forest.n_best import GraphFeatures, n_best
 from mosesplug.metrics import metric
 from mosesplug.optimizers import Problem, algorithm
 from mosesplug.optimizers.batch.kbmira import KbmiraOptions
 from mosesplug.optimizers.batch.mira import kbmira
 from mosesplug.store import NBestStore, graph_writing
 from mosesplug.tuning import tune
-from mosesplug.tuning.configuration import Graphs
+from mosesplug.tuning.configuration import Configuration, Graphs
 from mosesplug.tuning.events import Event, Executing, Note, PhaseStarted
 from mosesplug.tuning.graph_learning import found_weights, starting_vector, with_graphs
 from mosesplug.tuning.graph_reading import GraphFiles
@@ -280,6 +282,48 @@ def interrupting(phase: str) -> Callable[[Event], None]:
     return watch
 
 
+def demo(directory: Path, config: Path, flag: str, iterations: int) -> Configuration:
+    """A run of the demo system's bundled decoder on six sentences."""
+    decoder = directory / "decoder"
+    decoder.write_text(f'#!/bin/sh\nexec {sys.executable} -c "{DECODER}" "$@"\n')
+    decoder.chmod(0o755)
+    for name in ("tarvian", "english"):
+        lines = (DEMO / f"tune.{name}").read_bytes().splitlines(keepends=True)
+        (directory / name).write_bytes(b"".join(lines[:6]))
+    words = [directory / "tarvian", directory / "english", decoder, config, flag]
+    words += ["--nbest=10", f"--maximum-iterations={iterations}", "--seed=5", "--random-restarts=1"]
+    words += ["--decoder-flags=-stack 10", "--forest-edges=20", f"--working-dir={directory}/work"]
+    known = ([option.specification for option in options] for options in (OPTIONS, ADDITIONS))
+    return settings(parse([*map(str, words)], *known)).configuration
+
+
+@pytest.mark.parametrize("flag", ["--hg-mira", "--lattice-mert"])
+def test_the_score_is_that_of_decoding_the_graphs_beside_weights_not_tuned(
+    tmp_path: Path, flag: str
+) -> None:
+    config = tmp_path / "fixed.ini"
+    text = (DEMO / "moses.ini").read_text().replace("path=", f"path={DEMO}/")
+    text = text.replace("\nDistortion\n", "\nDistortion tuneable=false\n")
+    text = text.replace("num-features=4", "num-features=4 tuneable-components=true,false,true,true")
+    config.write_text(text)
+    made = demo(tmp_path, config, flag, iterations=1)
+    tune(made)
+    fixed = {"UnknownWordPenalty0": 1.0, "Distortion0": 0.3, "TranslationModel0_2": 0.2}
+    with opened(made.working_directory) as store, store.graphs() as graphs:
+        found = result_of(store.iterations()[0])
+        features = GraphFeatures(graphs.space, fixed)
+        weights = features.vector(found.weights.dense, {})
+        lists = [
+            n_best(number, graphs.of_sentence(number), features, weights, 1) for number in range(6)
+        ]
+    texts = ["" if each is None else each.text(0).decode() for each in lists]
+    english = (tmp_path / "english").read_text().splitlines()
+    bleu = sacrebleu.corpus_bleu(
+        texts, [english], tokenize="none", smooth_method="none", force=True
+    )
+    assert found.optimum == pytest.approx(bleu.score / 100.0, abs=1e-6)
+
+
 @pytest.mark.parametrize(
     ("flag", "phases"), [("--hg-mira", ["score", "optimise"]), ("--lattice-mert", [])]
 )
@@ -287,17 +331,7 @@ def test_graphs_of_the_bundled_decoder(
     tmp_path: Path, left_by_run: Files, flag: str, phases: list[str]
 ) -> None:
     """What ``mert-moses`` asks for, cut off before and after the graphs are stored."""
-    decoder = tmp_path / "decoder"
-    decoder.write_text(f'#!/bin/sh\nexec {sys.executable} -c "{DECODER}" "$@"\n')
-    decoder.chmod(0o755)
-    for name in ("tarvian", "english"):
-        lines = (DEMO / f"tune.{name}").read_bytes().splitlines(keepends=True)
-        (tmp_path / name).write_bytes(b"".join(lines[:6]))
-    words = [tmp_path / "tarvian", tmp_path / "english", decoder, DEMO / "moses.ini", flag]
-    words += ["--nbest=10", "--maximum-iterations=2", "--seed=5", "--random-restarts=1"]
-    words += ["--decoder-flags=-stack 10", "--forest-edges=20", f"--working-dir={tmp_path}/work"]
-    known = ([option.specification for option in options] for options in (OPTIONS, ADDITIONS))
-    made = settings(parse([*map(str, words)], *known)).configuration
+    made = demo(tmp_path, DEMO / "moses.ini", flag, iterations=2)
     tune(made)
     work = made.working_directory
     with opened(work) as store:
