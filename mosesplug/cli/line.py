@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -67,6 +68,9 @@ def line(
     from mosesplug.inspection.line import line_of, moved_sentences
     from mosesplug.inspection.run import opened
 
+    for option, number in (("--from", low), ("--to", high), ("--at", at)):
+        if number is not None and not math.isfinite(number):
+            raise UsageError(f"{option} is a finite number, not {number}")
     with opened(store, with_lists=True) as run:
         merged = run.store.tuning_set(iteration_of(iteration))
         found = line_of(run, merged, direction, weights_of(run, weights))

@@ -34,6 +34,11 @@ def test_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert found["best"]["score"] == max(found["scores"])
     assert run("--direction", "LM1")[0] == 2
     assert run("--direction", "LM0", "--from", 1, "--to", 0)[0] == 2
+    for option in ("--from", "--to", "--at"):
+        for number in ("nan", "inf"):
+            code, out, error = run("--direction", "LM0", option, number)
+            assert (code, out) == (2, "")
+            assert f"{option} is a finite number" in error
     pytest.importorskip("matplotlib")
     assert run("--direction", "LM0", "--png", tmp_path / "line.png")[0] == 0
     assert (tmp_path / "line.png").read_bytes().startswith(b"\x89PNG")
