@@ -30,7 +30,10 @@ __all__ = [
 ]
 
 _ROWS = 512
-"""Samples drawn at a time: an even number of random words, whatever the number of sentences."""
+"""Samples drawn at a time, at most."""
+
+_NUMBERS = 1 << 22
+"""Numbers of 8 bytes that are drawn at a time, if one sample is not larger."""
 
 _ROUNDING = 1e-12
 
@@ -177,8 +180,9 @@ def approximate_randomisation(
     ]
     n_sentences = len(ours[0])
     extreme = 0
-    for start in range(0, trials, _ROWS):
-        rows = min(_ROWS, trials - start)
+    at_once = _rows(n_sentences)
+    for start in range(0, trials, at_once):
+        rows = min(at_once, trials - start)
         difference = np.zeros(rows)
         for total, change in zip(totals, changes, strict=True):
             kept = rng.integers(2, size=(rows, n_sentences), dtype=np.bool_)
@@ -195,14 +199,20 @@ def _p_value(extreme: int, samples: int) -> float:
     return (extreme + 1) / (samples + 1)
 
 
+def _rows(n_sentences: int) -> int:
+    """How many samples of so many sentences are drawn at a time."""
+    return min(_ROWS, max(1, _NUMBERS // max(1, n_sentences)))
+
+
 def _score(metric: Metric, statistics: Statistics) -> float:
     return float(metric.score(statistics.sum(axis=0, dtype=np.float64)))
 
 
 def _draws(n_sentences: int, samples: int, rng: np.random.Generator) -> Iterator[NDArray[np.int64]]:
     """Sentences drawn with replacement, int64 ``[rows, n_sentences]``, some rows at a time."""
-    for start in range(0, samples, _ROWS):
-        yield rng.choice(n_sentences, size=(min(_ROWS, samples - start), n_sentences))
+    at_once = _rows(n_sentences)
+    for start in range(0, samples, at_once):
+        yield rng.choice(n_sentences, size=(min(at_once, samples - start), n_sentences))
 
 
 def _sums(drawn: NDArray[np.int64], statistics: Statistics) -> NDArray[np.float64]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -162,6 +163,19 @@ def test_interval_is_that_of_the_normal_approximation() -> None:
     point = float(judge.score(rows.sum(axis=0)))
     assert low < point < high
     assert high - low == pytest.approx(2 * 1.96 * deviation, rel=0.1)
+
+
+def test_memory_does_not_grow_with_text_times_samples() -> None:
+    ter = metric("TER")
+    statistics = np.ones((400_000, ter.n_statistics), dtype=np.int32)
+    rng = np.random.default_rng(1)
+    tracemalloc.start()
+    try:
+        assert bootstrap_interval(ter, statistics, 40, rng)[2] == 0.0
+        assert approximate_randomisation(ter, [statistics], [statistics], 40, rng) == 1.0
+        assert tracemalloc.get_traced_memory()[1] < 200e6  # all at once take 520 MB
+    finally:
+        tracemalloc.stop()
 
 
 def test_same_seed_same_values(systems: tuple[list[str], list[str], list[str]]) -> None:
