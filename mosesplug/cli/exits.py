@@ -12,6 +12,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import signal
 import sys
 from collections.abc import Callable, Iterator
@@ -62,6 +63,9 @@ def exit_code(program: str, action: Callable[[], None], *, after_interrupt: str 
         action: the work.
         after_interrupt: what a person who interrupts it should know.
     """
+    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
+        # What the terminal's encoding lacks is spelled out.
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         with signals_raise():
             action()

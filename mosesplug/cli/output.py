@@ -8,6 +8,8 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from mosesplug.inspection.texts import marked
+
 __all__ = ["is_terminal", "print_json", "print_table"]
 
 
@@ -17,9 +19,14 @@ def is_terminal() -> bool:
 
 
 def print_json(document: Any) -> None:
-    """One JSON document on stdout; what is no number (NaN, infinity) is null."""
-    json.dump(_plain(document), sys.stdout, ensure_ascii=False, indent=1, allow_nan=False)
-    sys.stdout.write("\n")
+    """One JSON document on stdout, in UTF-8 whatever the terminal's encoding.
+
+    What is no number (NaN, infinity) is null; bytes of names that are no UTF-8 are marked.
+    """
+    text = json.dumps(_plain(document), ensure_ascii=False, indent=1, allow_nan=False)
+    sys.stdout.flush()
+    sys.stdout.buffer.write(marked(text + "\n").encode())
+    sys.stdout.buffer.flush()
 
 
 def _plain(value: Any) -> Any:

@@ -55,7 +55,7 @@ def report(
     from mosesplug.cli.bar import bar
     from mosesplug.inspection.report import STEPS, report_steps
     from mosesplug.inspection.run import opened
-    from mosesplug.inspection.texts import Texts
+    from mosesplug.inspection.texts import Texts, marked
     from mosesplug.report.figures import FIGURES, available
     from mosesplug.report.figures import png as drawn
     from mosesplug.report.page import page
@@ -76,7 +76,7 @@ def report(
         path, content = output or Path(f"{png}.png"), drawn(png, data, dpi)
     else:
         path = output or Path("report.html")
-        content = page(data, title or f"Tuning in {store}").encode()
+        content = marked(page(data, title or f"Tuning in {store}")).encode()
     write_atomic(path, content)
     if not quiet:
         print(path)

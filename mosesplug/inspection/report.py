@@ -9,7 +9,7 @@ from mosesplug.inspection.lattice import lattice_facts
 from mosesplug.inspection.lists import coverage_by_rank, error_surfaces, feature_facts, growth
 from mosesplug.inspection.run import Run
 from mosesplug.inspection.sentences import worst_and_best
-from mosesplug.inspection.texts import Texts
+from mosesplug.inspection.texts import Texts, marked
 from mosesplug.report.data import IterationFacts, ReportData
 from mosesplug.store import IterationRecord
 from mosesplug.tuning.records import result_of, start_of
@@ -55,7 +55,7 @@ def report_steps(
         names=run.names,
     )
     sparse = sorted(run.weights.normalised().sparse.items(), key=lambda item: -abs(item[1]))
-    active = [(name, weight) for name, weight in sparse if weight != 0.0]
+    active = [(marked(name), weight) for name, weight in sparse if weight != 0.0]
     data = replace(data, sparse=tuple(active[:_SPARSE]), n_sparse=len(active))
     yield data
     if not run.has_lists:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from mosesplug.errors import DataError, StoreError
 from mosesplug.features import FeatureSpace
+from mosesplug.inspection.texts import marked
 from mosesplug.store import IterationRecord, NBestStore
 from mosesplug.tuning.records import result_of, start_of
 from mosesplug.tuning.weights import Weights
@@ -37,7 +38,7 @@ class Run:
         path: of the store.
         store: open to be read.
         records: the finished iterations, at least one.
-        names: of the dense columns.
+        names: of the dense columns, to be shown.
         weights: the result, or the last that there are.
         where: what these weights are, in words.
     """
@@ -103,7 +104,7 @@ def opened(path: Path, *, with_lists: bool = False) -> Iterator[Run]:
         names, weights, where = _result(records, place.parent)
         if store.space is not None:
             names = store.space.names[: store.space.n_dense]
-        run = Run(place, store, records, names, weights, where)
+        run = Run(place, store, records, tuple(map(marked, names)), weights, where)
         if with_lists and not run.has_lists:
             raise _without_lists(place)
         yield run

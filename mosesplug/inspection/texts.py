@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from mosesplug.errors import DataError
 
-__all__ = ["Texts", "readable"]
+__all__ = ["Texts", "marked", "readable"]
 
 
 @dataclass(frozen=True)
@@ -50,3 +50,8 @@ class Texts:
 def readable(text: bytes) -> str:
     """Bytes for people; what is no UTF-8 is marked."""
     return text.decode("utf-8", "replace").strip()
+
+
+def marked(text: str) -> str:
+    """Text with names of features or files, in which bytes that are no UTF-8 are marked, too."""
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 import subprocess
@@ -155,6 +156,41 @@ def test_one_line_of_what_is_wrong(
     found, out, error = nbest(*words)
     assert (found, out) == (code, "")
     assert len(error.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("encoding", "errors"), [("ascii", "strict"), ("utf-8", "strict"), ("utf-8", "surrogateescape")]
+)
+def test_bytes_that_are_no_utf_8(
+    encoding: str, errors: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "reference").write_bytes(b"das \xfcber\n")
+    lines = b"".join(
+        b"0 ||| das %s \xc3\xbc ||| L\xff= -1 S\xfe_x= 1 ||| -1\n" % word
+        for word in (b"\xfc", b"b")
+    )
+    (tmp_path / "list").write_bytes(lines)
+    monkeypatch.chdir(tmp_path)
+
+    def said(*words: str) -> bytes:
+        out = io.TextIOWrapper(io.BytesIO(), encoding, errors)
+        with monkeypatch.context() as patch:
+            patch.setattr(sys, "stdout", out)
+            with pytest.raises(SystemExit) as end:
+                main(["nbest", *words])
+        assert not end.value.code
+        out.flush()
+        return out.buffer.getvalue()  # type: ignore[attr-defined,no-any-return]
+
+    said("import", "list", "store", "--refs", "reference", "--quiet")
+    assert b"das " in said("show", "store", "0", "--features")
+    assert b"\tfeature\t" in said("grep", "store", "S", "--in", "feature")
+    found = json.loads(said("show", "store", "0", "--json"))
+    assert found["hypotheses"][0]["text"] == "das \ufffd ü"
+    assert found["names"] == ["L\ufffd_0"]
+    assert list(found["hypotheses"][0]["sparse"]) == ["S\ufffd_x"]
+    hits = json.loads(said("grep", "store", "S", "--in", "feature", "--json"))
+    assert hits[0]["text"] == "S\ufffd_x"
 
 
 def test_run_whose_lists_lie_in_shards(nbest: Run, tmp_path: Path) -> None:
