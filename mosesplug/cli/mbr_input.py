@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -18,18 +18,17 @@ from mosesplug.forest.graphs import named
 from mosesplug.forest.n_best import GraphFeatures
 from mosesplug.hypergraph import Hypergraph
 from mosesplug.store import NBestStore
+from mosesplug.tuning.forest_features import UNTUNED, configured_features
 from mosesplug.tuning.forest_source import store_at
 from mosesplug.tuning.offline import read_start
 from mosesplug.tuning.records import start_of
 from mosesplug.tuning.weighted_graphs import GraphWeights, weighted_graphs
+from mosesplug.tuning.workspace import Workspace
 
 __all__ = ["Task", "in_graphs", "in_lists", "in_store"]
 
 Task = tuple[int, Callable[[Criterion], Decision]]
 """A sentence, and what chooses its translation."""
-
-UNTUNED = {"UnknownWordPenalty0": 1.0}
-"""Moses' only feature that has a weight without being tuned."""
 
 
 def in_graphs(path: Path, weights: GraphWeights) -> Iterator[Task]:
@@ -69,13 +68,20 @@ def in_store(path: Path, iteration: int | None, weights: GraphWeights | None) ->
             groups = graphs.space.groups
             if weights is None:
                 own = start_of(records[chosen]).weights
-                weights = GraphWeights(groups, own.dense, own.sparse, UNTUNED)
+                fixed = _not_tuned(place, chosen)
+                weights = GraphWeights(groups, own.dense, own.sparse, fixed)
             features = GraphFeatures(graphs.space, weights.fixed)
             vector = features.vector(_in_order(weights, groups, place), weights.sparse)
             for sentence in range(graphs.n_sentences):
                 graph = graphs.graph(chosen, sentence)
                 if graph is not None:
                     yield _graph_task(sentence, graph, vector)
+
+
+def _not_tuned(store: Path, iteration: int) -> Mapping[str, float]:
+    """Weights of features that are not tuned: those of the configuration beside the store."""
+    config = Workspace(store.parent, 1).run(iteration, "moses.ini")
+    return configured_features(config).fixed if config.is_file() else UNTUNED
 
 
 def _in_order(

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 from formats.hypergraph import hypergraph_names
 from formats.moses_ini import FeatureLine, MosesIni, read_moses_ini
@@ -18,11 +19,14 @@ from formats.weights import ShowWeights, WeightGroup
 from mosesplug.decoders.phrase.settings import FALSE_WORDS
 from mosesplug.errors import DataError
 
-__all__ = ["UNKNOWN_WORD", "ConfiguredFeatures", "configured_features"]
+__all__ = ["UNKNOWN_WORD", "UNTUNED", "ConfiguredFeatures", "configured_features"]
 
 UNKNOWN_WORD = "UnknownWordPenalty"
 """Moses' only feature function that is not tuned unless its line says so; its weight is 1. The
 names of its features begin with this."""
+
+UNTUNED: Mapping[str, float] = MappingProxyType({f"{UNKNOWN_WORD}0": 1.0})
+"""The weights of features that are not tuned, where no configuration tells them."""
 
 Groups = tuple[tuple[str, int], ...]
 

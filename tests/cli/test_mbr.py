@@ -166,6 +166,32 @@ def test_a_store_of_graphs(tmp_path: Path, capsysbinary: pytest.CaptureFixture[b
     assert b"no iteration 3 with search graphs" in capsysbinary.readouterr().err
 
 
+def test_a_store_of_graphs_with_a_feature_that_is_not_tuned(
+    tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    """Its weight is in the configuration that the iteration was decoded with."""
+    edges = [Edge((b"a",), 1, (1.0, 0.0)), Edge((b"b",), 1, (0.0, 1.0))]
+    write_hypergraph(tmp_path / "0", ("A", "Own"), [edges], compress=None)
+    metric = WordMetric()
+    groups = (("A", 1),)
+    with NBestStore.open(tmp_path / "nbests.lmdb", writable=True) as store:
+        graph = read_hypergraph(tmp_path / "0")
+        store.add_graphs(1, [(0, graph)], groups=groups, fixed=("Own",))
+        store.add_iteration(
+            1,
+            [make_list([Hypothesis(0, b"a", (1.0,))], groups=groups)],
+            record=IterationStart(Weights((1.0,)), 1, {}, ("decoder",), 1.0).as_record(),
+            metric=metric,
+            references=metric.prepare(((b"a",),)),
+            n_sentences=1,
+        )
+    ini = "[feature]\nF name=A\nF name=Own tuneable=false\n[weight]\nA= 1\nOwn= {}\n"
+    for weight, expected in ((0.5, b"a\n"), (2, b"b\n")):
+        (tmp_path / "run1.moses.ini").write_text(ini.format(weight))
+        assert run("--store", tmp_path, "--scale", 1000, "--quiet") == 0
+        assert capsysbinary.readouterr().out == expected
+
+
 @pytest.mark.parametrize("threads", [1, 3])
 def test_translations_do_not_depend_on_threads(
     tmp_path: Path, threads: int, capsysbinary: pytest.CaptureFixture[bytes]
