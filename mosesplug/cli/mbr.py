@@ -232,9 +232,9 @@ def _tasks(
         return in_store(store, iteration, read_graph_weights(weights, sparse, []))
     if graphs is None:
         raise UsageError("nothing to choose from: give GRAPHS, --nbest FILE or --store DIR")
-    place = graphs if graphs.is_dir() else graphs.parent
-    known = read_graph_weights(weights, sparse, [place])
+    known = read_graph_weights(weights, sparse, [graphs])
     if known is None:
+        place = graphs if graphs.is_dir() else graphs.parent
         raise UsageError(f"there is no file {place / 'weights'}: give the weights by --weights")
     return in_graphs(graphs, known)
 

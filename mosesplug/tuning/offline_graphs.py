@@ -35,7 +35,9 @@ from mosesplug.forest.union import united
 from mosesplug.hypergraph import Hypergraph
 from mosesplug.metrics import Bleu, Metric, Prepared
 from mosesplug.optimizers import Algorithm, Problem
+from mosesplug.tuning.forest_features import UNKNOWN_WORD
 from mosesplug.tuning.offline import Start, read_start
+from mosesplug.tuning.weighted_graphs import weights_beside
 from mosesplug.tuning_set import TuningSet
 
 __all__ = [
@@ -46,11 +48,6 @@ __all__ = [
     "load_graphs",
     "without_lists",
 ]
-
-_NOT_TUNED = "UnknownWordPenalty"
-"""What the names of features begin with that Moses does not tune; their weight is 1."""
-
-_WEIGHTS = "weights"
 
 Path_ = str | PathLike[str]
 
@@ -225,9 +222,9 @@ def without_lists(space: FeatureSpace, metric: Metric) -> TuningSet:
 
 
 def _made_with(place: Path) -> Mapping[str, float]:
-    """The weights that a directory of graphs was made with, by the names that graphs have."""
-    path = place / _WEIGHTS
-    return read_sparse(path) if path.is_file() else {}
+    """The weights that graphs were made with, by the names that graphs have."""
+    path = weights_beside([place])
+    return {} if path is None else read_sparse(path)
 
 
 @contextmanager
@@ -319,7 +316,7 @@ class _Reading:
 
     def _begin(self, names: Sequence[str]) -> None:
         """Say which features there are, and where the dense ones start."""
-        fixed = [name for name in names if name.startswith(_NOT_TUNED)]
+        fixed = [name for name in names if name.startswith(UNKNOWN_WORD)]
         groups = groups_of_graph(names, fixed)
         self._columns = GraphColumns(groups, fixed=fixed)
         dense = hypergraph_names(groups)

@@ -24,12 +24,20 @@ from mosesplug.features import FeatureSpace, spelled_groups
 from mosesplug.forest.n_best import GraphFeatures
 from mosesplug.forest.union import united
 from mosesplug.hypergraph import Hypergraph
-from mosesplug.tuning.forest_features import ConfiguredFeatures, configured_features
+from mosesplug.tuning.forest_features import (
+    UNKNOWN_WORD,
+    UNTUNED,
+    ConfiguredFeatures,
+    configured_features,
+)
 
-__all__ = ["GraphWeights", "WeightedGraph", "read_graph_weights", "weighted_graphs"]
-
-_NOT_TUNED = "UnknownWordPenalty"
-"""What the names of features begin with that Moses does not tune; their weight is 1."""
+__all__ = [
+    "GraphWeights",
+    "WeightedGraph",
+    "read_graph_weights",
+    "weighted_graphs",
+    "weights_beside",
+]
 
 _WEIGHTS = "weights"
 """The file beside the graphs of a directory with the weights that they were made with."""
@@ -87,7 +95,7 @@ def read_graph_weights(
 
     Args:
         path: ``moses.ini``, ``Name= value value`` lines, or ``name value`` lines with the names of
-            graphs' features. None: the file ``weights`` of the first directory that has one.
+            graphs' features. None: as ``weights_beside`` finds it.
         sparse: weights of sparse features, ``name value``.
         places: where the graphs are.
 
@@ -98,8 +106,7 @@ def read_graph_weights(
     Raises:
         FormatError: it is no such file.
     """
-    beside = (place / _WEIGHTS for place in places if (place / _WEIGHTS).is_file())
-    path = path or next(beside, None)
+    path = path or weights_beside(places)
     if path is None:
         return None
     sparse_weights = {} if sparse is None else read_sparse(sparse)
@@ -112,11 +119,24 @@ def read_graph_weights(
         known = dict(zip(names, (v for _, values in of_group for v in values), strict=True))
     else:
         known = read_sparse(path)
-    fixed = {name: value for name, value in known.items() if name.startswith(_NOT_TUNED)}
+    fixed = {name: value for name, value in known.items() if name.startswith(UNKNOWN_WORD)}
     groups = groups_of_graph(tuple(known), tuple(fixed))
     dense = tuple(known[name] for name in hypergraph_names(groups))
     rest = {name: known[name] for name in known.keys() - {*hypergraph_names(groups), *fixed}}
-    return GraphWeights(groups, dense, rest | sparse_weights, {f"{_NOT_TUNED}0": 1.0} | fixed)
+    return GraphWeights(groups, dense, rest | sparse_weights, {**UNTUNED, **fixed})
+
+
+def weights_beside(places: Sequence[Path]) -> Path | None:
+    """The file of weights that graphs were made with, or None.
+
+    It is in their directory, or beside the file that is one graph of such a directory
+    (``12.gz``); the first of the places that has one counts.
+    """
+    for place in places:
+        path = (place if place.is_dir() else place.parent) / _WEIGHTS
+        if path.is_file():
+            return path
+    return None
 
 
 def _configured(features: ConfiguredFeatures, sparse: Mapping[str, float]) -> GraphWeights:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shutil
 from pathlib import Path
 
 import pytest
@@ -140,6 +141,9 @@ def test_info(graphs: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lines = capsys.readouterr().out.splitlines()
     assert lines[1].split() == ["0", "4", "6", "4", "-5.375"]
     assert lines[3:] == ["2 sentences, 8 nodes, 12 edges, 5 features:", " ".join(NAMES) + " wt_a~b"]
+    assert run("info", graphs / "0.gz") == 0  # the weights are beside it
+    assert capsys.readouterr().out.splitlines()[1] == lines[1]
+    (graphs / "weights").unlink()
     assert run("info", graphs / "0.gz") == 0
     assert capsys.readouterr().out.splitlines()[1].split() == ["0", "4", "6", "4", "-"]
     nodes = [[edge(b"a", lm=0.0), edge(b"b", lm=0.0)]]
@@ -158,7 +162,8 @@ def test_what_cannot_be_done(
         assert message in told.err
         assert told.out == ""
 
-    one = graphs / "0.gz"
+    (tmp_path / "lone").mkdir()
+    one = shutil.copy(graphs / "0.gz", tmp_path / "lone")
     refused(2, "--weights", "nbest", one)
     refused(2, "exclude", "nbest", graphs, "--diverse", 1, "--samples", 3)
     refused(2, "--no-distinct", "nbest", graphs, "--diverse", 1, "--no-distinct")

@@ -45,6 +45,8 @@ def test_weights_by_name_and_of_a_directory(tmp_path: Path) -> None:
     assert weights.groups == (("B", 2), ("A", 1))
     (found,) = weighted_graphs([tmp_path, tmp_path / "3"], weights)
     assert found.scores.tolist() == [17.0, 17.0, 0.0, 0.0]  # and an edge from each to the goal
+    assert read_graph_weights(None, None, [tmp_path / "3"]) == weights
+    (tmp_path / "weights").unlink()
     assert read_graph_weights(None, None, [tmp_path / "3"]) is None
     (found,) = weighted_graphs([tmp_path / "3"], None)
     assert (found.scores.tolist(), found.names) == ([0.0], (*names, "s_t"))
