@@ -7,6 +7,7 @@ a page's reader can search and copy it. The same data give the same bytes.
 from __future__ import annotations
 
 import io
+import warnings
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -58,6 +59,8 @@ def score_curves(figure: Figure, data: ReportData) -> None:
 
 def weights_over_iterations(figure: Figure, data: ReportData) -> None:
     """The dense weights that each iteration was decoded with, over their L1 norm."""
+    if not data.names:
+        raise UsageError("this run has no dense features, so there are no weights to draw")
     from matplotlib import colormaps
 
     axes = figure.subplots()
@@ -70,7 +73,9 @@ def weights_over_iterations(figure: Figure, data: ReportData) -> None:
     axes.set_ylabel("weight / L1 norm")
     _over_iterations(axes, numbers)
     if len(data.names) <= 30:
-        axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=7)
+        # Given by name: of itself the legend leaves out those that begin with an underscore.
+        lines = axes.lines[: len(data.names)]
+        axes.legend(lines, data.names, loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=7)
 
 
 def list_growth(figure: Figure, data: ReportData) -> None:
@@ -117,7 +122,9 @@ def coverage(figure: Figure, data: ReportData) -> None:
 def surfaces(figure: Figure, data: ReportData) -> None:
     """The score as each weight changes, all others staying: one small plot a feature."""
     if not data.surfaces:
-        raise UsageError("this run has no lists in its store, so there is no surface to draw")
+        raise UsageError(
+            "there are no dense features or no lists in this store, so no surface to draw"
+        )
     columns = 3
     rows = -(-len(data.surfaces) // columns)
     figure.set_size_inches(8.0, 1.7 * rows)
@@ -135,7 +142,7 @@ def surfaces(figure: Figure, data: ReportData) -> None:
 def features(figure: Figure, data: ReportData) -> None:
     """What each feature contributes, weight times spread, and how it goes with the metric."""
     if not data.features:
-        raise UsageError("this run has no lists in its store, so there are no features to draw")
+        raise UsageError("there are no dense features or no lists in this store, so none to draw")
     figure.set_size_inches(8.0, 0.6 + 0.24 * len(data.features))
     left, right = figure.subplots(1, 2, sharey=True)
     places = np.arange(len(data.features))
@@ -224,7 +231,11 @@ def _saved(draw: Callable[[Figure], None], name: str, **saving: Any) -> bytes:
         figure = Figure(figsize=(7.0, 3.4))
         draw(figure)
         buffer = io.BytesIO()
-        figure.savefig(buffer, **saving)
+        with warnings.catch_warnings():
+            # A browser has other fonts than matplotlib; of these, a picture has a box for a sign
+            # that they lack, which its reader sees.
+            warnings.filterwarnings("ignore", "Glyph .* missing from font", UserWarning)
+            figure.savefig(buffer, **saving)
     return buffer.getvalue()
 
 

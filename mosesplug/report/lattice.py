@@ -122,19 +122,20 @@ def envelope_figure(figure: Figure, data: ReportData) -> None:
     low, high = min([*cuts, facts.weight]), max([*cuts, facts.weight])
     margin = 0.15 * (high - low) or 0.5
     span = np.array([low - margin, high + margin])
+    shown, labels = [], []
     for number, line in enumerate(facts.lines):
         colour = _COLOURS[number % len(_COLOURS)]
         scores = line.intercept + line.slope * (span - facts.weight)
         label = line.text if len(line.text) <= _LONGEST else line.text[: _LONGEST - 3] + "..."
         upper.plot(span, scores, color=colour, linewidth=0.6, alpha=0.5)
         inside = np.clip([line.start, line.end], *span)
-        upper.plot(
+        shown += upper.plot(
             inside,
             line.intercept + line.slope * (inside - facts.weight),
             color=colour,
             linewidth=2.2,
-            label=label,
         )
+        labels.append(label)
         if line.score is not None:
             lower.plot(inside, [line.score, line.score], color=colour, linewidth=2.2)
     for axes in (upper, lower):
@@ -142,7 +143,8 @@ def envelope_figure(figure: Figure, data: ReportData) -> None:
     upper.set_ylabel("model score")
     lower.set_ylabel(data.sentence_metric)
     lower.set_xlabel(f"weight of {facts.feature} (dotted: the result)")
-    upper.legend(fontsize=6.5)
+    # Given by name: of itself the legend leaves out those that begin with an underscore.
+    upper.legend(shown, labels, fontsize=6.5)
     title = f"sentence {facts.sentence}: the upper envelope along {facts.feature}"
     upper.set_title(title, fontsize=9)
 

@@ -60,13 +60,15 @@ def page(data: ReportData, title: str) -> str:
         UsageError: matplotlib is missing.
     """
     sections = [_head(data, title), _iterations(data)]
-    has_lists = bool(data.features)
+    left_out = set() if data.names else {"weights"}
+    left_out |= set() if data.features else {"surfaces"}
+    left_out |= set() if data.coverage is not None else {"coverage"}
     for heading, name, note in _FIGURES:
-        if has_lists or name not in ("surfaces", "coverage"):
+        if name not in left_out:
             sections.append(_section(heading, note, _figure(name, data)))
-    if has_lists:
+    if data.features:
         sections.append(_features(data))
-    else:
+    if data.coverage is None:
         sections.append(
             '<p class="note">The lists of this run lie in the stores of its shards; what is said '
             "of lists is missing here.</p>"

@@ -88,6 +88,32 @@ def test_run_whose_lists_lie_elsewhere(data: ReportData) -> None:
             svg(name, bare)
 
 
+def test_run_of_sparse_features_alone(data: ReportData) -> None:
+    iterations = tuple(replace(facts, weights=()) for facts in data.iterations)
+    text = page(replace(data, names=(), iterations=iterations, features=(), surfaces=()), "x")
+    assert "stores of its shards" not in text
+    assert "<h2>Coverage</h2>" in text
+    for heading in ("Weights", "Error surfaces", "Features"):
+        assert f"<h2>{heading}</h2>" not in text
+    with pytest.raises(UsageError, match="no dense features"):
+        svg("weights", replace(data, names=()))
+
+
+def test_names_of_any_script_that_begin_with_any_sign(
+    data: ReportData, recwarn: pytest.WarningsRecorder
+) -> None:
+    assert data.lattice is not None
+    edges = tuple((start, end, f"_中 {words}") for start, end, words in data.lattice.edges)
+    lines = tuple(replace(line, text=f"_中 {line.text}") for line in data.lattice.lines)
+    odd = replace(
+        data, names=("_语", "LM_0"), lattice=replace(data.lattice, edges=edges, lines=lines)
+    )
+    for name in ("weights", "lattice", "envelope"):
+        assert ("_语" if name == "weights" else "_中 ") in svg(name, odd)
+        assert png(name, odd, 50)
+    assert not recwarn.list
+
+
 @pytest.mark.parametrize("name", FIGURES)
 def test_pictures(name: str, data: ReportData) -> None:
     assert png(name, data, 60).startswith(b"\x89PNG")
