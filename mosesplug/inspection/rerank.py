@@ -22,6 +22,9 @@ from mosesplug.tuning.offline import read_start
 __all__ = ["AddedFeature", "least_risk", "parse_added", "rescored", "sentences_of"]
 
 
+_LARGEST = float(np.finfo(np.float32).max)
+
+
 @dataclass(frozen=True)
 class AddedFeature:
     """A feature that a file has a value of for every hypothesis, in the order of the list."""
@@ -102,8 +105,12 @@ class _Column:
                     "Give a value for each hypothesis, in the order of the list",
                 )
             values[row] = parse_number(line.strip())
-            if np.isnan(values[row]):
-                raise self._error(f"{line.strip()[:40]!r} is no number", "One number a line")
+            if not abs(values[row]) <= _LARGEST:
+                said = line.strip()[:40].decode("utf-8", "backslashreplace")
+                raise self._error(
+                    f"{said!r} is no number that a feature can have",
+                    "Give one finite number a line",
+                )
         return values
 
     def end(self, rows: int, listed: Path) -> None:

@@ -78,7 +78,8 @@ def test_lists_in_blocks(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     [
         ({"column": "1\n2\n"}, ("LM=column",), 1, "column:3: it ends before"),
         ({"column": COLUMN + "4\n"}, ("LM=column",), 1, "column:6: there are more values"),
-        ({"column": "1\nx\n"}, ("LM=column",), 1, "column:2: b'x' is no number"),
+        ({"column": "1\nx\n"}, ("LM=column",), 1, "column:2: 'x' is no number"),
+        ({"column": "1\n1e39\n"}, ("LM=column",), 1, "column:2: '1e39' is no number"),
         ({}, ("LM",), 2, "give NAME=FILE"),
         ({}, ("L_M=column",), 2, "without blanks and underscores"),
         ({}, ("Other=column",), 1, "Other"),
