@@ -17,12 +17,13 @@ from mosesplug.forest.decisions import Criterion, Decision, decide_in_graph, dec
 from mosesplug.forest.graphs import named
 from mosesplug.forest.n_best import GraphFeatures
 from mosesplug.hypergraph import Hypergraph
-from mosesplug.store import NBestStore
+from mosesplug.store import IterationRecord, NBestStore
 from mosesplug.tuning.forest_features import UNTUNED, configured_features
 from mosesplug.tuning.forest_source import store_at
 from mosesplug.tuning.offline import read_start
 from mosesplug.tuning.records import start_of
 from mosesplug.tuning.weighted_graphs import GraphWeights, weighted_graphs
+from mosesplug.tuning.weights import Weights
 from mosesplug.tuning.workspace import Workspace
 
 __all__ = ["Task", "in_graphs", "in_lists", "in_store"]
@@ -67,7 +68,7 @@ def in_store(path: Path, iteration: int | None, weights: GraphWeights | None) ->
         with store.graphs([chosen]) as graphs:
             groups = graphs.space.groups
             if weights is None:
-                own = start_of(records[chosen]).weights
+                own = _decoded_with(records[chosen])
                 fixed = _not_tuned(place, chosen)
                 weights = GraphWeights(groups, own.dense, own.sparse, fixed)
             features = GraphFeatures(graphs.space, weights.fixed)
@@ -76,6 +77,14 @@ def in_store(path: Path, iteration: int | None, weights: GraphWeights | None) ->
                 graph = graphs.graph(chosen, sentence)
                 if graph is not None:
                     yield _graph_task(sentence, graph, vector)
+
+
+def _decoded_with(record: IterationRecord) -> Weights:
+    """The weights that the decoder got: in the first iteration, if any, normalised ones."""
+    start = start_of(record)
+    if record.iteration == 1 and "-weight-overwrite" in start.command:
+        return start.weights.normalised()
+    return start.weights
 
 
 def _not_tuned(store: Path, iteration: int) -> Mapping[str, float]:

@@ -169,18 +169,19 @@ def test_a_store_of_graphs(tmp_path: Path, capsysbinary: pytest.CaptureFixture[b
 def test_a_store_of_graphs_with_a_feature_that_is_not_tuned(
     tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:
-    """Its weight is in the configuration that the iteration was decoded with."""
+    """Its weight is in the configuration; the others were normalised for the decoder."""
     edges = [Edge((b"a",), 1, (1.0, 0.0)), Edge((b"b",), 1, (0.0, 1.0))]
     write_hypergraph(tmp_path / "0", ("A", "Own"), [edges], compress=None)
     metric = WordMetric()
     groups = (("A", 1),)
+    command = ("decoder", "-weight-overwrite", "A= 1")
     with NBestStore.open(tmp_path / "nbests.lmdb", writable=True) as store:
         graph = read_hypergraph(tmp_path / "0")
         store.add_graphs(1, [(0, graph)], groups=groups, fixed=("Own",))
         store.add_iteration(
             1,
             [make_list([Hypothesis(0, b"a", (1.0,))], groups=groups)],
-            record=IterationStart(Weights((1.0,)), 1, {}, ("decoder",), 1.0).as_record(),
+            record=IterationStart(Weights((4.0,)), 1, {}, command, 1.0).as_record(),
             metric=metric,
             references=metric.prepare(((b"a",),)),
             n_sentences=1,
