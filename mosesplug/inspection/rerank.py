@@ -66,6 +66,7 @@ def rescored(
 
     Raises:
         FormatError: a file cannot be read, or a column has not a number for each hypothesis.
+        UsageError: an added feature has the name of another.
     """
     with ExitStack() as stack:
         columns = [
@@ -75,6 +76,7 @@ def rescored(
         for block in read_nbest_blocks(path, names=names):
             values = [column.take(len(block), path) for column in columns]
             rows += len(block)
+            _check_names([name for name, _ in block.groups], added, path)
             groups = (*block.groups, *((feature.name, 1) for feature in added))
             dense = np.column_stack([block.dense, *values]).astype(np.float32)
             wider = replace(block, groups=groups, dense=np.ascontiguousarray(dense))
@@ -83,6 +85,22 @@ def rescored(
             yield replace(wider, scores=_scores(wider, vector))
         for column in columns:
             column.end(rows, path)
+
+
+def _check_names(listed: Sequence[str], added: Sequence[AddedFeature], path: Path) -> None:
+    """See that one weight is not taken for two features.
+
+    Raises:
+        UsageError: an added feature has the name of another.
+    """
+    taken = set(listed)
+    for feature in added:
+        if feature.name in taken:
+            raise UsageError(
+                f"--add-feature {feature.name}={feature.path}: there is a feature {feature.name} "
+                f"already, in {path} or added: give another name"
+            )
+        taken.add(feature.name)
 
 
 class _Column:

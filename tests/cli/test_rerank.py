@@ -83,6 +83,8 @@ def test_lists_in_blocks(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
         ({}, ("LM",), 2, "give NAME=FILE"),
         ({}, ("L_M=column",), 2, "without blanks and underscores"),
         ({}, ("Other=column",), 1, "Other"),
+        ({}, ("F0=column",), 2, "there is a feature F0 already"),
+        ({}, ("LM=column", "LM=column"), 2, "there is a feature LM already"),
         ({}, ("LM=none",), 1, "none"),
     ],
 )
