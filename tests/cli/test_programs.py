@@ -98,7 +98,7 @@ def test_quiet_says_nothing(
     [
         (["--help"], 0, "out", "--activate-features=STRING"),
         (["--frobnicate"], 2, "err", "Unknown option: frobnicate"),
-        (["--hg-mira", "--lattice-mert", "a", "b", "c", "d"], 2, "err", "exclude each other"),
+        (["--promix-table=t", "a", "b", "c", "d"], 2, "err", "--promix-table is refused"),
         ([], 2, "err", "are needed"),
         (["a", "b", "c", "d"], 2, "err", "is not an executable file"),
     ],
