@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mosesplug.kernels import kernel
 from mosesplug.metrics.protocol import Metric
 
 __all__ = [
@@ -186,7 +187,7 @@ def approximate_randomisation(
         difference = np.zeros(rows)
         for total, change in zip(totals, changes, strict=True):
             kept = rng.integers(2, size=(rows, n_sentences), dtype=np.bool_)
-            moved = (~kept).astype(np.float64) @ change
+            moved = _sums_where(~kept, change)
             swapped = total + moved
             other = total + change.sum(axis=0) - moved
             difference += metric.score(swapped) - metric.score(other)
@@ -215,9 +216,24 @@ def _draws(n_sentences: int, samples: int, rng: np.random.Generator) -> Iterator
         yield rng.choice(n_sentences, size=(min(at_once, samples - start), n_sentences))
 
 
+@kernel
 def _sums(drawn: NDArray[np.int64], statistics: Statistics) -> NDArray[np.float64]:
     """Summed statistics of each row of draws, float64 ``[rows, n_statistics]``."""
-    rows, n_sentences = drawn.shape
-    places = drawn + n_sentences * np.arange(rows)[:, np.newaxis]
-    counts = np.bincount(places.ravel(), minlength=rows * n_sentences).reshape(rows, n_sentences)
-    return np.asarray(counts.astype(np.float64) @ statistics.astype(np.float64))
+    totals = np.zeros((drawn.shape[0], statistics.shape[1]))
+    for row in range(drawn.shape[0]):
+        for sentence in drawn[row]:
+            for column in range(statistics.shape[1]):
+                totals[row, column] += statistics[sentence, column]
+    return totals
+
+
+@kernel
+def _sums_where(chosen: NDArray[np.bool_], values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Sums of the values of the sentences chosen in each row, float64 ``[rows, n_statistics]``."""
+    totals = np.zeros((chosen.shape[0], values.shape[1]))
+    for row in range(chosen.shape[0]):
+        for sentence in range(chosen.shape[1]):
+            if chosen[row, sentence]:
+                for column in range(values.shape[1]):
+                    totals[row, column] += values[sentence, column]
+    return totals
