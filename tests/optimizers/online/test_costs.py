@@ -88,9 +88,7 @@ def test_pseudo_corpus_of_equation_56() -> None:
     zero, two = first.stats[3], first.stats[1]
     for row in range(3):
         assert found[row] == pytest.approx(3 * few.score(zero + two + stats[row]))
-        assert found[3 + row] == pytest.approx(
-            3 * few.score(zero + stats[oracle] + stats[3 + row])
-        )
+        assert found[3 + row] == pytest.approx(3 * few.score(zero + stats[oracle] + stats[3 + row]))
 
 
 def test_corpus_of_the_batch() -> None:
