@@ -20,19 +20,6 @@ def pytest_configure() -> None:
             signal.signal(number, handler)
 
 
-COMPILED_TOGETHER = ("forest", "optimizers/online")
-"""Folders whose tests share kernels that take long to compile: one process runs all of each."""
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Say which tests belong into one process: those of a file, which share what they load."""
-    root = Path(__file__).parent
-    for item in items:
-        folder = item.path.parent.relative_to(root).as_posix()
-        group = folder if folder in COMPILED_TOGETHER else str(item.path)
-        item.add_marker(pytest.mark.xdist_group(group))
-
-
 @pytest.fixture(scope="session")
 def recordings() -> Path:
     """Directory of recorded output of the real Moses programs; skips where it is absent."""
