@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from formats.errors import FormatError
 from formats.hypergraph import hypergraph_names
-from formats.nbest import NBestList, read_nbest_blocks
+from formats.nbest import read_nbest_blocks
 from mosesplug.errors import DataError, UsageError
-from mosesplug.features import FeatureSpace, spelled_groups
+from mosesplug.features import spelled_groups
 from mosesplug.forest.decisions import Criterion, Decision, decide_in_graph, decide_in_list
 from mosesplug.forest.graphs import named
 from mosesplug.forest.n_best import GraphFeatures
@@ -20,7 +20,7 @@ from mosesplug.hypergraph import Hypergraph
 from mosesplug.store import IterationRecord, NBestStore
 from mosesplug.tuning.forest_features import UNTUNED, configured_features
 from mosesplug.tuning.forest_source import store_at
-from mosesplug.tuning.offline import read_start
+from mosesplug.tuning.offline import list_scores
 from mosesplug.tuning.records import start_of
 from mosesplug.tuning.weighted_graphs import GraphWeights, weighted_graphs
 from mosesplug.tuning.weights import Weights
@@ -126,7 +126,7 @@ def in_lists(
     for block in read_nbest_blocks(path, names=names):
         scores = block.scores
         if weights is not None:
-            scores = _scores(block, weights, sparse)
+            scores = list_scores(block, weights, sparse)
         elif not np.isfinite(scores).all():
             raise FormatError(
                 "a hypothesis has no score",
@@ -157,13 +157,3 @@ def _list_task(sentence: int, texts: list[list[bytes]], scores: NDArray[np.float
         return Decision(tuple(chosen), chosen == ranked[0])
 
     return sentence, choose
-
-
-def _scores(block: NBestList, weights: Path, sparse: Path | None) -> NDArray[np.float64]:
-    """The hypotheses' scores under other weights."""
-    space = FeatureSpace(block.groups, block.sparse_names)
-    vector = read_start(weights, space, sparse).weights
-    scores = (block.dense.astype(np.float64) * vector[: space.n_dense]).sum(axis=1)
-    rows = np.repeat(np.arange(len(block)), np.diff(block.sparse_indptr))
-    worth = block.sparse_data * vector[space.n_dense :][block.sparse_indices]
-    return np.asarray(scores + np.bincount(rows, weights=worth, minlength=len(block)))

@@ -16,8 +16,7 @@ from formats.errors import FormatError
 from formats.nbest import NBestList, read_nbest_blocks
 from formats.text import open_text
 from mosesplug.errors import UsageError
-from mosesplug.features import FeatureSpace
-from mosesplug.tuning.offline import read_start
+from mosesplug.tuning.offline import list_scores
 
 __all__ = ["AddedFeature", "least_risk", "parse_added", "rescored", "sentences_of"]
 
@@ -80,9 +79,7 @@ def rescored(
             groups = (*block.groups, *((feature.name, 1) for feature in added))
             dense = np.column_stack([block.dense, *values]).astype(np.float32)
             wider = replace(block, groups=groups, dense=np.ascontiguousarray(dense))
-            space = FeatureSpace(groups, block.sparse_names)
-            vector = read_start(weights, space, sparse).weights
-            yield replace(wider, scores=_scores(wider, vector))
+            yield replace(wider, scores=list_scores(wider, weights, sparse))
         for column in columns:
             column.end(rows, path)
 
@@ -142,17 +139,6 @@ class _Column:
 
     def _error(self, message: str, remedy: str) -> FormatError:
         return FormatError(message, path=self._path, line=self._lines, remedy=remedy)
-
-
-def _scores(block: NBestList, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """``w . h`` of each hypothesis, float64 ``[n]``."""
-    n_dense = block.dense.shape[1]
-    scores = block.dense.astype(np.float64) @ weights[:n_dense]
-    if len(block.sparse_data):
-        products = block.sparse_data * weights[n_dense:][block.sparse_indices]
-        owners = np.repeat(np.arange(len(block)), np.diff(block.sparse_indptr))
-        scores += np.bincount(owners, products, len(block))
-    return np.asarray(scores)
 
 
 def sentences_of(block: NBestList) -> Iterator[tuple[int, NDArray[np.int64]]]:

@@ -17,16 +17,16 @@ from numpy.typing import NDArray
 
 from formats.errors import FormatError
 from formats.moses_ini import parse_moses_ini
-from formats.nbest import read_nbest_blocks
+from formats.nbest import NBestList, read_nbest_blocks
 from formats.references import read_references
 from formats.text import read_bytes
 from formats.weights import read_init_opt, read_show_weights, read_sparse, read_weights_txt
 from mosesplug.features import FeatureSpace
 from mosesplug.metrics import Metric
 from mosesplug.store import NBestStore
-from mosesplug.tuning_set import TuningSet
+from mosesplug.tuning_set import SparseRows, TuningSet
 
-__all__ = ["Lists", "Start", "load_lists", "read_start"]
+__all__ = ["Lists", "Start", "list_scores", "load_lists", "read_start"]
 
 Path_ = str | PathLike[str]
 
@@ -133,6 +133,26 @@ def read_start(path: Path_, space: FeatureSpace, sparse: Path_ | None = None) ->
         known = read_sparse(sparse)
         vector[space.n_dense :] = [known.get(name, 0.0) for name in space.sparse]
     return Start(vector, start.minima, start.maxima)
+
+
+def list_scores(block: NBestList, weights: Path_, sparse: Path_ | None) -> NDArray[np.float64]:
+    """Model scores of the hypotheses of a list by other weights, float64 ``[n]``.
+
+    Summed in the order of the features, so that equal hypotheses have equal scores.
+
+    Args:
+        block: the list.
+        weights: a file of any kind that ``read_start`` reads.
+        sparse: a file of sparse weights; what it lacks counts as 0.
+
+    Raises:
+        FormatError: as ``read_start``.
+    """
+    space = FeatureSpace(block.groups, block.sparse_names)
+    vector = read_start(weights, space, sparse).weights
+    scores = (block.dense.astype(np.float64) * vector[: space.n_dense]).sum(axis=1)
+    rows = SparseRows(block.sparse_indptr, block.sparse_indices, block.sparse_data)
+    return np.asarray(scores + rows.scores(0, len(block), vector[space.n_dense :]))
 
 
 def _has_only_numbers(text: bytes) -> bool:
