@@ -85,12 +85,13 @@ def _compared(
         paired_bootstrap,
         spread,
     )
-    from mosesplug.inspection.translations import figure, read_translation
+    from mosesplug.inspection.translations import figure
+    from mosesplug.tuning.evaluation import candidate
 
     name = judge.metric.name
     threads = os.cpu_count() or 1
     statistics = [
-        [judge.statistics(read_translation(path, n_sentences), threads) for path in paths]
+        [judge.statistics(candidate(path, n_sentences), threads) for path in paths]
         for _, paths in systems
     ]
     baseline = statistics[0]

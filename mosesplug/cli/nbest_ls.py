@@ -46,12 +46,11 @@ def ls(
             print_json({**found, "iterations": [asdict(line) for line in lines]})
             return
         name = run.signature.partition("|")[0]
-        head = ["iteration", "date", "sentences", "hypotheses", "new", "graphs", "size", "change"]
+        head = ["iteration", "sentences", "hypotheses", "new", "graphs", "size", "change"]
         head += [name, "oracle", "in lists"]
         rows = [
             (
                 str(line.number),
-                line.date or "",
                 str(line.sentences),
                 str(line.hypotheses),
                 str(line.new_hypotheses),

@@ -76,8 +76,8 @@ def score(
         chosen_of_list,
         figure,
         judges,
-        read_translation,
     )
+    from mosesplug.tuning.evaluation import candidate
 
     if not nbest and (rank is not None or oracle or names is not None):
         raise UsageError("--rank, --oracle and --names are for n-best lists: give --nbest, too")
@@ -99,7 +99,7 @@ def score(
                 threads=threads,
             )
         else:
-            hypotheses = read_translation(translation, len(lines[0]))
+            hypotheses = candidate(translation, len(lines[0]))
             statistics = judge.statistics(hypotheses, threads)
         name = judge.metric.name
         row: dict[str, Any] = {"metric": name}

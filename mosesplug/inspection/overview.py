@@ -20,7 +20,6 @@ class IterationLine:
 
     Attributes:
         number: from 1.
-        date: when it was decoded, ISO 8601 in UTC; None where nobody wrote it down.
         sentences: that have a list, in this store or in those of the run's shards.
         hypotheses, new_hypotheses: of its lists, and those that no earlier iteration had.
         graphs: sentences that have a search graph.
@@ -32,7 +31,6 @@ class IterationLine:
     """
 
     number: int
-    date: str | None
     sentences: int
     hypotheses: int
     new_hypotheses: int
@@ -60,7 +58,6 @@ def overview(run: Run, *, oracles: bool = True) -> Iterator[IterationLine]:
         shards = None if result is None else result.shards
         yield IterationLine(
             number=record.iteration,
-            date=record.record.get("date"),
             sentences=shards.sentences if shards else record.n_lists,
             hypotheses=shards.hypotheses if shards else record.hypotheses,
             new_hypotheses=shards.new_hypotheses if shards else record.new_hypotheses,

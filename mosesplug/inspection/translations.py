@@ -18,7 +18,6 @@ from mosesplug.features import FeatureSpace
 from mosesplug.inspection.lists import sentence_scores
 from mosesplug.metrics import Metric, Prepared, metric
 from mosesplug.optimizers.oracles import corpus_oracles
-from mosesplug.tuning.evaluation import candidate
 from mosesplug.tuning.scoring import Hypotheses, check_sentences
 from mosesplug.tuning_set import TuningSet
 
@@ -30,7 +29,6 @@ __all__ = [
     "chosen_of_list",
     "figure",
     "judges",
-    "read_translation",
     "systems",
 ]
 
@@ -79,15 +77,6 @@ def judges(specifications: Sequence[str], references: Sequence[Sequence[bytes]])
 def figure(name: str, score: float) -> float:
     """A score as people know it: of an error rate, the rate."""
     return 1.0 - score if name in ERROR_RATES else score
-
-
-def read_translation(path: Path, n_sentences: int) -> Hypotheses:
-    """A translation, one sentence a line.
-
-    Raises:
-        FormatError: it cannot be read, or has not a line for each reference.
-    """
-    return candidate(path, n_sentences)
 
 
 def chosen_of_list(
