@@ -1,0 +1,1 @@
+"""The algorithms there are, family by family."""

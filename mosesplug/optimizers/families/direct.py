@@ -1,0 +1,12 @@
+"""Direct search on the metric itself: simplex, particle swarm, gradients of xBLEU."""
+
+from __future__ import annotations
+
+from mosesplug.optimizers.algorithm import Algorithm
+
+__all__ = ["algorithms"]
+
+
+def algorithms() -> tuple[Algorithm, ...]:
+    """In the order in which they are listed."""
+    return ()
