@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from mosesplug.errors import UsageError
-from mosesplug.optimizers.algorithm import Algorithm
+from mosesplug.optimizers.entry import Algorithm
 from mosesplug.optimizers.families import direct, expected, margin, moses, online, ranking
 
 __all__ = ["Algorithm", "algorithm", "algorithms"]

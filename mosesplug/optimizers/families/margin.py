@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mosesplug.optimizers.algorithm import Algorithm
+from mosesplug.optimizers.entry import Algorithm
 
 __all__ = ["algorithms"]
 

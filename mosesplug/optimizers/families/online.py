@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from mosesplug.optimizers.algorithm import Algorithm
+from mosesplug.optimizers.entry import Algorithm
 from mosesplug.optimizers.online.adagrad import AdagradOptions, adagrad_learner
 from mosesplug.optimizers.online.arow import ArowOptions, arow_learner
 from mosesplug.optimizers.online.epochs import optimize_online
