@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from mosesplug.errors import OptimizerError
 from mosesplug.metrics.few_sentences import FewSentences
 from mosesplug.optimizers.batch.pairs import PairSampling
-from mosesplug.optimizers.online.costs import CostKind, CostOptions
+from mosesplug.optimizers.costs import CostKind
+from mosesplug.optimizers.online.costs import CostOptions
 from mosesplug.optimizers.online.learner import Change, State, Step
 from mosesplug.optimizers.online.objectives import (
     LISTWISE,
@@ -25,9 +26,9 @@ from mosesplug.optimizers.online.objectives import (
     list_objective,
     pair_objective,
 )
-from mosesplug.optimizers.online.rows import Rows, compact
 from mosesplug.optimizers.oracles import corpus_oracles, sentence_oracles
 from mosesplug.optimizers.problem import LARGEST
+from mosesplug.optimizers.rows import Rows, compact
 from mosesplug.tuning_set import Batch
 
 __all__ = [

@@ -11,15 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.kernels import kernel
-from mosesplug.optimizers.online.differences import (
+from mosesplug.optimizers.differences import (
     Features,
     add,
     difference,
     row_scores,
     square,
 )
-from mosesplug.optimizers.online.qp import EXCHANGES
 from mosesplug.optimizers.online.working_sets import Walk, empty_set, join, solve, with_room
+from mosesplug.optimizers.qp import EXCHANGES
 
 __all__ = ["Task", "one_by_one", "with_working_sets"]
 

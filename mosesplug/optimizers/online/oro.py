@@ -31,8 +31,8 @@ from mosesplug.optimizers.online.options import OnlineOptions
 from mosesplug.optimizers.online.oro_dual import renormalised
 from mosesplug.optimizers.online.oro_pair_dual import pairs_in_box, pairs_in_simplex
 from mosesplug.optimizers.online.oro_pairs import Features, Pairs, violated
-from mosesplug.optimizers.online.rows import Rows, compact
 from mosesplug.optimizers.oracles import OracleSets, corpus_oracles
+from mosesplug.optimizers.rows import Rows, compact
 from mosesplug.tuning_set import Batch
 
 __all__ = [

@@ -16,10 +16,11 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.optimizers.online.costs import CostOptions, first_of_largest
+from mosesplug.optimizers.costs import first_of_largest
+from mosesplug.optimizers.online.costs import CostOptions
 from mosesplug.optimizers.online.learner import Change, Learner, State, Step
-from mosesplug.optimizers.online.rows import compact
 from mosesplug.optimizers.oracles import sentence_oracles
+from mosesplug.optimizers.rows import compact
 from mosesplug.tuning_set import Batch
 
 __all__ = ["PerceptronOptions", "perceptron_learner"]

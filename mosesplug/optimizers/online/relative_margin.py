@@ -24,16 +24,17 @@ from typing import Literal
 import numpy as np
 
 from mosesplug.errors import OptimizerError
-from mosesplug.optimizers.online.costs import CostOptions, Remembered
-from mosesplug.optimizers.online.differences import features_of, filled
+from mosesplug.optimizers.costs import Remembered
+from mosesplug.optimizers.differences import features_of, filled
+from mosesplug.optimizers.online.costs import CostOptions
 from mosesplug.optimizers.online.learner import Change, Learner, State, Step
 from mosesplug.optimizers.online.relative_margin_steps import (
     Task,
     cutting_planes,
     passive_aggressive,
 )
-from mosesplug.optimizers.online.rows import compact
 from mosesplug.optimizers.online.working_sets import Walk
+from mosesplug.optimizers.rows import compact
 from mosesplug.tuning_set import Batch
 
 __all__ = ["RelativeMarginOptions", "RmCpOptions", "rm_cp_learner", "rm_pa_learner"]

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from mosesplug.optimizers.online.differences import (
+from mosesplug.optimizers.differences import (
     Features,
     add,
     difference,
@@ -18,7 +18,7 @@ from mosesplug.optimizers.online.differences import (
     row_scores,
     square,
 )
-from mosesplug.optimizers.online.rows import compact
+from mosesplug.optimizers.rows import compact
 from tests.optimizers.online.batches import full_rows, random_batch
 
 N = 7

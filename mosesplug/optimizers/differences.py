@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.kernels import kernel
-from mosesplug.optimizers.online.rows import Rows
+from mosesplug.optimizers.rows import Rows
 
 __all__ = [
     "Difference",

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from mosesplug.optimizers.online.qp import EXCHANGES, group_multipliers, solve_groups
+from mosesplug.optimizers.qp import EXCHANGES, group_multipliers, solve_groups
 
 
 def random_program(

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mosesplug.features import FeatureSpace
-from mosesplug.optimizers.online.rows import compact
+from mosesplug.optimizers.rows import compact
 from mosesplug.tuning_set import SparseRows, TuningSet
 
 N_SPARSE = 6
