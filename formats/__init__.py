@@ -4,6 +4,7 @@
 
     nbest            n-best lists
     weights          -show-weights, dense and sparse weights, init.opt, weights.txt
+    any_weights      the same and moses.ini, told by their content
     moses_ini        the decoder's configuration; decoder_flags, its command line
     references       reference translations
     extractor_data   features.dat and scores.dat
@@ -17,6 +18,7 @@ A library of its own: it needs NumPy and nothing of mosesplug.
 
 from __future__ import annotations
 
+from formats.any_weights import AnyWeights, parse_weights, read_weights
 from formats.decoder_flags import decoder_flags
 from formats.errors import FormatError
 from formats.extractor_data import (
@@ -78,6 +80,7 @@ from formats.weights import (
 )
 
 __all__ = [
+    "AnyWeights",
     "Edge",
     "Examples",
     "FeatureData",
@@ -111,6 +114,7 @@ __all__ = [
     "open_text",
     "parse_moses_ini",
     "parse_weight_overwrite",
+    "parse_weights",
     "read_bytes",
     "read_dense",
     "read_examples",
@@ -127,6 +131,7 @@ __all__ = [
     "read_scores",
     "read_show_weights",
     "read_sparse",
+    "read_weights",
     "read_weights_txt",
     "reference_files",
     "slf_scales",

@@ -19,12 +19,20 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from os import PathLike, fspath
-from typing import TypeVar
+from decimal import Decimal
+from os import PathLike
 
-from formats.decimals import parse_number
 from formats.errors import FormatError, quoted
-from formats.text import read_bytes, read_lines
+from formats.text import read_bytes
+from formats.weight_lines import (
+    content_lines,
+    decoded,
+    encoded,
+    merged,
+    named_twice,
+    numbers_of,
+    weight,
+)
 
 __all__ = [
     "InitOpt",
@@ -44,8 +52,6 @@ __all__ = [
     "read_weights_txt",
     "weight_overwrite",
 ]
-
-Value = TypeVar("Value", float, float | None)
 
 UNTUNEABLE_COMPONENT = b"UNTUNEABLECOMPONENT"
 _GROUP = re.compile(rb"(\S+)=[ \t]+(\S.*)")
@@ -137,36 +143,39 @@ def format_weight(value: float, digits: int | None = None) -> str:
     return repr(float(value)).removesuffix(".0") if digits is None else f"{value:.{digits}g}"
 
 
-def read_show_weights(source: str | PathLike[str] | bytes) -> ShowWeights:
+def read_show_weights(
+    source: str | PathLike[str] | bytes, path: str | PathLike[str] | None = None
+) -> ShowWeights:
     """A decoder's answer to ``-show-weights``; lines of any other form are passed over.
 
     Args:
         source: the file, or its text.
+        path: where a text came from, for errors.
 
     Raises:
         FormatError: a weight that is no finite number, a feature that appears twice.
     """
-    path = None if isinstance(source, bytes) else fspath(source)
-    text = source if isinstance(source, bytes) else read_bytes(source)
+    if not isinstance(source, bytes):
+        path, source = source, read_bytes(source)
     groups: list[tuple[str, list[float | None], int]] = []
     untuneable: list[str] = []
     sparse: list[str] = []
-    for number, line in enumerate(text.split(b"\n"), start=1):
+    for number, line in enumerate(source.split(b"\n"), start=1):
         line = line.rstrip()
         if found := _GROUP.fullmatch(line):
-            name = _decode(found[1])
+            name = decoded(found[1])
             values = [
-                None if token == UNTUNEABLE_COMPONENT else _weight(token, name, path, number)
+                None if token == UNTUNEABLE_COMPONENT else weight(token, name, path, number)
                 for token in found[2].split()
             ]
             groups.append((name, values, number))
         elif found := _UNTUNEABLE.fullmatch(line):
-            untuneable.append(_decode(found[1]))
+            untuneable.append(decoded(found[1]))
         elif found := _SPARSE.fullmatch(line):
-            sparse.append(_decode(found[1]))
-    merged = _merge(groups, path)
+            sparse.append(decoded(found[1]))
+    joined = merged(groups, path)
     return ShowWeights(
-        tuple(WeightGroup(name, tuple(values)) for name, values in merged),
+        tuple(WeightGroup(name, tuple(values)) for name, values in joined),
         tuple(untuneable),
         tuple(sparse),
     )
@@ -183,18 +192,23 @@ def format_show_weights(show: ShowWeights) -> bytes:
         lines.append(f"{group.name}= {' '.join(words)}\n")
     lines += [f"{name} UNTUNEABLE\n" for name in show.untuneable]
     lines += [f"{name}=\n" for name in show.sparse]
-    return _encode("".join(lines))
+    return encoded("".join(lines))
 
 
-def read_dense(path: str | PathLike[str]) -> tuple[tuple[str, tuple[float, ...]], ...]:
+def read_dense(
+    path: str | PathLike[str], text: bytes | None = None
+) -> tuple[tuple[str, tuple[float, ...]], ...]:
     """Dense weights as ``(group, values)``: ``Name= v v``, or one value a line.
+
+    Lines that begin with ``#`` are comments. Here and below, ``text`` is the file's content where
+    it has been read already.
 
     Raises:
         FormatError: a line of another form, a value that is no finite number, a group in two
             places, no weight at all.
     """
     groups: list[tuple[str, list[float], int]] = []
-    for number, line in _content(path):
+    for number, line in content_lines(path, text, comments=True):
         found = _GROUP.fullmatch(line)
         if not found:
             raise FormatError(
@@ -203,12 +217,12 @@ def read_dense(path: str | PathLike[str]) -> tuple[tuple[str, tuple[float, ...]]
                 line=number,
                 remedy="A line reads: Name= value value",
             )
-        name = _decode(found[1])
-        values = [_weight(token, name, fspath(path), number) for token in found[2].split()]
+        name = decoded(found[1])
+        values = [weight(token, name, path, number) for token in found[2].split()]
         groups.append((name, values, number))
     if not groups:
         raise FormatError("there is no weight in it", path=path, remedy="Give a runN.dense file")
-    return tuple((name, tuple(values)) for name, values in _merge(groups, fspath(path)))
+    return tuple((name, tuple(values)) for name, values in merged(groups, path))
 
 
 def format_dense(
@@ -223,19 +237,17 @@ def format_dense(
         texts = [format_weight(value, digits) for value in values]
         rows = texts if one_value_a_line else [" ".join(texts)]
         lines += [f"{name}= {row}\n" for row in rows]
-    return _encode("".join(lines))
+    return encoded("".join(lines))
 
 
-def read_sparse(path: str | PathLike[str]) -> dict[str, float]:
+def read_sparse(path: str | PathLike[str], text: bytes | None = None) -> dict[str, float]:
     """Sparse weights, ``name value`` a line; lines that begin with ``#`` are comments.
 
     Raises:
         FormatError: a line of another form, a value that is no finite number, a name twice.
     """
     weights: dict[str, float] = {}
-    for number, line in _content(path):
-        if line.startswith(b"#"):
-            continue
+    for number, line in content_lines(path, text, comments=True):
         words = line.split()
         if len(words) != 2:
             raise FormatError(
@@ -244,25 +256,25 @@ def read_sparse(path: str | PathLike[str]) -> dict[str, float]:
                 line=number,
                 remedy="A line reads: name value",
             )
-        name = _decode(words[0])
+        name = decoded(words[0])
         if name in weights:
-            raise _twice(name, path, number)
-        weights[name] = _weight(words[1], name, fspath(path), number)
+            raise named_twice(name, path, number)
+        weights[name] = weight(words[1], name, path, number)
     return weights
 
 
 def format_sparse(weights: Mapping[str, float], *, digits: int | None = None) -> bytes:
     """The lines of a sparse weight file, in the order of the mapping."""
-    return _encode("".join(f"{n} {format_weight(w, digits)}\n" for n, w in weights.items()))
+    return encoded("".join(f"{n} {format_weight(w, digits)}\n" for n, w in weights.items()))
 
 
-def read_init_opt(path: str | PathLike[str]) -> InitOpt:
+def read_init_opt(path: str | PathLike[str], text: bytes | None = None) -> InitOpt:
     """Starting weights and the ranges of random restarts.
 
     Raises:
         FormatError: not three lines of equally many finite numbers.
     """
-    lines = [(number, _numbers(line, path, number)) for number, line in _content(path)]
+    lines = [(n, numbers_of(line, path, n)) for n, line in content_lines(path, text)]
     if len(lines) != 3:
         raise FormatError(
             f"{len(lines)} lines of numbers",
@@ -286,14 +298,14 @@ def format_init_opt(init: InitOpt, *, digits: int | None = None) -> bytes:
     return b"".join(_row(values, digits) + b"\n" for values in rows)
 
 
-def read_weights_txt(path: str | PathLike[str]) -> tuple[float, ...]:
+def read_weights_txt(path: str | PathLike[str], text: bytes | None = None) -> tuple[float, ...]:
     """The numbers of a ``weights.txt`` file.
 
     Raises:
         FormatError: no line of finite numbers, or more than one (``not used``, as
             ``mert-moses.pl`` writes with other algorithms than MERT, is no number either).
     """
-    lines = [_numbers(line, path, number) for number, line in _content(path)]
+    lines = [numbers_of(line, path, n) for n, line in content_lines(path, text)]
     if len(lines) != 1:
         raise FormatError(
             f"{len(lines)} lines of numbers", path=path, remedy="It holds one line of weights"
@@ -306,18 +318,21 @@ def format_weights_txt(values: Sequence[float], *, digits: int | None = 6) -> by
     return _row(values, digits) + b" \n"
 
 
-def weight_overwrite(show: ShowWeights, *, decimals: int = 6) -> str:
+def weight_overwrite(show: ShowWeights, *, decimals: int | None = 6) -> str:
     """The value of ``-weight-overwrite`` that gives the decoder these weights.
 
     Components that are not to be tuned are ``x``; features with nothing to tune are left out.
 
     Args:
         show: features and their weights.
-        decimals: digits behind the point; ``mert-moses.pl`` writes 6.
+        decimals: digits behind the point; ``mert-moses.pl`` writes 6. None for all it takes.
+
+    Raises:
+        ValueError: a weight is not finite.
     """
     groups = []
     for group in show.groups:
-        texts = ["x" if v is None else f"{v:.{decimals}f}" for v in group.values]
+        texts = ["x" if v is None else _without_exponent(v, decimals) for v in group.values]
         if group.is_tuneable:
             groups.append(f"{group.name}= {' '.join(texts)}")
     return " ".join(groups)
@@ -344,7 +359,7 @@ def parse_weight_overwrite(text: str) -> dict[str, tuple[float | None, ...]]:
                 remedy="It reads: Name= value value Name= value",
             )
         else:
-            value = None if token == "x" else _weight(_encode(token), name, None, None)
+            value = None if token == "x" else weight(encoded(token), name, None, None)
             weights[name].append(value)
     for name, values in weights.items():
         if not values:
@@ -352,58 +367,11 @@ def parse_weight_overwrite(text: str) -> dict[str, tuple[float | None, ...]]:
     return {name: tuple(values) for name, values in weights.items()}
 
 
-def _merge(
-    groups: Iterable[tuple[str, list[Value], int]], path: str | None
-) -> list[tuple[str, list[Value]]]:
-    """Join neighbouring lines of one name."""
-    merged: list[tuple[str, list[Value]]] = []
-    for name, values, number in groups:
-        if merged and merged[-1][0] == name:
-            merged[-1][1].extend(values)
-        elif any(name == other for other, _ in merged):
-            raise _twice(name, path, number)
-        else:
-            merged.append((name, list(values)))
-    return merged
-
-
-def _content(path: str | PathLike[str]) -> list[tuple[int, bytes]]:
-    """The lines that are not empty, surrounding blanks stripped, with their numbers."""
-    lines = enumerate(read_lines(path), start=1)
-    return [(number, line.strip()) for number, line in lines if line.strip()]
-
-
-def _numbers(line: bytes, path: str | PathLike[str], number: int) -> tuple[float, ...]:
-    return tuple(_weight(token, None, fspath(path), number) for token in line.split())
-
-
-def _weight(token: bytes, name: str | None, path: str | None, line: int | None) -> float:
-    """A finite number, or the error about it."""
-    value = parse_number(token)
-    if math.isnan(value):
-        of = f" of {name}" if name else ""
-        raise FormatError(
-            f"the weight{of} is {quoted(token)}",
-            path=path,
-            line=line,
-            remedy="It must be a finite decimal number",
-        )
-    return value
-
-
-def _twice(name: str, path: str | PathLike[str] | None, line: int) -> FormatError:
-    return FormatError(
-        f"the feature {name} appears twice", path=path, line=line, remedy="Leave one of them out"
-    )
-
-
 def _row(values: Sequence[float], digits: int | None) -> bytes:
     return " ".join(format_weight(value, digits) for value in values).encode()
 
 
-def _decode(text: bytes) -> str:
-    return text.decode("utf-8", "surrogateescape")
-
-
-def _encode(text: str) -> bytes:
-    return text.encode("utf-8", "surrogateescape")
+def _without_exponent(value: float, decimals: int | None) -> str:
+    """A number as the command lines of decoders have it."""
+    exact = Decimal(format_weight(value))
+    return f"{exact:f}" if decimals is None else f"{value:.{decimals}f}"

@@ -84,7 +84,7 @@ def weights_of(run: Run, path: Path | None) -> Weights | None:
     """
     if path is None:
         return None
-    from mosesplug.tuning.offline import read_start
+    from mosesplug.tuning.read_weights import read_start
     from mosesplug.tuning.weights import Weights
 
     return Weights.of_vector(run.space, read_start(path, run.space).weights)

@@ -20,7 +20,7 @@ from mosesplug.hypergraph import Hypergraph
 from mosesplug.store import IterationRecord, NBestStore
 from mosesplug.tuning.forest_features import UNTUNED, configured_features
 from mosesplug.tuning.forest_source import store_at
-from mosesplug.tuning.offline import list_scores
+from mosesplug.tuning.read_weights import list_scores, read_given
 from mosesplug.tuning.records import start_of
 from mosesplug.tuning.weighted_graphs import GraphWeights, weighted_graphs
 from mosesplug.tuning.weights import Weights
@@ -123,10 +123,11 @@ def in_lists(
         FormatError: a file is no list, or has not the weights of these features; or lists have
             no scores and there are no weights.
     """
+    given = None if weights is None else read_given(weights, sparse)
     for block in read_nbest_blocks(path, names=names):
         scores = block.scores
-        if weights is not None:
-            scores = list_scores(block, weights, sparse)
+        if given is not None:
+            scores = list_scores(block, given)
         elif not np.isfinite(scores).all():
             raise FormatError(
                 "a hypothesis has no score",

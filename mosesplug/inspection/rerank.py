@@ -16,7 +16,7 @@ from formats.errors import FormatError
 from formats.nbest import NBestList, read_nbest_blocks
 from formats.text import open_text
 from mosesplug.errors import UsageError
-from mosesplug.tuning.offline import list_scores
+from mosesplug.tuning.read_weights import list_scores, read_given
 
 __all__ = ["AddedFeature", "least_risk", "parse_added", "rescored", "sentences_of"]
 
@@ -59,7 +59,8 @@ def rescored(
     Args:
         path: the list.
         weights: a file of any kind that holds weights of all its dense features and the added ones.
-        sparse: a file of sparse weights; what it lacks counts as 0.
+        sparse: a file of sparse weights, instead of those that the first file has or names; what
+            it lacks counts as 0.
         names: of the columns of a list without labels, one each.
         added: further features.
 
@@ -67,6 +68,7 @@ def rescored(
         FormatError: a file cannot be read, or a column has not a number for each hypothesis.
         UsageError: an added feature has the name of another.
     """
+    given = read_given(weights, sparse)
     with ExitStack() as stack:
         columns = [
             _Column(feature.path, stack.enter_context(open_text(feature.path))) for feature in added
@@ -79,7 +81,7 @@ def rescored(
             groups = (*block.groups, *((feature.name, 1) for feature in added))
             dense = np.column_stack([block.dense, *values]).astype(np.float32)
             wider = replace(block, groups=groups, dense=np.ascontiguousarray(dense))
-            yield replace(wider, scores=list_scores(wider, weights, sparse))
+            yield replace(wider, scores=list_scores(wider, given))
         for column in columns:
             column.end(rows, path)
 

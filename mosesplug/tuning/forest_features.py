@@ -13,17 +13,13 @@ from pathlib import Path
 from types import MappingProxyType
 
 from formats.hypergraph import hypergraph_names
-from formats.moses_ini import FeatureLine, MosesIni, read_moses_ini
+from formats.ini_features import UNKNOWN_WORD, announced, fixed_weights
+from formats.moses_ini import MosesIni, read_moses_ini
 from formats.search_graph import core_names
 from formats.weights import ShowWeights, WeightGroup
-from mosesplug.decoders.phrase.settings import FALSE_WORDS
 from mosesplug.errors import DataError
 
-__all__ = ["UNKNOWN_WORD", "UNTUNED", "ConfiguredFeatures", "configured_features"]
-
-UNKNOWN_WORD = "UnknownWordPenalty"
-"""Moses' only feature function that is not tuned unless its line says so; its weight is 1. The
-names of its features begin with this."""
+__all__ = ["UNKNOWN_WORD", "UNTUNED", "ConfiguredFeatures", "configured_features", "features_of"]
 
 UNTUNED: Mapping[str, float] = MappingProxyType({f"{UNKNOWN_WORD}0": 1.0})
 """The weights of features that are not tuned, where no configuration tells them."""
@@ -99,57 +95,24 @@ class ConfiguredFeatures:
 def configured_features(path: Path) -> ConfiguredFeatures:
     """Features and weights of a configuration.
 
-    Sparse weights in ``[weight]`` are passed over: those of ``[weight-file]`` count.
+    Sparse weights in ``[weight]`` are passed over: they are no features of their own.
 
     Raises:
         FormatError: it is no ``moses.ini``.
     """
-    ini = read_moses_ini(path)
-    lines = {line.name: line for line in ini.features}
-    weights = _weights(ini, lines)
-    groups: list[WeightGroup] = []
-    fixed: dict[str, float] = {}
-    untuneable: list[str] = []
-    for name, values in weights.items():
-        tuned = _tuned(lines.get(name), len(values))
-        kept = zip(hypergraph_names([(name, len(values))]), values, tuned, strict=True)
-        fixed |= {spelled: value for spelled, value, is_tuned in kept if not is_tuned}
-        if any(tuned):
-            pairs = zip(values, tuned, strict=True)
-            kept_values = tuple(value if is_tuned else None for value, is_tuned in pairs)
-            groups.append(WeightGroup(name, kept_values))
-        else:
-            untuneable.append(name)
-    sparse = tuple(name for name in lines if name not in weights)
+    return features_of(read_moses_ini(path))
+
+
+def features_of(ini: MosesIni) -> ConfiguredFeatures:
+    """Features and weights of a configuration that is read.
+
+    Raises:
+        FormatError: a line of a feature or a weight is none.
+    """
+    show = announced(ini)
     return ConfiguredFeatures(
-        ini.path, tuple(groups), fixed, tuple(untuneable), sparse, core_names(ini)
+        ini.path, show.groups, fixed_weights(ini), show.untuneable, show.sparse, core_names(ini)
     )
-
-
-def _weights(ini: MosesIni, lines: Mapping[str, FeatureLine]) -> dict[str, tuple[float, ...]]:
-    """Weights of feature functions, in the order of ``[feature]``."""
-    given = {
-        name: values for name, values in ini.weights.items() if name in lines or "_" not in name
-    }
-    for name, line in lines.items():
-        if line.kind == UNKNOWN_WORD:
-            given.setdefault(name, (1.0,))
-    return {name: given[name] for name in (*(n for n in lines if n in given), *given)}
-
-
-def _tuned(line: FeatureLine | None, width: int) -> tuple[bool, ...]:
-    """Which components of a feature are tuned, bool ``[width]``."""
-    if line is None:
-        return (True,) * width
-    default = "false" if line.kind == UNKNOWN_WORD else "true"
-    whole = _is_true(line.arguments.get("tuneable", default))
-    words = line.arguments.get("tuneable-components", ",".join(["true"] * width)).split(",")
-    components = [whole and _is_true(word) for word in words]
-    return tuple((components + [whole] * width)[:width])
-
-
-def _is_true(word: str) -> bool:
-    return word.lower() not in FALSE_WORDS
 
 
 def _width(group: WeightGroup) -> int:

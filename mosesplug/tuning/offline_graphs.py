@@ -36,7 +36,7 @@ from mosesplug.hypergraph import Hypergraph
 from mosesplug.metrics import Bleu, Metric, Prepared
 from mosesplug.optimizers import Algorithm, Problem
 from mosesplug.tuning.forest_features import UNKNOWN_WORD
-from mosesplug.tuning.offline import Start, read_start
+from mosesplug.tuning.read_weights import Start, read_start
 from mosesplug.tuning.weighted_graphs import weights_beside
 from mosesplug.tuning_set import TuningSet
 

@@ -13,12 +13,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from formats.any_weights import AnyWeights
+from formats.errors import FormatError
 from formats.graphs import read_graphs
 from formats.hypergraph import hypergraph_names
 from formats.hypergraph_features import GraphColumns, groups_of_graph
 from formats.hypergraph_reader import HypergraphFile
-from formats.text import read_bytes
-from formats.weights import read_dense, read_sparse
 from mosesplug.errors import DataError
 from mosesplug.features import FeatureSpace, spelled_groups
 from mosesplug.forest.n_best import GraphFeatures
@@ -28,8 +28,9 @@ from mosesplug.tuning.forest_features import (
     UNKNOWN_WORD,
     UNTUNED,
     ConfiguredFeatures,
-    configured_features,
+    features_of,
 )
+from mosesplug.tuning.read_weights import read_given
 
 __all__ = [
     "GraphWeights",
@@ -94,9 +95,10 @@ def read_graph_weights(
     """The weights of a file, or else those that the graphs were made with.
 
     Args:
-        path: ``moses.ini``, ``Name= value value`` lines, or ``name value`` lines with the names of
-            graphs' features. None: as ``weights_beside`` finds it.
-        sparse: weights of sparse features, ``name value``.
+        path: weights with names, of any format that ``formats.any_weights`` knows. None: as
+            ``weights_beside`` finds it.
+        sparse: weights of sparse features, ``name value``; of a ``moses.ini`` they take the place
+            of its own, to others they are added.
         places: where the graphs are.
 
     Returns:
@@ -109,21 +111,40 @@ def read_graph_weights(
     path = path or weights_beside(places)
     if path is None:
         return None
-    sparse_weights = {} if sparse is None else read_sparse(sparse)
-    lines = [line.split() for line in read_bytes(path).split(b"\n") if line.strip()]
-    if [b"[weight]"] in lines:
-        return _configured(configured_features(path), sparse_weights)
-    if any(words[0].endswith(b"=") for words in lines):
-        of_group = read_dense(path)
-        names = hypergraph_names([(name, len(values)) for name, values in of_group])
-        known = dict(zip(names, (v for _, values in of_group for v in values), strict=True))
-    else:
-        known = read_sparse(path)
+    given = read_given(path, sparse)
+    file = given.file
+    if file.numbers:
+        raise FormatError(
+            "it holds numbers without names",
+            path=path,
+            remedy="Search graphs have names: give Name= value lines, or a moses.ini",
+        )
+    if file.ini is not None:
+        return _configured(features_of(file.ini), given.sparse)
+    known = {**_spelled(file), **file.sparse, **file.fixed}
     fixed = {name: value for name, value in known.items() if name.startswith(UNKNOWN_WORD)}
     groups = groups_of_graph(tuple(known), tuple(fixed))
-    dense = tuple(known[name] for name in hypergraph_names(groups))
-    rest = {name: known[name] for name in known.keys() - {*hypergraph_names(groups), *fixed}}
-    return GraphWeights(groups, dense, rest | sparse_weights, {**UNTUNED, **fixed})
+    names = hypergraph_names(groups)
+    rest = {name: known[name] for name in known.keys() - {*names, *fixed}}
+    if given.sparse_file is not None:
+        rest |= given.sparse_file
+    return GraphWeights(groups, tuple(known[name] for name in names), rest, {**UNTUNED, **fixed})
+
+
+def _spelled(file: AnyWeights) -> dict[str, float]:
+    """The dense weights of a file, by the names that graphs have."""
+    known: dict[str, float] = {}
+    for group in file.show.groups:
+        names = hypergraph_names([(group.name, len(group.values))])
+        for name, value in zip(names, group.values, strict=True):
+            if value is None:
+                raise FormatError(
+                    f"it does not say what {name} weighs, which is not tuned",
+                    path=file.path,
+                    remedy="Search graphs have that feature, too: give the moses.ini",
+                )
+            known[name] = value
+    return known
 
 
 def weights_beside(places: Sequence[Path]) -> Path | None:

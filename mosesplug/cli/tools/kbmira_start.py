@@ -34,26 +34,18 @@ class Start:
 
 def read_start(given: Arguments) -> Start:
     """The files of starting weights."""
+    from formats.any_weights import read_weights
     from formats.hypergraph import hypergraph_names
-    from formats.text import read_bytes
-    from formats.weights import read_dense, read_init_opt, read_sparse, read_weights_txt
+    from formats.weights import read_sparse
 
     path = given["dense-init"]
     if path is None:
         return Start((), (), (), {})
-    lines = [line for line in read_bytes(path).split(b"\n") if line.strip()]
-    groups: tuple[str, ...] = ()
-    names: tuple[str, ...] = ()
-    if any(b"=" in line for line in lines):
-        found = read_dense(path)
-        rows = [(name, value) for name, values in found for value in values]
-        names = hypergraph_names([(name, len(values)) for name, values in found])
-        groups = tuple(name for name, _ in rows)
-        dense = tuple(value for _, value in rows)
-    elif len(lines) == 1:
-        dense = read_weights_txt(path)
-    else:
-        dense = read_init_opt(path).start
+    found = read_weights(path, ("dense", "init.opt", "weights.txt"))
+    widths = [(name, len(values)) for name, values in found.groups.items()]
+    groups = tuple(name for name, width in widths for _ in range(width))
+    names = hypergraph_names(widths)
+    dense = found.numbers or found.show.values
     if given["verbose"]:
         shown = [f"{name} " for name in names] or [""] * len(dense)
         lines_shown = [f"{name}{value:g}\n" for name, value in zip(shown, dense, strict=True)]

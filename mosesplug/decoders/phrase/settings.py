@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from formats.errors import FormatError
+from formats.ini_features import FALSE_WORDS
 from formats.moses_ini import MosesIni
 from mosesplug.errors import UsageError
 
@@ -32,7 +33,6 @@ Number = TypeVar("Number", int, float)
 INI_ONLY = ("feature", "weight")
 LAST_PORT = 65535
 TRUE_WORDS = {"true", "t", "1", "yes", "y"}
-FALSE_WORDS = {"false", "f", "0", "no", "n"}
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,228 @@
+"""Weights out of a file of any format, which its content tells.
+
+=============== ============================================================
+moses.ini       sections in brackets, ``[weight]`` among them
+show-weights    ``Name= v v`` lines, and features without weights
+dense           ``Name= v v`` lines alone
+overwrite       several ``Name= v v`` on one line: ``-weight-overwrite``
+sparse          ``name value`` lines, all names with an underscore
+graph           the same with names as search graphs spell dense features, ``LM0``, ``TM0_1``
+init.opt        three lines of numbers
+weights.txt     one line of numbers
+=============== ============================================================
+
+The file is read once, so that it may be a pipe.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from os import PathLike, fspath
+from typing import Literal, get_args
+
+from formats.errors import FormatError, quoted
+from formats.hypergraph import hypergraph_names
+from formats.hypergraph_features import groups_of_graph
+from formats.ini_features import UNKNOWN_WORD, announced, fixed_weights, sparse_weights
+from formats.moses_ini import MosesIni, parse_moses_ini
+from formats.text import read_bytes
+from formats.weight_lines import content_lines, decoded
+from formats.weights import (
+    UNTUNEABLE_COMPONENT,
+    ShowWeights,
+    WeightGroup,
+    parse_weight_overwrite,
+    read_dense,
+    read_init_opt,
+    read_show_weights,
+    read_sparse,
+    read_weights_txt,
+)
+
+__all__ = ["FORMATS", "AnyWeights", "Format", "parse_weights", "read_weights"]
+
+Format = Literal[
+    "moses.ini", "dense", "show-weights", "overwrite", "sparse", "graph", "init.opt", "weights.txt"
+]
+
+FORMATS: tuple[Format, ...] = get_args(Format)
+"""All of them."""
+
+
+@dataclass(frozen=True)
+class AnyWeights:
+    """What a file of weights holds.
+
+    Attributes:
+        path: the file.
+        format: its format.
+        show: dense features by name; none where there are numbers alone or sparse weights alone.
+        sparse: sparse weights by name; of a ``moses.ini`` see ``all_sparse``.
+        fixed: weights of features that are not tuned, by their names in search graphs.
+        numbers: dense weights without names.
+        minima, maxima: the box of random starts that goes with them.
+        ini: the configuration, if it is one.
+    """
+
+    path: str
+    format: Format
+    show: ShowWeights = field(default_factory=lambda: ShowWeights(()))
+    sparse: Mapping[str, float] = field(default_factory=dict)
+    fixed: Mapping[str, float] = field(default_factory=dict)
+    numbers: tuple[float, ...] = ()
+    minima: tuple[float, ...] | None = None
+    maxima: tuple[float, ...] | None = None
+    ini: MosesIni | None = None
+
+    @property
+    def groups(self) -> Mapping[str, tuple[float, ...]]:
+        """The weights to tune of each dense feature."""
+        return {
+            group.name: tuple(value for value in group.values if value is not None)
+            for group in self.show.groups
+            if group.is_tuneable
+        }
+
+    def all_sparse(self) -> Mapping[str, float]:
+        """The sparse weights, with those in the files that a ``moses.ini`` names.
+
+        Raises:
+            FormatError: such a file cannot be read.
+        """
+        return self.sparse if self.ini is None else sparse_weights(self.ini)
+
+
+def read_weights(path: str | PathLike[str], formats: Sequence[Format] = FORMATS) -> AnyWeights:
+    """Read a file of weights; ``parse_weights`` says what is refused."""
+    return parse_weights(read_bytes(path), path, formats)
+
+
+def parse_weights(
+    text: bytes, path: str | PathLike[str], formats: Sequence[Format] = FORMATS
+) -> AnyWeights:
+    """The weights in a file of any format.
+
+    Args:
+        text: its content.
+        path: where it came from, for errors.
+        formats: those that will do.
+
+    Raises:
+        FormatError: it is none of these, or a line is not what its format allows.
+    """
+    path = fspath(path)
+    lines = [line for _, line in content_lines(path, text, comments=True)]
+    if not lines:
+        raise FormatError("there is no weight in it", path=path, remedy="Give a file of weights")
+    found = _format_of(lines)
+    if found is None:
+        raise FormatError(
+            f"{quoted(lines[0])} is no line of a file of weights",
+            path=path,
+            remedy="Give Name= value lines, name value lines, numbers alone, or a moses.ini",
+        )
+    if found not in formats:
+        raise FormatError(
+            f"it holds weights in the format {found}",
+            path=path,
+            remedy=f"Here it takes {', '.join(formats)}",
+        )
+    return _parsed(found, text, path)
+
+
+def _parsed(found: Format, text: bytes, path: str) -> AnyWeights:
+    """The content of a file whose format is known."""
+    match found:
+        case "moses.ini":
+            ini = parse_moses_ini(text, path)
+            return AnyWeights(path, found, announced(ini), fixed=fixed_weights(ini), ini=ini)
+        case "show-weights":
+            return AnyWeights(path, found, read_show_weights(text, path))
+        case "dense":
+            return AnyWeights(path, found, _shown(read_dense(path, text)))
+        case "overwrite":
+            return AnyWeights(path, found, _shown(_overwritten(text, path).items()))
+        case "sparse" | "graph":
+            return _named(path, found, read_sparse(path, text))
+        case "init.opt":
+            init = read_init_opt(path, text)
+            return AnyWeights(
+                path, found, numbers=init.start, minima=init.minima, maxima=init.maxima
+            )
+        case "weights.txt":
+            return AnyWeights(path, found, numbers=read_weights_txt(path, text))
+
+
+def _format_of(lines: Sequence[bytes]) -> Format | None:
+    """The format of a file with these lines, comments left out; None if it is none of all."""
+    words = [line.split() for line in lines]
+    if _is_section(lines[0]) or any(line.startswith(b"[weight]") for line in lines):
+        return "moses.ini"
+    if all(_is_number(word) for row in words for word in row):
+        return "weights.txt" if len(lines) == 1 else "init.opt"
+    names = [[word for word in row if word.endswith(b"=")] for row in words]
+    if len(lines) == 1 and (len(names[0]) > 1 or (names[0] and b"x" in words[0])):
+        return "overwrite"
+    if any(map(_only_shown, words)):
+        return "show-weights"
+    if any(names):
+        return "dense"
+    if len(words[0]) != 2 or not _is_number(words[0][1]):
+        return None
+    return "sparse" if all(b"_" in row[0] for row in words) else "graph"
+
+
+def _is_section(line: bytes) -> bool:
+    """Whether it is the head of a section, behind which only a comment may stand."""
+    head, _, rest = line.partition(b"]")
+    return head.startswith(b"[") and len(head) > 1 and rest.strip()[:1] in (b"", b"#")
+
+
+def _only_shown(words: Sequence[bytes]) -> bool:
+    """Whether a line is one that only a decoder's announcement has."""
+    return (
+        UNTUNEABLE_COMPONENT in words
+        or (len(words) == 2 and words[1] == b"UNTUNEABLE")
+        or (len(words) == 1 and words[0].endswith(b"="))
+    )
+
+
+def _is_number(word: bytes) -> bool:
+    """Whether it was meant as one, NaN and infinity included."""
+    try:
+        float(word)
+    except ValueError:
+        return False
+    return True
+
+
+def _shown(groups: Iterable[tuple[str, Sequence[float | None]]]) -> ShowWeights:
+    return ShowWeights(tuple(WeightGroup(name, tuple(values)) for name, values in groups))
+
+
+def _overwritten(text: bytes, path: str) -> Mapping[str, tuple[float | None, ...]]:
+    lines = [decoded(line) for _, line in content_lines(path, text, comments=True)]
+    try:
+        return parse_weight_overwrite(" ".join(lines))
+    except FormatError as error:
+        raise FormatError(error.message, path=path, line=1, remedy=error.remedy) from None
+
+
+def _named(path: str, found: Format, known: Mapping[str, float]) -> AnyWeights:
+    """Weights by names, among which search graphs spell dense features, too."""
+    if found == "sparse":
+        return AnyWeights(path, found, sparse=known)
+    fixed = {name: value for name, value in known.items() if name.startswith(UNKNOWN_WORD)}
+    groups = groups_of_graph(tuple(known), tuple(fixed))
+    dense = dict(zip(hypergraph_names(groups), _spread(groups), strict=True))
+    values: dict[str, list[float]] = {name: [] for name, _ in groups}
+    for name, group in dense.items():
+        values[group].append(known[name])
+    rest = {name: v for name, v in known.items() if name not in dense and name not in fixed}
+    return AnyWeights(path, found, _shown(values.items()), rest, fixed)
+
+
+def _spread(groups: Iterable[tuple[str, int]]) -> list[str]:
+    """The group of each column."""
+    return [name for name, width in groups for _ in range(width)]

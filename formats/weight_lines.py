@@ -1,0 +1,98 @@
+"""Lines of weight files: what stands in them, and numbers that are made sure of."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from os import PathLike, fspath
+from typing import TypeVar
+
+from formats.decimals import parse_number
+from formats.errors import FormatError, quoted
+from formats.text import read_bytes
+
+__all__ = ["content_lines", "decoded", "encoded", "merged", "named_twice", "numbers_of", "weight"]
+
+Value = TypeVar("Value", float, float | None)
+StrPath = str | PathLike[str]
+
+
+def content_lines(
+    path: StrPath, text: bytes | None = None, *, comments: bool = False
+) -> list[tuple[int, bytes]]:
+    """The lines that are not empty, surrounding blanks stripped, with their numbers from 1.
+
+    Args:
+        path: the file.
+        text: its content, if it has been read already.
+        comments: whether lines that begin with ``#`` are left out.
+    """
+    text = read_bytes(path) if text is None else text
+    stripped = enumerate(map(bytes.strip, text.split(b"\n")), start=1)
+    return [(n, line) for n, line in stripped if line and not (comments and line[:1] == b"#")]
+
+
+def weight(token: bytes, name: str | None, path: StrPath | None, line: int | None) -> float:
+    """A finite number, or the error about it.
+
+    Raises:
+        FormatError: it is none.
+    """
+    value = parse_number(token)
+    if math.isnan(value):
+        of = f" of {name}" if name else ""
+        raise FormatError(
+            f"the weight{of} is {quoted(token)}",
+            path=path,
+            line=line,
+            remedy="It must be a finite decimal number",
+        )
+    return value
+
+
+def numbers_of(line: bytes, path: StrPath, number: int) -> tuple[float, ...]:
+    """All words of a line as finite numbers.
+
+    Raises:
+        FormatError: one is none.
+    """
+    return tuple(weight(token, None, path, number) for token in line.split())
+
+
+def merged(
+    groups: Iterable[tuple[str, list[Value], int]], path: StrPath | None
+) -> list[tuple[str, list[Value]]]:
+    """Join neighbouring lines of one name.
+
+    Raises:
+        FormatError: a name stands in two places.
+    """
+    joined: list[tuple[str, list[Value]]] = []
+    for name, values, number in groups:
+        if joined and joined[-1][0] == name:
+            joined[-1][1].extend(values)
+        elif any(name == other for other, _ in joined):
+            raise named_twice(name, path, number)
+        else:
+            joined.append((name, list(values)))
+    return joined
+
+
+def named_twice(name: str, path: StrPath | None, line: int) -> FormatError:
+    """The error about a feature that appears twice."""
+    return FormatError(
+        f"the feature {name} appears twice",
+        path=None if path is None else fspath(path),
+        line=line,
+        remedy="Leave one of them out",
+    )
+
+
+def decoded(text: bytes) -> str:
+    """Names as text, whatever their encoding."""
+    return text.decode("utf-8", "surrogateescape")
+
+
+def encoded(text: str) -> bytes:
+    """The bytes that ``decoded`` was given."""
+    return text.encode("utf-8", "surrogateescape")
