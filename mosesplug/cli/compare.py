@@ -31,7 +31,8 @@ def compare(
         typer.Argument(
             metavar="SYSTEM...",
             help="Translations, the baseline first: FILE, or FILE,FILE,... for several runs of one "
-            "system (optimizer seeds), or NAME=FILE,FILE,...",
+            "system (optimizer seeds), or NAME=FILE,FILE,...; a working directory of tune stands "
+            "for its tuned translations of the tuning set, those of all runs if there are several.",
         ),
     ],
     refs: Annotated[Path, typer.Option("--refs", help="The references: a file, or a prefix.")],

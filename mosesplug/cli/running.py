@@ -9,6 +9,7 @@ from mosesplug.cli.progress import Reporter, table
 from mosesplug.tuning import tune
 from mosesplug.tuning.configuration import Configuration
 from mosesplug.tuning.events import Note
+from mosesplug.tuning.several_runs_files import check_single
 
 __all__ = ["run"]
 
@@ -23,8 +24,10 @@ def run(
     """Tune, tell how it goes, and end with the table.
 
     Raises:
+        UsageError: the working directory holds several runs.
         MosesplugError, FormatError, OSError: as ``tune``.
     """
+    check_single(configuration.working_directory)
     reporter = Reporter(sys.stderr, quiet=quiet, verbose=verbose)
     for note in notes:
         reporter(Note(note))

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from mosesplug.cli.several_parameters import Runs, SelectRun
 from mosesplug.cli.sharding_parameters import (
     Asynchronous,
     AsyncOrder,
@@ -187,11 +188,16 @@ def tune(
     select: Annotated[
         str | None,
         typer.Option(
-            metavar="best-dev|last|average|best-heldout",
+            metavar="best-dev|last|average|best-heldout|median",
             help="Which weights to end with. Default: best-heldout with --heldout; else best-dev, "
-            "or with --online what the learner's averaging says: last, or average.",
+            "or with --online what the learner's averaging says: last, or average. With --runs, "
+            "whose weights the result has: those of the median run (by the held-out score if there "
+            "is one, else by that of the tuning set; of an even number of runs the lower of two "
+            "in the middle), of the run that is best-heldout, or the average of all [median].",
         ),
     ] = None,
+    runs: Runs = None,
+    select_run: SelectRun = None,
     sparse_weights: Annotated[
         Path | None,
         typer.Option(help="Starting weights of sparse features, a name and a number a line."),
@@ -247,7 +253,7 @@ def tune(
     ] = 1e-5,
     last: Annotated[
         bool,
-        typer.Option("--last", help="The same as --select last."),
+        typer.Option("--last", help="The same as --select last; with --runs, --select-run last."),
     ] = False,
     threads: Annotated[
         int, typer.Option(min=1, help="For scoring and optimising; results do not depend on it.")
@@ -285,6 +291,7 @@ def tune(
     from mosesplug.cli.graph_options import graphs_of
     from mosesplug.cli.online_options import held_out_of, online_of, selected
     from mosesplug.cli.running import run
+    from mosesplug.cli.several_runs import run_several, selections
     from mosesplug.cli.sharding_options import sharding_of
     from mosesplug.decoders.moses import Decoder, checked_flags
     from mosesplug.errors import UsageError
@@ -308,8 +315,10 @@ def tune(
     # Where search graphs are the decoder, flags are those of the program for the held-out text.
     is_other = forest is not None and held_out is not None and held_out.forest is None
     own_flags = "" if is_other else decoder_flags
-    if last and select is not None:
-        raise UsageError("--last and --select exclude each other: use one of them")
+    if last and (select_run if runs else select) is not None:
+        other = "--select-run" if runs else "--select"
+        raise UsageError(f"--last and {other} exclude each other: use one of them")
+    choice, within = selections(runs, select, select_run)
     options = assignments(option or (), "--option")
     configuration = Configuration(
         input=input_file,
@@ -351,7 +360,7 @@ def tune(
         ),
         maximum_iterations=max_iterations if max_iterations is not None else 0 if online else 25,
         minimum_change=min_change,
-        select=selected("last" if last else select)
+        select=selected("last" if last else within)
         or (None if online or heldout is not None else "best-dev"),
         existing="continue" if resume else "overwrite" if overwrite else "refuse",
         keep_extractor_files=keep_extractor_files,
@@ -362,4 +371,7 @@ def tune(
         ),
         start_from=None if start_from is None else start_from.absolute(),
     )
-    run(configuration, quiet=quiet, verbose=verbose)
+    if runs is not None:
+        run_several(configuration, runs, choice, quiet=quiet, verbose=verbose)
+    else:
+        run(configuration, quiet=quiet, verbose=verbose)

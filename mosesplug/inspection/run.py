@@ -18,6 +18,7 @@ from mosesplug.features import FeatureSpace
 from mosesplug.inspection.texts import marked
 from mosesplug.store import IterationRecord, NBestStore
 from mosesplug.tuning.records import result_of, start_of
+from mosesplug.tuning.several_runs_files import run_directories
 from mosesplug.tuning.weights import Weights
 from mosesplug.tuning.workspace import Workspace
 
@@ -130,6 +131,11 @@ def store_path(path: Path) -> Path:
     for place in (path, inside):
         if (place / _DATABASE).exists():
             return place.absolute()
+    if runs := run_directories(path):
+        raise StoreError(
+            f"{path} holds {len(runs)} runs, each with a store of its own: name one of them, as "
+            f"{', '.join(map(str, runs))}"
+        )
     raise StoreError(
         f"there is no n-best store at {path}: name a working directory of mosesplug, or the "
         f"{inside.name} in it"

@@ -16,6 +16,7 @@ from formats.nbest import read_nbest
 from mosesplug.errors import UsageError
 from mosesplug.features import FeatureSpace
 from mosesplug.inspection.lists import sentence_scores
+from mosesplug.inspection.tuned_translations import tuned_translations
 from mosesplug.metrics import Metric, Prepared, metric
 from mosesplug.optimizers.oracles import corpus_oracles
 from mosesplug.tuning.scoring import Hypotheses, check_sentences
@@ -132,18 +133,24 @@ def by_sentence(judge: Judge, statistics: NDArray[np.int32]) -> NDArray[np.float
 def systems(words: Sequence[str]) -> list[tuple[str, list[Path]]]:
     """Systems as the command line names them: ``FILE[,FILE...]``, or ``NAME=FILE[,FILE...]``.
 
+    A working directory stands for the translations of its tuning set with the weights of its
+    result; one of several runs, for those of each of them.
+
     Raises:
         UsageError: a file is missing, or two systems have one name.
+        DataError: a working directory without such translations.
     """
     found: list[tuple[str, list[Path]]] = []
     for word in words:
         named = re.fullmatch(r"([^=/]+)=(.+)", word)
         name, files = (named[1], named[2]) if named and not Path(word).exists() else (word, word)
         paths = [Path(files)] if Path(files).exists() else [Path(each) for each in files.split(",")]
+        files_of: list[Path] = []
         for path in paths:
-            if not path.is_file():
+            if not path.exists():
                 raise UsageError(f"there is no file {path} (of {word})")
-        found.append((name, paths))
+            files_of += tuned_translations(path) if path.is_dir() else [path]
+        found.append((name, files_of))
     names = [name for name, _ in found]
     if len(set(names)) < len(names):
         raise UsageError("two systems have one name: give others, as NAME=FILE")

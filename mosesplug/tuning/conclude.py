@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,8 +10,10 @@ from formats.text import write_atomic
 from formats.weights import format_sparse
 from mosesplug import __version__
 from mosesplug.store import IterationRecord, NBestStore
+from mosesplug.tuning.configuration import Configuration
 from mosesplug.tuning.events import Finished, Note
 from mosesplug.tuning.files import date, write_config
+from mosesplug.tuning.graph_learning import keeps_scale
 from mosesplug.tuning.heldout import best_of, since_best
 from mosesplug.tuning.online_state import selection
 from mosesplug.tuning.records import (
@@ -24,10 +26,10 @@ from mosesplug.tuning.records import (
 from mosesplug.tuning.start import columns
 from mosesplug.tuning.steps import Context, write_after
 from mosesplug.tuning.summary import Result, ScoreOf, iterations_of
-from mosesplug.tuning.weights import Weights
+from mosesplug.tuning.weights import Weights, mean_of
 from mosesplug.tuning.workspace import Workspace
 
-__all__ = ["conclude", "reason_to_stop"]
+__all__ = ["conclude", "has_free_scale", "reason_to_stop"]
 
 _BEST = "best-heldout"
 
@@ -145,7 +147,7 @@ def _choose(context: Context, records: Sequence[IterationRecord]) -> _Chosen:
     if how == "best-dev":
         return _best_decoded(context, records, last)
     if how == "average":
-        mean = last.average if configuration.online else _mean(records)
+        mean = last.average if configuration.online else _mean(context, records)
         if mean is not None:
             return _Chosen(mean, 0, None, None, how)  # no translation was scored with them
     what: ScoreOf = "graphs" if context.learns_from_graphs else "lists"
@@ -171,12 +173,22 @@ def _best_there(
     return _Chosen(weights, iteration, best.score, "heldout", _BEST, iteration)
 
 
-def _mean(records: Sequence[IterationRecord]) -> Weights:
-    """The mean of the weights that all iterations found, each normalised first."""
-    mean = result_of(records[0]).weights.normalised()
-    for count, record in enumerate(records[1:], start=2):
-        mean = result_of(record).weights.normalised().mixed(mean, 1.0 / count)
-    return mean
+def _mean(context: Context, records: Sequence[IterationRecord]) -> Weights:
+    """The mean of the weights that all iterations found, each normalised if its scale is free."""
+    return mean_of(
+        [result_of(record).weights for record in records],
+        normalise=has_free_scale(context.configuration, context.fixed),
+    )
+
+
+def has_free_scale(configuration: Configuration, fixed: Mapping[str, float]) -> bool:
+    """Whether multiplying all tuned weights by one number leaves all translations as they are.
+
+    Args:
+        configuration: of the run. Weights that are not to be tuned (``--active``) stay as they are.
+        fixed: weights of features that are not tuned, where search graphs are learnt from.
+    """
+    return configuration.optimising.active is None and not keeps_scale(fixed)
 
 
 def _best_decoded(

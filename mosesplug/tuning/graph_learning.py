@@ -28,7 +28,14 @@ from mosesplug.tuning.forest_features import UNKNOWN_WORD, configured_features
 from mosesplug.tuning.graph_storing import sentence_references
 from mosesplug.tuning.weights import Weights
 
-__all__ = ["check_graphs", "fixed_weights", "found_weights", "starting_vector", "with_graphs"]
+__all__ = [
+    "check_graphs",
+    "fixed_weights",
+    "found_weights",
+    "keeps_scale",
+    "starting_vector",
+    "with_graphs",
+]
 
 
 def check_graphs(configuration: Configuration, algorithm: Algorithm) -> None:
@@ -97,9 +104,7 @@ def with_graphs(
         own = replace(
             problem,
             fixed=np.concatenate([np.zeros(space.n_dense, np.bool_), tail]),
-            keeps_scale=any(
-                weight and not name.startswith(UNKNOWN_WORD) for name, weight in fixed.items()
-            ),
+            keeps_scale=keeps_scale(fixed),
         )
         if algorithm.graphs == "source":
             every = [graphs.of_sentence(number) for number in range(graphs.n_sentences)]
@@ -107,6 +112,14 @@ def with_graphs(
             return replace(own, source=source)
         words = sentence_references(configuration, graphs.n_sentences)
         return replace(own, search=_search(graphs, words))
+
+
+def keeps_scale(fixed: Mapping[str, float]) -> bool:
+    """Whether weights beside these, which are not tuned, must stay as large as they are found.
+
+    The penalty of unknown words does not ask for it: it outweighs the rest at any scale.
+    """
+    return any(weight and not name.startswith(UNKNOWN_WORD) for name, weight in fixed.items())
 
 
 def starting_vector(

@@ -52,7 +52,7 @@ from mosesplug.tuning.steps import (
 from mosesplug.tuning.summary import Result
 from mosesplug.tuning.workspace import Workspace
 
-__all__ = ["tune"]
+__all__ = ["check_apart", "tune"]
 
 _CONFUSION_NETWORK = 1
 """The input type that takes many lines a sentence."""
@@ -75,7 +75,7 @@ def tune(configuration: Configuration, watch: Watcher = ignore) -> Result:
     """
     workspace = Workspace(configuration.working_directory, configuration.decoding.nbest)
     check_forest(configuration)
-    _check_apart(configuration, workspace)
+    check_apart(configuration, workspace)
     with workspace.locked():
         earlier = _earlier_run_to_replace(configuration, workspace, watch)
         with _context(configuration, workspace, watch, earlier) as (context, store, judge):
@@ -157,7 +157,7 @@ def _run_shards(
             sharded_iteration(run)
 
 
-def _check_apart(configuration: Configuration, workspace: Workspace) -> None:
+def check_apart(configuration: Configuration, workspace: Workspace) -> None:
     """See that the run would not destroy what it is made from.
 
     Raises:

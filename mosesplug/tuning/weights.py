@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from mosesplug.errors import UsageError
 from mosesplug.features import FeatureSpace
 
-__all__ = ["Weights", "ranges"]
+__all__ = ["Weights", "mean_of", "ranges"]
 
 
 @dataclass(frozen=True)
@@ -84,6 +84,21 @@ class Weights:
             for name in {*self.sparse, *earlier.sparse}
         ]
         return max(changes, default=0.0)
+
+
+def mean_of(every: Sequence[Weights], *, normalise: bool) -> Weights:
+    """The mean of some weights, at least one; a sparse weight that is absent counts as 0.
+
+    Args:
+        every: of the same dense features.
+        normalise: divide each by its L1 norm first, so that all count alike. Where features that
+            are not tuned stand beside them, the size of weights means something, and must stay.
+    """
+    points = [each.normalised() for each in every] if normalise else list(every)
+    mean = points[0]
+    for count, point in enumerate(points[1:], start=2):
+        mean = point.mixed(mean, 1.0 / count)
+    return mean
 
 
 def ranges(

@@ -7,7 +7,7 @@ import pytest
 
 from mosesplug.errors import UsageError
 from mosesplug.features import FeatureSpace
-from mosesplug.tuning.weights import Weights, ranges
+from mosesplug.tuning.weights import Weights, mean_of, ranges
 
 SPACE = FeatureSpace((("d", 1), ("tm", 2)), ("wt_a", "wt_b"))
 
@@ -43,6 +43,15 @@ def test_largest_change() -> None:
     assert Weights((1.5, 2.0), {"wt_a": 1.0}).largest_change(old) == 0.5
     assert Weights((1.0, 2.0), {"wt_b": 3.0}).largest_change(old) == 3.0
     assert old.largest_change(old) == 0.0
+
+
+def test_the_mean_of_weights_of_their_size_or_of_size_one() -> None:
+    points = [Weights((1.0, 3.0), {"wt_a": 4.0}), Weights((2.0, -6.0)), Weights((6.0, 0.0))]
+    assert mean_of(points, normalise=False).dense == pytest.approx((3.0, -1.0))
+    assert mean_of(points, normalise=False).sparse == pytest.approx({"wt_a": 4 / 3})
+    free = mean_of(points, normalise=True)
+    assert free.dense == pytest.approx(((0.25 + 0.25 + 1) / 3, (0.75 - 0.75) / 3))
+    assert free.sparse == pytest.approx({"wt_a": 1 / 3})
 
 
 def test_ranges() -> None:
