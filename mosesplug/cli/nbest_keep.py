@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -20,33 +21,36 @@ def verify(
 ) -> None:
     """Read every record, and see that it is what it should be; ends with code 1 if one is not.
 
+    Records are compared with the checksums that they were written with (version 0.1 wrote none),
+    and taken apart: every hypothesis that a list refers to is looked up, and features, scores and
+    statistics must be numbers.
+
     Example: mosesplug nbest verify tuning
     """
     from mosesplug.cli.bar import bar
     from mosesplug.cli.output import print_json
-    from mosesplug.inspection.run import opened
+    from mosesplug.inspection.run import store_path
+    from mosesplug.inspection.soundness import Soundness, soundness
 
-    found, read = [], 0
-    with opened(store) as run, bar(quiet or json) as progress:
-        total = len(run.records) * run.n_sentences
-        for record in run.records:
-            for sentence in range(run.n_sentences):
-                faults = run.store.faults(record.iteration, sentence)
-                found += [(record.iteration, sentence, fault) for fault in faults]
-                read += 1
-                progress(read, total, "lists")
-        iterations = len(run.records)
-        lists = sum(record.n_lists for record in run.records)
+    found = Soundness()
+    with bar(quiet or json) as progress:
+        for found in soundness(store_path(store)):
+            progress(found.done, found.total, "sentences")
     if json:
-        keys = ("iteration", "sentence", "fault")
-        print_json([dict(zip(keys, fault, strict=True)) for fault in found])
+        print_json([asdict(fault) for fault in found.faults])
     else:
-        for iteration, sentence, fault in found:
-            print(f"iteration {iteration}, sentence {sentence}: {fault}")
-    if found:
-        raise DataError(f"{len(found)} faults in {iterations} iterations of {store}")
+        for fault in found.faults:
+            where = "" if fault.sentence is None else f", sentence {fault.sentence}"
+            print(f"iteration {fault.iteration}{where}: {fault.fault}")
+    if found.faults:
+        raise DataError(f"{len(found.faults)} faults in {found.iterations} iterations of {store}")
     if not (quiet or json):
-        print(f"{iterations} iterations, {lists} lists: no fault found")
+        print(f"{found.iterations} iterations, {found.lists} lists: no fault found")
+        if found.without:
+            print(
+                f"{found.without} of {found.without + found.records} records have no checksum: an "
+                "earlier version wrote them"
+            )
 
 
 def compact(store: Store) -> None:

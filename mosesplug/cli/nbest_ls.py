@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from datetime import datetime
 from typing import Annotated
 
 import typer
@@ -25,8 +26,9 @@ def ls(
 ) -> None:
     """The iterations of a store: lists, what was new in them, size, scores.
 
-    The oracle is the best choice that a greedy search finds for the corpus; change is the largest
-    of a weight against the iteration before, weights having an L1 norm of 1.
+    The date is that of storing the lists, in local time, with --json in UTC. The oracle is the best
+    choice that a greedy search finds for the corpus; change is the largest of a weight against the
+    iteration before, weights having an L1 norm of 1.
 
     Example: mosesplug nbest ls tuning
     """
@@ -46,11 +48,12 @@ def ls(
             print_json({**found, "iterations": [asdict(line) for line in lines]})
             return
         name = run.signature.partition("|")[0]
-        head = ["iteration", "sentences", "hypotheses", "new", "graphs", "size", "change"]
+        head = ["iteration", "date", "sentences", "hypotheses", "new", "graphs", "size", "change"]
         head += [name, "oracle", "in lists"]
         rows = [
             (
                 str(line.number),
+                "" if line.date is None else _date(line.date),
                 str(line.sentences),
                 str(line.hypotheses),
                 str(line.new_hypotheses),
@@ -72,6 +75,11 @@ def ls(
     print_table(
         [head[place] for place in wanted], [[row[place] for place in wanted] for row in rows]
     )
+
+
+def _date(text: str) -> str:
+    """An ISO 8601 date of UTC in local time, to the minute."""
+    return f"{datetime.fromisoformat(text).astimezone():%Y-%m-%d %H:%M}"
 
 
 def _size(count: int) -> str:

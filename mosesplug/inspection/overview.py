@@ -28,6 +28,7 @@ class IterationLine:
         score: the metric of the decoder's own translations.
         oracle: the metric of the best choice in its lists, by greedy search; None if not asked for.
         optimum: what the optimizer reached; None where it has not run.
+        date: when its lists were stored, in UTC (ISO 8601); None in stores of version 0.1.
     """
 
     number: int
@@ -40,6 +41,7 @@ class IterationLine:
     score: float
     oracle: float | None
     optimum: float | None
+    date: str | None
 
 
 def overview(run: Run, *, oracles: bool = True) -> Iterator[IterationLine]:
@@ -67,6 +69,7 @@ def overview(run: Run, *, oracles: bool = True) -> Iterator[IterationLine]:
             score=shards.first_best_score if shards else record.first_best_score,
             oracle=_oracle(run, record) if oracles and record.n_lists else None,
             optimum=None if result is None else result.optimum,
+            date=record.date,
         )
         before = weights
 

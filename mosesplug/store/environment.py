@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.errors import StoreError, StoreFull
+from mosesplug.store.truncation import missing_pages
 
 __all__ = ["Environment", "Pinned"]
 
@@ -112,6 +113,7 @@ class Environment:
                 " this locale; use another directory"
             ) from None
         try:
+            self._check_length()
             if writable:
                 self._lock = self._lock_for_writing()
                 # Readers that were killed would keep old pages from being used again.
@@ -145,6 +147,26 @@ class Environment:
             raise StoreError(
                 f"cannot make the n-best store at {self.path}: {error.strerror}"
             ) from None
+
+    def _check_length(self) -> None:
+        """Refuse a data file that ends before its records do: reading them kills the process.
+
+        Raises:
+            StoreError: it does.
+        """
+        file = self.path / "data.mdb"
+        page_size = self._env.stat()["psize"]
+        pages = self._env.info()["last_pgno"] + 1
+        if file.stat().st_size >= pages * page_size:
+            return
+        missing = missing_pages(file, page_size)
+        if missing:
+            raise StoreError(
+                f"the n-best store at {self.path} is cut off: data.mdb has "
+                f"{file.stat().st_size} bytes, and {missing} of its {pages} pages are beyond them. "
+                "Copy it anew (mosesplug nbest copy makes whole copies), or begin in an empty "
+                "directory"
+            )
 
     def _why_closed(self, error: Exception) -> str:
         if "already open" in str(error):
@@ -244,6 +266,11 @@ class Environment:
         pinned = self.pin()
         try:
             yield pinned.transaction
+        except lmdb.Error as error:
+            raise StoreError(
+                f"the n-best store at {self.path} cannot be read: {error}. If its file is "
+                "damaged, go on with a copy, or begin in an empty directory"
+            ) from None
         finally:
             pinned.end()
             self._pins.discard(pinned)

@@ -8,6 +8,7 @@ committed, nobody sees them.
 from __future__ import annotations
 
 import time
+import zlib
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -19,6 +20,7 @@ from formats.hypergraph_reader import HypergraphFile
 from mosesplug.errors import StoreError, StoreMismatch
 from mosesplug.features import spelled_groups
 from mosesplug.store import writing
+from mosesplug.store.checksums import keep_checksums
 from mosesplug.store.environment import Environment
 from mosesplug.store.graph_records import encode_graph
 from mosesplug.store.records import encode_value
@@ -99,6 +101,8 @@ class _Encoder:
         columns: of the features.
         seen: the sentences that have a graph.
         nodes, edges, stored_bytes: of all graphs.
+        checksums: of the records, by sentence; stored with the last, as an iteration that has
+            nothing but checksums is none.
     """
 
     environment: Environment
@@ -111,6 +115,7 @@ class _Encoder:
     nodes: int = 0
     edges: int = 0
     stored_bytes: int = 0
+    checksums: dict[int, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.columns = GraphColumns(self.groups or (), self.state.sparse, self.fixed)
@@ -134,6 +139,7 @@ class _Encoder:
             self.nodes += len(file.covered)
             self.edges += len(file.tail_offsets) - 1
             self.stored_bytes += len(record)
+            self.checksums[sentence] = zlib.crc32(record)
             yield kbest_key(self.iteration, sentence), record
 
     def _columns(self, file: HypergraphFile) -> dict[str, int]:
@@ -204,3 +210,4 @@ def _end(transaction: Any, environment: Environment, state: State, encoder: _Enc
         key = names_key(iteration, NAMES, len(state.sparse))
         values[key] = encode_value(sparse[len(state.sparse) :])
     put_sorted(transaction, environment["iterations"], values)
+    keep_checksums(transaction, environment, iteration, {("forest", 0): encoder.checksums})

@@ -18,7 +18,7 @@ from mosesplug.store.fingerprints import checked
 from mosesplug.store.merge import Reader
 from mosesplug.store.reading import StoreReader
 from mosesplug.store.records import encode_value
-from mosesplug.store.state import RESULT, iteration_key, put_meta
+from mosesplug.store.state import put_meta
 from mosesplug.store.views import GraphReport, IngestReport, PartReport
 
 if TYPE_CHECKING:
@@ -366,9 +366,7 @@ class NBestStore(StoreReader):
         self._load().select(iteration, self._environment.path)
         value = encode_value(dict(result))
         self._environment.write(
-            lambda transaction: transaction.put(
-                iteration_key(iteration, RESULT), value, db=self._environment["iterations"]
-            )
+            lambda transaction: writing.put_result(transaction, self._environment, iteration, value)
         )
 
     def drop_last(self, iteration: int) -> None:

@@ -13,6 +13,7 @@ from mosesplug.errors import DataError, StoreError, UsageError
 from mosesplug.features import FeatureSpace
 from mosesplug.store import statistics
 from mosesplug.store.batches import MergedBatches
+from mosesplug.store.checksums import Checked, check_iteration
 from mosesplug.store.environment import Environment
 from mosesplug.store.inventory import faults, stored_bytes
 from mosesplug.store.merge import (
@@ -295,6 +296,17 @@ class StoreReader:
         with self._reading() as (reader, state):
             state.select(iteration, self._environment.path)
             return faults(reader, state, iteration, sentence)
+
+    def checked(self, iteration: int) -> Checked:
+        """Every record of an iteration against the checksum that it was written with.
+
+        Raises:
+            StoreError: it is not in the store.
+        """
+        with self._environment.reading() as transaction:
+            state = load_state(transaction, self._environment)
+            state.select(iteration, self._environment.path)
+            return check_iteration(transaction, self._environment, iteration, len(state.kinds))
 
     def snapshot(self) -> Snapshot:
         """What is committed now, for reading records without a copy; a context manager."""

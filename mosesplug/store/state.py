@@ -8,6 +8,7 @@ Keys are fixed-width and big-endian, so that an iteration is one sorted range, a
                                                 of one that still grows: 4 its sums, 5 progress,
                                                 6 and first column: names that a part brought
                                                 7 what its search graphs are, before its lists
+                                                8 and a place: ``checksums``
     kbest       iteration, sentence             ``records``
     statistics  kind, iteration, sentence       raw rows, one for each hypothesis of the record
     forest      iteration, sentence             ``graph_records``
@@ -19,7 +20,8 @@ has nothing yet but search graphs.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -33,6 +35,7 @@ from mosesplug.store.environment import Environment
 from mosesplug.store.records import decode_value, encode_value
 
 __all__ = [
+    "CHECKSUMS",
     "COMMIT",
     "GRAPHS",
     "GROWING",
@@ -60,12 +63,13 @@ SCHEMA = 3
 """Version of everything on disk; a store of a newer one is refused.
 
 1 had no iterations that grow, 2 no search graphs; they are otherwise the same. A store says what
-it needs to be read.
+it needs to be read. Checksums and dates, which the first releases did not write, are nothing that
+they stumble over.
 """
 
 _WITHOUT_GRAPHS = 2
 
-COMMIT, RECORD, RESULT, SPARSE, GROWING, PROGRESS, NAMES, GRAPHS = range(8)
+COMMIT, RECORD, RESULT, SPARSE, GROWING, PROGRESS, NAMES, GRAPHS, CHECKSUMS = range(9)
 
 iteration_key = struct.Struct(">IB").pack
 names_key = struct.Struct(">IBI").pack
@@ -107,6 +111,8 @@ class IterationRecord:
         first_best_score: the metric's score of the decoder's first hypotheses.
         signature: signature of the metric that gave that score.
         n_graphs: sentences that have a search graph.
+        date: when it was committed, in UTC, as ISO 8601 has it; None in stores of version 0.1.
+            Two records that differ in nothing else are equal.
     """
 
     iteration: int
@@ -119,6 +125,7 @@ class IterationRecord:
     first_best_score: float
     signature: str
     n_graphs: int = 0
+    date: str | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)
@@ -250,68 +257,91 @@ def load_state(transaction: Any, environment: Environment) -> State:
     schema = transaction.get(b"schema", db=meta)
     if schema is None:
         return State()
-    if (version := decode_value(schema)) > SCHEMA:
+    with _damage_told(environment, "its schema"):
+        version = int(decode_value(schema))
+    if version > SCHEMA:
         raise StoreError(
             f"the n-best store at {environment.path} was written by a newer mosesplug (its schema "
             f"is {version}, this one reads up to {SCHEMA}): use that version, or begin in an "
             "empty directory"
         )
-    kinds = tuple(
-        StatisticsKind(*fields)
-        for fields in decode_value(transaction.get(b"statistics", encode_value([]), db=meta))
-    )
+    with _damage_told(environment, "what it says of its statistics and of its origin"):
+        kinds = tuple(
+            StatisticsKind(*fields)
+            for fields in decode_value(transaction.get(b"statistics", encode_value([]), db=meta))
+        )
+        fingerprints = decode_value(transaction.get(b"fingerprints", encode_value({}), db=meta))
     parts: dict[int, dict[int, Any]] = {}
     names: list[str] = []
     for key, value in transaction.cursor(environment["iterations"]):
         iteration, part = struct.unpack_from(">IB", key)
-        if part == NAMES:
-            names += decode_value(value)
-        elif part != PROGRESS:
-            parts.setdefault(iteration, {})[part] = decode_value(value)
+        with _damage_told(environment, f"a record of iteration {iteration}"):
+            if part == NAMES:
+                names += decode_value(value)
+            elif part not in (PROGRESS, CHECKSUMS):
+                parts.setdefault(iteration, {})[part] = decode_value(value)
     groups: tuple[tuple[str, int], ...] | None = None
     sparse: list[str] = []
     records = []
     newest_kind = None
     growing = graphed = None
     for iteration, values in parts.items():
-        if GRAPHS in values:
-            graphs = values[GRAPHS]
-            graphs["groups"] = _groups(graphs["groups"])
-            graphed = Graphed(iteration=iteration, sparse=(*sparse, *names), **graphs)
-            continue
-        commit = values[GROWING] if GROWING in values else values[COMMIT]
-        spelled = _groups(commit["groups"])
-        if GROWING in values:
-            commit |= {"groups": spelled, "sparse": (*sparse, *names)}
-            growing = Growing(iteration=iteration, **commit)
-            continue
-        newest_kind = commit["kind"]
-        groups = spelled if groups is None else groups
-        sparse += values[SPARSE]
-        records.append(
-            IterationRecord(
-                iteration=iteration,
-                record=values[RECORD],
-                result=values.get(RESULT),
-                n_sentences=commit["n_sentences"],
-                n_lists=commit["n_lists"],
-                hypotheses=commit["hypotheses"],
-                new_hypotheses=commit["new_hypotheses"],
-                first_best_score=commit["first_best_score"],
-                signature=kinds[newest_kind].signature,
-                n_graphs=commit.get("n_graphs", 0),
+        with _damage_told(environment, f"a record of iteration {iteration}"):
+            if GRAPHS in values:
+                graphs = values[GRAPHS]
+                graphs["groups"] = _groups(graphs["groups"])
+                graphed = Graphed(iteration=iteration, sparse=(*sparse, *names), **graphs)
+                continue
+            commit = values[GROWING] if GROWING in values else values[COMMIT]
+            spelled = _groups(commit["groups"])
+            if GROWING in values:
+                commit |= {"groups": spelled, "sparse": (*sparse, *names)}
+                growing = Growing(iteration=iteration, **commit)
+                continue
+            newest_kind = commit["kind"]
+            groups = spelled if groups is None else groups
+            sparse += values[SPARSE]
+            records.append(
+                IterationRecord(
+                    iteration=iteration,
+                    record=values[RECORD],
+                    result=values.get(RESULT),
+                    n_sentences=commit["n_sentences"],
+                    n_lists=commit["n_lists"],
+                    hypotheses=commit["hypotheses"],
+                    new_hypotheses=commit["new_hypotheses"],
+                    first_best_score=commit["first_best_score"],
+                    signature=kinds[newest_kind].signature,
+                    n_graphs=commit.get("n_graphs", 0),
+                    date=commit.get("date"),
+                )
             )
-        )
     return State(
         iterations=tuple(records),
         groups=groups,
         sparse=tuple(sparse),
         kinds=kinds,
         newest_kind=newest_kind,
-        fingerprints=decode_value(transaction.get(b"fingerprints", encode_value({}), db=meta)),
+        fingerprints=fingerprints,
         growing=growing,
         graphed=graphed,
     )
+
+
+@contextmanager
+def _damage_told(environment: Environment, what: str) -> Iterator[None]:
+    """Errors of decoding what a store holds, as one message.
+
+    Raises:
+        StoreError: ``what`` is damaged.
+    """
+    try:
+        yield
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
+        raise StoreError(
+            f"the n-best store at {environment.path} is damaged: {what} cannot be read "
+            f"({type(error).__name__}: {error}). Go on with a copy, or begin in an empty directory"
+        ) from None
 
 
 def _groups(stored: list[list[Any]] | None) -> tuple[tuple[str, int], ...] | None:

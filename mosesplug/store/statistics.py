@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.errors import DataError, StoreError
+from mosesplug.store.checksums import put_checksums
 from mosesplug.store.environment import Environment
 from mosesplug.store.merge import Reader
 from mosesplug.store.state import (
@@ -155,7 +156,12 @@ def _compute(
         statistics_key(kind.number, iteration, sentence): scored[begin:end].tobytes()
         for sentence, begin, end in zip(sentences, bounds[:-1], bounds[1:], strict=True)
     }
-    environment.write(lambda transaction: put_sorted(transaction, environment["statistics"], rows))
+
+    def write(transaction: Any) -> None:
+        put_sorted(transaction, environment["statistics"], rows)
+        put_checksums(transaction, environment, iteration, "statistics", rows)
+
+    environment.write(write)
 
 
 def checked_statistics(

@@ -7,9 +7,11 @@ finished in the same transaction.
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from mosesplug.errors import DataError, StoreError, StoreMismatch
+from mosesplug.store.checksums import OWN, keep_checksums, load_checksums, put_checksums
 from mosesplug.store.environment import Environment
 from mosesplug.store.records import encode_value
 from mosesplug.store.state import (
@@ -19,6 +21,7 @@ from mosesplug.store.state import (
     NAMES,
     PROGRESS,
     RECORD,
+    RESULT,
     SPARSE,
     Growing,
     State,
@@ -44,6 +47,7 @@ __all__ = [
     "put_finished",
     "put_lists",
     "put_part",
+    "put_result",
     "refuse_growing",
 ]
 
@@ -147,6 +151,8 @@ def put_lists(transaction: Any, environment: Environment, ingest: Ingest) -> Non
     """Store lists and their statistics."""
     put_sorted(transaction, environment["kbest"], ingest.kbest)
     put_sorted(transaction, environment["statistics"], ingest.statistics)
+    put_checksums(transaction, environment, ingest.iteration, "kbest", ingest.kbest)
+    put_checksums(transaction, environment, ingest.iteration, "statistics", ingest.statistics)
 
 
 def put_part(
@@ -175,20 +181,33 @@ def put_finished(
     transaction: Any, environment: Environment, state: State, grown: Growing, record: bytes
 ) -> None:
     """Store the commit record of an iteration whose lists are stored."""
+    checksums = load_checksums(transaction, environment, grown.iteration)
     _delete(transaction, environment["iterations"], iteration_key(grown.iteration, COMMIT)[:4])
     if not grown.n_graphs:
         # Those of a run that was cut off.
         _delete(transaction, environment["forest"], kbest_key(grown.iteration, 0)[:4])
-    values = {
-        COMMIT: encode_value(_sums(grown)),
+        checksums.pop(("forest", 0), None)
+    parts = {
+        COMMIT: encode_value(_sums(grown) | {"date": _now()}),
         RECORD: record,
         SPARSE: encode_value(list(grown.sparse[len(state.sparse) :])),
     }
-    put_sorted(
-        transaction,
-        environment["iterations"],
-        {iteration_key(grown.iteration, part): value for part, value in values.items()},
-    )
+    values = {iteration_key(grown.iteration, part): value for part, value in parts.items()}
+    put_sorted(transaction, environment["iterations"], values)
+    put_checksums(transaction, environment, grown.iteration, OWN, values)
+    keep_checksums(transaction, environment, grown.iteration, checksums)
+
+
+def _now() -> str:
+    """The date and time in UTC, as ISO 8601 has it; for people, as nothing depends on it."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def put_result(transaction: Any, environment: Environment, iteration: int, result: bytes) -> None:
+    """Store what the optimizer made of a finished iteration."""
+    key = iteration_key(iteration, RESULT)
+    transaction.put(key, result, db=environment["iterations"])
+    put_checksums(transaction, environment, iteration, OWN, {key: result})
 
 
 def _sums(grown: Growing) -> dict[str, Any]:

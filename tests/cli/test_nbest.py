@@ -5,11 +5,14 @@ from __future__ import annotations
 import io
 import json
 import re
+import struct
 import subprocess
 import sys
 from collections.abc import Callable
+from datetime import datetime, timedelta
 from pathlib import Path
 
+import lmdb
 import pytest
 
 from mosesplug.cli.main import main
@@ -17,7 +20,7 @@ from mosesplug.tuning.records import ShardLists
 from tests.inspection.runs import LISTS, REFERENCE, make_run
 
 COLUMNS = [
-    *("iteration", "sentences", "hypotheses", "new", "size", "change"),
+    *("iteration", "date", "sentences", "hypotheses", "new", "size", "change"),
     *("BLEU", "oracle", "in lists"),
 ]
 
@@ -49,11 +52,15 @@ def test_ls(nbest: Run, work: Path) -> None:
     head, first, second = out.splitlines()
     assert code == 0
     assert re.split("  +", head.strip()) == COLUMNS
-    assert first.split()[:4] == ["1", "3", "5", "5"]
-    assert second.split()[:4] == ["2", "3", "4", "1"]
+    assert re.split("  +", first.strip())[2:5] == ["3", "5", "5"]
+    assert re.split("  +", second.strip())[2:5] == ["3", "4", "1"]
     found = json.loads(nbest("ls", work, "--json", "--no-oracle")[1])
     assert [line["oracle"] for line in found["iterations"]] == [None, None]
     assert found["signature"].startswith("BLEU|nrefs:1")
+    dates = [datetime.fromisoformat(line["date"]) for line in found["iterations"]]
+    assert all(date.utcoffset() == timedelta(0) for date in dates)
+    shown = re.split("  +", second.strip())[1]
+    assert shown == dates[1].astimezone().strftime("%Y-%m-%d %H:%M")
 
 
 def test_show_and_diff(nbest: Run, work: Path) -> None:
@@ -114,6 +121,56 @@ def test_keep(nbest: Run, work: Path) -> None:
     assert nbest("compact", other)[0] == 0
     assert json.loads(nbest("verify", other, "--json")[1]) == []
     assert len(json.loads(nbest("ls", other, "--json")[1])["iterations"]) == 1
+
+
+def edit(work: Path, name: bytes, key: bytes, change: Callable[[bytes], bytes | None]) -> None:
+    """Change a value of a store's database, or remove it."""
+    with lmdb.open(str(work / "nbests.lmdb"), max_dbs=8, sync=False) as raw:
+        database = raw.open_db(name, create=False)
+        with raw.begin(write=True) as transaction:
+            value = change(transaction.get(key, db=database))
+            if value is None:
+                transaction.delete(key, db=database)
+            else:
+                transaction.put(key, value, db=database)
+
+
+def test_verify_names_what_is_damaged(nbest: Run, work: Path) -> None:
+    def flip(value: bytes) -> bytes:
+        return value[:-9] + bytes([value[-9] ^ 1]) + value[-8:]
+
+    edit(work, b"kbest", struct.pack(">II", 2, 1), flip)
+    edit(work, b"statistics", struct.pack(">III", 0, 1, 0), flip)
+    edit(work, b"iterations", struct.pack(">IB", 2, 2), lambda v: v[:14] + b"!" + v[15:])
+    (work / "summary.json").write_text("damaged, too")
+    code, out, error = nbest("verify", work)
+    said = "is damaged: its checksum is another"
+    assert (code, out.splitlines()) == (
+        1,
+        [
+            f"iteration 1, sentence 0: the record of its statistics {said}",
+            f"iteration 2: its record of the optimizer's result {said}",
+            f"iteration 2, sentence 1: the record of its list {said}",
+        ],
+    )
+    assert error == f"mosesplug: 3 faults in 2 iterations of {work}\n"
+    found = json.loads(nbest("verify", work, "--json")[1])
+    assert [(fault["iteration"], fault["sentence"]) for fault in found] == [
+        (1, 0),
+        (2, None),
+        (2, 1),
+    ]
+
+
+def test_verify_tells_of_records_without_checksums(nbest: Run, work: Path) -> None:
+    for area in (1, 2):
+        key = struct.pack(">IBBII", 1, 8, area, 0, 0)
+        edit(work, b"iterations", key, lambda value: None)
+    assert nbest("verify", work)[:2] == (
+        0,
+        "2 iterations, 6 lists: no fault found\n"
+        "6 of 20 records have no checksum: an earlier version wrote them\n",
+    )
 
 
 def test_export_and_import(nbest: Run, work: Path) -> None:

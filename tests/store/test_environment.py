@@ -300,6 +300,22 @@ def test_what_is_no_store_is_refused(tmp_path: Path) -> None:
         NBestStore.open(tmp_path / "file", writable=True)
 
 
+def test_a_file_that_was_cut_off_is_refused(tmp_path: Path) -> None:
+    with NBestStore.open(tmp_path, writable=True) as store:
+        for seed in range(3):
+            add(store, long_lists(100, seed=seed))
+        truth = store.hypotheses(0)
+    data = tmp_path.joinpath("data.mdb").read_bytes()
+    for length in (3 * 4096, len(data) // 2, len(data) - 4096, len(data) - 1):
+        tmp_path.joinpath("data.mdb").write_bytes(data[:length])
+        for writable in (False, True):
+            with pytest.raises(StoreError, match=rf"cut off: data.mdb has {length} bytes, and .*"):
+                NBestStore.open(tmp_path, writable=writable)
+    tmp_path.joinpath("data.mdb").write_bytes(data)
+    with NBestStore.open(tmp_path) as store:
+        assert store.hypotheses(0) == truth
+
+
 def test_another_number_of_sentences_is_refused(tmp_path: Path) -> None:
     metric = WordMetric()
     with NBestStore.open(tmp_path, writable=True) as store:

@@ -15,7 +15,13 @@ from mosesplug.errors import StoreError
 from mosesplug.store import NBestStore
 from mosesplug.store.toys import Hypothesis, WordMetric, make_list
 
+DATE = "2020-02-02T20:20:02+00:00"
 NAMES = (b"meta", b"iterations", b"kbest", b"statistics", b"forest")
+
+
+@pytest.fixture(autouse=True)
+def _one_date(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mosesplug.store.writing._now", lambda: DATE)
 
 
 def write(path: Path, iterations: list[list[Hypothesis]]) -> None:
@@ -100,8 +106,13 @@ def test_meta_and_iterations(tmp_path: Path) -> None:
     parts: dict[bytes, Any] = {
         key: msgpack.unpackb(value) for key, value in databases[b"iterations"].items()
     }
-    assert list(parts) == [struct.pack(">IB", 1, part) for part in range(4)]
-    commit, record, result, sparse = parts.values()
+    places = ((0, 0), (0, 2), (1, 1), (2, 1))
+    assert list(parts) == [
+        *(struct.pack(">IB", 1, part) for part in range(4)),
+        *(struct.pack(">IBBII", 1, 8, area, 0, first) for area, first in places),
+    ]
+    commit, record, result, sparse, *_ = parts.values()
+    assert commit["date"] == DATE
     assert commit["groups"] == [["LM0", 1], ["TM0", 2]]
     assert (record, result, sparse) == ({"weights": [0.5]}, {"score": 0.5}, ["s_a"])
 
@@ -146,7 +157,8 @@ def test_an_open_iteration_on_disk(tmp_path: Path) -> None:
     before = everything(tmp_path)
     iterations = before[b"iterations"]
     keys = [key[4:] for key in iterations if key.startswith(struct.pack(">I", 2))]
-    assert keys == [b"\4", b"\5", b"\6" + struct.pack(">I", 1), b"\6" + struct.pack(">I", 2)]
+    assert keys[:4] == [b"\4", b"\5", b"\6" + struct.pack(">I", 1), b"\6" + struct.pack(">I", 2)]
+    assert [key[0] for key in keys[4:]] == [8] * 6  # of each part, lists and statistics
     assert msgpack.unpackb(iterations[struct.pack(">IB", 2, 5)]) == {"done": 2}
     assert msgpack.unpackb(iterations[struct.pack(">IBI", 2, 6, 2)]) == ["s_c"]
     with NBestStore.open(tmp_path, writable=True) as store:

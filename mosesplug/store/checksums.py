@@ -1,0 +1,234 @@
+"""Checksums of records: they tell a damaged byte that still reads as a number or as text.
+
+They stand beside the commit record of their iteration and not in the records, whose bytes are as
+they always were: a store without checksums goes on, older software reads a store that has them,
+and an iteration that is dropped takes its checksums along. A value holds those of the records that
+were written together, as ``(number, CRC-32)`` pairs of uint32 and a CRC-32 of these pairs, under::
+
+    iteration, CHECKSUMS, what the records are, kind of statistics, first number
+
+The number is the sentence of a record, or the part of the iteration's own records. CRC-32 finds
+every change of up to 32 bits in a row, and runs at the speed of memory.
+"""
+
+from __future__ import annotations
+
+import itertools
+import struct
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosesplug.errors import StoreError
+from mosesplug.store.environment import Environment
+from mosesplug.store.records import decode_value, encode_value
+from mosesplug.store.state import (
+    CHECKSUMS,
+    COMMIT,
+    RECORD,
+    RESULT,
+    SPARSE,
+    iteration_key,
+    kbest_key,
+    statistics_key,
+)
+
+__all__ = [
+    "OWN",
+    "Checked",
+    "Known",
+    "check_iteration",
+    "keep_checksums",
+    "load_checksums",
+    "put_checksums",
+]
+
+OWN = "iterations"
+_AREAS = (OWN, "kbest", "statistics", "forest")
+_NAMES = {
+    "kbest": "the record of its list",
+    "statistics": "the record of its statistics",
+    "forest": "the record of its search graph",
+}
+_OWN_NAMES = {
+    COMMIT: "its commit record",
+    RECORD: "its record of weights and settings",
+    RESULT: "its record of the optimizer's result",
+    SPARSE: "its record of sparse features",
+}
+_place = struct.Struct(">BII")
+_CHECKSUM = struct.Struct("<I")
+
+Known = dict[tuple[str, int], dict[int, int]]
+"""Checksums by number, for each database and kind of statistics (0 for the others)."""
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What the checksums of one iteration tell.
+
+    Attributes:
+        faults: sentence (None: the iteration as a whole) and what is wrong, in words.
+        records: how many have a checksum.
+        without: how many have none.
+    """
+
+    faults: tuple[tuple[int | None, str], ...]
+    records: int
+    without: int
+
+
+def put_checksums(
+    transaction: Any,
+    environment: Environment,
+    iteration: int,
+    area: str,
+    records: Mapping[bytes, bytes],
+) -> None:
+    """Keep the checksums of records of one iteration that are written in the same transaction.
+
+    Args:
+        transaction: to write in.
+        environment: of the store.
+        iteration: theirs.
+        area: the database that they lie in; of statistics, they are of one kind.
+        records: keys and values.
+    """
+    kind = int.from_bytes(next(iter(records), b"")[:4]) if area == "statistics" else 0
+    sums = {_number(area, key): zlib.crc32(value) for key, value in records.items()}
+    keep_checksums(transaction, environment, iteration, {(area, kind): sums})
+
+
+def _number(area: str, key: bytes) -> int:
+    """Part of an iteration's own record, sentence of any other."""
+    return key[4] if area == OWN else int.from_bytes(key[-4:])
+
+
+def keep_checksums(
+    transaction: Any, environment: Environment, iteration: int, known: Known
+) -> None:
+    """Store checksums that are known, one value for each place."""
+    for (area, kind), sums in known.items():
+        if not sums:
+            continue
+        pairs = np.array(sorted(sums.items()), dtype="<u4").tobytes()
+        place = _place.pack(_AREAS.index(area), kind, min(sums))
+        value = encode_value(_CHECKSUM.pack(zlib.crc32(pairs)) + pairs)
+        key = iteration_key(iteration, CHECKSUMS) + place
+        transaction.put(key, value, db=environment["iterations"])
+
+
+def load_checksums(transaction: Any, environment: Environment, iteration: int) -> Known:
+    """The checksums of an iteration.
+
+    Raises:
+        StoreError: they are damaged themselves.
+    """
+    known: Known = {}
+    prefix = iteration_key(iteration, CHECKSUMS)
+    cursor = transaction.cursor(environment["iterations"])
+    if not cursor.set_range(prefix):
+        return known
+    for key, value in itertools.takewhile(lambda item: bytes(item[0]).startswith(prefix), cursor):
+        area, kind, _ = _place.unpack(bytes(key)[len(prefix) :])
+        pairs = _decoded(value)
+        if pairs is None:
+            raise StoreError(
+                f"the n-best store at {environment.path} is damaged: the checksums of iteration "
+                f"{iteration} cannot be read. Go on with a copy, or begin in an empty directory"
+            )
+        for number, checksum in pairs:
+            known.setdefault((_AREAS[area], kind), {})[number] = checksum
+    return known
+
+
+def _decoded(value: Any) -> list[tuple[int, int]] | None:
+    """Numbers and checksums; None if they are damaged."""
+    try:
+        data = decode_value(value)
+    except (ValueError, TypeError, KeyError):
+        return None
+    if not isinstance(data, bytes) or len(data) % 8 != _CHECKSUM.size:
+        return None
+    pairs = data[_CHECKSUM.size :]
+    if _CHECKSUM.pack(zlib.crc32(pairs)) != data[: _CHECKSUM.size]:
+        return None
+    found: NDArray[np.uint32] = np.frombuffer(pairs, "<u4").reshape(-1, 2)
+    return [(number, checksum) for number, checksum in found.tolist()]
+
+
+def check_iteration(
+    transaction: Any, environment: Environment, iteration: int, n_kinds: int
+) -> Checked:
+    """Compare every record of an iteration with its checksum.
+
+    Args:
+        transaction: to read in.
+        environment: of the store.
+        iteration: which.
+        n_kinds: kinds of statistics of the store.
+    """
+    try:
+        known = load_checksums(transaction, environment, iteration)
+    except StoreError:
+        return Checked(((None, "its checksums are damaged themselves"),), 0, 0)
+    faults: list[tuple[int | None, str]] = []
+    records = without = 0
+    for place, items in _records(transaction, environment, iteration, n_kinds):
+        left = known.pop(place, {})
+        for number, value in items:
+            checksum = left.pop(number, None)
+            records += checksum is not None
+            without += checksum is None
+            if checksum is not None and zlib.crc32(value) != checksum:
+                faults.append(_fault(place, number, "is damaged: its checksum is another"))
+        faults += [_fault(place, number, "is missing") for number in left]
+    for place, left in known.items():
+        faults += [_fault(place, number, "is missing") for number in left]
+    faults.sort(key=lambda fault: -1 if fault[0] is None else fault[0])
+    return Checked(tuple(faults), records, without)
+
+
+def _fault(place: tuple[str, int], number: int, what: str) -> tuple[int | None, str]:
+    area, _ = place
+    if area == OWN:
+        return None, f"{_OWN_NAMES.get(number, 'a record')} {what}"
+    return number, f"{_NAMES[area]} {what}"
+
+
+def _records(
+    transaction: Any, environment: Environment, iteration: int, n_kinds: int
+) -> Iterator[tuple[tuple[str, int], Iterator[tuple[int, Any]]]]:
+    """Every record of an iteration with its number, by place."""
+    own = iteration_key(iteration, COMMIT)[:4]
+    yield (
+        (OWN, 0),
+        (
+            (number, value)
+            for number, value in _between(transaction, environment[OWN], own, OWN)
+            if number in _OWN_NAMES
+        ),
+    )
+    for area in ("kbest", "forest"):
+        prefix = kbest_key(iteration, 0)[:4]
+        yield (area, 0), _between(transaction, environment[area], prefix, area)
+    for kind in range(n_kinds):
+        prefix = statistics_key(kind, iteration, 0)[:8]
+        area = "statistics"
+        yield (area, kind), _between(transaction, environment[area], prefix, area)
+
+
+def _between(
+    transaction: Any, database: Any, prefix: bytes, area: str
+) -> Iterator[tuple[int, Any]]:
+    cursor = transaction.cursor(database)
+    if not cursor.set_range(prefix):
+        return
+    for key, value in cursor:
+        if not bytes(key).startswith(prefix):
+            return
+        yield _number(area, bytes(key)), value

@@ -1,0 +1,108 @@
+"""Whether a data file ends too early: to read on its map beyond its end kills the process.
+
+LMDB does not look at the length of its file. A file that was copied in part opens, and the first
+record that lies beyond its end is a bus error. On the other hand a sound file may be shorter than
+the map: pages at its end that were freed before they were ever written. So a short file is sound
+if all pages that it lacks are free, which its tree of free pages says; that tree is read here from
+the file and not through the map. Its layout (``lmdb.h``, ``mdb.c`` of LMDB 0.9)::
+
+    page      number u64, padding u16, flags u16, end of the offsets u16, u16; offsets u16
+    meta      magic u32, version u32, address u64, map size u64, two trees, last page u64, txn u64
+    tree      padding u32, flags u16, depth u16, three u64, entries u64, root page u64
+    node      low u16, high u16, flags u16, key size u16, key, data
+
+Of a branch, low, high and flags are the number of the page below. Of a leaf, low and high are the
+size of its data, which are a list of page numbers behind their count, or, with the flag, lie on a
+page of their own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+__all__ = ["missing_pages"]
+
+_HEADER = 16
+_META = struct.Struct("<IIQQ4xHH4QQ48xQQ")
+_NODE = struct.Struct("<HHHH")
+_NUMBERS = struct.Struct("<Q")
+_BRANCH = 1
+_ELSEWHERE = 1
+_NOWHERE = 2**64 - 1
+
+
+def missing_pages(path: Path, page_size: int) -> int:
+    """How many pages in use lie beyond the end of a data file; 0 if it is whole.
+
+    Args:
+        path: the file.
+        page_size: bytes of a page.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+    while True:
+        with path.open("rb") as file:
+            root, last, transaction = _newest(file, page_size)
+            # A writer lengthens the file before it says so.
+            n_pages = file.seek(0, 2) // page_size
+            beyond = set(range(n_pages, last + 1))
+            if not beyond:
+                return 0
+            with contextlib.suppress(struct.error, EOFError):
+                beyond.difference_update(_free(file, root, page_size, n_pages))
+            if _newest(file, page_size)[2] == transaction:
+                return len(beyond)
+
+
+def _newest(file: BinaryIO, page_size: int) -> tuple[int, int, int]:
+    """Of the newer of the two meta pages: the root of the free pages, the last page, the number."""
+    found = []
+    for number in (0, 1):
+        file.seek(number * page_size + _HEADER)
+        *_, root, last, transaction = _META.unpack(file.read(_META.size))
+        found.append((transaction, last, root))
+    transaction, last, root = max(found)
+    return root, last, transaction
+
+
+def _free(file: BinaryIO, root: int, page_size: int, n_pages: int) -> Iterator[int]:
+    """Numbers of the free pages.
+
+    Raises:
+        EOFError: the tree of free pages itself lies in part beyond the end.
+        struct.error: it is no such tree.
+    """
+    waiting = [] if root == _NOWHERE else [root]
+    while waiting:
+        page = _page(file, waiting.pop(), page_size, n_pages)
+        flags, end = struct.unpack_from("<HH", page, 10)
+        for (offset,) in struct.iter_unpack("<H", page[_HEADER:end]):
+            low, high, node_flags, key_size = _NODE.unpack_from(page, offset)
+            if flags & _BRANCH:
+                waiting.append(low | high << 16 | node_flags << 32)
+                continue
+            data = page[offset + _NODE.size + key_size :][: low | high << 16]
+            if node_flags & _ELSEWHERE:
+                (first,) = _NUMBERS.unpack_from(data)
+                size = low | high << 16
+                data = _page(file, first, page_size, n_pages, _HEADER + size)[_HEADER:]
+            (count,) = _NUMBERS.unpack_from(data)
+            yield from (number for (number,) in _NUMBERS.iter_unpack(data[8 : 8 + 8 * count]))
+
+
+def _page(file: BinaryIO, number: int, page_size: int, n_pages: int, size: int = 0) -> bytes:
+    """One page, or several that belong together.
+
+    Raises:
+        EOFError: they are not all there.
+    """
+    size = size or page_size
+    if number * page_size + size > n_pages * page_size:
+        raise EOFError
+    file.seek(number * page_size)
+    return file.read(size)
