@@ -35,6 +35,7 @@ from mosesplug.tuning.heldout import judge as find_judge
 from mosesplug.tuning.online_decoder import check_online, online_decoder, recipe_of
 from mosesplug.tuning.online_epoch import online_iteration
 from mosesplug.tuning.online_sharded import Sharded, sharded_iteration
+from mosesplug.tuning.online_state import forget_earlier_states
 from mosesplug.tuning.online_workers import decoding_workers
 from mosesplug.tuning.prepare import announced_features, decoding_config
 from mosesplug.tuning.records import evaluations_of, result_of, start_of
@@ -80,6 +81,7 @@ def tune(configuration: Configuration, watch: Watcher = ignore) -> Result:
         earlier = _earlier_run_to_replace(configuration, workspace, watch)
         with _context(configuration, workspace, watch, earlier) as (context, store, judge):
             _drop_unrecorded_epoch(store)
+            forget_earlier_states(store)
             if configuration.online is None:
                 _run(context, store, judge)
             elif not reason_to_stop(context, store):

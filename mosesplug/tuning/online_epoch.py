@@ -34,6 +34,7 @@ from mosesplug.tuning.online_state import (
     Beginning,
     beginning,
     encode_state,
+    forget_earlier_states,
     online_start,
     same_start,
 )
@@ -121,9 +122,7 @@ def online_iteration(
     context.watch(PhaseStarted(iteration, "decode"))
     result = _learn(online, current)
     store.record_result(iteration, result.as_record())
-    if last:
-        # One state is enough to go on with, and one may take much room.
-        store.record_result(iteration - 1, replace(last, learner=None).as_record())
+    forget_earlier_states(store)
     write_after(context, iteration, result)
 
 

@@ -37,6 +37,7 @@ from mosesplug.tuning.online_source import weights_of
 from mosesplug.tuning.online_state import (
     decode_state,
     encode_state,
+    forget_earlier_states,
     keeps_mean,
     online_start,
 )
@@ -154,7 +155,7 @@ def sharded_iteration(run: Sharded) -> None:
             result.seconds_optimising,
         )
     )
-    _record(run, iteration, replace(begin.start, seconds_decoding=seconds), result, last)
+    _record(run, iteration, replace(begin.start, seconds_decoding=seconds), result)
     write_after(context, iteration, result)
 
 
@@ -178,7 +179,6 @@ def _record(
     iteration: int,
     start: IterationStart,
     result: IterationResult,
-    last: IterationResult | None,
 ) -> None:
     """Store an epoch that is over."""
     context, store = run.context, run.store
@@ -191,9 +191,7 @@ def _record(
         record=start.as_record(),
     )
     store.record_result(iteration, result.as_record())
-    if last:
-        # One state is enough to go on with, and one may take much room.
-        store.record_result(iteration - 1, replace(last, learner=None).as_record())
+    forget_earlier_states(store)
 
 
 def _drop_unfinished(context: Context, store: NBestStore) -> None:

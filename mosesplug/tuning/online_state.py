@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,9 +11,10 @@ import numpy as np
 from mosesplug.features import FeatureSpace
 from mosesplug.optimizers.online.epochs import AVERAGE, averaged
 from mosesplug.optimizers.online.learner import Learner, State, grown
+from mosesplug.store import NBestStore
 from mosesplug.tuning.configuration import Configuration
 from mosesplug.tuning.online_numbering import Numbering
-from mosesplug.tuning.records import IterationResult
+from mosesplug.tuning.records import IterationResult, result_of
 from mosesplug.tuning.start import columns
 from mosesplug.tuning.steps import Context
 from mosesplug.tuning.weights import Weights
@@ -23,6 +24,7 @@ __all__ = [
     "beginning",
     "decode_state",
     "encode_state",
+    "forget_earlier_states",
     "keeps_mean",
     "online_start",
     "same_start",
@@ -137,6 +139,19 @@ def encode_state(state: State, space: FeatureSpace, learner: Learner) -> dict[st
         "updates": state.updates,
         "sparse": list(space.sparse),
     }
+
+
+def forget_earlier_states(store: NBestStore) -> None:
+    """Leave what a learner remembers with the newest result only.
+
+    One state is enough to go on with, and one may take much room. A kill may come between a result
+    and this, so a run begins with it, too.
+    """
+    done = [record for record in store.iterations() if record.result is not None]
+    for record in done[:-1]:
+        result = result_of(record)
+        if result.learner is not None:
+            store.record_result(record.iteration, replace(result, learner=None).as_record())
 
 
 def decode_state(record: Mapping[str, Any]) -> State:

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import re
 import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mosesplug.errors import DataError, DecoderError
+from mosesplug.errors import DecoderError
+from mosesplug.tuning.holding import held
 
 __all__ = ["Workspace"]
 
 # What ``formats.text.atomic_write`` leaves when its process is killed.
 _UNFINISHED = re.compile(
     r"\.(run\d+\..+|features\.list.*|filtered\..+|finished_step\.txt|moses\.ini"
-    r"|moses\.sparse-weights|summary\.json)\.\w{8}"
+    r"|moses\.sparse-weights|summary\.json)\.\d+\.[0-9a-f]{8}"
 )
 _RUN_FILE = re.compile(r"run\d+\..+")
 # What decoders of batches and of held-out text are given, and write.
@@ -151,14 +151,7 @@ class Workspace:
         made = [path for path in (self.directory, *self.directory.parents) if not path.exists()]
         self.directory.mkdir(parents=True, exist_ok=True)
         was_empty = not any(self.directory.iterdir())
-        with (self.directory / "tuning.lock").open("wb") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError as error:
-                raise DataError(
-                    f"{self.directory} is in use by another tuning run: wait for its end, or use"
-                    " another working directory"
-                ) from error
+        with held(self.directory / "tuning.lock"):
             for path in self.directory.glob(".*"):
                 if _UNFINISHED.fullmatch(path.name):
                     path.unlink()

@@ -38,12 +38,17 @@ def test_one_run_at_a_time_and_nothing_left_of_a_killed_one(tmp_path: Path) -> N
     with workspace.locked(), pytest.raises(DataError, match="in use"), workspace.locked():
         pass
     (tmp_path / "new" / "work" / ".keep").write_text("")
-    with atomic_write(workspace.run(1, "dense")):
-        (unfinished,) = workspace.directory.glob(".run1*")
-        leftover = unfinished.read_bytes()
-    unfinished.write_bytes(leftover)
+    written = [workspace.run(1, "dense"), workspace.nbest_packed(2), workspace.features_list]
+    written += [workspace.finished_step, workspace.tuned_config, workspace.tuned_sparse]
+    written += [workspace.summary, workspace.filtered.with_name("filtered.made-from.json")]
+    drafts = []
+    for path in written:
+        with atomic_write(path):
+            (draft,) = workspace.directory.glob(f".{path.name}*")
+        draft.write_bytes(b"half")
+        drafts.append(draft)
     with workspace.locked():
-        assert not unfinished.exists()
+        assert not [draft for draft in drafts if draft.exists()]
         assert (workspace.directory / ".keep").exists()
 
 
