@@ -141,10 +141,19 @@ def _references(paths: list[Path]) -> list[list[bytes]]:
     """The lines of all references; one path may be the prefix of several.
 
     Raises:
-        FormatError: one cannot be read.
+        FormatError: one cannot be read, or the first is empty.
     """
+    from formats.errors import FormatError
     from formats.references import read_reference, read_references
 
     if len(paths) == 1:
-        return read_references(paths[0])
-    return [read_reference(path) for path in paths]
+        found = read_references(paths[0])
+    else:
+        found = [read_reference(path) for path in paths]
+    if not found[0]:
+        raise FormatError(
+            "there is no reference in it",
+            path=paths[0],
+            remedy="Give the reference translation, one sentence a line",
+        )
+    return found

@@ -106,7 +106,9 @@ def _entry(name: str) -> _Entry:
     if name in _REFUSED:
         raise UsageError(f"the metric {name} is not supported: {_REFUSED[name]}; {known}")
     if name not in _ENTRIES:
-        raise UsageError(f"unknown metric {name!r}; {known}")
+        spelled = name.upper().replace("_", "-")
+        hint = f" (did you mean {spelled}?)" if spelled in _ENTRIES else ""
+        raise UsageError(f"unknown metric {name!r}{hint}; {known}")
     return _ENTRIES[name]
 
 

@@ -46,7 +46,11 @@ def candidate(path: StrPath, n_sentences: int) -> Hypotheses:
         FormatError: it cannot be read, or has not a line for each reference.
     """
     lines = read_reference(path)
-    if len(lines) != n_sentences or not lines:
+    if not lines:
+        raise FormatError(
+            "the file is empty", path=path, remedy="Give the translation, one sentence a line"
+        )
+    if len(lines) != n_sentences:
         raise FormatError(
             f"{len(lines)} lines, but the references have {n_sentences}",
             path=path,

@@ -132,6 +132,22 @@ def test_runs_of_optimizers(run: Run, texts: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("score", "empty", "empty"), "empty: there is no reference in it"),
+        (("score", "one", "empty"), "empty: there is no reference in it"),
+        (("score", "empty", "ref0"), "empty: the file is empty"),
+        (("compare", "one", "empty", "--refs", "ref0"), "empty: the file is empty"),
+    ],
+)
+def test_empty_files(words: tuple[str, ...], message: str, run: Run, texts: Path) -> None:
+    Path("empty").touch()
+    code, out, error = run(*words)
+    assert (code, out, len(error.splitlines())) == (1, "", 1)
+    assert message in error
+
+
+@pytest.mark.parametrize(
     ("words", "code"),
     [
         (("compare", "one", "--refs", "ref0"), 2),

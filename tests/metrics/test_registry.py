@@ -65,7 +65,9 @@ def test_others_by_their_settings(name: str, settings: str, expected: Metric) ->
 @pytest.mark.parametrize(
     ("name", "settings", "message"),
     [
-        ("bleu", "", r"unknown metric 'bleu'; known metrics: BLEU"),
+        ("bleu", "", r"unknown metric 'bleu' \(did you mean BLEU\?\); known metrics: BLEU"),
+        ("ter_sacrebleu", "", r"did you mean TER-SACREBLEU\?"),
+        ("NIST", "", r"unknown metric 'NIST'; known metrics: BLEU"),
         ("METEOR", "", r"METEOR is not supported: .* external .*; known metrics: BLEU"),
         ("SEMPOS", "", r"SEMPOS is not supported: it needs deep syntactic analyses"),
         ("HWCM", "", r"HWCM is not supported: it needs parse trees"),
@@ -75,7 +77,7 @@ def test_others_by_their_settings(name: str, settings: str, expected: Metric) ->
         ("BLEU,KENDALL", "", r"KENDALL is not supported: it compares word alignments"),
         ("", "", r"unknown metric ''"),
         ("BLEU,", "", r"unknown metric ''; known metrics: BLEU"),
-        ("BLEU,bleu", "", r"unknown metric 'bleu'; known metrics: BLEU"),
+        ("BLEU,bleu", "", r"unknown metric 'bleu' \(did you mean BLEU\?\)"),
         ("BLEU,BLEU", "", r"BLEU,BLEU names a metric twice"),
         ("BLEU,TER", "weights:0.6", r"BLEU,TER has 2 metrics and 1 weights"),
         ("BLEU,TER", "weights:1+0", r"weight of TER must be a number above 0, not 0"),
