@@ -89,13 +89,19 @@ def drop(
 ) -> None:
     """Remove the newest iteration from a store: later ones refer to the hypotheses of earlier ones.
 
-    A run that is continued then decodes it again.
+    A run that is continued then decodes it again. So that it does, finished_step.txt beside the
+    store names the iteration before, and summary.json, which no longer holds, is removed;
+    moses.ini stays until the run that is continued writes it anew.
 
     Example: mosesplug nbest drop tuning 7
     """
+    from mosesplug.inspection.dropping import drop as dropped
     from mosesplug.inspection.run import store_path
-    from mosesplug.store import NBestStore
 
-    with NBestStore.open(store_path(store), writable=True) as opened:
-        opened.drop_last(iteration)
+    place = store_path(store)
+    mended = dropped(place, iteration)
     print(f"iteration {iteration} is removed")
+    for path in mended:
+        print(f"{path} is {'set back' if path.exists() else 'removed'}")
+    if (tuned := place.parent / "moses.ini").is_file() and mended:
+        print(f"{tuned} still has the weights of the whole run: --continue writes it anew")

@@ -102,7 +102,7 @@ def opened(path: Path, *, with_lists: bool = False) -> Iterator[Run]:
         records = store.iterations()
         if not records:
             raise DataError(f"the n-best store at {place} has no finished iteration yet")
-        names, weights, where = _result(records, place.parent)
+        names, weights, where = _result(records, place)
         if store.space is not None:
             names = store.space.names[: store.space.n_dense]
         run = Run(place, store, records, tuple(map(marked, names)), weights, where)
@@ -143,7 +143,7 @@ def store_path(path: Path) -> Path:
 
 
 def _result(
-    records: tuple[IterationRecord, ...], directory: Path
+    records: tuple[IterationRecord, ...], store: Path
 ) -> tuple[tuple[str, ...], Weights, str]:
     """The run's result where it is written down, else the last weights that there are.
 
@@ -152,8 +152,10 @@ def _result(
     """
     last = records[-1]
     decoded = start_of(last).weights
-    summary = Workspace(directory, 0).summary
-    if summary.is_file():
+    workspace = Workspace(store.parent, 0)
+    summary = workspace.summary
+    # A copy of a store may lie beside the summary of another run.
+    if workspace.store == store and summary.is_file():
         names, weights = _of_summary(summary, len(decoded.dense))
         return names, weights, "the result, those of moses.ini"
     names = tuple(f"feature {column}" for column in range(len(decoded.dense)))
