@@ -1,71 +1,22 @@
-"""Linear BLEU: corpus BLEU near given statistics, as a sum over words and n-grams.
+"""The derivation of a search graph that is best by linear BLEU (``metrics.linear_bleu``).
 
-A Taylor expansion of log BLEU tells what a sentence adds to a corpus of ``c`` words and ``m_n``
-matching n-grams: each of its words ``-1 / c``, and each occurrence of an n-gram that its references
-have ``1 / (4 m_n)`` (Tromble et al. 2008; survey, section 5.5.1, equation 52). Matches are not
-clipped, as in Tromble et al., and so the gain of a derivation is a sum over its edges, given what
-``ngram_states`` remembers, and the best one is found exactly.
+Matches are not clipped, as in Tromble et al. (2008), and so the gain of a derivation is a sum over
+its edges, given what ``ngram_states`` remembers, and the best one is found exactly.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.errors import DataError
 from mosesplug.forest.bleu_oracle import Oracle, OracleGraph, judged
 from mosesplug.forest.ngram_search import best_with_ngrams
 from mosesplug.forest.ngram_states import TextGraph
-from mosesplug.forest.reference_ngrams import BOUNDARY, ORDER
+from mosesplug.forest.reference_ngrams import BOUNDARY
 from mosesplug.kernels import kernel
+from mosesplug.metrics.linear_bleu import LinearBleu, linear_bleu
 
 __all__ = ["LinearBleu", "linear_bleu", "linear_oracle"]
-
-
-@dataclass(frozen=True)
-class LinearBleu:
-    """What words and n-grams are worth.
-
-    Attributes:
-        word: each word of a translation.
-        ngrams: float64 ``[4]``; each occurrence of an n-gram that the references have.
-    """
-
-    word: float
-    ngrams: NDArray[np.float64]
-
-    @classmethod
-    def of_precisions(cls, precision: float, ratio: float) -> LinearBleu:
-        """From the shape of typical statistics (Tromble et al. 2008, equation 6).
-
-        Args:
-            precision: of words, ``m_1 / c``.
-            ratio: by which each precision is lower than that of n-grams one word shorter.
-
-        The number of words does not matter for the best derivation, and is 1.
-        """
-        matches = precision * np.power(ratio, np.arange(ORDER, dtype=np.float64))
-        return cls(-1.0, 1.0 / (ORDER * matches))
-
-
-def linear_bleu(totals: NDArray[np.float64]) -> LinearBleu:
-    """Linear BLEU near the statistics of a corpus (survey, equation 52).
-
-    Args:
-        totals: float64 ``[9]``, statistics of ``metrics.Bleu``.
-
-    Raises:
-        DataError: there is no match of some length.
-    """
-    matches = totals[0:-1:2]
-    if not (matches > 0.0).all():
-        raise DataError(
-            "linear BLEU needs matches of all lengths, and no n-gram of "
-            f"{int(np.argmin(matches)) + 1} words matches a reference"
-        )
-    return LinearBleu(-1.0 / float(totals[1]), 1.0 / (ORDER * matches))
 
 
 def linear_oracle(

@@ -14,7 +14,6 @@ Sentences are summed in their order, so that values do not depend on the threads
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -28,16 +27,16 @@ from mosesplug.forest.expectation import add_features, expectation, expectation_
 from mosesplug.forest.graphs import named
 from mosesplug.forest.inside_outside import Posterior, posterior
 from mosesplug.forest.k_best import Derivations
-from mosesplug.forest.linear_bleu import LinearBleu
 from mosesplug.forest.ngram_posteriors import expected_counts, ngram_values
 from mosesplug.forest.ngram_split import SplitGraph, split_for
 from mosesplug.forest.reference_ngrams import ORDER, ReferenceNgrams
 from mosesplug.hypergraph import Hypergraph
+from mosesplug.metrics.expected_bleu import expected_bleu
+from mosesplug.metrics.linear_bleu import LinearBleu
 
 __all__ = [
     "Objective",
     "ScoredGraph",
-    "brevity",
     "entropy",
     "risk",
     "softmax_loss",
@@ -45,9 +44,6 @@ __all__ = [
 ]
 
 Result = TypeVar("Result")
-
-STEEPNESS = 10_000.0
-"""Of the brevity penalty where output is as long as the reference (survey, equation A.2)."""
 
 
 @dataclass(frozen=True)
@@ -211,7 +207,7 @@ def xbleu(
     Expected counts of n-grams are summed over sentences; of matches count as many as one reference
     has, ``min(E[count], limit)``, since clipping each derivation is no sum over edges. Where both
     are equal the derivative is that of more occurrences, 0. The brevity penalty is smooth
-    (``brevity``) and compares with the shortest references.
+    (``metrics.expected_bleu``) and compares with the shortest references.
 
     Args:
         graphs: of the sentences.
@@ -247,34 +243,15 @@ def xbleu(
     found = list(_in_order(statistics, len(graphs), threads))
     growing = [mask for _, mask in found]
     sums = np.array([row for row, _ in found]).reshape(-1, 2 * ORDER).sum(axis=0)
-    length = sum(graph.reference_length for graph in graphs)
-    value, by_matches, by_totals = _bleu_of(sums[:ORDER], sums[ORDER:], length)
+    statistics_of_all = np.empty(2 * ORDER + 1)
+    statistics_of_all[0:-1:2], statistics_of_all[1:-1:2] = sums[:ORDER], sums[ORDER:]
+    statistics_of_all[-1] = sum(graph.reference_length for graph in graphs)
+    value, by_statistics = expected_bleu(statistics_of_all)
+    by_matches = np.concatenate([[0.0], by_statistics[0:-1:2]])
+    by_totals = by_statistics[1:-1:2]
     if value == 0.0:
         return Objective(0.0, np.zeros(len(weights)), 0.0)
     return _total(part, len(graphs), weights, scale, threads, value)
-
-
-def brevity(x: float) -> tuple[float, float]:
-    """The smooth brevity penalty of ``x = 1 - r / c``, and its derivative (survey, A.2)."""
-    # 1 / (1 + exp(10000 x)), which must not overflow.
-    brief = 1.0 / (1.0 + math.exp(min(STEEPNESS * x, 700.0)))
-    value = (math.exp(x) - 1.0) * brief + 1.0
-    slope = math.exp(x) * brief - (math.exp(x) - 1.0) * STEEPNESS * brief * (1.0 - brief)
-    return value, slope
-
-
-def _bleu_of(
-    matches: NDArray[np.float64], totals: NDArray[np.float64], length: float
-) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]:
-    """BLEU of summed statistics, and its derivatives by matches (after a 0) and by totals."""
-    if not ((matches > 0.0).all() and (totals > 0.0).all()):
-        return 0.0, np.zeros(ORDER + 1), np.zeros(ORDER)
-    precision = math.exp(np.log(matches / totals).sum() / ORDER)
-    penalty, slope = brevity(1.0 - length / float(totals[0]))
-    value = precision * penalty
-    by_totals = -value / (ORDER * totals)
-    by_totals[0] += precision * slope * length / float(totals[0]) ** 2
-    return value, np.concatenate([[0.0], value / (ORDER * matches)]), by_totals
 
 
 @dataclass(frozen=True)

@@ -14,11 +14,9 @@ from formats.hypergraph import Edge
 from mosesplug.errors import DataError
 from mosesplug.forest import Hypergraph
 from mosesplug.forest.k_best import Derivations, k_best
-from mosesplug.forest.linear_bleu import LinearBleu
 from mosesplug.forest.objectives import (
     Objective,
     ScoredGraph,
-    brevity,
     entropy,
     risk,
     softmax_loss,
@@ -26,6 +24,7 @@ from mosesplug.forest.objectives import (
 )
 from mosesplug.forest.pruning import pruned
 from mosesplug.forest.reference_ngrams import ReferenceNgrams
+from mosesplug.metrics.linear_bleu import LinearBleu
 from tests.forest.every_derivation import WORDS, every, made, random_graph
 from tests.forest.test_ngram_split import ngrams
 
@@ -166,15 +165,6 @@ def test_xbleu_without_matches_is_none() -> None:
     assert found.value == found.scale_gradient == 0.0
     assert not found.gradient.any()
     assert xbleu([], WEIGHTS).value == 0.0
-
-
-@pytest.mark.parametrize("x", [-0.5, -1e-5, 0.0, 1e-5, 0.5])
-def test_brevity(x: float) -> None:
-    value, slope = brevity(x)
-    assert value == pytest.approx(min(1.0, math.exp(x)), abs=1e-4)
-    step = 1e-9
-    numeric = (brevity(x + step)[0] - brevity(x - step)[0]) / (2 * step)
-    assert slope == pytest.approx(numeric, abs=1e-5)
 
 
 def test_entropy(corpus: Corpus) -> None:

@@ -1,0 +1,55 @@
+"""BLEU of expected statistics (xBLEU), smooth enough to be climbed.
+
+Where a model gives each translation a probability, the statistics of BLEU have expectations, which
+are summed over sentences like any statistics. BLEU of the sums is differentiable but for its
+brevity penalty, which a smooth one replaces (Rosti et al. 2010, 2011; Neubig & Watanabe 2016,
+equations 53 to 55 and appendix A).
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosesplug.metrics.bleu import ORDER
+
+__all__ = ["STEEPNESS", "brevity", "expected_bleu"]
+
+STEEPNESS = 10_000.0
+"""Of the brevity penalty where output is as long as the reference (survey, equation A.2)."""
+
+
+def brevity(x: float) -> tuple[float, float]:
+    """The smooth brevity penalty of ``x = 1 - r / c``, and its derivative (survey, A.2)."""
+    # 1 / (1 + exp(10000 x)), which must not overflow.
+    brief = 1.0 / (1.0 + math.exp(min(STEEPNESS * x, 700.0)))
+    value = (math.exp(x) - 1.0) * brief + 1.0
+    slope = math.exp(x) * brief - (math.exp(x) - 1.0) * STEEPNESS * brief * (1.0 - brief)
+    return value, slope
+
+
+def expected_bleu(totals: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+    """xBLEU and its derivatives by the statistics (survey, equations 54 and A.3 to A.13).
+
+    Args:
+        totals: float64 ``[9]``; expected statistics of ``metrics.Bleu``, summed over sentences.
+
+    Returns:
+        The value, in 0 to 1, and float64 ``[9]``. Without a match, or an n-gram, of some length
+        both are 0.
+    """
+    matches, counts = totals[0:-1:2], totals[1:-1:2]
+    if not ((matches > 0.0).all() and (counts > 0.0).all()):
+        return 0.0, np.zeros(2 * ORDER + 1)
+    precision = math.exp(np.log(matches / counts).sum() / ORDER)
+    words, reference = float(counts[0]), float(totals[-1])
+    penalty, slope = brevity(1.0 - reference / words)
+    value = precision * penalty
+    gradient = np.empty(2 * ORDER + 1)
+    gradient[0:-1:2] = value / (ORDER * matches)
+    gradient[1:-1:2] = -value / (ORDER * counts)
+    gradient[1] += precision * slope * reference / words**2
+    gradient[-1] = -precision * slope / words
+    return value, gradient
