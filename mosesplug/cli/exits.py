@@ -15,8 +15,10 @@ import contextlib
 import io
 import signal
 import sys
-from collections.abc import Callable, Iterator
+import threading
+from collections.abc import Callable, Iterator, Mapping
 from types import FrameType
+from typing import Any
 
 from mosesplug.errors import MosesplugError, UsageError
 
@@ -40,19 +42,42 @@ class Terminated(KeyboardInterrupt):
 
 @contextlib.contextmanager
 def signals_raise() -> Iterator[None]:
-    """Within the block, SIGTERM and SIGHUP raise ``Terminated``, so that children are ended."""
+    """Within the block, SIGTERM and SIGHUP raise ``Terminated``, so that children are ended.
+
+    Control-C raises ``KeyboardInterrupt``, as it does where nobody has said otherwise.
+    """
 
     def stop(number: int, frame: FrameType | None) -> None:
         raise Terminated(number)
 
-    # What the caller has ignored (nohup) stays ignored.
-    numbers = [n for n in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(n) != signal.SIG_IGN]
-    earlier = {number: signal.signal(number, stop) for number in numbers}
+    with _handled({signal.SIGTERM: stop, signal.SIGHUP: stop, signal.SIGINT: _interrupt}):
+        yield
+
+
+_Handler = Callable[[int, FrameType | None], Any]
+
+
+@contextlib.contextmanager
+def _handled(handlers: Mapping[signal.Signals, _Handler]) -> Iterator[None]:
+    """Handle signals in the block, except those that the caller has ignored (nohup)."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # only the main thread may say what becomes of signals
+        return
+    numbers = [number for number in handlers if signal.getsignal(number) != signal.SIG_IGN]
+    earlier = {number: signal.signal(number, handlers[number]) for number in numbers}
     try:
         yield
     finally:
         for number, handler in earlier.items():
             signal.signal(number, handler)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+def _name(number: int) -> str:
+    return signal.Signals(number).name
 
 
 def exit_code(program: str, action: Callable[[], None], *, after_interrupt: str = "") -> int:
@@ -70,8 +95,8 @@ def exit_code(program: str, action: Callable[[], None], *, after_interrupt: str 
         with signals_raise():
             action()
     except Terminated as end:
-        name = signal.Signals(end.number).name
-        return _said(program, f"ended by {name}. {after_interrupt}".strip(), 128 + end.number)
+        words = f"ended by {_name(end.number)}. {after_interrupt}"
+        return _said(program, words.strip(), 128 + end.number)
     except KeyboardInterrupt:
         return _said(program, f"interrupted. {after_interrupt}".strip(), 130)
     except BrokenPipeError:

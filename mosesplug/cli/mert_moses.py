@@ -9,6 +9,7 @@ from typing import NoReturn
 
 from mosesplug.cli.exits import TUNING_GOES_ON, exit_code
 from mosesplug.cli.getopt import parse
+from mosesplug.cli.interrupts import InterruptsEnd
 from mosesplug.cli.mert_options import ADDITIONS, OPTIONS, usage
 
 __all__ = ["main"]
@@ -18,7 +19,8 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run ``mert-moses`` and exit."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     action = partial(_run, words)
-    sys.exit(exit_code("mert-moses", action, after_interrupt=TUNING_GOES_ON))
+    with InterruptsEnd("mert-moses"):
+        sys.exit(exit_code("mert-moses", action, after_interrupt=TUNING_GOES_ON))
 
 
 def _run(words: Sequence[str]) -> None:

@@ -1,0 +1,219 @@
+"""The commands of ``mosesplug``, one for each job, loaded when it is called."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, NoReturn
+
+import typer
+import typer.core
+import typer.main
+
+from mosesplug import __version__
+from mosesplug.cli.exits import TUNING_GOES_ON, exit_code
+
+__all__ = ["run"]
+
+
+@dataclass(frozen=True)
+class _Command:
+    """A command that is not loaded yet.
+
+    Attributes:
+        module, function: where it is.
+        help: one line for the list of commands.
+        after_interrupt: what a person who interrupts it should know.
+    """
+
+    module: str
+    function: str
+    help: str
+    after_interrupt: str = ""
+
+
+@dataclass(frozen=True)
+class _Group:
+    """Commands under one word.
+
+    Attributes:
+        help: one line for the list of commands.
+        commands: by name.
+    """
+
+    help: str
+    commands: Mapping[str, _Command]
+
+
+_Table = Mapping[str, _Command | _Group]
+
+_COMMANDS: _Table = {
+    "tune": _Command(
+        "mosesplug.cli.tune",
+        "tune",
+        "Tune a system: decode, optimise, repeat, write moses.ini.",
+        TUNING_GOES_ON,
+    ),
+    "mert-moses": _Command(
+        "mosesplug.cli.mert_moses",
+        "main",
+        "The same under the whole command line of mert-moses.pl.",
+    ),
+    "optimize": _Command(
+        "mosesplug.cli.optimize",
+        "optimize",
+        "Find weights in existing n-best lists, without a decoder.",
+    ),
+    "mbr": _Command(
+        "mosesplug.cli.mbr",
+        "mbr",
+        "Choose translations of least risk from search graphs or n-best lists.",
+    ),
+    "rerank": _Command(
+        "mosesplug.cli.rerank", "rerank", "The best of each n-best list by other weights."
+    ),
+    "nbest": _Group(
+        "Look at the lists of a store.",
+        {
+            "ls": _Command("mosesplug.cli.nbest_ls", "ls", "The iterations of a store."),
+            "show": _Command("mosesplug.cli.nbest_show", "show", "One sentence's hypotheses."),
+            "diff": _Command("mosesplug.cli.nbest_show", "diff", "Two hypotheses side by side."),
+            "grep": _Command("mosesplug.cli.nbest_look", "grep", "Where a pattern occurs."),
+            "stats": _Command(
+                "mosesplug.cli.nbest_look", "stats", "Features, lists, and how good they could be."
+            ),
+            "export": _Command(
+                "mosesplug.cli.nbest_move", "export", "Lists as n-best, extractor or NumPy files."
+            ),
+            "import": _Command(
+                "mosesplug.cli.nbest_move", "import_", "A store of lists that lie in files."
+            ),
+            "verify": _Command("mosesplug.cli.nbest_keep", "verify", "Read every record."),
+            "compact": _Command("mosesplug.cli.nbest_keep", "compact", "Leave free pages out."),
+            "copy": _Command("mosesplug.cli.nbest_keep", "copy", "A copy of a store."),
+            "drop": _Command("mosesplug.cli.nbest_keep", "drop", "Remove the newest iteration."),
+        },
+    ),
+    "line": _Command("mosesplug.cli.line", "line", "Why a weight moved: the score along a line."),
+    "score": _Command(
+        "mosesplug.cli.score", "score", "How good translations are, by several metrics."
+    ),
+    "compare": _Command(
+        "mosesplug.cli.compare", "compare", "Whether systems differ by more than chance."
+    ),
+    "report": _Command(
+        "mosesplug.cli.report",
+        "report",
+        "Show a run as one HTML page, or one of its figures as a picture.",
+    ),
+    "forest": _Group(
+        "List the translations of search graphs, find oracles in them, look what they hold.",
+        {
+            "nbest": _Command(
+                "mosesplug.cli.forest_lists",
+                "nbest",
+                "Write n-best lists: the best translations, diverse ones, or a sample.",
+            ),
+            "oracle": _Command(
+                "mosesplug.cli.forest_lists", "oracle", "Print what BLEU likes best in the graphs."
+            ),
+            "info": _Command(
+                "mosesplug.cli.forest_lists", "info", "Count nodes, edges and derivations."
+            ),
+        },
+    ),
+    "install-tools": _Command(
+        "mosesplug.cli.tools.install",
+        "install_tools",
+        "Write launchers under the names of Moses' own programs.",
+    ),
+}
+
+
+def _listing(table: _Table) -> type[typer.core.TyperGroup]:
+    """The kind of group that has these commands.
+
+    They are imported when they are called; their help lines need no import.
+    """
+
+    class Commands(typer.core.TyperGroup):
+        def list_commands(self, ctx: Any) -> list[str]:
+            """Names, in the table's order."""
+            return list(table)
+
+        def get_command(self, ctx: Any, cmd_name: str) -> Any:
+            """Import a command and wrap it so that it ends as every command ends."""
+            entry = table.get(cmd_name)
+            if entry is None:
+                return None
+            if isinstance(entry, _Group):
+                return _group(cmd_name, entry)
+            function = getattr(importlib.import_module(entry.module), entry.function)
+            loaded = typer.Typer(**_SETTINGS)
+            loaded.command(cmd_name)(_ending_well(function, entry))
+            return typer.main.get_command(loaded)
+
+        def format_commands(self, ctx: Any, formatter: Any) -> None:
+            """The list of commands."""
+            with formatter.section("Commands"):
+                formatter.write_dl([(name, entry.help) for name, entry in table.items()])
+
+    return Commands
+
+
+def _group(name: str, group: _Group) -> Any:
+    """The command that has the group's commands below it."""
+    loaded = typer.Typer(
+        name=name, help=group.help, cls=_listing(group.commands), no_args_is_help=True, **_SETTINGS
+    )
+    loaded.callback()(lambda: None)
+    return typer.main.get_command(loaded)
+
+
+_SETTINGS: dict[str, Any] = {
+    "add_completion": False,
+    "rich_markup_mode": None,
+    "pretty_exceptions_enable": False,
+}
+
+_application = typer.Typer(
+    cls=_listing(_COMMANDS), no_args_is_help=True, **{**_SETTINGS, "add_completion": True}
+)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"mosesplug {__version__}")
+        raise typer.Exit
+
+
+@_application.callback()
+def _mosesplug(
+    version: Annotated[
+        bool,
+        typer.Option("--version", help="Show it and exit.", callback=_show_version, is_eager=True),
+    ] = False,
+) -> None:
+    """Tunes the log-linear weights of Moses-style decoders."""
+
+
+def _ending_well(function: Callable[..., None], entry: _Command) -> Callable[..., None]:
+    @functools.wraps(function)
+    def wrapped(*arguments: Any, **options: Any) -> None:
+        action = functools.partial(function, *arguments, **options)
+        raise typer.Exit(exit_code("mosesplug", action, after_interrupt=entry.after_interrupt))
+
+    return wrapped
+
+
+def run(words: Sequence[str]) -> NoReturn:
+    """Run a command and exit.
+
+    Args:
+        words: of the command line, without the program's name.
+    """
+    _application(list(words), prog_name="mosesplug")
+    sys.exit(0)
