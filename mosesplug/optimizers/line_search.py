@@ -110,6 +110,16 @@ class LineSpace:
         """Mean over sentences of each feature's greatest value less its least."""
         return np.asarray((self.axes.bounds[:, :, 1] - self.axes.bounds[:, :, 0]).mean(axis=0))
 
+    @property
+    def fixed_spread(self) -> float:
+        """The same of ``base``; 0 where the scale of the active weights decides nothing."""
+        starts = self.offsets[:-1]
+        highest, least = (
+            np.maximum.reduceat(self.base, starts),
+            np.minimum.reduceat(self.base, starts),
+        )
+        return float((highest - least).mean())
+
     def at(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
         """Model score of every hypothesis at ``weights`` (float64 ``[n_active]``)."""
         scores = np.empty(len(self.base))

@@ -29,6 +29,7 @@ from mosesplug.optimizers.batch.climb import (
     at_random,
     made_positive,
 )
+from mosesplug.optimizers.batch.starts import starting_points
 from mosesplug.optimizers.line_search import IntervalChoice, search_space
 from mosesplug.optimizers.problem import (
     Problem,
@@ -165,7 +166,7 @@ def mert(
         raise OptimizerError("a weight that must be positive is fixed and is not")
     space = search_space(problem, initial)
     settings = _settings(problem, options)
-    given, random = _starts(problem, initial, rng, options.restarts)
+    given, random = starting_points(problem, initial, rng, options.restarts)
     given = [made_positive(start, settings.positive) for start in given]
     random = [made_positive(start, settings.positive) for start in random]
     polish = 0 if options.method == "random" else options.polish
@@ -229,17 +230,6 @@ def _settings(problem: Problem, options: MertOptions) -> ClimbSettings:
     choice = IntervalChoice(options.interval, options.neighbours)
     positive = None if problem.positive is None else problem.positive[problem.active_mask]
     return ClimbSettings(minima, maxima, directions, choice, options.tolerance, positive=positive)
-
-
-def _starts(
-    problem: Problem, initial: NDArray[np.float64], rng: np.random.Generator, restarts: int
-) -> tuple[list[NDArray[np.float64]], list[NDArray[np.float64]]]:
-    """Active weights to start from: the initial ones and the historic bests; random ones."""
-    active = problem.active_mask
-    minima, maxima = (bound[active] for bound in problem.box)
-    historic = (normalised(problem, np.asarray(start, np.float64)) for start in problem.starts)
-    given = [initial[active], *(start[active] for start in historic)]
-    return given, [rng.uniform(minima, maxima) for _ in range(restarts)]
 
 
 def _best(climbs: list[Climb]) -> Climb:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from mosesplug.optimizers.batch.direct.nelder_mead import NelderMeadOptions, nelder_mead
+from mosesplug.optimizers.batch.direct.swarm import PsoOptions, pso
 from mosesplug.optimizers.entry import Algorithm
 
 __all__ = ["algorithms"]
@@ -9,4 +11,21 @@ __all__ = ["algorithms"]
 
 def algorithms() -> tuple[Algorithm, ...]:
     """In the order in which they are listed."""
-    return ()
+    return (
+        Algorithm(
+            name="nelder-mead",
+            summary="the downhill simplex on the metric itself",
+            source="Zens et al. 2007",
+            options=NelderMeadOptions,
+            optimize=nelder_mead,
+            restarts=True,
+        ),
+        Algorithm(
+            name="pso",
+            summary="a particle swarm on the metric itself",
+            source="Suzuki et al. 2011",
+            options=PsoOptions,
+            optimize=pso,
+            restarts=True,
+        ),
+    )

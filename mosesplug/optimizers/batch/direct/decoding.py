@@ -1,0 +1,108 @@
+"""The corpus score at many points at once: decoding the lists with each of several weights.
+
+One pass over the sentences serves all points, while a sentence's features stay in the first cache.
+Model scores are summed in the order of the features, as everywhere: hypotheses with the same
+features tie exactly, which a matrix product does not promise, and ties go to the first.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosesplug.kernels import kernel
+from mosesplug.optimizers.line_search import LineSpace
+
+__all__ = ["Decoder"]
+
+Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Decoder:
+    """Decodes the lists of a space at any points.
+
+    Attributes:
+        space: the lists, arranged for line search.
+        threads: how many share the points; scores do not depend on it.
+    """
+
+    space: LineSpace
+    threads: int = 1
+
+    def scores(self, points: Vector) -> Vector:
+        """Corpus scores, float64 ``[m]``, at ``points``, active weights, float64 ``[m, n_active]``.
+
+        Equal, bit for bit, to ``space.decode(space.at(point))`` of each.
+        """
+        points = np.ascontiguousarray(points, dtype=np.float64)
+        totals = np.empty((len(points), self.space.stats.shape[1]))
+        parts = max(1, min(self.threads, len(points)))
+        bounds = [len(points) * part // parts for part in range(parts + 1)]
+
+        def decode(part: int) -> None:
+            mine = slice(bounds[part], bounds[part + 1])
+            _decode_at(
+                self.space.offsets,
+                self.space.axes.slopes,
+                self.space.base,
+                points[mine],
+                self.space.stats,
+                totals[mine],
+            )
+
+        if parts == 1:
+            decode(0)
+        else:
+            with ThreadPoolExecutor(parts) as pool:
+                list(pool.map(decode, range(parts)))
+        return np.asarray(self.space.metric.score(totals), dtype=np.float64)
+
+
+@kernel
+def _decode_at(
+    offsets: NDArray[np.int64],
+    slopes: Vector,
+    base: Vector,
+    points: Vector,
+    stats: NDArray[Any],
+    totals: Vector,
+) -> None:
+    """Write the summed statistics of the first-best hypotheses at each point to ``totals``.
+
+    Args:
+        offsets: int64 ``[n_sentences + 1]``; no sentence is empty.
+        slopes: arranged features (``arrangement.py``), float64 ``[n_hyps * n_active]``.
+        base: float64 ``[n_hyps]``, the share of the features that stay fixed.
+        points: float64 ``[m, n_active]``.
+        stats: int32 or float64 ``[n_hyps, n_stats]``.
+        totals: output, float64 ``[m, n_stats]``.
+    """
+    n_points, n_features = points.shape
+    totals[:] = 0.0
+    longest = 0
+    for sentence in range(len(offsets) - 1):
+        longest = max(longest, offsets[sentence + 1] - offsets[sentence])
+    scores = np.empty(longest)
+    for sentence in range(len(offsets) - 1):
+        start = offsets[sentence]
+        size = offsets[sentence + 1] - start
+        for point in range(n_points):
+            for row in range(size):
+                scores[row] = base[start + row]
+            for feature in range(n_features):
+                weight = points[point, feature]
+                place = start * n_features + feature * size
+                values = slopes[place : place + size]
+                for row in range(size):
+                    scores[row] += weight * values[row]
+            best = 0
+            for row in range(1, size):
+                if scores[row] > scores[best]:
+                    best = row
+            for k in range(stats.shape[1]):
+                totals[point, k] += stats[start + best, k]

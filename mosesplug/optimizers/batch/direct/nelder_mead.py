@@ -1,0 +1,136 @@
+"""``nelder-mead``: the downhill simplex on the corpus metric itself (Zens et al. 2007).
+
+No gradient and no line is needed: the lists are decoded at the points of simplexes
+(``simplex.py``), one from each start. All starts go on at once, so that a pass over the lists
+serves them all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosesplug.optimizers.batch.direct.decoding import Decoder
+from mosesplug.optimizers.batch.direct.simplex import (
+    Found,
+    SimplexSettings,
+    side_by_side,
+    simplex_search,
+)
+from mosesplug.optimizers.batch.direct.solutions import solution_of
+from mosesplug.optimizers.batch.starts import starting_points
+from mosesplug.optimizers.line_search import line_space
+from mosesplug.optimizers.problem import (
+    Problem,
+    Progress,
+    Solution,
+    checked_weights,
+    normalised,
+    silent,
+)
+
+__all__ = ["NelderMeadOptions", "nelder_mead"]
+
+
+@dataclass(frozen=True)
+class NelderMeadOptions:
+    """Settings of the downhill simplex."""
+
+    restarts: int = field(
+        default=5,
+        metadata={
+            "help": "random starting points, drawn from the box of the ranges",
+            "source": "Zhao & Chen 2009 restart at random; the number: the time of a run",
+            "minimum": 0,
+        },
+    )
+    simplex_size: float = field(
+        default=0.2,
+        metadata={
+            "help": "distance of a new simplex's other points from its first, relative to the "
+            "length of that one, where features count by how much they differ within a sentence",
+            "source": "found on recorded lists",
+            "minimum": 1e-6,
+        },
+    )
+    simplex_tolerance: float = field(
+        default=5e-4,
+        metadata={
+            "help": "a simplex rests when its scores differ by no more, and a fresh one is built "
+            "around its best point until that gains no more",
+            "source": "Press et al. 2007, section 10.5; value: found on recorded lists",
+            "minimum": 0.0,
+        },
+    )
+    evaluations: int = field(
+        default=5000,
+        metadata={
+            "help": "a start ends after it has scored about so many points",
+            "source": "a bound for many features; 14 need a third of it",
+            "minimum": 1,
+        },
+    )
+
+
+def nelder_mead(
+    problem: Problem,
+    initial: NDArray[np.float64],
+    rng: np.random.Generator,
+    options: NelderMeadOptions,
+    progress: Progress = silent,
+) -> Solution:
+    """Tune the active weights for the corpus score of the first-best hypotheses.
+
+    Args:
+        problem: hypotheses, metric, active features and the box of random starts.
+        initial: float64 ``[n_features]``, the first start; inactive weights stay as they are.
+        rng: of the random starts, and of the orientation of simplexes.
+        options: settings.
+        progress: told of points that were scored, of the most that may be.
+
+    Raises:
+        OptimizerError: the problem cannot be tuned (see ``checked_weights``), or nothing but zero
+            weights was found.
+    """
+    initial = normalised(problem, checked_weights(problem, initial))
+    space = line_space(problem, initial)
+    settings = SimplexSettings(
+        options.simplex_size,
+        options.simplex_tolerance,
+        options.evaluations,
+        space.spread,
+        space.fixed_spread,
+    )
+    given, random = starting_points(problem, initial, rng, options.restarts)
+    starts = [*given, *random]
+    searches = [
+        simplex_search(start, settings, generator)
+        for start, generator in zip(starts, rng.spawn(len(starts)), strict=True)
+    ]
+    decoder, scored = Decoder(space, problem.threads), 0
+
+    def scorer(points: NDArray[np.float64]) -> NDArray[np.float64]:
+        nonlocal scored
+        scored += len(points)
+        progress(scored, options.evaluations * len(starts), "points")
+        return decoder.scores(points)
+
+    found = side_by_side(searches, scorer)
+    best = max(found, key=lambda each: (bool(each.weights.any()), each.score))
+    return solution_of(problem, initial, best.weights, _history(found))
+
+
+def _history(found: list[Found]) -> tuple[Mapping[str, object], ...]:
+    """One mapping a start."""
+    return tuple(
+        {
+            "start_score": each.start_score,
+            "score": each.score,
+            "evaluations": each.evaluations,
+            "simplexes": each.simplexes,
+        }
+        for each in found
+    )

@@ -1,0 +1,227 @@
+"""The downhill simplex of Nelder & Mead (1965), as a search that asks for scores and is told them.
+
+A simplex of ``n + 1`` points crawls uphill: its worst point is reflected through the centroid of
+the others, further if that is good, less far if it is bad, and if nothing helps all points move
+towards the best. The scores of a metric are constant almost everywhere, so a simplex may come to
+rest where no slope is left; a fresh one is then built around the best point, until one gains
+nothing (as Press et al. 2007, section 10.5, advise).
+
+Coordinates are what features contribute to the differences between hypotheses, which makes one
+size of simplex suit all features. Where the scale of the weights changes no decision, the simplex
+lies in the plane that touches the unit sphere at its first point: lines in the plane are lines of
+weights, and no step is spent on a mere change of scale.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Found", "Plane", "Search", "SimplexSettings", "side_by_side", "simplex_search"]
+
+Vector = NDArray[np.float64]
+Result = TypeVar("Result")
+
+Scorer = Callable[[Vector], Vector]
+Search = Generator[Vector, Vector, Result]
+"""Yields points, float64 ``[m, n]``, and is sent their scores, float64 ``[m]``."""
+
+
+@dataclass(frozen=True)
+class SimplexSettings:
+    """What all simplexes of one search share.
+
+    Attributes:
+        size: distance of the other points of a new simplex from its first, relative to the length
+            of that one.
+        tolerance: a simplex rests when its scores differ by no more; and a fresh simplex that
+            gains no more is the last.
+        evaluations: a search ends after so many points.
+        spread: float64 ``[n_active]``, how much each feature differs within a sentence.
+        fixed_spread: the same of what the inactive weights add up to; where it is 0, multiples of
+            the active ones decide alike.
+    """
+
+    size: float
+    tolerance: float
+    evaluations: int
+    spread: Vector
+    fixed_spread: float
+
+
+@dataclass(frozen=True)
+class Found:
+    """Where a search led.
+
+    Attributes:
+        weights: float64 ``[n_active]``.
+        start_score: at the start.
+        score: at ``weights``.
+        evaluations: points that were scored.
+        simplexes: how many were built.
+    """
+
+    weights: Vector
+    start_score: float
+    score: float
+    evaluations: int
+    simplexes: int
+
+
+@dataclass(frozen=True)
+class Plane:
+    """Points near some weights, by coordinates of a random orthonormal basis.
+
+    Attributes:
+        centre: float64 ``[n_active]``, contributions of the features at the origin.
+        basis: float64 ``[n_active, n_coordinates]``.
+        spread: float64 ``[n_active]``; contributions over it are weights.
+        length: of the centre, fixed weights included, or 1 if that is 0; the unit of coordinates.
+        at_origin: float64 ``[n_active]``, the weights there.
+    """
+
+    centre: Vector
+    basis: Vector
+    spread: Vector
+    length: float
+    at_origin: Vector
+
+    @classmethod
+    def at(cls, weights: Vector, settings: SimplexSettings, rng: np.random.Generator) -> Plane:
+        """The plane around ``weights``, float64 ``[n_active]``.
+
+        A feature that never differs within a sentence has no coordinate: its weight decides
+        nothing, and stays.
+        """
+        matters = settings.spread > 0.0
+        centre = weights * settings.spread
+        length = float(np.hypot(np.linalg.norm(centre), settings.fixed_spread))
+        n = int(np.count_nonzero(matters))
+        directions = rng.standard_normal((n, n))
+        touching = settings.fixed_spread == 0.0 and length > 0.0 and n > 0
+        if touching:
+            directions[:, 0] = centre[matters]
+        basis = np.zeros((len(weights), n))
+        basis[matters] = np.linalg.qr(directions)[0]
+        return cls(
+            centre, basis[:, int(touching) :], settings.spread, length or 1.0, weights.copy()
+        )
+
+    def weights(self, coordinates: Vector) -> Vector:
+        """Weights at ``coordinates``, float64 ``[m, n_coordinates]``: ``[m, n_active]``."""
+        moved = self.length * (coordinates @ self.basis.T)
+        matters = self.spread > 0.0
+        return np.where(
+            matters, (self.centre + moved) / np.where(matters, self.spread, 1.0), self.at_origin
+        )
+
+
+def simplex_search(
+    start: Vector, settings: SimplexSettings, rng: np.random.Generator
+) -> Search[Found]:
+    """Climb from ``start``, float64 ``[n_active]``, by one simplex after the other."""
+    best, start_score, score = start, -np.inf, -np.inf
+    evaluations = simplexes = 0
+    while True:
+        plane = Plane.at(best, settings, rng)
+        size = settings.size
+        points = np.concatenate([np.zeros((1, plane.basis.shape[1])), size * _identity(plane)])
+        scores = np.array((yield plane.weights(points)))
+        if simplexes == 0:
+            start_score = score = float(scores[0])
+        evaluations, simplexes = evaluations + len(points), simplexes + 1
+        if len(points) == 1:  # nothing but a scale, or nothing at all, could change
+            return Found(best, start_score, score, evaluations, simplexes)
+        room = settings.evaluations - evaluations
+        evaluations += yield from _climb(plane, points, scores, settings.tolerance, room)
+        top = int(np.argmax(scores))
+        gain = float(scores[top]) - score
+        if gain > 0.0:
+            best, score = plane.weights(points[top : top + 1])[0], float(scores[top])
+        if gain <= settings.tolerance or evaluations >= settings.evaluations:
+            return Found(best, start_score, score, evaluations, simplexes)
+
+
+def _identity(plane: Plane) -> Vector:
+    return np.eye(plane.basis.shape[1])
+
+
+def _climb(
+    plane: Plane, points: Vector, scores: Vector, tolerance: float, room: int
+) -> Search[int]:
+    """Move a simplex uphill until it rests; both arrays are written.
+
+    The four moves and their coefficients are those of Nelder & Mead, adapted to the number of
+    dimensions as Gao & Han (2012, equation 4.1) do.
+
+    Args:
+        plane: of the coordinates.
+        points: float64 ``[n + 1, n]``.
+        scores: float64 ``[n + 1]``.
+        tolerance: it rests when its scores differ by no more.
+        room: points that may be scored; a round more may end it.
+
+    Returns:
+        How many points were scored.
+    """
+    n = points.shape[1]
+    expansion, contraction, shrinkage = 1.0 + 2.0 / n, 0.75 - 0.5 / n, max(0.5, 1.0 - 1.0 / n)
+    used = 0
+    while used < room:
+        order = np.argsort(-scores, kind="stable")
+        points[:], scores[:] = points[order], scores[order]
+        if scores[0] - scores[-1] <= tolerance:
+            break
+        away = points[:-1].mean(axis=0) - points[-1]
+        reflected = points[-1] + 2.0 * away
+        score = float((yield plane.weights(reflected[np.newaxis]))[0])
+        used += 1
+        if scores[0] >= score > scores[-2]:
+            points[-1], scores[-1] = reflected, score
+            continue
+        if score > scores[0]:
+            further = points[-1] + (1.0 + expansion) * away
+        elif score > scores[-1]:
+            further = points[-1] + (1.0 + contraction) * away
+        else:
+            further = points[-1] + (1.0 - contraction) * away
+        other = float((yield plane.weights(further[np.newaxis]))[0])
+        used += 1
+        if score > scores[-1] and score >= other:
+            points[-1], scores[-1] = reflected, score
+        elif other > scores[-1]:
+            points[-1], scores[-1] = further, other
+        else:
+            points[1:] = points[0] + shrinkage * (points[1:] - points[0])
+            scores[1:] = yield plane.weights(points[1:])
+            used += n
+    return used
+
+
+def side_by_side(searches: Sequence[Search[Result]], scorer: Scorer) -> list[Result]:
+    """Run searches at once, each round of points of all of them scored in one pass.
+
+    Args:
+        searches: not begun yet.
+        scorer: from points ``[m, n]`` to scores ``[m]``.
+
+    Returns:
+        Their results, in their order.
+    """
+    results: dict[int, Result] = {}
+    asked = {number: next(search) for number, search in enumerate(searches)}
+    while asked:
+        scores = scorer(np.concatenate(list(asked.values())))
+        ends = np.cumsum([len(points) for points in asked.values()])
+        told = dict(zip(asked, np.split(scores, ends[:-1]), strict=True))
+        asked = {}
+        for number, answer in told.items():
+            try:
+                asked[number] = searches[number].send(answer)
+            except StopIteration as end:
+                results[number] = end.value
+    return [results[number] for number in range(len(searches))]

@@ -1,0 +1,220 @@
+"""``pso``: a particle swarm on the corpus metric itself (Suzuki et al. 2011).
+
+Each particle is a weight vector with a velocity. It is drawn towards the best point that it has
+seen itself and towards the best that any has seen (Kennedy & Eberhart 1995), and all particles are
+scored in one pass over the lists.
+
+Positions are what features contribute to the differences between hypotheses, so that one velocity
+suits all features. Where the scale of the weights changes no decision, particles move on the unit
+sphere: nothing else keeps them from drifting along their own scale.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosesplug.errors import UsageError
+from mosesplug.optimizers.batch.direct.decoding import Decoder
+from mosesplug.optimizers.batch.direct.solutions import solution_of
+from mosesplug.optimizers.batch.starts import starting_points
+from mosesplug.optimizers.line_search import line_space
+from mosesplug.optimizers.problem import (
+    Problem,
+    Progress,
+    Solution,
+    checked_weights,
+    normalised,
+    silent,
+)
+
+__all__ = ["PsoOptions", "Swarm", "pso"]
+
+Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class PsoOptions:
+    """Settings of the particle swarm."""
+
+    particles: int = field(
+        default=40,
+        metadata={
+            "help": "particles: the given weights, and random points from the box of the ranges",
+            "source": "Clerc 2012, standard particle swarm",
+            "minimum": 2,
+        },
+    )
+    moves: int = field(
+        default=100,
+        metadata={
+            "help": "a search ends after so many moves of all particles",
+            "source": "found on recorded lists",
+            "minimum": 1,
+        },
+    )
+    idle_moves: int = field(
+        default=20,
+        metadata={
+            "help": "or when so many moves in a row have found nothing better",
+            "source": "found on recorded lists",
+            "minimum": 1,
+        },
+    )
+    inertia: float = field(
+        default=0.7298,
+        metadata={
+            "help": "share of its velocity that a particle keeps, less than 1",
+            "source": "Clerc & Kennedy 2002",
+            "minimum": 0.0,
+        },
+    )
+    own_pull: float = field(
+        default=1.49618,
+        metadata={
+            "help": "largest pull of the best point that a particle has seen itself",
+            "source": "Clerc & Kennedy 2002",
+            "minimum": 0.0,
+        },
+    )
+    swarm_pull: float = field(
+        default=1.49618,
+        metadata={
+            "help": "largest pull of the best point that any particle has seen",
+            "source": "Clerc & Kennedy 2002",
+            "minimum": 0.0,
+        },
+    )
+
+
+@dataclass(frozen=True)
+class Swarm:
+    """Particles at one time.
+
+    Attributes:
+        places: float64 ``[n_particles, n_active]``.
+        velocities: the same.
+        own: the same; the best place that each has seen.
+        own_scores: float64 ``[n_particles]``, their scores.
+    """
+
+    places: Vector
+    velocities: Vector
+    own: Vector
+    own_scores: Vector
+
+    @property
+    def best(self) -> int:
+        """The particle that has seen the best place; the first among equals."""
+        return int(np.argmax(self.own_scores))
+
+    def moved(self, options: PsoOptions, rng: np.random.Generator, *, on_sphere: bool) -> Swarm:
+        """All particles moved, their scores not known yet.
+
+            v <- inertia v + r1 own_pull (own - x) + r2 swarm_pull (best - x);  x <- x + v
+
+        with ``r1`` and ``r2`` uniform from 0 to 1, anew for each coordinate (Suzuki et al. 2011,
+        after Kennedy & Eberhart 1995).
+        """
+        own, swarm = rng.random((2, *self.places.shape))
+        velocities = (
+            options.inertia * self.velocities
+            + options.own_pull * own * (self.own - self.places)
+            + options.swarm_pull * swarm * (self.own[self.best] - self.places)
+        )
+        places = self.places + velocities
+        return replace(
+            self, places=on_unit_sphere(places) if on_sphere else places, velocities=velocities
+        )
+
+    def told(self, scores: Vector) -> Swarm:
+        """The swarm with what its places score, float64 ``[n_particles]``."""
+        better = scores > self.own_scores
+        return replace(
+            self,
+            own=np.where(better[:, np.newaxis], self.places, self.own),
+            own_scores=np.where(better, scores, self.own_scores),
+        )
+
+
+def on_unit_sphere(places: Vector) -> Vector:
+    """Rows over their lengths; a row of zeros stays."""
+    lengths = np.linalg.norm(places, axis=1, keepdims=True)
+    return places / np.where(lengths > 0.0, lengths, 1.0)
+
+
+def pso(
+    problem: Problem,
+    initial: Vector,
+    rng: np.random.Generator,
+    options: PsoOptions,
+    progress: Progress = silent,
+) -> Solution:
+    """Tune the active weights for the corpus score of the first-best hypotheses.
+
+    The first particles are the initial weights and the historic bests, the others random; each
+    begins with half of the way to a random point as its velocity (Clerc 2012).
+
+    Args:
+        problem: hypotheses, metric, active features and the box of random starts.
+        initial: float64 ``[n_features]``, the first particle; inactive weights stay as they are.
+        rng: of starts and moves.
+        options: settings.
+        progress: told of moves.
+
+    Raises:
+        UsageError: an inertia of 1 or more, with which particles would never come together.
+        OptimizerError: the problem cannot be tuned (see ``checked_weights``), or nothing but zero
+            weights was found.
+    """
+    if options.inertia >= 1.0:
+        raise UsageError(f"inertia is less than 1, not {options.inertia:g}")
+    initial = normalised(problem, checked_weights(problem, initial))
+    space = line_space(problem, initial)
+    decoder = Decoder(space, problem.threads)
+    # A weight that decides nothing keeps its scale, and its particles their one value of it.
+    matters = space.spread > 0.0
+    scale = np.where(matters, space.spread, 1.0)
+    on_sphere = space.fixed_spread == 0.0
+
+    def scores(places: Vector) -> Vector:
+        return decoder.scores(places / scale)
+
+    given, random = starting_points(problem, initial, rng, 2 * options.particles)
+    given = given[: options.particles]
+    n_random = options.particles - len(given)
+    places = np.array([*given, *random[:n_random]]) * scale
+    goals = np.array(random[-options.particles :]) * scale
+    places[:, ~matters] = goals[:, ~matters] = 0.0
+    if on_sphere:
+        places, goals = on_unit_sphere(places), on_unit_sphere(goals)
+    swarm = Swarm(places, 0.5 * (goals - places), places, np.full(options.particles, -np.inf)).told(
+        scores(places)
+    )
+    history: list[Mapping[str, object]] = [_step(0, swarm)]
+    idle = 0
+    for move in range(1, options.moves + 1):
+        before = float(swarm.own_scores[swarm.best])
+        swarm = swarm.moved(options, rng, on_sphere=on_sphere)
+        swarm = swarm.told(scores(swarm.places))
+        history.append(_step(move, swarm))
+        progress(move, options.moves, "moves")
+        idle = idle + 1 if float(swarm.own_scores[swarm.best]) <= before else 0
+        if idle >= options.idle_moves:
+            break
+    best = swarm.own[swarm.best] / scale
+    best[~matters] = initial[problem.active_mask][~matters]
+    return solution_of(problem, initial, best, tuple(history))
+
+
+def _step(move: int, swarm: Swarm) -> Mapping[str, object]:
+    speeds = np.linalg.norm(swarm.velocities, axis=1)
+    return {
+        "move": move,
+        "score": float(swarm.own_scores.max()),
+        "mean_score": float(swarm.own_scores.mean()),
+        "speed": float(speeds.mean()),
+    }

@@ -1,0 +1,57 @@
+"""The downhill simplex as an optimizer of lists."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from mosesplug.errors import OptimizerError
+from mosesplug.optimizers.batch.direct.nelder_mead import NelderMeadOptions, nelder_mead
+from mosesplug.optimizers.problem import corpus_score
+from tests.optimizers.problems import planted
+
+ONE = NelderMeadOptions(restarts=0)
+
+
+def test_further_starts_count_and_the_history_has_each() -> None:
+    problem, hidden = planted(21)
+    problem = replace(problem, starts=(hidden,))
+    few = replace(ONE, evaluations=8)
+    solution = nelder_mead(problem, -hidden, np.random.default_rng(1), few)
+    assert solution.score == 1.0
+    assert np.abs(solution.weights).sum() == pytest.approx(1.0)
+    first, second = solution.history
+    assert first["start_score"] == corpus_score(problem, -hidden)
+    assert second["start_score"] == second["score"] == 1.0
+
+
+def test_inactive_weights_stay_and_then_scale_counts() -> None:
+    problem, hidden = planted(22)
+    active = np.array([True, True, False, True, False])
+    problem = replace(problem, active=active)
+    start = np.where(active, 0.01, hidden)
+    solution = nelder_mead(problem, start, np.random.default_rng(1), ONE)
+    np.testing.assert_array_equal(solution.weights[~active], hidden[~active])
+    assert solution.score > corpus_score(problem, start) + 0.05
+    assert solution.score == corpus_score(problem, solution.weights)
+
+
+def test_progress_counts_points() -> None:
+    problem, _ = planted(23, n_sentences=20)
+    told: list[tuple[int, int, str]] = []
+    few = replace(ONE, restarts=1, evaluations=40)
+    solution = nelder_mead(
+        problem, np.ones(5), np.random.default_rng(1), few, lambda *said: told.append(said)
+    )
+    done = sum(step["evaluations"] for step in solution.history)
+    assert told[-1] == (done, 80, "points")
+
+
+def test_nothing_but_zero_is_refused() -> None:
+    problem, _ = planted(24, n_sentences=5)
+    flat = np.zeros_like(problem.tuning_set.dense)
+    problem = replace(problem, tuning_set=replace(problem.tuning_set, dense=flat))
+    with pytest.raises(OptimizerError, match="all zero"):
+        nelder_mead(problem, np.zeros(5), np.random.default_rng(1), ONE)

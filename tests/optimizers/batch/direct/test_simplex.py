@@ -1,0 +1,113 @@
+"""The simplex on functions whose best point is known, and against SciPy's."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+
+from mosesplug.optimizers.batch.direct.simplex import (
+    Found,
+    Plane,
+    Search,
+    SimplexSettings,
+    side_by_side,
+    simplex_search,
+)
+
+Vector = NDArray[np.float64]
+
+TOP = np.array([1.0, -2.0, 0.5, 3.0])
+
+
+def bowl(points: Vector) -> Vector:
+    """Highest, 0, at TOP."""
+    return -np.asarray((np.array([1.0, 4.0, 2.0, 0.5]) * (points - TOP) ** 2).sum(axis=1))
+
+
+def settings(scale_free: bool = False, **changed: float) -> SimplexSettings:
+    known = {"size": 0.5, "tolerance": 1e-10, **changed}
+    return SimplexSettings(
+        known["size"],
+        known["tolerance"],
+        int(known.get("evaluations", 5000)),
+        np.array([1.0, 0.5, 2.0, 1.0]),
+        0.0 if scale_free else 1.0,
+    )
+
+
+def test_climbs_to_the_top_of_a_bowl_as_scipy_does() -> None:
+    search = simplex_search(np.ones(4), settings(), np.random.default_rng(1))
+    (found,) = side_by_side([search], bowl)
+    np.testing.assert_allclose(found.weights, TOP, atol=1e-3)
+    assert found.start_score == bowl(np.ones((1, 4)))[0]
+    assert found.score == bowl(found.weights[np.newaxis])[0]
+    theirs = minimize(
+        lambda point: -bowl(point[np.newaxis])[0],
+        np.ones(4),
+        method="Nelder-Mead",
+        options={"adaptive": True, "fatol": 1e-10, "xatol": np.inf},
+    )
+    # Ours builds fresh simplexes until one gains nothing.
+    assert found.evaluations < 4 * theirs.nfev
+    assert -found.score < 10 * theirs.fun + 1e-8
+
+
+def test_finds_a_direction_where_scale_decides_nothing() -> None:
+    goal = TOP / np.linalg.norm(TOP)
+    asked: list[Vector] = []
+
+    def cosine(points: Vector) -> Vector:
+        asked.append(points)
+        return np.asarray(points @ goal / np.linalg.norm(points, axis=1))
+
+    start = np.array([1.0, 1.0, 1.0, 1.0])
+    tight = settings(True, tolerance=1e-12)
+    (found,) = side_by_side([simplex_search(start, tight, np.random.default_rng(2))], cosine)
+    assert found.score == pytest.approx(1.0, abs=1e-7)
+    # The first simplex lies in the plane through the start, at a right angle to it.
+    spread = tight.spread
+    np.testing.assert_allclose(
+        (asked[0] * spread - start * spread) @ (start * spread), 0.0, atol=1e-12
+    )
+    assert len(asked[0]) == 4
+
+
+def test_weights_that_decide_nothing_stay() -> None:
+    flat = SimplexSettings(0.5, 1e-9, 5000, np.array([1.0, 0.0, 1.0, 1.0]), 0.0)
+    start = np.array([1.0, 7.0, 1.0, 1.0])
+    plane = Plane.at(start, flat, np.random.default_rng(3))
+    assert plane.basis.shape == (4, 2)
+    moved = plane.weights(np.array([[0.3, -0.4], [0.0, 0.0]]))
+    np.testing.assert_array_equal(moved[:, 1], 7.0)
+    np.testing.assert_array_equal(moved[1], start)
+    contributions = moved[0] * flat.spread - start * flat.spread
+    assert np.linalg.norm(contributions) == pytest.approx(0.5 * np.sqrt(3.0))
+
+
+def test_a_search_from_zero_weights_leaves_them() -> None:
+    search = simplex_search(np.zeros(4), settings(True), np.random.default_rng(4))
+    (found,) = side_by_side([search], bowl)
+    np.testing.assert_allclose(found.weights, TOP, atol=1e-3)
+
+
+def test_ends_after_as_many_points_as_it_may_score() -> None:
+    search = simplex_search(np.ones(4), settings(evaluations=30), np.random.default_rng(5))
+    (found,) = side_by_side([search], bowl)
+    assert 30 <= found.evaluations <= 36
+
+
+def test_searches_side_by_side_do_as_each_alone() -> None:
+    def searches() -> list[Search[Found]]:
+        starts = np.random.default_rng(6).standard_normal((3, 4))
+        return [
+            simplex_search(start, settings(), generator)
+            for start, generator in zip(starts, np.random.default_rng(7).spawn(3), strict=True)
+        ]
+
+    together = side_by_side(searches(), bowl)
+    alone = [side_by_side([search], bowl)[0] for search in searches()]
+    for one, other in zip(together, alone, strict=True):
+        np.testing.assert_array_equal(one.weights, other.weights)
+        assert one.evaluations == other.evaluations
