@@ -18,6 +18,7 @@ from mosesplug.cli.inspecting import (
     texts_of,
     weights_of,
 )
+from mosesplug.cli.nbest_diff import diff_iterations
 from mosesplug.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -88,31 +89,61 @@ def show(
 
 def diff(
     store: Store,
-    sentence: SentenceNumber,
+    sentence: Annotated[
+        int | None,
+        typer.Argument(metavar="SENTENCE", min=0, help="Line of the input, counted from 0."),
+    ] = None,
     first: Annotated[
-        str,
+        str | None,
         typer.Argument(
             metavar="A",
-            help="A hypothesis: its rank by model score, or 1-best, oracle, hope, fear.",
+            help="A hypothesis: its rank by model score, or 1-best, oracle, hope, fear [1-best].",
         ),
-    ] = "1-best",
-    second: Annotated[str, typer.Argument(metavar="B", help="Another.")] = "oracle",
+    ] = None,
+    second: Annotated[str | None, typer.Argument(metavar="B", help="Another [oracle].")] = None,
+    iterations: Annotated[
+        tuple[int, int] | None,
+        typer.Option(
+            "--iterations", metavar="A B", help="Compare two iterations, not two hypotheses."
+        ),
+    ] = None,
     iteration: IterationOption = "all",
     weights: WeightsFile = None,
     source: Source = None,
     refs: Refs = None,
+    top: Annotated[
+        int,
+        typer.Option(min=0, help="With --iterations: of sentences that gained or lost most."),
+    ] = 5,
     json: Json = False,
 ) -> None:
-    """Two hypotheses side by side, and the features that decide between them.
+    """Two hypotheses side by side, or two iterations, and the features that decide between them.
 
-    Features stand in the order of what they add to A's lead over B.
+    Of hypotheses, features stand in the order of what they add to A's lead over B.
+
+    Of iterations (--iterations 3 4), 1-best is the decoder's own translation, the first of its
+    list. Shown are weights, whose 1-best changed, what that did to the metric, how much the lists
+    share, and for each feature the sum over the sentences that changed of weight times difference
+    of values: the lead of the new 1-best over the old, at the weights of both iterations.
 
     Example: mosesplug nbest diff tuning 7 1-best oracle --refs dev.en
+
+    Example: mosesplug nbest diff tuning --iterations 3 4 --refs dev.en
     """
     from mosesplug.cli.output import print_json, print_table
     from mosesplug.inspection.run import opened
     from mosesplug.inspection.sentence import sentence_of
 
+    if iterations is not None:
+        if sentence is not None or weights is not None or iteration != "all":
+            raise UsageError(
+                "--iterations compares whole iterations, each at its own weights: leave SENTENCE, "
+                "--iteration and --weights out"
+            )
+        diff_iterations(store, iterations, top=top, source=source, refs=refs, json=json)
+        return
+    if sentence is None:
+        raise UsageError("name a SENTENCE, or two iterations: --iterations A B")
     with opened(store, with_lists=True) as run:
         found = sentence_of(
             run,
@@ -121,7 +152,7 @@ def diff(
             weights=weights_of(run, weights),
             texts=texts_of(source, refs),
         )
-    one, other = _wanted(found, first), _wanted(found, second)
+    one, other = _wanted(found, first or "1-best"), _wanted(found, second or "oracle")
     rows = [
         (name, ours, theirs, added - taken)
         for name, ours, theirs, added, taken in _compared(found, one, other)

@@ -88,6 +88,38 @@ def test_show_and_diff(nbest: Run, work: Path) -> None:
     assert "no hypothesis 'best'" in error
 
 
+def test_diff_of_iterations(nbest: Run, work: Path) -> None:
+    refs = ("--refs", work.parent / "reference")
+    code, out, _ = nbest("diff", work, "--iterations", 1, 2, *refs)
+    lines = out.splitlines()
+    assert code == 0
+    assert lines[1] == (
+        "3 sentences with lists in both: the 1-best of 2 has other words, of 0 the same words with "
+        "other features"
+    )
+    assert lines[3].startswith("3 hypotheses are in both lists of their sentence: 66.7%")
+    table = [line.split() for line in lines if line.startswith(("LM0_0", "all"))]
+    assert table == [
+        ["LM0_0", "0.5000", "0.2500", "-0.2500", "-4", "-2.0000", "-1.0000"],
+        ["all", "-1.5000", "-0.2500"],
+    ]
+    assert "  reference  she sees a small dog today" in lines
+    assert "lost most:" not in out
+    found = json.loads(nbest("diff", work, "--iterations", 2, 1, "--json")[1])
+    assert [each["changed"] for each in found["sentences"]] == [True, True, False]
+    assert [each["shared"] for each in found["sentences"]] == [2, 0, 1]
+    for words, message in (
+        ((1, "--iterations", 1, 2), "leave SENTENCE"),
+        ((), "name a SENTENCE, or two iterations"),
+        (("--iterations", 1, 1), "two different ones"),
+        (("--iterations", 1, 2, "--iteration", 1), "leave SENTENCE"),
+    ):
+        code, out, error = nbest("diff", work, *words)
+        assert (code, out) == (2, "")
+        assert message in error
+    assert nbest("diff", work, "--iterations", 1, 3)[0] == 1
+
+
 def test_grep(nbest: Run, work: Path) -> None:
     code, out, _ = nbest("grep", work, "DOG", "-i", "--max", 2)
     assert code == 0
