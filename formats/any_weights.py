@@ -7,6 +7,7 @@ dense           ``Name= v v`` lines alone
 overwrite       several ``Name= v v`` on one line: ``-weight-overwrite``
 sparse          ``name value`` lines, all names with an underscore
 graph           the same with names as search graphs spell dense features, ``LM0``, ``TM0_1``
+kbmira          the same with dense weights by number, ``F0``, ``F1``: what kbmira writes
 init.opt        three lines of numbers
 weights.txt     one line of numbers
 =============== ============================================================
@@ -43,7 +44,15 @@ from formats.weights import (
 __all__ = ["FORMATS", "AnyWeights", "Format", "parse_weights", "read_weights"]
 
 Format = Literal[
-    "moses.ini", "dense", "show-weights", "overwrite", "sparse", "graph", "init.opt", "weights.txt"
+    "moses.ini",
+    "dense",
+    "show-weights",
+    "overwrite",
+    "sparse",
+    "graph",
+    "kbmira",
+    "init.opt",
+    "weights.txt",
 ]
 
 FORMATS: tuple[Format, ...] = get_args(Format)
@@ -143,7 +152,7 @@ def _parsed(found: Format, text: bytes, path: str) -> AnyWeights:
             return AnyWeights(path, found, _shown(read_dense(path, text)))
         case "overwrite":
             return AnyWeights(path, found, _shown(_overwritten(text, path).items()))
-        case "sparse" | "graph":
+        case "sparse" | "graph" | "kbmira":
             return _named(path, found, read_sparse(path, text))
         case "init.opt":
             init = read_init_opt(path, text)
@@ -170,7 +179,10 @@ def _format_of(lines: Sequence[bytes]) -> Format | None:
         return "dense"
     if len(words[0]) != 2 or not _is_number(words[0][1]):
         return None
-    return "sparse" if all(b"_" in row[0] for row in words) else "graph"
+    dense = [row[0] for row in words if b"_" not in row[0]]
+    if not dense:
+        return "sparse"
+    return "kbmira" if dense == [b"F%d" % place for place in range(len(dense))] else "graph"
 
 
 def _is_section(line: bytes) -> bool:
@@ -213,6 +225,10 @@ def _named(path: str, found: Format, known: Mapping[str, float]) -> AnyWeights:
     """Weights by names, among which search graphs spell dense features, too."""
     if found == "sparse":
         return AnyWeights(path, found, sparse=known)
+    if found == "kbmira":
+        numbers = {name: value for name, value in known.items() if "_" not in name}
+        rest = {name: value for name, value in known.items() if name not in numbers}
+        return AnyWeights(path, found, sparse=rest, numbers=tuple(numbers.values()))
     fixed = {name: value for name, value in known.items() if name.startswith(UNKNOWN_WORD)}
     groups = groups_of_graph(tuple(known), tuple(fixed))
     dense = dict(zip(hypergraph_names(groups), _spread(groups), strict=True))

@@ -113,7 +113,7 @@ def read_graph_weights(
         return None
     given = read_given(path, sparse)
     file = given.file
-    if file.numbers:
+    if file.numbers and file.format != "kbmira":
         raise FormatError(
             "it holds numbers without names",
             path=path,
@@ -121,7 +121,9 @@ def read_graph_weights(
         )
     if file.ini is not None:
         return _configured(features_of(file.ini), given.sparse)
-    known = {**_spelled(file), **file.sparse, **file.fixed}
+    # What kbmira writes may be meant so: its numbers are names where a decoder gave no others.
+    numbered = {f"F{place}": value for place, value in enumerate(file.numbers)}
+    known = {**numbered, **_spelled(file), **file.sparse, **file.fixed}
     fixed = {name: value for name, value in known.items() if name.startswith(UNKNOWN_WORD)}
     groups = groups_of_graph(tuple(known), tuple(fixed))
     names = hypergraph_names(groups)

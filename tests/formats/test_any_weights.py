@@ -36,6 +36,7 @@ TEXTS = {
     "overwrite": b"LM0= 0.5 TM0= 0.1 x 0.3\n",
     "sparse": b"# mine\nWT_a~b 7\nTM_0 1\n",
     "graph": b"LM0 0.5\nTM0_1 0.1\nTM0_2 0.3\nUnknownWordPenalty0 1\nWT_a~b 7\n",
+    "kbmira": b"F0 0.5\nF1 0.1\nWT_a~b 7\n",
     "init.opt": b"0.5 0.1\n0 0\n1 1\n",
     "weights.txt": b"0.5 0.1 \n",
 }
@@ -57,6 +58,8 @@ def test_every_format_is_told_by_its_content() -> None:
     assert parse_weights(b"A= x 2", "file").show.groups == (WeightGroup("A", (None, 2.0)),)
     graph = parse_weights(TEXTS["graph"], "file")
     assert (graph.sparse, graph.fixed) == ({"WT_a~b": 7}, {"UnknownWordPenalty0": 1})
+    kbmira = parse_weights(TEXTS["kbmira"], "file")
+    assert (kbmira.numbers, kbmira.sparse) == ((0.5, 0.1), {"WT_a~b": 7})
     assert parse_weights(TEXTS["sparse"], "file").sparse == {"WT_a~b": 7, "TM_0": 1}
 
 
