@@ -97,6 +97,25 @@ _COMMANDS: _Table = {
             "drop": _Command("mosesplug.cli.nbest_keep", "drop", "Remove the newest iteration."),
         },
     ),
+    "weights": _Group(
+        "Look at weights, compare them, mix them, write them in another format.",
+        {
+            "show": _Command(
+                "mosesplug.cli.weights", "show", "Weights, or those of a run over its iterations."
+            ),
+            "diff": _Command("mosesplug.cli.weights", "diff", "What differs between two."),
+            "average": _Command("mosesplug.cli.weights_make", "average", "The mean of several."),
+            "interpolate": _Command(
+                "mosesplug.cli.weights_make", "interpolate", "Points on the line between two."
+            ),
+            "normalise": _Command(
+                "mosesplug.cli.weights_make", "normalise", "The same direction, of norm 1."
+            ),
+            "convert": _Command(
+                "mosesplug.cli.weights_make", "convert", "The same weights in another format."
+            ),
+        },
+    ),
     "line": _Command("mosesplug.cli.line", "line", "Why a weight moved: the score along a line."),
     "score": _Command(
         "mosesplug.cli.score", "score", "How good translations are, by several metrics."
