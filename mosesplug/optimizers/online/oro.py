@@ -30,7 +30,7 @@ from mosesplug.optimizers.online.learner import Change, Learner, State, Step
 from mosesplug.optimizers.online.options import OnlineOptions
 from mosesplug.optimizers.online.oro_dual import renormalised
 from mosesplug.optimizers.online.oro_pair_dual import pairs_in_box, pairs_in_simplex
-from mosesplug.optimizers.online.oro_pairs import Features, Pairs, violated
+from mosesplug.optimizers.oracle_pairs import Features, Pairs, violated
 from mosesplug.optimizers.oracles import OracleSets, corpus_oracles
 from mosesplug.optimizers.rows import Rows, compact
 from mosesplug.tuning_set import Batch
@@ -193,7 +193,7 @@ def oro_learner(options: OroOptions) -> Learner:
     def change(state: State, batch: Batch, step: Step) -> Change:
         view = view_of(options, state, batch, step)
         coefficients = np.empty(batch.n_hyps)
-        count, total, loss = violated(_pairs(view, batch), view.scores, coefficients)
+        count, total, loss = violated(_pairs(view, batch), view.scores, 1.0, coefficients)
         rate = exponential_rate(step, options.rate, options.rate_decay)
         coefficients *= rate / max(1, count)
         return change_of(view, coefficients, loss / max(1, total), count)
@@ -216,7 +216,7 @@ def o_oro_learner(options: OOroOptions) -> Learner:
         view = view_of(options, state, batch, step)
         pairs = _pairs(view, batch)
         coefficients = np.empty(batch.n_hyps)
-        count, total, loss = violated(pairs, view.scores, coefficients)
+        count, total, loss = violated(pairs, view.scores, 1.0, coefficients)
         rate = exponential_rate(step, options.rate, options.rate_decay)
         shrunk = np.where(view.active, view.weights, 0.0)
         shrunk *= shrinkage(rate, options.regularization)

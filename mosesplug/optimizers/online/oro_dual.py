@@ -24,13 +24,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.kernels import kernel
+from mosesplug.optimizers.pair_descent import projected, shuffle
 
 __all__ = [
     "EXACT",
     "box_multipliers",
-    "projected",
     "renormalised",
-    "shuffle",
     "simplex_multipliers",
 ]
 
@@ -176,26 +175,3 @@ def _descend(
                     slopes[j] += moved * gram[j, i]
         if greatest - least <= tolerance:
             return
-
-
-@kernel
-def projected(slope: float, multiplier: float, bound: float) -> float:
-    """The slope, or 0 where it points out of the box."""
-    if (multiplier <= 0.0 and slope > 0.0) or (multiplier >= bound and slope < 0.0):
-        return 0.0
-    return slope
-
-
-@kernel
-def shuffle(order: NDArray[np.int64], size: int, seed: np.uint64) -> np.uint64:
-    """Permute the first ``size`` values of ``order``, in place; the next seed, never 0.
-
-    Drawn by xorshift64 (Marsaglia 2003): a generator of NumPy's is too slow for one draw a visit.
-    """
-    for last in range(size - 1, 0, -1):
-        seed ^= seed << np.uint64(13)
-        seed ^= seed >> np.uint64(7)
-        seed ^= seed << np.uint64(17)
-        other = np.int64(((seed >> np.uint64(32)) * np.uint64(last + 1)) >> np.uint64(32))
-        order[last], order[other] = order[other], order[last]
-    return seed

@@ -11,15 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.kernels import kernel
-from mosesplug.optimizers.online.oro_dual import EXACT, projected, shuffle, simplex_multipliers
-from mosesplug.optimizers.online.oro_pairs import (
+from mosesplug.optimizers.online.oro_dual import EXACT, simplex_multipliers
+from mosesplug.optimizers.oracle_pairs import (
     Pairs,
-    add_difference,
     add_differences,
-    product,
     products,
-    violated_pairs,
 )
+from mosesplug.optimizers.pair_descent import begun, coefficients_of, descend
 
 __all__ = ["pairs_in_box", "pairs_in_simplex"]
 
@@ -56,8 +54,9 @@ def pairs_in_box(
     """
     coefficients = np.zeros(len(pairs.base))
     seed = np.uint64(rng.integers(1, 2**63))
-    total = _descend(pairs, scores, weights.copy(), bound, tolerance, sweeps, seed, coefficients)
-    return coefficients, float(total)
+    descent = begun(pairs, scores)
+    descend(pairs, descent, 1.0, weights.copy(), bound, tolerance, sweeps, seed)
+    return coefficients, float(coefficients_of(descent, coefficients))
 
 
 def pairs_in_simplex(
@@ -159,69 +158,3 @@ def _most_violated(
             found[0, count], found[1, count] = worst, best
             count += 1
     return count
-
-
-@kernel
-def _descend(
-    pairs: Pairs,
-    scores: NDArray[np.float64],
-    weights: NDArray[np.float64],
-    bound: float,
-    tolerance: float,
-    sweeps: int,
-    seed: np.uint64,
-    coefficients: NDArray[np.float64],
-) -> float:
-    """Dual coordinate descent with shrinking (Hsieh et al. 2008, algorithm 3).
-
-    Pairs at a bound whose gradient holds them there are left out, until the others have
-    converged; then all are visited again.
-
-    Args:
-        pairs, scores, bound, tolerance, sweeps: as ``pairs_in_box`` has them.
-        weights: in and output, float64 ``[n_columns]``; ``sum tau phi`` is added.
-        seed: of the order.
-        coefficients: output, float64 ``[n_hyps]``, 0 before.
-
-    Returns:
-        The sum of the multipliers.
-    """
-    better, worse, squares = violated_pairs(pairs, scores)
-    base, features = pairs.base, pairs.features
-    multipliers = np.zeros(len(squares))
-    order = np.arange(len(squares))
-    size = len(order)
-    top, bottom = np.inf, -np.inf
-    for _ in range(sweeps):
-        least, greatest = np.inf, -np.inf
-        seed = shuffle(order, size, seed)
-        place = 0
-        while place < size:
-            pair = order[place]
-            a, b = better[pair], worse[pair]
-            slope = base[a] - base[b] - 1.0 + product(features, a, b, weights)
-            old = multipliers[pair]
-            if (old <= 0.0 and slope > top) or (old >= bound and slope < bottom):
-                size -= 1
-                order[place], order[size] = order[size], pair
-                continue
-            place += 1
-            inside = projected(slope, old, bound)
-            least, greatest = min(least, inside), max(greatest, inside)
-            if inside != 0.0:
-                multipliers[pair] = min(max(old - slope / squares[pair], 0.0), bound)
-                add_difference(features, a, b, multipliers[pair] - old, weights)
-        if greatest - least <= tolerance:
-            if size == len(order):
-                break
-            size = len(order)
-            top, bottom = np.inf, -np.inf
-        else:
-            top = greatest if greatest > 0.0 else np.inf
-            bottom = least if least < 0.0 else -np.inf
-    total = 0.0
-    for pair in range(len(multipliers)):
-        total += multipliers[pair]
-        coefficients[better[pair]] += multipliers[pair]
-        coefficients[worse[pair]] -= multipliers[pair]
-    return total

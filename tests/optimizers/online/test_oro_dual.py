@@ -16,7 +16,7 @@ from mosesplug.optimizers.online.oro_dual import (
     simplex_multipliers,
 )
 from mosesplug.optimizers.online.oro_pair_dual import pairs_in_box, pairs_in_simplex
-from mosesplug.optimizers.online.oro_pairs import Features, Pairs, violated
+from mosesplug.optimizers.oracle_pairs import Features, Pairs, violated
 
 SWEEPS = 100_000
 
@@ -143,7 +143,7 @@ def test_violated_pairs_are_counted_by_hypothesis(seed: int) -> None:
     better, worse = listed(pairs)
     losses = np.maximum(0.0, 1.0 - (scores[better] - scores[worse]))
     coefficients = np.full(len(scores), np.nan)
-    count, total, loss = violated(pairs, scores, coefficients)
+    count, total, loss = violated(pairs, scores, 1.0, coefficients)
     assert (count, total) == (np.count_nonzero(losses), len(better))
     assert loss == pytest.approx(losses.sum())
     expected = (matrix[better] - matrix[worse])[losses > 0.0].sum(axis=0)

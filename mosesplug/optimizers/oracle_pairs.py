@@ -1,4 +1,4 @@
-"""All pairs of an oracle and another hypothesis, in the sentences of a batch (Watanabe 2012).
+"""All pairs of an oracle and another hypothesis of its sentence (Watanabe 2012).
 
 The pairs are a product, and far more numerous than the hypotheses. So they are visited by number:
 their differences ``phi = h(oracle) - h(other)`` are never stored, and whatever is summed over
@@ -21,6 +21,8 @@ __all__ = [
     "add_differences",
     "product",
     "products",
+    "row_scores",
+    "square",
     "violated",
     "violated_pairs",
 ]
@@ -64,18 +66,19 @@ class Pairs(NamedTuple):
 
 @kernel
 def violated(
-    pairs: Pairs, scores: NDArray[np.float64], coefficients: NDArray[np.float64]
+    pairs: Pairs, scores: NDArray[np.float64], least: float, coefficients: NDArray[np.float64]
 ) -> tuple[int, int, float]:
-    """The pairs of a margin below 1 (equation 9), counted by hypothesis.
+    """The pairs of a margin below ``least`` (1 in equation 9), counted by hypothesis.
 
     Args:
         pairs: the hypotheses.
         scores: float64 ``[n_hyps]``, by the model.
+        least: the margin that a pair should have.
         coefficients: output, float64 ``[n_hyps]``: ``sum phi`` over the violated pairs is the
             combination of the hypotheses with them.
 
     Returns:
-        Violated pairs, all pairs, and the sum of the hinge losses ``max(0, 1 - margin)``.
+        Violated pairs, all pairs, and the sum of the hinge losses ``max(0, least - margin)``.
     """
     coefficients[:] = 0.0
     count = total = 0
@@ -88,7 +91,7 @@ def violated(
                 if pairs.is_oracle[other]:
                     continue
                 total += 1
-                missing = 1.0 - (scores[oracle] - scores[other])
+                missing = least - (scores[oracle] - scores[other])
                 if missing > 0.0:
                     count += 1
                     loss += missing
@@ -135,6 +138,21 @@ def add_difference(
             weights[indices[entry]] += size * data[entry]
         for entry in range(indptr[b], indptr[b + 1]):
             weights[indices[entry]] -= size * data[entry]
+
+
+@kernel
+def row_scores(rows: Features, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """``weights . h`` of every row, float64 ``[n_hyps]``; equal rows tie exactly."""
+    dense, indptr, indices, data = rows
+    scores = np.empty(len(dense))
+    for row in range(len(dense)):
+        total = 0.0
+        for k in range(dense.shape[1]):
+            total += weights[k] * dense[row, k]
+        for entry in range(indptr[row], indptr[row + 1]):
+            total += weights[indices[entry]] * data[entry]
+        scores[row] = total
+    return scores
 
 
 @kernel
@@ -187,15 +205,15 @@ def violated_pairs(
             for b in range(pairs.offsets[sentence], pairs.offsets[sentence + 1]):
                 if pairs.is_oracle[b] or scores[a] - scores[b] >= 1.0:
                     continue
-                square = _square(pairs.features, a, b, scratch)
-                if square > 0.0:
-                    better[count], worse[count], squares[count] = a, b, square
+                length = square(pairs.features, a, b, scratch)
+                if length > 0.0:
+                    better[count], worse[count], squares[count] = a, b, length
                     count += 1
     return better[:count], worse[:count], squares[:count]
 
 
 @kernel
-def _square(rows: Features, a: int, b: int, scratch: NDArray[np.float64]) -> float:
+def square(rows: Features, a: int, b: int, scratch: NDArray[np.float64]) -> float:
     """``|h_a - h_b|^2`` on active features; ``scratch`` is all 0, before and after."""
     dense, indptr, indices, data = rows
     total = 0.0
