@@ -1,0 +1,424 @@
+"""Kills tuning runs at drawn points, resumes them, and compares what they leave with a whole run.
+
+usage: python -m tests.faults.kill_matrix [--runs 200] [--seed 1] [--jobs 2] [--regimes A,B]
+           [--toy] [--keep DIR]
+
+Every regime (``system.REGIMES``) is first run undisturbed, while the events of its phases are
+counted (``injection``). Then each kill draws a regime, a phase, an event in it and a signal
+(SIGKILL, SIGTERM, SIGINT); a part of the runs is started as a program of its own, and killed from
+outside at a random time, its first moments included. A run that was killed is resumed with
+``--continue``, and in one case of three killed again, and again. Then
+
+- what the working directory holds must be the same as after the undisturbed run, byte for byte
+  (``left_behind`` says what is left out);
+- after SIGINT the exit code is 130, after SIGTERM 143, and the message says how to go on, where a
+  run has begun and is not over; before and after that it may also end by the signal itself; no
+  traceback is ever printed, but where Python itself was still starting;
+- ``nbest verify`` finds no fault in any store;
+- no process that the run has started lives on.
+
+Prints a table of regimes, phases and signals, and what failed; exit code 1 if anything did. The
+same seed draws the same points; where threads are at work, their order is the system's.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import queue
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tests.faults.injection import Plan
+from tests.faults.left_behind import differences, left_in
+from tests.faults.processes import VARIABLE, left_after
+from tests.faults.system import REGIMES, ROOT, SERVED, System, make_demo, make_toy
+from tests.faults.tuners import Ended, Tuners
+
+SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
+OUTSIDE = "any time, from outside"
+PROGRAM = "from mosesplug.cli.main import main; main()"
+
+_FROM_OUTSIDE = 0.15
+_KILLED_AGAIN = 0.33
+_LATER = {"commit": (0.6, 0.004), "decoding": (0.5, 0.3), "held-out text": (0.5, 0.3)}
+"""Phases in which the timer is used more than elsewhere: how often, and seconds at most."""
+_LATER_ELSEWHERE = (0.1, 0.05)
+_IN_PYTHON = "init_import_site"
+"""What Python says where it is interrupted before it runs a program at all."""
+_PATIENCE = 5.0
+"""Seconds after which a process that is still there was left behind."""
+
+
+@dataclass(frozen=True)
+class Whole:
+    """An undisturbed run.
+
+    Attributes:
+        left: what it left.
+        counts: its events by phase.
+        operations: the events that are calls of built-in functions, by phase.
+        seconds: that it took.
+    """
+
+    left: Mapping[str, Any]
+    counts: Mapping[str, int]
+    operations: Mapping[str, Sequence[int]]
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Case:
+    """A run to be killed.
+
+    Attributes:
+        number: from 1; the same number and seed is the same case.
+        regime: of ``REGIMES``.
+        phase: of the first kill.
+        signal: of the first kill.
+        chance: draws all that follows.
+    """
+
+    number: int
+    regime: str
+    phase: str
+    signal: signal.Signals
+    chance: random.Random
+
+    @property
+    def name(self) -> str:
+        """For messages."""
+        return f"{self.number} ({self.regime}; {self.phase}; {self.signal.name})"
+
+
+@dataclass
+class Outcome:
+    """What came of a case.
+
+    Attributes:
+        case: which.
+        kills: how each kill was meant, and how the run ended.
+        problems: all that is wrong; empty for a success.
+        met: whether the first kill met the run before its end.
+        slowest: seconds until the last process was gone.
+    """
+
+    case: Case
+    kills: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    met: bool = False
+    slowest: float = 0.0
+
+
+def main() -> None:
+    """Run the matrix and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--runs", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--regimes", default=None)
+    parser.add_argument("--toy", action="store_true", help="the toy decoder, where it can serve")
+    parser.add_argument("--case", type=int, default=None, help="only this one, as it was drawn")
+    parser.add_argument("--keep", type=Path, default=None, help="directory to keep failures in")
+    given = parser.parse_args()
+    names = list(REGIMES) if given.regimes is None else given.regimes.split(";")
+    with tempfile.TemporaryDirectory(prefix="mosesplug-kills-") as directory:
+        system = (make_toy if given.toy else make_demo)(Path(directory) / "system")
+        if given.toy:
+            names = [name for name in names if name not in SERVED]
+        outcomes = matrix(
+            system,
+            names,
+            Path(directory),
+            runs=given.runs,
+            seed=given.seed,
+            jobs=given.jobs,
+            only=given.case,
+            keep=given.keep,
+            tell=lambda text: print(text, file=sys.stderr, flush=True),
+        )
+    print(table(outcomes))
+    failed = [outcome for outcome in outcomes if outcome.problems]
+    for outcome in failed:
+        print(f"\nFAILED {outcome.case.name}")
+        print("\n".join(f"  {line}" for line in (*outcome.kills, *outcome.problems)))
+    sys.exit(1 if failed else 0)
+
+
+def matrix(
+    system: System,
+    regimes: Sequence[str],
+    directory: Path,
+    *,
+    runs: int,
+    seed: int,
+    jobs: int = 1,
+    only: int | None = None,
+    keep: Path | None = None,
+    tell: Callable[[str], None] = lambda text: None,
+) -> list[Outcome]:
+    """Kill and resume so many runs.
+
+    Args:
+        system: to tune.
+        regimes: names in ``REGIMES``.
+        directory: for working directories.
+        runs: how many.
+        seed: of all draws.
+        jobs: runs at once.
+        only: the number of the one case to run.
+        keep: where working directories of failures are kept.
+        tell: told of every outcome.
+    """
+    waiting: queue.SimpleQueue[Any] = queue.SimpleQueue()
+    wholes: dict[str, Whole] = {}
+    outcomes: list[Outcome] = []
+    errors: list[BaseException] = []
+
+    def work(job: int, do: Callable[[Tuners, Any], None]) -> None:
+        try:
+            with Tuners() as tuners:
+                while True:
+                    try:
+                        task = waiting.get_nowait()
+                    except queue.Empty:
+                        return
+                    do(tuners, task)
+        except BaseException as error:
+            errors.append(error)
+
+    def at_once(tasks: Sequence[Any], do: Callable[[Tuners, Any], None]) -> None:
+        for task in tasks:
+            waiting.put(task)
+        threads = [threading.Thread(target=work, args=(job, do)) for job in range(jobs)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        if errors:
+            raise errors[0]
+
+    def record(tuners: Tuners, regime: str) -> None:
+        wholes[regime] = _whole(tuners, system, regime, directory)
+        tell(f"undisturbed: {regime}, {wholes[regime].seconds:.1f} s")
+
+    def kill(tuners: Tuners, case: Case) -> None:
+        outcome = _outcome(tuners, system, case, wholes[case.regime], directory, keep)
+        outcomes.append(outcome)
+        verdict = "; ".join(outcome.problems) or "identical"
+        tell(f"{len(outcomes)}/{len(cases)} {case.name}: {verdict}")
+
+    at_once(regimes, record)
+    cases = list(_cases(wholes, regimes, runs, seed))
+    if only is not None:
+        cases = [case for case in cases if case.number == only]
+    at_once(cases, kill)
+    return sorted(outcomes, key=lambda outcome: outcome.case.number)
+
+
+def _cases(wholes: Mapping[str, Whole], regimes: Sequence[str], runs: int, seed: int) -> list[Case]:
+    """Cases in which all phases of all regimes come about equally often, and all signals."""
+    chance = random.Random(seed)
+    cells = []
+    while len(cells) < runs:
+        deck = [(regime, phase) for regime in regimes for phase in sorted(wholes[regime].counts)]
+        n_outside = max(1, round(_FROM_OUTSIDE * len(deck)))
+        deck += [(regimes[k % len(regimes)], OUTSIDE) for k in range(n_outside)]
+        chance.shuffle(deck)
+        cells += deck
+    return [
+        Case(number, regime, phase, SIGNALS[number % 3], random.Random(f"{seed} {number}"))
+        for number, (regime, phase) in enumerate(cells[:runs], start=1)
+    ]
+
+
+def _whole(tuners: Tuners, system: System, regime: str, directory: Path) -> Whole:
+    """Run undisturbed, and count; once before, so that kernels are compiled and loaded."""
+    name = f"whole-{list(REGIMES).index(regime)}"
+    work, report = directory / name, directory / f"{name}.events"
+    # Where threads or processes end is not always counted before the report is written: the phases
+    # are what counts.
+    arguments = system.arguments(regime, work, resume=False)
+    ended = tuners.run(arguments, directory / f"{name}.output", report=report)
+    if ended.code:
+        raise RuntimeError(f"the undisturbed run ({regime}) failed:\n{ended.said}")
+    events = json.loads(report.read_text())
+    left = left_in(work)
+    shutil.rmtree(work)
+    return Whole(left, events["counts"], events["operations"], ended.seconds)
+
+
+def _outcome(
+    tuners: Tuners,
+    system: System,
+    case: Case,
+    whole: Whole,
+    directory: Path,
+    keep: Path | None,
+) -> Outcome:
+    """Kill a run, resume it until it ends, and look at what it left."""
+    outcome = Outcome(case)
+    work = directory / f"case-{case.number:05}"
+    output = directory / f"{work.name}.output"
+    token = f"{os.getpid()}-{case.number}"
+    again = True
+    while again:
+        is_first = not outcome.kills
+        arguments = system.arguments(case.regime, work, resume=not is_first)
+        if is_first and case.phase == OUTSIDE:
+            ended, met = _killed_from_outside(arguments, output, token, case, whole)
+            number: signal.Signals = case.signal
+            outcome.kills.append(f"{number.name} from outside after {ended.seconds:.2f} s")
+        else:
+            number = case.signal if is_first else case.chance.choice(SIGNALS)
+            phase = case.phase if is_first else case.chance.choice(sorted(whole.counts))
+            plan = _plan(case.chance, whole, phase, number)
+            ended = tuners.run(arguments, output, token=token, plan=plan)
+            met = ended.code != 0
+            delay = f" and {plan.delay * 1000:.1f} ms" if plan.delay else ""
+            outcome.kills.append(f"{number.name} in {phase}, event {plan.number}{delay}")
+        outcome.kills[-1] += f": exit code {ended.code}"
+        if is_first:
+            outcome.met = met
+        _judge(ended, number, work, outcome)
+        _look_for_processes(token, outcome)
+        again = met and case.chance.random() < _KILLED_AGAIN and len(outcome.kills) < 4
+    arguments = system.arguments(case.regime, work, resume=True)
+    ended = tuners.run(arguments, output, token=token)
+    if ended.code:
+        words = ended.said.strip()[-1000:]
+        outcome.problems.append(f"resumed, it ended with {ended.code}: {words}")
+    else:
+        outcome.problems += differences(whole.left, left_in(work))
+        _verify(tuners, work, output, outcome)
+    _look_for_processes(token, outcome)
+    if outcome.problems and keep is not None:
+        shutil.copytree(work, keep / work.name, dirs_exist_ok=True)
+    shutil.rmtree(work, ignore_errors=True)
+    output.unlink()
+    return outcome
+
+
+def _plan(chance: random.Random, whole: Whole, phase: str, number: int) -> Plan:
+    """An event of a phase: of all of them, or in half of the cases of the built-in functions'."""
+    operations = whole.operations.get(phase, ())
+    if operations and chance.random() < 0.5:
+        event = chance.choice(operations)
+    else:
+        event = chance.randint(1, whole.counts[phase])
+    share, longest = _LATER.get(phase, _LATER_ELSEWHERE)
+    delay = chance.uniform(1e-5, longest) if chance.random() < share else 0.0
+    return Plan(phase, event, int(number), delay)
+
+
+def _killed_from_outside(
+    arguments: list[str], output: Path, token: str, case: Case, whole: Whole
+) -> tuple[Ended, bool]:
+    """Start the program by itself, and send it the signal at a random time."""
+    # A program of its own has to load everything: half of the times are in its first second.
+    latest = 1.0 if case.chance.random() < 0.5 else whole.seconds + 2.0
+    pause = case.chance.uniform(0.0, latest)
+    command = [sys.executable, "-c", PROGRAM, *arguments]
+    started = time.monotonic()
+    with output.open("wb") as file:
+        child = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=file,
+            stderr=file,
+            cwd=ROOT,
+            env={**os.environ, VARIABLE: token},
+            start_new_session=True,
+        )
+        try:
+            child.wait(pause)
+        except subprocess.TimeoutExpired:
+            child.send_signal(case.signal)
+        code = child.wait()
+    said = output.read_text(errors="replace")
+    return Ended(code, said, time.monotonic() - started), code != 0
+
+
+def _judge(ended: Ended, number: signal.Signals, work: Path, outcome: Outcome) -> None:
+    """Whether a run that was killed has ended as it should."""
+    is_begun = (work / "tuning.lock").exists()
+    is_over = (work / "summary.json").exists()
+    complaints = "Traceback" in ended.said or "Exception ignored" in ended.said
+    if complaints and not (_IN_PYTHON in ended.said and not is_begun):
+        outcome.problems.append(f"it printed a traceback:\n{ended.said.strip()[-3000:]}")
+    if number == signal.SIGKILL:
+        allowed = {0, -signal.SIGKILL, -signal.SIGALRM}
+    else:
+        allowed = {0, 128 + number}
+        if is_over or not is_begun:
+            allowed |= {-number, -signal.SIGALRM, 1 if _IN_PYTHON in ended.said else 0}
+    if ended.code not in allowed:
+        problem = f"after {number.name} it ended with {ended.code}: {ended.said.strip()[-1000:]}"
+        outcome.problems.append(problem)
+    in_the_middle = is_begun and not is_over
+    if ended.code == 128 + number and in_the_middle and "--continue" not in ended.said:
+        outcome.problems.append(f"it did not say how to go on: {ended.said.strip()[-1000:]}")
+
+
+def _verify(tuners: Tuners, work: Path, output: Path, outcome: Outcome) -> None:
+    """Read every record of every store."""
+    for store in sorted(work.rglob("nbests.lmdb")):
+        ended = tuners.run(["nbest", "verify", "--quiet", str(store)], output)
+        if ended.code:
+            outcome.problems.append(f"verify: {ended.said.strip()[-1000:]}")
+
+
+def _look_for_processes(token: str, outcome: Outcome) -> None:
+    left, seconds = left_after(token, _PATIENCE)
+    outcome.slowest = max(outcome.slowest, seconds)
+    for process, command in left.items():
+        outcome.problems.append(f"process {process} was left behind: {command[:200]}")
+        os.kill(process, signal.SIGKILL)
+
+
+def table(outcomes: Sequence[Outcome]) -> str:
+    """The outcomes as Markdown: for each signal runs, and how many of them failed."""
+    cells: dict[tuple[str, str], Counter[str]] = {}
+    for outcome in outcomes:
+        case = outcome.case
+        cell = cells.setdefault((case.regime, case.phase), Counter())
+        cell[case.signal.name] += 1
+        cell["runs"] += 1
+        cell["identical"] += not outcome.problems
+        cell["failed"] += bool(outcome.problems)
+        cell["kills"] += len(outcome.kills)
+    columns = (*(number.name for number in SIGNALS), "runs", "kills", "identical", "failed")
+    lines = [
+        f"| regime | phase | {' | '.join(columns)} |",
+        f"|---|---|{'---|' * len(columns)}",
+    ]
+    for (regime, phase), cell in sorted(cells.items()):
+        numbers = " | ".join(str(cell[name]) for name in columns)
+        lines.append(f"| {regime} | {phase} | {numbers} |")
+    total = sum(cells.values(), Counter())
+    numbers = " | ".join(f"**{total[name]}**" for name in columns)
+    lines.append(f"| **all** | | {numbers} |")
+    met = sum(outcome.met for outcome in outcomes)
+    slowest = max((outcome.slowest for outcome in outcomes), default=0.0)
+    lines += [
+        "",
+        f"{met} of {len(outcomes)} first kills met the run before its end;"
+        f" the last child process was gone {slowest:.2f} s after its run at the latest.",
+    ]
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    main()

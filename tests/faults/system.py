@@ -1,0 +1,137 @@
+"""A system that tunes in a second or two, and the command lines of all regimes.
+
+The demo's first sentences with the bundled decoder, or a toy of twelve sentences with the toy
+decoder, which starts faster.
+"""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+DEMO = ROOT / "moses-config" / "demo"
+TOY = ROOT / "tests" / "data" / "toy" / "decoder.py"
+_SENTENCES, _HELD_OUT = 6, 3
+
+_SHARED = ["--seed=5", "--threads=1", "--nbest=10", "--quiet", "--min-change=0"]
+_BATCH = ["--max-iterations=2"]
+_ONLINE = ["--online", "--epochs=2", "--option=batch=2"]
+_LEARNER = ["--algorithm=adagrad", "--option=batch=2", "--epochs=2"]
+_FILTERED = ["--filter-command=FILTER"]
+_HELD_OUT_TEXT = ["--heldout", "HELDOUT", "HELDOUT_REFERENCE"]
+
+REGIMES = {
+    "batch": [*_BATCH, *_FILTERED, "--option=restarts=1", "--historic-bests"],
+    "batch, held out": [*_BATCH, "--algorithm=kbmira", *_HELD_OUT_TEXT],
+    "batch, graphs": [*_BATCH, "--forest", "--algorithm=kbmira"],
+    "batch, sharded": [*_BATCH, *_LEARNER, "--shards=2"],
+    "batch, async": [*_BATCH, *_LEARNER, "--async", "--async-order=fixed", "--shards=2"],
+    "online, servers": [*_ONLINE, "--algorithm=mira", "--online-decoder=server"],
+    "online, processes": [
+        *_ONLINE,
+        *_FILTERED,
+        *_HELD_OUT_TEXT,
+        *("--algorithm=adagrad", "--online-decoder=process", "--heldout-every=2"),
+    ],
+    "online, sharded": [
+        *_ONLINE,
+        *("--algorithm=mira", "--online-decoder=server", "--shards=2", "--workers=threads"),
+    ],
+    "online, sharded, worker processes": [
+        *_ONLINE,
+        *("--algorithm=mira", "--online-decoder=process", "--shards=2", "--workers=processes"),
+    ],
+    "online, async": [
+        *_ONLINE,
+        *("--algorithm=adagrad", "--online-decoder=server"),
+        *("--async", "--async-order=fixed", "--shards=2"),
+    ],
+}
+"""What is added to the command line; names in capitals stand for files of the system."""
+
+SERVED = frozenset(name for name, words in REGIMES.items() if "--online-decoder=server" in words)
+"""Regimes that keep servers running, which the toy decoder cannot be."""
+
+
+@dataclass(frozen=True)
+class System:
+    """A system to tune.
+
+    Attributes:
+        directory: of its files.
+        flags: for the decoder.
+    """
+
+    directory: Path
+    flags: str
+
+    def arguments(self, regime: str, work: Path, *, resume: bool) -> list[str]:
+        """The command line of ``mosesplug`` for a run in a working directory."""
+        files = {
+            "FILTER": "filter",
+            "HELDOUT": "heldout",
+            "HELDOUT_REFERENCE": "heldout-reference",
+        }
+        words = []
+        for word in REGIMES[regime]:
+            head, equals, tail = word.rpartition("=")
+            place = files.get(tail)
+            words.append(word if place is None else f"{head}{equals}{self.directory / place}")
+        given = (self.directory / name for name in ("input", "reference", "decoder", "moses.ini"))
+        return [
+            "tune",
+            *map(str, given),
+            f"--working-dir={work}",
+            *([f"--decoder-flags={self.flags}"] if self.flags else []),
+            *_SHARED,
+            *words,
+            *(["--continue"] if resume else []),
+        ]
+
+
+def make_demo(directory: Path) -> System:
+    """The demo's model and some of its sentences, with the bundled decoder."""
+    directory.mkdir(parents=True, exist_ok=True)
+    for name, source in (("input", "tune.tarvian"), ("reference", "tune.english")):
+        lines = (DEMO / source).read_bytes().splitlines(keepends=True)
+        (directory / name).write_bytes(b"".join(lines[:_SENTENCES]))
+        held_out = "heldout" if name == "input" else "heldout-reference"
+        (directory / held_out).write_bytes(b"".join(lines[-_HELD_OUT:]))
+    config = (DEMO / "moses.ini").read_text()
+    (directory / "moses.ini").write_text(config.replace("path=", f"path={DEMO}/"))
+    # Its current directory is the working directory, and what is installed may be another version.
+    search = f"PYTHONPATH={shlex.quote(str(ROOT))}"
+    code = "from mosesplug.cli.decoder import main; main()"
+    _write_script(directory / "decoder", f'{search} exec {_python()} -c "{code}" "$@"')
+    _write_filter(directory)
+    return System(directory, "-stack 10")
+
+
+def make_toy(directory: Path) -> System:
+    """The toy, with its decoder."""
+    directory.mkdir(parents=True, exist_ok=True)
+    subprocess.run([sys.executable, "-IS", TOY, "--make", directory, "12"], check=True)
+    for name, source in (("heldout", "input"), ("heldout-reference", "reference0")):
+        lines = (directory / source).read_bytes().splitlines(keepends=True)
+        (directory / name).write_bytes(b"".join(lines[:_HELD_OUT]))
+    _write_script(directory / "decoder", f'exec {_python()} -IS {shlex.quote(str(TOY))} "$@"')
+    _write_filter(directory)
+    return System(directory, "-sparse")
+
+
+def _python() -> str:
+    return shlex.quote(sys.executable)
+
+
+def _write_filter(directory: Path) -> None:
+    """A filter that keeps the whole model, and takes its time."""
+    _write_script(directory / "filter", 'mkdir "$1" && sleep 0.1 && cp "$2" "$1/moses.ini"')
+
+
+def _write_script(path: Path, command: str) -> None:
+    path.write_text(f"#!/bin/sh\n{command}\n")
+    path.chmod(0o755)
