@@ -41,7 +41,14 @@ from formats.weights import (
     read_weights_txt,
 )
 
-__all__ = ["FORMATS", "AnyWeights", "Format", "parse_weights", "read_weights"]
+__all__ = [
+    "FORMATS",
+    "AnyWeights",
+    "Format",
+    "parse_weights",
+    "read_weights",
+    "spelled_in_graphs",
+]
 
 Format = Literal[
     "moses.ini",
@@ -138,6 +145,31 @@ def parse_weights(
             remedy=f"Here it takes {', '.join(formats)}",
         )
     return _parsed(found, text, path)
+
+
+def spelled_in_graphs(show: ShowWeights, fixed: Mapping[str, float], path: str) -> dict[str, float]:
+    """Dense weights, tuned or not, by the names that search graphs have.
+
+    Args:
+        show: the dense features.
+        fixed: weights of those that are not tuned, as far as they are known.
+        path: where they came from, for errors.
+
+    Raises:
+        FormatError: a component is not tuned, and its weight is not known.
+    """
+    known: dict[str, float] = {}
+    for group in show.groups:
+        names = hypergraph_names([(group.name, len(group.values))])
+        for name, value in zip(names, group.values, strict=True):
+            if value is None and name not in fixed:
+                raise FormatError(
+                    f"it does not say what {name} weighs, which is not tuned",
+                    path=path,
+                    remedy="Search graphs have that feature, too: give the moses.ini",
+                )
+            known[name] = fixed[name] if value is None else value
+    return {**known, **fixed}
 
 
 def _parsed(found: Format, text: bytes, path: str) -> AnyWeights:

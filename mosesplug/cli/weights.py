@@ -56,31 +56,26 @@ def show(
 
     Example: mosesplug weights show tuning
     """
-    from mosesplug.inspection.weights import read_point
+    from mosesplug.inspection.weights import has_store, read_point
 
     directory = Path(weights)
     if not directory.is_dir():
         _show_point(read_point(weights), top, json)
         return
     from mosesplug.cli.bar import bar
-    from mosesplug.errors import DataError
     from mosesplug.inspection.run import opened
     from mosesplug.inspection.weights_series import of_files, of_run, sparse_use
 
+    if not has_store(directory) and (found := of_files(directory)) is not None:
+        _show_series(found, None, top, json)
+        return
     used: Use | None = None
-    try:
-        with opened(directory) as run:
-            series = of_run(run, weights)
-            if use and run.has_lists and run.space.n_sparse:
-                with bar(json) as progress:
-                    for used in sparse_use(run):
-                        progress(used.sentences, run.n_sentences, "lists")
-    except DataError:
-        # What mert-moses.pl leaves has no store.
-        found = of_files(directory)
-        if found is None:
-            raise
-        series = found
+    with opened(directory) as run:
+        series = of_run(run, weights)
+        if use and run.has_lists and run.space.n_sparse:
+            with bar(json) as progress:
+                for used in sparse_use(run):
+                    progress(used.sentences, run.n_sentences, "lists")
     _show_series(series, used, top, json)
 
 

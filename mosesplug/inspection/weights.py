@@ -26,7 +26,14 @@ from mosesplug.tuning.records import start_of
 from mosesplug.tuning.weights import Weights
 from mosesplug.tuning.workspace import Workspace
 
-__all__ = ["Point", "decoded_with", "files_of_iterations", "layout_of", "read_point"]
+__all__ = [
+    "Point",
+    "decoded_with",
+    "files_of_iterations",
+    "has_store",
+    "layout_of",
+    "read_point",
+]
 
 _ITERATION = re.compile(r"(.+):([0-9]+)", re.DOTALL)
 _STRING = re.compile(r"\S+=[ \t]+\S.*", re.DOTALL)
@@ -158,7 +165,7 @@ def _of_file(source: str, file: AnyWeights) -> Point:
 
 def _of_run(source: str, directory: Path, iteration: int | None) -> Point:
     """The result of a run, or the weights of an iteration."""
-    files = [] if _has_store(directory) else files_of_iterations(directory)
+    files = [] if has_store(directory) else files_of_iterations(directory)
     if files:
         return _of_files(source, directory, iteration, files)
     with opened(directory) as run:
@@ -183,7 +190,8 @@ def _of_files(source: str, directory: Path, iteration: int | None, files: list[P
     return replace(files[iteration - 1], source=source)
 
 
-def _has_store(directory: Path) -> bool:
+def has_store(directory: Path) -> bool:
+    """Whether a store is there, or in it; what mert-moses.pl leaves has none."""
     try:
         store_path(directory)
     except DataError:

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from formats.any_weights import Format
-from formats.hypergraph import hypergraph_names
+from formats.any_weights import Format, spelled_in_graphs
 from formats.ini_features import feature_weights, sparse_weights
 from formats.moses_ini import MosesIni, with_weights
 from formats.weights import (
@@ -64,7 +63,8 @@ def spelled(
 
     Raises:
         UsageError: something that the format needs is not given.
-        DataError: the weights are not those of the configuration, or have no names, or all are 0.
+        DataError: the weights are not those of the configuration, or all are 0.
+        FormatError: the weight of a component that is not tuned is not known, and is needed.
     """
     check_usable(point)
     if to not in _NAMELESS and not point.is_named:
@@ -114,7 +114,8 @@ def _text(point: Point, to: Format) -> bytes:
             numbered = {f"F{place}": value for place, value in enumerate(dense)}
             return format_sparse({**numbered, **point.weights.sparse})
         case _:
-            return format_sparse({**_as_in_graphs(point), **point.weights.sparse})
+            named = spelled_in_graphs(show, point.fixed, point.source)
+            return format_sparse({**named, **point.weights.sparse})
 
 
 def _tuned(show: ShowWeights) -> dict[str, tuple[float, ...]]:
@@ -132,21 +133,6 @@ def _box(point: Point) -> tuple[tuple[float, ...], tuple[float, ...]]:
     if file is not None and file.minima is not None and file.maxima is not None:
         return file.minima, file.maxima
     return (0.0,) * n, (1.0,) * n
-
-
-def _as_in_graphs(point: Point) -> dict[str, float]:
-    """Dense weights, tuned or not, by the names that search graphs have."""
-    known: dict[str, float] = {}
-    for group in point.show.groups:
-        names = hypergraph_names([(group.name, len(group.values))])
-        for name, value in zip(names, group.values, strict=True):
-            if value is None and name not in point.fixed:
-                raise DataError(
-                    f"{point.source} does not say what {name} weighs, which is not tuned, and "
-                    "graph has all weights: take those of the moses.ini"
-                )
-            known[name] = point.fixed[name] if value is None else value
-    return {**known, **point.fixed}
 
 
 def _notes(point: Point, to: Format) -> list[str]:

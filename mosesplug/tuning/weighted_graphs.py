@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from formats.any_weights import AnyWeights
+from formats.any_weights import spelled_in_graphs
 from formats.errors import FormatError
 from formats.graphs import read_graphs
 from formats.hypergraph import hypergraph_names
@@ -123,7 +123,8 @@ def read_graph_weights(
         return _configured(features_of(file.ini), given.sparse)
     # What kbmira writes may be meant so: its numbers are names where a decoder gave no others.
     numbered = {f"F{place}": value for place, value in enumerate(file.numbers)}
-    known = {**numbered, **_spelled(file), **file.sparse, **file.fixed}
+    spelled = spelled_in_graphs(file.show, file.fixed, file.path)
+    known = {**numbered, **spelled, **file.sparse}
     fixed = {name: value for name, value in known.items() if name.startswith(UNKNOWN_WORD)}
     groups = groups_of_graph(tuple(known), tuple(fixed))
     names = hypergraph_names(groups)
@@ -131,22 +132,6 @@ def read_graph_weights(
     if given.sparse_file is not None:
         rest |= given.sparse_file
     return GraphWeights(groups, tuple(known[name] for name in names), rest, {**UNTUNED, **fixed})
-
-
-def _spelled(file: AnyWeights) -> dict[str, float]:
-    """The dense weights of a file, by the names that graphs have."""
-    known: dict[str, float] = {}
-    for group in file.show.groups:
-        names = hypergraph_names([(group.name, len(group.values))])
-        for name, value in zip(names, group.values, strict=True):
-            if value is None:
-                raise FormatError(
-                    f"it does not say what {name} weighs, which is not tuned",
-                    path=file.path,
-                    remedy="Search graphs have that feature, too: give the moses.ini",
-                )
-            known[name] = value
-    return known
 
 
 def weights_beside(places: Sequence[Path]) -> Path | None:

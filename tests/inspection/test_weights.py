@@ -209,7 +209,7 @@ def test_what_a_format_cannot_hold() -> None:
             spelled(nameless, to, config=config)
     with pytest.raises(UsageError, match="3 dense weights, which a file of sparse weights cannot"):
         spelled(with_sparse, "sparse")
-    with pytest.raises(DataError, match="what TM0_2 weighs"):
+    with pytest.raises(FormatError, match="what TM0_2 weighs"):
         spelled(with_sparse, "graph")
     with pytest.raises(UsageError, match="--config FILE"):
         spelled(point(1, 2, 3), "moses.ini")

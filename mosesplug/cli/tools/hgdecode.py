@@ -59,10 +59,11 @@ def _decode(given: Arguments) -> None:
 
 def _weights(dense: str | None, sparse: str | None) -> dict[str, float]:
     """Weights by name as search graphs spell it."""
-    from formats.hypergraph import hypergraph_names
-    from formats.weights import read_dense, read_sparse
+    from formats.any_weights import read_weights, spelled_in_graphs
+    from formats.weights import read_sparse
 
-    groups = () if dense is None else read_dense(dense)
-    names = hypergraph_names([(name, len(values)) for name, values in groups])
-    weights = dict(zip(names, (v for _, values in groups for v in values), strict=True))
+    weights: dict[str, float] = {}
+    if dense is not None:
+        file = read_weights(dense, ("dense", "show-weights", "graph"))
+        weights = {**spelled_in_graphs(file.show, file.fixed, file.path), **file.sparse}
     return weights | ({} if sparse is None else read_sparse(sparse))
