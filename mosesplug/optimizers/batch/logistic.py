@@ -12,34 +12,18 @@ magnitude, which L-BFGS alone takes badly: it works on weights in units of the c
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["LogisticFit", "fit_logistic", "logistic_loss"]
+from mosesplug.optimizers.batch.ranking.linear import Fit
+
+__all__ = ["fit_logistic", "logistic_loss"]
 
 _STEEPNESS = 1e-7
 """The fit has converged when no weight, in units of the curvature, changes the loss faster than
 this times the square root of the number of examples: rounding of the sums is below it."""
-
-
-@dataclass(frozen=True)
-class LogisticFit:
-    """Where a fit ended.
-
-    Attributes:
-        weights: float64 ``[n_features]``.
-        loss: the minimised function there.
-        iterations: of L-BFGS.
-        converged: whether this is the minimum; if not, the iterations were used up.
-    """
-
-    weights: NDArray[np.float64]
-    loss: float
-    iterations: int
-    converged: bool
 
 
 def logistic_loss(
@@ -68,7 +52,7 @@ def fit_logistic(
     precision: float = 1.0,
     offsets: NDArray[np.float64] | float = 0.0,
     max_iterations: int = 1000,
-) -> LogisticFit:
+) -> Fit:
     """Fit the weights.
 
     Args:
@@ -102,4 +86,4 @@ def fit_logistic(
             "gtol": _STEEPNESS * np.sqrt(max(1, n_examples)),
         },
     )
-    return LogisticFit(unit * result.x, float(result.fun), int(result.nit), result.status != 1)
+    return Fit(unit * result.x, float(result.fun), int(result.nit), result.status != 1)

@@ -19,10 +19,14 @@ from mosesplug.tuning_set import SparseRows, TuningSet
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-__all__ = ["Draw", "PairSampling", "Pairs", "differences", "sample_pairs"]
+__all__ = ["Draw", "PairRule", "PairSampling", "Pairs", "differences", "sample_pairs"]
 
 Draw = Callable[[int, int], NDArray[np.int64]]
 """``draw(top, count)``: ``count`` random numbers from 0 to ``top - 1``, int64."""
+
+PairRule = Callable[[slice, NDArray[np.int64], NDArray[np.int64]], NDArray[np.bool_]]
+"""Which candidates may be pairs, ``rule(rows of the sentence, first, second)``: bool; ``first``
+and ``second`` are rows of hypotheses, int64 ``[n_candidates]``."""
 
 _EQUAL = 1e-5
 """Differences that differ by less than this are equal: the pair drawn first is kept."""
@@ -36,11 +40,13 @@ class PairSampling:
         candidates: pairs drawn of each sentence (Gamma).
         kept: pairs kept of each sentence, at most (Xi).
         minimum_difference: of the scores of a pair; equal ones are never a pair.
+        largest: whether those with the largest differences are kept, or those drawn first.
     """
 
     candidates: int = 5000
     kept: int = 50
     minimum_difference: float = 0.05
+    largest: bool = True
 
 
 @dataclass(frozen=True)
@@ -64,6 +70,7 @@ def sample_pairs(
     scores: NDArray[np.float64],
     draw: Draw,
     sampling: PairSampling,
+    rule: PairRule | None = None,
 ) -> Pairs:
     """Sample pairs of every sentence.
 
@@ -74,17 +81,20 @@ def sample_pairs(
         draw: for each sentence that has hypotheses, draws both hypotheses of each candidate pair,
             one pair after the other.
         sampling: how many, and how different.
+        rule: which candidates may be pairs; None: all.
     """
     better, worse = [], []
     for start, end in zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True):
         if start == end:
             continue
         drawn = draw(end - start, 2 * sampling.candidates)
-        first, second = drawn[0::2], drawn[1::2]
-        own = scores[start:end]
-        gains = own[first] - own[second]
+        first, second = drawn[0::2] + start, drawn[1::2] + start
+        if rule is not None:
+            allowed = rule(slice(start, end), first, second)
+            first, second = first[allowed], second[allowed]
+        gains = scores[first] - scores[second]
         kept = _kept(np.abs(gains), sampling)
-        gains, first, second = gains[kept], first[kept] + start, second[kept] + start
+        gains, first, second = gains[kept], first[kept], second[kept]
         better.append(np.where(gains > 0.0, first, second))
         worse.append(np.where(gains > 0.0, second, first))
     none = np.zeros(0, dtype=np.int64)
@@ -94,8 +104,8 @@ def sample_pairs(
 def _kept(gaps: NDArray[np.float64], sampling: PairSampling) -> NDArray[np.int64]:
     """Which candidates are kept, in the order of drawing."""
     wide = np.flatnonzero((gaps >= sampling.minimum_difference) & (gaps > 0.0))
-    if len(wide) <= sampling.kept:
-        return wide
+    if len(wide) <= sampling.kept or not sampling.largest:
+        return wide[: sampling.kept]
     rank = len(wide) - sampling.kept
     smallest = np.partition(gaps[wide], rank)[rank] - _EQUAL
     kept: NDArray[np.int64] = wide[gaps[wide] >= smallest][: sampling.kept]

@@ -3,7 +3,8 @@
 Tuning as classification: of two hypotheses of a sentence, which has the better sentence score? The
 weights of a classifier on differences of feature vectors rank hypotheses as the metric does. It is
 convex, and takes many thousands of sparse features. The sampler is that of Moses' ``pro``, the
-classifier does what ``megam`` does; nothing but arrays passes between them.
+classifier does what ``megam`` does, unless another is chosen; nothing but arrays passes between
+them.
 """
 
 from __future__ import annotations
@@ -14,11 +15,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.errors import OptimizerError, UsageError
-from mosesplug.features import FeatureSpace
-from mosesplug.metrics.sentence_bleu import sentence_bleu_moses, sentence_bleu_nakov
-from mosesplug.optimizers.batch.logistic import LogisticFit, fit_logistic
 from mosesplug.optimizers.batch.mert import MertOptions, mert
-from mosesplug.optimizers.batch.pairs import Pairs, PairSampling, differences, sample_pairs
+from mosesplug.optimizers.batch.pairs import PairSampling, sample_pairs
+from mosesplug.optimizers.batch.ranking.classifiers import (
+    ClassifierOptions,
+    described,
+    fit_pairs,
+)
+from mosesplug.optimizers.batch.ranking.constraints import ConstraintOptions
+from mosesplug.optimizers.batch.ranking.gains import sentence_gains
+from mosesplug.optimizers.batch.ranking.summary import Summaries
 from mosesplug.optimizers.problem import (
     Problem,
     Progress,
@@ -37,7 +43,7 @@ _FACTOR = "SparseFactor"
 
 
 @dataclass(frozen=True)
-class ProOptions:
+class ProOptions(ClassifierOptions, ConstraintOptions):
     """Settings of PRO, with the defaults of Moses and of ``megam``."""
 
     candidate_pairs: int = field(
@@ -71,14 +77,6 @@ class ProOptions:
             "source": "pro -b; Nakov et al. 2012",
         },
     )
-    prior_precision: float = field(
-        default=1.0,
-        metadata={
-            "help": "of the Gaussian prior on the classifier's weights, 1 over its variance",
-            "source": "megam -lambda",
-            "minimum": 0.0,
-        },
-    )
 
 
 @dataclass(frozen=True)
@@ -99,51 +97,53 @@ def pro(
     on the initial weights, but for those that are not active: they keep their values, and the
     others are found in proportion to them. Where every dense weight is active, the result is
     divided by its L1 norm. Hypotheses are ranked by Moses' smoothed sentence BLEU where the metric
-    is BLEU, otherwise by the metric of the sentence alone.
+    is BLEU or a mixture with it, otherwise by the metric of the sentence alone.
 
     Args:
         problem: hypotheses, metric and active features.
         initial: float64 ``[n_features]``.
-        rng: draws the pairs.
+        rng: draws the pairs, and the perceptron's orders.
         options: settings.
         progress: told of the two steps.
 
     Raises:
         OptimizerError: the problem cannot be tuned (see ``checked_weights``), or no two hypotheses
             of a sentence differ enough in score and in features.
-        UsageError: a brevity penalty is to be smoothed, and the metric is not BLEU.
+        UsageError: a brevity penalty is to be smoothed, and the metric has none.
     """
     problem = with_sparse_active(problem)
     initial = checked_weights(problem, initial)
-    tuning_set, active = problem.tuning_set, problem.active_mask
-    pairs = sample_pairs(
-        tuning_set.offsets,
-        _sentence_scores(problem, options),
-        lambda top, count: rng.integers(0, top, count),
-        PairSampling(options.candidate_pairs, options.kept_pairs, options.minimum_difference),
+    tuning_set = problem.tuning_set
+    if options.smooth_brevity_penalty and "BLEU" not in problem.metric.name.split(","):
+        raise UsageError(
+            f"{problem.metric.name} has no brevity penalty to smooth: leave out "
+            "smooth_brevity_penalty"
+        )
+    scores = sentence_gains(problem, "nakov" if options.smooth_brevity_penalty else "moses")
+
+    def draw(top: int, count: int) -> NDArray[np.int64]:
+        return rng.integers(0, top, count)
+
+    sampling = PairSampling(
+        options.candidate_pairs,
+        options.kept_pairs,
+        options.minimum_difference,
+        largest=options.acceptance == "largest",
     )
+    rule = options.rule(scores, tuning_set.lengths, draw)
+    pairs = sample_pairs(tuning_set.offsets, scores, draw, sampling, rule)
     if not len(pairs):
+        constrained = "" if rule is None else " and are within the limits set"
         raise OptimizerError(
             "no two hypotheses of a sentence differ in score by "
-            f"{options.minimum_difference:g} or more; take longer n-best lists, or a smaller "
-            "minimum difference"
+            f"{options.minimum_difference:g} or more{constrained}; take longer n-best lists, or a "
+            "smaller minimum difference"
         )
     progress(1, 2, "steps")
-    weights = initial.copy()
-    weights[active], fit = _fitted(problem, initial, pairs, options)
-    if not weights.any():
-        raise OptimizerError(
-            "the features do not tell good hypotheses from bad ones: PRO's weights are all zero"
-        )
+    weights, fit = fit_pairs(problem, initial, pairs, options, rng)
     progress(2, 2, "steps")
     weights = normalised(problem, weights)
-    step = {
-        "pairs": len(pairs),
-        "loss": fit.loss,
-        "iterations": fit.iterations,
-        "converged": fit.converged,
-    }
-    return Solution(weights, corpus_score(problem, weights), (step,))
+    return Solution(weights, corpus_score(problem, weights), (described(pairs, fit),))
 
 
 def pro_mert(
@@ -180,83 +180,8 @@ def pro_mert(
         solution = mert(dense, start, rng, options, progress)
         weights = solution.weights
     else:
-        merged = _with_factor(dense, by_pro)
-        solution = mert(merged, np.insert(start, n_dense, 1.0), rng, options, progress)
-        weights = np.delete(solution.weights, n_dense) + solution.weights[n_dense] * by_pro
-        weights = normalised(dense, weights)
+        whole = Summaries.of(problem, by_pro, [_FACTOR] * problem.tuning_set.space.n_sparse)
+        merged = whole.add_to(dense)
+        solution = mert(merged, whole.start(start), rng, options, progress)
+        weights = normalised(dense, whole.written_back(solution.weights))
     return Solution(weights, corpus_score(problem, weights), found.history + solution.history)
-
-
-def _sentence_scores(problem: Problem, options: ProOptions) -> NDArray[np.float64]:
-    """Score of every hypothesis by itself, float64 ``[n_hyps]``."""
-    stats = problem.tuning_set.stats
-    if problem.metric.name != "BLEU":
-        if options.smooth_brevity_penalty:
-            raise UsageError(
-                f"{problem.metric.name} has no brevity penalty to smooth: leave out "
-                "smooth_brevity_penalty"
-            )
-        return np.asarray(problem.metric.score(stats), dtype=np.float64)
-    if options.smooth_brevity_penalty:
-        return sentence_bleu_nakov(stats)
-    return sentence_bleu_moses(stats)
-
-
-def _fitted(
-    problem: Problem, initial: NDArray[np.float64], pairs: Pairs, options: ProOptions
-) -> tuple[NDArray[np.float64], LogisticFit]:
-    """Active weights, and the classifier they come from.
-
-    A pair is an example of either class, once in each direction. Both have the same loss: one
-    direction under half the prior has the same minimum.
-
-    Inactive weights have a scale of their own, which is not the classifier's. Their score is
-    therefore one more feature, that of a vector of length 1, and the others are multiplied by what
-    gives it back its length; unless its weight is not positive, when the inactive score is taken
-    as it is.
-    """
-    from scipy.sparse import csr_array, hstack
-
-    active = problem.active_mask
-    examples = differences(problem.tuning_set, pairs, active)
-    labels, precision = np.ones(len(pairs)), 0.5 * options.prior_precision
-    fixed = np.where(active, 0.0, initial)
-    scores = problem.tuning_set.model_scores(fixed)
-    margins = scores[pairs.better] - scores[pairs.worse]
-    if not margins.any():
-        fit = fit_logistic(examples, labels, precision=precision)
-        return fit.weights, fit
-    length = np.linalg.norm(fixed)
-    with_fixed = hstack([examples, csr_array(margins[:, None] / length)], format="csr")
-    fit = fit_logistic(with_fixed, labels, precision=precision)
-    if fit.weights[-1] > 0.0:
-        return fit.weights[:-1] * (length / fit.weights[-1]), fit
-    fit = fit_logistic(examples, labels, precision=precision, offsets=margins)
-    return fit.weights, fit
-
-
-def _with_factor(problem: Problem, sparse: NDArray[np.float64]) -> Problem:
-    """The problem with the factor of some sparse weights as one more dense weight, the last.
-
-    The factor starts at 1, and random starts draw it from 0 to 1, as in ``mert-moses.pl``.
-
-    Args:
-        problem: with its sparse features.
-        sparse: float64 ``[n_features]``; the weights that have the factor in common.
-    """
-    tuning_set, (minima, maxima) = problem.tuning_set, problem.box
-    space, positive = tuning_set.space, problem.positive
-    column = tuning_set.model_scores(sparse).astype(np.float32)
-    return replace(
-        problem,
-        tuning_set=replace(
-            tuning_set,
-            space=FeatureSpace((*space.groups, (_FACTOR, 1)), space.sparse),
-            dense=np.column_stack([tuning_set.dense, column]),
-        ),
-        active=np.insert(problem.active_mask, space.n_dense, True),
-        minima=np.insert(minima, space.n_dense, 0.0),
-        maxima=np.insert(maxima, space.n_dense, 1.0),
-        starts=tuple(np.insert(start, space.n_dense, 1.0) for start in problem.starts),
-        positive=None if positive is None else np.insert(positive, space.n_dense, False),
-    )

@@ -1,7 +1,11 @@
-"""Ranking of pairs beyond PRO: all pairs, cross-entropy, Pareto-optimal ranking."""
+"""Ranking of pairs beyond PRO: all pairs, cross-entropy, Pareto-optimal ranking; summaries."""
 
 from __future__ import annotations
 
+from mosesplug.optimizers.batch.ranking.cross_entropy import CrossEntropyOptions, cross_entropy
+from mosesplug.optimizers.batch.ranking.pareto import ParetoOptions, pareto
+from mosesplug.optimizers.batch.ranking.rank_all import RankAllOptions, rank_all
+from mosesplug.optimizers.batch.ranking.summary_mert import SummaryMertOptions, summary_mert
 from mosesplug.optimizers.entry import Algorithm
 
 __all__ = ["algorithms"]
@@ -9,4 +13,34 @@ __all__ = ["algorithms"]
 
 def algorithms() -> tuple[Algorithm, ...]:
     """In the order in which they are listed."""
-    return ()
+    return (
+        Algorithm(
+            name="rank-all",
+            summary="all pairs of hypotheses, none drawn; many and sparse features",
+            source="Dreyer & Dong 2015",
+            options=RankAllOptions,
+            optimize=rank_all,
+        ),
+        Algorithm(
+            name="cross-entropy",
+            summary="the model's distribution fitted to the metric's; many and sparse features",
+            source="Green et al. 2014",
+            options=CrossEntropyOptions,
+            optimize=cross_entropy,
+        ),
+        Algorithm(
+            name="pareto",
+            summary="best by any of several metrics above the rest; many and sparse features",
+            source="Duh et al. 2012",
+            options=ParetoOptions,
+            optimize=pareto,
+        ),
+        Algorithm(
+            name="summary-mert",
+            summary="MERT on dense features and summaries of sparse ones",
+            source="Neubig & Watanabe 2016, section 2.3.3",
+            options=SummaryMertOptions,
+            optimize=summary_mert,
+            restarts=True,
+        ),
+    )

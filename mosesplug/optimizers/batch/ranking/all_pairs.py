@@ -1,0 +1,187 @@
+"""Ranking losses over all pairs of hypotheses that differ in worth, in ``O(n log n)`` a list.
+
+With ``d = s_better - s_worse`` of a pair and its weight ``c``, both losses follow from sums
+
+    P1(m) = sum c max(0, m - d)        P2(m) = sum c max(0, m - d)^2
+
+over all pairs: the hinge loss is ``P1(1)``, the squared hinge loss ``P2(1)``, and the hinge loss
+with its corner made round over a width ``h`` is ``(P2(1) - P2(1 - h)) / 2h``. Dreyer and Dong
+(2015) minimise the squared hinge loss.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosesplug.optimizers.batch.ranking.hinge import HingeLosses
+from mosesplug.optimizers.batch.ranking.linear import Curve, ScoreLoss
+from mosesplug.optimizers.batch.ranking.pair_sweep import close_pairs, sort_lists
+
+__all__ = ["AllPairs", "all_pairs", "all_pairs_hinge", "squared_hinge"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class AllPairs:
+    """The pairs of all lists, by what each hypothesis is worth.
+
+    Attributes:
+        offsets: int64 ``[n_sentences + 1]``.
+        gains: float64 ``[n_hyps]``.
+        levels: int64 ``[n_hyps]``, rank of the gain in its sentence, from 0.
+        above: int64 ``[n_hyps]``, the least level that makes a pair with this one as the worse.
+        below: int64 ``[n_hyps]``, levels from 0 on that make a pair with this one as the better.
+        by_gap: whether a pair weighs its difference of gains, or 1.
+        shares: float64 ``[n_hyps]``, what the pairs of its sentence are multiplied by.
+        total: sum of the weights of all pairs, shares included.
+        n_pairs: how many pairs there are.
+    """
+
+    offsets: NDArray[np.int64]
+    gains: Floats
+    levels: NDArray[np.int64]
+    above: NDArray[np.int64]
+    below: NDArray[np.int64]
+    by_gap: bool
+    shares: Floats
+    total: float
+    n_pairs: int
+
+    def sums(
+        self, order: NDArray[np.int64], scores: Floats, margin: float, values: Floats
+    ) -> Floats:
+        """Sums over pairs closer than ``margin``, shares included; see ``close_pairs``."""
+        sums = np.empty((len(scores), 4))
+        close_pairs(
+            self.offsets, order, scores, self.gains, self.levels, self.above, self.below,
+            margin, self.by_gap, values, sums,
+        )  # fmt: skip
+        sums *= self.shares[:, None]
+        return sums
+
+
+def all_pairs(
+    offsets: NDArray[np.int64],
+    gains: Floats,
+    *,
+    minimum_difference: float = 0.0,
+    by_gap: bool = False,
+    by_sentence: bool = True,
+) -> AllPairs:
+    """The pairs of hypotheses of a sentence whose gains differ.
+
+    Args:
+        offsets: int64 ``[n_sentences + 1]``; hypotheses of sentence ``i`` are rows
+            ``offsets[i]:offsets[i + 1]``.
+        gains: float64 ``[n_hyps]``, what each hypothesis is worth; larger is better.
+        minimum_difference: of the gains of a pair; equal ones are never a pair.
+        by_gap: whether a pair weighs its difference of gains, or 1.
+        by_sentence: whether the weights of a sentence's pairs add up to 1, or pairs of all
+            sentences weigh the same.
+    """
+    offsets = np.array(offsets, dtype=np.int64)
+    gains = np.array(gains, dtype=np.float64)
+    levels, above, below = np.zeros((3, len(gains)), dtype=np.int64)
+    for start, end in itertools.pairwise(offsets.tolist()):
+        distinct, own = np.unique(gains[start:end], return_inverse=True)
+        levels[start:end] = own
+        higher = np.searchsorted(distinct, distinct + minimum_difference, side="left")
+        lower = np.searchsorted(distinct, distinct - minimum_difference, side="right")
+        above[start:end] = np.maximum(higher[own], own + 1)
+        below[start:end] = np.minimum(lower[own], own)
+    order, zeros = np.arange(len(gains)), np.zeros(len(gains))
+    found = AllPairs(offsets, gains, levels, above, below, False, zeros + 1.0, 0.0, 0)
+    counts = found.sums(order, zeros, 1.0, zeros)[:, 0]
+    found = AllPairs(offsets, gains, levels, above, below, by_gap, zeros + 1.0, 0.0, 0)
+    weights = found.sums(order, zeros, 1.0, zeros)[:, 0]
+    sentences = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+    of_sentence = np.bincount(sentences, weights, len(offsets) - 1)
+    shares = zeros + 1.0
+    if by_sentence:
+        shares = (1.0 / np.where(of_sentence > 0.0, of_sentence, 1.0))[sentences]
+    return AllPairs(
+        offsets, gains, levels, above, below, by_gap, shares,
+        float(weights @ shares), int(counts.sum()),
+    )  # fmt: skip
+
+
+def all_pairs_hinge(pairs: AllPairs) -> HingeLosses:
+    """``sum c max(0, 1 - d)``."""
+
+    def exact(scores: Floats) -> float:
+        scores = _centred(pairs.offsets, scores)
+        return _first(pairs, sort_lists(pairs.offsets, scores), scores, 1.0)
+
+    def rounded(width: float) -> ScoreLoss:
+        def loss(scores: Floats) -> Curve:
+            scores = _centred(pairs.offsets, scores)
+            order = sort_lists(pairs.offsets, scores)
+            far = _second(pairs, order, scores, 1.0)
+            near = _second(pairs, order, scores, 1.0 - width)
+            share = 0.5 / width
+            return Curve(
+                share * (far.value - near.value),
+                share * (far.derivatives - near.derivatives),
+                lambda vector: share * (far.product(vector) - near.product(vector)),
+            )
+
+        return loss
+
+    def pulled(width: float, scores: Floats) -> float:
+        scores = _centred(pairs.offsets, scores)
+        order = sort_lists(pairs.offsets, scores)
+        far, near = (_first(pairs, order, scores, margin) for margin in (1.0, 1.0 - width))
+        return (far - near) / width
+
+    return HingeLosses(exact, rounded, pulled)
+
+
+def squared_hinge(pairs: AllPairs) -> ScoreLoss:
+    """``sum c max(0, 1 - d)^2`` (Dreyer & Dong 2015; Lee & Lin 2014)."""
+
+    def loss(scores: Floats) -> Curve:
+        scores = _centred(pairs.offsets, scores)
+        order = sort_lists(pairs.offsets, scores)
+        return _second(pairs, order, scores, 1.0)
+
+    return loss
+
+
+def _first(pairs: AllPairs, order: NDArray[np.int64], scores: Floats, margin: float) -> float:
+    """``P1`` at a margin: of the pairs that count, each counts once, with its better one."""
+    sums = pairs.sums(order, scores, margin, scores)
+    return margin * float(sums[:, 0].sum()) + float(scores @ (sums[:, 2] - sums[:, 0]))
+
+
+def _second(pairs: AllPairs, order: NDArray[np.int64], scores: Floats, margin: float) -> Curve:
+    """``P2`` at a margin.
+
+    As it is a sum of squares of ``m - d``, and ``d`` is linear in the scores, ``P2 = m P1 +
+    scores . gradient / 2``.
+    """
+    sums = pairs.sums(order, scores, margin, scores)
+    count, total, count_better, total_better = sums.T
+    pull = count_better - count
+    first = margin * float(count.sum()) + float(scores @ pull)
+    derivatives = 2.0 * (margin * pull + scores * (count + count_better) - (total + total_better))
+    value = margin * first + 0.5 * float(scores @ derivatives)
+
+    def product(vector: Floats) -> Floats:
+        vector = _centred(pairs.offsets, vector)
+        own = pairs.sums(order, scores, margin, vector)
+        return np.asarray(2.0 * (vector * (own[:, 0] + own[:, 2]) - own[:, 1] - own[:, 3]))
+
+    return Curve(value, derivatives, product)
+
+
+def _centred(offsets: NDArray[np.int64], scores: Floats) -> Floats:
+    """The scores less their mean in each sentence, from which no loss of pairs can tell them."""
+    widths = np.diff(offsets)
+    filled = widths > 0
+    means = np.add.reduceat(scores, offsets[:-1][filled]) / widths[filled]
+    return np.asarray(scores - np.repeat(means, widths[filled]))

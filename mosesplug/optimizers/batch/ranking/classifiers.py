@@ -1,0 +1,130 @@
+"""What learns to tell better hypotheses from worse: a binary classifier on pairs' differences.
+
+The survey's equation of ranking (section 3.5) leaves the classifier open: softmax, which for two
+classes is logistic regression, hinge or perceptron loss between right and wrong order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosesplug.errors import OptimizerError
+from mosesplug.optimizers.batch.logistic import fit_logistic
+from mosesplug.optimizers.batch.pairs import Pairs, differences
+from mosesplug.optimizers.batch.ranking.hinge import HingeFit, fit_hinge
+from mosesplug.optimizers.batch.ranking.linear import Fit, in_proportion
+from mosesplug.optimizers.batch.ranking.perceptron import fit_perceptron
+from mosesplug.optimizers.problem import Problem
+
+__all__ = ["ClassifierOptions", "described", "fit_pairs"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class ClassifierOptions:
+    """Settings of the classifier, with the defaults of ``megam``."""
+
+    classifier: Literal["logistic", "hinge", "perceptron"] = field(
+        default="logistic",
+        metadata={
+            "help": "what learns from the pairs: logistic regression, a support vector machine "
+            "(hinge), or the averaged perceptron",
+            "source": "Hopkins & May 2011; Neubig & Watanabe 2016, section 3.5",
+        },
+    )
+    prior_precision: float = field(
+        default=1.0,
+        metadata={
+            "help": "of the Gaussian prior on the classifier's weights, 1 over its variance",
+            "source": "megam -lambda",
+            "minimum": 0.0,
+        },
+    )
+    perceptron_epochs: int = field(
+        default=10,
+        metadata={
+            "help": "passes of the perceptron over the pairs, at most",
+            "source": "Collins 2002",
+            "minimum": 1,
+        },
+    )
+
+
+def fit_pairs(
+    problem: Problem,
+    initial: Floats,
+    pairs: Pairs,
+    options: ClassifierOptions,
+    rng: np.random.Generator,
+) -> tuple[Floats, Fit]:
+    """All weights, and the classifier that the active ones come from.
+
+    A pair is an example of either class, once in each direction. Both have the same loss: one
+    direction under half the prior has the same minimum. Weights that are not active keep their
+    values, and the others are found in proportion to them (``in_proportion``).
+
+    Args:
+        problem: hypotheses and active features.
+        initial: float64 ``[n_features]``, checked.
+        pairs: of hypotheses.
+        options: settings.
+        rng: of the perceptron's orders.
+
+    Raises:
+        OptimizerError: no active feature differs within pairs, or nothing was learnt of them.
+    """
+    from scipy.sparse import csr_array, hstack
+
+    active, tuning_set = problem.active_mask, problem.tuning_set
+    examples = differences(tuning_set, pairs, active)
+    fixed = np.where(active, 0.0, initial)
+    scores = tuning_set.model_scores(fixed)
+
+    def fit(column: Floats | None, offsets: Floats | float) -> Fit:
+        own = examples
+        if column is not None:
+            own = hstack([examples, csr_array(column[:, None])], format="csr")
+        return _fit(own, offsets, options, rng)
+
+    margins = scores[pairs.better] - scores[pairs.worse]
+    found = in_proportion(margins, float(np.linalg.norm(fixed)), fit)
+    weights = initial.copy()
+    weights[active] = found.weights
+    if not weights.any():
+        raise OptimizerError(
+            "the features do not tell good hypotheses from bad ones: the classifier's weights "
+            "are all zero"
+        )
+    return weights, found
+
+
+def _fit(
+    examples: Any,
+    offsets: Floats | float,
+    options: ClassifierOptions,
+    rng: np.random.Generator,
+) -> Fit:
+    precision = 0.5 * options.prior_precision
+    if options.classifier == "hinge":
+        return fit_hinge(examples, precision=precision, offsets=offsets)
+    if options.classifier == "perceptron":
+        return fit_perceptron(examples, rng, offsets=offsets, epochs=options.perceptron_epochs)
+    labels = np.ones(examples.shape[0])
+    return fit_logistic(examples, labels, precision=precision, offsets=offsets)
+
+
+def described(pairs: Pairs, fit: Fit) -> Mapping[str, Any]:
+    """The step as a history has it."""
+    step = {
+        "pairs": len(pairs),
+        "loss": fit.loss,
+        "iterations": fit.iterations,
+        "converged": fit.converged,
+    }
+    return {**step, "gap": fit.gap} if isinstance(fit, HingeFit) else step

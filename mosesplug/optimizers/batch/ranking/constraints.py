@@ -1,0 +1,140 @@
+"""Which pairs PRO may learn from: against hypotheses too long and too bad to teach anything.
+
+PRO keeps the pairs with the largest differences, and so looks for *monsters*: overly long
+hypotheses with very low scores. With weights that produce them there are more in the next lists,
+and output drifts away from the references' length. Nakov, Guzmán and Vogel (2013) compare the
+remedies here: cut-offs, filters of outliers, sampling by how typical a difference is, and random
+acceptance in place of the largest differences.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosesplug.optimizers.batch.pairs import Draw, PairRule
+
+__all__ = ["ConstraintOptions"]
+
+Floats = NDArray[np.float64]
+
+_FINE = 1 << 30
+"""Random numbers from 0 to this less 1 stand for those between 0 and 1."""
+
+
+@dataclass(frozen=True)
+class ConstraintOptions:
+    """Settings of what may be a pair; as they stand, Hopkins and May's own rules."""
+
+    acceptance: Literal["largest", "random"] = field(
+        default="largest",
+        metadata={
+            "help": "which of the candidate pairs are kept: those with the largest differences of "
+            "score, or any",
+            "source": "Nakov et al. 2013, random acceptance",
+        },
+    )
+    maximum_difference: float = field(
+        default=0.0,
+        metadata={
+            "help": "pairs whose sentence scores differ by more are dropped; 0 for no limit",
+            "source": "Nakov et al. 2013, cut-offs",
+            "minimum": 0.0,
+        },
+    )
+    maximum_length_difference: int = field(
+        default=0,
+        metadata={
+            "help": "pairs whose lengths differ by more words are dropped; 0 for no limit",
+            "source": "Nakov et al. 2013, cut-offs",
+            "minimum": 0,
+        },
+    )
+    score_outliers: float = field(
+        default=0.0,
+        metadata={
+            "help": "hypotheses whose score is more than this many standard deviations from the "
+            "mean of their sentence make no pair; 0 for no limit",
+            "source": "Nakov et al. 2013, outliers",
+            "minimum": 0.0,
+        },
+    )
+    length_outliers: float = field(
+        default=0.0,
+        metadata={
+            "help": "the same of their length",
+            "source": "Nakov et al. 2013, outliers",
+            "minimum": 0.0,
+        },
+    )
+    typical: Literal["none", "score", "length"] = field(
+        default="none",
+        metadata={
+            "help": "take a candidate pair with the probability of its difference of score or of "
+            "length among normally distributed hypotheses, relative to no difference",
+            "source": "Nakov et al. 2013, stochastic sampling",
+        },
+    )
+
+    def rule(self, scores: Floats, lengths: NDArray[np.int32], draw: Draw) -> PairRule | None:
+        """These settings as what ``sample_pairs`` asks about candidates; None if all may be pairs.
+
+        Args:
+            scores: float64 ``[n_hyps]``, of each hypothesis by itself.
+            lengths: int32 ``[n_hyps]``, tokens of each.
+            draw: of the sampling by how typical a difference is; not called without it.
+        """
+        length = lengths.astype(np.float64)
+        tests: list[PairRule] = []
+        if self.maximum_difference > 0.0:
+            tests.append(_close(scores, self.maximum_difference))
+        if self.maximum_length_difference > 0:
+            tests.append(_close(length, float(self.maximum_length_difference)))
+        if self.score_outliers > 0.0:
+            tests.append(_usual(scores, self.score_outliers))
+        if self.length_outliers > 0.0:
+            tests.append(_usual(length, self.length_outliers))
+        if self.typical != "none":
+            tests.append(_typical(scores if self.typical == "score" else length, draw))
+        if not tests:
+            return None
+        return lambda *pairs: np.logical_and.reduce([test(*pairs) for test in tests])
+
+
+def _close(values: Floats, most: float) -> PairRule:
+    """Pairs that differ by no more than ``most``."""
+    return lambda sentence, first, second: np.abs(values[first] - values[second]) <= most
+
+
+def _usual(values: Floats, deviations: float) -> PairRule:
+    """Pairs of which neither is further than so many standard deviations from the mean."""
+
+    def test(
+        sentence: slice, first: NDArray[np.int64], second: NDArray[np.int64]
+    ) -> NDArray[np.bool_]:
+        own = values[sentence]
+        reach = deviations * own.std()
+        usual = np.abs(own - own.mean()) <= reach
+        found: NDArray[np.bool_] = usual[first - sentence.start] & usual[second - sentence.start]
+        return found
+
+    return test
+
+
+def _typical(values: Floats, draw: Draw) -> PairRule:
+    """Pairs drawn by the density of their difference, relative to that of no difference.
+
+    If values are normally distributed with variance ``v``, their differences are so with ``2v``.
+    """
+
+    def test(
+        sentence: slice, first: NDArray[np.int64], second: NDArray[np.int64]
+    ) -> NDArray[np.bool_]:
+        gaps, variance = values[first] - values[second], values[sentence].var()
+        density = np.exp(-(gaps**2) / (4.0 * variance)) if variance > 0.0 else np.ones(len(gaps))
+        return np.asarray(draw(_FINE, len(gaps)) < density * _FINE)
+
+    return test

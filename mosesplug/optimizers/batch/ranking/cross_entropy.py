@@ -1,0 +1,231 @@
+"""Cross-entropy ranking (Green et al. 2014): fit the model's distribution to one of the metric's.
+
+Pairs are ranked for certain, even where the metric is not. The survey (section 3.5) recommends
+to fit distributions softly instead. Of each list the hypotheses ``i`` that the metric likes best
+have the probabilities
+
+    p_i  ~  gain_i^2 / log(1 + rank_i)
+
+as the authors' decoder Phrasal has them: the gain, made convex, is discounted as in information
+retrieval (Järvelin & Kekäläinen 2002), and hypotheses of equal gains share the least rank. The loss
+of a list is ``- sum p_i log q_i`` where ``q`` is the softmax of the model's scores. With
+probabilities in proportion to ``exp(sharpness gain_i)`` it is that of ListNet (Cao et al. 2007).
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosesplug.errors import OptimizerError
+from mosesplug.optimizers.batch.ranking.gains import SentenceBleu, sentence_gains
+from mosesplug.optimizers.batch.ranking.linear import Curve, Fit, ScoreLoss, minimise
+from mosesplug.optimizers.batch.ranking.lists import fit_lists
+from mosesplug.optimizers.problem import (
+    Problem,
+    Progress,
+    Solution,
+    checked_weights,
+    corpus_score,
+    normalised,
+    silent,
+    with_sparse_active,
+)
+
+__all__ = [
+    "CrossEntropyOptions",
+    "cross_entropy",
+    "cross_entropy_loss",
+    "discounted_shares",
+    "exponential_shares",
+    "metric_distributions",
+]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class CrossEntropyOptions:
+    """Settings of cross-entropy ranking."""
+
+    distribution: Literal["discounted", "exponential"] = field(
+        default="discounted",
+        metadata={
+            "help": "the metric's distribution over a list: powers of sentence scores, discounted "
+            "by rank, or exponentials of sentence scores",
+            "source": "Green et al. 2014; Cao et al. 2007",
+        },
+    )
+    best_hypotheses: int = field(
+        default=20,
+        metadata={
+            "help": "hypotheses of each sentence with a probability of the metric's, those that "
+            "it likes best; 0 for all",
+            "source": "Green et al. 2014, as Phrasal's CrossEntropyOptimizer",
+            "minimum": 0,
+        },
+    )
+    gain_exponent: float = field(
+        default=2.0,
+        metadata={
+            "help": "power of the sentence score where the distribution is discounted",
+            "source": "Green et al. 2014, as Phrasal's CrossEntropyOptimizer",
+            "minimum": 0.0,
+        },
+    )
+    sharpness: float = field(
+        default=3.0,
+        metadata={
+            "help": "factor of the sentence score where the distribution is exponential",
+            "source": "Cao et al. 2007, who take 1",
+            "minimum": 0.0,
+        },
+    )
+    sentence_bleu: SentenceBleu = field(
+        default="nakov",
+        metadata={
+            "help": "where the metric is BLEU, whose smoothed BLEU of sentences hypotheses are "
+            "judged by; nakov makes output longer",
+            "source": "Nakov et al. 2012; Moses pro; Lin & Och 2004",
+        },
+    )
+    prior_precision: float = field(
+        default=0.01,
+        metadata={
+            "help": "of the Gaussian prior on the weights, 1 over its variance; a sentence's loss "
+            "counts once",
+            "source": "Green et al. 2014",
+            "minimum": 0.0,
+        },
+    )
+
+
+def cross_entropy(
+    problem: Problem,
+    initial: Floats,
+    rng: np.random.Generator,
+    options: CrossEntropyOptions,
+    progress: Progress = silent,
+) -> Solution:
+    """Tune the active weights so that the model's distribution is like the metric's.
+
+    Where no active features are given, all are active, sparse ones too. Weights that are not
+    active keep their values, and the others are found in proportion to them; otherwise the result
+    does not depend on the initial weights, and nothing is random.
+
+    Args:
+        problem: hypotheses, metric and active features.
+        initial: float64 ``[n_features]``.
+        rng: not drawn from.
+        options: settings.
+        progress: told of the two steps.
+
+    Raises:
+        OptimizerError: the problem cannot be tuned (see ``checked_weights``), no hypothesis has a
+            gain above 0, or the features do not tell those with a gain from others.
+    """
+    problem = with_sparse_active(problem)
+    initial = checked_weights(problem, initial)
+    offsets = problem.tuning_set.offsets
+    gains = sentence_gains(problem, options.sentence_bleu)
+    if options.distribution == "exponential":
+        shares = exponential_shares(options.sharpness)
+    else:
+        shares = discounted_shares(options.gain_exponent)
+    goals = metric_distributions(offsets, gains, shares, options.best_hypotheses)
+    if not goals.any():
+        raise OptimizerError(
+            f"no hypothesis has a {problem.metric.name} above 0; check the references"
+        )
+    progress(1, 2, "steps")
+    loss = cross_entropy_loss(offsets, goals)
+
+    def minimised(rows: Any, second: Floats, fixed: Floats | float) -> Fit:
+        return minimise(rows, loss, second, precision=options.prior_precision, offsets=fixed)
+
+    weights, fit = fit_lists(problem, initial, minimised)
+    progress(2, 2, "steps")
+    weights = normalised(problem, weights)
+    step = {"loss": fit.loss, "iterations": fit.iterations, "converged": fit.converged}
+    return Solution(weights, corpus_score(problem, weights), (step,))
+
+
+Shares = Callable[[Floats, NDArray[np.int64]], Floats]
+"""From gains and ranks of some hypotheses of a list to numbers in proportion to probabilities."""
+
+
+def discounted_shares(exponent: float) -> Shares:
+    """``gain^exponent / log(1 + rank)``; 0 of a gain that is not above 0."""
+
+    def shares(gains: Floats, ranks: NDArray[np.int64]) -> Floats:
+        # Relative to the largest gain, or a large power would underflow.
+        top = gains.max()
+        relative = np.maximum(gains, 0.0) / (top if top > 0.0 else 1.0)
+        return np.asarray(np.where(gains > 0.0, relative**exponent, 0.0) / np.log1p(ranks))
+
+    return shares
+
+
+def exponential_shares(sharpness: float) -> Shares:
+    """``exp(sharpness gain)``."""
+    return lambda gains, ranks: np.asarray(np.exp(sharpness * (gains - gains.max())))
+
+
+def metric_distributions(
+    offsets: NDArray[np.int64], gains: Floats, shares: Shares, best: int = 0
+) -> Floats:
+    """The metric's distribution over each list, float64 ``[n_hyps]``; see the module.
+
+    Args:
+        offsets: int64 ``[n_sentences + 1]``.
+        gains: float64 ``[n_hyps]``, what each hypothesis is worth.
+        shares: what probabilities are in proportion to; a list of zeros has no distribution.
+        best: hypotheses of a larger rank have no probability; 0 for no limit.
+    """
+    found = np.zeros(len(gains))
+    for start, end in itertools.pairwise(offsets.tolist()):
+        own = gains[start:end]
+        # Of equal gains the least rank, from 1: as many as are larger, and one.
+        ranks = 1 + (end - start) - np.searchsorted(np.sort(own), own, side="right")
+        some = (ranks <= best) | (best == 0)
+        if end > start:
+            raw = np.zeros(end - start)
+            raw[some] = shares(own[some], ranks[some])
+            found[start:end] = raw / (raw.sum() if raw.any() else 1.0)
+    return found
+
+
+def cross_entropy_loss(offsets: NDArray[np.int64], goals: Floats) -> ScoreLoss:
+    """``- sum p log q`` over all lists, ``q`` being the softmax of a list's scores.
+
+    Args:
+        offsets: int64 ``[n_sentences + 1]``.
+        goals: float64 ``[n_hyps]``, ``p``: 1 in sum over a list, or 0 of a list that does not
+            count.
+    """
+    widths = np.diff(offsets)
+    starts, widths = offsets[:-1][widths > 0], widths[widths > 0]
+    counted = np.repeat(np.add.reduceat(goals, starts) > 0.0, widths)
+
+    def spread(values: Floats) -> Floats:
+        return np.repeat(values, widths)
+
+    def loss(scores: Floats) -> Curve:
+        shifted = scores - spread(np.maximum.reduceat(scores, starts))
+        raw = np.exp(shifted)
+        sums = np.add.reduceat(raw, starts)
+        shares = np.where(counted, raw / spread(sums), 0.0)
+        value = float(np.sum(goals * (spread(np.log(sums)) - shifted)))
+
+        def product(vector: Floats) -> Floats:
+            weighted = shares * vector
+            return np.asarray(weighted - shares * spread(np.add.reduceat(weighted, starts)))
+
+        return Curve(value, shares - goals, product)
+
+    return loss

@@ -1,0 +1,204 @@
+"""Several metrics at a time: Pareto-optimal hypotheses above dominated ones (Duh et al. 2012).
+
+A weighted sum of metrics says how much of one may be paid for the other, and never prefers what
+lies in a dent between two extremes. Here a hypothesis is good if no other one of its list is better
+by all metrics (``fronts``), and pairs of a good one and one that is not are learnt from as PRO
+learns from pairs (PMO-PRO). With one metric, the good hypotheses are the best ones.
+
+The algorithm finds several weights, one for each draw of pairs. Those that the weighted sum of
+``--metric BLEU,TER`` likes best are the result; the history has all of them, and says which are
+Pareto-optimal on the corpus.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosesplug.errors import OptimizerError
+from mosesplug.metrics.interpolated import Interpolated
+from mosesplug.metrics.protocol import Metric
+from mosesplug.optimizers.batch.pairs import PairSampling, sample_pairs
+from mosesplug.optimizers.batch.ranking.classifiers import (
+    ClassifierOptions,
+    described,
+    fit_pairs,
+)
+from mosesplug.optimizers.batch.ranking.fronts import pareto_fronts
+from mosesplug.optimizers.batch.ranking.gains import SentenceBleu, sentence_gains
+from mosesplug.optimizers.problem import (
+    Problem,
+    Progress,
+    Solution,
+    checked_weights,
+    corpus_score,
+    normalised,
+    silent,
+    with_sparse_active,
+)
+
+__all__ = ["ParetoOptions", "pareto"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class ParetoOptions(ClassifierOptions):
+    """Settings of Pareto-optimal ranking."""
+
+    draws: int = field(
+        default=3,
+        metadata={
+            "help": "samples of pairs; each gives weights, of which the metric chooses",
+            "source": "Duh et al. 2012, the set of solutions",
+            "minimum": 1,
+        },
+    )
+    candidate_pairs: int = field(
+        default=5000,
+        metadata={
+            "help": "pairs of hypotheses drawn of each sentence",
+            "source": "Hopkins & May 2011, Gamma",
+            "minimum": 1,
+        },
+    )
+    kept_pairs: int = field(
+        default=50,
+        metadata={
+            "help": "of those with one Pareto-optimal hypothesis, how many are kept",
+            "source": "Hopkins & May 2011, Xi; Duh et al. 2012",
+            "minimum": 1,
+        },
+    )
+    acceptance: Literal["largest", "random"] = field(
+        default="largest",
+        metadata={
+            "help": "which of them: those with the largest differences of the weighted sum of "
+            "metrics, or any",
+            "source": "Hopkins & May 2011; Nakov et al. 2013",
+        },
+    )
+    sentence_bleu: SentenceBleu = field(
+        default="nakov",
+        metadata={
+            "help": "where a metric is BLEU, whose smoothed BLEU of sentences hypotheses are "
+            "judged by; nakov makes output longer",
+            "source": "Nakov et al. 2012; Moses pro; Lin & Och 2004",
+        },
+    )
+
+
+def pareto(
+    problem: Problem,
+    initial: Floats,
+    rng: np.random.Generator,
+    options: ParetoOptions,
+    progress: Progress = silent,
+) -> Solution:
+    """Tune the active weights so that Pareto-optimal hypotheses score higher than dominated ones.
+
+    Where no active features are given, all are active, sparse ones too. Weights that are not
+    active keep their values, and the others are found in proportion to them; otherwise the result
+    does not depend on the initial weights.
+
+    Args:
+        problem: hypotheses, active features, and a metric of several parts (``BLEU,TER``); with a
+            metric that has none, the front is its best hypotheses.
+        initial: float64 ``[n_features]``.
+        rng: draws the pairs.
+        options: settings.
+        progress: told of the draws.
+
+    Returns:
+        The history's first step is about the fronts: hypotheses, how many of them are
+        Pareto-optimal, and their share; then one step for each draw, with the score of every
+        metric on the corpus, and whether no other draw is better by all of them.
+
+    Raises:
+        OptimizerError: the problem cannot be tuned (see ``checked_weights``), no list has a
+            dominated hypothesis, or the features do not tell those that are.
+    """
+    problem = with_sparse_active(problem)
+    initial = checked_weights(problem, initial)
+    tuning_set, parts = problem.tuning_set, _parts(problem)
+    scores = [sentence_gains(part, options.sentence_bleu) for part in parts]
+    fronts = pareto_fronts(tuning_set.offsets, np.column_stack(scores))
+    worth = _worth(tuning_set.offsets, fronts, sentence_gains(problem, options.sentence_bleu))
+    sampling = PairSampling(
+        options.candidate_pairs, options.kept_pairs, largest=options.acceptance == "largest"
+    )
+    found: list[Floats] = []
+    steps: list[Mapping[str, Any]] = []
+    for drawn in range(options.draws):
+        pairs = sample_pairs(
+            tuning_set.offsets,
+            worth,
+            lambda top, count: rng.integers(0, top, count),
+            sampling,
+            lambda sentence, first, second: fronts[first] != fronts[second],
+        )
+        if not len(pairs):
+            raise OptimizerError(
+                "no hypothesis is worse than another of its sentence by all metrics; take longer "
+                "n-best lists, or fewer metrics"
+            )
+        weights, fit = fit_pairs(problem, initial, pairs, options, rng)
+        found.append(normalised(problem, weights))
+        steps.append(described(pairs, fit))
+        progress(drawn + 1, options.draws, "draws")
+    judged = np.array([[corpus_score(part, weights) for part in parts] for weights in found])
+    optimal = pareto_fronts(np.array([0, len(found)]), judged)
+    totals = [corpus_score(problem, weights) for weights in found]
+    best = int(np.argmax(totals))
+    names = [part.metric.name for part in parts]
+    history = (
+        {
+            "hypotheses": tuning_set.n_hyps,
+            "pareto_optimal": int(fronts.sum()),
+            "share": float(fronts.mean()),
+        },
+        *(
+            {
+                **step,
+                **dict(zip(names, own.tolist(), strict=True)),
+                "score": total,
+                "on_front": bool(is_optimal),
+            }
+            for step, own, total, is_optimal in zip(steps, judged, totals, optimal, strict=True)
+        ),
+    )
+    return Solution(found[best], totals[best], history)
+
+
+def _worth(offsets: NDArray[np.int64], fronts: NDArray[np.bool_], gains: Floats) -> Floats:
+    """Numbers that are larger for any Pareto-optimal hypothesis of a list than for others of it.
+
+    Among pairs of one of either, their difference is the larger the larger that of the gains is.
+    """
+    widths = np.diff(offsets)
+    starts, widths = offsets[:-1][widths > 0], widths[widths > 0]
+    least = np.repeat(np.minimum.reduceat(gains, starts), widths)
+    most = np.repeat(np.maximum.reduceat(gains, starts), widths)
+    reach = np.where(most > least, most - least, 1.0)
+    return np.asarray(2.0 * fronts + (gains - least) / reach)
+
+
+def _parts(problem: Problem) -> list[Problem]:
+    """The problem with each metric alone, and its statistics."""
+    metric: Metric = problem.metric
+    if not isinstance(metric, Interpolated):
+        return [problem]
+    ends = np.cumsum([part.n_statistics for part in metric.metrics]).tolist()
+    stats = problem.tuning_set.stats
+    return [
+        replace(
+            problem,
+            metric=part,
+            tuning_set=replace(problem.tuning_set, stats=stats[:, end - part.n_statistics : end]),
+        )
+        for part, end in zip(metric.metrics, ends, strict=True)
+    ]

@@ -1,0 +1,94 @@
+"""The averaged perceptron on examples of one class, such as differences of features.
+
+Examples are gone through in random order; one that is on the wrong side is added to the weights.
+The mean of the weights over all steps decides better than the last ones (Freund & Schapire 1999;
+Collins 2002). It needs no prior and finds no minimum: it stops after so many passes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosesplug.kernels import kernel
+from mosesplug.optimizers.batch.ranking.linear import Fit
+
+__all__ = ["fit_perceptron"]
+
+Floats = NDArray[np.float64]
+
+
+def fit_perceptron(
+    examples: Any,
+    rng: np.random.Generator,
+    *,
+    offsets: Floats | float = 0.0,
+    epochs: int = 10,
+) -> Fit:
+    """Weights averaged over all steps.
+
+    Args:
+        examples: SciPy sparse array (CSR), float64 ``[n_examples, n_features]``.
+        rng: of the order in each pass.
+        offsets: float64 ``[n_examples]``, added to the margins: what is not to be learnt.
+        epochs: passes over the examples, at most: a pass without a mistake is the last.
+
+    Returns:
+        ``loss`` is the sum of the margins that are below 0, ``iterations`` counts passes, and
+        ``converged`` says whether the last one was without a mistake.
+    """
+    n_examples, n_features = examples.shape
+    indptr, indices = examples.indptr.astype(np.int64), examples.indices.astype(np.int64)
+    given = np.ascontiguousarray(np.broadcast_to(offsets, n_examples), dtype=np.float64)
+    weights, late = np.zeros(n_features), np.zeros(n_features)
+    mistakes, epoch = 1, 0
+    while epoch < epochs and mistakes:
+        mistakes = _pass(
+            indptr, indices, examples.data, given, rng.permutation(n_examples), weights, late,
+            epoch * n_examples,
+        )  # fmt: skip
+        epoch += 1
+    average = weights - late / max(1, epoch * n_examples)
+    margins = np.asarray(examples @ average + given)
+    return Fit(average, float(np.maximum(-margins, 0.0).sum()), epoch, not mistakes)
+
+
+@kernel
+def _pass(
+    indptr: NDArray[np.int64],
+    indices: NDArray[np.int64],
+    data: NDArray[np.float64],
+    offsets: NDArray[np.float64],
+    order: NDArray[np.int64],
+    weights: NDArray[np.float64],
+    late: NDArray[np.float64],
+    steps: int,
+) -> int:
+    """One pass; the number of mistakes.
+
+    Args:
+        indptr: int64 ``[n_examples + 1]``.
+        indices: int64 ``[nnz]``.
+        data: float64 ``[nnz]``.
+        offsets: float64 ``[n_examples]``.
+        order: int64 ``[n_examples]``.
+        weights: float64 ``[n_features]``, changed.
+        late: float64 ``[n_features]``, changed: every change of the weights times the steps
+            before it, which the average lacks it for.
+        steps: before this pass.
+    """
+    mistakes = 0
+    for example in order:
+        first, last = indptr[example], indptr[example + 1]
+        margin = offsets[example]
+        for entry in range(first, last):
+            margin += data[entry] * weights[indices[entry]]
+        if margin <= 0.0 and last > first:
+            mistakes += 1
+            for entry in range(first, last):
+                weights[indices[entry]] += data[entry]
+                late[indices[entry]] += steps * data[entry]
+        steps += 1
+    return mistakes

@@ -1,0 +1,158 @@
+"""All-pairs ranking (Dreyer & Dong 2015): every pair of hypotheses of a list, none drawn.
+
+PRO learns from a few pairs of each list, and its results vary with the draw. The loss over all
+pairs whose scores differ is found without going through them (``pair_sweep``), and is convex: the
+same lists give the same weights in any run.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosesplug.errors import OptimizerError
+from mosesplug.optimizers.batch.ranking.all_pairs import (
+    AllPairs,
+    all_pairs,
+    all_pairs_hinge,
+    squared_hinge,
+)
+from mosesplug.optimizers.batch.ranking.gains import SentenceBleu, sentence_gains
+from mosesplug.optimizers.batch.ranking.hinge import HingeFit, minimise_hinge
+from mosesplug.optimizers.batch.ranking.linear import Fit, minimise
+from mosesplug.optimizers.batch.ranking.lists import fit_lists
+from mosesplug.optimizers.problem import (
+    Problem,
+    Progress,
+    Solution,
+    checked_weights,
+    corpus_score,
+    normalised,
+    silent,
+    with_sparse_active,
+)
+
+__all__ = ["RankAllOptions", "rank_all"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class RankAllOptions:
+    """Settings of all-pairs ranking."""
+
+    pair_loss: Literal["squared-hinge", "hinge"] = field(
+        default="squared-hinge",
+        metadata={
+            "help": "what a pair costs that is not ranked by a margin of 1: what is missing, "
+            "squared or as it is",
+            "source": "Dreyer & Dong 2015; Lee & Lin 2014",
+        },
+    )
+    pair_weights: Literal["difference", "equal"] = field(
+        default="difference",
+        metadata={
+            "help": "what a pair weighs: its difference of score, or as much as any other",
+            "source": "Dreyer & Dong 2015",
+        },
+    )
+    minimum_difference: float = field(
+        default=0.1,
+        metadata={
+            "help": "pairs whose sentence scores differ by less are dropped; 0 for none but "
+            "those of equal scores",
+            "source": "Hopkins & May 2011, alpha",
+            "minimum": 0.0,
+        },
+    )
+    sentence_bleu: SentenceBleu = field(
+        default="moses",
+        metadata={
+            "help": "where the metric is BLEU, whose smoothed BLEU of sentences hypotheses are "
+            "judged by; nakov makes output longer",
+            "source": "Moses pro; Nakov et al. 2012; Lin & Och 2004",
+        },
+    )
+    prior_precision: float = field(
+        default=0.01,
+        metadata={
+            "help": "of the Gaussian prior on the weights, 1 over its variance; the pairs of a "
+            "sentence together count once",
+            "source": "Lee & Lin 2014, 1/C",
+            "minimum": 0.0,
+        },
+    )
+
+
+def rank_all(
+    problem: Problem,
+    initial: Floats,
+    rng: np.random.Generator,
+    options: RankAllOptions,
+    progress: Progress = silent,
+) -> Solution:
+    """Tune the active weights so that the better of any two hypotheses scores higher.
+
+    Where no active features are given, all are active, sparse ones too. Weights that are not
+    active keep their values, and the others are found in proportion to them; otherwise the result
+    does not depend on the initial weights, and nothing is random.
+
+    Args:
+        problem: hypotheses, metric and active features.
+        initial: float64 ``[n_features]``.
+        rng: not drawn from.
+        options: settings.
+        progress: told of the two steps.
+
+    Raises:
+        OptimizerError: the problem cannot be tuned (see ``checked_weights``), or no two hypotheses
+            of a sentence differ enough in score and in features.
+    """
+    problem = with_sparse_active(problem)
+    initial = checked_weights(problem, initial)
+    pairs = all_pairs(
+        problem.tuning_set.offsets,
+        sentence_gains(problem, options.sentence_bleu),
+        minimum_difference=options.minimum_difference,
+        by_gap=options.pair_weights == "difference",
+    )
+    if pairs.n_pairs == 0:
+        raise OptimizerError(
+            "no two hypotheses of a sentence differ in score by "
+            f"{options.minimum_difference:g} or more; take longer n-best lists, or a smaller "
+            "minimum difference"
+        )
+    progress(1, 2, "steps")
+
+    def fit(rows: Any, second: Floats, offsets: Floats | float) -> Fit:
+        return _fit(pairs, rows, second, offsets, options)
+
+    weights, found = fit_lists(problem, initial, fit)
+    progress(2, 2, "steps")
+    weights = normalised(problem, weights)
+    step: dict[str, Any] = {
+        "pairs": pairs.n_pairs,
+        "loss": found.loss,
+        "iterations": found.iterations,
+        "converged": found.converged,
+    }
+    if isinstance(found, HingeFit):
+        step["gap"] = found.gap
+    return Solution(weights, corpus_score(problem, weights), (step,))
+
+
+def _fit(
+    pairs: AllPairs,
+    rows: Any,
+    second: Floats,
+    offsets: Floats | float,
+    options: RankAllOptions,
+) -> Fit:
+    precision = options.prior_precision
+    if options.pair_loss == "hinge":
+        losses = all_pairs_hinge(pairs)
+        return minimise_hinge(rows, losses, second, precision=precision, offsets=offsets)
+    return minimise(rows, squared_hinge(pairs), second, precision=precision, offsets=offsets)

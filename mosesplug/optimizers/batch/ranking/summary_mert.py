@@ -1,0 +1,131 @@
+"""MERT on dense features and summaries of sparse ones (survey, section 2.3.3).
+
+Sparse weights come from what was learnt before, or from a first pass of a learner that takes many
+features. Each group of them is then one dense feature (``summary``), and MERT tunes the few weights
+that are left for the metric itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosesplug.errors import UsageError
+from mosesplug.optimizers.batch.mert import MertOptions, mert
+from mosesplug.optimizers.batch.ranking.summary import Grouping, Summaries, group_names
+from mosesplug.optimizers.problem import (
+    Problem,
+    Progress,
+    Solution,
+    checked_weights,
+    corpus_score,
+    normalised,
+    silent,
+    with_sparse_active,
+)
+
+__all__ = ["SummaryMertOptions", "summary_mert"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class SummaryMertOptions(MertOptions):
+    """Settings of MERT, of the groups, and of the pass before it."""
+
+    first: str = field(
+        default="pro",
+        metadata={
+            "help": "the algorithm that learns sparse weights, with its defaults, where those to "
+            "start from have none but 0",
+            "source": "Neubig & Watanabe 2016, section 2.3.3",
+        },
+    )
+    group_by: Grouping = field(
+        default="first",
+        metadata={
+            "help": "which sparse features make one summary: those of the same name up to the "
+            "first or the last separator, all (one), or those of which a pattern says the same",
+            "source": "Xiang & Ittycheriah 2011; Liu et al. 2013",
+        },
+    )
+    separator: str = field(
+        default="_",
+        metadata={
+            "help": "what ends a group's name, as in WT_haus~house",
+            "source": "Moses' names of sparse features",
+        },
+    )
+    pattern: str = field(
+        default="",
+        metadata={
+            "help": "a regular expression, matched at the beginning of names; its first group, or "
+            "all that it matches, is the summary's name; other features keep their weights",
+            "source": "Xiang & Ittycheriah 2011; Liu et al. 2013",
+        },
+    )
+
+
+def summary_mert(
+    problem: Problem,
+    initial: Floats,
+    rng: np.random.Generator,
+    options: SummaryMertOptions,
+    progress: Progress = silent,
+) -> Solution:
+    """Tune dense weights and one factor for each group of sparse weights.
+
+    Where no active features are given, all are active. Active sparse weights are those of
+    ``initial`` if it has any that is not 0, else those that ``options.first`` finds, whose dense
+    weights are then one more start. They are multiplied by their group's factor, which begins at
+    1; MERT does not change the proportions within a group.
+
+    Args:
+        problem: as for ``mert``.
+        initial: float64 ``[n_features]``, MERT's first start.
+        rng: of the first pass and of MERT.
+        options: settings.
+        progress: told of MERT's climbs.
+
+    Returns:
+        The history begins with a step that names the groups and their sizes.
+
+    Raises:
+        OptimizerError: the problem cannot be tuned, by the first pass or by MERT.
+        UsageError: ``first`` is no algorithm that learns sparse weights, or there are no groups
+            to be made as the options say.
+    """
+    problem = with_sparse_active(problem)
+    initial = checked_weights(problem, initial)
+    space, active = problem.tuning_set.space, problem.active_mask
+    learns = active & (np.arange(len(space)) >= space.n_dense)
+    names = group_names(space.sparse, options.group_by, options.separator, options.pattern)
+    learnt, starts = initial, problem.starts
+    if learns.any() and not initial[learns].any():
+        learnt = _first_pass(problem, initial, rng, options.first).weights
+        starts = (learnt, *starts)
+    groups = Summaries.of(problem, learnt, names)
+    dense = replace(problem, active=active & ~learns, starts=starts)
+    start = np.where(learns, learnt, initial)
+    summarised = groups.add_to(dense)
+    solution = mert(summarised, groups.start(start), rng, options, progress)
+    weights = normalised(dense, groups.written_back(solution.weights))
+    step = {"groups": groups.sizes()}
+    return Solution(weights, corpus_score(problem, weights), (step, *solution.history))
+
+
+def _first_pass(problem: Problem, initial: Floats, rng: np.random.Generator, name: str) -> Solution:
+    """What an algorithm finds with its defaults."""
+    # Here and not above: the registry's own table names this module.
+    from mosesplug.optimizers.registry import algorithm
+
+    learner = algorithm(name)
+    if learner.restarts:
+        raise UsageError(
+            f"{name} does not learn weights of sparse features: first is one that does, as pro, "
+            "kbmira or rank-all"
+        )
+    options = learner.options()
+    return learner.optimize(problem, initial, rng, options, silent)
