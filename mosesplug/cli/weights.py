@@ -161,7 +161,7 @@ def _series_table(series: Series) -> None:
     room = len(heads)
     if is_terminal():
         longest = max(map(len, series.dense), default=0)
-        left = shutil.get_terminal_size().columns - longest - min(len(heads), _BARS) - 6
+        left = shutil.get_terminal_size().columns - longest - max(10, min(len(heads), _BARS)) - 6
         room = min(max(left // _CELL, 2), len(heads))
     # The first is where it started.
     places = [0, *range(len(heads) - room + 1, len(heads))]
@@ -203,7 +203,8 @@ def diff(
 
     Numbers are those of the files unless --normalise is given: weights that differ by one factor
     decide alike, and have a cosine of 1. Change is the difference over the size of A's weight.
-    A feature that only one of them has is marked.
+    A feature that only one of them has is marked. Numbers without names (weights.txt, init.opt) are
+    compared with named ones by their place, which is the decoder's order.
 
     Example: mosesplug weights diff tuning:1 tuning
     """
@@ -212,6 +213,7 @@ def diff(
     from mosesplug.inspection.weights_algebra import cosine, differences, norm_of, normalised
 
     a, b = read_point(first), read_point(second)
+    kept = [name for name in a.fixed if b.fixed.get(name, a.fixed[name]) != a.fixed[name]]
     norms = norm_of(a), norm_of(b)
     if normalise:
         a, b = normalised(a), normalised(b)
@@ -234,6 +236,9 @@ def diff(
                         "change": row.relative,
                     }
                     for row in rows
+                ],
+                "not_tuned": [
+                    {"feature": name, "a": a.fixed[name], "b": b.fixed[name]} for name in kept
                 ],
             }
         )
@@ -263,6 +268,8 @@ def diff(
         )
         _more(len(changed) - len(shown))
     print(f"\n{len(rows) - len(changed)} of {len(rows)} features have equal weights")
+    for name in kept:
+        print(f"not tuned, and different: {_seen(name)} {a.fixed[name]:g} {b.fixed[name]:g}")
 
 
 def _change(first: float | None, second: float | None, relative: float | None) -> str:

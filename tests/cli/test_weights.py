@@ -120,6 +120,12 @@ def test_diff(weights: Run) -> None:
     assert found["features"][0]["feature"] == "TM0_1"
     assert found["features"][0]["difference"] == pytest.approx(0.4 + 0.25)
     assert "1 more" in weights("diff", "a", "b", "--top", 1)[1]
+    Path("other.ini").write_text(INI + "UnknownWordPenalty0= 0.5\n")
+    _, out, _ = weights("diff", "moses.ini", "other.ini")
+    assert out.splitlines()[-2:] == [
+        "3 of 3 features have equal weights",
+        "not tuned, and different: UnknownWordPenalty0 1 0.5",
+    ]
     code, _, error = weights("diff", "moses.ini", "txt")
     assert code == 1
     assert "numbers alone, in the decoder's order" in error
@@ -184,7 +190,8 @@ def test_nothing_is_written_that_is_not_whole(weights: Run) -> None:
 
 
 def test_a_run_is_read_without_numba(weights: Run, tmp_path: Path) -> None:
-    make_run(tmp_path / "work")
+    lists = [[Hypothesis(0, b"a", (-1.0, -2.0), (("S_a", 1.0),))]] * 2
+    make_run(tmp_path / "work", lists=lists)
     program = (
         "import sys\nfrom mosesplug.cli.main import main\n"
         "try:\n    main(['weights', 'show', 'work'])\n"
@@ -192,6 +199,7 @@ def test_a_run_is_read_without_numba(weights: Run, tmp_path: Path) -> None:
     )
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert (found.returncode, found.stderr) == (0, "")
+    assert "100.00%" in found.stdout
     # An encoding without bars has digits.
     environment = {"PYTHONIOENCODING": "ascii"}
     found = subprocess.run(
