@@ -31,11 +31,14 @@ class OracleSets:
         rows: int64; those of sentence ``i`` are ``rows[offsets[i]:offsets[i + 1]]``, ascending.
         offsets: int64 ``[n_sentences + 1]``; a sentence has none if its list is empty.
         score: of the corpus metric, or the mean gain where gains belong to sentences.
+        chosen: int64, the one of each sentence that has any behind the score; the first oracles
+            where gains belong to sentences.
     """
 
     rows: NDArray[np.int64]
     offsets: NDArray[np.int64]
     score: float
+    chosen: NDArray[np.int64]
 
     @property
     def first(self) -> NDArray[np.int64]:
@@ -53,10 +56,12 @@ def sentence_oracles(offsets: NDArray[np.int64], gains: NDArray[np.float64]) -> 
     widths = np.diff(offsets)
     starts = offsets[:-1][widths > 0]
     if not len(starts):
-        return OracleSets(np.zeros(0, np.int64), np.zeros(len(offsets), np.int64), 0.0)
+        none = np.zeros(0, np.int64)
+        return OracleSets(none, np.zeros(len(offsets), np.int64), 0.0, none)
     best = np.maximum.reduceat(gains, starts)
     rows = np.flatnonzero(gains == np.repeat(best, widths[widths > 0]))
-    return OracleSets(rows, np.searchsorted(rows, offsets).astype(np.int64), float(best.mean()))
+    bounds = np.searchsorted(rows, offsets).astype(np.int64)
+    return OracleSets(rows, bounds, float(best.mean()), rows[bounds[:-1][widths > 0]])
 
 
 def corpus_oracles(
@@ -111,5 +116,8 @@ def corpus_oracles(
         rows.append(start + np.flatnonzero(scores >= scores[chosen[place] - start]))
     found = np.concatenate([np.zeros(0, dtype=np.int64), *rows])
     return OracleSets(
-        found, np.searchsorted(found, offsets).astype(np.int64), float(metric.score(totals))
+        found,
+        np.searchsorted(found, offsets).astype(np.int64),
+        float(metric.score(totals)),
+        chosen.astype(np.int64),
     )

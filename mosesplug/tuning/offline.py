@@ -7,7 +7,8 @@ duplicates exactly as in a tuning run.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -19,7 +20,7 @@ from mosesplug.store import NBestStore
 from mosesplug.tuning.read_weights import Start, read_start
 from mosesplug.tuning_set import TuningSet
 
-__all__ = ["Lists", "Start", "load_lists", "read_start"]
+__all__ = ["Lists", "Start", "Stored", "load_lists", "read_start", "stored_lists"]
 
 Path_ = str | PathLike[str]
 
@@ -35,6 +36,21 @@ class Lists:
     """
 
     tuning_set: TuningSet
+    signature: str
+    hypotheses: int
+
+
+@dataclass(frozen=True)
+class Stored:
+    """n-best lists in a store, an iteration each, with their texts.
+
+    Attributes:
+        store: open to be read.
+        signature: the metric with its settings and the number of references.
+        hypotheses: hypotheses read, duplicates included.
+    """
+
+    store: NBestStore
     signature: str
     hypotheses: int
 
@@ -62,6 +78,26 @@ def load_lists(
         FormatError: a file that is no n-best list, or no reference.
         DataError: lists that do not go together.
     """
+    with stored_lists(
+        files, references, metric, names=names, threads=threads, loaded=loaded
+    ) as stored:
+        return Lists(stored.store.tuning_set(), stored.signature, stored.hypotheses)
+
+
+@contextmanager
+def stored_lists(
+    files: Sequence[Path_],
+    references: Path_,
+    metric: Metric,
+    *,
+    names: Sequence[str] | None = None,
+    threads: int = 1,
+    loaded: Callable[[int], None] = lambda done: None,
+) -> Iterator[Stored]:
+    """Read and score n-best lists into a store that goes with the context.
+
+    Arguments and errors are those of ``load_lists``.
+    """
     lines = read_references(references)
     prepared = metric.prepare(lines)
     hypotheses = 0
@@ -81,5 +117,4 @@ def load_lists(
             )
             hypotheses += report.hypotheses
             loaded(number)
-        merged = store.tuning_set()
-    return Lists(merged, prepared.signature, hypotheses)
+        yield Stored(store, prepared.signature, hypotheses)

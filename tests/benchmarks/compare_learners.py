@@ -7,8 +7,9 @@ All tables are of the stored regime: lists 1 to 7 of ``multi30k-de-en`` merged, 
 them at the final weights, mean and standard deviation over seeds 1 to N. Learners start from the
 weights that the first list was decoded with, as a tuning run would; they saw none of the lists.
 
-``learners``: every registered algorithm with its defaults; then the weights that Moses' own
-programs ended with on the same lists, from other starts (recorded; MERT with one seed).
+``learners``: every registered algorithm with its defaults, as ``mosesplug bench-optimizers``
+measures them; then the weights that Moses' own programs ended with on the same lists, from other
+starts (recorded; MERT with one seed).
 ``mixing``: the pattern of Watanabe (2012), Table 2: shards whose weights are averaged, against a
 line search between the old weights and the average; plain and optimized updates.
 ``batch``: the pattern of its Table 3: mini-batches of 1, 4, 8 and 16 sentences.
@@ -34,6 +35,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 from mosesplug.metrics import metric
 from mosesplug.optimizers import Algorithm, Problem, algorithm, algorithms, corpus_score
 from mosesplug.optimizers.problem import silent
+from mosesplug.tuning import benchmark
 from mosesplug.tuning.offline import load_lists, read_start
 from mosesplug.tuning.sharded import optimize_sharded
 from mosesplug.tuning.sharding import Mixing, Sharding
@@ -69,18 +71,6 @@ class Task:
         if self.epochs is not None and tuner.learner is not None:
             changed["epochs"] = self.epochs
         return replace(tuner.options(), **changed)
-
-    def alone(self, name: str, **changed: object) -> Run:
-        """The optimizer as it is."""
-        tuner = algorithm(name)
-
-        def run(seed: int) -> float:
-            rng = np.random.default_rng(seed)
-            options = self.options(tuner, **changed)
-            found = tuner.optimize(self.problem, self.start, rng, options, silent)
-            return corpus_score(self.problem, found.weights)
-
-        return run
 
     def in_shards(self, name: str, mixing: Mixing, **changed: object) -> Run:
         """The learner on shards."""
@@ -138,12 +128,19 @@ def over_seeds(run: Run, seeds: int) -> str:
 
 def learners(task: Task, names: Sequence[str], seeds: int) -> Iterator[str]:
     """A row an algorithm."""
-    yield "| algorithm | BLEU | one run |\n|---|---|---|"
+    yield "| algorithm | BLEU | CPU s | active |\n|---|---|---|---|"
+    lists = benchmark.Task.of(task.problem, task.start)
     for name in names:
-        yield f"| {name} | {over_seeds(task.alone(name), seeds)} |"
+        tuner = algorithm(name)
+        found = benchmark.measured(lists, tuner, task.options(tuner), seeds)
+        if found.refusal is not None:
+            yield f"| {name} | refused: {found.refusal} | | |"
+            continue
+        seconds, active = statistics.mean(found.cpu_seconds), statistics.mean(found.active)
+        yield f"| {name} | {spread(found.scores)} | {seconds:.1f} | {active:.0f} |"
     for name, ends in task.recorded.items():
         scores = [corpus_score(task.problem, weights) for weights in ends]
-        yield f"| {name}, {len(ends)} recorded | {spread(scores)} | |"
+        yield f"| {name}, {len(ends)} recorded | {spread(scores)} | | |"
 
 
 def mixing(task: Task, names: Sequence[str], seeds: int) -> Iterator[str]:
