@@ -100,14 +100,19 @@ def stats(
     from mosesplug.cli.bar import bar
     from mosesplug.cli.output import print_json, print_table
     from mosesplug.inspection.diversity import list_facts
-    from mosesplug.inspection.lists import coverage_by_rank, feature_facts
+    from mosesplug.inspection.features import FeatureSums, merged_parts
+    from mosesplug.inspection.lists import coverage_by_rank
     from mosesplug.inspection.run import opened
 
     chosen = iteration_of(iteration)
     with opened(store, with_lists=True) as run:
         last = chosen or run.records[-1].iteration
-        merged = run.store.tuning_set(chosen)
-        features = feature_facts(run, merged)
+        sums = FeatureSums.none(len(run.names))
+        with bar(json) as progress:
+            for part in merged_parts(run, chosen):
+                sums = sums.added(run, part)
+                progress(int(part.sentence_ids[-1]) + 1, run.n_sentences, "sentences")
+        features, distinct = sums.facts(run), sums.hypotheses
         with bar(json) as progress:
             lists = None
             for lists in list_facts(run, last):
@@ -120,7 +125,7 @@ def stats(
             {
                 "features": [asdict(each) for each in features],
                 "sparse_features": n_sparse,
-                "distinct_hypotheses": merged.n_hyps,
+                "distinct_hypotheses": distinct,
                 "lists": None if lists is None else {"iteration": last, **asdict(lists)},
                 "coverage": asdict(coverage),
             }
@@ -138,7 +143,7 @@ def stats(
         for each in features
     ]
     print_table(("feature", "weight", "mean", "spread", "active", "correlation"), rows, left=1)
-    print(f"\n{merged.n_hyps} distinct hypotheses, {n_sparse} sparse features")
+    print(f"\n{distinct} distinct hypotheses, {n_sparse} sparse features")
     if lists is not None:
         print(
             f"iteration {last}: {lists.sentences} lists of {lists.shortest} to {lists.longest} "

@@ -1,4 +1,4 @@
-"""What the lists of a run tell: oracles as lists grow, coverage by rank, features, surfaces."""
+"""What the lists of a run tell: oracles as lists grow, coverage by rank, error surfaces."""
 
 from __future__ import annotations
 
@@ -11,13 +11,12 @@ from mosesplug.metrics.protocol import Metric
 from mosesplug.optimizers.line_search import search_space
 from mosesplug.optimizers.oracles import corpus_oracles
 from mosesplug.optimizers.problem import Problem
-from mosesplug.report.data import Coverage, ErrorSurface, FeatureFacts
+from mosesplug.report.data import Coverage, ErrorSurface
 from mosesplug.tuning_set import TuningSet
 
 __all__ = [
     "coverage_by_rank",
     "error_surfaces",
-    "feature_facts",
     "first_rows",
     "growth",
     "oracle_score",
@@ -94,45 +93,6 @@ def coverage_by_rank(run: Run, iteration: int) -> Coverage:
         part = first_rows(lists, np.full(lists.n_sentences, rank, dtype=np.int64))
         scores.append(oracle_score(part, run.metric))
     return Coverage(tuple(ranks), tuple(scores), run.records[iteration - 1].first_best_score)
-
-
-def feature_facts(run: Run, merged: TuningSet) -> tuple[FeatureFacts, ...]:
-    """Every dense feature over the distinct hypotheses."""
-    widths = np.diff(merged.offsets)
-    owners = np.repeat(np.arange(merged.n_sentences), widths)
-    worth = _centred(sentence_scores(run.metric, merged.stats), owners, widths)
-    facts = []
-    for column, name in enumerate(run.names):
-        values = merged.dense[:, column].astype(np.float64)
-        inside = _centred(values, owners, widths)
-        squares = np.bincount(owners, inside**2, merged.n_sentences)
-        facts.append(
-            FeatureFacts(
-                name=name,
-                weight=float(run.vector[column]),
-                mean=float(values.mean()),
-                spread=float(np.sqrt(squares[widths > 0] / widths[widths > 0]).mean()),
-                active=float((values != 0.0).mean()),
-                correlation=_correlation(inside, worth),
-            )
-        )
-    return tuple(facts)
-
-
-def _centred(
-    values: NDArray[np.float64], owners: NDArray[np.int64], widths: NDArray[np.int64]
-) -> NDArray[np.float64]:
-    """Values less the mean of their sentence's."""
-    means = np.bincount(owners, values, len(widths)) / np.maximum(widths, 1)
-    return np.asarray(values - means[owners])
-
-
-def _correlation(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
-    """Pearson's, of centred values; NaN where one never varies."""
-    norms = np.sqrt((one @ one) * (other @ other))
-    # What is left of a constant by rounding is no variation.
-    constant = min(np.abs(one).max(initial=0.0), np.abs(other).max(initial=0.0)) < 1e-9
-    return float("nan") if constant else float(one @ other / norms)
 
 
 def error_surfaces(run: Run, merged: TuningSet) -> tuple[ErrorSurface, ...]:

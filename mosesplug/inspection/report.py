@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from mosesplug.inspection.features import feature_facts
 from mosesplug.inspection.lattice import lattice_facts
-from mosesplug.inspection.lists import coverage_by_rank, error_surfaces, feature_facts, growth
+from mosesplug.inspection.lists import coverage_by_rank, error_surfaces, growth
 from mosesplug.inspection.run import Run
 from mosesplug.inspection.sentences import worst_and_best
 from mosesplug.inspection.texts import Texts, marked
@@ -72,7 +73,7 @@ def report_steps(
         coverage=coverage_by_rank(run, run.records[-1].iteration),
     )
     yield data
-    data = replace(data, features=feature_facts(run, merged))
+    data = replace(data, features=feature_facts(run, [merged]))
     yield data
     data = replace(data, surfaces=error_surfaces(run, merged))
     yield data

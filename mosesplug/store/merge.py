@@ -205,11 +205,10 @@ def assemble(
 
 def texts_of(selection: Selection) -> tuple[bytes, ...]:
     """Texts of the selected hypotheses, in order."""
-    texts = [
-        record.hypothesis(row)
-        for _, record, rows in selection.pieces
-        for row in (range(record.n_new) if rows is None else rows.tolist())
-    ]
+    texts: list[bytes] = []
+    for _, record, rows in selection.pieces:
+        held = record.hypotheses()
+        texts += held if rows is None else [held[row] for row in rows.tolist()]
     order = range(len(texts)) if selection.order is None else selection.order.tolist()
     return tuple(texts[position] for position in order)
 

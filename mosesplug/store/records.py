@@ -24,6 +24,7 @@ list itself, in the decoder's order, is a gather over such rows.
 
 from __future__ import annotations
 
+import itertools
 import struct
 from collections.abc import Sequence
 from typing import Any, overload
@@ -131,6 +132,11 @@ class KbestRecord:
         """Text of one of the hypotheses that the record holds."""
         offsets = self.text_offsets
         return self.text[offsets[row] : offsets[row + 1]].tobytes()
+
+    def hypotheses(self) -> list[bytes]:
+        """Texts of all hypotheses that the record holds; much faster than one at a time."""
+        bounds, text = self.text_offsets.tolist(), self.text.tobytes()
+        return [text[begin:end] for begin, end in itertools.pairwise(bounds)]
 
     def extra(self, rank: int) -> bytes:
         """What followed the score at one position of the list."""

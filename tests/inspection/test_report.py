@@ -5,13 +5,15 @@ from __future__ import annotations
 import itertools
 import json
 import math
+from dataclasses import astuple
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from mosesplug.errors import DataError, StoreError
-from mosesplug.inspection.lists import error_surfaces, feature_facts, sentence_scores
+from mosesplug.inspection.features import feature_facts, merged_parts
+from mosesplug.inspection.lists import error_surfaces, sentence_scores
 from mosesplug.inspection.report import STEPS, report_data, report_steps
 from mosesplug.inspection.run import opened
 from mosesplug.inspection.texts import Texts
@@ -94,7 +96,13 @@ def test_no_store_and_no_iteration(tmp_path: Path) -> None:
 def test_features_by_hand(tmp_path: Path) -> None:
     with opened(make_run(tmp_path / "work")) as run:
         merged = run.store.tuning_set()
-        language_model, translation_model = feature_facts(run, merged)
+        language_model, translation_model = feature_facts(run, [merged])
+        halves = [run.store.batch([0, 2]), run.store.batch([1])]
+        for one, other in zip(
+            feature_facts(run, halves), feature_facts(run, [merged]), strict=True
+        ):
+            assert astuple(one) == pytest.approx(astuple(other))
+        assert feature_facts(run, merged_parts(run)) == whole
     values = [[-1.0, -2.0], [-1.0, -3.0, -4.0], [-1.0]]
     assert language_model.mean == pytest.approx(np.mean([v for row in values for v in row]))
     assert language_model.spread == pytest.approx(np.mean([np.std(row) for row in values]))
@@ -110,7 +118,7 @@ def test_features_by_hand(tmp_path: Path) -> None:
 def test_feature_that_never_varies_has_no_correlation(tmp_path: Path) -> None:
     lists = [[h._replace(dense=(0.1, float(rank))) for rank, h in enumerate(LISTS[0])]]
     with opened(make_run(tmp_path / "work", lists=lists)) as run:
-        constant, _ = feature_facts(run, run.store.tuning_set())
+        constant, _ = feature_facts(run, [run.store.tuning_set()])
     assert math.isnan(constant.correlation)
 
 

@@ -47,6 +47,7 @@ def test_a_record_is_read_wherever_it_lies(shift: int) -> None:
         assert np.shares_memory(array, place) == (shift % 8 == place.ctypes.data % 8)
     assert record.dense.shape == (2, 3)
     assert [record.hypothesis(row) for row in range(2)] == [b"a", b"\x00\xff "]
+    assert record.hypotheses() == [b"a", b"\x00\xff "]
     assert [record.extra(rank) for rank in range(3)] == [b"", b" 0-", b""]
     assert record.sparse().indptr.dtype == np.int64
 
