@@ -29,6 +29,7 @@ class Algorithm:
         restarts: whether it starts from random points and from weights of earlier iterations, too.
         graphs: how it learns from search graphs: by a ``source`` or a ``search`` of its problem;
             None if it learns from lists only.
+        needs_bleu: whether it can tune by no other metric than BLEU.
     """
 
     name: str
@@ -39,3 +40,4 @@ class Algorithm:
     learner: Callable[[Any], Learner] | None = None
     graphs: Literal["source", "search"] | None = None
     restarts: bool = False
+    needs_bleu: bool = False

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.features import FeatureSpace
+from mosesplug.metrics import metric
 from mosesplug.optimizers.problem import Problem
 from mosesplug.tuning_set import SparseRows, TuningSet
 
@@ -79,3 +80,21 @@ def planted(
     won = np.round(10 * ranks / (n_hyps - 1)).astype(np.int64)
     made = tuning_set([n_hyps] * n_sentences, dense, won)
     return Problem(made, Accuracy()), hidden
+
+
+def planted_bleu(
+    seed: int, n_sentences: int = 60, n_hyps: int = 15, n_features: int = 5, noise: float = 0.0
+) -> tuple[Problem, NDArray[np.float64]]:
+    """The same as ``planted``, with statistics of BLEU for points won, for those who need them.
+
+    Translations are as long as their references, and of n-grams of any length the same share
+    matches: the share of points.
+    """
+    problem, hidden = planted(seed, n_sentences, n_hyps, n_features, noise)
+    made = problem.tuning_set
+    shares = made.stats[:, :1] / made.stats[:, 1:]
+    counts = np.broadcast_to(20 - np.arange(4), (made.n_hyps, 4))
+    stats = np.full((made.n_hyps, 9), 20, dtype=np.int32)
+    stats[:, 0:8:2], stats[:, 1:8:2] = np.round(shares * counts), counts
+    stats.flags.writeable = False
+    return Problem(replace(made, stats=stats), metric("BLEU")), hidden

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from mosesplug.errors import OptimizerError, UsageError
 from mosesplug.optimizers.problem import Problem, corpus_score, silent
 from mosesplug.optimizers.registry import Algorithm, algorithm, algorithms
-from tests.optimizers.problems import planted, tuning_set
+from tests.optimizers.problems import planted, planted_bleu, tuning_set
 
 pytestmark = pytest.mark.parametrize("tuner", algorithms().values(), ids=lambda each: each.name)
 
@@ -29,6 +29,11 @@ def solve(tuner: Algorithm, problem: Problem, seed: int = 0) -> tuple[bytes, flo
     return solution.weights.tobytes(), solution.score
 
 
+def planted_for(tuner: Algorithm, seed: int, **sizes: Any) -> Problem:
+    """A problem that hidden weights solve, with statistics that the optimizer can use."""
+    return (planted_bleu if tuner.needs_bleu else planted)(seed, **sizes)[0]
+
+
 def unaligned(array: NDArray[Any]) -> NDArray[Any]:
     """A read-only copy that begins at an odd address."""
     copy = np.frombuffer(b"\0" + array.tobytes(), array.dtype, offset=1).reshape(array.shape)
@@ -40,7 +45,7 @@ def unaligned(array: NDArray[Any]) -> NDArray[Any]:
 def test_recovers_planted_weights(tuner: Algorithm) -> None:
     """With the options that users get, and as many sentences as a small tuning set has."""
     # Its arrays are read-only: an optimizer that writes would fail.
-    problem, _ = planted(11, n_sentences=300)
+    problem = planted_for(tuner, 11, n_sentences=300)
     problem = replace(problem, minima=-np.ones(5), maxima=np.ones(5))
     before = corpus_score(problem, START)
     _, score = solve(tuner, problem)
@@ -49,14 +54,14 @@ def test_recovers_planted_weights(tuner: Algorithm) -> None:
 
 
 def test_same_seed_same_bytes_whatever_the_threads(tuner: Algorithm) -> None:
-    problem, _ = planted(12, noise=1.0)
+    problem = planted_for(tuner, 12, noise=1.0)
     first = solve(tuner, problem)
     assert solve(tuner, problem) == first
     assert solve(tuner, replace(problem, threads=3)) == first
 
 
 def test_unaligned_arrays(tuner: Algorithm) -> None:
-    problem, _ = planted(13, noise=1.0)
+    problem = planted_for(tuner, 13, noise=1.0)
     made = problem.tuning_set
     shifted = replace(
         made,
@@ -69,7 +74,7 @@ def test_unaligned_arrays(tuner: Algorithm) -> None:
 
 
 def test_refuses_what_is_not_a_number(tuner: Algorithm) -> None:
-    problem, _ = planted(14)
+    problem = planted_for(tuner, 14)
     dense = problem.tuning_set.dense.copy()
     dense[3, 2] = np.nan
     bad = replace(problem, tuning_set=replace(problem.tuning_set, dense=dense))
@@ -81,7 +86,7 @@ def test_refuses_what_is_not_a_number(tuner: Algorithm) -> None:
 
 
 def test_refuses_what_cannot_be_tuned(tuner: Algorithm) -> None:
-    problem, _ = planted(15)
+    problem = planted_for(tuner, 15)
     rng, options = np.random.default_rng(0), tuner.options()
     with pytest.raises(OptimizerError, match="5 features"):
         tuner.optimize(problem, np.ones(4), rng, options, silent)

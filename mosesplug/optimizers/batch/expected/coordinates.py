@@ -1,0 +1,162 @@
+"""What is tuned: active weights, and beside inactive ones the size of these.
+
+A distribution depends on how large its weights are, and inactive weights have a size that was
+chosen for the decoder, which looks at proportions only. Their score is therefore one more feature,
+that of a vector of length 1, whose weight is tuned like the others; at the end all are multiplied
+by what gives the inactive weights back their own length. If that feature's weight would not stay
+above 0, it is held where it was at the start.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosesplug.optimizers.problem import Problem
+from mosesplug.tuning_set import TuningSet
+
+__all__ = ["Coordinates", "variance_in_lists"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Coordinates:
+    """Between the weights that are tuned and those of the distribution.
+
+    Attributes:
+        active: bool ``[n_features]``.
+        inactive: float64 ``[n_features]``, a vector of length 1 along the inactive weights; None
+            if their score is the same for all hypotheses of a sentence.
+        variances: float64 ``[n_coordinates]``, mean variance within lists: of the active features
+            and, if there is an inactive score, of that.
+        start: float64 ``[n_coordinates]``; the weights given, over a factor that makes the
+            standard deviation of the model's score within lists 1. It is 0 if nothing differs.
+        length: of the inactive weights given.
+        held: the inactive score's weight does not change.
+    """
+
+    active: NDArray[np.bool_]
+    inactive: Floats | None
+    variances: Floats
+    start: Floats
+    length: float
+    held: bool = False
+
+    @classmethod
+    def of(cls, problem: Problem, initial: Floats) -> Coordinates:
+        """Those of a problem.
+
+        Args:
+            problem: with its active features.
+            initial: float64 ``[n_features]``, finite.
+        """
+        tuning_set, active = problem.tuning_set, problem.active_mask
+        fixed = np.where(active, 0.0, initial)
+        variances = feature_variances(tuning_set)[active]
+        largest = float(np.abs(fixed).max(initial=0.0))
+        inactive, length, start = None, 0.0, initial[active]
+        if largest > 0.0:
+            length = largest * float(np.linalg.norm(fixed / largest))
+            scores = tuning_set.model_scores(fixed / length)
+            variance = variance_in_lists(tuning_set.offsets, scores)
+            if variance > 0.0:
+                inactive = fixed / length
+                variances, start = np.append(variances, variance), np.append(start, length)
+        size = float(np.abs(start).max(initial=0.0))
+        if size > 0.0:
+            start = start / size
+            weights = _spread(active, inactive, start)
+            spread = variance_in_lists(tuning_set.offsets, tuning_set.model_scores(weights))
+            start = start / np.sqrt(spread) if spread > 0.0 else 0.0 * start
+        return cls(active, inactive, variances, start, length)
+
+    def weights(self, x: Floats) -> Floats:
+        """The weights of the distribution, float64 ``[n_features]``."""
+        return _spread(self.active, self.inactive, x)
+
+    def gradient(self, by_weights: Floats) -> Floats:
+        """Derivatives by the coordinates, float64 ``[n_coordinates]``."""
+        by_active = by_weights[self.active]
+        if self.inactive is None:
+            return by_active
+        return np.append(by_active, 0.0 if self.held else float(by_weights @ self.inactive))
+
+    def is_free(self) -> NDArray[np.bool_]:
+        """Which coordinates change, bool ``[n_coordinates]``."""
+        free = np.ones(len(self.start), dtype=np.bool_)
+        if self.inactive is not None:
+            free[-1] = not self.held
+        return free
+
+    def decoders(self, x: Floats, initial: Floats) -> Floats:
+        """Weights for the decoder, float64 ``[n_features]``, the inactive ones as they were.
+
+        Without an inactive score any size will do, and they get that of the start, if it has one.
+        """
+        weights = initial.copy()
+        if self.inactive is not None:
+            weights[self.active] = x[:-1] * (self.length / x[-1])
+            return weights
+        before, now = (float(np.abs(each).sum()) for each in (initial[self.active], x))
+        weights[self.active] = x * (before / now) if before > 0.0 and now > 0.0 else x
+        return weights
+
+
+def variance_in_lists(offsets: NDArray[np.int64], values: Floats) -> float:
+    """Mean over sentences that have hypotheses of the variance of their values.
+
+    Args:
+        offsets: int64 ``[n_sentences + 1]``.
+        values: float64 ``[n_hyps]``.
+    """
+    widths = np.diff(offsets)[np.diff(offsets) > 0]
+    starts = offsets[:-1][np.diff(offsets) > 0]
+    if not len(starts):
+        return 0.0
+    means = np.add.reduceat(values, starts) / widths
+    squares = (values - np.repeat(means, widths)) ** 2
+    return float((np.add.reduceat(squares, starts) / widths).mean())
+
+
+def feature_variances(tuning_set: TuningSet) -> Floats:
+    """Mean variance of each feature within lists, float64 ``[n_features]``."""
+    variances = np.zeros(len(tuning_set.space))
+    for column, values in enumerate(tuning_set.dense.T):
+        variances[column] = variance_in_lists(tuning_set.offsets, values.astype(np.float64))
+    if tuning_set.sparse is not None and len(tuning_set.sparse.data):
+        variances[tuning_set.space.n_dense :] = _sparse_variances(tuning_set)
+    return variances
+
+
+def _sparse_variances(tuning_set: TuningSet) -> Floats:
+    """Those of the sparse features: the mean square less the square of the mean."""
+    from scipy.sparse import csr_array
+
+    sparse, widths = tuning_set.sparse, np.diff(tuning_set.offsets)
+    assert sparse is not None
+    shape = tuning_set.n_hyps, tuning_set.space.n_sparse
+    rows = csr_array((sparse.data.astype(np.float64), sparse.indices, sparse.indptr), shape)
+    shares = np.repeat(1.0 / np.maximum(widths, 1), widths)
+    mean = csr_array(
+        (shares, np.arange(tuning_set.n_hyps), tuning_set.offsets), (len(widths), shape[0])
+    )
+    means = mean @ rows
+    total = shares @ rows.multiply(rows) - np.asarray(means.multiply(means).sum(axis=0))
+    filled = int(np.count_nonzero(widths))
+    # Rounding may leave less than nothing of a feature that is the same throughout its lists.
+    variances: Floats = np.maximum(total / filled, 0.0)
+    return variances
+
+
+def _spread(active: NDArray[np.bool_], inactive: Floats | None, x: Floats) -> Floats:
+    """Coordinates as weights of all features, float64 ``[n_features]``."""
+    weights = np.zeros(len(active))
+    if inactive is None:
+        weights[active] = x
+        return weights
+    weights[active] = x[:-1]
+    weights += x[-1] * inactive
+    return weights

@@ -1,0 +1,161 @@
+"""Minimising an objective of a distribution, with regularised weights: L-BFGS, or OWL-QN for L1.
+
+Features of MT differ in scale by orders of magnitude, which quasi-Newton methods take badly: they
+work on weights in units of each feature's deviation within lists.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosesplug.optimizers.batch.expected.coordinates import Coordinates
+from mosesplug.optimizers.batch.expected.objectives import Objective, at_scale
+from mosesplug.optimizers.owl_qn import minimise_with_l1
+
+__all__ = ["Descent", "Regularised", "descend"]
+
+Floats = NDArray[np.float64]
+
+_MEMORY = 20
+"""Steps that the curvature is estimated from, as in cdec's ``minrisk_optimize -M``."""
+
+
+@dataclass(frozen=True)
+class Regularised:
+    """What is minimised beside the objective, and when that has been done well enough.
+
+    Attributes:
+        l1: ``sum |w|`` times this.
+        l2: ``|w|^2 / 2`` times this.
+        learns_scale: whether the scale changes, too. It is not regularised, so that weights can
+            shrink while it grows: the regulariser then loses its hold.
+        iterations: at most so many.
+        tolerance: or until a step lowers the objective by a smaller share of itself (or of 1, if
+            that is more).
+    """
+
+    l1: float
+    l2: float
+    learns_scale: bool
+    iterations: int
+    tolerance: float
+
+
+@dataclass(frozen=True)
+class Descent:
+    """Where a descent ended.
+
+    Attributes:
+        x: float64 ``[n_coordinates]``.
+        scale: of the distribution's weights.
+        steps: accepted ones, the start first: ``objective`` with its regularisers, and
+            ``gradient``, the length of its (pseudo-)gradient by the coordinates.
+    """
+
+    x: Floats
+    scale: float
+    steps: tuple[dict[str, float], ...]
+
+
+def descend(
+    objective: Objective,
+    coordinates: Coordinates,
+    start: Floats,
+    scale: float,
+    settings: Regularised,
+) -> Descent:
+    """Minimise ``objective(scale w) + l2/2 |w|^2 + l1 |w|_1`` over ``w``, and the scale if told to.
+
+    No accepted step increases it.
+
+    Args:
+        objective: of the weights of the distribution.
+        coordinates: ``w`` as weights of the distribution.
+        start: float64 ``[n_coordinates]``.
+        scale: ``gamma`` of equation 22, more than 0.
+        settings: the rest.
+    """
+    curvatures = scale**2 * coordinates.variances + settings.l2
+    units = 1.0 / np.sqrt(np.where(curvatures > 0.0, curvatures, 1.0))
+    n, free = len(start), coordinates.is_free()
+
+    def function(point: Floats) -> tuple[float, Floats]:
+        w = units * point[:n]
+        gamma = math.exp(point[n]) if settings.learns_scale else scale
+        value, by_weights, by_scale = at_scale(objective, coordinates.weights(w), gamma)
+        by_w = coordinates.gradient(by_weights) + settings.l2 * np.where(free, w, 0.0)
+        gradient = units * by_w
+        if settings.learns_scale:
+            gradient = np.append(gradient, gamma * by_scale)
+        return value + 0.5 * settings.l2 * float(w @ w), gradient
+
+    steps: list[dict[str, float]] = []
+
+    def told(point: Floats, value: float, gradient: Floats) -> None:
+        length = float(np.linalg.norm(gradient[:n] / units))
+        steps.append({"objective": value, "gradient": length})
+
+    first = np.append(start / units, [math.log(scale)] if settings.learns_scale else [])
+    if settings.l1 > 0.0:
+        penalties = settings.l1 * np.where(free, units, 0.0)
+        penalties = np.append(penalties, np.zeros(len(first) - n))
+        point = minimise_with_l1(
+            function,
+            first,
+            penalties,
+            memory=_MEMORY,
+            max_iterations=settings.iterations,
+            decrease=settings.tolerance,
+            accepted=told,
+        ).x
+    else:
+        point = _lbfgs(function, first, settings, told)
+    end = math.exp(point[n]) if settings.learns_scale else scale
+    return Descent(units * point[:n], end, tuple(steps))
+
+
+def _lbfgs(
+    function: Callable[[Floats], tuple[float, Floats]],
+    start: Floats,
+    settings: Regularised,
+    told: Callable[[Floats, float, Floats], None],
+) -> Floats:
+    """Where SciPy's L-BFGS ends, float64 ``[n]``; accepted steps are told."""
+    # Here and not above: it takes long to load, and all algorithms are known to every command.
+    from scipy.optimize import minimize
+
+    last: dict[str, Floats] = {}
+
+    def remembered(point: Floats) -> tuple[float, Floats]:
+        value, gradient = function(point)
+        last.update(point=point.copy(), gradient=gradient)
+        return value, gradient
+
+    def accepted(intermediate_result: Any) -> None:
+        point = intermediate_result.x
+        at_last = np.array_equal(point, last["point"])
+        gradient = last["gradient"] if at_last else function(point)[1]
+        told(point.copy(), float(intermediate_result.fun), gradient)
+
+    told(start, *remembered(start))
+    result = minimize(
+        remembered,
+        start,
+        jac=True,
+        method="L-BFGS-B",
+        callback=accepted,
+        options={
+            "maxiter": settings.iterations,
+            "maxfun": 20 * settings.iterations,
+            "maxcor": _MEMORY,
+            "ftol": settings.tolerance,
+            "gtol": 1e-9,
+        },
+    )
+    return np.asarray(result.x)

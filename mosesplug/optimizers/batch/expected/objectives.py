@@ -1,0 +1,143 @@
+"""What a distribution over lists is worth: softmax, risk, xBLEU, each less some entropy.
+
+An objective is to be minimised. It says what a distribution costs, and how that changes with the
+score of each hypothesis; features come in by the chain rule (``Lists.gradient``). The temperature
+``T`` of risk and xBLEU takes ``T H`` away, where ``H`` is the mean entropy (survey, equations 44
+and 45): it is what deterministic annealing lowers, and more of it keeps the distribution undecided.
+
+Search graphs have the same objectives, over all their derivations (``forest.objectives``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosesplug.metrics.expected_bleu import expected_bleu
+from mosesplug.optimizers.batch.expected import kernels
+from mosesplug.optimizers.batch.expected.lists import Distribution, Lists
+
+__all__ = ["Objective", "at_scale", "risk", "softmax", "xbleu"]
+
+Floats = NDArray[np.float64]
+
+Objective = Callable[[Floats], tuple[float, Floats]]
+"""From weights of a distribution, float64 ``[n_features]``, to a value and its gradient by them."""
+
+
+def at_scale(objective: Objective, weights: Floats, scale: float) -> tuple[float, Floats, float]:
+    """The objective of ``scale * weights`` (survey, equation 22), and all its derivatives.
+
+    Args:
+        objective: of the weights of a distribution.
+        weights: float64 ``[n_features]``.
+        scale: ``gamma``.
+
+    Returns:
+        The value, its gradient by the weights, float64 ``[n_features]``, and its derivative by the
+        scale (survey, equation A.8, and the same for the other factor).
+    """
+    value, gradient = objective(scale * weights)
+    return value, scale * gradient, float(gradient @ weights)
+
+
+def softmax(lists: Lists, is_oracle: NDArray[np.bool_], costs: Floats | None = None) -> Objective:
+    """Minus the mean log-probability of the oracles (survey, equations 20 and 21).
+
+    The survey prints a product over the sentences where its logarithm is meant, a sum. It is convex
+    where each sentence has one oracle.
+
+    Args:
+        lists: the hypotheses.
+        is_oracle: bool ``[n_hyps]``; at least one of each sentence that has any.
+        costs: float64 ``[n_hyps]``, added to the scores: with those of being wrong, 0 for oracles,
+            it is the softmax-margin of Gimpel & Smith (2010).
+    """
+
+    def objective(weights: Floats) -> tuple[float, Floats]:
+        found = lists.distribution(weights, costs)
+        losses, coefficients = np.empty(lists.n_sentences), np.empty(lists.n_hyps)
+        lists.each_block(
+            lambda first, last: kernels.pull_of_oracles(
+                lists.offsets,
+                first,
+                last,
+                found.scores,
+                found.logs,
+                found.shares,
+                is_oracle,
+                losses,
+                coefficients,
+            )
+        )
+        return float(losses.sum()) / lists.n_filled, lists.gradient(coefficients) / lists.n_filled
+
+    return objective
+
+
+def risk(lists: Lists, errors: Floats, temperature: float = 0.0) -> Objective:
+    """The mean expected error of a sentence (survey, equation 24), less entropy (45).
+
+    Args:
+        lists: the hypotheses.
+        errors: float64 ``[n_hyps]``.
+        temperature: of the entropy, ``T``.
+    """
+
+    def objective(weights: Floats) -> tuple[float, Floats]:
+        found = lists.distribution(weights)
+        value, coefficients = _expected(lists, found, errors, temperature)
+        return value / lists.n_filled, lists.gradient(coefficients) / lists.n_filled
+
+    return objective
+
+
+def xbleu(lists: Lists, stats: Floats, temperature: float = 0.0) -> Objective:
+    """Minus BLEU of the expected statistics (survey, equations 53 to 55), less entropy (45).
+
+    Args:
+        lists: the hypotheses.
+        stats: float64 ``[n_hyps, 9]``, C-contiguous; of BLEU.
+        temperature: of the entropy, ``T``.
+    """
+
+    def objective(weights: Floats) -> tuple[float, Floats]:
+        found = lists.distribution(weights)
+        totals = lists.summed(
+            stats.shape[1],
+            lambda first, last, own: kernels.add_statistics(
+                *lists.rows(first, last), stats, found.shares, own
+            ),
+        )
+        bleu, by_statistics = expected_bleu(totals)
+        errors = np.zeros(lists.n_hyps)
+        lists.each_block(
+            lambda first, last: kernels.weigh_statistics(
+                *lists.rows(first, last), stats, -by_statistics, errors
+            )
+        )
+        linear, coefficients = _expected(lists, found, errors, temperature / lists.n_filled)
+        # These errors add up to what is linear in the statistics, in the place of BLEU.
+        value = linear + float(by_statistics @ totals) - bleu
+        return value, lists.gradient(coefficients)
+
+    return objective
+
+
+def _expected(
+    lists: Lists, found: Distribution, errors: Floats, temperature: float
+) -> tuple[float, Floats]:
+    """The expected errors of all sentences, less the temperature times all their entropies.
+
+    The entropy of a sentence is ``log sum exp(s) - E[s]``, so that the scores ``s`` are errors too.
+
+    Returns:
+        The sum, and its derivatives by the scores, float64 ``[n_hyps]``.
+    """
+    if temperature == 0.0:
+        means, coefficients = lists.expectations(found, errors)
+        return float(means.sum()), coefficients
+    means, coefficients = lists.expectations(found, errors + temperature * found.scores)
+    return float((means - temperature * found.logs).sum()), coefficients

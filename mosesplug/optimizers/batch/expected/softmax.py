@@ -1,0 +1,165 @@
+"""Softmax loss (Och & Ney 2002): make oracles likely among the hypotheses of their lists."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosesplug.optimizers.batch.expected import objectives
+from mosesplug.optimizers.batch.expected.descent import Regularised
+from mosesplug.optimizers.batch.expected.lists import Lists
+from mosesplug.optimizers.batch.expected.objectives import Objective
+from mosesplug.optimizers.batch.expected.stages import Stage, fit
+from mosesplug.optimizers.costs import Costs, first_of_largest
+from mosesplug.optimizers.problem import (
+    Problem,
+    Progress,
+    Solution,
+    checked_weights,
+    silent,
+    with_sparse_active,
+)
+
+__all__ = ["SoftmaxOptions", "softmax"]
+
+
+@dataclass(frozen=True)
+class SoftmaxOptions:
+    """Settings of the softmax loss."""
+
+    oracle_gain: Literal["corpus", "lin-och", "moses", "nakov"] = field(
+        default="corpus",
+        metadata={
+            "help": "what makes a hypothesis an oracle: corpus (the metric of the corpus, by "
+            "greedy search), lin-och, moses or nakov (smoothed BLEU of the sentence; of another "
+            "metric, its score of the sentence)",
+            "source": "Neubig & Watanabe 2016, section 4; Venugopal & Vogel 2005",
+        },
+    )
+    oracles: Literal["sets", "single"] = field(
+        default="sets",
+        metadata={
+            "help": "sets of all that are good enough, or the first of the best of each sentence; "
+            "with a single one the loss is convex",
+            "source": "Neubig & Watanabe 2016, sections 3.2 and 5.2",
+        },
+    )
+    oracle_tolerance: float = field(
+        default=0.1,
+        metadata={
+            "help": "good enough is what is worth less than the best by no more than this; 0 for "
+            "the best alone",
+            "source": "0 in Och & Ney 2002; measured",
+            "minimum": 0.0,
+        },
+    )
+    error_margin: float = field(
+        default=0.0,
+        metadata={
+            "help": "what other hypotheses are worth less than the best is multiplied by this and "
+            "added to their model scores; 0 for the plain loss",
+            "source": "softmax-margin, Gimpel & Smith 2010; cicada_learn_kbest --softmax-margin",
+            "minimum": 0.0,
+        },
+    )
+    l1: float = field(
+        default=0.0,
+        metadata={
+            "help": "of the regulariser lambda |w|_1, which makes many weights 0",
+            "source": "Andrew & Gao 2007; cicada_learn_kbest --regularize-l1",
+            "minimum": 0.0,
+        },
+    )
+    l2: float = field(
+        default=1e-4,
+        metadata={
+            "help": "of the regulariser, lambda/2 |w|^2; 0 for none",
+            "source": "cicada_learn_kbest --regularize-l2; measured",
+            "minimum": 0.0,
+        },
+    )
+    iterations: int = field(
+        default=1000,
+        metadata={
+            "help": "steps of L-BFGS, or of OWL-QN if there is L1, at most",
+            "source": "megam -maxi",
+            "minimum": 1,
+        },
+    )
+    flatness: float = field(
+        default=1e-12,
+        metadata={
+            "help": "weights have settled when a step lowers the objective by a smaller share of "
+            "it, or of 1 if that is more",
+            "source": "measured",
+            "minimum": 0.0,
+        },
+    )
+
+
+def softmax(
+    problem: Problem,
+    initial: NDArray[np.float64],
+    rng: np.random.Generator,
+    options: SoftmaxOptions,
+    progress: Progress = silent,
+) -> Solution:
+    """Maximise the probability of oracles (survey, equations 20 and 21).
+
+    Where no active features are given, all are active, sparse ones too. Inactive weights keep their
+    values, and the others are found in proportion to them. Where every dense weight is active, the
+    result is divided by its L1 norm.
+
+    Args:
+        problem: hypotheses, metric and active features.
+        initial: float64 ``[n_features]``; the search starts in this direction.
+        rng: of the greedy search for oracles.
+        options: settings.
+        progress: told when the weights are found.
+
+    Raises:
+        OptimizerError: the problem cannot be tuned (see ``checked_weights`` and ``fit``).
+    """
+    problem = with_sparse_active(problem)
+    initial = checked_weights(problem, initial)
+    lists = Lists.of(problem.tuning_set, problem.threads)
+    is_oracle, costs = _oracles(problem, options, rng)
+    settings = Regularised(
+        l1=options.l1,
+        l2=options.l2,
+        learns_scale=False,
+        iterations=options.iterations,
+        tolerance=options.flatness,
+    )
+
+    def objective(stage: Stage, weights: NDArray[np.float64]) -> Objective:
+        return objectives.softmax(lists, is_oracle, costs)
+
+    return fit(problem, initial, (Stage(),), settings, objective, progress)
+
+
+def _oracles(
+    problem: Problem, options: SoftmaxOptions, rng: np.random.Generator
+) -> tuple[NDArray[np.bool_], NDArray[np.float64] | None]:
+    """Which hypotheses are oracles, bool ``[n_hyps]``, and costs of the others, if they count.
+
+    Gains of the corpus are what a hypothesis makes of the score of the oracles of all other
+    sentences, times the number of sentences: those that are largest make the sets that
+    ``corpus_oracles`` finds.
+    """
+    offsets = problem.tuning_set.offsets
+    gains = Costs(options.oracle_gain).gains(problem.tuning_set, problem.metric, {}, rng)
+    single = first_of_largest(offsets, gains)
+    widths = np.diff(offsets)
+    losses = np.repeat(gains[single], widths[widths > 0]) - gains
+    is_oracle = np.zeros(len(gains), dtype=np.bool_)
+    if options.oracles == "single":
+        is_oracle[single] = True
+    else:
+        is_oracle = losses <= options.oracle_tolerance
+    if options.error_margin == 0.0:
+        return is_oracle, None
+    return is_oracle, np.where(is_oracle, 0.0, options.error_margin * losses)

@@ -1,0 +1,75 @@
+"""xBLEU (Rosti et al. 2010, 2011): BLEU of the statistics that the model's distribution expects."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosesplug.errors import OptimizerError
+from mosesplug.metrics.hypotheses import read_only
+from mosesplug.optimizers.batch.expected import objectives
+from mosesplug.optimizers.batch.expected.lists import Lists
+from mosesplug.optimizers.batch.expected.objectives import Objective
+from mosesplug.optimizers.batch.expected.risk import needs_bleu
+from mosesplug.optimizers.batch.expected.stages import AnnealingOptions, Stage, fit
+from mosesplug.optimizers.problem import (
+    Problem,
+    Progress,
+    Solution,
+    checked_weights,
+    silent,
+    with_sparse_active,
+)
+
+__all__ = ["XbleuOptions", "xbleu"]
+
+
+@dataclass(frozen=True)
+class XbleuOptions(AnnealingOptions):
+    """Settings of xBLEU."""
+
+
+def xbleu(
+    problem: Problem,
+    initial: NDArray[np.float64],
+    rng: np.random.Generator,
+    options: XbleuOptions,
+    progress: Progress = silent,
+) -> Solution:
+    """Maximise BLEU of the expected statistics (survey, equations 53 to 55 and appendix A).
+
+    Where no active features are given, all are active, sparse ones too. Inactive weights keep their
+    values, and the others are found in proportion to them. Where every dense weight is active, the
+    result is divided by its L1 norm.
+
+    Args:
+        problem: hypotheses, metric and active features.
+        initial: float64 ``[n_features]``; the search starts in this direction.
+        rng: not used.
+        options: settings.
+        progress: told of the stages.
+
+    Raises:
+        OptimizerError: the problem cannot be tuned (see ``checked_weights`` and ``fit``), or no
+            hypothesis has a match of some length.
+        UsageError: the metric is not BLEU, or a schedule that begins nowhere or does not end.
+    """
+    needs_bleu(problem, "xbleu")
+    problem = with_sparse_active(problem)
+    initial = checked_weights(problem, initial)
+    stages = options.stages()
+    lists = Lists.of(problem.tuning_set, problem.threads)
+    stats = read_only(problem.tuning_set.stats, np.float64)
+    matches = stats[:, 0:-1:2].any(axis=0)
+    if not matches.all():
+        raise OptimizerError(
+            f"no hypothesis has a match of {int(np.argmin(matches)) + 1} words: BLEU is 0 whatever "
+            "the weights; check that the references belong to the lists"
+        )
+
+    def objective(stage: Stage, weights: NDArray[np.float64]) -> Objective:
+        return objectives.xbleu(lists, stats, stage.temperature)
+
+    return fit(problem, initial, stages, options.regularised(), objective, progress)
