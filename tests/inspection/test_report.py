@@ -98,9 +98,8 @@ def test_features_by_hand(tmp_path: Path) -> None:
         merged = run.store.tuning_set()
         language_model, translation_model = feature_facts(run, [merged])
         halves = [run.store.batch([0, 2]), run.store.batch([1])]
-        for one, other in zip(
-            feature_facts(run, halves), feature_facts(run, [merged]), strict=True
-        ):
+        whole = (language_model, translation_model)
+        for one, other in zip(feature_facts(run, halves), whole, strict=True):
             assert astuple(one) == pytest.approx(astuple(other))
         assert feature_facts(run, merged_parts(run)) == whole
     values = [[-1.0, -2.0], [-1.0, -3.0, -4.0], [-1.0]]
