@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import fields
 from typing import Annotated, Any, Literal, TypeAlias, get_args, get_origin, get_type_hints
 
@@ -11,17 +11,23 @@ import typer
 
 from mosesplug.optimizers import algorithms
 
-__all__ = ["with_algorithm_options"]
+__all__ = ["settings_of", "with_algorithm_options"]
+
+_PREFIX = "algorithm_"
 
 _Sources: TypeAlias = dict[tuple[str, str], list[str]]
 """Algorithms by the default of a setting and where it is from."""
 
 
 def with_algorithm_options(function: Callable[..., None]) -> Callable[..., None]:
-    """Put the registered algorithms' settings in the place of ``**chosen``."""
+    """Put the registered algorithms' settings in the place of ``**chosen``.
+
+    A setting with the name of a parameter that the command has already is the parameter
+    ``algorithm_NAME``; ``settings_of`` gives all of them their own names.
+    """
     signature = inspect.signature(function, eval_str=True)
     parameters = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
-    for name, annotation in _algorithm_parameters().items():
+    for name, annotation in _algorithm_parameters({p.name for p in parameters}).items():
         parameters.append(
             inspect.Parameter(
                 name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation
@@ -41,8 +47,13 @@ def with_algorithm_options(function: Callable[..., None]) -> Callable[..., None]
     return with_options
 
 
-def _algorithm_parameters() -> dict[str, Any]:
-    """Annotation of the option for each setting of any algorithm, by the setting's name."""
+def settings_of(chosen: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings that were given, by their names in the algorithms' options."""
+    return {name.removeprefix(_PREFIX): v for name, v in chosen.items() if v is not None}
+
+
+def _algorithm_parameters(taken: Collection[str]) -> dict[str, Any]:
+    """Annotation of the option for each setting of any algorithm, by the parameter's name."""
     kinds: dict[str, Any] = {}
     choices: dict[str, dict[str, None]] = {}
     texts: dict[str, dict[str, _Sources]] = {}
@@ -58,11 +69,12 @@ def _algorithm_parameters() -> dict[str, Any]:
             about = texts.setdefault(setting.name, {}).setdefault(setting.metadata["help"], {})
             source = str(getattr(defaults, setting.name)), setting.metadata["source"]
             about.setdefault(source, []).append(tuner.name)
+    parameters = {name: f"{_PREFIX}{name}" if name in taken else name for name in texts}
     return {
-        name: Annotated[
+        parameters[name]: Annotated[
             kinds[name] | None,
             typer.Option(
-                _spelling(name, kinds[name]),
+                _spelling(parameters[name], kinds[name]),
                 help=_described(about),
                 metavar="|".join(choices[name]) or None,
                 show_default=False,

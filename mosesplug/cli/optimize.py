@@ -3,20 +3,32 @@
 from __future__ import annotations
 
 import os
-import sys
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import numpy as np
 import typer
 from numpy.typing import NDArray
 
-from mosesplug.cli.algorithm_parameters import with_algorithm_options
+from mosesplug.cli.algorithm_parameters import settings_of, with_algorithm_options
 from mosesplug.cli.bar import bar
-from mosesplug.cli.optimize_input import Files, Given, given_graphs, given_lists
+from mosesplug.cli.optimize_input import Files, given_graphs, given_lists, held_out_lists
 from mosesplug.cli.optimize_output import check_output, write_weights
+from mosesplug.cli.optimize_parameters import (
+    Folds,
+    FromStore,
+    HeldOutLists,
+    HeldOutRefs,
+    HeldOutShare,
+    Iterations,
+    Runs,
+    SelectOfRuns,
+)
+from mosesplug.cli.optimize_report import report
+from mosesplug.cli.optimize_store import given_store
+from mosesplug.cli.optimize_ways import learnt, ways_of
 from mosesplug.cli.sharding_options import sharding_of
 from mosesplug.cli.sharding_parameters import (
     Asynchronous,
@@ -31,7 +43,7 @@ from mosesplug.cli.sharding_parameters import (
 from mosesplug.errors import UsageError
 from mosesplug.features import FeatureSpace
 from mosesplug.metrics import metric as find_metric
-from mosesplug.optimizers import Solution, algorithm, algorithms, corpus_score
+from mosesplug.optimizers import Problem, Progress, Solution, algorithm, algorithms
 from mosesplug.tuning.algorithm_options import algorithm_options
 from mosesplug.tuning.offline import Start
 from mosesplug.tuning.weights import ranges
@@ -97,12 +109,12 @@ def _optimize(
         str | None, typer.Option(help="Names of the values of unlabelled lists, comma-separated.")
     ] = None,
     metric: Annotated[
-        str,
+        str | None,
         typer.Option(
             help="What to optimise: BLEU, CDER, CHRF, PER, TER, TER-SACREBLEU or WER; "
-            "or a weighted sum, as BLEU,TER."
+            "or a weighted sum, as BLEU,TER. [BLEU; with --from, what that run optimised]"
         ),
-    ] = "BLEU",
+    ] = None,
     metric_settings: Annotated[
         str,
         typer.Option(
@@ -126,6 +138,14 @@ def _optimize(
         int, typer.Option(min=1, metavar="N", help="The weights do not depend on it.")
     ] = os.cpu_count() or 1,
     seed: Annotated[int, typer.Option(min=0, metavar="N", help="Of all random choices.")] = 1,
+    from_store: FromStore = None,
+    iterations: Iterations = None,
+    folds: Folds = None,
+    held_out: HeldOutShare = None,
+    heldout_nbest: HeldOutLists = None,
+    heldout_refs: HeldOutRefs = None,
+    runs: Runs = None,
+    select: SelectOfRuns = None,
     shards: Shards = None,
     mixing: Mixing = None,
     keep: Keep = None,
@@ -143,18 +163,16 @@ def _optimize(
     Options below --quiet are the algorithms' own; each names its source.
     """
     places = [*(graphs or nbest or ()), *(more_files or ())]
-    if graphs and nbest:
-        raise UsageError("--nbest and --graphs exclude each other: give one of them")
+    _check_sources(places, nbest, graphs, from_store, iterations, refs)
     if hg_prune and not graphs:
         raise UsageError("--hg-prune cuts search graphs down: give some by --graphs")
-    if not places:
-        raise UsageError("nothing to learn from: use --nbest FILE... or --graphs DIR...")
-    if refs is None:
-        raise UsageError("no reference is given: use --refs FILE")
     if sparse_init is not None and init is None and not graphs:
         raise UsageError("--sparse-init needs the dense weights too: give them by --init")
+    ways = ways_of(folds, held_out, heldout_nbest, heldout_refs, runs, select)
+    if graphs and ways.heldout_lists:
+        raise UsageError("--heldout-nbest goes with lists: --held-out SHARE goes with graphs, too")
     tuner = algorithm(algorithm_name)
-    options = algorithm_options(tuner, {k: v for k, v in chosen.items() if v is not None})
+    options = algorithm_options(tuner, settings_of(chosen))
     sharding = sharding_of(
         tuner,
         shards=shards,
@@ -168,39 +186,87 @@ def _optimize(
     )
     columns = _column_names(names)
     # What is missing is missing before minutes of work as well as after them.
-    for path in (*places, init, sparse_init, shard_directory):
+    for path in (*places, *ways.heldout_lists, from_store, init, sparse_init, shard_directory):
         if path is not None:
             path.stat()
     check_output(output)
 
     with bar(quiet) as told:
         began = time.perf_counter()
-        measure = find_metric(metric, metric_settings)
-        files = Files(places, refs, init, sparse_init, columns)
-        if graphs:
-            given = given_graphs(files, measure, tuner, hg_prune, threads, told)
+        if from_store is not None:
+            given = given_store(
+                from_store,
+                iterations,
+                metric=metric,
+                settings=metric_settings,
+                references=refs,
+                init=init,
+                sparse_init=sparse_init,
+                threads=threads,
+                told=told,
+            )
         else:
-            given = given_lists(files, measure, threads, told)
+            measure = find_metric(metric or "BLEU", metric_settings)
+            files = Files(places, cast(Path, refs), init, sparse_init, columns)
+            if graphs:
+                given = given_graphs(files, measure, tuner, hg_prune, threads, told)
+            else:
+                given = given_lists(files, measure, threads, told)
         start, space = given.start, given.space
         minima, maxima = _box(start, bounds or [], space)
         problem = replace(
             given.problem, active=_active(active, space), minima=minima, maxima=maxima
         )
+        judged = None
+        if ways.heldout_refs is not None:
+            other = Files(ways.heldout_lists, ways.heldout_refs, names=columns)
+            judged = held_out_lists(other, problem, told)
         loaded = time.perf_counter()
         cpu = time.process_time()
-        rng = np.random.default_rng(seed)
-        if sharding is None:
-            solution = tuner.optimize(problem, start.weights, rng, options, told)
-        else:
+
+        def learn(problem: Problem, rng: np.random.Generator, progress: Progress) -> Solution:
+            if sharding is None:
+                return tuner.optimize(problem, start.weights, rng, options, progress)
             from mosesplug.tuning.sharded import optimize_sharded
 
-            solution = optimize_sharded(problem, tuner, options, sharding, start.weights, rng, told)
+            return optimize_sharded(problem, tuner, options, sharding, start.weights, rng, progress)
+
+        found = learnt(replace(given, problem=problem), judged, learn, ways, seed, told)
         seconds = (loaded - began, time.perf_counter() - loaded, time.process_time() - cpu)
 
     if not quiet:
-        _report(given, corpus_score(problem, start.weights), solution, seconds)
+        report(given, found, ways, seconds)
     own = () if problem.fixed is None else np.array(space.names)[problem.fixed].tolist()
-    write_weights(output, space, solution, own)
+    write_weights(output, space, found.solution, own)
+
+
+def _check_sources(
+    places: list[Path],
+    nbest: list[Path] | None,
+    graphs: list[Path] | None,
+    store: Path | None,
+    iterations: str | None,
+    refs: Path | None,
+) -> None:
+    """See that there is one kind of thing to learn from.
+
+    Raises:
+        UsageError: there is none, or several.
+    """
+    if store is not None and places:
+        raise UsageError("--from excludes n-best lists and graphs: give the one or the other")
+    if graphs and nbest:
+        raise UsageError("--nbest and --graphs exclude each other: give one of them")
+    if store is not None:
+        return
+    if iterations is not None:
+        raise UsageError("--iterations are those of a store: give it by --from")
+    if not places:
+        raise UsageError(
+            "nothing to learn from: use --nbest FILE..., --graphs DIR... or --from STORE"
+        )
+    if refs is None:
+        raise UsageError("no reference is given: use --refs FILE")
 
 
 def _column_names(names: str | None) -> list[str] | None:
@@ -240,20 +306,6 @@ def _box(
     return (
         np.concatenate([low, np.zeros(space.n_sparse)]),
         np.concatenate([high, np.ones(space.n_sparse)]),
-    )
-
-
-def _report(
-    given: Given, before: float, solution: Solution, seconds: tuple[float, float, float]
-) -> None:
-    """Scores on stderr, so that weights on stdout can be piped."""
-    print(
-        f"{given.summary}\n"
-        f"score at the start  {before:.6f}\n"
-        f"score at the end    {solution.score:.6f}\n"
-        f"{given.signature}\n"
-        f"loading {seconds[0]:.2f} s, optimising {seconds[1]:.2f} s ({seconds[2]:.2f} s of CPU)",
-        file=sys.stderr,
     )
 
 

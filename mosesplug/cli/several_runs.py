@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from typing import cast, get_args
 
 from mosesplug.cli.progress import Reporter
+from mosesplug.cli.tables import aligned, figure, spread_rows
 from mosesplug.errors import UsageError
 from mosesplug.tuning.configuration import Configuration, Select
 from mosesplug.tuning.events import Note
 from mosesplug.tuning.several_runs import Choice, tune_several
 from mosesplug.tuning.several_runs_result import SeveralResult
-from mosesplug.tuning.several_runs_scores import FinishedRun, Spread
+from mosesplug.tuning.several_runs_scores import FinishedRun
 
-__all__ = ["aligned", "run_several", "selections", "spread_rows", "table"]
+__all__ = ["run_several", "selections", "table"]
 
 
 def selections(
@@ -90,8 +90,8 @@ def table(result: SeveralResult) -> str:
             str(run.number),
             str(run.seed),
             str(run.iterations),
-            _figure(run.dev),
-            _figure(run.heldout),
+            figure(run.dev),
+            figure(run.heldout),
         )
         for run in result.runs
     ]
@@ -105,33 +105,6 @@ def table(result: SeveralResult) -> str:
         lines += ["", *aligned(spread_rows(known), left=1)]
     lines += ["", f"weights: {_chosen(result)}", f"signature: {first.signature}"]
     return "\n".join(lines) + "\n"
-
-
-def spread_rows(spreads: Sequence[tuple[str, Spread]]) -> list[tuple[str, ...]]:
-    """How scores of several runs differ: a head, and a row for each text."""
-    rows: list[tuple[str, ...]] = [("", "runs", "mean", "s_opt", "min", "median", "max")]
-    for name, found in spreads:
-        values = (found.mean, found.optimizer, found.low, found.median, found.high)
-        rows.append((name, str(found.runs), *map(_figure, values)))
-    return rows
-
-
-def aligned(rows: Sequence[tuple[str, ...]], left: int = 0) -> list[str]:
-    """Lines of a table; columns without any text are left out.
-
-    Args:
-        rows: cells.
-        left: so many columns, from the first, hold words.
-    """
-    columns = [column for column in zip(*rows, strict=True) if any(column)]
-    widths = [max(map(len, column)) for column in columns]
-    return [
-        "  ".join(
-            cell.ljust(width) if place < left else cell.rjust(width)
-            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in zip(*columns, strict=True)
-    ]
 
 
 def _chosen(result: SeveralResult) -> str:
@@ -151,7 +124,3 @@ def _scores(run: FinishedRun) -> str:
     if run.heldout is not None:
         known.append(f"held out {run.heldout:.4f}")
     return ", ".join(known) or "its weights are not scored"
-
-
-def _figure(value: float | None) -> str:
-    return "" if value is None else f"{value:.4f}"

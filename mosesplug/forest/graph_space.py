@@ -71,8 +71,12 @@ class GraphSource:
 
     def score(self, weights: Vector) -> float:
         """Corpus score of the best derivations; see ``forest.viterbi`` for equal ones."""
+        return float(self.metric.score(self.statistics(weights)))
+
+    def statistics(self, weights: Vector) -> Vector:
+        """Statistics of the best derivations, summed, float64 ``[n_stats]``."""
         found = self.each(lambda sentence: _first_best(sentence, weights))
-        return float(self.metric.score(np.asarray(found).sum(axis=0, dtype=np.float64)))
+        return np.asarray(np.asarray(found).sum(axis=0, dtype=np.float64))
 
     def each(self, work: Callable[[_Sentence], Result]) -> list[Result]:
         """What ``work`` returns for each sentence, in their order."""

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from mosesplug.errors import OptimizerError
 from mosesplug.features import FeatureSpace
 from mosesplug.metrics.protocol import Metric
-from mosesplug.optimizers.search import Search, first_best_bleu
+from mosesplug.optimizers.search import Search, first_best_bleu, first_best_statistics
 from mosesplug.optimizers.search_space import SpaceSource
 from mosesplug.tuning_set import TuningSet
 
@@ -26,6 +26,7 @@ __all__ = [
     "Solution",
     "checked_weights",
     "corpus_score",
+    "corpus_statistics",
     "normalised",
     "silent",
     "with_sparse_active",
@@ -115,9 +116,21 @@ def corpus_score(problem: Problem, weights: NDArray[np.float64]) -> float:
         return problem.source.score(weights)
     if problem.search is not None:
         return first_best_bleu(problem.search, weights.astype(np.float32))
+    return float(problem.metric.score(corpus_statistics(problem, weights)))
+
+
+def corpus_statistics(problem: Problem, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Statistics of the first-best hypotheses at ``weights``, summed, float64 ``[n_stats]``.
+
+    Those of problems with other sentences can be added to theirs, and scored together.
+    """
+    if problem.source is not None:
+        return problem.source.statistics(weights)
+    if problem.search is not None:
+        found = first_best_statistics(problem.search, weights.astype(np.float32))
+        return found.astype(np.float64)
     chosen = problem.tuning_set.first_best(weights)
-    totals = problem.tuning_set.stats[chosen].sum(axis=0, dtype=np.float64)
-    return float(problem.metric.score(totals))
+    return np.asarray(problem.tuning_set.stats[chosen].sum(axis=0, dtype=np.float64))
 
 
 def normalised(problem: Problem, weights: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from mosesplug.metrics.single_bleu import single_bleu
 
-__all__ = ["Found", "HopeFear", "Search", "first_best_bleu"]
+__all__ = ["Found", "HopeFear", "Search", "first_best_bleu", "first_best_statistics"]
 
 
 class Found(Protocol):
@@ -75,7 +75,12 @@ class Search(Protocol):
 
 def first_best_bleu(search: Search, weights: NDArray[np.float32]) -> float:
     """BLEU of the first-best hypotheses at ``weights``, float32 ``[n_features]``."""
+    return float(single_bleu(first_best_statistics(search, weights)))
+
+
+def first_best_statistics(search: Search, weights: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Their summed statistics, float32 ``[9]``."""
     totals = np.zeros(9, dtype=np.float32)
     for sentence in range(search.n_sentences):
         totals += search.model_best(sentence, weights).statistics
-    return float(single_bleu(totals))
+    return totals

@@ -72,3 +72,6 @@ class SpaceSource(Protocol):
 
     def score(self, weights: Vector) -> float:
         """Corpus score of decoding at ``weights``, float64 ``[n_features]``."""
+
+    def statistics(self, weights: Vector) -> Vector:
+        """The metric's statistics of decoding there, summed, float64 ``[n_stats]``."""

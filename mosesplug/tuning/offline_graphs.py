@@ -46,6 +46,7 @@ __all__ = [
     "check_learner",
     "graph_problem",
     "load_graphs",
+    "some_sentences",
     "without_lists",
 ]
 
@@ -206,6 +207,24 @@ def graph_problem(graphs: Graphs, metric: Metric, algorithm: Algorithm, threads:
         if each
     ]
     return replace(problem, search=GraphSearch(found))
+
+
+def some_sentences(graphs: Graphs, positions: NDArray[np.int64], metric: Metric) -> Graphs:
+    """The graphs of the sentences at some positions, in that order.
+
+    Args:
+        graphs: of all sentences.
+        positions: int64, lines of the references.
+        metric: for which the references are compiled.
+    """
+    places = positions.tolist()
+    references = [[each[place] for place in places] for each in graphs.references]
+    return replace(
+        graphs,
+        sentences=[graphs.sentences[place] for place in places],
+        references=references,
+        prepared=metric.prepare(references),
+    )
 
 
 def without_lists(space: FeatureSpace, metric: Metric) -> TuningSet:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from dataclasses import fields
-from typing import get_args, get_origin, get_type_hints
+from typing import Any, get_args, get_origin, get_type_hints
 
 import pytest
 
+from mosesplug.cli.algorithm_parameters import settings_of, with_algorithm_options
 from mosesplug.cli.main import main
 from mosesplug.optimizers import algorithms
 
@@ -46,3 +48,22 @@ def test_words_that_a_setting_can_be_are_in_its_place(said: str) -> None:
                 option = said[said.index(f"--{name.replace('_', '-')}") :]
                 words = option[: option.index(".")]
                 assert all(word in words for word in get_args(hint)), (tuner.name, name)
+
+
+def test_a_setting_with_the_name_of_another_parameter_is_told_from_it() -> None:
+    """Of ``chosen``, what the command has itself under a name is another thing."""
+
+    def command(window: str = "mine", **chosen: Any) -> None:
+        seen.append((window, settings_of(chosen)))
+
+    seen: list[tuple[str, dict[str, Any]]] = []
+    name = next(field.name for tuner in algorithms().values() for field in fields(tuner.options))
+    signature = inspect.signature(with_algorithm_options(command))
+    assert name in signature.parameters
+    command.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None)]
+    )
+    signature = inspect.signature(with_algorithm_options(command))
+    assert f"algorithm_{name}" in signature.parameters
+    with_algorithm_options(command)(window="w", **{f"algorithm_{name}": 3, "other": None})
+    assert seen == [("w", {name: 3})]
