@@ -197,21 +197,25 @@ def _parsed(found: Format, text: bytes, path: str) -> AnyWeights:
 
 def _format_of(lines: Sequence[bytes]) -> Format | None:
     """The format of a file with these lines, comments left out; None if it is none of all."""
-    words = [line.split() for line in lines]
     if _is_section(lines[0]) or any(line.startswith(b"[weight]") for line in lines):
         return "moses.ini"
-    if all(_is_number(word) for row in words for word in row):
+    if all(_is_number(word) for line in lines for word in line.split()):
         return "weights.txt" if len(lines) == 1 else "init.opt"
-    names = [[word for word in row if word.endswith(b"=")] for row in words]
-    if len(lines) == 1 and (len(names[0]) > 1 or (names[0] and b"x" in words[0])):
+    words = lines[0].split()
+    groups = sum(word.endswith(b"=") for word in words)
+    if len(lines) == 1 and (groups > 1 or (groups and b"x" in words)):
         return "overwrite"
-    if any(map(_only_shown, words)):
+    if any(map(_only_shown, lines)):
         return "show-weights"
-    if any(names):
+    names = [line.split(maxsplit=1)[0] for line in lines]
+    # A sparse feature of the word "=" has a name that ends with it.
+    if any(name.endswith(b"=") and b"_" not in name for name in names) or all(
+        name.endswith(b"=") for name in names
+    ):
         return "dense"
-    if len(words[0]) != 2 or not _is_number(words[0][1]):
+    if len(words) != 2 or not _is_number(words[1]):
         return None
-    dense = [row[0] for row in words if b"_" not in row[0]]
+    dense = [name for name in names if b"_" not in name]
     if not dense:
         return "sparse"
     return "kbmira" if dense == [b"F%d" % place for place in range(len(dense))] else "graph"
@@ -223,13 +227,12 @@ def _is_section(line: bytes) -> bool:
     return head.startswith(b"[") and len(head) > 1 and rest.strip()[:1] in (b"", b"#")
 
 
-def _only_shown(words: Sequence[bytes]) -> bool:
+def _only_shown(line: bytes) -> bool:
     """Whether a line is one that only a decoder's announcement has."""
-    return (
-        UNTUNEABLE_COMPONENT in words
-        or (len(words) == 2 and words[1] == b"UNTUNEABLE")
-        or (len(words) == 1 and words[0].endswith(b"="))
-    )
+    if b"UNTUNEABLE" in line:
+        words = line.split()
+        return UNTUNEABLE_COMPONENT in words or (len(words) == 2 and words[1] == b"UNTUNEABLE")
+    return line.endswith(b"=") and len(line.split()) == 1
 
 
 def _is_number(word: bytes) -> bool:

@@ -63,6 +63,14 @@ def test_every_format_is_told_by_its_content() -> None:
     assert parse_weights(TEXTS["sparse"], "file").sparse == {"WT_a~b": 7, "TM_0": 1}
 
 
+def test_sparse_features_of_an_equals_sign() -> None:
+    for others, name in ((b"", "sparse"), (b"F0 1\n", "kbmira"), (b"LM0 1\n", "graph")):
+        found = parse_weights(others + b"WT_=~= 2\nTWI_= 3\nTWI_a 4\n", "file")
+        assert found.format == name
+        assert found.sparse == {"WT_=~=": 2, "TWI_=": 3, "TWI_a": 4}
+    assert parse_weights(b"A_b= 1\nC= 2\n", "file").format == "dense"
+
+
 def test_of_a_configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ini = tmp_path / "moses.ini"
     ini.write_bytes(INI)
@@ -90,7 +98,8 @@ def test_of_a_configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     ("text", "message"),
     [
         (b"\n# nothing\n", "f: there is no weight in it"),
-        (b"0 ||| the house ||| LM0= -1 ||| -1\n", "LM0= -1 ||| -1' is no dense weight"),
+        (b"0 ||| the house ||| LM0= -1 ||| -1\n", "LM0= -1 ||| -1' is no line of a file"),
+        (b"LM0 0.5 0.1\n", "f: 'LM0 0.5 0.1' is no line of a file of weights"),
         (b"the red house\n", "f: 'the red house' is no line of a file of weights. Give Name= "),
         (b"LM0= 0.5\nTM0 0.5\n", "f:2: 'TM0 0.5' is no dense weight"),
         (b"0.5 nan\n", "f:1: the weight is 'nan'"),
