@@ -8,8 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from mosesplug.errors import StoreError
+from mosesplug.features import FeatureSpace
 from mosesplug.store.environment import Environment
-from mosesplug.store.merge import Reader, assemble, list_scores, select_list, texts_of
+from mosesplug.store.merge import Reader
+from mosesplug.store.records import KbestRecord
 from mosesplug.store.state import State, iteration_key, kbest_key, statistics_key
 
 __all__ = ["faults", "stored_bytes"]
@@ -44,9 +47,9 @@ def _between(
 def faults(reader: Reader, state: State, iteration: int, sentence: int) -> list[str]:
     """What is wrong with one list and its search graph, in words; nothing if they are sound.
 
-    The record is taken apart, every hypothesis that it refers to is looked up, and features,
-    scores and statistics must be numbers, as many as there are hypotheses. So is the graph; its
-    nodes stand in topological order.
+    The record is taken apart. Features, scores and statistics must be numbers, as many as there are
+    hypotheses, and every hypothesis of an earlier list that it refers to must be there. So is the
+    graph; its nodes stand in topological order.
     """
     try:
         found = _faults(reader, state, iteration, sentence)
@@ -64,30 +67,80 @@ def _faults(reader: Reader, state: State, iteration: int, sentence: int) -> list
     record = reader.record(iteration, sentence)
     if record is None:
         return []
+    if not _fits_together(record):
+        return ["its arrays do not fit together"]
+    space = state.space or FeatureSpace(())
+    sparse = record.sparse()
+    checks = {
+        "it has other dense features than the store": record.n_dense == space.n_dense,
+        "a hypothesis has a line break": bool((record.text != ord("\n")).all()),
+        "a feature is not a finite number": bool(np.isfinite(record.flat_dense).all()),
+        "a sparse feature is not a finite number, or has no name": bool(
+            np.isfinite(sparse.data).all()
+            and ((sparse.indices >= 0) & (sparse.indices < space.n_sparse)).all()
+        ),
+        "a model score is infinite": not np.isinf(record.scores).any(),
+    }
+    found = [fault for fault, is_sound in checks.items() if not is_sound]
+    found += _faults_of_statistics(reader, state, iteration, sentence, record.n_new)
+    return found + _faults_of_references(reader, iteration, sentence, record)
+
+
+def _fits_together(record: KbestRecord) -> bool:
+    """Whether the arrays of a record are as long as each other, and offsets within bounds."""
+    n_new, n_list = record.n_new, record.n_list
+    offsets = (
+        (record.text_offsets, n_new, len(record.text)),
+        (record.sparse_indptr, n_new, len(record.sparse_data)),
+        (record.extra_offsets, n_list, len(record.extras)),
+    )
+    return (
+        len(record.flat_dense) == n_new * record.n_dense
+        and len(record.lengths) == n_new
+        and len(record.sparse_indices) == len(record.sparse_data)
+        and len(record.home_rows) == n_list
+        and len(record.scores) in (0, n_list)
+        and all(
+            (not len(each) and not end)
+            or (
+                len(each) == n + 1
+                and each[0] == 0
+                and each[-1] == end
+                and bool((each[:-1] <= each[1:]).all())
+            )
+            for each, n, end in offsets
+        )
+    )
+
+
+def _faults_of_statistics(
+    reader: Reader, state: State, iteration: int, sentence: int, n_new: int
+) -> list[str]:
+    """An earlier metric's may be those of earlier iterations only."""
     found = []
-    selection = select_list(reader, sentence, iteration)
-    if selection.n_hyps != record.n_list:
-        found.append(f"{record.n_list} hypotheses are announced, {selection.n_hyps} are there")
-    texts = texts_of(selection)
-    if any(b"\n" in text for text in texts):
-        found.append("a hypothesis has a line break")
-    space = state.space
-    sentences = np.array([sentence])
     for kind in state.kinds:
-        if space is None:
-            break
-        rows = assemble(reader, space, kind, sentences, [selection])
-        if not np.isfinite(rows.dense).all():
-            found.append("a feature is not a finite number")
-        if rows.sparse is not None and not (
-            np.isfinite(rows.sparse.data).all() and (rows.sparse.indices < space.n_sparse).all()
-        ):
-            found.append("a sparse feature is not a finite number, or has no name")
-        if not np.isfinite(rows.stats).all():
+        try:
+            statistics = reader.statistics(kind, iteration, sentence)
+        except StoreError:
+            if kind.number == state.newest_kind:
+                found.append(f"statistics of {kind.signature} are missing")
+            continue
+        if len(statistics) != n_new:
+            found.append(f"{n_new} hypotheses have {len(statistics)} statistics")
+        if not np.isfinite(statistics).all():
             found.append(f"statistics of {kind.signature} are not finite numbers")
-    scores, homes, home_rows = list_scores(reader, iteration, sentences)
-    if np.isinf(scores).any():
-        found.append("a model score is infinite")
-    if (homes > iteration).any() or (homes < 1).any() or (home_rows < 0).any():
-        found.append("it refers to hypotheses of a later iteration")
-    return list(dict.fromkeys(found))
+    return found
+
+
+def _faults_of_references(
+    reader: Reader, iteration: int, sentence: int, record: KbestRecord
+) -> list[str]:
+    """Hypotheses are where the list says that they are."""
+    homes, rows = record.home_iterations, record.home_rows
+    if (homes > iteration).any() or (homes < 1).any() or (rows < 0).any():
+        return ["it refers to hypotheses of a later iteration"]
+    for home in np.unique(homes).tolist():
+        held = reader.record(home, sentence)
+        if held is None or rows[homes == home].max() >= held.n_new:
+            return [f"it refers to hypotheses of iteration {home} that are not there"]
+    return []

@@ -1,0 +1,110 @@
+"""What is told of records that are taken apart, checksums aside."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import lmdb
+import numpy as np
+import pytest
+
+from mosesplug.store import NBestStore
+from mosesplug.store.records import KbestRecord, encode_record
+from mosesplug.store.toys import Hypothesis, WordMetric, make_list
+
+REFERENCES = ((b"a b", b"c"),)
+FIELDS = (
+    *("hashes", "flat_dense", "lengths", "text_offsets", "sparse_indptr", "sparse_indices"),
+    *("sparse_data", "home_iterations", "home_rows", "scores", "extra_offsets", "text", "extras"),
+)
+
+
+def make(path: Path, *metrics: WordMetric) -> Path:
+    """An iteration for each metric, of two sentences; the last hypothesis is in all of them."""
+    with NBestStore.open(path, writable=True) as store:
+        for number, metric in enumerate(metrics, start=1):
+            lines = [
+                Hypothesis(0, b"a %d" % number, (1, 2, 3), (("s_a", 1.0),), -1.0, b" 0-0"),
+                Hypothesis(0, b"b", (1, 2, 3), (), -2.0),
+                Hypothesis(1, b"c", (1, 2, 3), (), -2.0),
+            ]
+            store.add_iteration(
+                number, [make_list(lines)], metric=metric,
+                references=metric.prepare(REFERENCES), n_sentences=2, record={},
+            )  # fmt: skip
+    return path
+
+
+def changed(path: Path, name: str, key: bytes, change: Callable[[bytes], bytes | None]) -> None:
+    with lmdb.open(str(path), max_dbs=8, sync=False) as raw:
+        database = raw.open_db(name.encode(), create=False)
+        with raw.begin(write=True) as transaction:
+            value = change(transaction.get(key, db=database))
+            if value is None:
+                transaction.delete(key, db=database)
+            else:
+                transaction.put(key, value, db=database)
+
+
+def edited(**arrays: Any) -> Callable[[bytes], bytes]:
+    """A record with other arrays."""
+
+    def edit(data: bytes) -> bytes:
+        record = KbestRecord(np.frombuffer(data, np.uint8))
+        every = {name: np.array(getattr(record, name)) for name in FIELDS}
+        for name, values in arrays.items():
+            every[name] = np.array(values, dtype=every[name].dtype)
+        return encode_record(record.n_dense, list(every.values()))
+
+    return edit
+
+
+def faults(path: Path, iteration: int, sentence: int) -> list[str]:
+    with NBestStore.open(path) as store:
+        return store.faults(iteration, sentence)
+
+
+@pytest.mark.parametrize(
+    ("arrays", "fault"),
+    [
+        ({"home_iterations": [2, 3]}, "it refers to hypotheses of a later iteration"),
+        ({"home_rows": [0, 2]}, "it refers to hypotheses of iteration 1 that are not there"),
+        ({"home_rows": [1, 1]}, "it refers to hypotheses of iteration 2 that are not there"),
+        ({"flat_dense": [1.0, np.nan, 3.0]}, "a feature is not a finite number"),
+        ({"scores": [-1.0, np.inf]}, "a model score is infinite"),
+        ({"scores": [-1.0]}, "its arrays do not fit together"),
+        ({"lengths": []}, "its arrays do not fit together"),
+        ({"text_offsets": [0, 9]}, "its arrays do not fit together"),
+        ({"extra_offsets": [0, 5, 4]}, "its arrays do not fit together"),
+        ({"text": list(b"a\n2")}, "a hypothesis has a line break"),
+        (
+            {"sparse_indices": [1]},
+            "a sparse feature is not a finite number, or has no name",
+        ),
+    ],
+)
+def test_what_is_wrong_with_a_list(arrays: dict[str, Any], fault: str, tmp_path: Path) -> None:
+    path = make(tmp_path / "store", WordMetric(), WordMetric())
+    assert [faults(path, 2, sentence) for sentence in (0, 1)] == [[], []]
+    changed(path, "kbest", struct.pack(">II", 2, 0), edited(**arrays))
+    assert faults(path, 2, 0) == [fault]
+    assert faults(path, 2, 1) == []
+
+
+def test_a_list_that_is_missing_is_told_where_it_is_referred_to(tmp_path: Path) -> None:
+    path = make(tmp_path / "store", WordMetric(), WordMetric())
+    changed(path, "kbest", struct.pack(">II", 1, 1), lambda value: None)
+    assert faults(path, 2, 1) == ["it refers to hypotheses of iteration 1 that are not there"]
+
+
+def test_statistics_of_an_earlier_metric_may_end(tmp_path: Path) -> None:
+    """The second iteration has none of the first one's metric, and needs none."""
+    path = make(tmp_path / "store", WordMetric(), WordMetric(weight=2))
+    assert [faults(path, 2, sentence) for sentence in (0, 1)] == [[], []]
+    changed(path, "statistics", struct.pack(">III", 1, 2, 0), lambda value: None)
+    assert faults(path, 2, 0) == ["statistics of WORDS|weight:2 are missing"]
+    changed(path, "statistics", struct.pack(">III", 1, 1, 0), lambda value: value[:-8])
+    assert faults(path, 1, 0) == ["2 hypotheses have 1 statistics"]
