@@ -86,12 +86,14 @@ def all_pairs(
     """
     offsets = np.array(offsets, dtype=np.int64)
     gains = np.array(gains, dtype=np.float64)
+    # Scores in steps of a tenth differ by a tenth, whichever way their difference is rounded.
+    least = minimum_difference * (1.0 - 1e-9)
     levels, above, below = np.zeros((3, len(gains)), dtype=np.int64)
     for start, end in itertools.pairwise(offsets.tolist()):
         distinct, own = np.unique(gains[start:end], return_inverse=True)
         levels[start:end] = own
-        higher = np.searchsorted(distinct, distinct + minimum_difference, side="left")
-        lower = np.searchsorted(distinct, distinct - minimum_difference, side="right")
+        higher = np.searchsorted(distinct, distinct + least, side="left")
+        lower = np.searchsorted(distinct, distinct - least, side="right")
         above[start:end] = np.maximum(higher[own], own + 1)
         below[start:end] = np.minimum(lower[own], own)
     order, zeros = np.arange(len(gains)), np.zeros(len(gains))

@@ -1,0 +1,93 @@
+"""Newton's method on linear models, and features of hypotheses as rows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from mosesplug.optimizers.batch.ranking.linear import (
+    Curve,
+    Fit,
+    feature_rows,
+    in_proportion,
+    minimise,
+    moments,
+    within_lists,
+)
+from mosesplug.tuning_set import SparseRows
+from tests.optimizers.problems import tuning_set
+
+Floats = NDArray[np.float64]
+
+
+def least_squares(goal: Floats) -> object:
+    def loss(scores: Floats) -> Curve:
+        missed = scores - goal
+        return Curve(0.5 * float(missed @ missed), missed, lambda vector: vector)
+
+    return loss
+
+
+def test_least_squares() -> None:
+    rng = np.random.default_rng(1)
+    rows = rng.standard_normal((30, 4)) * [1.0, 1e4, 1e-3, 1.0]
+    rows[:, 3] = rows[:, 0] + 0.01 * rows[:, 3]
+    goal, offsets = rng.standard_normal((2, 30))
+    truth = np.linalg.solve(rows.T @ rows + 0.5 * np.eye(4), rows.T @ (goal - offsets))
+    for given in (rows, csr_array(rows)):
+        fit = minimise(
+            given, least_squares(goal), moments(given), precision=0.5, offsets=offsets  # type: ignore[arg-type]
+        )  # fmt: skip
+        assert fit.converged
+        np.testing.assert_allclose(rows @ fit.weights, rows @ truth, atol=1e-5)
+        left = goal - offsets - rows @ truth
+        assert fit.loss == pytest.approx(0.5 * (left @ left) + 0.25 * truth @ truth)
+
+
+def test_a_feature_that_never_differs() -> None:
+    rows = np.array([[1.0, 0.0], [2.0, 0.0]])
+    fit = minimise(rows, least_squares(np.array([2.0, 4.0])), moments(rows), precision=0.0)  # type: ignore[arg-type]
+    np.testing.assert_allclose(fit.weights, [2.0, 0.0], atol=1e-6)
+
+
+def test_moments_within_lists() -> None:
+    rng = np.random.default_rng(2)
+    rows, offsets = rng.standard_normal((9, 3)) + 50.0, np.array([0, 4, 4, 9])
+    scatter = sum(len(own) * np.cov(own.T, bias=True) for own in (rows[:4], rows[4:]))
+    for given in (rows, csr_array(rows)):
+        found = moments(given, within_lists(offsets, given))
+        np.testing.assert_allclose(9 * found, scatter, atol=1e-9)
+    wide = rng.standard_normal((9, 300))
+    np.testing.assert_allclose(moments(csr_array(wide)), (wide**2).mean(axis=0))
+
+
+def test_rows_of_hypotheses() -> None:
+    dense = np.arange(8.0).reshape(4, 2)
+    none = tuning_set([4], dense, np.arange(4))
+    np.testing.assert_array_equal(feature_rows(none, np.array([False, True])), dense[:, 1:])
+    sparse = SparseRows(
+        np.array([0, 1, 1, 3, 3]), np.array([2, 0, 2], np.int32), np.array([5, 6, 7], np.float32)
+    )
+    both = tuning_set([4], dense, np.arange(4), sparse, ("a", "b", "c"))
+    found = feature_rows(both, np.array([True, False, True, False, True]))
+    expected = [[0, 0, 5], [2, 0, 0], [4, 6, 7], [6, 0, 0]]
+    np.testing.assert_array_equal(found.toarray(), expected)
+
+
+def test_in_proportion_to_what_stays() -> None:
+    asked = []
+
+    def fit(column: Floats | None, offsets: Floats | float) -> Fit:
+        asked.append((column is not None, np.ndim(offsets)))
+        weights = [3.0, sign * 2.0] if column is not None else [9.0]
+        return Fit(np.array(weights), 1.0, 1, True)
+
+    sign = 1.0
+    fixed = np.array([4.0, -4.0])
+    np.testing.assert_array_equal(in_proportion(fixed, 8.0, fit).weights, [3.0 * 8.0 / 2.0])
+    sign = -1.0
+    np.testing.assert_array_equal(in_proportion(fixed, 8.0, fit).weights, [9.0])
+    np.testing.assert_array_equal(in_proportion(0.0 * fixed, 8.0, fit).weights, [9.0])
+    assert asked == [(True, 0), (True, 0), (False, 1), (False, 0)]
