@@ -67,6 +67,14 @@ _COMMANDS: _Table = {
         "optimize",
         "Find weights in existing n-best lists, without a decoder.",
     ),
+    "bench-optimizers": _Command(
+        "mosesplug.cli.bench_optimizers",
+        "bench_optimizers",
+        "Compare all algorithms on the same lists.",
+    ),
+    "oracle": _Command(
+        "mosesplug.cli.oracle", "oracle", "The best translations that n-best lists could give."
+    ),
     "mbr": _Command(
         "mosesplug.cli.mbr",
         "mbr",

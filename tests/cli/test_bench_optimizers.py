@@ -1,0 +1,80 @@
+"""``mosesplug bench-optimizers`` as a user calls it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from mosesplug.cli.main import main
+from tests.inspection.runs import REFERENCE, make_run
+
+Run = Callable[..., tuple[int, str, str]]
+
+FEW = ("--algorithms", "kbmira,pso", "--option", "particles=4", "--option", "moves=3")
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Calls the command beside a run; its exit code, stdout and stderr."""
+    make_run(tmp_path / "work")
+    (tmp_path / "ref").write_bytes(b"\n".join(REFERENCE) + b"\n")
+    monkeypatch.chdir(tmp_path)
+
+    def call(*words: object) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as end:
+            main(["bench-optimizers", *map(str, words)])
+        said = capsys.readouterr()
+        return int(end.value.code or 0), said.out, said.err
+
+    return call
+
+
+def test_a_table_of_a_store(run: Run) -> None:
+    code, out, err = run("work", *FEW, "--seeds", "2")
+    assert (code, err) == (0, "")
+    lines = out.splitlines()
+    assert lines[0].startswith("3 sentences, 6 distinct hypotheses of 9, 2 features; seeds 1 to 2")
+    assert lines[1].startswith("BLEU|nrefs:1|")
+    assert lines[3].split() == ["algorithm", "score", "CPU", "s", "active"]
+    assert re.fullmatch(r"\(start\) +0\.\d{4}", lines[4])
+    for name, line in zip(("kbmira", "pso"), lines[5:], strict=True):
+        assert re.fullmatch(name + r" +\d\.\d{4} ± \d\.\d{4} +\d+\.\d +\d", line)
+
+
+def test_a_refusal_takes_the_place_of_figures(run: Run) -> None:
+    words = ("--metric", "TER", "--refs", "ref", "--format", "markdown", "--held-out", "0.3")
+    code, out, _ = run("work", *FEW, "--seeds", "1", *words, "--option", "inertia=2")
+    assert code == 0
+    table = [line.strip("| ").split(" | ") for line in out.splitlines() if line.startswith("|")]
+    assert table[0] == ["algorithm", "score", "held out", "CPU s", "active"]
+    assert [row[0] for row in table[2:]] == ["(start)", "kbmira", "pso"]
+    assert table[4][1] == "refused: inertia is less than 1, not 2"
+    assert "held out: 1 of the sentences" in out
+
+
+def test_json_has_every_seed(run: Run) -> None:
+    code, out, _ = run("work", *FEW, "--seeds", "2", "--json", "--held-out", "0.3")
+    assert code == 0
+    document = json.loads(out)
+    assert (document["sentences"], document["held_out_sentences"]) == (3, 1)
+    assert [each["algorithm"] for each in document["algorithms"]] == ["kbmira", "pso"]
+    for each in document["algorithms"]:
+        for name in ("score", "held_out", "cpu_seconds", "active"):
+            assert len(each[name]["values"]) == 2
+
+
+def test_calls_that_are_at_fault(run: Run) -> None:
+    for words, said in (
+        (("ref",), "--refs"),
+        (("work", "--algorithms", "best"), "'best'"),
+        (("work", "--option", "particles"), "NAME=VALUE"),
+        (("work", "--algorithms", "pso", "--option", "epochs=3"), "epochs"),
+        (("work", "--json", "--format", "markdown"), "--json"),
+        (("work", "--held-out", "1.5"), "1.5"),
+    ):
+        code, _, err = run(*words)
+        assert (code, said in err) == (2, True), (words, err)
