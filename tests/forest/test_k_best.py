@@ -75,8 +75,9 @@ def test_distinct_words(nodes: list[list[Edge]], tmp_path_factory: pytest.TempPa
     found = k_best(graph, graph.edge_scores(np.ones(1)), 1000, distinct=True)
     texts = [tuple(graph.translation(found.derivation(k))) for k in range(len(found))]
     assert len(set(texts)) == len(texts)
-    assert dict(zip(texts, found.scores.tolist(), strict=True)) == best
-    assert found.scores.tolist() == sorted(best.values(), reverse=True)
+    # Few as the nodes are, they may say more than the list has room for.
+    assert all(best[text] == score for text, score in zip(texts, found.scores, strict=True))
+    assert found.scores.tolist() == sorted(best.values(), reverse=True)[:1000]
 
 
 def test_looking_for_other_words_ends(tmp_path: Path) -> None:
