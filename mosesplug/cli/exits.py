@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
 import signal
 import sys
 import threading
@@ -30,6 +31,9 @@ TUNING_GOES_ON = (
     " --continue goes on."
 )
 """What a person who interrupts a tuning run should know."""
+
+
+_AGAIN_SECONDS = 0.02
 
 
 class Terminated(KeyboardInterrupt):
@@ -50,8 +54,35 @@ def signals_raise() -> Iterator[None]:
     def stop(number: int, frame: FrameType | None) -> None:
         raise Terminated(number)
 
-    with _handled({signal.SIGTERM: stop, signal.SIGHUP: stop, signal.SIGINT: _interrupt}):
+    handlers = {signal.SIGTERM: stop, signal.SIGHUP: stop, signal.SIGINT: _interrupt}
+    with _handled(handlers), _none_lost():
         yield
+
+
+@contextlib.contextmanager
+def _none_lost() -> Iterator[None]:
+    """Send a signal again whose exception Python has dropped.
+
+    A signal may come while an object is finalised; an exception there goes nowhere but to the hook
+    for such exceptions.
+    """
+    earlier = sys.unraisablehook
+
+    def hook(dropped: sys.UnraisableHookArgs) -> None:
+        if isinstance(dropped.exc_value, KeyboardInterrupt):
+            number = getattr(dropped.exc_value, "number", signal.SIGINT)
+            # A little later: here it would be dropped again.
+            again = threading.Timer(_AGAIN_SECONDS, os.kill, (os.getpid(), number))
+            again.daemon = True
+            again.start()
+        else:
+            earlier(dropped)
+
+    sys.unraisablehook = hook
+    try:
+        yield
+    finally:
+        sys.unraisablehook = earlier
 
 
 _Handler = Callable[[int, FrameType | None], Any]

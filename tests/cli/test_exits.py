@@ -5,7 +5,8 @@ from __future__ import annotations
 import errno
 import os
 import signal
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -63,3 +64,23 @@ def test_ignored_signals_stay_ignored() -> None:
         assert exit_code("prog", lambda: os.kill(os.getpid(), signal.SIGHUP)) == 0
     finally:
         signal.signal(signal.SIGHUP, before)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_is_not_lost_where_objects_are_finalised(
+    number: signal.Signals, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def work() -> None:
+        def generator() -> Iterator[None]:
+            try:
+                yield
+            finally:
+                os.kill(os.getpid(), number)
+
+        begun = generator()
+        next(begun)
+        del begun  # what its end raises, Python drops
+        time.sleep(10)
+
+    assert exit_code("prog", work) == 128 + number
+    assert capsys.readouterr().err.count("\n") == 1
