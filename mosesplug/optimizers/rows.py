@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from mosesplug.kernels import kernel
 from mosesplug.tuning_set import Batch, SparseRows
 
-__all__ = ["Rows", "compact"]
+__all__ = ["Rows", "compact", "without_rounding"]
 
 _ROUNDING = 1e-12
 """A sum that is a smaller share than this of the sizes of its terms has cancelled out."""
@@ -54,10 +54,14 @@ class Rows:
 
         Sums that overflow stay what they are, so that they become an error.
         """
-        sums = self.combine(coefficients)
         sizes = replace(self, data=np.abs(self.data)).combine(np.abs(coefficients))
-        cancelled = (np.abs(sums) <= _ROUNDING * sizes) & (sizes < np.inf)
-        return np.where(cancelled, 0.0, sums)
+        return without_rounding(self.combine(coefficients), sizes)
+
+
+def without_rounding(sums: NDArray[np.float64], sizes: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Sums, but 0 where everything cancelled out; ``sizes`` are those of the terms, added up."""
+    cancelled = (np.abs(sums) <= _ROUNDING * sizes) & (sizes < np.inf)
+    return np.where(cancelled, 0.0, sums)
 
 
 def compact(batch: Batch, rows: NDArray[np.int64]) -> Rows:

@@ -1,0 +1,360 @@
+"""Large margins over the whole tuning set: batch structural learning (survey, sections 3.4, 5.3).
+
+Good hypotheses should outscore others by a margin, as large as they are better. What is minimised
+is the hinge loss of the worst violation of each sentence (eq. 30, with loss-augmented search, eq.
+35 and 37), or of all pairs of an oracle and another hypothesis (eq. 25), with a squared norm. It
+is convex, and solved until a duality gap says that it is.
+
+Oracles may be out of the model's reach. So the reference of a sentence may be its *hope* instead
+(eq. 36), which the model likes, too. Hopes depend on the weights: they are chosen, the convex
+problem is solved, and they are chosen again. With the worst violations and margins of what
+hypotheses are worth, this is the concave-convex procedure for the ramp loss
+
+    lambda/2 |w|^2 + 1/N sum of  max (w . h - gain) - max (w . h + gain)
+
+which no round raises (Gimpel & Smith 2012, loss 3, with an exact solver in place of their
+sub-gradients). The first round begins at weights of 0, whose hopes are the oracles: the result
+does not depend on the initial weights. Of all rounds, the weights that score best are the result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosesplug.optimizers.batch.margin.fits import MarginFit
+from mosesplug.optimizers.batch.margin.lists import Lists, found_weights, lists_of
+from mosesplug.optimizers.batch.margin.options import RegularizedOptions
+from mosesplug.optimizers.batch.margin.pairs import PairsLoss, solve_pairs
+from mosesplug.optimizers.batch.margin.worst import (
+    Planes,
+    WorstLoss,
+    solve_dual,
+    solve_n_slack,
+    solve_one_slack,
+)
+from mosesplug.optimizers.costs import first_of_largest
+from mosesplug.optimizers.oracles import OracleSets, sentence_oracles
+from mosesplug.optimizers.problem import (
+    Problem,
+    Progress,
+    Solution,
+    checked_weights,
+    corpus_score,
+    normalised,
+    silent,
+    with_sparse_active,
+)
+
+__all__ = ["CuttingPlaneOptions", "MarginOptions", "cutting_plane", "large_margin", "ramp_loss"]
+
+Floats = NDArray[np.float64]
+
+_SWEEPS = 200
+"""Sweeps over the working sets after constraints joined them, at most."""
+
+
+@dataclass(frozen=True)
+class _ReferenceOptions(RegularizedOptions):
+    """What should outscore the rest, and by how much."""
+
+    reference: Literal["hope", "oracle"] = field(
+        default="hope",
+        metadata={
+            "help": "what should outscore the rest: the hope, chosen again in each round, or the "
+            "oracles, in one round",
+            "source": "Neubig & Watanabe 2016, eq. 29 and 36",
+        },
+    )
+    margin: Literal["cost", "one"] = field(
+        default="cost",
+        metadata={
+            "help": "by how much: the difference in worth, or 1",
+            "source": "Neubig & Watanabe 2016, eq. 25; Tsochantaridis et al. 2005",
+        },
+    )
+    rounds: int = field(
+        default=10,
+        metadata={
+            "help": "times that hopes are chosen",
+            "source": "Gimpel & Smith 2012, T'",
+            "minimum": 1,
+        },
+    )
+
+
+@dataclass(frozen=True)
+class MarginOptions(_ReferenceOptions):
+    """Settings of large margins, solved in the dual."""
+
+    violations: Literal["worst", "all"] = field(
+        default="worst",
+        metadata={
+            "help": "which missed margins count: the worst one of each sentence, or those of all "
+            "pairs of a reference and another hypothesis",
+            "source": "Neubig & Watanabe 2016, eq. 25 and 30",
+        },
+    )
+    solver_tolerance: float = field(
+        default=1e-3,
+        metadata={
+            "help": "duality gap at the end, as a share of the objective",
+            "source": "chosen",
+            "minimum": 0.0,
+        },
+    )
+    sweeps: int = field(
+        default=200,
+        metadata={
+            "help": "sweeps of the dual coordinate descent in a round, at most",
+            "source": "chosen; Hsieh et al. 2008 have no limit",
+            "minimum": 1,
+        },
+    )
+
+
+@dataclass(frozen=True)
+class CuttingPlaneOptions(_ReferenceOptions):
+    """Settings of large margins, solved by cutting planes."""
+
+    slack_variables: Literal["one", "n"] = field(
+        default="one",
+        metadata={
+            "help": "one slack for all sentences together, or one each with a working set of its "
+            "own",
+            "source": "Joachims et al. 2009; Tsochantaridis et al. 2005",
+        },
+    )
+    epsilon: float = field(
+        default=1e-3,
+        metadata={
+            "help": "violations beyond the slack that are let be: a tenth of a point of BLEU",
+            "source": "Joachims et al. 2009, Algorithm 3",
+            "minimum": 0.0,
+        },
+    )
+    planes: int = field(
+        default=500,
+        metadata={
+            "help": "times that constraints are added in a round, at most",
+            "source": "chosen",
+            "minimum": 1,
+        },
+    )
+
+
+_Solve = Callable[[Lists, NDArray[np.int64]], MarginFit]
+"""From lists and references to the weights of one round."""
+
+
+def large_margin(
+    problem: Problem,
+    initial: Floats,
+    rng: np.random.Generator,
+    options: MarginOptions,
+    progress: Progress = silent,
+) -> Solution:
+    """Tune the active weights to large margins, by descent in the dual problem.
+
+    Where no active features are given, all are active, sparse ones too. Inactive weights keep
+    their values, and the others are found in proportion to them. Where every dense weight is
+    active, the result is divided by its L1 norm.
+
+    Args:
+        problem: hypotheses, metric and active features.
+        initial: float64 ``[n_features]``.
+        rng: of the order of visits, and of greedy oracles.
+        options: settings.
+        progress: told of the rounds.
+
+    Raises:
+        OptimizerError: the problem cannot be tuned (see ``checked_weights``), or no weights do
+            better than none.
+    """
+    problem = with_sparse_active(problem)
+    initial = checked_weights(problem, initial)
+    gains = options.gains(problem, initial, rng)
+
+    def solver(lists: Lists) -> _Solve:
+        latest: list[Floats] = []
+
+        def solve(lists: Lists, references: NDArray[np.int64]) -> MarginFit:
+            if options.violations == "all":
+                loss = _pairs_loss(lists, references, gains, options)
+                return solve_pairs(
+                    loss, rng, tolerance=options.solver_tolerance, sweeps=options.sweeps
+                )
+            fit, multipliers = solve_dual(
+                _worst_loss(lists, references, gains, options),
+                rng,
+                tolerance=options.solver_tolerance,
+                sweeps=options.sweeps,
+                multipliers=latest[0] if latest else None,
+            )
+            latest[:] = [multipliers]
+            return fit
+
+        return solve
+
+    return _in_rounds(problem, initial, gains, options, solver, progress)
+
+
+def cutting_plane(
+    problem: Problem,
+    initial: Floats,
+    rng: np.random.Generator,
+    options: CuttingPlaneOptions,
+    progress: Progress = silent,
+) -> Solution:
+    """Tune the active weights to large margins, by cutting planes.
+
+    Arguments, result and errors are those of ``large_margin``.
+    """
+    problem = with_sparse_active(problem)
+    initial = checked_weights(problem, initial)
+    gains = options.gains(problem, initial, rng)
+
+    def solver(lists: Lists) -> _Solve:
+        planes: list[Planes] = []
+        latest: list[Floats] = []
+
+        def solve(lists: Lists, references: NDArray[np.int64]) -> MarginFit:
+            loss = _worst_loss(lists, references, gains, options)
+            epsilon, limit = options.epsilon, options.planes
+            if options.slack_variables == "one":
+                start = planes[0] if planes else None
+                fit, found = solve_one_slack(loss, epsilon=epsilon, rounds=limit, planes=start)
+                planes[:] = [found]
+                return fit
+            fit, multipliers = solve_n_slack(
+                loss,
+                rng,
+                epsilon=epsilon,
+                rounds=limit,
+                sweeps=_SWEEPS,
+                multipliers=latest[0] if latest else None,
+            )
+            latest[:] = [multipliers]
+            return fit
+
+        return solve
+
+    return _in_rounds(problem, initial, gains, options, solver, progress)
+
+
+def _in_rounds(
+    problem: Problem,
+    initial: Floats,
+    gains: Floats,
+    options: _ReferenceOptions,
+    solver: Callable[[Lists], _Solve],
+    progress: Progress,
+) -> Solution:
+    """Choose references, solve, and choose again; the round that scores best is the result."""
+    lists = lists_of(problem, initial, options.scaling)
+
+    def fit(lists: Lists) -> MarginFit:
+        solve, weights = solver(lists), np.zeros(len(lists.columns))
+        best, best_score, rounds = None, -np.inf, []
+        before = None
+        for number in range(1, options.rounds + 1):
+            references = _references(lists, weights, gains, options)
+            if before is not None and np.array_equal(references, before):
+                break
+            found = solve(lists, references)
+            weights, before = found.weights, references
+            score = _score(problem, lists, weights)
+            if best is None or score > best_score:
+                best, best_score = found, score
+            rounds.append(_round(lists, gains, found, score, options))
+            progress(number, options.rounds, "rounds")
+            if options.reference == "oracle":
+                break
+        assert best is not None
+        return replace(best, rounds=tuple(rounds))
+
+    weights, found = found_weights(problem, initial, lists, fit)
+    progress(options.rounds, options.rounds, "rounds")
+    weights = normalised(problem, weights)
+    return Solution(weights, corpus_score(problem, weights), found.rounds)
+
+
+def _round(
+    lists: Lists, gains: Floats, found: MarginFit, score: float, options: _ReferenceOptions
+) -> Mapping[str, Any]:
+    """A round as the history has it."""
+    step = {
+        "objective": found.loss,
+        "bound": found.bound,
+        "iterations": found.iterations,
+        "converged": found.converged,
+        "score": score,
+    }
+    if options.reference == "hope":
+        step["ramp"] = ramp_loss(lists, found.weights, gains, options.regularization)
+    return step
+
+
+def ramp_loss(lists: Lists, weights: Floats, gains: Floats, regularization: float) -> float:
+    """``lambda/2 |w|^2 + 1/N sum of max (w . h - gain) - max (w . h + gain)``."""
+    scores, starts = lists.scores(weights), lists.offsets[:-1]
+    fears = np.maximum.reduceat(scores - gains, starts)
+    hopes = np.maximum.reduceat(scores + gains, starts)
+    return float(0.5 * regularization * (weights @ weights) + (fears - hopes).mean())
+
+
+def _references(
+    lists: Lists, weights: Floats, gains: Floats, options: _ReferenceOptions
+) -> NDArray[np.int64]:
+    """The hope of each sentence, or of its oracles the first: rows, int64 ``[n_sentences]``."""
+    if options.reference == "oracle":
+        return first_of_largest(lists.offsets, gains)
+    return first_of_largest(lists.offsets, lists.scores(weights) + gains)
+
+
+def _score(problem: Problem, lists: Lists, weights: Floats) -> float:
+    """The metric of the first bests; of few calls, and no weights as others see them."""
+    best = first_of_largest(lists.offsets, lists.scores(weights))
+    totals = problem.tuning_set.stats[best].sum(axis=0, dtype=np.float64)
+    return float(problem.metric.score(totals))
+
+
+def _worst_loss(
+    lists: Lists, references: NDArray[np.int64], gains: Floats, options: _ReferenceOptions
+) -> WorstLoss:
+    """The loss of the worst violations; other oracles than the reference demand nothing."""
+    owners = lists.owners
+    worth = gains[references][owners] - gains
+    demands = worth
+    if options.margin == "one":
+        demands = np.where(_others(worth, references, options), 1.0, 0.0)
+    demands = demands - (lists.fixed[references][owners] - lists.fixed)
+    return WorstLoss(lists, references, demands, options.regularization)
+
+
+def _others(
+    worth: Floats, references: NDArray[np.int64], options: _ReferenceOptions
+) -> NDArray[np.bool_]:
+    """Which hypotheses are not among the ``o`` of equation 25, bool ``[n_hyps]``."""
+    if options.reference == "oracle":
+        return worth > 0.0
+    others = np.ones(len(worth), dtype=np.bool_)
+    others[references] = False
+    return others
+
+
+def _pairs_loss(
+    lists: Lists, references: NDArray[np.int64], gains: Floats, options: _ReferenceOptions
+) -> PairsLoss:
+    """The loss of all pairs: of all oracles, or of the hopes."""
+    if options.reference == "oracle":
+        oracles = sentence_oracles(lists.offsets, gains)
+    else:
+        oracles = OracleSets(references, np.arange(lists.n_sentences + 1), 0.0, references)
+    by_cost = options.margin == "cost"
+    worths = gains if by_cost else np.zeros(len(gains))
+    return PairsLoss(lists, oracles, worths, 0.0 if by_cost else 1.0, options.regularization)

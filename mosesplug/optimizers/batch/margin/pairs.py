@@ -1,0 +1,112 @@
+"""All pairs of an oracle and another hypothesis: dual coordinate descent until the gap is small.
+
+The margin loss of the survey (Neubig & Watanabe 2016, eq. 25), with a regulariser, over ``n``
+pairs of an oracle ``o`` and a hypothesis ``e`` of the same sentence that is none:
+
+    lambda/2 |w|^2 + 1/n sum max(0, demand - w . (h(o) - h(e)))
+
+It is solved in the dual (Hsieh et al. 2008; section 5.3 of the survey). Pairs are numbers of rows:
+their differences are never stored, and memory is some 40 bytes a pair.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosesplug.optimizers.batch.margin.fits import MarginFit
+from mosesplug.optimizers.batch.margin.lists import Lists
+from mosesplug.optimizers.oracle_pairs import Pairs, violated
+from mosesplug.optimizers.oracles import OracleSets
+from mosesplug.optimizers.pair_descent import begun, coefficients_of, descend
+
+__all__ = ["PairsLoss", "solve_pairs"]
+
+Floats = NDArray[np.float64]
+
+_SWEEPS = 20
+"""Sweeps between two looks at the gap."""
+
+
+@dataclass(frozen=True)
+class PairsLoss:
+    """The loss above, to be minimised.
+
+    Attributes:
+        lists: the hypotheses.
+        oracles: those of each sentence of the lists.
+        worths: float64 ``[n_hyps]``; a pair demands ``least`` and its difference of these; fixed
+            scores are no part of it.
+        least: the part of the demand that all pairs share.
+        regularization: lambda.
+    """
+
+    lists: Lists
+    oracles: OracleSets
+    worths: Floats
+    least: float
+    regularization: float
+
+    @property
+    def pairs(self) -> Pairs:
+        """As kernels take them: what is fixed, and what is demanded, counts in the base."""
+        is_oracle = np.zeros(len(self.worths), dtype=np.bool_)
+        is_oracle[self.oracles.rows] = True
+        return Pairs(
+            self.lists.offsets,
+            self.oracles.rows,
+            self.oracles.offsets,
+            is_oracle,
+            self.lists.fixed - self.worths,
+            self.lists.features,
+        )
+
+    def mean_loss(self, weights: Floats, pairs: Pairs) -> tuple[float, int]:
+        """The mean hinge loss at ``weights``, and the number of pairs."""
+        scores = self.lists.scores(weights) - self.worths
+        _, count, loss = violated(pairs, scores, self.least, np.zeros(len(scores)))
+        return float(loss) / max(1, count), int(count)
+
+
+def solve_pairs(
+    loss: PairsLoss, rng: np.random.Generator, *, tolerance: float, sweeps: int
+) -> MarginFit:
+    """Descend in the dual until the duality gap is small.
+
+    Args:
+        loss: to be minimised.
+        rng: of the order of visits.
+        tolerance: the gap, as a share of the objective, at the end.
+        sweeps: over the pairs at most.
+    """
+    pairs, size = loss.pairs, len(loss.lists.columns)
+    weights = np.zeros(size)
+    at_zero, n_pairs = loss.mean_loss(weights, pairs)
+    descent = begun(pairs, np.zeros(len(loss.worths)))
+    demands = loss.least - (pairs.base[descent.better] - pairs.base[descent.worse])
+    # Of pairs without a difference in features, the loss is what it is at any weights.
+    constant = at_zero * n_pairs - np.maximum(demands, 0.0).sum()
+    cap = 1.0 / (loss.regularization * max(1, n_pairs))
+    seed = np.uint64(rng.integers(1, 2**63))
+    best, objective, bound = weights, at_zero, -np.inf
+    rounds: list[dict[str, float]] = []
+    while len(rounds) * _SWEEPS < sweeps and len(demands):
+        seed, _ = descend(pairs, descent, loss.least, weights, cap, 0.0, _SWEEPS, seed)
+        coefficients = np.zeros(len(loss.worths))
+        coefficients_of(descent, coefficients)
+        weights = loss.lists.combined(coefficients)
+        square = 0.5 * loss.regularization * float(weights @ weights)
+        found = square + loss.mean_loss(weights, pairs)[0]
+        gained = loss.regularization * float(descent.multipliers @ demands)
+        bound = max(bound, gained - square + constant / max(1, n_pairs))
+        if found < objective:
+            best, objective = weights, found
+        rounds.append({"objective": found, "bound": bound})
+        if objective - bound <= tolerance * objective:
+            break
+    if not len(demands):
+        bound = objective
+    done = objective - bound <= tolerance * objective
+    return MarginFit(best, objective, len(rounds) * _SWEEPS, done, bound, tuple(rounds))

@@ -1,0 +1,286 @@
+"""RAMPION (Gimpel & Smith 2012): structured ramp loss, by sub-gradients between choices of hopes.
+
+A ramp loss compares two maxima of model score and cost, both within the model's reach. With
+``s = w . h`` and ``c = alpha (1 - gain)``, their three losses of a sentence are
+
+    1:  max (s + c) - max s          fear against first best
+    2:  max s - max (s - c)          first best against hope
+    3:  max (s + c) - max (s - c)    fear against hope
+
+(The second is least at weights of 0, where all hypotheses are first best: it wants a large ``C``.)
+What is minimised is the sum with ``C/2 |w - w0|^2``, ``w0`` being the initial weights. It is not
+convex. The concave-convex procedure (their Algorithm 1) fixes the hypotheses of the second maximum
+(``T'`` times); what is left is convex, and is descended by stochastic sub-gradients: for each
+sentence in turn, the hypothesis ``e`` of the first maximum is found, and
+
+    w <- w - eta C (w - w0) / N + eta (h(fixed) - h(e))
+
+in ``T''`` passes. Such passes may overshoot. Here they are accepted only if the convex problem's
+objective falls; else they are taken back, and the step ``eta`` is halved. So neither that
+objective nor the ramp loss rises from one accepted step to the next.
+
+The paper's constants suppose weights as large as decoders have them, and here weights are mostly
+normalised. Where all dense weights are active, and their scale therefore is free, the initial
+weights are first given an L1 norm (``start_norm``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosesplug.errors import OptimizerError
+from mosesplug.optimizers.batch.margin.lists import Lists, lists_of
+from mosesplug.optimizers.batch.margin.options import GainOptions
+from mosesplug.optimizers.batch.margin.rampion_steps import descend
+from mosesplug.optimizers.costs import first_of_largest
+from mosesplug.optimizers.problem import (
+    Problem,
+    Progress,
+    Solution,
+    checked_weights,
+    corpus_score,
+    normalised,
+    silent,
+    with_sparse_active,
+)
+
+__all__ = ["Ramp", "RampionOptions", "rampion"]
+
+Floats = NDArray[np.float64]
+
+_HALVINGS = 30
+"""Times that steps are halved at most before a minimum is taken to be reached."""
+
+
+@dataclass(frozen=True)
+class RampionOptions(GainOptions):
+    """Settings of RAMPION; constants are those of the paper but where it says otherwise.
+
+    ``scaling=none``, ``step=0.0001`` and ``rounds=10`` are the paper's, and cdec's
+    ``rampion_cccp``'s.
+    """
+
+    ramp: Literal["1", "2", "3"] = field(
+        default="3",
+        metadata={
+            "help": "which ramp loss: 1 (fear against first best), 2 (first best against hope), "
+            "3 (fear against hope)",
+            "source": "Gimpel & Smith 2012, eq. 6-8",
+        },
+    )
+    rounds: int = field(
+        default=30,
+        metadata={
+            "help": "times that hopes are chosen",
+            "source": "chosen; Gimpel & Smith 2012, T', have 10 after each of many decodings",
+            "minimum": 1,
+        },
+    )
+    passes: int = field(
+        default=5,
+        metadata={
+            "help": "passes of sub-gradient steps over the sentences in a round",
+            "source": "Gimpel & Smith 2012, T''",
+            "minimum": 1,
+        },
+    )
+    step: float = field(
+        default=1e-3,
+        metadata={
+            "help": "eta, the size of the sub-gradient steps at first",
+            "source": "chosen for features in their units; Gimpel & Smith 2012 have 1e-4 without",
+            "minimum": 1e-12,
+        },
+    )
+    regularization: float = field(
+        default=1.0,
+        metadata={
+            "help": "C: what half the squared distance from the initial weights counts beside the "
+            "summed loss",
+            "source": "Gimpel & Smith 2012; rampion_cccp -C",
+            "minimum": 0.0,
+        },
+    )
+    cost_scale: float = field(
+        default=10.0,
+        metadata={
+            "help": "alpha: what a difference of 1 in worth counts in model score",
+            "source": "Gimpel & Smith 2012; rampion_cccp --alpha",
+            "minimum": 0.0,
+        },
+    )
+    start_norm: float = field(
+        default=5.0,
+        metadata={
+            "help": "L1 norm that the dense initial weights are given where all of them are "
+            "active; 0: they stay as they are",
+            "source": "chosen: that of weights of new Moses systems, about",
+            "minimum": 0.0,
+        },
+    )
+
+
+@dataclass(frozen=True)
+class Ramp:
+    """A ramp loss of the hypotheses, to be minimised.
+
+    Attributes:
+        lists: the hypotheses.
+        costs: float64 ``[n_hyps]``, ``alpha (1 - gain)``.
+        raised: what of the costs counts in the first maximum, 0 or 1.
+        lowered: what of the costs is taken off in the second maximum, 0 or 1.
+        origin: float64 ``[n_columns]``, ``w0`` in the features' units.
+        regularization: ``C``.
+    """
+
+    lists: Lists
+    costs: Floats
+    raised: float
+    lowered: float
+    origin: Floats
+    regularization: float
+
+    def fixed(self, weights: Floats) -> NDArray[np.int64]:
+        """The hypothesis of the second maximum of each sentence: rows."""
+        merits = self.lists.scores(weights) - self.lowered * self.costs
+        return first_of_largest(self.lists.offsets, merits)
+
+    def surrogate(self, weights: Floats, fixed: NDArray[np.int64]) -> float:
+        """The objective with the second maximum at fixed rows, convex; none is below the ramp."""
+        scores = self.lists.scores(weights)
+        firsts = np.maximum.reduceat(scores + self.raised * self.costs, self.lists.offsets[:-1])
+        seconds = scores[fixed] - self.lowered * self.costs[fixed]
+        moved = weights - self.origin
+        return 0.5 * self.regularization * float(moved @ moved) + float((firsts - seconds).sum())
+
+
+def rampion(
+    problem: Problem,
+    initial: Floats,
+    rng: np.random.Generator,
+    options: RampionOptions,
+    progress: Progress = silent,
+) -> Solution:
+    """Tune the active weights to the least ramp loss near the initial weights.
+
+    Where no active features are given, all are active, sparse ones too. Inactive weights stay as
+    they are, and so does the scale. Where every dense weight is active, the result is divided by
+    its L1 norm. Of all rounds, the weights that score best are the result.
+
+    Args:
+        problem: hypotheses, metric and active features.
+        initial: float64 ``[n_features]``.
+        rng: of the order of sentences, and of greedy oracles.
+        options: settings.
+        progress: told of the rounds.
+
+    Raises:
+        OptimizerError: the problem cannot be tuned (see ``checked_weights``), the weights
+            overflow, or they are all zero.
+    """
+    problem = with_sparse_active(problem)
+    initial = _sized(problem, checked_weights(problem, initial), options.start_norm)
+    lists = lists_of(problem, initial, options.scaling)
+    ramp = _ramp(problem, initial, lists, rng, options)
+    weights, step = ramp.origin.copy(), options.step
+    best, best_score, history = initial, -np.inf, []
+    for number in range(1, options.rounds + 1):
+        fixed = ramp.fixed(weights)
+        before = ramp.surrogate(weights, fixed)
+        weights, after, step = _accepted(ramp, weights, fixed, before, step, rng, options.passes)
+        full = _written_back(initial, lists, weights)
+        # Weights of 0 would leave nothing to decode with.
+        score = corpus_score(problem, full) if full.any() else -np.inf
+        history.append(
+            {
+                "objective": after,
+                "before": before,
+                "ramp": ramp.surrogate(weights, ramp.fixed(weights)),
+                "step": step,
+                "score": score,
+            }
+        )
+        if score > best_score:
+            best, best_score = full, score
+        progress(number, options.rounds, "rounds")
+        if after >= before:
+            break
+    progress(options.rounds, options.rounds, "rounds")
+    if not best.any():
+        raise OptimizerError("the weights are all zero; start from other weights")
+    best = normalised(problem, best)
+    return Solution(best, corpus_score(problem, best), tuple(history))
+
+
+def _accepted(
+    ramp: Ramp,
+    weights: Floats,
+    fixed: NDArray[np.int64],
+    before: float,
+    step: float,
+    rng: np.random.Generator,
+    passes: int,
+) -> tuple[Floats, float, float]:
+    """Weights with a smaller surrogate, their surrogate, and the step that led there.
+
+    If none is found, the weights are the old ones.
+
+    Raises:
+        OptimizerError: the surrogate is no finite number.
+    """
+    base = ramp.lists.scores(ramp.origin) + ramp.raised * ramp.costs
+    n_sentences = ramp.lists.n_sentences
+    orders = np.concatenate([rng.permutation(n_sentences) for _ in range(passes)])
+    for _ in range(_HALVINGS):
+        shrinkage = max(0.0, 1.0 - step * ramp.regularization / n_sentences)
+        moved = weights - ramp.origin
+        with np.errstate(over="ignore", invalid="ignore"):
+            descend(ramp.lists.features, ramp.lists.offsets, base, fixed, orders,
+                    step, shrinkage, moved)  # fmt: skip
+            after = ramp.surrogate(ramp.origin + moved, fixed)
+        if after < before:
+            return ramp.origin + moved, after, step
+        step *= 0.5
+    if not np.isfinite(before):
+        raise OptimizerError("the weights overflow; take a smaller step or smaller weights")
+    return weights, before, step
+
+
+def _ramp(
+    problem: Problem,
+    initial: Floats,
+    lists: Lists,
+    rng: np.random.Generator,
+    options: RampionOptions,
+) -> Ramp:
+    """The loss of the options, from the initial weights on."""
+    costs = options.cost_scale * (1.0 - options.gains(problem, initial, rng))
+    return Ramp(
+        lists,
+        costs,
+        raised=0.0 if options.ramp == "2" else 1.0,
+        lowered=0.0 if options.ramp == "1" else 1.0,
+        origin=initial[lists.columns] * lists.units,
+        regularization=options.regularization,
+    )
+
+
+def _sized(problem: Problem, initial: Floats, norm: float) -> Floats:
+    """The initial weights with that L1 norm of the dense ones, if they can have it."""
+    dense = initial[: problem.tuning_set.space.n_dense]
+    length = float(np.abs(dense).sum())
+    free = problem.active_mask[: len(dense)].all() and not problem.keeps_scale
+    if norm == 0.0 or length == 0.0 or problem.fixed is not None or not free:
+        return initial
+    return np.where(problem.active_mask, initial * (norm / length), initial)
+
+
+def _written_back(initial: Floats, lists: Lists, weights: Floats) -> Floats:
+    """All weights."""
+    full = initial.copy()
+    full[lists.columns] = weights / lists.units
+    return full

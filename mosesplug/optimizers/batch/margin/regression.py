@@ -1,0 +1,237 @@
+"""Tuning as linear regression (Bazrafshan et al. 2012): differences in score from features'.
+
+The squared-error loss of the survey (Neubig & Watanabe 2016, eq. 33), over ``n`` pairs of
+hypotheses of a sentence,
+
+    1/n sum (gain(a) - gain(b) - w . (h(a) - h(b)))^2  +  lambda |w|^2
+
+is least where the model scores differ as the gains do. (As printed, the sign of the difference in
+error would make scores rise with errors, against the survey's own footnote 5.) Which pairs:
+
+- ``sampled``: as PRO samples them, as the paper does;
+- ``oracles``: the first oracle of each sentence, and every other hypothesis, as in equation 33;
+- ``all``: all of each sentence. Their squares add up to the number of hypotheses times the squares
+  about the sentence's means, so each hypothesis is one example, ``gain - mean`` of ``h - mean``:
+  every sentence has an offset of its own, which is not regularised. A sentence then counts as its
+  number of hypotheses, not as that of its pairs.
+
+It is solved by LSQR (Paige & Saunders 1982), which asks for products with the differences, and for
+no matrix of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosesplug.errors import OptimizerError
+from mosesplug.optimizers.batch.margin.lists import Lists, found_weights, lists_of
+from mosesplug.optimizers.batch.margin.options import RegularizedOptions
+from mosesplug.optimizers.batch.pairs import Pairs, PairSampling, sample_pairs
+from mosesplug.optimizers.batch.ranking.linear import Fit
+from mosesplug.optimizers.costs import first_of_largest
+from mosesplug.optimizers.problem import (
+    Problem,
+    Progress,
+    Solution,
+    checked_weights,
+    corpus_score,
+    normalised,
+    silent,
+    with_sparse_active,
+)
+
+__all__ = ["Contrast", "RegressionOptions", "fit_differences", "regression"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class RegressionOptions(RegularizedOptions):
+    """Settings of regression."""
+
+    cost: Literal["corpus", "lin-och", "moses", "nakov", "pseudo-corpus"] = field(
+        default="moses",
+        metadata=RegularizedOptions.__dataclass_fields__["cost"].metadata,
+    )
+    regularization: float = field(
+        default=1e-5,
+        metadata={
+            "help": "lambda: what the squared norm of the weights, in their features' units, "
+            "counts beside the mean squared error",
+            "source": "Neubig & Watanabe 2016, figure 3, line 9; the value is chosen",
+            "minimum": 0.0,
+        },
+    )
+    examples: Literal["sampled", "oracles", "all"] = field(
+        default="sampled",
+        metadata={
+            "help": "which pairs of hypotheses: some with large differences, sampled; the oracle "
+            "and each other one; or all, by each hypothesis against the mean of its sentence",
+            "source": "Bazrafshan et al. 2012; Neubig & Watanabe 2016, eq. 33",
+        },
+    )
+    candidate_pairs: int = field(
+        default=5000,
+        metadata={
+            "help": "pairs of hypotheses drawn of each sentence",
+            "source": "Hopkins & May 2011, Gamma",
+            "minimum": 1,
+        },
+    )
+    kept_pairs: int = field(
+        default=50,
+        metadata={
+            "help": "of these, how many are kept, those with the largest differences of score",
+            "source": "Hopkins & May 2011, Xi",
+            "minimum": 1,
+        },
+    )
+    minimum_difference: float = field(
+        default=0.05,
+        metadata={
+            "help": "pairs whose sentence scores differ by less are dropped",
+            "source": "Hopkins & May 2011, alpha",
+            "minimum": 0.0,
+        },
+    )
+
+
+class Contrast(NamedTuple):
+    """A linear map from values of hypotheses to those of examples, and its transpose.
+
+    Attributes:
+        apply: float64 ``[n_hyps]`` to ``[n_examples]``.
+        transposed: float64 ``[n_examples]`` to ``[n_hyps]``.
+    """
+
+    apply: Callable[[Floats], Floats]
+    transposed: Callable[[Floats], Floats]
+
+
+def of_pairs(pairs: Pairs, n_hyps: int) -> Contrast:
+    """The better one less the worse, of each pair."""
+
+    def transposed(values: Floats) -> Floats:
+        found = np.bincount(pairs.better, values, n_hyps) - np.bincount(pairs.worse, values, n_hyps)
+        return np.asarray(found, dtype=np.float64)
+
+    return Contrast(lambda values: values[pairs.better] - values[pairs.worse], transposed)
+
+
+def from_means(offsets: NDArray[np.int64]) -> Contrast:
+    """Each less the mean of its sentence, which is its own transpose; no sentence is empty."""
+    widths = np.diff(offsets)
+
+    def centred(values: Floats) -> Floats:
+        means = np.add.reduceat(values, offsets[:-1]) / widths
+        return np.asarray(values - np.repeat(means, widths))
+
+    return Contrast(centred, centred)
+
+
+def fit_differences(lists: Lists, gains: Floats, contrast: Contrast, regularization: float) -> Fit:
+    """The weights, in their features' units, with the least loss.
+
+    Args:
+        lists: the hypotheses.
+        gains: float64 ``[n_hyps]``.
+        contrast: from hypotheses to examples.
+        regularization: lambda.
+    """
+    # Here and not above: it takes long to load, and all algorithms are known to every command.
+    from scipy.sparse.linalg import LinearOperator, lsqr
+
+    targets = contrast.apply(gains - lists.fixed)
+
+    def forward(weights: Any) -> Floats:
+        scores = lists.scores(np.ascontiguousarray(weights.reshape(-1))) - lists.fixed
+        return contrast.apply(scores)
+
+    def backward(values: Any) -> Floats:
+        return lists.combined(contrast.transposed(np.ascontiguousarray(values.reshape(-1))))
+
+    shape = (len(targets), len(lists.columns))
+    operator = LinearOperator(shape, matvec=forward, rmatvec=backward, dtype=np.float64)
+    damp = float(np.sqrt(regularization * len(targets)))
+    found = lsqr(operator, targets, damp=damp, atol=1e-10, btol=1e-10, iter_lim=1000)
+    weights, stopped, iterations = np.asarray(found[0]), int(found[1]), int(found[2])
+    misses = targets - forward(weights)
+    loss = float(misses @ misses) / max(1, len(targets))
+    return Fit(weights, loss + regularization * float(weights @ weights), iterations, stopped != 7)
+
+
+def regression(
+    problem: Problem,
+    initial: Floats,
+    rng: np.random.Generator,
+    options: RegressionOptions,
+    progress: Progress = silent,
+) -> Solution:
+    """Tune the active weights so that model scores differ as the hypotheses' worth does.
+
+    Where no active features are given, all are active, sparse ones too. Inactive weights keep
+    their values, and the others are found in proportion to them. Where every dense weight is
+    active, the result is divided by its L1 norm.
+
+    Args:
+        problem: hypotheses, metric and active features.
+        initial: float64 ``[n_features]``.
+        rng: draws the pairs, and is that of greedy oracles.
+        options: settings.
+        progress: told of the two steps.
+
+    Raises:
+        OptimizerError: the problem cannot be tuned (see ``checked_weights``), no two hypotheses
+            of a sentence differ enough, or nothing was learnt.
+    """
+    problem = with_sparse_active(problem)
+    initial = checked_weights(problem, initial)
+    gains = options.gains(problem, initial, rng)
+    lists = lists_of(problem, initial, options.scaling)
+    contrast, n_examples = _contrast(lists, gains, rng, options)
+    progress(1, 2, "steps")
+    weights, fit = found_weights(
+        problem,
+        initial,
+        lists,
+        lambda own: fit_differences(own, gains, contrast, options.regularization),
+    )
+    progress(2, 2, "steps")
+    weights = normalised(problem, weights)
+    step = {
+        "examples": n_examples,
+        "objective": fit.loss,
+        "iterations": fit.iterations,
+        "converged": fit.converged,
+    }
+    return Solution(weights, corpus_score(problem, weights), (step,))
+
+
+def _contrast(
+    lists: Lists, gains: Floats, rng: np.random.Generator, options: RegressionOptions
+) -> tuple[Contrast, int]:
+    """What the examples are, and how many."""
+    if options.examples == "all":
+        return from_means(lists.offsets), len(gains)
+    if options.examples == "oracles":
+        oracles = first_of_largest(lists.offsets, gains)[lists.owners]
+        others = np.flatnonzero(oracles != np.arange(len(gains)))
+        pairs = Pairs(oracles[others], others)
+    else:
+        pairs = sample_pairs(
+            lists.offsets,
+            gains,
+            lambda top, count: rng.integers(0, top, count),
+            PairSampling(options.candidate_pairs, options.kept_pairs, options.minimum_difference),
+        )
+    if not len(pairs):
+        raise OptimizerError(
+            "no two hypotheses of a sentence differ in score enough to learn from; take longer "
+            "n-best lists, or a smaller minimum difference"
+        )
+    return of_pairs(pairs, len(gains)), len(pairs)

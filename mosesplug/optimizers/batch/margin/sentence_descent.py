@@ -1,0 +1,84 @@
+"""The dual of the worst violation of each sentence, by exchanges of two multipliers.
+
+    min  1/2 |w|^2 + C sum over sentences of max over e of (demand_e - w . (h(o) - h(e)))
+
+with ``o`` the sentence's reference, whose own demand is 0. In the dual problem each hypothesis has
+a multiplier ``a_e >= 0``, those of a sentence add up to ``C``, and ``w = sum a_e (h(o) - h(e))``.
+Of a sentence, the multiplier with the steepest slope takes from the flattest that has something
+(sequential minimal optimisation, Platt 1999; sentence by sentence, Keerthi et al. 2008).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosesplug.kernels import kernel
+from mosesplug.optimizers.oracle_pairs import Features, add_difference, product, square
+
+__all__ = ["exchange"]
+
+
+@kernel
+def exchange(
+    features: Features,
+    offsets: NDArray[np.int64],
+    references: NDArray[np.int64],
+    demands: NDArray[np.float64],
+    members: NDArray[np.bool_],
+    order: NDArray[np.int64],
+    exchanges: int,
+    tolerance: float,
+    multipliers: NDArray[np.float64],
+    weights: NDArray[np.float64],
+) -> float:
+    """Visit sentences once; the largest difference of slopes in any that was visited, before.
+
+    Args:
+        features: of the hypotheses.
+        offsets: int64 ``[n_sentences + 1]``.
+        references: int64 ``[n_sentences]``, rows.
+        demands: float64 ``[n_hyps]``, 0 of references.
+        members: bool ``[n_hyps]``; others' multipliers stay 0, and all that are not 0 are members.
+        order: int64, sentences.
+        exchanges: of a visit, at most.
+        tolerance: no exchange where slopes differ by no more.
+        multipliers: in and output, float64 ``[n_hyps]``.
+        weights: in and output, float64 ``[n_columns]``.
+    """
+    widest = 0
+    for sentence in order:
+        widest = max(widest, offsets[sentence + 1] - offsets[sentence])
+    rows, slopes, scratch = np.empty(widest, np.int64), np.empty(widest), np.zeros(len(weights))
+    largest = 0.0
+    for sentence in order:
+        size = 0
+        for row in range(offsets[sentence], offsets[sentence + 1]):
+            if members[row]:
+                rows[size] = row
+                size += 1
+        for turn in range(exchanges):
+            taker = giver = -1
+            top, bottom = -np.inf, np.inf
+            for place in range(size):
+                row = rows[place]
+                slope = demands[row] + product(features, row, references[sentence], weights)
+                slopes[place] = slope
+                if slope > top:
+                    taker, top = row, slope
+                if multipliers[row] > 0.0 and slope < bottom:
+                    giver, bottom = row, slope
+            if taker < 0 or giver < 0:
+                break
+            if turn == 0:
+                largest = max(largest, top - bottom)
+            if top - bottom <= tolerance:
+                break
+            curvature = square(features, taker, giver, scratch)
+            moved = multipliers[giver]
+            if curvature * moved > top - bottom:
+                moved = (top - bottom) / curvature
+            multipliers[taker] += moved
+            multipliers[giver] -= moved
+            add_difference(features, giver, taker, moved, weights)
+    return largest
