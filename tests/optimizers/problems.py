@@ -91,10 +91,15 @@ def planted_bleu(
     matches: the share of points.
     """
     problem, hidden = planted(seed, n_sentences, n_hyps, n_features, noise)
+    return with_bleu(problem), hidden
+
+
+def with_bleu(problem: Problem) -> Problem:
+    """Statistics of BLEU in the place of points; see ``planted_bleu``."""
     made = problem.tuning_set
     shares = made.stats[:, :1] / made.stats[:, 1:]
     counts = np.broadcast_to(20 - np.arange(4), (made.n_hyps, 4))
     stats = np.full((made.n_hyps, 9), 20, dtype=np.int32)
     stats[:, 0:8:2], stats[:, 1:8:2] = np.round(shares * counts), counts
     stats.flags.writeable = False
-    return Problem(replace(made, stats=stats), metric("BLEU")), hidden
+    return replace(problem, tuning_set=replace(made, stats=stats), metric=metric("BLEU"))

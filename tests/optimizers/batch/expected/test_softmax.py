@@ -1,0 +1,66 @@
+"""Oracles of the softmax loss, and its regularisers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from mosesplug.errors import OptimizerError
+from mosesplug.optimizers.batch.expected.softmax import SoftmaxOptions, _oracles, softmax
+from mosesplug.optimizers.oracles import corpus_oracles
+from tests.optimizers.batch.expected.test_family import planted_sparse
+from tests.optimizers.problems import planted_bleu
+
+PROBLEM = planted_bleu(31, noise=1.0)[0]
+
+
+def test_oracles_are_those_of_the_greedy_search() -> None:
+    found = corpus_oracles(PROBLEM.tuning_set, PROBLEM.metric, np.random.default_rng(2))
+    options = SoftmaxOptions(oracle_gain="corpus", oracle_tolerance=0.0, error_margin=0.0)
+    sets, costs = _oracles(PROBLEM, options, np.random.default_rng(2))
+    np.testing.assert_array_equal(np.flatnonzero(sets), found.rows)
+    assert costs is None
+    single, _ = _oracles(PROBLEM, replace(options, oracles="single"), np.random.default_rng(2))
+    np.testing.assert_array_equal(np.flatnonzero(single), found.first)
+
+
+def test_tolerance_takes_in_what_is_worth_nearly_as_much() -> None:
+    """What a hypothesis is worth less: of BLEU of the other oracles with it, times sentences."""
+    tuning_set, offsets = PROBLEM.tuning_set, PROBLEM.tuning_set.offsets
+    best = corpus_oracles(tuning_set, PROBLEM.metric, np.random.default_rng(2)).first
+    stats = tuning_set.stats.astype(np.float64)
+    options = SoftmaxOptions(oracle_gain="corpus", oracle_tolerance=0.2, error_margin=3.0)
+    is_oracle, costs = _oracles(PROBLEM, options, np.random.default_rng(2))
+    assert costs is not None
+    for sentence, own in enumerate(best):
+        others = stats[best].sum(axis=0) - stats[own]
+        for row in range(offsets[sentence], offsets[sentence + 1]):
+            top, here = (PROBLEM.metric.score(others + stats[k]) for k in (own, row))
+            less = len(best) * float(top - here)
+            assert is_oracle[row] == (less <= 0.2)
+            assert costs[row] == pytest.approx(0.0 if less <= 0.2 else 3.0 * less, abs=1e-9)
+
+
+def test_l1_leaves_few_weights() -> None:
+    problem, hidden = planted_sparse(32)
+    start = np.append(np.ones(2), np.zeros(30))
+    found = [
+        softmax(
+            problem,
+            start,
+            np.random.default_rng(0),
+            SoftmaxOptions(l1=l1, l2=0.0, error_margin=0.0),
+        ).weights
+        for l1 in (0.005, 0.03)
+    ]
+    kept = [int(np.count_nonzero(weights)) for weights in found]
+    assert 32 >= kept[0] > kept[1] > 0
+    # Those that are left are large ones.
+    assert np.abs(hidden[found[1] != 0.0]).mean() > np.abs(hidden[found[1] == 0.0]).mean()
+
+
+def test_a_regulariser_that_leaves_nothing_is_too_strong() -> None:
+    with pytest.raises(OptimizerError, match="too strong"):
+        softmax(PROBLEM, np.ones(5), np.random.default_rng(0), SoftmaxOptions(l1=100.0))
