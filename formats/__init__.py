@@ -50,6 +50,7 @@ from formats.nbest import (
     read_nbest_blocks,
     write_nbest,
 )
+from formats.nbest_dense import dense_features
 from formats.references import read_references, reference_files
 from formats.search_graph import core_names
 from formats.slf import slf_scales
@@ -100,6 +101,7 @@ __all__ = [
     "atomic_write",
     "core_names",
     "decoder_flags",
+    "dense_features",
     "example_lines",
     "format_dense",
     "format_entry",

@@ -43,7 +43,11 @@ BLOCK_BYTES = 1 << 21
 
 
 def read_nbest(
-    path: str | PathLike[str], *, names: Sequence[str] | None = None, threads: int = 2
+    path: str | PathLike[str],
+    *,
+    names: Sequence[str] | None = None,
+    dense: Sequence[str] | None = None,
+    threads: int = 2,
 ) -> NBestList:
     """A whole list as flat arrays.
 
@@ -51,6 +55,8 @@ def read_nbest(
         path: the list, plain or compressed.
         names: one name a dense column (neighbours of one name being one group), for a list
             without labels.
+        dense: names of the dense features, for a list that names every value and lets lines differ
+            in what they have (Joshua, cdec); all its other features are sparse.
         threads: blocks parsed at the same time, while the next is being unpacked.
 
     Raises:
@@ -61,7 +67,7 @@ def read_nbest(
     with ThreadPoolExecutor(max(threads, 1)) as pool:
         layout: Layout | None = None
         for text, first_line in _blocks(path, BLOCK_BYTES):
-            layout = layout or _layout(text, names, name, first_line)
+            layout = layout or _layout(text, names, dense, name, first_line)
             if layout is not None:
                 futures.append(pool.submit(parse_block, text, layout, name, first_line))
         blocks = [future.result() for future in futures]
@@ -77,6 +83,7 @@ def read_nbest_blocks(
     path: str | PathLike[str],
     *,
     names: Sequence[str] | None = None,
+    dense: Sequence[str] | None = None,
     block_bytes: int = BLOCK_BYTES,
 ) -> Iterator[NBestList]:
     """A list in pieces of about ``block_bytes`` of text, each of whole sentences.
@@ -86,7 +93,7 @@ def read_nbest_blocks(
 
     Args:
         path: as for ``read_nbest``.
-        names: as for ``read_nbest``.
+        names, dense: as for ``read_nbest``.
         block_bytes: text to read at a time.
 
     Raises:
@@ -96,7 +103,7 @@ def read_nbest_blocks(
     layout: Layout | None = None
     last = -1
     for text, first_line in _blocks(path, block_bytes):
-        layout = layout or _layout(text, names, name, first_line)
+        layout = layout or _layout(text, names, dense, name, first_line)
         if layout is not None and len(block := parse_block(text, layout, name, first_line)):
             last = _check_order(last, block)
             yield block
@@ -105,13 +112,16 @@ def read_nbest_blocks(
 
 
 def iter_nbest(
-    path: str | PathLike[str], *, names: Sequence[str] | None = None
+    path: str | PathLike[str],
+    *,
+    names: Sequence[str] | None = None,
+    dense: Sequence[str] | None = None,
 ) -> Iterator[NBestEntry]:
     """The hypotheses of a list, one small object each; empty lines are passed over.
 
     Args:
         path: as for ``read_nbest``.
-        names: as for ``read_nbest``.
+        names, dense: as for ``read_nbest``.
 
     Raises:
         FormatError: as ``read_nbest``, when the line at fault is reached.
@@ -123,7 +133,7 @@ def iter_nbest(
             if not line.strip(BLANKS):
                 continue
             place = Place(fspath(path), number)
-            layout = layout or Layout.of_line(line, names, place)
+            layout = layout or Layout.of_line(line, names, place, dense)
             entry = parse_entry(line, layout, place)
             if entry.sentence_id < previous:
                 raise backwards(entry.sentence_id, previous, place)
@@ -145,8 +155,8 @@ def write_nbest(
         file.writelines(format_entry(entry, digits=digits) for entry in entries)
 
 
-def format_list(found: NBestList, *, digits: int = 6) -> Iterator[bytes]:
-    """The lines of a list as Moses writes them; ``digits`` as for ``format_entry``."""
+def format_list(found: NBestList, *, digits: int = 6, named: bool = False) -> Iterator[bytes]:
+    """The lines of a list as Moses writes them; ``digits``, ``named`` as for ``format_entry``."""
     ends = [0, *accumulate(width for _, width in found.groups)]
     sparse = found.sparse_indptr.tolist()
     scores = found.scores.tolist()
@@ -163,7 +173,7 @@ def format_list(found: NBestList, *, digits: int = 6) -> Iterator[bytes]:
             scores[row],
             found.buffer[found.extra_starts[row] : found.extra_ends[row]].tobytes(),
         )
-        yield format_entry(entry, digits=digits)
+        yield format_entry(entry, digits=digits, named=named)
 
 
 def _blocks(path: str | PathLike[str], block_bytes: int) -> Iterator[tuple[bytes, int]]:
@@ -204,11 +214,17 @@ def _identifier(text: bytes, line: int) -> bytes:
     return text[line : end if end >= 0 else None].partition(b"|||")[0].strip(BLANKS)
 
 
-def _layout(text: bytes, names: Sequence[str] | None, path: str, first_line: int) -> Layout | None:
+def _layout(
+    text: bytes,
+    names: Sequence[str] | None,
+    dense: Sequence[str] | None,
+    path: str,
+    first_line: int,
+) -> Layout | None:
     """The layout that the first line sets; None where all lines are empty."""
     for number, line in enumerate(text.split(b"\n"), start=first_line):
         if line.strip(BLANKS):
-            return Layout.of_line(line, names, Place(path, number))
+            return Layout.of_line(line, names, Place(path, number), dense)
     return None
 
 

@@ -1,7 +1,8 @@
 """Many lines of an n-best list at once, into flat arrays.
 
 A block of text is a byte array. Lines and separators are found by comparing all of it with one
-character; the features fields are left to ``formats.nbest_columns`` or ``formats.nbest_tokens``.
+character; the features fields are left to ``formats.nbest_columns``, ``formats.nbest_tokens`` or
+``formats.nbest_named``.
 Nothing here says what is wrong with a line: a block with anything unusual in it is read again by
 ``formats.nbest_entry``, which either understands it or names the line and the fault.
 """
@@ -24,6 +25,7 @@ from formats.nbest_entry import (
     parse_entry,
 )
 from formats.nbest_list import NBestList, concatenate, from_entries
+from formats.nbest_named import parse_named
 from formats.nbest_tokens import Features, parse_tokens
 from formats.words import PAD, Bytes, Positions, padded_with_newlines
 
@@ -49,13 +51,13 @@ def parse_block(text: bytes, layout: Layout, path: str, first_line: int) -> NBes
 def parse_block_fast(text: bytes, layout: Layout, path: str, first_line: int) -> NBestList | None:
     """The same in bulk, or None where a line has anything that this does not expect."""
     padded = padded_with_newlines(text)
-    fields = _split_lines(padded)
+    fields = _split_lines(padded, layout.skipped)
     if fields is None:
         return None
-    first, second, third, fourth = fields.separators
-    features = _parse_features(padded, second + 3, third, layout)
+    first, second, before, third, fourth = fields.separators
+    features = _parse_features(padded, before + 3, third, layout)
     sentence_ids = parse_integers(padded, *_strip(padded, fields.line_starts, first))
-    scored = np.flatnonzero(fields.n_separators > 2)
+    scored = np.flatnonzero(fields.n_separators > 2 + layout.skipped)
     scores = np.full(len(sentence_ids), np.nan)
     scores[scored] = parse_numbers(padded, *_strip(padded, third[scored] + 3, fourth[scored]))
     usable = np.abs(scores[scored]) < FLOAT32_LIMIT
@@ -63,7 +65,8 @@ def parse_block_fast(text: bytes, layout: Layout, path: str, first_line: int) ->
     if features is None or not in_order or not usable.all():
         return None
     text_starts, text_ends = _strip(padded, first + 3, second)
-    extra_starts = np.where(fields.n_separators > 3, fourth + 3, fields.line_ends)
+    has_extra = fields.n_separators > 3 + layout.skipped
+    extra_starts = np.where(has_extra, fourth + 3, fields.line_ends)
     return NBestList(
         path=path,
         sentence_ids=sentence_ids,
@@ -87,9 +90,9 @@ def _parse_features(
     padded: Bytes, begins: Positions, ends: Positions, layout: Layout
 ) -> Features | None:
     """By columns if the lines allow it, or else by tokens."""
-    dense = parse_columns(padded, begins, ends, layout)
+    dense = parse_columns(padded, begins, ends, layout, glued=layout.named)
     if dense is None:
-        return parse_tokens(padded, begins, ends, layout)
+        return (parse_named if layout.named else parse_tokens)(padded, begins, ends, layout)
     none = np.zeros(0, dtype=np.int64)
     indptr = np.zeros(len(begins) + 1, dtype=np.int64)
     return Features(dense, (), indptr, none.astype(np.int32), none.astype(np.float32))
@@ -97,19 +100,23 @@ def _parse_features(
 
 @dataclass(frozen=True)
 class _Fields:
-    """Where the lines of a block begin and end, and their first four separators.
+    """Where the lines of a block begin and end, and their separators.
 
-    A line with fewer separators has its end in the place of those it lacks.
+    These are the first two, and those before the features, behind them and behind the score. A line
+    with fewer has its end in the place of those it lacks.
     """
 
     line_starts: Positions
     line_ends: Positions
     n_separators: Positions
-    separators: tuple[Positions, Positions, Positions, Positions]
+    separators: tuple[Positions, Positions, Positions, Positions, Positions]
 
 
-def _split_lines(padded: Bytes) -> _Fields | None:
-    """Lines and separators; None where a line has too few, or more than three bars in a row."""
+def _split_lines(padded: Bytes, skipped: int) -> _Fields | None:
+    """Lines and separators; None where a line has too few, or more than three bars in a row.
+
+    ``skipped`` fields stand between text and features.
+    """
     newlines = np.flatnonzero(padded[PAD - 1 : -PAD] == ord("\n")) + (PAD - 1)
     line_starts, line_ends = newlines[:-1] + 1, newlines[1:]
     line_ends = line_ends - (padded[line_ends - 1] == ord("\r"))
@@ -117,16 +124,18 @@ def _split_lines(padded: Bytes) -> _Fields | None:
     separators = bars[:-2][bars[2:] - bars[:-2] == 2]
     first = np.searchsorted(separators, line_starts)
     count = np.diff(first, append=len(separators))
-    if count.min(initial=2) < 2 or np.diff(separators).min(initial=3) < 3:
+    least = 2 + skipped
+    if count.min(initial=least) < least or np.diff(separators).min(initial=3) < 3:
         return None
     separators = np.append(separators, (0, 0))
-    third = np.where(count > 2, separators[first + 2], line_ends)
-    fourth = np.where(count > 3, separators[first + 3], line_ends)
+    before = separators[first + least - 1]
+    third = np.where(count > least, separators[first + least], line_ends)
+    fourth = np.where(count > least + 1, separators[first + least + 1], line_ends)
     return _Fields(
         line_starts,
         line_ends,
         count,
-        (separators[first], separators[first + 1], third, fourth),
+        (separators[first], separators[first + 1], before, third, fourth),
     )
 
 

@@ -14,7 +14,8 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from formats.decimals import parse_number
 from formats.errors import FormatError, quoted
@@ -27,6 +28,7 @@ __all__ = [
     "Place",
     "backwards",
     "format_entry",
+    "names_every_value",
     "parse_entry",
 ]
 
@@ -35,6 +37,8 @@ BLANKS = bytes(range(33))
 
 FLOAT32_LIMIT = 3.4028235677973366e38
 """What rounds to infinity in float32: its largest value and half a unit in the last place."""
+
+_WORD_SCORES = b"WordScores="
 
 _TOKEN = re.compile(rb"[^\x00-\x20]+")
 
@@ -67,15 +71,42 @@ class Layout:
     Attributes:
         labelled: whether groups carry their names in the file.
         groups: ``(name, number of values)`` of each dense group.
+        named: whether every value is named, so that lines may differ in their features.
+        skipped: fields between text and features.
     """
 
     labelled: bool
     groups: tuple[tuple[str, int], ...]
+    named: bool = False
+    skipped: int = 0
 
     @classmethod
-    def of_line(cls, line: bytes, names: Sequence[str] | None, place: Place) -> Layout:
-        """The layout that a list's first line sets; ``names`` is one name a dense column."""
-        tokens = _TOKEN.findall(_fields(line, place)[2])
+    def of_line(
+        cls,
+        line: bytes,
+        names: Sequence[str] | None,
+        place: Place,
+        dense: Sequence[str] | None = None,
+    ) -> Layout:
+        """The layout that a list's first line sets.
+
+        Args:
+            line: the first line.
+            names: one name a dense column, for a list without labels.
+            place: of the line.
+            dense: names of the dense features of a list that names every value.
+        """
+        skipped = _skipped(line)
+        tokens = _TOKEN.findall(_fields(line, place, skipped)[2])
+        if dense is not None:
+            return cls(True, tuple((name, 1) for name in dict.fromkeys(dense)), True, skipped)
+        return replace(cls._by_position(tokens, names, place), skipped=skipped)
+
+    @classmethod
+    def _by_position(
+        cls, tokens: Sequence[bytes], names: Sequence[str] | None, place: Place
+    ) -> Layout:
+        """The layout of a list whose lines have all dense features in one order."""
         labelled = not tokens or math.isnan(parse_number(tokens[0]))
         given = None if names is None else _group(names)
         if labelled:
@@ -114,7 +145,7 @@ def parse_entry(line: bytes, layout: Layout, place: Place) -> NBestEntry:
     Raises:
         FormatError: with file and line, where the line is not one of that list.
     """
-    sentence_id, text, features, score, extra = _fields(line, place)
+    sentence_id, text, features, score, extra = _fields(line, place, layout.skipped)
     identifier = sentence_id.strip(BLANKS)
     if not identifier.isdigit() or len(identifier) > 18:
         raise place.error(
@@ -123,7 +154,9 @@ def parse_entry(line: bytes, layout: Layout, place: Place) -> NBestEntry:
         )
     tokens = _TOKEN.findall(features)
     sparse: list[tuple[str, float]] = []
-    if layout.labelled:
+    if layout.named:
+        dense, sparse = _named(tokens, layout, place)
+    elif layout.labelled:
         dense, sparse = _labelled(tokens, place)
     else:
         dense = _unlabelled(tokens, layout.groups, place)
@@ -144,19 +177,22 @@ def parse_entry(line: bytes, layout: Layout, place: Place) -> NBestEntry:
     )
 
 
-def format_entry(entry: NBestEntry, *, digits: int = 6) -> bytes:
+def format_entry(entry: NBestEntry, *, digits: int = 6, named: bool = False) -> bytes:
     """One line as Moses writes it, with its ``\\n``.
 
     Args:
         entry: the hypothesis; dense groups are written before sparse features.
         digits: significant digits; 6 is what Moses prints, 9 keep a float32 exactly.
+        named: name every value, ``name=value``, as Joshua and cdec do; a group of several values
+            cannot be spelled so.
     """
+    equals = "=" if named else "= "
 
     def number(value: float) -> str:
         return f"{value:.{digits}g}"
 
-    fields = [f" {name}= {' '.join(map(number, values))}" for name, values in entry.dense]
-    fields += [f" {name}= {number(value)}" for name, value in entry.sparse]
+    fields = [f" {name}{equals}{' '.join(map(number, values))}" for name, values in entry.dense]
+    fields += [f" {name}{equals}{number(value)}" for name, value in entry.sparse]
     line = b"%d ||| %b%b |||%b" % (
         entry.sentence_id,
         entry.text,
@@ -178,15 +214,39 @@ def backwards(sentence_id: int, previous: int, place: Place) -> FormatError:
     )
 
 
-def _fields(line: bytes, place: Place) -> tuple[bytes, bytes, bytes, bytes | None, bytes]:
+def names_every_value(line: bytes) -> bool:
+    """Whether a line of a list spells all its features ``name=value``, without a blank."""
+    fields = line.split(b"|||", 3)
+    tokens = _TOKEN.findall(fields[2]) if len(fields) > 2 else []
+    return bool(tokens) and all(b"=" in token[1:-1] for token in tokens)
+
+
+def _skipped(line: bytes) -> int:
+    """How many fields between text and features a line has: Marian's alignment, word scores."""
+    fields = [field.split() for field in line.split(b"|||")[2:-1]]
+    skipped = 0
+    for field, behind in pairwise(fields):
+        is_alignment = bool(field) and b"=" not in field[0] and math.isnan(parse_number(field[0]))
+        if not (is_alignment or field[:1] == [_WORD_SCORES]):
+            break
+        if not behind or not behind[0].endswith(b"="):
+            break
+        skipped += 1
+    return skipped
+
+
+def _fields(
+    line: bytes, place: Place, skipped: int = 0
+) -> tuple[bytes, bytes, bytes, bytes | None, bytes]:
     """Sentence id, text, features, score (None without one), and the rest of a line."""
     line = line.removesuffix(b"\n").removesuffix(b"\r")
-    fields = line.split(b"|||", 4)
-    if len(fields) < 3:
+    fields = line.split(b"|||", 4 + skipped)
+    if len(fields) < 3 + skipped:
         raise place.error(
             f"{len(fields)} of the fields of an n-best list",
             "A line reads: id ||| tokens ||| features ||| score",
         )
+    del fields[2 : 2 + skipped]
     score = fields[3] if len(fields) > 3 else None
     return fields[0], fields[1], fields[2], score, fields[4] if len(fields) > 4 else b""
 
@@ -195,6 +255,40 @@ def _labelled(
     tokens: Sequence[bytes], place: Place
 ) -> tuple[list[tuple[str, list[float]]], list[tuple[str, float]]]:
     """Dense groups and sparse features out of the tokens of a features field."""
+    groups = _groups(tokens, place)
+    for name, values in groups:
+        if "_" in name and len(values) > 1:
+            raise place.error(
+                f"the sparse feature {name} has {len(values)} values",
+                "A name with an underscore is one sparse feature: give the dense feature a name "
+                "without one (name=... in moses.ini)",
+            )
+    dense = [group for group in groups if "_" not in group[0]]
+    sparse = [(name, values[0]) for name, values in groups if "_" in name]
+    _refuse_twice([name for name, _ in groups], place)
+    return dense, sparse
+
+
+def _named(
+    tokens: Sequence[bytes], layout: Layout, place: Place
+) -> tuple[list[tuple[str, list[float]]], list[tuple[str, float]]]:
+    """All dense features of the layout, 0 where a line has them not, and the others."""
+    groups = _groups(tokens, place)
+    for name, values in groups:
+        if len(values) > 1:
+            raise place.error(
+                f"the feature {name} has {len(values)} values, in a list that names each",
+                "Such a list, as Joshua and cdec write it, reads: name=value name=value",
+            )
+    _refuse_twice([name for name, _ in groups], place)
+    known = dict(groups)
+    names = {name for name, _ in layout.groups}
+    dense = [(name, known.get(name, [0.0])) for name, _ in layout.groups]
+    return dense, [(name, values[0]) for name, values in groups if name not in names]
+
+
+def _groups(tokens: Sequence[bytes], place: Place) -> list[tuple[str, list[float]]]:
+    """Labels with the values that they own."""
     groups: list[tuple[str, list[float]]] = []
     for token in tokens:
         if token.endswith((b"=", b":")):
@@ -213,16 +307,7 @@ def _labelled(
     for name, values in groups:
         if not values:
             raise place.error(f"the feature {name} has no value", "Give it one, or leave it out")
-        if "_" in name and len(values) > 1:
-            raise place.error(
-                f"the sparse feature {name} has {len(values)} values",
-                "A name with an underscore is one sparse feature: give the dense feature a name "
-                "without one (name=... in moses.ini)",
-            )
-    dense = [group for group in groups if "_" not in group[0]]
-    sparse = [(name, values[0]) for name, values in groups if "_" in name]
-    _refuse_twice([name for name, _ in groups], place)
-    return dense, sparse
+    return groups
 
 
 def _unlabelled(

@@ -16,7 +16,7 @@ from formats.decimals import parse_numbers
 from formats.nbest_entry import BLANKS, FLOAT32_LIMIT, Layout
 from formats.words import Bytes, Positions, all_read, hashes_of, same_bytes, words_of
 
-__all__ = ["Features", "number_names", "parse_tokens"]
+__all__ = ["Features", "Tokens", "number_names", "parse_tokens", "split_tokens"]
 
 
 @dataclass(frozen=True)
@@ -31,8 +31,15 @@ class Features:
 
 
 @dataclass(frozen=True)
-class _Tokens:
-    """Tokens of the features fields of a block; those of line i are ``offsets[i]:offsets[i+1]``."""
+class Tokens:
+    """Tokens of the features fields of a block; those of line i are ``offsets[i]:offsets[i+1]``.
+
+    Attributes:
+        starts, ends: where they are in the text.
+        is_label: which end as labels do.
+        is_sparse: which are labels with an underscore.
+        offsets: of the lines.
+    """
 
     starts: Positions
     ends: Positions
@@ -55,7 +62,7 @@ def parse_tokens(
     Returns:
         The features, or None where a line differs from the layout or holds what is no number.
     """
-    tokens = _split(padded, begins, ends)
+    tokens = split_tokens(padded, begins, ends)
     n_lines = len(tokens.offsets) - 1
     n_dense = sum(width for _, width in layout.groups)
     labels = np.flatnonzero(tokens.is_sparse)
@@ -84,7 +91,7 @@ def parse_tokens(
     )
 
 
-def _without_sparse(tokens: _Tokens, labels: Positions) -> NDArray[np.bool_] | None:
+def _without_sparse(tokens: Tokens, labels: Positions) -> NDArray[np.bool_] | None:
     """Which tokens are values of dense features; None where a sparse one has not one value."""
     is_value = np.append(~tokens.is_label, (False, False))
     first = np.zeros(len(is_value), dtype=np.bool_)
@@ -95,7 +102,7 @@ def _without_sparse(tokens: _Tokens, labels: Positions) -> NDArray[np.bool_] | N
     return is_value[:-2]
 
 
-def _split(padded: Bytes, begins: Positions, behinds: Positions) -> _Tokens:
+def split_tokens(padded: Bytes, begins: Positions, behinds: Positions) -> Tokens:
     """Labels and numbers of every features field, a label glued to its number cut off from it."""
     # A byte more at each end of a field counts as blank, so every token lies between two blanks.
     befores = begins - 1
@@ -120,7 +127,7 @@ def _split(padded: Bytes, begins: Positions, behinds: Positions) -> _Tokens:
         is_label = _are_labels(padded, ends)
     is_sparse = np.zeros(len(starts), dtype=np.bool_)
     is_sparse[_owners(starts, ends, np.flatnonzero(padded == ord("_")))[0]] = True
-    return _Tokens(starts, ends, is_label, is_sparse & is_label, offsets)
+    return Tokens(starts, ends, is_label, is_sparse & is_label, offsets)
 
 
 def _are_labels(padded: Bytes, ends: Positions) -> NDArray[np.bool_]:
@@ -160,7 +167,7 @@ def _owners(
     return owners[inside], inside
 
 
-def _follows(padded: Bytes, tokens: _Tokens, is_dense: NDArray[np.bool_], layout: Layout) -> bool:
+def _follows(padded: Bytes, tokens: Tokens, is_dense: NDArray[np.bool_], layout: Layout) -> bool:
     """Whether every line has the dense labels of the layout, each before its own values."""
     n_dense = sum(width for _, width in layout.groups)
     if not _every_line_has(np.flatnonzero(is_dense), tokens.offsets, n_dense):

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from mosesplug.tuning.weights import Weights
 
 __all__ = [
+    "Dense",
     "IterationOption",
     "Json",
     "Refs",
@@ -33,6 +34,15 @@ Refs = Annotated[
     Path | None, typer.Option("--refs", help="The references: a file, or a prefix of several.")
 ]
 Source = Annotated[Path | None, typer.Option("--source", help="The input.")]
+Dense = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME,...",
+        help="Of lists that name every value (name=value, as Joshua and cdec do), which features "
+        "are dense; the others are sparse. [all, if there are up to 50; else those that at least "
+        "half of the lines have]",
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="One JSON document instead of a table.")]
 IterationOption = Annotated[
     str, typer.Option("--iteration", metavar="N|all", help="One iteration's lists, or all, merged.")

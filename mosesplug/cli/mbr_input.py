@@ -11,12 +11,14 @@ from numpy.typing import NDArray
 from formats.errors import FormatError
 from formats.hypergraph import hypergraph_names
 from formats.nbest import read_nbest_blocks
+from formats.nbest_dense import is_named
 from mosesplug.errors import DataError, UsageError
 from mosesplug.features import spelled_groups
 from mosesplug.forest.decisions import Criterion, Decision, decide_in_graph, decide_in_list
 from mosesplug.forest.graphs import named
 from mosesplug.forest.n_best import GraphFeatures
 from mosesplug.hypergraph import Hypergraph
+from mosesplug.inspection.named_lists import dense_by_weights
 from mosesplug.store import IterationRecord, NBestStore
 from mosesplug.tuning.forest_features import UNTUNED, configured_features
 from mosesplug.tuning.forest_source import store_at
@@ -124,7 +126,12 @@ def in_lists(
             no scores and there are no weights.
     """
     given = None if weights is None else read_given(weights, sparse)
-    for block in read_nbest_blocks(path, names=names):
+    dense: tuple[str, ...] | None = None
+    if given is not None:
+        dense = dense_by_weights(path, given)
+    elif is_named(path):
+        dense = ()
+    for block in read_nbest_blocks(path, names=names, dense=dense):
         scores = block.scores
         if given is not None:
             scores = list_scores(block, given)

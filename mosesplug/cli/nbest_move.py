@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from mosesplug.cli.inspecting import IterationOption, Source, Store, iteration_of
+from mosesplug.cli.inspecting import Dense, IterationOption, Source, Store, iteration_of
 from mosesplug.errors import UsageError
 
 __all__ = ["export", "import_"]
@@ -95,6 +95,7 @@ def import_(
     names: Annotated[
         str | None, typer.Option(help="Names of the values of unlabelled lists, comma-separated.")
     ] = None,
+    dense: Dense = None,
     threads: Annotated[int, typer.Option(min=1, metavar="N")] = os.cpu_count() or 1,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print errors only.")] = False,
 ) -> None:
@@ -107,6 +108,7 @@ def import_(
     """
     from mosesplug.cli.bar import bar
     from mosesplug.inspection.importing import found_lists, import_lists
+    from mosesplug.inspection.named_lists import dense_given
     from mosesplug.metrics import metric as find_metric
 
     *given, target = paths
@@ -122,6 +124,7 @@ def import_(
         references=refs,
         source=source,
         names=None if names is None else names.split(","),
+        dense=dense_given([each.path for each in iterations], dense),
         threads=threads,
     )
     try:

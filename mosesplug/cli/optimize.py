@@ -12,8 +12,10 @@ import numpy as np
 import typer
 from numpy.typing import NDArray
 
+from formats.nbest_dense import is_named
 from mosesplug.cli.algorithm_parameters import settings_of, with_algorithm_options
 from mosesplug.cli.bar import bar
+from mosesplug.cli.inspecting import Dense
 from mosesplug.cli.optimize_input import Files, given_graphs, given_lists, held_out_lists
 from mosesplug.cli.optimize_output import check_output, write_weights
 from mosesplug.cli.optimize_parameters import (
@@ -28,7 +30,7 @@ from mosesplug.cli.optimize_parameters import (
 )
 from mosesplug.cli.optimize_report import report
 from mosesplug.cli.optimize_store import given_store
-from mosesplug.cli.optimize_ways import learnt, ways_of
+from mosesplug.cli.optimize_ways import Ways, learnt, ways_of
 from mosesplug.cli.sharding_options import sharding_of
 from mosesplug.cli.sharding_parameters import (
     Asynchronous,
@@ -42,6 +44,7 @@ from mosesplug.cli.sharding_parameters import (
 )
 from mosesplug.errors import UsageError
 from mosesplug.features import FeatureSpace
+from mosesplug.inspection.named_lists import dense_given
 from mosesplug.metrics import metric as find_metric
 from mosesplug.optimizers import Problem, Progress, Solution, algorithm, algorithms
 from mosesplug.tuning.algorithm_options import algorithm_options
@@ -108,6 +111,7 @@ def _optimize(
     names: Annotated[
         str | None, typer.Option(help="Names of the values of unlabelled lists, comma-separated.")
     ] = None,
+    dense: Dense = None,
     metric: Annotated[
         str | None,
         typer.Option(
@@ -164,6 +168,8 @@ def _optimize(
     """
     places = [*(graphs or nbest or ()), *(more_files or ())]
     _check_sources(places, nbest, graphs, from_store, iterations, refs)
+    if dense is not None and (graphs or from_store is not None):
+        raise UsageError("--dense is for n-best lists: graphs and stores say it themselves")
     if hg_prune and not graphs:
         raise UsageError("--hg-prune cuts search graphs down: give some by --graphs")
     if sparse_init is not None and init is None and not graphs:
@@ -207,7 +213,8 @@ def _optimize(
             )
         else:
             measure = find_metric(metric or "BLEU", metric_settings)
-            files = Files(places, cast(Path, refs), init, sparse_init, columns)
+            named = None if graphs else dense_given(places, dense)
+            files = Files(places, cast(Path, refs), init, sparse_init, columns, named)
             if graphs:
                 given = given_graphs(files, measure, tuner, hg_prune, threads, told)
             else:
@@ -219,7 +226,7 @@ def _optimize(
         )
         judged = None
         if ways.heldout_refs is not None:
-            other = Files(ways.heldout_lists, ways.heldout_refs, names=columns)
+            other = _other_lists(ways, columns, problem.tuning_set.space)
             judged = held_out_lists(other, problem, told)
         loaded = time.perf_counter()
         cpu = time.process_time()
@@ -238,6 +245,13 @@ def _optimize(
         report(given, found, ways, seconds)
     own = () if problem.fixed is None else np.array(space.names)[problem.fixed].tolist()
     write_weights(output, space, found.solution, own)
+
+
+def _other_lists(ways: Ways, columns: list[str] | None, space: FeatureSpace) -> Files:
+    """Held-out lists, to be read with the dense features of those that are learnt from."""
+    lists, refs = ways.heldout_lists, cast(Path, ways.heldout_refs)
+    dense = tuple(name for name, _ in space.groups) if is_named(lists[0]) else None
+    return Files(lists, refs, names=columns, dense=dense)
 
 
 def _check_sources(

@@ -28,6 +28,7 @@ class Files:
         references: the reference, or the prefix of several.
         init, sparse_init: starting weights.
         names: one for each value of unlabelled lists or graphs.
+        dense: names of the dense features of lists that name every value; None for other lists.
     """
 
     hypotheses: Sequence[Path]
@@ -35,6 +36,7 @@ class Files:
     init: Path | None = None
     sparse_init: Path | None = None
     names: Sequence[str] | None = None
+    dense: Sequence[str] | None = None
 
 
 @dataclass(frozen=True)
@@ -103,6 +105,7 @@ def given_lists(files: Files, metric: Metric, threads: int, told: Progress) -> G
         files.references,
         metric,
         names=files.names,
+        dense=files.dense,
         threads=threads,
         loaded=lambda done: told(done, len(files.hypotheses), "lists"),
     )
@@ -125,6 +128,7 @@ def held_out_lists(files: Files, learning: Problem, told: Progress) -> Problem:
         files.references,
         learning.metric,
         names=files.names,
+        dense=files.dense,
         threads=learning.threads,
         loaded=lambda done: told(done, len(files.hypotheses), "held-out lists"),
     )

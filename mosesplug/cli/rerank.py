@@ -54,18 +54,21 @@ def rerank(
     """The best hypothesis of each list by these weights, one translation a line.
 
     A sentence without a list has an empty line. Lists of any decoder will do that writes the Moses
-    format, as Marian's --n-best does; find the weights by mosesplug optimize.
+    format, as Marian's --n-best does, or name=value as Joshua and cdec: of these, the features that
+    --weights names are dense, all others sparse. Find the weights by mosesplug optimize.
 
     Example: mosesplug rerank --nbest list.gz --weights weights --add-feature LM=lm.scores > best
     """
     from contextlib import ExitStack
 
     from formats.nbest import format_list
+    from formats.nbest_dense import is_named
     from formats.text import atomic_write, write_atomic
     from mosesplug.inspection.rerank import least_risk, parse_added, rescored, sentences_of
 
     added = [parse_added(text) for text in add_feature or ()]
     found: dict[int, bytes] = {}
+    named = is_named(nbest)
     with ExitStack() as stack:
         file = None
         if output_nbest is not None:
@@ -80,7 +83,7 @@ def rerank(
             names=None if names is None else names.split(","),
             added=added,
         ):
-            lines = [] if file is None else list(format_list(block, digits=_NINE))
+            lines = [] if file is None else list(format_list(block, digits=_NINE, named=named))
             for sentence, rows in sentences_of(block):
                 place = least_risk(block, rows, scale) if mbr else 0
                 found[sentence] = block.text(int(rows[place]))

@@ -31,11 +31,24 @@ def export_lists(
         sentences: which, ascending.
         digits: significant digits; 9 keep every float32.
     """
+    named = _must_name_values(run)
     with atomic_write(path, compress="gz" if path.suffix == ".gz" else None) as file:
         for done, sentence in enumerate(sentences, start=1):
             for entry in _entries(run, iteration, sentence):
-                file.write(format_entry(entry, digits=digits))
+                file.write(format_entry(entry, digits=digits, named=named))
             yield done
+
+
+def _must_name_values(run: Run) -> bool:
+    """Whether Moses' spelling would take dense features for sparse ones, or the other way round.
+
+    So it would in lists of decoders that name every value. (In search graphs, features that are
+    not tuned have no underscore; lists have none of them.)
+    """
+    if any(record.n_graphs for record in run.records):
+        return False
+    dense_like_sparse = any("_" in name for name, _ in run.space.groups)
+    return dense_like_sparse or any("_" not in name for name in run.space.sparse)
 
 
 def _entries(run: Run, iteration: int | None, sentence: int) -> Iterator[NBestEntry]:

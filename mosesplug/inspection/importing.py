@@ -98,6 +98,7 @@ def import_lists(
     references: Path,
     source: Path | None,
     names: Sequence[str] | None,
+    dense: Sequence[str] | None = None,
     threads: int,
 ) -> Iterator[IngestReport]:
     """Make a store of lists, and say what each iteration brought.
@@ -111,6 +112,7 @@ def import_lists(
         references: a file, or the prefix of several.
         source: the input, for its fingerprint.
         names: of the columns of lists without labels, one each.
+        dense: names of the dense features of lists that name every value.
         threads: of reading and scoring.
 
     Raises:
@@ -130,7 +132,7 @@ def import_lists(
             fingerprints["input"] = fingerprint_files([source])
         store.require(fingerprints)
         for number, imported in enumerate(iterations, start=1):
-            blocks = read_nbest_blocks(imported.path, names=names)
+            blocks = read_nbest_blocks(imported.path, names=names, dense=dense)
             # The record is needed with the lists, and their features only they tell.
             first = next(iter(blocks), None)
             if first is None:

@@ -16,6 +16,7 @@ from formats.errors import FormatError
 from formats.nbest import NBestList, read_nbest_blocks
 from formats.text import open_text
 from mosesplug.errors import UsageError
+from mosesplug.inspection.named_lists import dense_by_weights
 from mosesplug.tuning.read_weights import list_scores, read_given
 
 __all__ = ["AddedFeature", "least_risk", "parse_added", "rescored", "sentences_of"]
@@ -69,18 +70,21 @@ def rescored(
         UsageError: an added feature has the name of another.
     """
     given = read_given(weights, sparse)
+    dense = dense_by_weights(path, given)
+    if dense is not None:
+        dense = tuple(name for name in dense if name not in {feature.name for feature in added})
     with ExitStack() as stack:
         columns = [
             _Column(feature.path, stack.enter_context(open_text(feature.path))) for feature in added
         ]
         rows = 0
-        for block in read_nbest_blocks(path, names=names):
+        for block in read_nbest_blocks(path, names=names, dense=dense):
             values = [column.take(len(block), path) for column in columns]
             rows += len(block)
             _check_names([name for name, _ in block.groups], added, path)
             groups = (*block.groups, *((feature.name, 1) for feature in added))
-            dense = np.column_stack([block.dense, *values]).astype(np.float32)
-            wider = replace(block, groups=groups, dense=np.ascontiguousarray(dense))
+            columns_of_all = np.column_stack([block.dense, *values]).astype(np.float32)
+            wider = replace(block, groups=groups, dense=np.ascontiguousarray(columns_of_all))
             yield replace(wider, scores=list_scores(wider, given))
         for column in columns:
             column.end(rows, path)

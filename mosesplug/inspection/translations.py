@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from formats.errors import FormatError
 from formats.nbest import read_nbest
+from formats.nbest_dense import is_named
 from mosesplug.errors import UsageError
 from mosesplug.features import FeatureSpace
 from mosesplug.inspection.lists import sentence_scores
@@ -96,7 +97,8 @@ def chosen_of_list(
     Raises:
         FormatError: it cannot be read, or lacks a sentence.
     """
-    block = read_nbest(path, names=names)
+    # Of features, nothing is asked; where all are sparse, lines may differ in them.
+    block = read_nbest(path, names=names, dense=() if is_named(path) else None)
     check_sentences(block, judge.prepared.n_sentences)
     sentences = np.arange(judge.prepared.n_sentences)
     offsets = np.searchsorted(block.sentence_ids, np.append(sentences, len(sentences)))

@@ -61,6 +61,7 @@ def load_lists(
     metric: Metric,
     *,
     names: Sequence[str] | None = None,
+    dense: Sequence[str] | None = None,
     threads: int = 1,
     loaded: Callable[[int], None] = lambda done: None,
 ) -> Lists:
@@ -71,6 +72,7 @@ def load_lists(
         references: the reference, or the prefix of several.
         metric: scores the hypotheses.
         names: names of the values of unlabelled lists.
+        dense: names of the dense features of lists that name every value.
         threads: for reading and scoring.
         loaded: told how many files are done.
 
@@ -79,7 +81,7 @@ def load_lists(
         DataError: lists that do not go together.
     """
     with stored_lists(
-        files, references, metric, names=names, threads=threads, loaded=loaded
+        files, references, metric, names=names, dense=dense, threads=threads, loaded=loaded
     ) as stored:
         return Lists(stored.store.tuning_set(), stored.signature, stored.hypotheses)
 
@@ -91,6 +93,7 @@ def stored_lists(
     metric: Metric,
     *,
     names: Sequence[str] | None = None,
+    dense: Sequence[str] | None = None,
     threads: int = 1,
     loaded: Callable[[int], None] = lambda done: None,
 ) -> Iterator[Stored]:
@@ -108,7 +111,7 @@ def stored_lists(
         for number, file in enumerate(files, start=1):
             report = store.add_iteration(
                 number,
-                read_nbest_blocks(file, names=names),
+                read_nbest_blocks(file, names=names, dense=dense),
                 metric=metric,
                 references=prepared,
                 n_sentences=len(lines[0]),

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from formats.any_weights import AnyWeights, read_weights
 from formats.errors import FormatError
+from formats.hypergraph import hypergraph_names
 from formats.nbest import NBestList
 from formats.weights import read_sparse
 from mosesplug.features import FeatureSpace
@@ -57,6 +58,15 @@ class GivenWeights:
             FormatError: a file that a ``moses.ini`` names cannot be read.
         """
         return self.file.all_sparse() if self.sparse_file is None else self.sparse_file
+
+    @property
+    def dense_names(self) -> tuple[str, ...]:
+        """Names of single values: in lists that name every value, the dense features.
+
+        Of a file that has a name and a number a line, all; of others, those that are not sparse.
+        """
+        named = tuple(hypergraph_names((n, len(v)) for n, v in self.file.groups.items()))
+        return (*named, *self.file.sparse) if self.file.format in ("sparse", "graph") else named
 
     def start(self, space: FeatureSpace) -> Start:
         """The weights of some features. Sparse ones that are not known are 0.
@@ -124,11 +134,22 @@ def list_scores(block: NBestList, weights: GivenWeights) -> NDArray[np.float64]:
     return np.asarray(scores + rows.scores(0, len(block), vector[space.n_dense :]))
 
 
+def _single(file: AnyWeights) -> dict[str, float]:
+    """Weights by the names of single values, ``TM0_1``, as other decoders name all of theirs."""
+    names = hypergraph_names((name, len(values)) for name, values in file.groups.items())
+    values = (value for group in file.groups.values() for value in group)
+    return {**file.sparse, **dict(zip(names, values, strict=True))}
+
+
 def _by_name(file: AnyWeights, space: FeatureSpace) -> list[float]:
     """The weights of the lists' dense groups, found by name."""
     known = file.groups
+    single = _single(file) if any("_" in name for name, _ in space.groups) else {}
     values: list[float] = []
     for name, width in space.groups:
+        if width == 1 and name not in known and name in single:
+            values.append(single[name])
+            continue
         if name not in known:
             raise FormatError(
                 f"no weight of {name}, which the lists have",

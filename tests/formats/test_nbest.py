@@ -93,7 +93,7 @@ def test_valid_list_reads_the_same_all_ways(path: Path) -> None:
 def test_lines_that_are_alike_read_the_same_token_by_token(
     monkeypatch: pytest.MonkeyPatch, path: Path
 ) -> None:
-    monkeypatch.setattr(nbest_block, "parse_columns", lambda *_: None)
+    monkeypatch.setattr(nbest_block, "parse_columns", lambda *_, **__: None)
     assert_same(read_nbest(path), list(iter_nbest(path)))
 
 
