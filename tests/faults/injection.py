@@ -11,10 +11,12 @@ are met by a timer of the system, which is set at an event.
 
 from __future__ import annotations
 
+import inspect
 import os
 import signal
 import sys
 import threading
+import time
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -56,6 +58,8 @@ _OPERATIONS = frozenset(
         *("flush", "close", "fork_exec", "kill", "killpg", "waitpid", "flock", "lockf", "connect"),
     }
 )
+SENT = "the signal is sent at "
+"""What is printed, with the system's time, before a signal that is sent at an event itself."""
 _PACKAGES = tuple(str(Path(package.__path__[0])) + os.sep for package in (formats, mosesplug))
 
 
@@ -104,6 +108,11 @@ class Events:
         threading.setprofile(begin)
         sys.setprofile(self._watcher())
 
+    def uninstall(self) -> None:
+        """Count no more in this thread, nor in those that begin later."""
+        threading.setprofile(None)
+        sys.setprofile(None)
+
     def _watcher(self) -> Callable[[FrameType, str, Any], None]:
         """What one thread's profiler calls."""
         phases = [BETWEEN]
@@ -122,7 +131,7 @@ class Events:
                 self._happened(phases[-1], is_operation=False)
                 if event == "return" and phase and len(phases) > 1:
                     phases.pop()
-            elif argument.__name__ in _OPERATIONS:
+            elif argument.__name__ in _OPERATIONS and not _loads(frame.f_code):
                 self._happened(phases[-1], is_operation=True)
 
         return watch
@@ -139,6 +148,7 @@ class Events:
 def end_by(number: int, delay: float) -> None:
     """Send this process a signal, now or in some seconds, wherever it is then."""
     if not delay:
+        os.write(2, f"{SENT}{time.monotonic():.3f}\n".encode())
         os.kill(os.getpid(), number)
         return
     signal.setitimer(signal.ITIMER_REAL, delay)
@@ -152,8 +162,16 @@ def _prepare_timer(number: int) -> None:
         signal.signal(signal.SIGALRM, lambda *_: os.kill(os.getpid(), number))
 
 
+def _loads(code: CodeType) -> bool:
+    """Whether that is a function which loads modules or kernels: that is done once, if at all."""
+    return "numba" in code.co_filename or "importlib" in code.co_filename
+
+
 def _phase_of(code: CodeType) -> str | None:
-    """The phase of a function, empty where it has none of its own; None if it is not ours."""
-    if not code.co_filename.startswith(_PACKAGES):
+    """The phase of a function, empty where it has none of its own; None if it is not ours.
+
+    Neither are modules and classes, whose bodies are run when they are loaded.
+    """
+    if not code.co_filename.startswith(_PACKAGES) or not code.co_flags & inspect.CO_OPTIMIZED:
         return None
     return PHASES.get((Path(code.co_filename).name, code.co_name), "")

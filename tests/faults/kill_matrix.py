@@ -24,6 +24,7 @@ same seed draws the same points; where threads are at work, their order is the s
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import queue
@@ -33,13 +34,13 @@ import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from tests.faults.injection import Plan
 from tests.faults.left_behind import differences, left_in
@@ -56,6 +57,8 @@ _KILLED_AGAIN = 0.33
 _LATER = {"commit": (0.6, 0.004), "decoding": (0.5, 0.3), "held-out text": (0.5, 0.3)}
 """Phases in which the timer is used more than elsewhere: how often, and seconds at most."""
 _LATER_ELSEWHERE = (0.1, 0.05)
+_LOST_AFTER = 1.0
+"""Seconds after which a run that has been sent a signal has no excuse to end well."""
 _IN_PYTHON = "init_import_site"
 """What Python says where it is interrupted before it runs a program at all."""
 _PATIENCE = 5.0
@@ -133,6 +136,8 @@ def main() -> None:
     parser.add_argument("--case", type=int, default=None, help="only this one, as it was drawn")
     parser.add_argument("--keep", type=Path, default=None, help="directory to keep failures in")
     given = parser.parse_args()
+    # In the background it would be ignored, and by all programs started here.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     names = list(REGIMES) if given.regimes is None else given.regimes.split(";")
     with tempfile.TemporaryDirectory(prefix="mosesplug-kills-") as directory:
         system = (make_toy if given.toy else make_demo)(Path(directory) / "system")
@@ -165,6 +170,7 @@ def matrix(
     runs: int,
     seed: int,
     jobs: int = 1,
+    outside: float = _FROM_OUTSIDE,
     only: int | None = None,
     keep: Path | None = None,
     tell: Callable[[str], None] = lambda text: None,
@@ -178,37 +184,13 @@ def matrix(
         runs: how many.
         seed: of all draws.
         jobs: runs at once.
+        outside: share of the runs that are programs of their own, killed from outside.
         only: the number of the one case to run.
         keep: where working directories of failures are kept.
         tell: told of every outcome.
     """
-    waiting: queue.SimpleQueue[Any] = queue.SimpleQueue()
     wholes: dict[str, Whole] = {}
     outcomes: list[Outcome] = []
-    errors: list[BaseException] = []
-
-    def work(job: int, do: Callable[[Tuners, Any], None]) -> None:
-        try:
-            with Tuners() as tuners:
-                while True:
-                    try:
-                        task = waiting.get_nowait()
-                    except queue.Empty:
-                        return
-                    do(tuners, task)
-        except BaseException as error:
-            errors.append(error)
-
-    def at_once(tasks: Sequence[Any], do: Callable[[Tuners, Any], None]) -> None:
-        for task in tasks:
-            waiting.put(task)
-        threads = [threading.Thread(target=work, args=(job, do)) for job in range(jobs)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        if errors:
-            raise errors[0]
 
     def record(tuners: Tuners, regime: str) -> None:
         wholes[regime] = _whole(tuners, system, regime, directory)
@@ -220,21 +202,48 @@ def matrix(
         verdict = "; ".join(outcome.problems) or "identical"
         tell(f"{len(outcomes)}/{len(cases)} {case.name}: {verdict}")
 
-    at_once(regimes, record)
-    cases = list(_cases(wholes, regimes, runs, seed))
-    if only is not None:
-        cases = [case for case in cases if case.number == only]
-    at_once(cases, kill)
+    with contextlib.ExitStack() as stack:
+        hosts = [stack.enter_context(Tuners()) for _ in range(jobs)]
+        _at_once(hosts, regimes, record)
+        cases = list(_cases(wholes, regimes, runs, seed, outside))
+        if only is not None:
+            cases = [case for case in cases if case.number == only]
+        _at_once(hosts, cases, kill)
     return sorted(outcomes, key=lambda outcome: outcome.case.number)
 
 
-def _cases(wholes: Mapping[str, Whole], regimes: Sequence[str], runs: int, seed: int) -> list[Case]:
+Work = TypeVar("Work")
+
+
+def _at_once(
+    hosts: Sequence[Tuners], tasks: Sequence[Work], do: Callable[[Tuners, Work], None]
+) -> None:
+    """Do all tasks, each by the next host that is idle; the first error ends it."""
+    idle: queue.SimpleQueue[Tuners] = queue.SimpleQueue()
+    for host in hosts:
+        idle.put(host)
+
+    def work(task: Work) -> None:
+        host = idle.get()
+        try:
+            do(host, task)
+        finally:
+            idle.put(host)
+
+    with ThreadPoolExecutor(len(hosts)) as executor:
+        for future in [executor.submit(work, task) for task in tasks]:
+            future.result()
+
+
+def _cases(
+    wholes: Mapping[str, Whole], regimes: Sequence[str], runs: int, seed: int, outside: float
+) -> list[Case]:
     """Cases in which all phases of all regimes come about equally often, and all signals."""
     chance = random.Random(seed)
     cells = []
     while len(cells) < runs:
         deck = [(regime, phase) for regime in regimes for phase in sorted(wholes[regime].counts)]
-        n_outside = max(1, round(_FROM_OUTSIDE * len(deck)))
+        n_outside = round(outside * len(deck))
         deck += [(regimes[k % len(regimes)], OUTSIDE) for k in range(n_outside)]
         chance.shuffle(deck)
         cells += deck
@@ -245,15 +254,15 @@ def _cases(wholes: Mapping[str, Whole], regimes: Sequence[str], runs: int, seed:
 
 
 def _whole(tuners: Tuners, system: System, regime: str, directory: Path) -> Whole:
-    """Run undisturbed, and count; once before, so that kernels are compiled and loaded."""
+    """Run undisturbed, and count the events."""
     name = f"whole-{list(REGIMES).index(regime)}"
     work, report = directory / name, directory / f"{name}.events"
-    # Where threads or processes end is not always counted before the report is written: the phases
-    # are what counts.
+    output = directory / f"{name}.output"
     arguments = system.arguments(regime, work, resume=False)
-    ended = tuners.run(arguments, directory / f"{name}.output", report=report)
+    # In the process itself: the runs that it forks have the modules and kernels then.
+    ended = tuners.run(arguments, output, report=report, here=True)
     if ended.code:
-        raise RuntimeError(f"the undisturbed run ({regime}) failed:\n{ended.said}")
+        raise RuntimeError(f"the undisturbed run ({regime}) failed with {ended.code}")
     events = json.loads(report.read_text())
     left = left_in(work)
     shutil.rmtree(work)
@@ -286,7 +295,7 @@ def _outcome(
             phase = case.phase if is_first else case.chance.choice(sorted(whole.counts))
             plan = _plan(case.chance, whole, phase, number)
             ended = tuners.run(arguments, output, token=token, plan=plan)
-            met = ended.code != 0
+            met = ended.code != 0 or ended.went_on > 0
             delay = f" and {plan.delay * 1000:.1f} ms" if plan.delay else ""
             outcome.kills.append(f"{number.name} in {phase}, event {plan.number}{delay}")
         outcome.kills[-1] += f": exit code {ended.code}"
@@ -358,6 +367,8 @@ def _judge(ended: Ended, number: signal.Signals, work: Path, outcome: Outcome) -
     complaints = "Traceback" in ended.said or "Exception ignored" in ended.said
     if complaints and not (_IN_PYTHON in ended.said and not is_begun):
         outcome.problems.append(f"it printed a traceback:\n{ended.said.strip()[-3000:]}")
+    if not ended.code and ended.went_on > _LOST_AFTER:
+        outcome.problems.append(f"{number.name} was lost: the run went on to its end")
     if number == signal.SIGKILL:
         allowed = {0, -signal.SIGKILL, -signal.SIGALRM}
     else:
@@ -367,7 +378,9 @@ def _judge(ended: Ended, number: signal.Signals, work: Path, outcome: Outcome) -
     if ended.code not in allowed:
         problem = f"after {number.name} it ended with {ended.code}: {ended.said.strip()[-1000:]}"
         outcome.problems.append(problem)
-    in_the_middle = is_begun and not is_over
+    # While its modules are loaded, a run that goes on has done nothing yet itself.
+    loading = ended.said.strip() in {"mosesplug: interrupted.", "mosesplug: ended by SIGTERM."}
+    in_the_middle = is_begun and not is_over and not loading
     if ended.code == 128 + number and in_the_middle and "--continue" not in ended.said:
         outcome.problems.append(f"it did not say how to go on: {ended.said.strip()[-1000:]}")
 

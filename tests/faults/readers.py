@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.faults.system import ROOT, System, make_toy
-from tests.faults.tuners import Ended, Tuners
+from tests.faults.tuners import READING, Ended, Tuners
 
 PROGRAM = "from mosesplug.cli.main import main; main()"
 COMMANDS = {
@@ -169,7 +169,7 @@ def _read(
     """One reader."""
     chance, output = random.Random(number), directory / f"reader{number}"
     latest, done = 0, 0
-    with Tuners() as programs:
+    with Tuners(READING) as programs:
         while time.monotonic() < deadline or done < len(commands):
             if done % len(commands) == 0:
                 order = chance.sample(commands, len(commands))
@@ -223,6 +223,8 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--readers", type=int, default=10)
     given = parser.parse_args()
+    # In the background it would be ignored, and by the tuner, too.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     print(f"{given.readers} readers beside a tuner, {given.seconds:g} s\n")
     print("| tuner | iterations | command | runs | seconds each | |\n|---|---|---|---|---|---|")
     problems = []

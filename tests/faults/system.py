@@ -1,7 +1,7 @@
 """A system that tunes in a second or two, and the command lines of all regimes.
 
-The demo's first sentences with the bundled decoder, or a toy of twelve sentences with the toy
-decoder, which starts faster.
+The demo's first sentences with the bundled decoder, or a toy with the toy decoder, which starts
+faster.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def make_demo(directory: Path) -> System:
 def make_toy(directory: Path) -> System:
     """The toy, with its decoder."""
     directory.mkdir(parents=True, exist_ok=True)
-    subprocess.run([sys.executable, "-IS", TOY, "--make", directory, "12"], check=True)
+    subprocess.run([sys.executable, "-IS", TOY, "--make", directory, str(_SENTENCES)], check=True)
     for name, source in (("heldout", "input"), ("heldout-reference", "reference0")):
         lines = (directory / source).read_bytes().splitlines(keepends=True)
         (directory / name).write_bytes(b"".join(lines[:_HELD_OUT]))

@@ -3,24 +3,40 @@
 Run as a program: every line of its input is a task in JSON, every line of its output says how that
 run ended. A task: ``arguments`` of ``mosesplug``, ``output`` (the file that takes what it prints),
 ``environment`` (variables to set), ``plan`` (a ``Plan``'s fields, or none) and ``report`` (a file
-for the events that were counted, or none).
+for the events that were counted, or none). With ``here`` the run is done in the process itself: all
+runs after it have the kernels that it has loaded. The words after the program's name are modules to
+load beforehand.
 """
 
 from __future__ import annotations
 
+import gc
 import importlib
 import json
 import os
+import re
+import signal
 import subprocess
 import sys
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from tests.faults.injection import Events, Plan
+from tests.faults.injection import SENT, Events, Plan
 from tests.faults.system import ROOT
+
+TUNING = (
+    *("cli.application", "cli.running", "cli.tune", "decoders.server", "optimizers.registry"),
+    *("tuning.loop", "store.ingest", "cli.nbest_keep", "inspection.soundness"),
+)
+READING = (
+    *("cli.application", "cli.nbest_ls", "cli.nbest_show", "cli.nbest_look", "cli.nbest_move"),
+    *("cli.nbest_keep", "cli.report", "inspection.run", "inspection.soundness"),
+)
+"""Modules that runs of a kind load."""
 
 
 @dataclass(frozen=True)
@@ -31,19 +47,25 @@ class Ended:
         code: its exit code; of a signal that killed it, minus its number.
         said: what it printed.
         seconds: from its beginning.
+        went_on: seconds from the signal that was sent at an event to the end; 0 without one.
     """
 
     code: int
     said: str
     seconds: float
+    went_on: float = 0.0
 
 
 class Tuners:
     """Runs ``mosesplug`` again and again, with what it needs loaded once; use it in one thread."""
 
+    def __init__(self, modules: Sequence[str] = TUNING) -> None:
+        """Say which modules to load beforehand, without the package's name."""
+        self._modules = modules
+
     def __enter__(self) -> Self:
         self._host = subprocess.Popen(
-            [sys.executable, "-m", "tests.faults.tuners"],
+            [sys.executable, "-m", "tests.faults.tuners", *self._modules],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -72,6 +94,7 @@ class Tuners:
         token: str = "",
         plan: Plan | None = None,
         report: Path | None = None,
+        here: bool = False,
     ) -> Ended:
         """Run to the end, whatever end that is.
 
@@ -81,33 +104,52 @@ class Tuners:
             token: that the environment of all processes has which it starts; see ``processes``.
             plan: when to end it, or None.
             report: file for the events that were counted, or None.
+            here: in the process that is forked for other runs, which then have its kernels; what it
+                prints is not kept.
         """
+        output.touch()
         task = {
+            "here": here,
             "arguments": arguments,
             "output": str(output),
             "environment": {"MOSESPLUG_FAULTS": token},
             "plan": None if plan is None else vars(plan),
             "report": None if report is None else str(report),
         }
+        started = time.monotonic()
+        code = self._answer(task)
+        now = time.monotonic()
+        said = output.read_text(errors="replace")
+        sent = re.search(rf"^{SENT}(.*)\n", said, re.MULTILINE)
+        if sent is None:
+            return Ended(code, said, now - started)
+        return Ended(code, said.replace(sent[0], ""), now - started, now - float(sent[1]))
+
+    def _answer(self, task: Mapping[str, Any]) -> int:
         assert self._host.stdin is not None
         assert self._host.stdout is not None
-        started = time.monotonic()
         print(json.dumps(task), file=self._host.stdin, flush=True)
         answer = self._host.stdout.readline()
         if not answer:
             raise RuntimeError("the process that starts runs has died")
-        said = output.read_text(errors="replace")
-        return Ended(int(answer), said, time.monotonic() - started)
+        return int(answer)
 
 
 def _child(task: dict[str, Any]) -> None:
     """In the child: become the run."""
     os.setsid()
+    # Where all this runs in the background, the signal is ignored.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     os.environ.update(task["environment"])
     target = os.open(task["output"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     nothing = os.open(os.devnull, os.O_RDONLY)
     for descriptor, place in ((nothing, 0), (target, 1), (target, 2)):
         os.dup2(descriptor, place)
+    _counted(task)
+
+
+def _counted(task: dict[str, Any]) -> None:
+    """Do the run, and count events if anybody wants to know or it is to be killed."""
     from mosesplug.cli.main import main
 
     events = Events(None if task["plan"] is None else Plan(**task["plan"]))
@@ -116,39 +158,41 @@ def _child(task: dict[str, Any]) -> None:
     try:
         main(task["arguments"])
     finally:
+        events.uninstall()
         if task["report"] is not None:
             found = {"counts": events.counts, "operations": events.operations}
             Path(task["report"]).write_text(json.dumps(found))
 
 
-_LOADED = (
-    *("cli.application", "cli.running", "cli.tune", "decoders.server", "optimizers.registry"),
-    *("tuning.loop", "tuning.forest_run", "forest", "inspection.run", "store.ingest"),
-    *("cli.nbest_ls", "cli.nbest_show", "cli.nbest_look", "cli.nbest_move", "cli.nbest_keep"),
-    *("cli.report", "inspection.soundness"),
-)
+def _here(task: dict[str, Any]) -> int:
+    """Do a run in this process; its exit code."""
+    try:
+        _counted(task)
+    except SystemExit as ended:
+        return int(ended.code or 0)
+    return 0
 
 
-def _load() -> None:
-    """Load what the runs use; kernels come with the first run that needs them."""
-    for name in _LOADED:
-        importlib.import_module(f"mosesplug.{name}")
-    from mosesplug.optimizers import algorithms
-
-    algorithms()
+def _forked(task: dict[str, Any]) -> int | None:
+    """Do a run in a child; its exit code. None in the child itself, at its end."""
+    gc.freeze()  # or each child copies all memory, to look for garbage in it
+    child = os.fork()
+    if not child:
+        _child(task)
+        return None
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
 def main() -> None:
     """Do the tasks of the input."""
-    _load()
+    for name in sys.argv[1:]:
+        importlib.import_module(f"mosesplug.{name}")
     for line in sys.stdin:
         task = json.loads(line)
-        child = os.fork()
-        if not child:
-            _child(task)
+        code = _here(task) if task["here"] else _forked(task)
+        if code is None:
             return
-        _, status = os.waitpid(child, 0)
-        print(os.waitstatus_to_exitcode(status), flush=True)
+        print(code, flush=True)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,40 @@
+"""What the soak calls growth."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tests.faults.soak import Soaked
+
+
+def soaked(kind: str, peaks: list[float], stored: list[int] | None = None) -> Soaked:
+    n = len(peaks)
+    return Soaked(
+        kind=kind,
+        peaks=np.array(peaks),
+        hypotheses=np.full(n, 100),
+        stored=np.array(stored or [5000] * n),
+        store_bytes=1,
+        resume_seconds=1.0,
+        seconds=1.0,
+        verified="",
+    )
+
+
+def test_memory_must_be_flat_after_the_fifth_iteration() -> None:
+    assert not soaked("window", [50, 80, 99, 90, 100, 104, 99, 103]).problems()
+    (problem,) = soaked("online", [50, 80, 99, 90, 100, 104, 99, 106]).problems()
+    assert "grew by 6.0% after iteration 5" in problem
+
+
+def test_merged_lists_may_grow_and_nothing_beside_them() -> None:
+    line = [100.0 + 20 * number for number in range(20)]
+    assert not soaked("all", line).problems()
+    leak = [100.0 + 20 * number + 2 * number**2 for number in range(20)]
+    (problem,) = soaked("all", leak).problems()
+    assert "memory grew" in problem
+
+
+def test_the_store_must_grow_by_what_is_new() -> None:
+    (problem,) = soaked("window", [100] * 8, [9000, *[5000] * 4, *[5600] * 3]).problems()
+    assert "bytes for each new hypothesis: 50, then" in problem
