@@ -94,6 +94,7 @@ def read_beside(
     readers: int,
     seconds: float,
     commands: Sequence[str] = tuple(COMMANDS),
+    second_tuner: bool = True,
 ) -> Findings:
     """Tune, and read beside it.
 
@@ -104,6 +105,7 @@ def read_beside(
         readers: how many at once.
         seconds: for how long.
         commands: which ones they run; each runs all of them at least once.
+        second_tuner: whether to start one, which must be refused.
     """
     findings, work = Findings(), directory / f"work-{kind}"
     with _tuner(system, work, kind):
@@ -116,7 +118,8 @@ def read_beside(
         ]
         for thread in threads:
             thread.start()
-        _be_refused(system, work, kind, directory, findings)
+        if second_tuner:
+            _be_refused(system, work, kind, directory, findings)
         for thread in threads:
             thread.join()
     return findings

@@ -1,0 +1,32 @@
+"""A sample of reading beside a tuner; ``python -m tests.faults.readers`` does it for a minute."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.faults.readers import Findings, read_beside
+from tests.faults.system import make_toy
+
+
+def test_a_sample(tmp_path: Path) -> None:
+    found = read_beside(
+        make_toy(tmp_path / "system"),
+        tmp_path,
+        "online",
+        readers=1,
+        seconds=0.0,
+        commands=("nbest ls", "nbest verify", "nbest export"),
+        second_tuner=False,
+    )
+    assert not found.problems
+    assert sum(found.commands.values()) == 3
+    assert found.iterations >= 1
+
+
+def test_what_changes_is_found() -> None:
+    findings = Findings()
+    findings.same("list 1", b"lists")
+    findings.same("list 1", b"lists")
+    assert not findings.problems
+    findings.same("list 1", b"lis")
+    assert findings.problems
