@@ -25,6 +25,7 @@ from mosesplug.optimizers.arrangement import arrange, extremes, model_scores, pr
 from mosesplug.optimizers.envelope import envelopes
 from mosesplug.optimizers.problem import Problem
 from mosesplug.optimizers.search_space import SearchSpace, Surface
+from mosesplug.tuning_set import TuningSet
 
 __all__ = [
     "IntervalChoice",
@@ -35,6 +36,7 @@ __all__ = [
     "Scratch",
     "best_point",
     "error_surfaces",
+    "filled_lists",
     "line_space",
     "search_space",
 ]
@@ -226,14 +228,19 @@ def line_space(problem: Problem, weights: NDArray[np.float64]) -> LineSpace:
     if active[n_dense:].any():
         columns = np.concatenate([columns, _sparse_columns(problem, active[n_dense:])], axis=1)
     base = tuning_set.model_scores(np.where(active, 0.0, weights))
-    filled = np.diff(tuning_set.offsets) > 0
-    offsets = np.append(tuning_set.offsets[:-1][filled], tuning_set.offsets[-1])
+    offsets, stats = filled_lists(tuning_set)
     slopes = np.empty(columns.size)
     arrange(offsets, columns, slopes)
+    return LineSpace(offsets, Lines.of(offsets, slopes), base, stats, problem.metric)
+
+
+def filled_lists(tuning_set: TuningSet) -> tuple[NDArray[np.int64], NDArray[Any]]:
+    """Offsets without empty sentences, int64, and the statistics, as line search takes them."""
+    filled = np.diff(tuning_set.offsets) > 0
+    offsets = np.append(tuning_set.offsets[:-1][filled], tuning_set.offsets[-1])
     # Differences of float statistics are summed by the thousand: float32 would show.
     dtype = np.promote_types(tuning_set.stats.dtype, np.int32)
-    stats = np.ascontiguousarray(tuning_set.stats, dtype=dtype)
-    return LineSpace(offsets, Lines.of(offsets, slopes), base, stats, problem.metric)
+    return offsets, np.ascontiguousarray(tuning_set.stats, dtype=dtype)
 
 
 def _sparse_columns(problem: Problem, active: NDArray[np.bool_]) -> NDArray[np.float32]:

@@ -87,6 +87,28 @@ def test_random_directions_go_on_while_they_gain() -> None:
     np.testing.assert_array_equal(stuck.weights, START)
 
 
+def test_random_directions_are_of_the_box_or_symmetric(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[NDArray[np.float64]] = []
+    lines = LineSpace.lines
+
+    def recorded(space: LineSpace, directions: NDArray[np.float64]) -> Any:
+        drawn.append(directions)
+        return lines(space, directions)
+
+    monkeypatch.setattr(LineSpace, "lines", recorded)
+    settings = replace(
+        SETTINGS, random_directions=30, minima=np.full(5, 2.0), maxima=np.full(5, 3.0)
+    )
+    along_axes(hill(), START, np.random.default_rng(0), settings)
+    assert (np.concatenate(drawn) >= 2.0).all()
+    drawn.clear()
+    along_axes(hill(), START, np.random.default_rng(0), replace(settings, symmetric=True))
+    of_all = np.concatenate(drawn)
+    assert (np.abs(of_all) <= 0.5).all()
+    assert (of_all < -0.2).any(axis=0).all()
+    assert (of_all > 0.2).any(axis=0).all()
+
+
 def test_random_directions_are_searched_with_the_axes() -> None:
     one_round = replace(SETTINGS, tolerance=np.inf)
     more = replace(one_round, random_directions=50)

@@ -51,6 +51,7 @@ class ClimbSettings:
         give_up: the climb ends when this many more gains like its last would not reach the bound.
         positive: bool ``[n_active]``, weights that are above 0 at the start and must stay so; None
             for none.
+        symmetric: whether random directions are drawn from -1/2 to 1/2, not from the box.
     """
 
     minima: Vector
@@ -61,6 +62,7 @@ class ClimbSettings:
     bound: float = -np.inf
     give_up: float = 0.0
     positive: NDArray[np.bool_] | None = None
+    symmetric: bool = False
 
 
 @dataclass(frozen=True)
@@ -259,7 +261,10 @@ def _random_steps(
 ) -> list[_Step]:
     """The best points along fresh random directions; their line numbers are -1."""
     shape = (settings.random_directions, len(place.weights))
-    directions = rng.uniform(settings.minima, settings.maxima, shape)
+    if settings.symmetric:
+        directions = rng.uniform(-0.5, 0.5, shape)
+    else:
+        directions = rng.uniform(settings.minima, settings.maxima, shape)
     directions = directions[np.abs(directions).sum(axis=1) > 0.0]
     if not len(directions):
         return []

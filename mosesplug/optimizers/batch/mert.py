@@ -90,6 +90,14 @@ class MertOptions:
             "minimum": 0,
         },
     )
+    directions: Literal["box", "symmetric"] = field(
+        default="box",
+        metadata={
+            "help": "random directions from the box of the ranges, as Moses' mert has them, or "
+            "with all weights from -1/2 to 1/2 (with random-direction: stochastic search)",
+            "source": "mert -t random-direction; Cer et al. 2008, as Phrasal's CerStyleOptimizer",
+        },
+    )
     interval: Literal["best", "average", "minimum"] = field(
         default="best",
         metadata={
@@ -229,7 +237,15 @@ def _settings(problem: Problem, options: MertOptions) -> ClimbSettings:
         directions = DIRECTIONS_IN_A_ROW
     choice = IntervalChoice(options.interval, options.neighbours)
     positive = None if problem.positive is None else problem.positive[problem.active_mask]
-    return ClimbSettings(minima, maxima, directions, choice, options.tolerance, positive=positive)
+    return ClimbSettings(
+        minima,
+        maxima,
+        directions,
+        choice,
+        options.tolerance,
+        positive=positive,
+        symmetric=options.directions == "symmetric",
+    )
 
 
 def _best(climbs: list[Climb]) -> Climb:

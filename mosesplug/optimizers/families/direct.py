@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mosesplug.optimizers.batch.direct.nelder_mead import NelderMeadOptions, nelder_mead
 from mosesplug.optimizers.batch.direct.swarm import PsoOptions, pso
+from mosesplug.optimizers.batch.direct.xbleu_mert import XbleuMertOptions, xbleu_mert
 from mosesplug.optimizers.entry import Algorithm
 
 __all__ = ["algorithms"]
@@ -27,5 +28,14 @@ def algorithms() -> tuple[Algorithm, ...]:
             options=PsoOptions,
             optimize=pso,
             restarts=True,
+        ),
+        Algorithm(
+            name="xbleu-mert",
+            summary="exact line search along gradients of xBLEU; sparse features, L0 and L2",
+            source="Galley et al. 2013",
+            options=XbleuMertOptions,
+            optimize=xbleu_mert,
+            restarts=True,
+            needs_bleu=True,
         ),
     )

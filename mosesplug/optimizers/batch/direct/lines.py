@@ -1,0 +1,67 @@
+"""Lists on which any direction can be searched exactly, sparse features included.
+
+The line search of MERT arranges every active feature beforehand, which thousands of sparse features
+leave no memory for. Here directions are few and new each time: a hypothesis's slope is its model
+score at the direction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosesplug.optimizers.arrangement import arrange
+from mosesplug.optimizers.line_search import Lines, LineSpace, Scratch, error_surfaces, filled_lists
+from mosesplug.optimizers.problem import Problem
+from mosesplug.optimizers.search_space import Surface
+from mosesplug.tuning_set import TuningSet
+
+__all__ = ["AnyLines"]
+
+Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class AnyLines:
+    """The lists of a problem.
+
+    Attributes:
+        tuning_set: the lists.
+        space: offsets, statistics and metric, as line search wants them; without features.
+    """
+
+    tuning_set: TuningSet
+    space: LineSpace
+
+    @classmethod
+    def of(cls, problem: Problem) -> AnyLines:
+        """The lists of a problem; its active features are of no interest here."""
+        offsets, stats = filled_lists(problem.tuning_set)
+        axes = Lines(np.zeros(0), np.zeros((len(offsets) - 1, 0, 2)))
+        return cls(problem.tuning_set, LineSpace(offsets, axes, np.zeros(0), stats, problem.metric))
+
+    def at(self, weights: Vector) -> Vector:
+        """Model scores at ``weights``, float64 ``[n_features]``: float64 ``[n_hyps]``."""
+        return self.tuning_set.model_scores(weights)
+
+    def score(self, scores: Vector) -> float:
+        """Corpus score of the hypotheses of highest model score."""
+        return self.space.decode(scores)
+
+    def along(self, directions: Sequence[Vector], scores: Vector) -> list[Surface]:
+        """The corpus score along some directions, all in one pass.
+
+        Args:
+            directions: each float64 ``[n_features]``.
+            scores: float64 ``[n_hyps]``, of the model where the lines start.
+        """
+        columns = np.column_stack([self.at(direction) for direction in directions])
+        slopes = np.empty(columns.size)
+        arrange(self.space.offsets, columns, slopes)
+        lines = Lines.of(self.space.offsets, slopes)
+        scratch = Scratch.of(self.space, len(directions))
+        wanted = np.arange(len(directions))
+        return list(error_surfaces(self.space, lines, wanted, scores, scratch))

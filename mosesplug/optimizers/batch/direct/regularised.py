@@ -1,0 +1,221 @@
+"""The best point of a line where the score is regularised (Galley et al. 2013).
+
+Multiples of weights decide alike, so that the length of a weight vector says nothing, and a plain
+L2 norm would only make weights small. Two regularisers remain the same whatever the scale:
+
+- L2: how far the weights are from the given ones after the best scaling,
+  ``min_s |s w - w0|^2 / |w0|^2``, which is the squared sine of the angle between the two;
+- L0: the number of weights that are not 0.
+
+Between two thresholds of a line the score is constant and the regularisers are not. The sine has
+one least value along a line, in closed form: an interval's best point is there, or as near as it
+goes. The number of weights is one less where a weight passes through 0, and there alone: these
+points are candidates of their own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosesplug.optimizers.line_search import END_STEP, NARROWEST, IntervalChoice, best_point
+
+__all__ = ["Anchor", "LineMove", "Regulariser", "best_move"]
+
+Vector = NDArray[np.float64]
+
+MARGIN = 0.1
+"""How far from a threshold a point stays that would be best beyond it, of its interval's width."""
+
+
+@dataclass(frozen=True)
+class Anchor:
+    """What lies between weights on a line and the given ones, as far as the sine needs it.
+
+    With ``w`` on the line at ``x``, ``w . w0 = p + q x`` and ``|w|^2 = a + 2 b x + c x^2``.
+    """
+
+    p: float
+    q: float
+    a: float
+    b: float
+    c: float
+    length: float
+
+    @classmethod
+    def of(cls, weights: Vector, direction: Vector, given: Vector) -> Anchor:
+        """All float64 ``[n_features]``; the direction is 0 where weights are inactive."""
+        return cls(
+            float(weights @ given),
+            float(direction @ given),
+            float(weights @ weights),
+            float(weights @ direction),
+            float(direction @ direction),
+            float(given @ given),
+        )
+
+    def sine(self, steps: Vector) -> Vector:
+        """The squared sine of the angle at ``steps``, float64; 1 beyond a right angle, and of 0.
+
+        ``s`` is not below 0: the opposite of the given weights is not near them.
+        """
+        squares = self.a + 2.0 * self.b * steps + self.c * steps**2
+        along = np.maximum(self.p + self.q * steps, 0.0)
+        whole = squares * self.length
+        shares = np.divide(along**2, whole, out=np.zeros_like(steps), where=whole > 0.0)
+        return np.asarray(np.clip(1.0 - shares, 0.0, 1.0))
+
+    @property
+    def nearest(self) -> float:
+        """Where the sine is least; NaN if it is the same all along the line."""
+        divisor = self.p * self.c - self.q * self.b
+        return (self.q * self.a - self.p * self.b) / divisor if divisor != 0.0 else np.nan
+
+
+@dataclass(frozen=True)
+class Regulariser:
+    """What is taken off the score.
+
+    Attributes:
+        l2: of the squared sine.
+        l0: of each weight that is not 0.
+        given: float64 ``[n_features]``, the weights that the sine compares with.
+        active: bool ``[n_features]``, the weights that are counted.
+    """
+
+    l2: float
+    l0: float
+    given: Vector
+    active: NDArray[np.bool_]
+
+    @property
+    def is_on(self) -> bool:
+        """Whether anything is taken off."""
+        return self.l2 > 0.0 or self.l0 > 0.0
+
+    def penalty(self, weights: Vector) -> float:
+        """What is taken off at ``weights``, float64 ``[n_features]``."""
+        count = int(np.count_nonzero(weights[self.active]))
+        if self.l2 == 0.0:
+            return self.l0 * count
+        sine = Anchor.of(weights, np.zeros_like(weights), self.given).sine(np.zeros(1))[0]
+        return self.l0 * count + self.l2 * float(sine)
+
+
+@dataclass(frozen=True)
+class LineMove:
+    """The chosen point of a line.
+
+    Attributes:
+        weights: float64 ``[n_features]``.
+        merit: the score there less the penalty.
+    """
+
+    weights: Vector
+    merit: float
+
+
+def best_move(
+    surface: tuple[Vector, Vector],
+    weights: Vector,
+    direction: Vector,
+    regulariser: Regulariser,
+    furthest: float,
+) -> LineMove | None:
+    """The point of highest score less penalty.
+
+    Args:
+        surface: thresholds, float64 ``[m]``, sorted, and scores, float64 ``[m + 1]``.
+        weights: float64 ``[n_features]``, where the line starts.
+        direction: float64 ``[n_features]``, 0 where weights are inactive.
+        regulariser: of the score.
+        furthest: greatest distance from the start, in directions.
+
+    Returns:
+        None where no interval within reach is wide enough to be sure of.
+    """
+    thresholds, scores = surface
+    if not regulariser.is_on:
+        point = best_point(thresholds, scores, IntervalChoice(), furthest)
+        if point is None:
+            return None
+        return LineMove(weights + point.step * direction, point.merit)
+    steps, places = _interval_steps(thresholds, weights, direction, regulariser, furthest)
+    counts = np.full(len(steps), np.count_nonzero((weights != 0.0) | (direction != 0.0)))
+    if regulariser.l0 > 0.0:
+        zeros, zero_places, zero_counts = _zeros(thresholds, weights, direction, furthest)
+        steps, places = np.append(steps, zeros), np.append(places, zero_places)
+        counts = np.append(counts, counts[:1].max(initial=0) - zero_counts)
+    if not len(steps):
+        return None
+    merits = scores[places] - regulariser.l0 * counts
+    if regulariser.l2 > 0.0:
+        merits -= regulariser.l2 * Anchor.of(weights, direction, regulariser.given).sine(steps)
+    best = int(np.argmax(merits))
+    moved = weights + steps[best] * direction
+    if regulariser.l0 > 0.0:
+        moved[_vanish(weights, direction, steps[best])] = 0.0
+    # Inactive weights are in every count alike.
+    fixed = np.count_nonzero(weights[~regulariser.active])
+    return LineMove(moved, float(merits[best]) + regulariser.l0 * fixed)
+
+
+def _interval_steps(
+    thresholds: Vector,
+    weights: Vector,
+    direction: Vector,
+    regulariser: Regulariser,
+    furthest: float,
+) -> tuple[Vector, NDArray[np.int64]]:
+    """The best step of each interval that is wide enough, and the interval's number."""
+    beyond = 2 * END_STEP if regulariser.l2 == 0.0 else furthest
+    ends = thresholds if len(thresholds) else np.zeros(1)
+    left = np.concatenate([[ends[0] - beyond], thresholds]).clip(-furthest, furthest)
+    right = np.concatenate([thresholds, [ends[-1] + beyond]]).clip(-furthest, furthest)
+    certain = right - left > NARROWEST * (1.0 + np.maximum(np.abs(left), np.abs(right)))
+    places = np.flatnonzero(certain)
+    left, right = left[places], right[places]
+    middle = 0.5 * (left + right)
+    nearest = Anchor.of(weights, direction, regulariser.given).nearest
+    if regulariser.l2 == 0.0 or np.isnan(nearest):
+        return middle, places
+    margin = np.minimum(MARGIN * (right - left), END_STEP)
+    anchor = Anchor.of(weights, direction, regulariser.given)
+    # Where the least value lies outside, one of the ends is best, and not always the nearer one:
+    # at a great distance the sine falls again, towards that of the direction itself.
+    low, high = left + margin, right - margin
+    inside = np.clip(nearest, low, high)
+    candidates = np.stack([inside, low, high])
+    best = np.argmin(anchor.sine(candidates.ravel()).reshape(candidates.shape), axis=0)
+    return candidates[best, np.arange(len(places))], places
+
+
+def _zeros(
+    thresholds: Vector, weights: Vector, direction: Vector, furthest: float
+) -> tuple[Vector, NDArray[np.int64], NDArray[np.int64]]:
+    """Steps where weights become 0, the intervals they lie in, and how many weights do."""
+    passing = (weights != 0.0) & (direction != 0.0)
+    steps = -weights[passing] / direction[passing]
+    steps = np.unique(steps[np.abs(steps) <= furthest])
+    places = np.searchsorted(thresholds, steps)
+    if len(thresholds):
+        near = np.minimum(
+            np.abs(steps - thresholds[np.maximum(places - 1, 0)]),
+            np.abs(steps - thresholds[np.minimum(places, len(thresholds) - 1)]),
+        )
+        sure = near > NARROWEST * (1.0 + np.abs(steps))
+        steps, places = steps[sure], places[sure]
+    counts = np.array(
+        [np.count_nonzero(_vanish(weights, direction, step)) for step in steps], dtype=np.int64
+    )
+    return steps, places, counts
+
+
+def _vanish(weights: Vector, direction: Vector, step: float) -> NDArray[np.bool_]:
+    """Which weights that are not 0 at the start are nothing but rounding at a step."""
+    there = np.abs(weights + step * direction)
+    size = np.maximum(np.abs(weights), np.abs(step * direction))
+    passing = (weights != 0.0) & (direction != 0.0)
+    return np.asarray(passing & (there <= 4 * np.finfo(np.float64).eps * size))

@@ -1,0 +1,307 @@
+"""``xbleu-mert``: MERT along the gradient of expected BLEU, regularised (Galley et al. 2013).
+
+MERT's axes are as many as the features, and of thousands most lead nowhere. The gradient of xBLEU,
+BLEU of the statistics that the model's distribution expects, is one direction that changes all
+weights at once, sparse ones too. Along it the line search is MERT's: exact, and of the metric.
+
+How sharp the distribution is, is no matter of the weights, of which the decoder sees the direction
+only: a flat distribution looks far, a sharp one close. Each round searches the gradients at several
+sharpnesses; where none leads up, it searches the axes of the dense features, as MERT does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from itertools import count
+from threading import Lock
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosesplug.errors import UsageError
+from mosesplug.metrics.hypotheses import read_only
+from mosesplug.optimizers.batch.climb import FURTHEST
+from mosesplug.optimizers.batch.direct.lines import AnyLines
+from mosesplug.optimizers.batch.direct.regularised import LineMove, Regulariser, best_move
+from mosesplug.optimizers.batch.direct.solutions import solution_of
+from mosesplug.optimizers.batch.expected import objectives
+from mosesplug.optimizers.batch.expected.coordinates import feature_variances, variance_in_lists
+from mosesplug.optimizers.batch.expected.lists import Lists
+from mosesplug.optimizers.batch.expected.objectives import Objective
+from mosesplug.optimizers.batch.expected.risk import needs_bleu
+from mosesplug.optimizers.batch.starts import starting_points
+from mosesplug.optimizers.problem import (
+    Problem,
+    Progress,
+    Solution,
+    checked_weights,
+    normalised,
+    silent,
+    with_sparse_active,
+)
+
+__all__ = ["XbleuMertOptions", "xbleu_mert"]
+
+Vector = NDArray[np.float64]
+
+SHARPNESSES = (1.0, 3.0, 10.0)
+"""Standard deviations of model scores within lists, at which gradients are taken: found on recorded
+lists."""
+
+FEW = 8
+"""With L0: the weights that a sparse direction changes, and those that are tried without."""
+
+
+@dataclass(frozen=True)
+class XbleuMertOptions:
+    """Settings of MERT along gradients of xBLEU."""
+
+    restarts: int = field(
+        default=5,
+        metadata={
+            "help": "random starting points of the dense weights, drawn from the box of the ranges",
+            "source": "Och 2003; the number: the time of a run",
+            "minimum": 0,
+        },
+    )
+    axes: bool = field(
+        default=True,
+        metadata={
+            "help": "search the axes of dense features, too, where no gradient leads up",
+            "source": "mert -t powell",
+        },
+    )
+    l2: float = field(
+        default=0.0,
+        metadata={
+            "help": "taken off the score for the distance of the weights from the given ones after "
+            "the best scaling (the squared sine of the angle between them)",
+            "source": "Galley et al. 2013, scale-invariant L2",
+            "minimum": 0.0,
+        },
+    )
+    l0: float = field(
+        default=0.0,
+        metadata={
+            "help": "taken off the score for each weight that is not 0, as 0.00001",
+            "source": "Galley et al. 2013, L0",
+            "minimum": 0.0,
+        },
+    )
+    tolerance: float = field(
+        default=1e-4,
+        metadata={
+            "help": "a round that gains no more than this ends a climb",
+            "source": "Moses mert",
+            "minimum": 0.0,
+        },
+    )
+
+
+@dataclass(frozen=True)
+class _Task:
+    """What all climbs share.
+
+    Attributes:
+        lines: exact line search.
+        objective: minus xBLEU of a distribution's weights, and its gradient.
+        active: bool ``[n_features]``.
+        deviations: float64 ``[n_features]``, of each feature within lists.
+        regulariser: of the score.
+        options: settings.
+    """
+
+    lines: AnyLines
+    objective: Objective
+    active: NDArray[np.bool_]
+    deviations: Vector
+    regulariser: Regulariser
+    options: XbleuMertOptions
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Weights, their model scores, the corpus score, and that less the penalty."""
+
+    weights: Vector
+    scores: Vector
+    score: float
+    merit: float
+
+    @classmethod
+    def at(cls, task: _Task, weights: Vector) -> _Place:
+        """Decoded there."""
+        scores = task.lines.at(weights)
+        score = task.lines.score(scores)
+        return cls(weights, scores, score, score - task.regulariser.penalty(weights))
+
+
+@dataclass(frozen=True)
+class _Climb:
+    """Where a start led, after how many rounds."""
+
+    start: _Place
+    end: _Place
+    rounds: int
+
+
+def xbleu_mert(
+    problem: Problem,
+    initial: Vector,
+    rng: np.random.Generator,
+    options: XbleuMertOptions,
+    progress: Progress = silent,
+) -> Solution:
+    """Tune the active weights for the corpus score of the first-best hypotheses, less penalties.
+
+    Where no active features are given, all are active, sparse ones too. Climbs run on
+    ``problem.threads`` threads; the result does not depend on their number.
+
+    Args:
+        problem: hypotheses, BLEU, active features and the box of random starts.
+        initial: float64 ``[n_features]``, the first start; inactive weights stay as they are.
+        rng: of the random starts, which leave sparse weights as they are at the first.
+        options: settings.
+        progress: told of finished climbs.
+
+    Raises:
+        UsageError: the metric is not BLEU; or L2 is wanted of weights that are all zero.
+        OptimizerError: the problem cannot be tuned (see ``checked_weights``), or nothing but zero
+            weights was found.
+    """
+    needs_bleu(problem, "xbleu-mert")
+    problem = with_sparse_active(problem)
+    initial = normalised(problem, checked_weights(problem, initial))
+    if options.l2 > 0.0 and not initial.any():
+        raise UsageError("l2 measures the distance from the given weights, which are all zero")
+    task = _task(problem, initial, options)
+    starts = _starts(problem, initial, rng, options.restarts)
+    finished, one_at_a_time = count(1), Lock()
+
+    def climb(start: Vector) -> _Climb:
+        result = _climb(task, start)
+        with one_at_a_time:
+            progress(next(finished), len(starts), "climbs")
+        return result
+
+    with ThreadPoolExecutor(max(1, problem.threads)) as pool:
+        climbs = list(pool.map(climb, starts))
+    best = max(climbs, key=lambda each: (bool(each.end.weights.any()), each.end.merit))
+    found = best.end.weights[task.active]
+    return solution_of(problem, initial, found, _history(task, climbs))
+
+
+def _task(problem: Problem, initial: Vector, options: XbleuMertOptions) -> _Task:
+    made = problem.tuning_set
+    # Threads are for climbs; sums over blocks are the same whatever their number.
+    lists = Lists.of(made, threads=1)
+    active = problem.active_mask
+    return _Task(
+        lines=AnyLines.of(problem),
+        objective=objectives.xbleu(lists, read_only(made.stats, np.float64)),
+        active=active,
+        deviations=np.where(active, np.sqrt(feature_variances(made)), 0.0),
+        regulariser=Regulariser(options.l2, options.l0, initial, active),
+        options=options,
+    )
+
+
+def _starts(
+    problem: Problem, initial: Vector, rng: np.random.Generator, restarts: int
+) -> list[Vector]:
+    """Weights of all features: the given ones and the historic bests; random dense ones."""
+    active, n_dense = problem.active_mask, problem.tuning_set.space.n_dense
+    given, random = starting_points(problem, initial, rng, restarts)
+    starts = []
+    for number, point in enumerate([*given, *random]):
+        start = initial.copy()
+        start[active] = point
+        if number >= len(given):
+            start[n_dense:] = initial[n_dense:]
+        starts.append(normalised(problem, start))
+    return starts
+
+
+def _climb(task: _Task, start: Vector) -> _Climb:
+    """Search the gradients, and where they do not lead up the axes, until both gain nothing."""
+    place = first = _Place.at(task, start)
+    rounds = 0
+    while True:
+        rounds += 1
+        before = place.merit
+        place = _moved(task, place, _gradients(task, place))
+        if place.merit - before <= task.options.tolerance:
+            place = _moved(task, place, _axes(task, place))
+        if place.merit - before <= task.options.tolerance:
+            return _Climb(first, place, rounds)
+
+
+def _moved(task: _Task, place: _Place, directions: list[Vector]) -> _Place:
+    """The best point of some lines, if it is better; decoding has the last word."""
+    if not directions:
+        return place
+    reach = FURTHEST * max(1.0, float(np.abs(place.weights).sum()))
+    best: LineMove | None = None
+    surfaces = task.lines.along(directions, place.scores)
+    for direction, surface in zip(directions, surfaces, strict=True):
+        move = best_move(surface, place.weights, direction, task.regulariser, reach)
+        if move is not None and (best is None or move.merit > best.merit):
+            best = move
+    if best is None or best.merit <= place.merit:
+        return place
+    there = _Place.at(task, best.weights)
+    return there if there.merit > place.merit else place
+
+
+def _gradients(task: _Task, place: _Place) -> list[Vector]:
+    """Directions of xBLEU's steepest ascent, in units of each feature's deviation within lists.
+
+    With L0, of each direction also its share of the weights that are not 0, and its largest few.
+    """
+    spread = np.sqrt(variance_in_lists(task.lines.tuning_set.offsets, place.scores))
+    matters = task.deviations > 0.0
+    directions = []
+    for sharpness in SHARPNESSES if spread > 0.0 else (0.0,):
+        scale = sharpness / spread if spread > 0.0 else 1.0
+        _, gradient = task.objective(scale * place.weights)
+        # By weights in units of deviations, and back: the deviation counts twice.
+        ascent = np.divide(
+            -gradient, task.deviations**2, out=np.zeros_like(gradient), where=matters
+        )
+        directions.append(ascent)
+        if task.options.l0 > 0.0:
+            contributions = np.abs(ascent * task.deviations)
+            least = np.sort(contributions)[-min(FEW, len(contributions))]
+            directions.append(np.where(place.weights != 0.0, ascent, 0.0))
+            directions.append(np.where(contributions >= least, ascent, 0.0))
+    return [each / np.abs(each).sum() for each in directions if each.any()]
+
+
+def _axes(task: _Task, place: _Place) -> list[Vector]:
+    """Axes of dense features; with L0 also of the few sparse weights that decide least."""
+    n_dense = task.lines.tuning_set.space.n_dense
+    chosen = np.zeros(len(task.active), dtype=np.bool_)
+    if task.options.axes:
+        chosen[:n_dense] = task.active[:n_dense]
+    if task.options.l0 > 0.0:
+        held = task.active & (place.weights != 0.0)
+        decides = np.where(held, np.abs(place.weights * task.deviations), np.inf)
+        least = np.argsort(decides, kind="stable")[:FEW]
+        chosen[least] |= held[least]
+    return [np.where(np.arange(len(chosen)) == axis, 1.0, 0.0) for axis in np.flatnonzero(chosen)]
+
+
+def _history(task: _Task, climbs: list[_Climb]) -> tuple[Mapping[str, object], ...]:
+    """One mapping a climb."""
+    return tuple(
+        {
+            "start_score": each.start.score,
+            "score": each.end.score,
+            "penalty": each.end.score - each.end.merit,
+            "active": int(np.count_nonzero(each.end.weights[task.active])),
+            "rounds": each.rounds,
+        }
+        for each in climbs
+    )

@@ -1,0 +1,114 @@
+"""The best point of a regularised line, against a fine grid."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from mosesplug.optimizers.batch.direct.regularised import Anchor, Regulariser, best_move
+
+Vector = NDArray[np.float64]
+
+ALL = np.ones(4, dtype=np.bool_)
+
+
+def sine(weights: Vector, given: Vector) -> float:
+    """Squared, by the least distance over scales that are not negative."""
+    scale = max(0.0, float(weights @ given) / float(weights @ weights))
+    return float(((scale * weights - given) ** 2).sum() / (given @ given))
+
+
+def test_the_sine_is_the_least_distance_over_scales() -> None:
+    rng = np.random.default_rng(1)
+    for _ in range(20):
+        weights, direction, given = rng.standard_normal((3, 4))
+        anchor = Anchor.of(weights, direction, given)
+        steps = rng.standard_normal(5)
+        expected = [sine(weights + step * direction, given) for step in steps]
+        np.testing.assert_allclose(anchor.sine(steps), expected, atol=1e-12)
+        assert Regulariser(2.0, 0.0, given, ALL).penalty(weights) == pytest.approx(
+            2.0 * sine(weights, given)
+        )
+        # Whatever the scale.
+        np.testing.assert_allclose(
+            Anchor.of(3.0 * weights, 3.0 * direction, given).sine(steps), expected, atol=1e-12
+        )
+
+
+def test_the_sine_is_least_where_it_says() -> None:
+    rng = np.random.default_rng(2)
+    for _ in range(20):
+        weights, direction, given = rng.standard_normal((3, 4))
+        anchor = Anchor.of(weights, direction, given)
+        grid = anchor.sine(np.linspace(-50.0, 50.0, 20_001))
+        squared = (anchor.p + anchor.q * anchor.nearest) / np.sqrt(anchor.length)
+        if squared > 0.0 and abs(anchor.nearest) < 50.0:
+            assert anchor.sine(np.array([anchor.nearest]))[0] <= grid.min() + 1e-12
+    along = np.array([1.0, 2.0, 0.0, 0.0])
+    assert np.isnan(Anchor.of(along, 2.0 * along, along).nearest)
+    np.testing.assert_array_equal(Anchor.of(along, along, along).sine(np.array([-1.0, -3.0])), 1.0)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_no_point_of_a_grid_is_better_but_for_the_margin(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    weights, direction, given = rng.standard_normal((3, 4))
+    thresholds = np.sort(rng.uniform(-2.0, 2.0, 12))
+    scores = rng.uniform(0.3, 0.4, 13)
+    regulariser = Regulariser(0.1, 0.0, given, ALL)
+    found = best_move((thresholds, scores), weights, direction, regulariser, 5.0)
+    assert found is not None
+    # The merit is that of the weights.
+    step = float((found.weights - weights)[0] / direction[0])
+    there = scores[np.searchsorted(thresholds, step)]
+    assert found.merit == pytest.approx(there - regulariser.penalty(found.weights))
+    grid = np.linspace(-5.0, 5.0, 4001)
+    merits = scores[np.searchsorted(thresholds, grid)] - 0.1 * np.array(
+        [sine(weights + each * direction, given) for each in grid]
+    )
+    # Less than the sine changes within a tenth of an interval.
+    assert found.merit > merits.max() - 0.01
+    assert np.abs(thresholds - step).min() > 1e-3
+
+
+def test_a_weight_of_zero_is_chosen_where_it_is_worth_more() -> None:
+    weights, direction = np.array([0.5, 0.4, 0.0, 1.0]), np.array([-1.0, 1.0, 0.0, 0.0])
+    surface = np.array([0.2, 0.7]), np.array([0.30, 0.31, 0.32])
+
+    def found(l0: float) -> tuple[list[float], float]:
+        regulariser = Regulariser(0.0, l0, weights, np.array([True, True, True, False]))
+        move = best_move(surface, weights, direction, regulariser, 10.0)
+        assert move is not None
+        return move.weights.tolist(), move.merit
+
+    # 0.02 more for both weights, at 0.8 (past the last threshold).
+    moved, merit = found(0.005)
+    assert moved == pytest.approx([-0.3, 1.2, 0.0, 1.0])
+    assert merit == pytest.approx(0.31)
+    # One weight is worth more than that: the first is 0 at a step of 0.5, exactly.
+    moved, merit = found(0.015)
+    assert moved[0] == 0.0
+    assert moved == [0.0, pytest.approx(0.9), 0.0, 1.0]
+    assert merit == pytest.approx(0.31 - 0.015)
+
+
+def test_zeros_at_a_threshold_are_nobodys() -> None:
+    weights, direction = np.array([0.5, 1.0, 0.0, 0.0]), np.array([-1.0, 0.0, 0.0, 0.0])
+    regulariser = Regulariser(0.0, 0.1, weights, ALL)
+    move = best_move((np.array([0.5]), np.array([0.3, 0.4])), weights, direction, regulariser, 10.0)
+    assert move is not None
+    assert np.count_nonzero(move.weights) == 2
+
+
+def test_without_regulariser_it_is_the_line_search_of_mert() -> None:
+    weights, direction = np.ones(4), np.array([0.0, 1.0, 0.0, 0.0])
+    plain = Regulariser(0.0, 0.0, weights, ALL)
+    surface = np.array([-0.5, 0.5]), np.array([0.1, 0.3, 0.2])
+    move = best_move(surface, weights, direction, plain, 10.0)
+    assert move is not None
+    assert (move.weights.tolist(), move.merit) == ([1.0, 1.0, 1.0, 1.0], 0.3)
+    narrow = np.array([0.0, 1e-12]), np.array([0.1, 0.3, 0.1])
+    move = best_move(narrow, weights, direction, Regulariser(0.1, 0.0, weights, ALL), 10.0)
+    assert move is not None
+    assert move.merit <= 0.1
