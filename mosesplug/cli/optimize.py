@@ -165,6 +165,8 @@ def _optimize(
 
     Prints the score at the start and at the end, both of decoding the merged lists, or the graphs.
     Options below --quiet are the algorithms' own; each names its source.
+
+    Example: mosesplug optimize --from tuning --algorithm kbmira --folds 5 -o tuned
     """
     places = [*(graphs or nbest or ()), *(more_files or ())]
     _check_sources(places, nbest, graphs, from_store, iterations, refs)

@@ -84,7 +84,10 @@ def table(result: SeveralResult) -> str:
     kinds = {run.dev_of for run in result.runs if run.dev is not None}
     head = {"lists": "in lists", "graphs": "in graphs", "learning": "learning"}
     where = head.get(kinds.pop() or "", first.metric) if len(kinds) == 1 else first.metric
-    rows = [("run", "seed", "iterations", where, "held out")]
+    has_dev, has_heldout = result.dev is not None, result.heldout is not None
+    rows = [
+        ("run", "seed", "iterations", where if has_dev else "", "held out" if has_heldout else "")
+    ]
     rows += [
         (
             str(run.number),
@@ -95,8 +98,6 @@ def table(result: SeveralResult) -> str:
         )
         for run in result.runs
     ]
-    if result.heldout is None:
-        rows = [(*row[:4], "") for row in rows]
     lines = aligned(rows)
     spreads = [("dev" if where == first.metric else f"dev, {where}", result.dev)]
     spreads += [("held out", result.heldout)]

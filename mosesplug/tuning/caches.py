@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -22,6 +23,7 @@ __all__ = [
     "lost_models",
     "model_files",
     "remember",
+    "share",
     "size_and_time",
 ]
 
@@ -45,6 +47,16 @@ def remember(cache: Path, made_from: Mapping[str, str]) -> None:
 def forget(cache: Path) -> None:
     """Remove the note, before the cache is made anew."""
     _note(cache).unlink(missing_ok=True)
+
+
+def share(cache: Path, other: Path) -> None:
+    """Make ``other`` a link to a cached directory, with the note of what that was made from.
+
+    Without a note, the directory is not finished, and nothing is done.
+    """
+    if _note(cache).is_file():
+        other.symlink_to(os.path.relpath(cache, other.parent), target_is_directory=True)
+        write_atomic(_note(other), _note(cache).read_bytes())
 
 
 def content(path: Path) -> str:

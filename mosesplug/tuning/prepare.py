@@ -107,7 +107,9 @@ def _filtered(
         return config
     watch(PhaseStarted(0, "filter"))
     caches.forget(target)
-    if target.is_dir():
+    if target.is_symlink():  # another run's
+        target.unlink()
+    elif target.is_dir():
         watch(Note(f"the model in {target} was filtered from something else: making it anew"))
         shutil.rmtree(target)
     command = (*filtering.command, "./filtered", str(configuration.config), str(filtering.input))

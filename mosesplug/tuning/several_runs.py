@@ -28,7 +28,7 @@ from mosesplug.tuning.configuration import Configuration
 from mosesplug.tuning.events import Event, Note, Watcher, ignore
 from mosesplug.tuning.loop import check_apart, tune
 from mosesplug.tuning.online_state import selection
-from mosesplug.tuning.several_runs_files import PLAN, run_directory
+from mosesplug.tuning.several_runs_files import PLAN, run_directory, share_filtered
 from mosesplug.tuning.several_runs_result import SeveralResult, conclude_several
 from mosesplug.tuning.several_runs_scores import FinishedRun, finished_run
 from mosesplug.tuning.workspace import Workspace
@@ -242,6 +242,8 @@ def _one(
         existing="continue" if number in plan.begun else "overwrite" if replacing else "refuse",
         optimising=replace(configuration.optimising, seed=plan.seed + number - 1),
     )
+    if configuration.decoding.filtering is not None and number > 1:
+        share_filtered(configuration.config, run_directory(directory.parent, 1), directory)
     tune(one, watching)
     enter()
     return begun

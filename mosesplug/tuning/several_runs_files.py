@@ -9,9 +9,10 @@ import re
 from pathlib import Path
 
 from mosesplug.errors import UsageError
+from mosesplug.tuning import caches
 from mosesplug.tuning.workspace import Workspace
 
-__all__ = ["PLAN", "check_single", "run_directories", "run_directory"]
+__all__ = ["PLAN", "check_single", "run_directories", "run_directory", "share_filtered"]
 
 PLAN = "runs.json"
 """In the working directory of several runs: how many there are, and which were begun."""
@@ -37,6 +38,23 @@ def run_directories(directory: Path) -> tuple[Path, ...]:
         if (match := _RUN.fullmatch(path.name)) and Workspace(path, 0).store.exists()
     )
     return tuple(path for _, path in sorted(found))
+
+
+def share_filtered(config: Path, first: Path, other: Path) -> None:
+    """Let a run use the model that the first one filtered, if it would filter the same files.
+
+    Relative names in the configuration are those of other files in another directory.
+
+    Args:
+        config: the configuration of both.
+        first, other: their working directories.
+    """
+    source, link = Workspace(first, 0).filtered, Workspace(other, 0).filtered
+    if caches.model_files(config, first) != caches.model_files(config, other):
+        return
+    if source.is_dir() and not link.exists() and not link.is_symlink():
+        other.mkdir(exist_ok=True)
+        caches.share(source, link)
 
 
 def check_single(directory: Path) -> None:

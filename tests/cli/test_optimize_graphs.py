@@ -124,6 +124,21 @@ def test_graphs_are_cut_down(graphs: Path, capsys: pytest.CaptureFixture[str]) -
     assert "score at the end    0.000000" in said
 
 
+@pytest.mark.parametrize("algorithm", [("mert", *QUICK), ("kbmira", "--epochs", 5)])
+def test_sentences_can_be_left_out(
+    graphs: Path, capsys: pytest.CaptureFixture[str], algorithm: tuple[object, ...]
+) -> None:
+    words = ("--graphs", graphs / "one", graphs / "two", "--refs", graphs / "refs")
+    output = ("-o", graphs / "tuned", "--algorithm", *algorithm)
+    assert run(*words, *output, "--init", graphs / "init.dense", "--folds", 2) == 0
+    said = capsys.readouterr().err
+    # What TM0_2 knows is learnt from any of the sentences.
+    assert "each with weights of the other folds     1.0000" in said
+    assert "starting weights                         0.0000" in said
+    assert run(*words, *output, "--init", graphs / "init.dense", "--held-out", 0.4) == 0
+    assert "learnt from (3 sentences)  held out (2 sentences)" in capsys.readouterr().err
+
+
 def test_hope_and_fear_of_graphs(graphs: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code = run(
         *("--graphs", graphs / "two", "--refs", graphs / "refs", "--algorithm", "kbmira"),

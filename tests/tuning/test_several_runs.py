@@ -16,12 +16,14 @@ from formats.moses_ini import read_moses_ini
 from mosesplug.errors import DataError, UsageError
 from mosesplug.tuning import Configuration, several_runs, tune
 from mosesplug.tuning.conclude import has_free_scale
-from mosesplug.tuning.configuration import HeldOut
+from mosesplug.tuning.configuration import Filtering, HeldOut
 from mosesplug.tuning.events import Note, PhaseStarted
+from mosesplug.tuning.prepare import decoding_config
 from mosesplug.tuning.several_runs import tune_several
-from mosesplug.tuning.several_runs_files import check_single, run_directories
+from mosesplug.tuning.several_runs_files import check_single, run_directories, share_filtered
 from mosesplug.tuning.several_runs_scores import FinishedRun, compared, median_run, spread
 from mosesplug.tuning.weights import Weights
+from mosesplug.tuning.workspace import Workspace
 from tests.tuning.conftest import make_toy
 
 Toy = Any
@@ -229,6 +231,35 @@ def test_what_cannot_be_is_refused(quick: Any, done: tuple[Any, Path]) -> None:
         tune_several(inside, 2)
     assert calls == []
     assert tune_several(averaged, 2).choice == "average"
+
+
+def test_the_model_is_filtered_once(toy: Toy, log: Log) -> None:
+    script, calls = toy.directory / "filter", toy.directory / "calls"
+    script.write_text(f'#!/bin/sh\necho >> {calls}\nmkdir "$1" && cp "$2" "$1/moses.ini"\n')
+    script.chmod(0o755)
+    filtering = Filtering((str(script),), toy.directory / "input")
+
+    def filtered(name: str) -> Path:
+        one = toy.configuration(name, decoding={"filtering": filtering})
+        one.working_directory.mkdir(exist_ok=True)
+        return decoding_config(one, Workspace(one.working_directory, 15), log)
+
+    config, first, other = (toy.directory / name for name in ("moses.ini", "first", "other"))
+    filtered("first")
+    share_filtered(config, first, other)
+    assert filtered("other") == other / "filtered" / "moses.ini"
+    assert calls.read_text() == "\n"
+    config.write_bytes(config.read_bytes() + b"# changed\n")
+    assert filtered("other").read_bytes() == config.read_bytes()
+    assert not (other / "filtered").is_symlink()
+    assert not (first / "filtered" / "moses.ini").read_bytes().endswith(b"# changed\n")
+    assert calls.read_text() == "\n\n"
+    config.write_bytes(config.read_bytes() + b"[feature]\nX path=model\n")
+    for place in (first, toy.directory / "third"):
+        place.mkdir(exist_ok=True)
+        (place / "model").write_text(place.name)  # of one name, and not the same
+    share_filtered(config, first, toy.directory / "third")
+    assert not (toy.directory / "third" / "filtered").exists()
 
 
 def test_a_run_is_as_one_alone_and_goes_on_after_a_kill(
