@@ -70,7 +70,7 @@ def by_bounds(function: Function, penalties: Floats) -> Floats:
 
 @pytest.mark.parametrize("made", [least_squares, logistic])
 @pytest.mark.parametrize("seed", range(2))
-@pytest.mark.parametrize("strength", [0.1, 3.0])
+@pytest.mark.parametrize("strength", [0.3, 3.0])
 def test_same_minimum_as_with_bounds(
     made: Callable[[int], Function], seed: int, strength: float
 ) -> None:

@@ -61,8 +61,7 @@ def log_likelihood(lists: TuningSet, weights: Floats, l2: float) -> tuple[float,
     return value, slope, curvature
 
 
-@pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("scale", [1.0, 3.0])
+@pytest.mark.parametrize(("seed", "scale"), [(0, 1.0), (1, 3.0)])
 def test_convex_minimum_is_that_of_a_newton_solver(seed: int, scale: float) -> None:
     """Of single oracles and L2; with a scale, of the weights times that."""
     lists = lists_of_all_scales(seed)

@@ -40,7 +40,7 @@ def cosine(one: Floats, other: Floats) -> float:
 def planted_sparse(seed: int, n_sparse: int = 30) -> tuple[Problem, Floats]:
     """Two dense features and many sparse ones decide together; also the hidden weights."""
     rng = np.random.default_rng(seed)
-    n_sentences, n_hyps = 200, 12
+    n_sentences, n_hyps = 120, 12
     dense = rng.standard_normal((n_sentences * n_hyps, 2))
     hidden = rng.standard_normal(2 + n_sparse)
     held = rng.random((len(dense), n_sparse)) < 0.15
@@ -68,10 +68,11 @@ def test_sparse_weights_are_tuned_and_count(name: str) -> None:
     assert found.score > dense_only.score + 0.1
 
 
-@ALL
-@pytest.mark.parametrize("factor", [0.01, 50.0])
+@pytest.mark.parametrize(
+    ("name", "factor"), [("softmax", 0.01), ("risk", 50.0), ("linear-bleu", 0.01), ("xbleu", 50.0)]
+)
 def test_inactive_weights_stay_and_the_others_follow_their_scale(name: str, factor: float) -> None:
-    problem, hidden = planted_bleu(24, n_sentences=200)
+    problem, hidden = planted_bleu(24, n_sentences=100)
     active = np.array([True, False, True, False, True])
     start = np.where(active, 9.0, factor * hidden)
     found = solve(name, replace(problem, active=active), start)
@@ -136,7 +137,7 @@ def test_refuses_other_metrics_than_bleu(name: str) -> None:
 
 @pytest.fixture(scope="module")
 def recorded(multi30k: Path) -> tuple[Problem, Floats]:
-    """Recorded list 1, and its weights."""
+    """Every third sentence of recorded list 1, and its weights."""
     features = read_features(multi30k / "scores" / "run1.features.dat.gz")
     scores = read_scores(multi30k / "scores" / "run1.scores.dat.gz")
     made = TuningSet(
@@ -149,7 +150,8 @@ def recorded(multi30k: Path) -> tuple[Problem, Floats]:
         scores.stats[:, 1].astype(np.int32),
     )
     start = np.asarray(read_init_opt(multi30k / "mert-work" / "run1.init.opt").start)
-    return Problem(made, metric("BLEU", "case:true")), start
+    some = np.arange(0, made.n_sentences, 3)
+    return Problem(made.take_sentences(some), metric("BLEU", "case:true")), start
 
 
 @pytest.mark.parametrize(
@@ -158,6 +160,6 @@ def recorded(multi30k: Path) -> tuple[Problem, Floats]:
 def test_defaults_gain_on_real_features(
     recorded: tuple[Problem, Floats], name: str, gain: float
 ) -> None:
-    """MERT goes from 0.3913 to 0.4098 here."""
+    """Of all sentences, MERT goes from 0.3913 to 0.4098."""
     problem, start = recorded
     assert solve(name, problem, start).score > corpus_score(problem, start) + gain
