@@ -8,6 +8,7 @@ before UTF-8, is no part of the text: it would become part of a first word or na
 from __future__ import annotations
 
 import bz2
+import errno
 import gzip
 import io
 import lzma
@@ -40,6 +41,7 @@ _ARCHIVES: dict[bytes, Callable[[BinaryIO], io.BufferedIOBase]] = {
     b"\xfd7zXZ\x00": lzma.LZMAFile,
 }
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 _BROKEN_ARCHIVE = (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error)
 
 
@@ -120,8 +122,10 @@ def atomic_write(path: StrPath, *, compress: Literal["gz"] | None = None) -> Ite
             temporary.chmod(target.stat().st_mode & 0o7777)
         temporary.replace(target)
         _sync_directory(target.parent)
-    except BaseException:
+    except BaseException as error:
         temporary.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.errno in _NO_ROOM and error.filename is None:
+            error.filename = str(target)  # a write that finds no room does not say where
         raise
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 from collections.abc import Iterable
 from os import PathLike, fspath
@@ -12,6 +13,7 @@ from mosesplug.errors import UsageError
 
 __all__ = [
     "assignments",
+    "checked_timeout",
     "existing_decoder",
     "existing_file",
     "existing_program",
@@ -32,6 +34,17 @@ def existing_file(name: str | PathLike[str], what: str) -> Path:
     if not path.is_file():
         raise UsageError(f"{what} {fspath(name)} is not a file")
     return path
+
+
+def checked_timeout(seconds: float | None) -> float | None:
+    """A value of --decoder-timeout.
+
+    Raises:
+        UsageError: it is no length of time.
+    """
+    if seconds is not None and not 0 < seconds < math.inf:
+        raise UsageError(f"--decoder-timeout must be more than 0 seconds, not {seconds:g}")
+    return seconds
 
 
 def existing_program(name: str, what: str) -> Path:

@@ -12,6 +12,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import io
 import os
 import signal
@@ -34,6 +35,19 @@ TUNING_GOES_ON = (
 
 
 _AGAIN_SECONDS = 0.02
+_REMEDIES = {
+    errno.ENOSPC: "Free some room on that disk.",
+    errno.EDQUOT: "Free some of your share of that disk.",
+    errno.EFBIG: "Allow larger files (ulimit -f), or use a file system that has them.",
+    errno.EIO: "The disk fails: see the system's log.",
+    errno.EROFS: "Make it writable, or name another place.",
+    errno.EACCES: "Give permission, or name another place.",
+    errno.EMFILE: "Allow more open files (ulimit -n).",
+    errno.ENFILE: "Other programs have opened too many: end some.",
+    errno.EAGAIN: "Allow more processes and threads (ulimit -u), or end some.",
+    errno.ENOMEM: "Use a machine with more memory.",
+}
+"""Faults of the machine, by their number."""
 
 
 class Terminated(KeyboardInterrupt):
@@ -117,7 +131,7 @@ def exit_code(program: str, action: Callable[[], None], *, after_interrupt: str 
     Args:
         program: name in front of messages.
         action: the work.
-        after_interrupt: what a person who interrupts it should know.
+        after_interrupt: what a person should know who interrupts it, or whose machine fails it.
     """
     if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
         # What the terminal's encoding lacks is spelled out.
@@ -138,7 +152,10 @@ def exit_code(program: str, action: Callable[[], None], *, after_interrupt: str 
         known = _known(error)
         if known is None:
             raise
-        return _said(program, *known)
+        message, code = known
+        if remedy := _remedy(error):
+            message = f"{message}. {remedy} {after_interrupt}".strip()
+        return _said(program, message, code)
     return 0
 
 
@@ -158,6 +175,15 @@ def _known(error: Exception) -> tuple[str, int] | None:
             return "out of memory", 1
         case _:
             return None
+
+
+def _remedy(error: Exception) -> str:
+    """What to do where the machine is at fault, and whoever did the work has not said so."""
+    if isinstance(error, MemoryError):
+        return "Use a machine with more, or shorter lists (--nbest)."
+    if not isinstance(error, OSError) or error.errno is None:
+        return ""
+    return _REMEDIES.get(error.errno, "")
 
 
 def _said(program: str, message: str, code: int) -> int:

@@ -36,6 +36,10 @@ class Given:
     def optional(self, name: str) -> int | None:
         return self.integer(name, 0) if name in self.parsed.values else None
 
+    def seconds(self, name: str) -> float | None:
+        value = self.parsed.values.get(name)
+        return float(value) if isinstance(value, int | float) else None
+
     def texts(self, name: str) -> tuple[str, ...]:
         value = self.parsed.values.get(name, ())
         return value if isinstance(value, tuple) else ()

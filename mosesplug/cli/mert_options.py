@@ -362,6 +362,7 @@ ADDITIONS: tuple[MertOption, ...] = (
     MertOption("scheduler", Kind.STRING, "address of a Dask scheduler whose workers learn"),
     MertOption("shard-directory", Kind.STRING, "directory that other processes see, for lists"),
     MertOption("seed", Kind.INTEGER, "seed of all random choices [drawn, and kept]"),
+    MertOption("decoder-timeout", Kind.REAL, "seconds that a decoder may be silent, else killed"),
     MertOption("keep-extractor-files", Kind.FLAG, "write runN.features.dat, runN.scores.dat"),
     MertOption("quiet", Kind.FLAG, "print errors only"),
 )

@@ -8,6 +8,7 @@ from pathlib import Path
 from formats.references import reference_files
 from mosesplug.cli.arguments import (
     assignments,
+    checked_timeout,
     existing_decoder,
     existing_file,
     existing_references,
@@ -109,6 +110,7 @@ def settings(parsed: Parsed) -> Settings:
         online,
         given.text("heldout-decoder"),
         given.text("decoder-flags") or "",
+        given.seconds("decoder-timeout"),
     )
     if forest is not None and judged is not None and judged.forest is None:
         # The flags are those of the program for the held-out text.
@@ -197,6 +199,7 @@ def _decoding(
         queue=queue,
         several=scripts.required(several, "--multi-moses") if several else None,
         post_editing=_post_editing(given, scripts, references, working_directory),
+        timeout=checked_timeout(given.seconds("decoder-timeout")),
     )
     local_cache = None
     if cache is not None and queue is None:

@@ -49,6 +49,7 @@ def held_out_of(
     online: Online | None,
     decoder: str | None = None,
     flags: str = "",
+    timeout: float | None = None,
 ) -> HeldOut | None:
     """The held-out text; None where there is none.
 
@@ -76,12 +77,15 @@ def held_out_of(
     program, forest = None, None
     if decoder is not None:
         program, forest = existing_decoder(decoder, "the decoder of the held-out text")
+    other = None
+    if program is not None:
+        other = Decoder(program, () if forest else checked_flags(flags), timeout=timeout)
     return HeldOut(
         existing_file(text, "the held-out text"),
         existing_references(references),
         every or 0,
         patience or 0,
-        None if program is None else Decoder(program, () if forest else checked_flags(flags)),
+        other,
         forest,
     )
 

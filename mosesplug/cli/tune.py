@@ -53,6 +53,14 @@ def tune(
     decoder_flags: Annotated[
         str, typer.Option(help="More words for the decoder's command line.")
     ] = "",
+    decoder_timeout: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SECONDS",
+            help="Kill a decoder that writes nothing for so long, and end with an error; loading "
+            "its model counts. A server may take so long for a sentence [600] or to load [1800].",
+        ),
+    ] = None,
     input_type: Annotated[
         int | None,
         typer.Option(help="0 text, 1 confusion network, 2 lattice, 3 tree; to the decoder."),
@@ -282,6 +290,7 @@ def tune(
     """
     from mosesplug.cli.arguments import (
         assignments,
+        checked_timeout,
         existing_decoder,
         existing_file,
         existing_program,
@@ -309,8 +318,9 @@ def tune(
         found = existing_program(program, "--filter-command")
         filtering = Filtering((str(found), *words), input_file)
     learning = online_of(online, online_decoder, online_servers, strict_online)
+    timeout = checked_timeout(decoder_timeout)
     held_out = held_out_of(
-        heldout, heldout_every, patience, learning, heldout_decoder, decoder_flags
+        heldout, heldout_every, patience, learning, heldout_decoder, decoder_flags, timeout
     )
     # Where search graphs are the decoder, flags are those of the program for the held-out text.
     is_other = forest is not None and held_out is not None and held_out.forest is None
@@ -327,7 +337,7 @@ def tune(
         working_directory=working_dir.absolute(),
         metric=find_metric(metric, metric_settings),
         decoding=Decoding(
-            Decoder(decoding_program, checked_flags(own_flags), input_type),
+            Decoder(decoding_program, checked_flags(own_flags), input_type, timeout=timeout),
             nbest=nbest,
             lattice_samples=lattice_samples,
             filtering=filtering,

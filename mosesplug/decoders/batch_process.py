@@ -75,6 +75,8 @@ class ProcessDecoder:
             stdout=self._file("out"),
             stderr=self._file("err"),
             on_lines=self.beat,
+            timeout=self.decoder.timeout,
+            signs=[nbest],
         )
         if not nbest.is_file():
             raise failure("the decoder wrote no n-best list", command, finished.stderr)

@@ -87,6 +87,8 @@ class Decoder:
         queue: decode through ``moses-parallel.pl``, or None.
         several: path of ``multi_moses.py`` (several decoder processes side by side), or None.
         post_editing: or None.
+        timeout: seconds that it may write nothing before it is given up; as a server, that it may
+            take for one sentence, or to be ready. None for no limit, and for servers their own.
     """
 
     program: Path
@@ -95,6 +97,7 @@ class Decoder:
     queue: Queue | None = None
     several: Path | None = None
     post_editing: PostEditing | None = None
+    timeout: float | None = None
 
     def show_weights(self, config: Path) -> tuple[str, ...]:
         """The command that prints features and weights."""

@@ -36,6 +36,7 @@ __all__ = [
 
 _GRACE_SECONDS = 5.0
 _PROGRESS_SECONDS = 0.2
+_SHELLS_SIGNALS = 128
 
 
 @dataclass(frozen=True)
@@ -77,6 +78,8 @@ def run(
     environment: Mapping[str, str] | None = None,
     on_lines: Callable[[int], None] | None = None,
     what: str = "decoder",
+    timeout: float | None = None,
+    signs: Sequence[Path] = (),
 ) -> Finished:
     """Run a command to its end.
 
@@ -88,10 +91,13 @@ def run(
         environment: variables set on top of this process's own.
         on_lines: told a few times a second how many lines ``stdout`` holds.
         what: the child's role, for messages.
+        timeout: seconds that it may be silent, writing to none of ``stdout``, ``stderr`` and
+            ``signs``; then its process group is ended. None for no limit.
+        signs: further files, or directories of files, that show that it is at work.
 
     Raises:
-        DecoderError: it could not be started, or ended with another exit code than 0; the
-            message has the command, the code and the end of ``stderr``.
+        DecoderError: it could not be started, was silent for too long, or ended with another exit
+            code than 0; the message has the command, the code and the end of ``stderr``.
     """
     start = time.monotonic()
     # A new file, not the old one cut short: whoever still writes the old one does no harm.
@@ -109,21 +115,67 @@ def run(
         )
         with _group_ended(child):
             counter = LineCounter(stdout)
-            # Waiting for a time means to poll: only where there is something to tell.
-            pause = None if on_lines is None else _PROGRESS_SECONDS
+            patience = None if timeout is None else _Patience(timeout, (stdout, stderr, *signs))
             while True:
                 try:
-                    code = child.wait(pause)
+                    code = child.wait(_pause(timeout, on_lines is not None))
                     break
                 except subprocess.TimeoutExpired:
                     if on_lines is not None:
                         on_lines(counter.count())
+                    if patience is not None and patience.is_over():
+                        end_group(child)
+                        raise failure(silence(what, patience.limit), command, stderr) from None
     if on_lines is not None:
         on_lines(counter.count())
     if code != 0:
         end_group(child)  # what it started may live on
         raise failure(f"the {what} {death(code)}", command, stderr)
     return Finished(tuple(command), stdout, stderr, time.monotonic() - start)
+
+
+class _Patience:
+    """Knows for how long nothing has come of a child, by the files that it writes."""
+
+    def __init__(self, limit: float, paths: Sequence[Path]) -> None:
+        self.limit = limit
+        self._paths = paths
+        self._seen = self._now()
+        self._since = time.monotonic()
+
+    def is_over(self) -> bool:
+        """Look at the files; whether none has changed for as long as is allowed."""
+        seen = self._now()
+        if seen != self._seen:
+            self._seen, self._since = seen, time.monotonic()
+        return time.monotonic() - self._since >= self.limit
+
+    def _now(self) -> list[tuple[int, int]]:
+        return [_size_and_time(path) for path in self._paths]
+
+
+def _size_and_time(path: Path) -> tuple[int, int]:
+    """What changes when something is written to a file, or a file made in a directory."""
+    try:
+        found = path.stat()
+    except OSError:
+        return 0, 0
+    return found.st_size, found.st_mtime_ns
+
+
+def _pause(timeout: float | None, tells: bool) -> float | None:
+    """Seconds between two looks at a child; None, to wait for its end, where nobody looks."""
+    if timeout is None:
+        return _PROGRESS_SECONDS if tells else None
+    return min(_PROGRESS_SECONDS, timeout / 2)
+
+
+def silence(what: str, limit: float) -> str:
+    """What is wrong with a child that wrote nothing for ``limit`` seconds."""
+    return (
+        f"the {what} wrote nothing for {limit:g} s and was killed: it hangs, or --decoder-timeout"
+        " is too short for it to load its model or to translate a sentence"
+    )
 
 
 def leashed(command: Sequence[str]) -> list[str]:
@@ -197,9 +249,15 @@ def _signal_group(group: int, number: signal.Signals) -> None:
 
 def death(code: int) -> str:
     """How a process ended, in words."""
-    if code >= 0:
-        return f"ended with exit code {code}"
+    if code < 0:
+        return f"was killed by {_signal_name(-code)}"
+    if code - _SHELLS_SIGNALS in set(signal.Signals):  # as a script says that calls the decoder
+        return f"ended with exit code {code} (killed by {_signal_name(code - _SHELLS_SIGNALS)})"
+    return f"ended with exit code {code}"
+
+
+def _signal_name(number: int) -> str:
     try:
-        return f"was killed by {signal.Signals(-code).name}"
+        return signal.Signals(number).name
     except ValueError:
-        return f"was killed by signal {-code}"
+        return f"signal {number}"

@@ -36,6 +36,7 @@ from mosesplug.errors import DecoderError
 
 __all__ = ["ServerDecoder", "sendable"]
 
+_CALL_SECONDS, _START_SECONDS = 600.0, 1800.0
 _NOT_IN_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -55,8 +56,8 @@ class ServerDecoder:
         nbest: int,
         *,
         workers: int = 1,
-        timeout: float = 600.0,
-        start_timeout: float = 1800.0,
+        timeout: float | None = None,
+        start_timeout: float | None = None,
         restart_each_batch: bool = False,
         prefix: str = "server",
         note: Callable[[str], None] = lambda text: None,
@@ -70,8 +71,10 @@ class ServerDecoder:
             directory: the servers' current directory, where their files ``<prefix><n>.*`` go.
             nbest: length of the lists.
             workers: servers, among which the sentences of a batch are dealt out.
-            timeout: seconds that a server may take for one sentence.
-            start_timeout: seconds that it may take to load its model.
+            timeout: seconds that a server may take for one sentence; None for the decoder's own,
+                else 600.
+            start_timeout: seconds that it may take to load its model; None for the decoder's own,
+                else 1800.
             restart_each_batch: start anew whenever the weights are others.
             prefix: tells the files of several decoders in one directory apart.
             note: told what the user should know.
@@ -86,8 +89,8 @@ class ServerDecoder:
         self._config = config
         self._directory = directory
         self._nbest = nbest
-        self._timeout = timeout
-        self._start_timeout = start_timeout
+        self._timeout = timeout or decoder.timeout or _CALL_SECONDS
+        self._start_timeout = start_timeout or decoder.timeout or _START_SECONDS
         self._prefix = prefix
         self._note = note
         self._executing = executing

@@ -21,6 +21,7 @@ _PORTS_TO_TRY = 3
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 0.5
 _PROBE_SECONDS = 5.0
 _DYING_SECONDS = 0.3
+_LIMIT = " and was killed (--decoder-timeout sets the limit)"
 
 
 class ServerProcess:
@@ -106,7 +107,7 @@ class ServerProcess:
                 return True
             pause = min(1.5 * pause, _LONGEST_PAUSE)
         self.close()
-        problem = f"the decoder's server was not ready within {timeout:g} s"
+        problem = f"the decoder's server was not ready within {timeout:g} s{_LIMIT}"
         raise failure(problem, self.command, self.stderr)
 
     def call(self, body: bytes, timeout: float) -> bytes:
@@ -120,7 +121,7 @@ class ServerProcess:
             return post(self.port, body, timeout)
         except TimeoutError as error:
             self.close()
-            problem = f"the decoder's server did not answer within {timeout:g} s"
+            problem = f"the decoder's server did not answer within {timeout:g} s{_LIMIT}"
             raise failure(problem, self.command, self.stderr) from error
         except ServerLost as error:
             # A process that is dying hangs up first: leave it a moment to say how it ended.

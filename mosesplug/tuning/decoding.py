@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import os
 import shlex
 import shutil
 from collections.abc import Iterator
@@ -91,9 +92,16 @@ def decode(
         samples=decoding.lattice_samples,
     )
     watch(Executing(command))
-    finished = _run(command, workspace, iteration, n_sentences, watch)
+    finished = _run(command, workspace, iteration, n_sentences, watch, decoding.decoder.timeout)
     if not nbest.is_file() or not nbest.stat().st_size:
         raise failure("the decoder wrote no n-best list", command, finished.stderr)
+    if not _ends_in_newline(nbest):
+        raise failure(
+            f"the decoder's n-best list {nbest} is cut off: its last line has no end (a full disk,"
+            " or a decoder that died and did not say so)",
+            command,
+            finished.stderr,
+        )
     if decoding.lattice_samples:
         _merge(nbest, samples, finished)
         _pack(samples)
@@ -124,7 +132,8 @@ def decode_graphs(
     workspace.nbest_packed(iteration).unlink(missing_ok=True)
     workspace.remove_graphs()
     workspace.graphs.mkdir(exist_ok=True)
-    command = configuration.decoding.decoder.graphs(
+    decoder = configuration.decoding.decoder
+    command = decoder.graphs(
         config,
         configuration.input,
         directory=workspace.graphs.name,
@@ -132,7 +141,7 @@ def decode_graphs(
         sparse_weights=sparse_weights,
     )
     watch(Executing(command))
-    finished = _run(command, workspace, iteration, n_sentences, watch)
+    finished = _run(command, workspace, iteration, n_sentences, watch, decoder.timeout)
     return Lists(
         workspace.nbest_packed(iteration),
         command,
@@ -180,6 +189,7 @@ def _run(
     iteration: int,
     n_sentences: int,
     watch: Watcher,
+    timeout: float | None,
 ) -> Finished:
     clock = Clock()
 
@@ -192,7 +202,16 @@ def _run(
         stdout=workspace.run(iteration, "out"),
         stderr=workspace.run(iteration, "decoder.err"),
         on_lines=progress,
+        timeout=timeout,
+        signs=[workspace.nbest(iteration), workspace.graphs],
     )
+
+
+def _ends_in_newline(path: Path) -> bool:
+    """Whether the last line of a file that is not empty was written to its end."""
+    with path.open("rb") as file:
+        file.seek(-1, os.SEEK_END)
+        return file.read() == b"\n"
 
 
 def _pack(path: Path) -> Path:

@@ -27,6 +27,7 @@ from mosesplug.tuning.conclude import conclude, reason_to_stop
 from mosesplug.tuning.configuration import Configuration, Online, Optimising
 from mosesplug.tuning.events import Note, Optimised, Watcher, ignore
 from mosesplug.tuning.executors import workers
+from mosesplug.tuning.faults import naming_the_iteration
 from mosesplug.tuning.forest_redecoding import make_graphs
 from mosesplug.tuning.forest_run import check_forest, forest_of, own_forest
 from mosesplug.tuning.graph_learning import check_graphs, fixed_weights
@@ -82,10 +83,11 @@ def tune(configuration: Configuration, watch: Watcher = ignore) -> Result:
         with _context(configuration, workspace, watch, earlier) as (context, store, judge):
             _drop_unrecorded_epoch(store)
             forget_earlier_states(store)
-            if configuration.online is None:
-                _run(context, store, judge)
-            elif not reason_to_stop(context, store):
-                _run_online(context, store, configuration.online, judge)
+            with naming_the_iteration(store):
+                if configuration.online is None:
+                    _run(context, store, judge)
+                elif not reason_to_stop(context, store):
+                    _run_online(context, store, configuration.online, judge)
             return conclude(context, store, reason_to_stop(context, store))
 
 

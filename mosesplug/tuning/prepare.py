@@ -60,7 +60,7 @@ def announced_features(
         caches.forget(path)
         answer = path.with_name("features.list.new")
         try:
-            _execute(configuration, workspace, command, answer, "decoder", watch)
+            _execute(configuration, workspace, command, answer, "decoder", watch, decoder.timeout)
         except DecoderError as error:
             raise _with_hint(error, config, workspace) from error
         answer.replace(path)
@@ -128,13 +128,21 @@ def _execute(
     stdout: Path,
     what: str,
     watch: Watcher,
+    timeout: float | None = None,
 ) -> None:
     """Run a command here, or on the queue if there is one for such commands."""
     watch(Executing(tuple(command)))
     stderr = stdout.with_suffix(".err")
     queue = configuration.decoding.decoder.queue
     if queue is None or queue.wrapper is None:
-        run(command, directory=workspace.directory, stdout=stdout, stderr=stderr, what=what)
+        run(
+            command,
+            directory=workspace.directory,
+            stdout=stdout,
+            stderr=stderr,
+            what=what,
+            timeout=timeout,
+        )
         return
     log = stdout.with_suffix(".queue")
     run(

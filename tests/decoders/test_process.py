@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from mosesplug.decoders.process import LineCounter, executable, run, tail
+from mosesplug.decoders import process
+from mosesplug.decoders.process import LineCounter, death, executable, run, tail
 from mosesplug.errors import DecoderError
 
 
@@ -67,6 +68,68 @@ def test_killed_child_is_named_by_its_signal(tmp_path: Path, name: str) -> None:
     code = f"import os, signal; {reset}; os.kill(os.getpid(), signal.{name})"
     with pytest.raises(DecoderError, match=f"killed by {name}"):
         run(python(code), directory=tmp_path, stdout=tmp_path / "o", stderr=tmp_path / "e")
+
+
+@pytest.mark.parametrize(("code", "name"), [(139, "SIGSEGV"), (134, "SIGABRT")])
+def test_a_script_may_say_by_which_signal_its_decoder_ended(
+    tmp_path: Path, code: int, name: str
+) -> None:
+    with pytest.raises(DecoderError, match=rf"exit code {code} \(killed by {name}\)"):
+        run(
+            ["sh", "-c", f"exit {code}"],
+            directory=tmp_path,
+            stdout=tmp_path / "o",
+            stderr=tmp_path / "e",
+        )
+    assert death(255) == "ended with exit code 255"
+
+
+def test_one_that_is_silent_for_too_long_is_killed_with_all_it_started(tmp_path: Path) -> None:
+    script = "echo loading >&2; sleep 77 & echo $! >pid; sleep 78"
+    with pytest.raises(DecoderError) as caught:
+        run(
+            ["sh", "-c", script],
+            directory=tmp_path,
+            stdout=tmp_path / "o",
+            stderr=tmp_path / "e",
+            timeout=0.5,
+        )
+    text = str(caught.value)
+    assert "wrote nothing for 0.5 s and was killed" in text
+    assert "sleep 78" in text
+    assert "\nloading\n" in text
+    if (tmp_path / "pid").exists():  # unless it was too slow to come so far
+        assert _is_gone(int((tmp_path / "pid").read_text()))
+
+
+def _is_gone(pid: int) -> bool:
+    for _ in range(100):
+        status = Path(f"/proc/{pid}/stat")
+        if not status.exists() or status.read_text().rpartition(")")[2].split()[0] == "Z":
+            return True
+        time.sleep(0.02)
+    return False
+
+
+@pytest.mark.parametrize("place", ["list", "graphs"])
+def test_what_is_written_elsewhere_counts(
+    tmp_path: Path, place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a clock that is a second later at each look, so that no machine is too slow for it."""
+    seconds = iter(range(1000))
+    monkeypatch.setattr(process.time, "monotonic", lambda: float(next(seconds)))
+    (tmp_path / "graphs").mkdir()
+    path = tmp_path / "list"
+    patience = process._Patience(10, [tmp_path / "missing", tmp_path / place])
+    for turn in range(6):
+        if place == "list":
+            path.write_text("x" * turn)
+        else:
+            (tmp_path / "graphs" / str(turn)).touch()
+            os.utime(tmp_path / "graphs", ns=(turn, turn))  # clocks of file systems are coarse
+        assert not patience.is_over()
+        assert not patience.is_over()
+    assert [patience.is_over() for _ in range(15)].count(True) > 3
 
 
 def test_pipelines_end_in_silence(tmp_path: Path) -> None:
