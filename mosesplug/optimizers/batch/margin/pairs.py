@@ -93,7 +93,8 @@ def solve_pairs(
     best, objective, bound = weights, at_zero, -np.inf
     rounds: list[dict[str, float]] = []
     while len(rounds) * _SWEEPS < sweeps and len(demands):
-        seed, _ = descend(pairs, descent, loss.least, weights, cap, 0.0, _SWEEPS, seed)
+        after, _ = descend(pairs, descent, loss.least, weights, cap, 0.0, _SWEEPS, seed)
+        seed = np.uint64(after)
         coefficients = np.zeros(len(loss.worths))
         coefficients_of(descent, coefficients)
         weights = loss.lists.combined(coefficients)
