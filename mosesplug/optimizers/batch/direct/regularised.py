@@ -1,10 +1,11 @@
-"""The best point of a line where the score is regularised (Galley et al. 2013).
+"""The best point of a line where the score is regularised (after Galley et al. 2013).
 
 Multiples of weights decide alike, so that the length of a weight vector says nothing, and a plain
-L2 norm would only make weights small. Two regularisers remain the same whatever the scale:
+L2 norm would only make weights small. Galley et al. regularise by L0, and by an L2 that is scaled.
+These two are the same whatever the scale; how the L2 is scaled is a choice of this program's:
 
 - L2: how far the weights are from the given ones after the best scaling,
-  ``min_s |s w - w0|^2 / |w0|^2``, which is the squared sine of the angle between the two;
+  ``min_s |s w - w0|^2 / |w0|^2`` with ``s >= 0``, the squared sine of the angle between the two;
 - L0: the number of weights that are not 0.
 
 Between two thresholds of a line the score is constant and the regularisers are not. The sine has

@@ -4,6 +4,8 @@ Each particle is a weight vector with a velocity. It is drawn towards the best p
 seen itself and towards the best that any has seen (Kennedy & Eberhart 1995), and all particles are
 scored in one pass over the lists.
 
+The number of particles and the coefficients are those of standard particle swarms.
+
 Positions are what features contribute to the differences between hypotheses, so that one velocity
 suits all features. Where the scale of the weights changes no decision, particles move on the unit
 sphere: nothing else keeps them from drifting along their own scale.

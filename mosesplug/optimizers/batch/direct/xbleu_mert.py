@@ -78,7 +78,7 @@ class XbleuMertOptions:
         metadata={
             "help": "taken off the score for the distance of the weights from the given ones after "
             "the best scaling (the squared sine of the angle between them)",
-            "source": "Galley et al. 2013, scale-invariant L2",
+            "source": "after Galley et al. 2013, who scale L2; this scaling is mosesplug's",
             "minimum": 0.0,
         },
     )
