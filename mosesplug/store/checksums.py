@@ -134,16 +134,24 @@ def load_checksums(transaction: Any, environment: Environment, iteration: int) -
     if not cursor.set_range(prefix):
         return known
     for key, value in itertools.takewhile(lambda item: bytes(item[0]).startswith(prefix), cursor):
-        area, kind, _ = _place.unpack(bytes(key)[len(prefix) :])
+        place = _placed(bytes(key)[len(prefix) :])
         pairs = _decoded(value)
-        if pairs is None:
+        if place is None or pairs is None:
             raise StoreError(
                 f"the n-best store at {environment.path} is damaged: the checksums of iteration "
                 f"{iteration} cannot be read. Go on with a copy, or begin in an empty directory"
             )
         for number, checksum in pairs:
-            known.setdefault((_AREAS[area], kind), {})[number] = checksum
+            known.setdefault(place, {})[number] = checksum
     return known
+
+
+def _placed(key: bytes) -> tuple[str, int] | None:
+    """Database and kind of statistics; None if the key is damaged."""
+    if len(key) != _place.size:
+        return None
+    area, kind, _ = _place.unpack(key)
+    return (_AREAS[area], kind) if area < len(_AREAS) else None
 
 
 def _decoded(value: Any) -> list[tuple[int, int]] | None:
@@ -188,6 +196,7 @@ def check_iteration(
                 faults.append(_fault(place, number, "is damaged: its checksum is another"))
         faults += [_fault(place, number, "is missing") for number in left]
     for place, left in known.items():
+        # Of a kind of statistics that the store does not know.
         faults += [_fault(place, number, "is missing") for number in left]
     faults.sort(key=lambda fault: -1 if fault[0] is None else fault[0])
     return Checked(tuple(faults), records, without)

@@ -274,7 +274,8 @@ def load_state(transaction: Any, environment: Environment) -> State:
     parts: dict[int, dict[int, Any]] = {}
     names: list[str] = []
     for key, value in transaction.cursor(environment["iterations"]):
-        iteration, part = struct.unpack_from(">IB", key)
+        with _damage_told(environment, "a key of its iterations"):
+            iteration, part = struct.unpack_from(">IB", key)
         with _damage_told(environment, f"a record of iteration {iteration}"):
             if part == NAMES:
                 names += decode_value(value)
@@ -282,11 +283,13 @@ def load_state(transaction: Any, environment: Environment) -> State:
                 parts.setdefault(iteration, {})[part] = decode_value(value)
     groups: tuple[tuple[str, int], ...] | None = None
     sparse: list[str] = []
-    records = []
+    records: list[IterationRecord] = []
     newest_kind = None
     growing = graphed = None
     for iteration, values in parts.items():
         with _damage_told(environment, f"a record of iteration {iteration}"):
+            if iteration != len(records) + 1 or growing or graphed:
+                raise ValueError(f"iteration {len(records) + 1} has none")
             if GRAPHS in values:
                 graphs = values[GRAPHS]
                 graphs["groups"] = _groups(graphs["groups"])
@@ -337,7 +340,9 @@ def _damage_told(environment: Environment, what: str) -> Iterator[None]:
     """
     try:
         yield
-    except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
+    except (
+        ValueError, TypeError, KeyError, IndexError, AttributeError, struct.error
+    ) as error:  # fmt: skip
         raise StoreError(
             f"the n-best store at {environment.path} is damaged: {what} cannot be read "
             f"({type(error).__name__}: {error}). Go on with a copy, or begin in an empty directory"

@@ -139,6 +139,16 @@ def test_a_record_that_is_missing(path: Path) -> None:
     assert found[2].faults == ((0, "the record of its list is missing"),)
 
 
+def test_a_record_of_an_iteration_that_is_missing(path: Path) -> None:
+    with raw(path) as (transaction, databases):
+        assert transaction.delete(struct.pack(">IB", 1, 0), db=databases["iterations"])
+    assert "a record of iteration 1 cannot be read" in checked_or_refused(path)[1]
+    with raw(path) as (transaction, databases):
+        for part in range(4):
+            transaction.delete(struct.pack(">IB", 1, part), db=databases["iterations"])
+    assert "iteration 1 has none" in checked_or_refused(path)[1]
+
+
 def test_damaged_checksums(path: Path) -> None:
     with raw(path) as (transaction, databases):
         items = list(transaction.cursor(databases["iterations"]))
@@ -151,6 +161,11 @@ def test_damaged_checksums(path: Path) -> None:
             ((sentence, said),) = checked(path)[2].faults
             assert (sentence, said) == (None, "its checksums are damaged themselves")
         put(path, "iterations", key, value)
+    for key in (struct.pack(">IBBII", 2, 8, 9, 0, 0), struct.pack(">IBB", 2, 8, 1)):
+        put(path, "iterations", key, ours[0][1])
+        assert checked(path)[2].faults == ((None, "its checksums are damaged themselves"),)
+        with raw(path) as (transaction, databases):
+            transaction.delete(key, db=databases["iterations"])
     with NBestStore.open(path, writable=True) as store:
         store.add_part(3, [make_list(LISTS[0], GROUPS)], progress={}, **COMMON)
     key = struct.pack(">IBBII", 3, 8, 1, 0, 0)
