@@ -12,6 +12,7 @@ import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
+from typing import Literal
 
 import numpy as np
 
@@ -79,7 +80,7 @@ def tune(configuration: Configuration, watch: Watcher = ignore) -> Result:
     check_forest(configuration)
     check_apart(configuration, workspace)
     with workspace.locked():
-        earlier = _earlier_run_to_replace(configuration, workspace, watch)
+        earlier = _earlier_run(configuration, workspace, watch)
         with _context(configuration, workspace, watch, earlier) as (context, store, judge):
             _drop_unrecorded_epoch(store)
             forget_earlier_states(store)
@@ -181,25 +182,27 @@ def check_apart(configuration: Configuration, workspace: Workspace) -> None:
             )
 
 
-def _earlier_run_to_replace(
-    configuration: Configuration, workspace: Workspace, watch: Watcher
-) -> bool:
-    """Whether there is an earlier run in the working directory that is to be replaced.
+_Earlier = Literal["none", "replaced", "continued"]
+"""What becomes of an earlier run in the working directory."""
+
+
+def _earlier_run(configuration: Configuration, workspace: Workspace, watch: Watcher) -> _Earlier:
+    """What is to become of an earlier run in the working directory, if there is one.
 
     Raises:
         UsageError: there is one, and nothing is said about it.
     """
     found = workspace.finished_step.is_file() or _holds_lists(workspace)
-    if configuration.existing == "continue":
-        if not found:
+    if not found:
+        if configuration.existing == "continue":
             watch(Note(f"there is nothing to continue in {workspace.directory}: starting anew"))
-        return False
-    if found and configuration.existing == "refuse":
+        return "none"
+    if configuration.existing == "refuse":
         raise UsageError(
             f"{workspace.directory} holds an earlier run: continue it with --continue, replace it"
             " with --overwrite, or name another --working-dir"
         )
-    return found
+    return "continued" if configuration.existing == "continue" else "replaced"
 
 
 def _holds_lists(workspace: Workspace) -> bool:
@@ -217,7 +220,7 @@ def _holds_lists(workspace: Workspace) -> bool:
 
 @contextmanager
 def _context(
-    configuration: Configuration, workspace: Workspace, watch: Watcher, earlier: bool
+    configuration: Configuration, workspace: Workspace, watch: Watcher, earlier: _Earlier
 ) -> Iterator[tuple[Context, NBestStore, Judge | None]]:
     """Everything an iteration needs, checked; only then is an earlier run replaced."""
     optimising = configuration.optimising
@@ -246,7 +249,7 @@ def _context(
     check_names(optimising, show)
     start = starting_weights(show, configuration)
     judge = find_judge(configuration, config, show, watch)
-    if earlier:
+    if earlier == "replaced":
         watch(
             Note(
                 f"replacing the earlier run in {workspace.directory} (--continue would have gone"
@@ -254,7 +257,7 @@ def _context(
                 warning=True,
             )
         )
-    if configuration.existing != "continue":
+    if earlier != "continued":
         workspace.clear(keep_list=configuration.skip_decoder)
     with NBestStore.open(workspace.store, writable=True) as store:
         store.require(

@@ -152,6 +152,7 @@ class Workspace:
         self.directory.mkdir(parents=True, exist_ok=True)
         was_empty = not any(self.directory.iterdir())
         with held(self.directory / "tuning.lock"):
+            self._remove_discarded()
             for path in self.directory.glob(".*"):
                 if _UNFINISHED.fullmatch(path.name):
                     path.unlink()
@@ -181,21 +182,37 @@ class Workspace:
     def clear(self, *, keep_list: bool) -> None:
         """Remove the results of an earlier run; cached features and filtered models stay.
 
+        A run that is killed here leaves one that can be continued, or none: before what tells of it
+        is gone, everything that continuing needs is there; after that, another call does the rest.
+
         Args:
             keep_list: whether the first iteration's n-best list, or search graphs, stay too.
         """
         kept = {self.nbest_packed(1), self.run(1, "out")} if keep_list else set()
-        if self.store.is_dir():
-            shutil.rmtree(self.store)
-        self.store.unlink(missing_ok=True)
-        if not keep_list:
-            self.remove_graphs()
         for path in self.directory.iterdir():
             if _SHARD.fullmatch(path.name) and (path / self.store.name).is_dir():
                 shutil.rmtree(path / self.store.name)
                 with contextlib.suppress(OSError):  # what others put there stays
                     path.rmdir()
+        self.finished_step.unlink(missing_ok=True)
+        if self.store.is_dir():
+            self._remove_discarded()
+            self.store.rename(self._discarded)  # at once, where to remove it takes many steps
+        self.store.unlink(missing_ok=True)
+        self._remove_discarded()
+        if not keep_list:
+            self.remove_graphs()
+        for path in self.directory.iterdir():
             if _RUN_FILE.fullmatch(path.name) and path not in kept:
                 path.unlink()
         for path in self._results:
             path.unlink(missing_ok=True)
+
+    @property
+    def _discarded(self) -> Path:
+        """A store that is being removed."""
+        return self.directory / f".{self.store.name}.removed"
+
+    def _remove_discarded(self) -> None:
+        if self._discarded.is_dir():
+            shutil.rmtree(self._discarded)

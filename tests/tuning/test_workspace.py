@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -31,6 +34,51 @@ def test_clearing(tmp_path: Path) -> None:
     assert sorted(p.name for p in tmp_path.iterdir()) == sorted([*others, "run1.best100.out.gz"])
     workspace.clear(keep_list=False)
     assert sorted(p.name for p in tmp_path.iterdir()) == sorted(others)
+
+
+def test_killed_while_clearing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At any step there is all of a run, as far as continuing needs it, or nothing that tells."""
+    own = ["run1.dense", "run2.weights.txt", "finished_step.txt", "moses.ini", "summary.json"]
+    steps: list[str] = []
+    limit = 0
+
+    def killed(name: str) -> Callable[..., None]:
+        do = getattr(os, name)
+
+        def step(*arguments: Any, **options: Any) -> None:
+            steps.append(name)
+            if len(steps) == limit:
+                raise KeyboardInterrupt
+            do(*arguments, **options)
+
+        return step
+
+    for name in ("unlink", "rename", "rmdir"):
+        monkeypatch.setattr(os, name, killed(name))
+    for number in range(1, 30):
+        workspace = Workspace(tmp_path / f"run{number}", 100)
+        workspace.store.mkdir(parents=True)
+        for path in ("nbests.lmdb/data.mdb", "nbests.lmdb/lock.mdb", "features.list", *own):
+            (workspace.directory / path).write_text(path)
+        steps.clear()
+        limit = number
+        try:
+            workspace.clear(keep_list=False)
+        except KeyboardInterrupt:
+            pass
+        else:
+            break
+        finally:
+            limit = 0
+        if workspace.finished_step.exists() or workspace.store.exists():
+            stored = sorted(path.name for path in workspace.store.iterdir())
+            assert stored == ["data.mdb", "lock.mdb"], steps
+        with workspace.locked():
+            workspace.clear(keep_list=False)
+        left = sorted(path.name for path in workspace.directory.iterdir())
+        assert left == ["features.list", "tuning.lock"], steps
+    assert "rename" in steps
+    assert 8 <= number < 29
 
 
 def test_one_run_at_a_time_and_nothing_left_of_a_killed_one(tmp_path: Path) -> None:
