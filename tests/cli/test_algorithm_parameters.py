@@ -22,12 +22,19 @@ def said(capsys: pytest.CaptureFixture[str]) -> str:
     return "".join(capsys.readouterr().out.split())
 
 
+def about_option(said: str, setting: str) -> str:
+    """The help from that option on, and not from another whose name begins with its name."""
+    found = re.search(rf"--{setting.replace('_', '-')}(?!-)", said)
+    assert found, setting
+    return said[found.start() :]
+
+
 def test_each_algorithm_says_its_own(said: str) -> None:
     """Of one name with several meanings, all are there, each with those that mean it."""
     for tuner in algorithms().values():
         defaults = tuner.options()
         for setting in fields(tuner.options):
-            option = said[said.index(f"--{setting.name.replace('_', '-')}") :]
+            option = about_option(said, setting.name)
             text = "".join(f"{setting.metadata['help']}.".split())
             assert text in option, (tuner.name, setting.name)
             default = str(getattr(defaults, setting.name))
@@ -45,7 +52,7 @@ def test_words_that_a_setting_can_be_are_in_its_place(said: str) -> None:
     for tuner in algorithms().values():
         for name, hint in get_type_hints(tuner.options).items():
             if get_origin(hint) is not None:
-                option = said[said.index(f"--{name.replace('_', '-')}") :]
+                option = about_option(said, name)
                 words = option[: option.index(".")]
                 assert all(word in words for word in get_args(hint)), (tuner.name, name)
 
