@@ -173,16 +173,16 @@ def _read(
     chance, output = random.Random(number), directory / f"reader{number}"
     latest, done = 0, 0
     with Tuners(READING) as programs:
+        # For the kernels, where there is time.
+        for command in commands if time.monotonic() < deadline else ():
+            ended = programs.run(_words(command, work, output), output, here=True)
+            findings.add(command, ended)
         while time.monotonic() < deadline or done < len(commands):
             if done % len(commands) == 0:
                 order = chance.sample(commands, len(commands))
             command = order[done % len(commands)]
             done += 1
-            words = [
-                word.replace("WORK", str(work)).replace("OUTPUT", str(output))
-                for word in COMMANDS[command]
-            ]
-            ended = programs.run(words, output)
+            ended = programs.run(_words(command, work, output), output)
             findings.add(command, ended)
             if ended.code:
                 return
@@ -190,6 +190,12 @@ def _read(
                 latest = _compare_rows(ended.said, latest, findings)
             elif command == "nbest export":
                 findings.same("list 1", output.with_name(f"{output.name}.gz").read_bytes())
+
+
+def _words(command: str, work: Path, output: Path) -> list[str]:
+    """The command line; of all readers together there is one working directory."""
+    words = (word.replace("OUTPUT", str(output)) for word in COMMANDS[command])
+    return [str(work) if word == "WORK" else word for word in words]
 
 
 def _compare_rows(said: str, latest: int, findings: Findings) -> int:
@@ -229,7 +235,7 @@ def main() -> None:
     # In the background it would be ignored, and by the tuner, too.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     print(f"{given.readers} readers beside a tuner, {given.seconds:g} s\n")
-    print("| tuner | iterations | command | runs | seconds each | |\n|---|---|---|---|---|---|")
+    print("| tuner | iterations | command | runs | seconds each |\n|---|---|---|---|---|")
     problems = []
     with tempfile.TemporaryDirectory(prefix="mosesplug-readers-") as directory:
         system = make_toy(Path(directory) / "system")
@@ -243,7 +249,7 @@ def main() -> None:
             )
             for command, runs in sorted(found.commands.items()):
                 each = found.seconds[command] / runs
-                print(f"| {kind} | {found.iterations} | {command} | {runs} | {each:.2f} | |")
+                print(f"| {kind} | {found.iterations} | {command} | {runs} | {each:.2f} |")
             problems += found.problems
     print(f"\n{len(problems)} problems")
     print("\n".join(problems[:20]))

@@ -10,6 +10,7 @@ load beforehand.
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import importlib
 import json
@@ -166,10 +167,11 @@ def _counted(task: dict[str, Any]) -> None:
 
 def _here(task: dict[str, Any]) -> int:
     """Do a run in this process; its exit code."""
-    try:
-        _counted(task)
-    except SystemExit as ended:
-        return int(ended.code or 0)
+    with Path(os.devnull).open("w") as nowhere, contextlib.redirect_stdout(nowhere):
+        try:
+            _counted(task)
+        except SystemExit as ended:
+            return int(ended.code or 0)
     return 0
 
 
