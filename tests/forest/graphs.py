@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -43,18 +44,27 @@ def derivations(
 
 @st.composite
 def graphs(draw: st.DrawFn, features: int = 1) -> list[list[Edge]]:
-    """Small graphs whose edges have distinct words."""
+    """Small graphs whose edges have distinct words, with no more than 1,500 derivations."""
     nodes: list[list[Edge]] = []
+    ways: list[int] = []
     number = 0
     for head in range(draw(st.integers(1, 4))):
         edges = []
         for _ in range(draw(st.integers(1, 3))):
             tails = draw(st.lists(st.integers(0, head - 1), max_size=2)) if head else []
+            while math.prod(ways[tail] for tail in tails) > 500:
+                tails.pop()
             target = draw(st.permutations([*tails, b"w%d" % number]))
             values = [draw(st.integers(-4, 4)) / 2 for _ in range(features)]
             edges.append(Edge(tuple(target), 1, tuple(values)))
             number += 1
         nodes.append(edges)
+        ways.append(
+            sum(
+                math.prod(ways[part] for part in edge.target if isinstance(part, int))
+                for edge in edges
+            )
+        )
     return nodes
 
 
