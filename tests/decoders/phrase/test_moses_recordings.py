@@ -25,7 +25,7 @@ from mosesplug.decoders.phrase.n_best import Derivation, n_best
 from mosesplug.decoders.phrase.search import Limits, search
 from mosesplug.decoders.phrase.search_graph import SearchGraph
 
-N_SENTENCES = 20
+N_SENTENCES = 12
 
 
 @dataclass(frozen=True)
