@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Minimum", "minimise_with_l1", "pseudo_gradient"]
+from mosesplug.optimizers.lbfgs import Minimum, Pairs, lbfgs_direction
+
+__all__ = ["minimise_with_l1", "pseudo_gradient"]
 
 Floats = NDArray[np.float64]
 
@@ -27,23 +28,6 @@ _HALVINGS = 60
 
 _RESTING = 5
 """Steps in a row that hardly decrease the objective: it has converged."""
-
-
-@dataclass(frozen=True)
-class Minimum:
-    """Where the search ended.
-
-    Attributes:
-        x: float64 ``[n]``.
-        value: of the function with its penalty.
-        iterations: accepted steps.
-        converged: whether this is a minimum; if not, the iterations were used up.
-    """
-
-    x: Floats
-    value: float
-    iterations: int
-    converged: bool
 
 
 def minimise_with_l1(
@@ -74,14 +58,14 @@ def minimise_with_l1(
     smooth, gradient = value_and_gradient(x)
     value = smooth + float(penalties @ np.abs(x))
     downhill = -pseudo_gradient(x, gradient, penalties)
-    pairs: deque[tuple[Floats, Floats]] = deque(maxlen=memory)
+    pairs: Pairs = deque(maxlen=memory)
     iterations, resting = 0, 0
     if accepted is not None:
         accepted(x, value, -downhill)
     while np.abs(downhill).max(initial=0.0) > steepness and resting < _RESTING:
         if iterations == max_iterations:
             return Minimum(x, value, iterations, False)
-        direction = _two_loops(pairs, downhill)
+        direction = lbfgs_direction(pairs, downhill)
         direction[direction * downhill <= 0.0] = 0.0
         orthant = np.where(x != 0.0, np.sign(x), np.sign(downhill))
         length = 1.0 if pairs else 1.0 / float(np.linalg.norm(downhill))
@@ -120,24 +104,3 @@ def pseudo_gradient(x: Floats, gradient: Floats, penalties: Floats) -> Floats:
     """
     at_zero = np.sign(gradient) * np.maximum(np.abs(gradient) - penalties, 0.0)
     return np.where(x != 0.0, gradient + penalties * np.sign(x), at_zero)
-
-
-def _two_loops(pairs: deque[tuple[Floats, Floats]], downhill: Floats) -> Floats:
-    """The L-BFGS direction: ``downhill`` times the inverse curvature that the pairs tell.
-
-    Args:
-        pairs: steps, and what they changed in the gradient of the smooth part; the newest last.
-        downhill: float64 ``[n]``.
-    """
-    direction = downhill.copy()
-    shares = []
-    for step, change in reversed(pairs):
-        share = float(step @ direction) / float(step @ change)
-        direction -= share * change
-        shares.append(share)
-    if pairs:
-        step, change = pairs[-1]
-        direction *= float(step @ change) / float(change @ change)
-    for (step, change), share in zip(pairs, reversed(shares), strict=True):
-        direction += (share - float(change @ direction) / float(step @ change)) * step
-    return direction

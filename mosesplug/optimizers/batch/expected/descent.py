@@ -9,13 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.optimizers.batch.expected.coordinates import Coordinates
 from mosesplug.optimizers.batch.expected.objectives import Objective, at_scale
+from mosesplug.optimizers.lbfgs import Minimum, minimise_smooth
 from mosesplug.optimizers.owl_qn import minimise_with_l1
 
 __all__ = ["Descent", "Regularised", "descend"]
@@ -24,6 +25,9 @@ Floats = NDArray[np.float64]
 
 _MEMORY = 20
 """Steps that the curvature is estimated from, as in cdec's ``minrisk_optimize -M``."""
+
+_STEEPNESS = 1e-9
+"""A component of the gradient in the units of the search that counts as none."""
 
 
 @dataclass(frozen=True)
@@ -101,61 +105,20 @@ def descend(
         length = float(np.linalg.norm(gradient[:n] / units))
         steps.append({"objective": value, "gradient": length})
 
+    minimise: Callable[..., Minimum] = minimise_smooth
     first = np.append(start / units, [math.log(scale)] if settings.learns_scale else [])
     if settings.l1 > 0.0:
         penalties = settings.l1 * np.where(free, units, 0.0)
         penalties = np.append(penalties, np.zeros(len(first) - n))
-        point = minimise_with_l1(
-            function,
-            first,
-            penalties,
-            memory=_MEMORY,
-            max_iterations=settings.iterations,
-            decrease=settings.tolerance,
-            accepted=told,
-        ).x
-    else:
-        point = _lbfgs(function, first, settings, told)
+        minimise = partial(minimise_with_l1, penalties=penalties)
+    point = minimise(
+        function,
+        first,
+        memory=_MEMORY,
+        max_iterations=settings.iterations,
+        steepness=_STEEPNESS,
+        decrease=settings.tolerance,
+        accepted=told,
+    ).x
     end = math.exp(point[n]) if settings.learns_scale else scale
     return Descent(units * point[:n], end, tuple(steps))
-
-
-def _lbfgs(
-    function: Callable[[Floats], tuple[float, Floats]],
-    start: Floats,
-    settings: Regularised,
-    told: Callable[[Floats, float, Floats], None],
-) -> Floats:
-    """Where SciPy's L-BFGS ends, float64 ``[n]``; accepted steps are told."""
-    # Here and not above: it takes long to load, and all algorithms are known to every command.
-    from scipy.optimize import minimize
-
-    last: dict[str, Floats] = {}
-
-    def remembered(point: Floats) -> tuple[float, Floats]:
-        value, gradient = function(point)
-        last.update(point=point.copy(), gradient=gradient)
-        return value, gradient
-
-    def accepted(intermediate_result: Any) -> None:
-        point = intermediate_result.x
-        at_last = np.array_equal(point, last["point"])
-        gradient = last["gradient"] if at_last else function(point)[1]
-        told(point.copy(), float(intermediate_result.fun), gradient)
-
-    told(start, *remembered(start))
-    result = minimize(
-        remembered,
-        start,
-        jac=True,
-        method="L-BFGS-B",
-        callback=accepted,
-        options={
-            "maxiter": settings.iterations,
-            "maxfun": 20 * settings.iterations,
-            "maxcor": _MEMORY,
-            "ftol": settings.tolerance,
-            "gtol": 1e-9,
-        },
-    )
-    return np.asarray(result.x)
