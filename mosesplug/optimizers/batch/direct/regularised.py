@@ -143,52 +143,48 @@ def best_move(
         if point is None:
             return None
         return LineMove(weights + point.step * direction, point.merit)
-    steps, places = _interval_steps(thresholds, weights, direction, regulariser, furthest)
-    counts = np.full(len(steps), np.count_nonzero((weights != 0.0) | (direction != 0.0)))
+    anchor = Anchor.of(weights, direction, regulariser.given) if regulariser.l2 > 0.0 else None
+    steps, places = _interval_steps(thresholds, anchor, furthest)
+    n_zeros = np.zeros(len(steps), dtype=np.int64)
     if regulariser.l0 > 0.0:
-        zeros, zero_places, zero_counts = _zeros(thresholds, weights, direction, furthest)
+        zeros, zero_places, counts = _zeros(thresholds, weights, direction, furthest)
         steps, places = np.append(steps, zeros), np.append(places, zero_places)
-        counts = np.append(counts, counts[:1].max(initial=0) - zero_counts)
+        n_zeros = np.append(n_zeros, counts)
     if not len(steps):
         return None
-    merits = scores[places] - regulariser.l0 * counts
-    if regulariser.l2 > 0.0:
-        merits -= regulariser.l2 * Anchor.of(weights, direction, regulariser.given).sine(steps)
+    changed = regulariser.active & ((weights != 0.0) | (direction != 0.0))
+    merits = scores[places] - regulariser.l0 * (np.count_nonzero(changed) - n_zeros)
+    if anchor is not None:
+        merits -= regulariser.l2 * anchor.sine(steps)
     best = int(np.argmax(merits))
     moved = weights + steps[best] * direction
-    if regulariser.l0 > 0.0:
-        moved[_vanish(weights, direction, steps[best])] = 0.0
-    # Inactive weights are in every count alike.
-    fixed = np.count_nonzero(weights[~regulariser.active])
-    return LineMove(moved, float(merits[best]) + regulariser.l0 * fixed)
+    if n_zeros[best]:
+        moved[_zero_steps(weights, direction) == steps[best]] = 0.0
+    return LineMove(moved, float(merits[best]))
 
 
 def _interval_steps(
-    thresholds: Vector,
-    weights: Vector,
-    direction: Vector,
-    regulariser: Regulariser,
-    furthest: float,
+    thresholds: Vector, anchor: Anchor | None, furthest: float
 ) -> tuple[Vector, NDArray[np.int64]]:
-    """The best step of each interval that is wide enough, and the interval's number."""
-    beyond = 2 * END_STEP if regulariser.l2 == 0.0 else furthest
+    """The best step of each interval that is wide enough, and the interval's number.
+
+    Without an anchor it is the middle. Intervals end as in ``best_point``, but with an anchor the
+    unbounded ones only at the furthest step.
+    """
+    beyond = 2 * END_STEP if anchor is None else furthest
     ends = thresholds if len(thresholds) else np.zeros(1)
     left = np.concatenate([[ends[0] - beyond], thresholds]).clip(-furthest, furthest)
     right = np.concatenate([thresholds, [ends[-1] + beyond]]).clip(-furthest, furthest)
     certain = right - left > NARROWEST * (1.0 + np.maximum(np.abs(left), np.abs(right)))
     places = np.flatnonzero(certain)
     left, right = left[places], right[places]
-    middle = 0.5 * (left + right)
-    nearest = Anchor.of(weights, direction, regulariser.given).nearest
-    if regulariser.l2 == 0.0 or np.isnan(nearest):
-        return middle, places
-    margin = np.minimum(MARGIN * (right - left), END_STEP)
-    anchor = Anchor.of(weights, direction, regulariser.given)
+    if anchor is None or np.isnan(anchor.nearest):
+        return 0.5 * (left + right), places
     # Where the least value lies outside, one of the ends is best, and not always the nearer one:
     # at a great distance the sine falls again, towards that of the direction itself.
+    margin = np.minimum(MARGIN * (right - left), END_STEP)
     low, high = left + margin, right - margin
-    inside = np.clip(nearest, low, high)
-    candidates = np.stack([inside, low, high])
+    candidates = np.stack([np.clip(anchor.nearest, low, high), low, high])
     best = np.argmin(anchor.sine(candidates.ravel()).reshape(candidates.shape), axis=0)
     return candidates[best, np.arange(len(places))], places
 
@@ -196,10 +192,12 @@ def _interval_steps(
 def _zeros(
     thresholds: Vector, weights: Vector, direction: Vector, furthest: float
 ) -> tuple[Vector, NDArray[np.int64], NDArray[np.int64]]:
-    """Steps where weights become 0, the intervals they lie in, and how many weights do."""
-    passing = (weights != 0.0) & (direction != 0.0)
-    steps = -weights[passing] / direction[passing]
-    steps = np.unique(steps[np.abs(steps) <= furthest])
+    """Steps where weights become 0, the intervals they lie in, and how many weights do.
+
+    Steps too close to a threshold are left out: they decode to either side of it.
+    """
+    steps = _zero_steps(weights, direction)
+    steps, counts = np.unique(steps[np.abs(steps) <= furthest], return_counts=True)
     places = np.searchsorted(thresholds, steps)
     if len(thresholds):
         near = np.minimum(
@@ -207,16 +205,13 @@ def _zeros(
             np.abs(steps - thresholds[np.minimum(places, len(thresholds) - 1)]),
         )
         sure = near > NARROWEST * (1.0 + np.abs(steps))
-        steps, places = steps[sure], places[sure]
-    counts = np.array(
-        [np.count_nonzero(_vanish(weights, direction, step)) for step in steps], dtype=np.int64
-    )
-    return steps, places, counts
+        steps, places, counts = steps[sure], places[sure], counts[sure]
+    return steps, places, counts.astype(np.int64)
 
 
-def _vanish(weights: Vector, direction: Vector, step: float) -> NDArray[np.bool_]:
-    """Which weights that are not 0 at the start are nothing but rounding at a step."""
-    there = np.abs(weights + step * direction)
-    size = np.maximum(np.abs(weights), np.abs(step * direction))
+def _zero_steps(weights: Vector, direction: Vector) -> Vector:
+    """Where each weight becomes 0, float64 ``[n_features]``; NaN if it is 0, or stays."""
     passing = (weights != 0.0) & (direction != 0.0)
-    return np.asarray(passing & (there <= 4 * np.finfo(np.float64).eps * size))
+    steps = np.full(len(weights), np.nan)
+    np.divide(-weights, direction, out=steps, where=passing)
+    return steps
