@@ -128,14 +128,15 @@ def _split_lines(padded: Bytes, skipped: int) -> _Fields | None:
     if count.min(initial=least) < least or np.diff(separators).min(initial=3) < 3:
         return None
     separators = np.append(separators, (0, 0))
-    before = separators[first + least - 1]
+    second = separators[first + 1]
+    before = separators[first + least - 1] if skipped else second
     third = np.where(count > least, separators[first + least], line_ends)
     fourth = np.where(count > least + 1, separators[first + least + 1], line_ends)
     return _Fields(
         line_starts,
         line_ends,
         count,
-        (separators[first], separators[first + 1], before, third, fourth),
+        (separators[first], second, before, third, fourth),
     )
 
 

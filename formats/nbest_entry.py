@@ -99,6 +99,11 @@ class Layout:
         skipped = _skipped(line)
         tokens = _TOKEN.findall(_fields(line, place, skipped)[2])
         if dense is not None:
+            if names is not None:
+                raise place.error(
+                    "names of columns are given, of a list that names every value itself",
+                    "Leave the names out",
+                )
             return cls(True, tuple((name, 1) for name in dict.fromkeys(dense)), True, skipped)
         return replace(cls._by_position(tokens, names, place), skipped=skipped)
 

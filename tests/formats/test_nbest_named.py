@@ -138,6 +138,12 @@ def test_what_is_neither_is_refused_with_its_line(listed: Path, line: str, said:
         dense_features([listed])
 
 
+def test_names_of_columns_are_for_other_lists(listed: Path) -> None:
+    listed.write_bytes(JOSHUA)
+    with pytest.raises(FormatError, match=r"list:1: names of columns are given"):
+        read_nbest(listed, names=["a"], dense=("a",))
+
+
 def test_named_values_are_written_and_read_again(listed: Path, tmp_path: Path) -> None:
     listed.write_bytes(CDEC)
     found = read_nbest(listed, dense=("Glue", "WordPenalty"))
