@@ -8,10 +8,8 @@ import numpy as np
 import pytest
 
 from mosesplug.errors import UsageError
-from mosesplug.optimizers.batch.direct.lines import AnyLines
 from mosesplug.optimizers.batch.direct.regularised import Regulariser
 from mosesplug.optimizers.batch.direct.xbleu_mert import XbleuMertOptions, xbleu_mert
-from mosesplug.optimizers.line_search import line_space
 from mosesplug.optimizers.problem import Problem, corpus_score
 from mosesplug.tuning_set import SparseRows
 from tests.optimizers.problems import planted, planted_bleu, tuning_set, with_bleu
@@ -37,22 +35,6 @@ def sparse_problem() -> Problem:
     names = tuple(f"S_{number}" for number in range(30))
     made = tuning_set([n_hyps] * n_sentences, dense, won, rows, names)
     return with_bleu(Problem(made, planted(1, 2)[0].metric))
-
-
-def test_any_lines_are_those_of_mert() -> None:
-    problem, _ = planted_bleu(52, n_sentences=12)
-    weights = np.array([0.3, -0.2, 0.1, 0.3, 0.1])
-    directions = list(np.random.default_rng(1).standard_normal((3, 5)))
-    lines, space = AnyLines.of(problem), line_space(problem, weights)
-    point = space.at(weights)
-    np.testing.assert_array_equal(lines.at(weights), point)
-    assert lines.score(point) == corpus_score(problem, weights)
-    theirs = space.searcher(3).along(np.array(directions), point)
-    for (xs, scores), (expected_xs, expected) in zip(
-        lines.along(directions, point), theirs, strict=True
-    ):
-        np.testing.assert_allclose(xs, expected_xs)
-        np.testing.assert_array_equal(scores, expected)
 
 
 def test_gradients_lead_up_without_axes_and_restarts() -> None:
