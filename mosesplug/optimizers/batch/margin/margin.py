@@ -30,13 +30,8 @@ from mosesplug.optimizers.batch.margin.fits import MarginFit
 from mosesplug.optimizers.batch.margin.lists import Lists, found_weights, lists_of
 from mosesplug.optimizers.batch.margin.options import RegularizedOptions
 from mosesplug.optimizers.batch.margin.pairs import PairsLoss, solve_pairs
-from mosesplug.optimizers.batch.margin.worst import (
-    Planes,
-    WorstLoss,
-    solve_dual,
-    solve_n_slack,
-    solve_one_slack,
-)
+from mosesplug.optimizers.batch.margin.planes import Planes, solve_n_slack, solve_one_slack
+from mosesplug.optimizers.batch.margin.worst import WorstLoss, solve_dual
 from mosesplug.optimizers.costs import first_of_largest
 from mosesplug.optimizers.oracles import OracleSets, sentence_oracles
 from mosesplug.optimizers.problem import (

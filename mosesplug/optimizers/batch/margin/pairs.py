@@ -101,7 +101,7 @@ def solve_pairs(
         square = 0.5 * loss.regularization * float(weights @ weights)
         found = square + loss.mean_loss(weights, pairs)[0]
         gained = loss.regularization * float(descent.multipliers @ demands)
-        bound = max(bound, gained - square + constant / max(1, n_pairs))
+        bound = max(bound, float(gained - square + constant / max(1, n_pairs)))
         if found < objective:
             best, objective = weights, found
         rounds.append({"objective": found, "bound": bound})

@@ -22,10 +22,10 @@ __all__ = ["exchange"]
 @kernel
 def exchange(
     features: Features,
+    members: NDArray[np.int64],
     offsets: NDArray[np.int64],
     references: NDArray[np.int64],
     demands: NDArray[np.float64],
-    members: NDArray[np.bool_],
     order: NDArray[np.int64],
     exchanges: int,
     tolerance: float,
@@ -36,34 +36,24 @@ def exchange(
 
     Args:
         features: of the hypotheses.
-        offsets: int64 ``[n_sentences + 1]``.
+        members: int64 ``[n]``, rows; others' multipliers stay 0, and all that are not 0 are here.
+        offsets: int64 ``[n_sentences + 1]``; members of sentence ``i`` are
+            ``members[offsets[i]:offsets[i + 1]]``.
         references: int64 ``[n_sentences]``, rows.
         demands: float64 ``[n_hyps]``, 0 of references.
-        members: bool ``[n_hyps]``; others' multipliers stay 0, and all that are not 0 are members.
         order: int64, sentences.
         exchanges: of a visit, at most.
         tolerance: no exchange where slopes differ by no more.
         multipliers: in and output, float64 ``[n_hyps]``.
         weights: in and output, float64 ``[n_columns]``.
     """
-    widest = 0
+    scratch, largest = np.zeros(len(weights)), 0.0
     for sentence in order:
-        widest = max(widest, offsets[sentence + 1] - offsets[sentence])
-    rows, slopes, scratch = np.empty(widest, np.int64), np.empty(widest), np.zeros(len(weights))
-    largest = 0.0
-    for sentence in order:
-        size = 0
-        for row in range(offsets[sentence], offsets[sentence + 1]):
-            if members[row]:
-                rows[size] = row
-                size += 1
         for turn in range(exchanges):
             taker = giver = -1
             top, bottom = -np.inf, np.inf
-            for place in range(size):
-                row = rows[place]
+            for row in members[offsets[sentence] : offsets[sentence + 1]]:
                 slope = demands[row] + product(features, row, references[sentence], weights)
-                slopes[place] = slope
                 if slope > top:
                     taker, top = row, slope
                 if multipliers[row] > 0.0 and slope < bottom:

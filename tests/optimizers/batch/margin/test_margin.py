@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -92,7 +93,8 @@ def test_every_choice_finds_planted_weights(violations: str, margin: str, refere
     solution = learnt(problem, options)
     assert solution.score > 0.95
     assert np.abs(solution.weights).sum() == pytest.approx(1.0)
-    assert len(solution.history) == (1 if reference == "oracle" else len(solution.history))
+    assert len(solution.history) <= (1 if reference == "oracle" else 3)
+    json.dumps(solution.history)
 
 
 def test_the_unit_of_a_feature_does_not_count() -> None:

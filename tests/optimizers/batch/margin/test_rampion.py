@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -95,6 +96,7 @@ def test_finds_planted_weights(name: str) -> None:
     options = RampionOptions(ramp=name)  # type: ignore[arg-type]
     found = rampion(problem, np.full(5, 0.2), np.random.default_rng(1), options)
     assert found.score > 0.93
+    json.dumps(found.history)
     assert np.abs(found.weights).sum() == pytest.approx(1.0)
 
 

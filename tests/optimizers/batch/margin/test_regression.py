@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -69,6 +70,7 @@ def test_exact_gains_are_found_exactly(examples: str) -> None:
     options = RegressionOptions(examples=examples, regularization=1e-12)  # type: ignore[arg-type]
     found = regression(problem, np.ones(3), np.random.default_rng(1), options)
     np.testing.assert_allclose(found.weights, [1.0, 0.0, 0.0], atol=1e-6)
+    json.dumps(found.history)
     assert found.history[0]["objective"] == pytest.approx(0.0, abs=1e-9)
 
 
