@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from formats import nbest_block
@@ -297,6 +297,7 @@ def lines(draw: st.DrawFn) -> bytes:
     return (blank + b"|||" + blank).join(fields) + draw(st.sampled_from([b"\n", b"\n", b"\r\n"]))
 
 
+@settings(deadline=None)
 @given(st.lists(lines(), min_size=1, max_size=6), st.integers(1, 400))
 def test_all_readers_agree(
     tmp_path_factory: pytest.TempPathFactory, some: list[bytes], block_bytes: int
@@ -315,6 +316,7 @@ def test_all_readers_agree(
     assert_same(concatenate(list(read_nbest_blocks(path, block_bytes=block_bytes))), entries)
 
 
+@settings(deadline=None)
 @given(st.data())
 def test_what_is_written_is_read(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
