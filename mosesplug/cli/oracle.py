@@ -235,6 +235,7 @@ def _opened(
     if source.references is None:
         raise UsageError("no reference is given: use --refs FILE")
 
+    from mosesplug.inspection.named_lists import dense_given
     from mosesplug.metrics import metric as find_metric
     from mosesplug.tuning.offline import stored_lists
 
@@ -245,6 +246,7 @@ def _opened(
         source.references,
         measure,
         names=names,
+        dense=dense_given(source.places, None),
         threads=os.cpu_count() or 1,
         loaded=lambda done: told(done, len(source.places), "lists"),
     ) as stored:
