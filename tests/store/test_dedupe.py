@@ -16,12 +16,15 @@ def rows_of(
     sparse: list[dict[int, float]] | None = None,
 ) -> Rows:
     bounds = np.cumsum([0, *map(len, texts)])
+    values = np.array(dense or [[0.0]] * len(texts), dtype=np.float32)
+    # As lists that were read have them: kernels are compiled for those already.
+    bounds.flags.writeable = values.flags.writeable = False
     entries = [sorted(row.items()) for row in sparse or [{} for _ in texts]]
     return Rows(
         buffer=np.frombuffer(b"".join(texts), np.uint8),
         starts=bounds[:-1],
         ends=bounds[1:],
-        dense=np.array(dense or [[0.0]] * len(texts), dtype=np.float32),
+        dense=values,
         indptr=np.cumsum([0, *map(len, entries)]),
         indices=np.array([i for row in entries for i, _ in row], dtype=np.int32),
         data=np.array([x for row in entries for _, x in row], dtype=np.float32),
@@ -125,9 +128,9 @@ def test_sparse_entries_are_sorted_and_repeats_found() -> None:
     indptr = np.array([0, 3, 3, 5])
     indices = np.array([2, 0, 1, 4, 3], dtype=np.int32)
     data = np.arange(5, dtype=np.float32)
-    for array in (indices, data):
-        array.flags.writeable = False
+    before = indices.tobytes(), data.tobytes()
     sorted_indices, sorted_data, repeated = dedupe.sort_sparse(indptr, indices, data)
+    assert (indices.tobytes(), data.tobytes()) == before
     assert sorted_indices.tolist() == [0, 1, 2, 3, 4]
     assert sorted_data.tolist() == [1, 2, 0, 4, 3]
     assert repeated == -1
