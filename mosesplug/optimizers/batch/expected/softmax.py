@@ -80,10 +80,10 @@ class SoftmaxOptions:
         },
     )
     l2: float = field(
-        default=1e-4,
+        default=0.01,
         metadata={
             "help": "of the regulariser, lambda/2 |w|^2; 0 for none",
-            "source": "cicada_learn_kbest --regularize-l2; measured",
+            "source": "0 in cicada_learn_kbest --regularize-l2; measured",
             "minimum": 0.0,
         },
     )

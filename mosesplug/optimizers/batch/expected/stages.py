@@ -71,11 +71,11 @@ class AnnealingOptions:
         },
     )
     quench_end: float = field(
-        default=10.0,
+        default=100.0,
         metadata={
             "help": "the scale is raised up to this, each time weights have settled; no more than "
             "the first scale for no quenching",
-            "source": "Smith & Eisner 2006; 100 in cicada_learn_kbest --quench-end; measured",
+            "source": "Smith & Eisner 2006; cicada_learn_kbest --quench-end",
             "minimum": 0.0,
         },
     )

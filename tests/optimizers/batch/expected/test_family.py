@@ -95,7 +95,7 @@ def test_steps_go_down_and_say_where(name: str) -> None:
     problem, _ = planted_bleu(26, noise=0.5)
     history = solve(name, problem, np.ones(5)).history
     stages = np.array([step["stage"] for step in history])
-    assert stages[-1] == (1 if name == "softmax" else 2)
+    assert stages[-1] == (1 if name == "softmax" else 3)
     for stage in range(1, stages[-1] + 1):
         own = [step for step in history if step["stage"] == stage]
         values = [step["objective"] for step in own]

@@ -11,7 +11,7 @@ from mosesplug.optimizers.batch.expected.stages import AnnealingOptions, Stage
 
 
 def test_scale_is_raised_to_its_end_and_no_further() -> None:
-    assert AnnealingOptions().stages() == (Stage(1.0), Stage(10.0))
+    assert AnnealingOptions().stages() == (Stage(1.0), Stage(10.0), Stage(100.0))
     stages = AnnealingOptions(scale=0.5, quench_end=7.0, quench_rate=4.0).stages()
     assert stages == (Stage(0.5), Stage(2.0), Stage(7.0))
     tenths = AnnealingOptions(scale=0.01, quench_end=100.0).stages()
