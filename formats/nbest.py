@@ -201,7 +201,7 @@ def _start_of_last_sentence(text: bytes) -> int:
     while start:
         line = text.rfind(b"\n", 0, start - 1) + 1
         identifier = _identifier(text, line)
-        if sentence not in (None, identifier):
+        if identifier and sentence not in (None, identifier):
             return start
         sentence = identifier or sentence  # an empty line belongs to what follows it
         start = line

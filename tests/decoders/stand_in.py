@@ -2,6 +2,7 @@
 
     stand_in.py -config INI [-weight-overwrite W] [-weight-file F] [-behave HOW [FILE]]
         [-pids FILE]
+        -show-weights
         -n-best-list LIST N distinct -input-file INPUT
         --server --serial --server-port PORT
 
@@ -142,6 +143,8 @@ class Handler(BaseHTTPRequestHandler):
             if marker.exists() or b"fatal" not in body:
                 return False
             marker.touch()
+        if how.endswith("-at"):
+            how = how.removesuffix("-at") if self.decoder.files[0].encode() in body else ""
         if how == "dies":
             print("last words", file=sys.stderr, flush=True)
             os._exit(3)
@@ -190,6 +193,9 @@ def serve(decoder: Decoder, port: int) -> None:
 
 def main() -> None:
     given = arguments()
+    if "show-weights" in given:
+        print("LM0= 1\nTM0= 0.5 UNTUNEABLECOMPONENT")
+        return
     for path in given.get("pids", []):
         with Path(path).open("a") as pids:
             pids.write(f"{os.getpid()}\n")
