@@ -57,11 +57,11 @@ _SWEEPS = 200
 class _ReferenceOptions(RegularizedOptions):
     """What should outscore the rest, and by how much."""
 
-    reference: Literal["hope", "oracle"] = field(
+    oracles: Literal["hope", "best"] = field(
         default="hope",
         metadata={
-            "help": "what should outscore the rest: the hope, chosen again in each round, or the "
-            "oracles, in one round",
+            "help": "what should outscore the rest: each sentence's hope, chosen again in each "
+            "round, or the best hypotheses, in one round",
             "source": "Neubig & Watanabe 2016, eq. 29 and 36",
         },
     )
@@ -127,7 +127,7 @@ class CuttingPlaneOptions(_ReferenceOptions):
     epsilon: float = field(
         default=1e-3,
         metadata={
-            "help": "violations beyond the slack that are let be: a tenth of a point of BLEU",
+            "help": "violations beyond the slack that are let be, in units of worth",
             "source": "Joachims et al. 2009, Algorithm 3",
             "minimum": 0.0,
         },
@@ -267,7 +267,7 @@ def _in_rounds(
                 best, best_score = found, score
             rounds.append(_round(lists, gains, found, score, options))
             progress(number, options.rounds, "rounds")
-            if options.reference == "oracle":
+            if options.oracles == "best":
                 break
         assert best is not None
         return replace(best, rounds=tuple(rounds))
@@ -289,7 +289,7 @@ def _round(
         "converged": found.converged,
         "score": score,
     }
-    if options.reference == "hope":
+    if options.oracles == "hope":
         step["ramp"] = ramp_loss(lists, found.weights, gains, options.regularization)
     return step
 
@@ -306,7 +306,7 @@ def _references(
     lists: Lists, weights: Floats, gains: Floats, options: _ReferenceOptions
 ) -> NDArray[np.int64]:
     """The hope of each sentence, or of its oracles the first: rows, int64 ``[n_sentences]``."""
-    if options.reference == "oracle":
+    if options.oracles == "best":
         return first_of_largest(lists.offsets, gains)
     return first_of_largest(lists.offsets, lists.scores(weights) + gains)
 
@@ -335,7 +335,7 @@ def _others(
     worth: Floats, references: NDArray[np.int64], options: _ReferenceOptions
 ) -> NDArray[np.bool_]:
     """Which hypotheses are not among the ``o`` of equation 25, bool ``[n_hyps]``."""
-    if options.reference == "oracle":
+    if options.oracles == "best":
         return worth > 0.0
     others = np.ones(len(worth), dtype=np.bool_)
     others[references] = False
@@ -346,7 +346,7 @@ def _pairs_loss(
     lists: Lists, references: NDArray[np.int64], gains: Floats, options: _ReferenceOptions
 ) -> PairsLoss:
     """The loss of all pairs: of all oracles, or of the hopes."""
-    if options.reference == "oracle":
+    if options.oracles == "best":
         oracles = sentence_oracles(lists.offsets, gains)
     else:
         oracles = OracleSets(references, np.arange(lists.n_sentences + 1), 0.0, references)

@@ -69,7 +69,7 @@ class RampionOptions(GainOptions):
         metadata={
             "help": "which ramp loss: 1 (fear against first best), 2 (first best against hope), "
             "3 (fear against hope)",
-            "source": "Gimpel & Smith 2012, eq. 6-8",
+            "source": "Gimpel & Smith 2012, losses ramp 1 to ramp 3",
         },
     )
     rounds: int = field(

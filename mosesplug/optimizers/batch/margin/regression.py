@@ -49,6 +49,9 @@ __all__ = ["Contrast", "RegressionOptions", "fit_differences", "regression"]
 
 Floats = NDArray[np.float64]
 
+_ITERATIONS = 5000
+"""Of LSQR, at most."""
+
 
 @dataclass(frozen=True)
 class RegressionOptions(RegularizedOptions):
@@ -59,7 +62,7 @@ class RegressionOptions(RegularizedOptions):
         metadata=RegularizedOptions.__dataclass_fields__["cost"].metadata,
     )
     regularization: float = field(
-        default=1e-5,
+        default=1e-4,
         metadata={
             "help": "lambda: what the squared norm of the weights, in their features' units, "
             "counts beside the mean squared error",
@@ -158,7 +161,7 @@ def fit_differences(lists: Lists, gains: Floats, contrast: Contrast, regularizat
     shape = (len(targets), len(lists.columns))
     operator = LinearOperator(shape, matvec=forward, rmatvec=backward, dtype=np.float64)
     damp = float(np.sqrt(regularization * len(targets)))
-    found = lsqr(operator, targets, damp=damp, atol=1e-10, btol=1e-10, iter_lim=1000)
+    found = lsqr(operator, targets, damp=damp, atol=1e-10, btol=1e-10, iter_lim=_ITERATIONS)
     weights, stopped, iterations = np.asarray(found[0]), int(found[1]), int(found[2])
     misses = targets - forward(weights)
     loss = float(misses @ misses) / max(1, len(targets))

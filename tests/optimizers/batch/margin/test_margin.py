@@ -73,7 +73,7 @@ def test_two_hypotheses_by_hand() -> None:
     """``max(0, 0.6 - 2 w) + lambda/2 w^2``: the corner, or ``2 / lambda`` before it."""
     made = tuning_set([2], np.array([[3.0], [1.0]]), np.array([8, 2]))
     for regularization, weight in ((0.1, 0.3), (10.0, 0.2)):
-        options = replace(EXACT, reference="oracle", scaling="none", regularization=regularization)
+        options = replace(EXACT, oracles="best", scaling="none", regularization=regularization)
         step = learnt(Problem(made, Accuracy()), options).history[0]
         wanted = max(0.0, 0.6 - 2.0 * weight) + 0.5 * regularization * weight**2
         assert step["objective"] == pytest.approx(wanted, rel=1e-6)
@@ -81,19 +81,19 @@ def test_two_hypotheses_by_hand() -> None:
 
 @pytest.mark.parametrize("violations", ["worst", "all"])
 @pytest.mark.parametrize("margin", ["cost", "one"])
-@pytest.mark.parametrize("reference", ["hope", "oracle"])
-def test_every_choice_finds_planted_weights(violations: str, margin: str, reference: str) -> None:
+@pytest.mark.parametrize("oracles", ["hope", "best"])
+def test_every_choice_finds_planted_weights(violations: str, margin: str, oracles: str) -> None:
     problem, _ = planted(22, n_sentences=60)
     options = MarginOptions(
         violations=violations,  # type: ignore[arg-type]
         margin=margin,  # type: ignore[arg-type]
-        reference=reference,  # type: ignore[arg-type]
+        oracles=oracles,  # type: ignore[arg-type]
         rounds=3,
     )
     solution = learnt(problem, options)
     assert solution.score > 0.95
     assert np.abs(solution.weights).sum() == pytest.approx(1.0)
-    assert len(solution.history) <= (1 if reference == "oracle" else 3)
+    assert len(solution.history) <= (1 if oracles == "best" else 3)
     json.dumps(solution.history)
 
 
