@@ -7,13 +7,19 @@ import signal
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 
 def pytest_configure() -> None:
     """Take signals that tests send to programs, even where the suite runs in the background.
 
+    And set no time limit for drawn examples.
+
     A shell has background jobs ignore interrupts, and what is ignored stays so in all children.
     """
+    # A first call compiles, and machines are shared: time tells nothing about an example.
+    settings.register_profile("untimed", deadline=None)
+    settings.load_profile("untimed")
     defaults = {signal.SIGINT: signal.default_int_handler, signal.SIGHUP: signal.SIG_DFL}
     for number, handler in defaults.items():
         if signal.getsignal(number) is signal.SIG_IGN:
