@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from mosesplug.errors import OptimizerError
 from mosesplug.optimizers.batch.ranking.gains import SentenceBleu, sentence_gains
-from mosesplug.optimizers.batch.ranking.linear import Curve, Fit, ScoreLoss, minimise
+from mosesplug.optimizers.batch.ranking.linear import Curve, Fit, Moments, ScoreLoss, minimise
 from mosesplug.optimizers.batch.ranking.lists import fit_lists
 from mosesplug.optimizers.problem import (
     Problem,
@@ -64,8 +64,8 @@ class CrossEntropyOptions:
     best_hypotheses: int = field(
         default=20,
         metadata={
-            "help": "hypotheses of each sentence with a probability of the metric's, those that "
-            "it likes best; 0 for all",
+            "help": "hypotheses of each sentence with a probability where the distribution is "
+            "discounted, those that the metric likes best; 0 for all",
             "source": "Green et al. 2014, as Phrasal's CrossEntropyOptimizer",
             "minimum": 0,
         },
@@ -79,7 +79,7 @@ class CrossEntropyOptions:
         },
     )
     sharpness: float = field(
-        default=3.0,
+        default=30.0,
         metadata={
             "help": "factor of the sentence score where the distribution is exponential",
             "source": "Cao et al. 2007, who take 1",
@@ -134,10 +134,10 @@ def cross_entropy(
     offsets = problem.tuning_set.offsets
     gains = sentence_gains(problem, options.sentence_bleu)
     if options.distribution == "exponential":
-        shares = exponential_shares(options.sharpness)
+        goals = metric_distributions(offsets, gains, exponential_shares(options.sharpness))
     else:
         shares = discounted_shares(options.gain_exponent)
-    goals = metric_distributions(offsets, gains, shares, options.best_hypotheses)
+        goals = metric_distributions(offsets, gains, shares, options.best_hypotheses)
     if not goals.any():
         raise OptimizerError(
             f"no hypothesis has a {problem.metric.name} above 0; check the references"
@@ -145,7 +145,7 @@ def cross_entropy(
     progress(1, 2, "steps")
     loss = cross_entropy_loss(offsets, goals)
 
-    def minimised(rows: Any, second: Floats, fixed: Floats | float) -> Fit:
+    def minimised(rows: Any, second: Moments, fixed: Floats | float) -> Fit:
         return minimise(rows, loss, second, precision=options.prior_precision, offsets=fixed)
 
     weights, fit = fit_lists(problem, initial, minimised)

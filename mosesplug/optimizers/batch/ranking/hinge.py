@@ -14,19 +14,29 @@ over examples as many and as alike as PRO's.)
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.optimizers.batch.ranking.linear import Curve, Fit, ScoreLoss, minimise, moments
+from mosesplug.optimizers.batch.ranking.linear import (
+    Curve,
+    Fit,
+    Moments,
+    ScoreLoss,
+    minimise,
+    moments,
+)
 
 __all__ = ["HingeFit", "HingeLosses", "fit_hinge", "minimise_hinge"]
 
 Floats = NDArray[np.float64]
 
-_NARROWER = 0.1
+_WIDEST = 2.0
+"""At weights of 0 every ``z`` is 1: as far from the corner as from the straight side."""
+
+_NARROWER = 0.2
 _NARROWEST = 1e-9
 
 
@@ -49,8 +59,8 @@ class HingeFit(Fit):
     """Where a fit ended.
 
     Attributes:
-        gap: the loss is at most this much above the least; infinite without a prior, where the
-            dual problem has no such point.
+        gap: the loss is at most this much above the least; infinite if nothing is known, which
+            happens without a prior.
     """
 
     gap: float = np.inf
@@ -59,11 +69,11 @@ class HingeFit(Fit):
 def minimise_hinge(
     rows: Any,
     losses: HingeLosses,
-    second: Floats,
+    second: Moments,
     *,
     precision: float,
     offsets: Floats | float = 0.0,
-    tolerance: float = 1e-4,
+    tolerance: float = 1e-3,
     max_iterations: int = 200,
 ) -> HingeFit:
     """Find the weights with the smallest hinge loss and prior.
@@ -75,10 +85,10 @@ def minimise_hinge(
         precision: of the prior.
         offsets: float64 ``[n]``, what is not to be fitted.
         tolerance: the largest gap, as a share of the loss.
-        max_iterations: Newton steps at most for each width.
+        max_iterations: Newton steps at most.
     """
-    width, fit, iterations = 1.0, HingeFit(np.zeros(rows.shape[1]), np.inf, 0, False), 0
-    while not fit.converged and width > _NARROWEST:
+    width, fit, iterations = _WIDEST, HingeFit(np.zeros(rows.shape[1]), np.inf, 0, False), 0
+    while not fit.converged and width > _NARROWEST and iterations < max_iterations:
         rounded = losses.rounded(width)
         found = minimise(
             rows,
@@ -87,21 +97,21 @@ def minimise_hinge(
             precision=precision,
             offsets=offsets,
             start=fit.weights,
-            max_iterations=max_iterations,
+            max_iterations=max_iterations - iterations,
         )
         iterations += found.iterations
         scores = np.asarray(rows @ found.weights + offsets)
         value = losses.exact(scores) + 0.5 * precision * float(found.weights @ found.weights)
-        gap = np.inf
         if precision > 0.0:
             slopes = rounded(scores).derivatives
             pull = np.asarray(rows.T @ slopes)
             bound = losses.pulled(width, scores) + float(np.sum(slopes * offsets))
-            gap = max(0.0, value - bound + 0.5 / precision * float(pull @ pull))
+            bound -= 0.5 / precision * float(pull @ pull)
+        else:  # the dual problem has no such point, but the rounded loss is never larger
+            bound = found.loss if found.converged else -np.inf
+        gap = max(0.0, value - bound)
         fit = HingeFit(found.weights, value, iterations, gap <= tolerance * value, gap)
         width *= _NARROWER
-    if precision == 0.0:
-        fit = replace(fit, converged=found.converged)
     return fit
 
 
@@ -110,7 +120,7 @@ def fit_hinge(
     *,
     precision: float = 1.0,
     offsets: Floats | float = 0.0,
-    tolerance: float = 1e-4,
+    tolerance: float = 1e-3,
 ) -> HingeFit:
     """A support vector machine without a bias: ``sum max(0, 1 - x . w - offset)`` and a prior.
 

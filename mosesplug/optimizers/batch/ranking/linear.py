@@ -2,11 +2,13 @@
 
     precision/2 |w|^2  +  loss(X w + offsets)
 
-``X`` has a row for each pair or hypothesis. Newton's method in a trust region with conjugate
-gradients (Lin & Moré 1999, which rankSVM's solvers use: Lee & Lin 2014) asks for the loss, its
-derivatives by the scores, and products with its second derivatives, never for a matrix of them.
-Features of MT differ in scale by orders of magnitude and go together, which conjugate gradients
-take badly: they work on weights in units of the features' second moments.
+``X`` has a row for each pair or hypothesis. Truncated Newton steps, as solvers of rankSVM take them
+(Lee & Lin 2014), ask for the loss, its derivatives by the scores, and products with its second
+derivatives, never for a matrix of them. A step is found by conjugate gradients, and how far to go
+by the slope along it: losses with a flat side bend more than their second derivatives say, and a
+trust region would shrink at every turn. Features of MT differ in scale by orders of magnitude and
+go together, which conjugate gradients take badly: they work on weights in units of the features'
+second moments.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from mosesplug.tuning_set import TuningSet
 __all__ = [
     "Curve",
     "Fit",
+    "Moments",
     "ScoreLoss",
     "feature_rows",
     "in_proportion",
@@ -33,8 +36,16 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 
-_FULL = 256
-"""Features up to this many are made independent of each other; more are only brought to scale."""
+_BLOCK = 256
+"""Features up to this many, those that most rows have, are made independent of each other; more are
+only brought to scale."""
+
+_MOST_PRODUCTS = 100
+"""Conjugate gradients that have not come near by then take what they have."""
+
+_MOST_TRIALS = 30
+_FLATTER = 0.1
+"""A step ends where the slope along it is so much flatter than at its beginning."""
 
 
 class Curve(NamedTuple):
@@ -128,63 +139,93 @@ def within_lists(offsets: NDArray[np.int64], rows: Any) -> Any:
     return csr_array((shares, np.arange(len(shares)), offsets)) @ rows
 
 
-def moments(rows: Any, less: Any = None) -> Floats:
-    """``X'X / n``, less that of other rows: all of it for a few features, else its diagonal.
+@dataclass(frozen=True)
+class Moments:
+    """Means of the products of features over rows.
+
+    Attributes:
+        squares: float64 ``[n_features]``, of each with itself.
+        block: int64, features that most rows have, at most 256.
+        products: float64 ``[len(block), len(block)]``, of these with each other.
+    """
+
+    squares: Floats
+    block: NDArray[np.int64]
+    products: Floats
+
+
+def moments(rows: Any, less: Any = None) -> Moments:
+    """Second moments of rows, less those of other rows.
 
     Args:
         rows: float64 ``[n, n_features]``, an array or a SciPy sparse one.
         less: the same with other rows; those of ``within_lists`` leave the scatter around the
             means of lists.
     """
-    found = _second_moments(rows)
-    if less is not None:
-        found = found - _second_moments(less)
-    return np.asarray(found / max(1, rows.shape[0]))
+    n_rows, n_features = max(1, rows.shape[0]), rows.shape[1]
+    block = np.arange(n_features)
+    if n_features > _BLOCK:
+        held = rows.count_nonzero(axis=0) if _is_sparse(rows) else np.count_nonzero(rows, axis=0)
+        block = np.sort(np.argsort(-held, kind="stable")[:_BLOCK])
+    parts = [(1.0, rows)] if less is None else [(1.0, rows), (-1.0, less)]
+    squares, products = np.zeros(n_features), np.zeros((len(block), len(block)))
+    for sign, part in parts:
+        own = part[:, block]
+        product = own.T @ own
+        products += sign * (product.toarray() if _is_sparse(product) else product)
+        squared = part.multiply(part) if _is_sparse(part) else part * part
+        squares += sign * np.asarray(squared.sum(axis=0))
+    return Moments(np.maximum(squares, 0.0) / n_rows, block, products / n_rows)
 
 
-def _second_moments(rows: Any) -> Floats:
-    if rows.shape[1] <= _FULL:
-        product = rows.T @ rows
-        return np.asarray(product if isinstance(product, np.ndarray) else product.toarray())
-    squares = rows.multiply(rows) if hasattr(rows, "multiply") else rows * rows
-    return np.asarray(squares.sum(axis=0))
+def _is_sparse(rows: Any) -> bool:
+    return not isinstance(rows, np.ndarray)
 
 
-class _Units(NamedTuple):
-    """Weights as the solver sees them: ``w = T u``, or ``T * u`` where only the scale differs."""
+class Units(NamedTuple):
+    """The solver's weights ``u``, whose features are independent and of one scale: ``w = T u``.
 
-    transform: Floats
+    Attributes:
+        scale: float64 ``[n_features]``, what each ``u`` is multiplied by.
+        block: int64; the features that ``turn`` stands for.
+        turn: float64 ``[len(block), len(block)]``, ``T`` of these, in place of their scale.
+    """
 
-    def weights(self, inner: Floats) -> Floats:
-        full = self.transform.ndim == 2
-        return self.transform @ inner if full else self.transform * inner
+    scale: Floats
+    block: NDArray[np.int64]
+    turn: Floats
 
-    def inner_gradient(self, gradient: Floats) -> Floats:
-        full = self.transform.ndim == 2
-        return self.transform.T @ gradient if full else self.transform * gradient
+    @classmethod
+    def of(cls, second: Moments, precision: float) -> Units:
+        """Units in which the moments plus the prior are one, where they are not zero."""
+        curvature = second.squares + precision
+        values, vectors = np.linalg.eigh(second.products + precision * np.eye(len(second.block)))
+        # Directions that do not differ, but for rounding, have no curvature to be measured in.
+        most = float(values.max(initial=0.0))
+        usable = np.where(values > 1e-12 * most, values, most if most > 0.0 else 1.0)
+        return cls(
+            1.0 / np.sqrt(np.where(curvature > 0.0, curvature, 1.0)),
+            second.block,
+            np.asarray(vectors / np.sqrt(usable)),
+        )
 
-    def inner(self, weights: Floats) -> Floats:
-        full = self.transform.ndim == 2
-        inner = np.linalg.solve(self.transform, weights) if full else weights / self.transform
-        return np.asarray(inner, dtype=np.float64)
+    def outer(self, inner: Floats) -> Floats:
+        """``T u``: weights."""
+        found = self.scale * inner
+        found[self.block] = self.turn @ inner[self.block]
+        return found
 
-
-def _units(second: Floats, precision: float) -> _Units:
-    """Units in which ``second`` plus the prior is one, where it is not zero."""
-    if second.ndim == 1:
-        curvature = np.maximum(second, 0.0) + precision
-        return _Units(1.0 / np.sqrt(np.where(curvature > 0.0, curvature, 1.0)))
-    values, vectors = np.linalg.eigh(second + precision * np.eye(len(second)))
-    # Directions that do not differ, but for rounding, have no curvature to be measured in.
-    least = 1e-12 * values.max(initial=0.0)
-    usable = np.where(values > least, values, values.max(initial=0.0))
-    return _Units(np.asarray(vectors / np.sqrt(np.where(usable > 0.0, usable, 1.0))))
+    def inner(self, gradient: Floats) -> Floats:
+        """``T' g``: a gradient by weights as one by ``u``."""
+        found = self.scale * gradient
+        found[self.block] = self.turn.T @ gradient[self.block]
+        return found
 
 
 def minimise(
     rows: Any,
     loss: ScoreLoss,
-    second: Floats,
+    second: Moments,
     *,
     precision: float,
     offsets: Floats | float = 0.0,
@@ -205,42 +246,94 @@ def minimise(
             no longer than this at the end.
         max_iterations: Newton steps at most.
     """
-    from scipy.optimize import minimize
+    units = Units.of(second, precision / max(1, rows.shape[0]))
+    weights = np.zeros(rows.shape[1]) if start is None else start.copy()
+    scores = np.asarray(rows @ weights + offsets)
+    curve = loss(scores)
+    value = curve.value + 0.5 * precision * float(weights @ weights)
+    flat = steepness * max(value, np.finfo(float).tiny)
 
-    n_features = rows.shape[1]
-    start = np.zeros(n_features) if start is None else start
-    units = _units(second, precision / max(1, rows.shape[0]))
-    curve = loss(np.asarray(rows @ start + offsets))
-    # The solver's tolerances are absolute.
-    scale = 1.0 / max(curve.value + 0.5 * precision * float(start @ start), np.finfo(float).tiny)
-    latest: list[tuple[bytes, Curve]] = []
+    def gradient() -> Floats:
+        return units.inner(np.asarray(rows.T @ curve.derivatives) + precision * weights)
 
-    def curve_at(inner: Floats) -> tuple[Floats, Curve]:
-        weights, key = units.weights(inner), inner.tobytes()
-        if not latest or latest[0][0] != key:
-            latest[:] = [(key, loss(np.asarray(rows @ weights + offsets)))]
-        return weights, latest[0][1]
-
-    def value_and_gradient(inner: Floats) -> tuple[float, Floats]:
-        weights, curve = curve_at(inner)
-        value = curve.value + 0.5 * precision * float(weights @ weights)
-        gradient = np.asarray(rows.T @ curve.derivatives) + precision * weights
-        return scale * value, scale * units.inner_gradient(gradient)
-
-    def product(inner: Floats, direction: Floats) -> Floats:
-        _, curve = curve_at(inner)
-        along = units.weights(direction)
+    def product(direction: Floats) -> Floats:
+        along = units.outer(direction)
         second = np.asarray(rows.T @ curve.product(np.asarray(rows @ along)))
-        return scale * units.inner_gradient(second + precision * along)
+        return units.inner(second + precision * along)
 
-    result = minimize(
-        value_and_gradient,
-        units.inner(start),
-        jac=True,
-        hessp=product,
-        method="trust-ncg",
-        options={"gtol": steepness, "maxiter": max_iterations},
-    )
-    # Status 2: rounding hides what a further step would gain.
-    converged = result.status in (0, 2)
-    return Fit(units.weights(result.x), float(result.fun / scale), int(result.nit), converged)
+    steep, first, converged, iterations = gradient(), 0.0, False, 0
+    while iterations < max_iterations:
+        length = float(np.linalg.norm(steep))
+        first = first or length
+        converged = length <= flat
+        if converged:
+            break
+        closeness = min(0.1, (length / first) ** 0.5)
+        step = units.outer(_conjugate_gradients(product, -steep, closeness * length))
+        change = np.asarray(rows @ step)
+        size, ahead = _along(loss, scores, change, weights, step, precision, curve)
+        point = weights + size * step
+        reached = ahead.value + 0.5 * precision * float(point @ point)
+        if not value - reached > 1e-14 * abs(value):
+            # Rounding hides what a further step would gain, or second derivatives say nothing.
+            converged = abs(reached - value) <= 1e-10 * abs(value)
+            break
+        scores, weights, curve, value = scores + size * change, point, ahead, reached
+        iterations += 1
+        steep = gradient()
+    return Fit(weights, value, iterations, converged)
+
+
+def _conjugate_gradients(
+    product: Callable[[Floats], Floats], goal: Floats, tolerance: float
+) -> Floats:
+    """``x`` with ``product(x)`` nearer to ``goal`` than the tolerance."""
+    found, left = np.zeros_like(goal), goal.copy()
+    direction, squared = left.copy(), float(left @ left)
+    for _ in range(_MOST_PRODUCTS):
+        if squared**0.5 <= tolerance:
+            break
+        image = product(direction)
+        curvature = float(direction @ image)
+        if not curvature > 0.0:  # flat, but for rounding: the gradient is all that is known
+            return found if found.any() else direction
+        size = squared / curvature
+        found += size * direction
+        left -= size * image
+        before, squared = squared, float(left @ left)
+        direction = left + (squared / before) * direction
+    return found
+
+
+def _along(
+    loss: ScoreLoss,
+    scores: Floats,
+    change: Floats,
+    weights: Floats,
+    step: Floats,
+    precision: float,
+    curve: Curve,
+) -> tuple[float, Curve]:
+    """How far to go, 1 being Newton's step, and the loss there.
+
+    Beyond the reach of the second derivatives the loss may bend otherwise. The slope along the
+    step, which grows all the way, tells on which side of the minimum a point is.
+    """
+    linear, square = precision * float(weights @ step), precision * float(step @ step)
+    slope = float(curve.derivatives @ change) + linear
+    low, low_slope, high, high_slope, size = 0.0, slope, np.inf, 0.0, 1.0
+    for _ in range(_MOST_TRIALS):
+        curve = loss(scores + size * change)
+        own = float(curve.derivatives @ change) + linear + size * square
+        if abs(own) <= _FLATTER * abs(slope):
+            break
+        if own < 0.0:
+            low, low_slope = size, own
+        else:
+            high, high_slope = size, own
+        if np.isinf(high):
+            size *= 4.0
+        else:  # where a straight slope would be 0, but not next to either end
+            share = low_slope / (low_slope - high_slope)
+            size = low + min(max(share, 0.1), 0.9) * (high - low)
+    return size, curve

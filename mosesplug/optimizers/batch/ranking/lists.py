@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from mosesplug.errors import OptimizerError
 from mosesplug.optimizers.batch.ranking.linear import (
     Fit,
+    Moments,
     feature_rows,
     in_proportion,
     moments,
@@ -22,7 +23,7 @@ __all__ = ["ListFit", "fit_lists"]
 
 Floats = NDArray[np.float64]
 
-ListFit = Callable[[Any, Floats, Floats | float], Fit]
+ListFit = Callable[[Any, Moments, Floats | float], Fit]
 """``(rows, moments within lists, offsets)`` to the best weights: see ``linear.minimise``."""
 
 

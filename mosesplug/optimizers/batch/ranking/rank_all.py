@@ -22,7 +22,7 @@ from mosesplug.optimizers.batch.ranking.all_pairs import (
 )
 from mosesplug.optimizers.batch.ranking.gains import SentenceBleu, sentence_gains
 from mosesplug.optimizers.batch.ranking.hinge import HingeFit, minimise_hinge
-from mosesplug.optimizers.batch.ranking.linear import Fit, minimise
+from mosesplug.optimizers.batch.ranking.linear import Fit, Moments, minimise
 from mosesplug.optimizers.batch.ranking.lists import fit_lists
 from mosesplug.optimizers.problem import (
     Problem,
@@ -127,7 +127,7 @@ def rank_all(
         )
     progress(1, 2, "steps")
 
-    def fit(rows: Any, second: Floats, offsets: Floats | float) -> Fit:
+    def fit(rows: Any, second: Moments, offsets: Floats | float) -> Fit:
         return _fit(pairs, rows, second, offsets, options)
 
     weights, found = fit_lists(problem, initial, fit)
@@ -147,7 +147,7 @@ def rank_all(
 def _fit(
     pairs: AllPairs,
     rows: Any,
-    second: Floats,
+    second: Moments,
     offsets: Floats | float,
     options: RankAllOptions,
 ) -> Fit:

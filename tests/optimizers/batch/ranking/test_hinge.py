@@ -95,8 +95,8 @@ def test_many_features() -> None:
 def test_without_a_prior() -> None:
     fit = fit_hinge(examples(5), precision=0.0)
     small = fit_hinge(examples(5), precision=1e-9, tolerance=1e-7)
-    assert fit.loss == pytest.approx(small.loss, rel=1e-4)
-    assert not np.isfinite(fit.gap)
+    assert small.loss * (1 - 1e-6) <= fit.loss <= small.loss * (1 + 1e-3)
+    assert fit.gap >= fit.loss - small.loss - 1e-6
 
 
 def test_all_pairs_against_quadratic_programming() -> None:

@@ -10,6 +10,7 @@ from scipy.sparse import csr_array
 from mosesplug.optimizers.batch.ranking.linear import (
     Curve,
     Fit,
+    Units,
     feature_rows,
     in_proportion,
     minimise,
@@ -58,9 +59,28 @@ def test_moments_within_lists() -> None:
     scatter = sum(len(own) * np.cov(own.T, bias=True) for own in (rows[:4], rows[4:]))
     for given in (rows, csr_array(rows)):
         found = moments(given, within_lists(offsets, given))
-        np.testing.assert_allclose(9 * found, scatter, atol=1e-9)
-    wide = rng.standard_normal((9, 300))
-    np.testing.assert_allclose(moments(csr_array(wide)), (wide**2).mean(axis=0))
+        np.testing.assert_allclose(9 * found.products, scatter, atol=1e-9)
+        np.testing.assert_allclose(9 * found.squares, np.diag(scatter), atol=1e-9)
+
+
+def test_units_of_many_features() -> None:
+    """Those that most rows have become independent; the others only have one scale."""
+    rng = np.random.default_rng(3)
+    wide = rng.standard_normal((40, 300))
+    wide[:, 50:] *= rng.random((40, 250)) < 0.2
+    wide[:, 7] += wide[:, 299] + wide[:, 3]
+    wide[:, 299] = 0.0
+    found = moments(csr_array(wide))
+    assert len(found.block) == 256
+    assert set(range(50)) <= set(found.block.tolist())
+    np.testing.assert_allclose(found.squares, (wide**2).mean(axis=0))
+    units = Units.of(found, 0.1)
+    basis = np.array([units.outer(unit) for unit in np.eye(300)]).T
+    np.testing.assert_allclose(basis.T @ np.ones(300), units.inner(np.ones(300)))
+    whole = basis.T @ (wide.T @ wide / 40 + 0.1 * np.eye(300)) @ basis
+    np.testing.assert_allclose(np.diag(whole), 1.0)
+    inside = np.ix_(found.block, found.block)
+    np.testing.assert_allclose(whole[inside], np.eye(256), atol=1e-9)
 
 
 def test_rows_of_hypotheses() -> None:
