@@ -11,11 +11,10 @@ from hypothesis import settings
 
 
 def pytest_configure() -> None:
-    """Take signals that tests send to programs, even where the suite runs in the background.
+    """Time no drawn examples, and take signals that tests send to programs.
 
-    And set no time limit for drawn examples.
-
-    A shell has background jobs ignore interrupts, and what is ignored stays so in all children.
+    These arrive even where the suite runs in the background: a shell has background jobs ignore
+    interrupts, and what is ignored stays so in all children.
     """
     # A first call compiles, and machines are shared: time tells nothing about an example.
     settings.register_profile("untimed", deadline=None)
