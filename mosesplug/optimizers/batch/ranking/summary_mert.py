@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.errors import UsageError
+from mosesplug.errors import OptimizerError
 from mosesplug.optimizers.batch.mert import MertOptions, mert
 from mosesplug.optimizers.batch.ranking.summary import Grouping, Summaries, group_names
 from mosesplug.optimizers.problem import (
@@ -93,9 +93,9 @@ def summary_mert(
         The history begins with a step that names the groups and their sizes.
 
     Raises:
-        OptimizerError: the problem cannot be tuned, by the first pass or by MERT.
-        UsageError: ``first`` is no algorithm that learns sparse weights, or there are no groups
-            to be made as the options say.
+        OptimizerError: the problem cannot be tuned, by the first pass or by MERT, or the first
+            pass found no sparse weights.
+        UsageError: ``first`` is no algorithm, or groups cannot be made as the options say.
     """
     problem = with_sparse_active(problem)
     initial = checked_weights(problem, initial)
@@ -122,10 +122,10 @@ def _first_pass(problem: Problem, initial: Floats, rng: np.random.Generator, nam
     from mosesplug.optimizers.registry import algorithm
 
     learner = algorithm(name)
-    if learner.restarts:
-        raise UsageError(
-            f"{name} does not learn weights of sparse features: first is one that does, as pro, "
-            "kbmira or rank-all"
+    found = learner.optimize(problem, initial, rng, learner.options(), silent)
+    if not found.weights[problem.tuning_set.space.n_dense :].any():
+        raise OptimizerError(
+            f"{name} found no weights of sparse features to summarise; take another algorithm for "
+            "the first pass, as kbmira or rank-all"
         )
-    options = learner.options()
-    return learner.optimize(problem, initial, rng, options, silent)
+    return found

@@ -116,8 +116,17 @@ def test_without_sparse_features_it_is_mert() -> None:
     np.testing.assert_array_equal(found.weights, truth.weights)
 
 
-def test_refuses_a_first_pass_that_learns_no_sparse_weights() -> None:
+def test_refuses_a_first_pass_that_is_none() -> None:
     problem, start = in_groups(10), np.append(np.ones(2), np.zeros(30))
-    for name, said in (("mert", "sparse"), ("summary-mert", "sparse"), ("none", "unknown")):
-        with pytest.raises((UsageError, OptimizerError), match=said):
-            summary_mert(problem, start, np.random.default_rng(0), replace(FAST, first=name))
+    with pytest.raises(UsageError, match="unknown algorithm 'none'"):
+        summary_mert(problem, start, np.random.default_rng(0), replace(FAST, first="none"))
+
+
+def test_refuses_a_first_pass_that_finds_no_sparse_weights() -> None:
+    problem, start = in_groups(11), np.append(np.ones(2), np.zeros(30))
+    made = problem.tuning_set
+    assert made.sparse is not None
+    silenced = replace(made.sparse, data=np.zeros_like(made.sparse.data))
+    mute = replace(problem, tuning_set=replace(made, sparse=silenced))
+    with pytest.raises(OptimizerError, match="pro found no weights of sparse features"):
+        summary_mert(mute, start, np.random.default_rng(0), FAST)
