@@ -56,9 +56,9 @@ class AnnealingOptions:
     l2: float = field(
         default=1e-3,
         metadata={
-            "help": "of the regulariser, lambda/2 |w|^2; 0 for none. At a scale of 10, 0.001 is "
-            "what 0.00001 is at 1",
-            "source": "Smith & Eisner 2006; 0.00001 is advised in the manual of cicada",
+            "help": "of the regulariser, lambda/2 |w|^2, beside a distribution by gamma w: the "
+            "larger gamma, the weaker; 0 for none",
+            "source": "Smith & Eisner 2006; measured",
             "minimum": 0.0,
         },
     )
