@@ -30,6 +30,7 @@ __all__ = [
     "MosesIni",
     "parse_moses_ini",
     "read_moses_ini",
+    "unfit_value",
     "with_weights",
 ]
 
@@ -216,11 +217,19 @@ def with_weights(
 
     Raises:
         FormatError: ``[weight]`` gives a feature another number of weights than the decoder, or
-            lacks a weight that is to be kept.
+            lacks a weight that is to be kept; or the file cannot hold a value that is to be set.
     """
     settings = dict(sections or {})
     if sparse_file is not None:
         settings["weight-file"] = (sparse_file,)
+    for name, values in settings.items():
+        for value in values:
+            if why := unfit_value(value):
+                raise FormatError(
+                    f"[{name}] cannot be set to {quoted(value)}: {why}",
+                    path=ini.path,
+                    remedy="Give files and directories other names",
+                )
     end = b"\r\n" if ini.lines[0].endswith(b"\r\n") else b"\n"
     lines = list(ini.lines)
     _replace_weights(lines, ini, weights, sparse_file is not None, digits, end)
@@ -287,6 +296,22 @@ def _new_weight(ini: MosesIni, name: str, texts: Sequence[str | None], end: byte
             remedy=f"Add a line: {name}= and {len(texts)} values",
         )
     return _encode(f"{name}= {' '.join(text for text in texts if text is not None)}") + end
+
+
+def unfit_value(value: str) -> str | None:
+    """Why no line of a ``moses.ini`` can say this, or None where one can.
+
+    Moses reads a value up to a ``#`` or the end of the line, and drops blanks around it.
+    """
+    if "\n" in value or "\r" in value:
+        return "a value ends with its line"
+    if "#" in value:
+        return "# begins a comment"
+    if value != value.strip():
+        return "blanks at the ends of a line get lost"
+    if _SECTION.match(_encode(value)):
+        return "it would begin a section"
+    return None
 
 
 def _replace_section(

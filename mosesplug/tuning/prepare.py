@@ -7,10 +7,11 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from formats.errors import FormatError
+from formats.errors import FormatError, quoted
+from formats.moses_ini import unfit_value
 from formats.weights import ShowWeights, read_show_weights
 from mosesplug.decoders.process import failure, run
-from mosesplug.errors import DecoderError
+from mosesplug.errors import DecoderError, UsageError
 from mosesplug.tuning import caches
 from mosesplug.tuning.configuration import Configuration, Filtering
 from mosesplug.tuning.events import Executing, Note, PhaseStarted, Watcher
@@ -44,8 +45,8 @@ def announced_features(
     """Features and starting weights, from ``features.list`` or from the decoder itself.
 
     Raises:
-        DecoderError: the decoder failed, or announced nothing to tune.
-        FormatError: its answer cannot be read.
+        DecoderError: the decoder failed, or announced nothing to tune; its answer cannot be read.
+        UsageError: sparse weights cannot lie in this working directory.
     """
     decoder = configuration.decoding.decoder
     command = decoder.show_weights(config)
@@ -75,6 +76,11 @@ def announced_features(
         raise DecoderError(
             f"the decoder announced no weights to tune\ncommand: {shlex.join(command)}\n"
             f"(its answer is in {path}; is the [weight] section of {config} in order?)"
+        )
+    if show.sparse and (why := unfit_value(f"{workspace.directory}/")):
+        raise UsageError(
+            f"the working directory {quoted(str(workspace.directory))} cannot have sparse weights:"
+            f" moses.ini would name a file in it, and there {why}. Use another --working-dir"
         )
     return show
 

@@ -242,7 +242,7 @@ def main() -> None:
     """Print the table."""
     print("| the decoder | exit code and first line of the message | kept |\n|---|---|---|")
     with tempfile.TemporaryDirectory() as name:
-        for server in (True,):
+        for server in (False, True):
             directory = Path(name) / str(server)
             system = make_system(directory, server=server)
             expected = whole(system, directory / "whole")
