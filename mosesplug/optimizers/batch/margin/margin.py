@@ -143,7 +143,7 @@ class CuttingPlaneOptions(_ReferenceOptions):
 
 
 _Solve = Callable[[Lists, NDArray[np.int64]], MarginFit]
-"""From lists and references to the weights of one round."""
+"""From lists and references to the weights of one round; it begins where the last one ended."""
 
 
 def large_margin(
@@ -174,7 +174,7 @@ def large_margin(
     initial = checked_weights(problem, initial)
     gains = options.gains(problem, initial, rng)
 
-    def solver(lists: Lists) -> _Solve:
+    def solver() -> _Solve:
         latest: list[Floats] = []
 
         def solve(lists: Lists, references: NDArray[np.int64]) -> MarginFit:
@@ -213,7 +213,7 @@ def cutting_plane(
     initial = checked_weights(problem, initial)
     gains = options.gains(problem, initial, rng)
 
-    def solver(lists: Lists) -> _Solve:
+    def solver() -> _Solve:
         planes: list[Planes] = []
         latest: list[Floats] = []
 
@@ -246,14 +246,14 @@ def _in_rounds(
     initial: Floats,
     gains: Floats,
     options: _ReferenceOptions,
-    solver: Callable[[Lists], _Solve],
+    solver: Callable[[], _Solve],
     progress: Progress,
 ) -> Solution:
     """Choose references, solve, and choose again; the round that scores best is the result."""
     lists = lists_of(problem, initial, options.scaling)
 
     def fit(lists: Lists) -> MarginFit:
-        solve, weights = solver(lists), np.zeros(len(lists.columns))
+        solve, weights = solver(), np.zeros(len(lists.columns))
         best, best_score, rounds = None, -np.inf, []
         before = None
         for number in range(1, options.rounds + 1):
@@ -312,7 +312,7 @@ def _references(
 
 
 def _score(problem: Problem, lists: Lists, weights: Floats) -> float:
-    """The metric of the first bests; of few calls, and no weights as others see them."""
+    """The metric of the first bests at weights in their features' units."""
     best = first_of_largest(lists.offsets, lists.scores(weights))
     totals = problem.tuning_set.stats[best].sum(axis=0, dtype=np.float64)
     return float(problem.metric.score(totals))
