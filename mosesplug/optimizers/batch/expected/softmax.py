@@ -96,7 +96,7 @@ class SoftmaxOptions:
         },
     )
     flatness: float = field(
-        default=1e-12,
+        default=1e-9,
         metadata={
             "help": "weights have settled when a step lowers the objective by a smaller share of "
             "it, or of 1 if that is more",
