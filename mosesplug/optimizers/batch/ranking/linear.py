@@ -27,6 +27,7 @@ __all__ = [
     "Fit",
     "Moments",
     "ScoreLoss",
+    "Units",
     "feature_rows",
     "in_proportion",
     "minimise",
