@@ -12,13 +12,12 @@ import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
-from typing import Literal
 
 import numpy as np
 
 from formats.references import read_references, reference_files
 from formats.text import read_lines
-from mosesplug.errors import StoreError, UsageError
+from mosesplug.errors import UsageError
 from mosesplug.optimizers import Algorithm, algorithms
 from mosesplug.optimizers import algorithm as find_algorithm
 from mosesplug.store import NBestStore, fingerprint_files
@@ -26,6 +25,7 @@ from mosesplug.tuning.adopt import adopt, unstored_iterations
 from mosesplug.tuning.algorithm_options import algorithm_options
 from mosesplug.tuning.conclude import conclude, reason_to_stop
 from mosesplug.tuning.configuration import Configuration, Online, Optimising
+from mosesplug.tuning.earlier import Earlier, earlier_run
 from mosesplug.tuning.events import Note, Optimised, Watcher, ignore
 from mosesplug.tuning.executors import workers
 from mosesplug.tuning.faults import naming_the_iteration
@@ -80,7 +80,7 @@ def tune(configuration: Configuration, watch: Watcher = ignore) -> Result:
     check_forest(configuration)
     check_apart(configuration, workspace)
     with workspace.locked():
-        earlier = _earlier_run(configuration, workspace, watch)
+        earlier = earlier_run(configuration, workspace, watch)
         with _context(configuration, workspace, watch, earlier) as (context, store, judge):
             _drop_unrecorded_epoch(store)
             forget_earlier_states(store)
@@ -182,45 +182,9 @@ def check_apart(configuration: Configuration, workspace: Workspace) -> None:
             )
 
 
-_Earlier = Literal["none", "replaced", "continued"]
-"""What becomes of an earlier run in the working directory."""
-
-
-def _earlier_run(configuration: Configuration, workspace: Workspace, watch: Watcher) -> _Earlier:
-    """What is to become of an earlier run in the working directory, if there is one.
-
-    Raises:
-        UsageError: there is one, and nothing is said about it.
-    """
-    found = workspace.finished_step.is_file() or _holds_lists(workspace)
-    if not found:
-        if configuration.existing == "continue":
-            watch(Note(f"there is nothing to continue in {workspace.directory}: starting anew"))
-        return "none"
-    if configuration.existing == "refuse":
-        raise UsageError(
-            f"{workspace.directory} holds an earlier run: continue it with --continue, replace it"
-            " with --overwrite, or name another --working-dir"
-        )
-    return "continued" if configuration.existing == "continue" else "replaced"
-
-
-def _holds_lists(workspace: Workspace) -> bool:
-    """Whether an earlier run left lists; none are there where its first decoding failed."""
-    if any(workspace.directory.glob("shard.*")):
-        return True
-    if not workspace.store.exists():
-        return False
-    try:
-        with NBestStore.open(workspace.store) as store:
-            return bool(store.iterations()) or store.open_iteration() is not None
-    except StoreError:
-        return True  # of what cannot be read, nobody knows
-
-
 @contextmanager
 def _context(
-    configuration: Configuration, workspace: Workspace, watch: Watcher, earlier: _Earlier
+    configuration: Configuration, workspace: Workspace, watch: Watcher, earlier: Earlier
 ) -> Iterator[tuple[Context, NBestStore, Judge | None]]:
     """Everything an iteration needs, checked; only then is an earlier run replaced."""
     optimising = configuration.optimising

@@ -35,20 +35,19 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 from tests.faults.injection import Plan
+from tests.faults.kills import SIGNALS, Case, Outcome, judge, table
 from tests.faults.left_behind import differences, left_in
 from tests.faults.processes import VARIABLE, left_after
 from tests.faults.system import REGIMES, ROOT, SERVED, System, make_demo, make_toy
 from tests.faults.tuners import Ended, Tuners
 
-SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
 OUTSIDE = "any time, from outside"
 PROGRAM = "from mosesplug.cli.main import main; main()"
 
@@ -57,10 +56,6 @@ _KILLED_AGAIN = 0.33
 _LATER = {"commit": (0.6, 0.004), "decoding": (0.5, 0.3), "held-out text": (0.5, 0.3)}
 """Phases in which the timer is used more than elsewhere: how often, and seconds at most."""
 _LATER_ELSEWHERE = (0.1, 0.05)
-_LOST_AFTER = 1.0
-"""Seconds after which a run that has been sent a signal has no excuse to end well."""
-_IN_PYTHON = "init_import_site"
-"""What Python says where it is interrupted before it runs a program at all."""
 _PATIENCE = 5.0
 """Seconds after which a process that is still there was left behind."""
 
@@ -80,49 +75,6 @@ class Whole:
     counts: Mapping[str, int]
     operations: Mapping[str, Sequence[int]]
     seconds: float
-
-
-@dataclass(frozen=True)
-class Case:
-    """A run to be killed.
-
-    Attributes:
-        number: from 1; the same number and seed is the same case.
-        regime: of ``REGIMES``.
-        phase: of the first kill.
-        signal: of the first kill.
-        chance: draws all that follows.
-    """
-
-    number: int
-    regime: str
-    phase: str
-    signal: signal.Signals
-    chance: random.Random
-
-    @property
-    def name(self) -> str:
-        """For messages."""
-        return f"{self.number} ({self.regime}; {self.phase}; {self.signal.name})"
-
-
-@dataclass
-class Outcome:
-    """What came of a case.
-
-    Attributes:
-        case: which.
-        kills: how each kill was meant, and how the run ended.
-        problems: all that is wrong; empty for a success.
-        met: whether the first kill met the run before its end.
-        slowest: seconds until the last process was gone.
-    """
-
-    case: Case
-    kills: list[str] = field(default_factory=list)
-    problems: list[str] = field(default_factory=list)
-    met: bool = False
-    slowest: float = 0.0
 
 
 def main() -> None:
@@ -301,7 +253,7 @@ def _outcome(
         outcome.kills[-1] += f": exit code {ended.code}"
         if is_first:
             outcome.met = met
-        _judge(ended, number, work, outcome)
+        judge(ended, number, work, outcome)
         _look_for_processes(token, outcome)
         again = met and case.chance.random() < _KILLED_AGAIN and len(outcome.kills) < 4
     arguments = system.arguments(case.regime, work, resume=True)
@@ -360,31 +312,6 @@ def _killed_from_outside(
     return Ended(code, said, time.monotonic() - started), code != 0
 
 
-def _judge(ended: Ended, number: signal.Signals, work: Path, outcome: Outcome) -> None:
-    """Whether a run that was killed has ended as it should."""
-    is_begun = (work / "tuning.lock").exists()
-    is_over = (work / "summary.json").exists()
-    complaints = "Traceback" in ended.said or "Exception ignored" in ended.said
-    if complaints and not (_IN_PYTHON in ended.said and not is_begun):
-        outcome.problems.append(f"it printed a traceback:\n{ended.said.strip()[-3000:]}")
-    if not ended.code and ended.went_on > _LOST_AFTER:
-        outcome.problems.append(f"{number.name} was lost: the run went on to its end")
-    if number == signal.SIGKILL:
-        allowed = {0, -signal.SIGKILL, -signal.SIGALRM}
-    else:
-        allowed = {0, 128 + number}
-        if is_over or not is_begun:
-            allowed |= {-number, -signal.SIGALRM, 1 if _IN_PYTHON in ended.said else 0}
-    if ended.code not in allowed:
-        problem = f"after {number.name} it ended with {ended.code}: {ended.said.strip()[-1000:]}"
-        outcome.problems.append(problem)
-    # While its modules are loaded, a run that goes on has done nothing yet itself.
-    loading = ended.said.strip() in {"mosesplug: interrupted.", "mosesplug: ended by SIGTERM."}
-    in_the_middle = is_begun and not is_over and not loading
-    if ended.code == 128 + number and in_the_middle and "--continue" not in ended.said:
-        outcome.problems.append(f"it did not say how to go on: {ended.said.strip()[-1000:]}")
-
-
 def _verify(tuners: Tuners, work: Path, output: Path, outcome: Outcome) -> None:
     """Read every record of every store."""
     for store in sorted(work.rglob("nbests.lmdb")):
@@ -399,38 +326,6 @@ def _look_for_processes(token: str, outcome: Outcome) -> None:
     for process, command in left.items():
         outcome.problems.append(f"process {process} was left behind: {command[:200]}")
         os.kill(process, signal.SIGKILL)
-
-
-def table(outcomes: Sequence[Outcome]) -> str:
-    """The outcomes as Markdown: for each signal runs, and how many of them failed."""
-    cells: dict[tuple[str, str], Counter[str]] = {}
-    for outcome in outcomes:
-        case = outcome.case
-        cell = cells.setdefault((case.regime, case.phase), Counter())
-        cell[case.signal.name] += 1
-        cell["runs"] += 1
-        cell["identical"] += not outcome.problems
-        cell["failed"] += bool(outcome.problems)
-        cell["kills"] += len(outcome.kills)
-    columns = (*(number.name for number in SIGNALS), "runs", "kills", "identical", "failed")
-    lines = [
-        f"| regime | phase | {' | '.join(columns)} |",
-        f"|---|---|{'---|' * len(columns)}",
-    ]
-    for (regime, phase), cell in sorted(cells.items()):
-        numbers = " | ".join(str(cell[name]) for name in columns)
-        lines.append(f"| {regime} | {phase} | {numbers} |")
-    total = sum(cells.values(), Counter())
-    numbers = " | ".join(f"**{total[name]}**" for name in columns)
-    lines.append(f"| **all** | | {numbers} |")
-    met = sum(outcome.met for outcome in outcomes)
-    slowest = max((outcome.slowest for outcome in outcomes), default=0.0)
-    lines += [
-        "",
-        f"{met} of {len(outcomes)} first kills met the run before its end;"
-        f" the last child process was gone {slowest:.2f} s after its run at the latest.",
-    ]
-    return "\n".join(lines)
 
 
 if __name__ == "__main__":

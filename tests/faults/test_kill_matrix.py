@@ -9,7 +9,8 @@ from typing import Any
 import lmdb
 
 from mosesplug.store.records import encode_value
-from tests.faults.kill_matrix import SIGNALS, matrix
+from tests.faults.kill_matrix import matrix
+from tests.faults.kills import SIGNALS
 from tests.faults.left_behind import differences, left_in
 from tests.faults.system import make_toy
 
