@@ -37,6 +37,7 @@ __all__ = [
 _GRACE_SECONDS = 5.0
 _PROGRESS_SECONDS = 0.2
 _SHELLS_SIGNALS = 128
+_LITTLE_ROOM = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -187,7 +188,11 @@ def failure(problem: str, command: Sequence[str], stderr: Path) -> DecoderError:
     """The error for a child that failed, with its command and its last words."""
     words = tail(stderr)
     said = f"it said last:\n{words}" if words else "it wrote no messages"
-    return DecoderError(f"{problem}\ncommand: {shlex.join(command)}\n{said}\n(in {stderr})")
+    text = f"{problem}\ncommand: {shlex.join(command)}\n{said}\n(in {stderr})"
+    with contextlib.suppress(OSError):
+        if shutil.disk_usage(stderr.parent).free < _LITTLE_ROOM:
+            text += f"\nthe disk of {stderr.parent} is full: free some room"
+    return DecoderError(text)
 
 
 def tail(path: Path, *, lines: int = 10, limit: int = 4096) -> str:

@@ -24,6 +24,7 @@ from formats.nbest import NBestList
 from formats.weights import format_sparse
 from mosesplug.decoders.batch import ModelWeights, parse_lists
 from mosesplug.decoders.moses import Decoder
+from mosesplug.decoders.process import failure
 from mosesplug.decoders.server_calls import (
     ServerLost,
     list_lines,
@@ -174,9 +175,14 @@ class ServerDecoder:
         """The lines of one sentence's list, with its place in the batch as sentence id."""
         request = translate_request(text, self._nbest, weights)
         try:
-            return list_lines(place, reply_of(server.call(request, self._timeout)))
+            answer = server.call(request, self._timeout)
         except DecoderError as error:
             raise type(error)(f"sentence {number}: {error}") from error
+        try:
+            return list_lines(place, reply_of(answer))
+        except DecoderError as error:
+            problem = f"sentence {number}: {error}"
+            raise failure(problem, server.command, server.stderr) from error
 
     def _running(self, weights: ModelWeights) -> list[ServerProcess]:
         """All servers, started where they are not running, or not with what they must have."""

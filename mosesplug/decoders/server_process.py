@@ -129,6 +129,8 @@ class ServerProcess:
             problem = self._child.problem() or str(error)
             self.close()
             raise ServerLost(str(failure(problem, self.command, self.stderr))) from error
+        except DecoderError as error:
+            raise failure(str(error), self.command, self.stderr) from error
 
     def close(self) -> None:
         """End the process and whatever it started."""

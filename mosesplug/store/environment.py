@@ -31,6 +31,8 @@ Result = TypeVar("Result")
 
 _NAMES = ("meta", "iterations", "kbest", "statistics", "forest")
 _TABLE_BYTES = 1 << 14
+_TOO_MANY = os.strerror(errno.EMFILE)
+_MORE_FILES = f"{_TOO_MANY}. Allow more (ulimit -n); finished iterations are kept"
 _FULL = ("No space left", "Disk quota", "File too large", "Input/output error")
 
 
@@ -174,6 +176,8 @@ class Environment:
                 f"the n-best store at {self.path} is open already in this process: "
                 "share that one, or close it and drop the arrays that it gave"
             )
+        if _TOO_MANY in str(error):
+            return f"the n-best store at {self.path} cannot be opened: {_MORE_FILES}"
         return (
             f"the n-best store at {self.path} cannot be opened: {error}. "
             "If its files are damaged, begin in an empty directory"
@@ -327,7 +331,8 @@ class Environment:
                 f"no room to write the n-best store at {self.path} ({error}): the disk is full, "
                 "or fails. Free some and continue; finished iterations are kept"
             )
-        return StoreError(f"cannot write the n-best store at {self.path}: {error}")
+        why = _MORE_FILES if _TOO_MANY in str(error) else error
+        return StoreError(f"cannot write the n-best store at {self.path}: {why}")
 
     def close(self) -> None:
         """Close the file and give up the lock; arrays that are still in use stay valid."""

@@ -42,9 +42,13 @@ def held(path: Path) -> Iterator[None]:
         OSError: the file cannot be written.
     """
     with _locked(path) as file:
-        file.truncate(0)
-        file.write(f"process {os.getpid()} on {socket.gethostname()}\n".encode())
-        file.flush()
+        try:
+            file.truncate(0)
+            # Not by way of a buffer, which would be written again when the file is closed.
+            os.write(file.fileno(), f"process {os.getpid()} on {socket.gethostname()}\n".encode())
+        except OSError as error:
+            error.filename = str(path)  # a write that finds no room does not say where
+            raise
         try:
             yield
         finally:
