@@ -69,7 +69,7 @@ class BatchDecoder(Protocol):
 
         Returns:
             A list a sentence, in the order asked for, with those numbers in ``sentence_ids``. A
-            sentence for which the decoder finds nothing has none.
+            sentence for which the decoder says that it finds nothing has none.
 
         Raises:
             DecoderError: the decoder failed, or gave what cannot be used.

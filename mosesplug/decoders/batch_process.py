@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Self
 
 from formats.nbest import NBestList
-from formats.text import read_bytes
+from formats.text import read_bytes, read_lines
 from formats.weights import format_sparse
 from mosesplug.decoders.batch import ModelWeights, parse_lists
 from mosesplug.decoders.moses import Decoder
@@ -82,9 +82,14 @@ class ProcessDecoder:
             raise failure("the decoder wrote no n-best list", command, finished.stderr)
         numbers = [number for number, _ in sentences]
         try:
-            return parse_lists(read_bytes(nbest), numbers, weights.columns, str(nbest))
+            text = read_bytes(nbest)
+            if text and not text.endswith(b"\n"):
+                raise DecoderError(f"{nbest} is cut off: its last line has no end")
+            lists = parse_lists(text, numbers, weights.columns, str(nbest))
+            _account_for(numbers, lists, finished.stdout)
         except DecoderError as error:
             raise failure(str(error), command, finished.stderr) from error
+        return lists
 
     def close(self) -> None:
         """Nothing is running between two batches."""
@@ -102,3 +107,22 @@ class ProcessDecoder:
 
     def _file(self, ending: str) -> Path:
         return self.directory / f"{self.prefix}.{ending}"
+
+
+def _account_for(numbers: Sequence[int], lists: Sequence[NBestList], stdout: Path) -> None:
+    """See that sentences without a list were translated by nothing, as where there is no parse.
+
+    Raises:
+        DecoderError: the decoder has left one out, or ended before it came to it.
+    """
+    listed = {int(found.sentence_ids[0]) for found in lists}
+    missing = [place for place, number in enumerate(numbers) if number not in listed]
+    if not missing:
+        return
+    translations = read_lines(stdout)
+    if len(translations) == len(numbers) and not any(translations[i].strip() for i in missing):
+        return
+    raise DecoderError(
+        f"the decoder wrote n-best lists of {len(lists)} of {len(numbers)} sentences and"
+        f" {len(translations)} translations; it left out sentence {numbers[missing[0]]}"
+    )

@@ -72,12 +72,17 @@ def test_a_decoder_that_fails(stand_in: Callable[..., Decoder], tmp_path: Path) 
             "sentence 0 comes after sentence 1",
         ),
         ("a ||| a ||| LM0= 1 TM0= 1 ||| 1", "nbest:1: the sentence id"),
+        (
+            "0 ||| a ||| LM0= 1 TM0= 1 ||| 1\n2 ||| a ||| LM0= 1 TM0= 1 ||| 1",
+            "lists of 2 of 3 sentences and 0 translations; it left out sentence 7",
+        ),
+        ("0 ||| a ||| LM0= 1 TM0= 1 ||| -1.2345", r"nbest is cut off: its last line"),
     ],
 )
 def test_a_list_that_cannot_be_used(
     output: str, message: str, stand_in: Callable[..., Decoder], tmp_path: Path
 ) -> None:
-    (tmp_path / "list").write_text(output + "\n")
+    (tmp_path / "list").write_text(output + "\n" * (not output.endswith("5")))
     broken = replace(stand_in(), program=tmp_path / "writes")
     broken.program.write_text(f"#!/bin/sh\ncp {tmp_path}/list {tmp_path}/batch.nbest\n")
     broken.program.chmod(0o755)
@@ -88,9 +93,16 @@ def test_a_list_that_cannot_be_used(
 def test_a_decoder_that_finds_nothing(stand_in: Callable[..., Decoder], tmp_path: Path) -> None:
     process = decoder(replace(stand_in(), program=tmp_path / "finds"), tmp_path)
     program = process.decoder.program
-    program.write_text(f"#!/bin/sh\n: > {tmp_path}/batch.nbest\n")
+    program.write_text(f"#!/bin/sh\necho; : > {tmp_path}/batch.nbest\n")
     program.chmod(0o755)
     assert process.decode(BATCH[:1], WEIGHTS) == []
+    program.write_text(f"#!/bin/sh\necho words; : > {tmp_path}/batch.nbest\n")
+    with pytest.raises(DecoderError, match="lists of 0 of 1 sentences and 1 translations"):
+        process.decode(BATCH[:1], WEIGHTS)
+    program.write_text("#!/bin/sh\nexec sleep 60\n")
+    hanging = replace(process, decoder=replace(process.decoder, timeout=0.2))
+    with pytest.raises(DecoderError, match=r"wrote nothing for 0\.2 s"):
+        hanging.decode(BATCH[:1], WEIGHTS)
     program.write_text("#!/bin/sh\n")
     with pytest.raises(DecoderError, match="wrote no n-best list"):
         process.decode(BATCH[:1], WEIGHTS)
