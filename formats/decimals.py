@@ -100,7 +100,8 @@ def parse_digits(words: Words, lengths: Positions) -> tuple[NDArray[np.float64],
     digits, dots, places = _without_dot((words ^ _ZEROS) & kept)
     refused = _not_digits(digits) | (lengths <= dots) | (lengths > 8)
     mantissa = _eight_digits(digits).view(np.int64).astype(np.float64)
-    return mantissa / np.take(_POWERS, places), refused
+    # Of several points, which are refused, the places are nonsense.
+    return mantissa / np.take(_POWERS, places, mode="clip"), refused
 
 
 def _long(

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from mosesplug.errors import StoreError
 from mosesplug.features import FeatureSpace
 from mosesplug.store.environment import Environment
-from mosesplug.store.records import KbestRecord, decode_value
+from mosesplug.store.records import KbestRecord, decode_value, record_of
 from mosesplug.store.state import (
     PROGRESS,
     StatisticsKind,
@@ -54,7 +54,9 @@ class Reader:
     def record(self, iteration: int, sentence: int) -> KbestRecord | None:
         """One sentence's list of one iteration, or None if there is none."""
         value = self._get(kbest_key(iteration, sentence), db=self._kbest)
-        return None if value is None else KbestRecord(np.frombuffer(value, np.uint8))
+        if value is None:
+            return None
+        return record_of(np.frombuffer(value, np.uint8), iteration, sentence)
 
     def graph(self, iteration: int, sentence: int) -> NDArray[np.uint8] | None:
         """The bytes of one sentence's search graph of one iteration, or None if there is none."""

@@ -33,6 +33,7 @@ import msgpack
 import numpy as np
 from numpy.typing import NDArray
 
+from mosesplug.errors import StoreError
 from mosesplug.tuning_set import SparseRows
 
 __all__ = [
@@ -42,6 +43,7 @@ __all__ = [
     "encode_record",
     "encode_value",
     "header_of",
+    "record_of",
 ]
 
 _HEADER_LENGTH = struct.Struct("<I")
@@ -55,6 +57,7 @@ class _Field:
     def __init__(self, number: int, dtype: str) -> None:
         self._count = 2 * number
         self._dtype = np.dtype(dtype)
+        self.size = self._dtype.itemsize
 
     @overload
     def __get__(self, record: None, owner: type[KbestRecord]) -> _Field: ...
@@ -73,6 +76,9 @@ class _Field:
 
 class KbestRecord:
     """One sentence's list of one iteration; the arrays are those of the module's table.
+
+    Raises ValueError where the bytes are not those of such a record: an array that does not lie
+    in them, or has not as many elements as the others ask for.
 
     The arrays are read-only. They are views on the memory map where the record is aligned there,
     and keep their transaction open for as long as one of them lives.
@@ -102,7 +108,30 @@ class KbestRecord:
 
     def __init__(self, buffer: NDArray[np.uint8]) -> None:
         self.buffer = aligned(buffer)
-        (self.n_dense, *self.places), self.begin = header_of(self.buffer)
+        numbers, self.begin = header_of(self.buffer)
+        if len(numbers) != 1 + 2 * len(_FIELDS):
+            raise ValueError("its header is that of something else")
+        self.n_dense, self.places = numbers[0], numbers[1:]
+        self._check_counts()
+
+    def _check_counts(self) -> None:
+        """Refuse arrays that lie outside of the record or do not fit together."""
+        counts, rows, positions = self.places[::2], self.n_new, self.n_list
+        room = len(self.buffer) - self.begin
+        sizes = (field.size for field in _FIELDS)
+        ends = map(_end_of_array, counts, self.places[1::2], sizes)
+        fits = (
+            counts[1] == rows * self.n_dense
+            and counts[2] == rows
+            and counts[3] == rows + 1
+            and counts[4] in (0, rows + 1)
+            and counts[5] == counts[6]
+            and counts[7] == positions
+            and counts[9] in (0, positions)
+            and counts[10] in (0, positions + 1)
+        )
+        if not fits or max(ends) > room:
+            raise ValueError("its arrays do not fit together")
 
     @property
     def n_new(self) -> int:
@@ -120,13 +149,18 @@ class KbestRecord:
         return self.flat_dense.reshape(self.n_new, self.n_dense)
 
     def sparse(self) -> SparseRows:
-        """Sparse features of the hypotheses that the record holds."""
-        indptr = self.sparse_indptr
-        return SparseRows(
-            indptr.astype(np.int64) if len(indptr) else np.zeros(self.n_new + 1, dtype=np.int64),
-            self.sparse_indices,
-            self.sparse_data,
-        )
+        """Sparse features of the hypotheses that the record holds.
+
+        Raises:
+            ValueError: rows that are out of order, or are not of all values.
+        """
+        indptr = self.sparse_indptr.astype(np.int64)
+        if not len(indptr):
+            indptr = np.zeros(self.n_new + 1, dtype=np.int64)
+        # Kernels look at no bounds.
+        if indptr[0] or indptr[-1] != len(self.sparse_data) or (np.diff(indptr) < 0).any():
+            raise ValueError("its sparse features are out of order")
+        return SparseRows(indptr, self.sparse_indices, self.sparse_data)
 
     def hypothesis(self, row: int) -> bytes:
         """Text of one of the hypotheses that the record holds."""
@@ -142,6 +176,29 @@ class KbestRecord:
         """What followed the score at one position of the list."""
         offsets = self.extra_offsets
         return self.extras[offsets[rank] : offsets[rank + 1]].tobytes() if len(offsets) else b""
+
+
+_FIELDS = tuple(field for field in vars(KbestRecord).values() if isinstance(field, _Field))
+
+
+def record_of(buffer: NDArray[np.uint8], iteration: int, sentence: int) -> KbestRecord:
+    """The list of a sentence out of a store.
+
+    Raises:
+        StoreError: it is damaged.
+    """
+    try:
+        return KbestRecord(buffer)
+    except ValueError as error:
+        raise StoreError(
+            f"the n-best store is damaged: the list of sentence {sentence} in iteration {iteration}"
+            f" is none, {error}. Begin in an empty directory"
+        ) from None
+
+
+def _end_of_array(count: int, at: int, size: int) -> int:
+    """First byte behind an array."""
+    return at + count * size
 
 
 def aligned(buffer: NDArray[np.uint8]) -> NDArray[np.uint8]:
@@ -199,10 +256,17 @@ def encode_value(value: Any) -> bytes:
 
 
 def decode_value(data: Any) -> Any:
-    """The inverse of ``encode_value``; tuples come back as lists, arrays as copies."""
-    return msgpack.unpackb(
-        data, ext_hook=_restored, unicode_errors="surrogateescape", strict_map_key=False
-    )
+    """The inverse of ``encode_value``; tuples come back as lists, arrays as copies.
+
+    Raises:
+        ValueError: these are not the bytes of such a value.
+    """
+    try:
+        return msgpack.unpackb(
+            data, ext_hook=_restored, unicode_errors="surrogateescape", strict_map_key=False
+        )
+    except (ValueError, TypeError, msgpack.UnpackException) as error:
+        raise ValueError(str(error) or type(error).__name__) from error
 
 
 def _extended(value: object) -> object:

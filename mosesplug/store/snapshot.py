@@ -6,7 +6,7 @@ from typing import Self
 
 from mosesplug.errors import StoreError
 from mosesplug.store.environment import Environment, Pinned
-from mosesplug.store.records import KbestRecord
+from mosesplug.store.records import KbestRecord, record_of
 from mosesplug.store.state import COMMIT, iteration_key, kbest_key
 
 __all__ = ["Snapshot"]
@@ -37,7 +37,9 @@ class Snapshot:
         if get(iteration_key(iteration, COMMIT), db=self._environment["iterations"]) is None:
             return None
         value = get(kbest_key(iteration, sentence), db=self._environment["kbest"])
-        return None if value is None else KbestRecord(self._pinned.view(value))
+        if value is None:
+            return None
+        return record_of(self._pinned.view(value), iteration, sentence)
 
     def close(self) -> None:
         """Let go of the transaction; it ends with the last array that needs it."""

@@ -123,7 +123,8 @@ def read_lists(directory: str | PathLike[str]) -> TuningSet:
     space = FeatureSpace(groups, ("",) * known["n_sparse"])
 
     def mapped(name: str) -> Any:
-        return np.asarray(np.load(folder / f"{name}.npy", mmap_mode="r"))
+        path = folder / f"{name}.npy"
+        return np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
 
     sparse = None
     if (folder / "sparse_indptr.npy").exists():

@@ -1,0 +1,82 @@
+"""A sample of hostile files, and those that once did harm; ``fuzz.py`` makes a million."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.faults.fuzz import fuzz, inputs, read_one
+from tests.faults.hostile_readers import DATA, FAMILIES
+
+ROOT = DATA.parents[1]
+FOUND = sorted(path for path in (DATA / "invalid/found").glob("*.*") if path.suffix != ".md")
+
+
+def test_a_sample(tmp_path: Path) -> None:
+    found = fuzz(1, 0, 1500, tmp_path)
+    assert found.inputs.keys() == FAMILIES.keys()
+    assert not {where: finding.told for where, finding in found.findings.items()}
+    assert not list(tmp_path.iterdir())
+    # A fuzzer whose inputs are all refused at the first byte would find nothing.
+    assert all(found.read[name] for name in FAMILIES)
+
+
+def test_a_seed_gives_the_same_inputs() -> None:
+    assert list(inputs(3, 4, 50)) == list(inputs(3, 4, 50))
+    assert list(inputs(3, 4, 50)) != list(inputs(3, 5, 50))
+
+
+@pytest.mark.parametrize("path", FOUND, ids=lambda path: path.name)
+def test_what_once_did_harm(path: Path, tmp_path: Path) -> None:
+    text = path.read_bytes()
+    for name, family in FAMILIES.items():
+        for reader in family.readers:
+            _, finding = read_one(name, reader, text, tmp_path / "input")
+            assert finding is None, f"{name}, {reader}: {finding.told if finding else ''}"
+
+
+def test_what_was_found_is_explained() -> None:
+    said = (DATA / "invalid/found/README.md").read_text()
+    assert FOUND
+    assert [path.name for path in FOUND] == re.findall(r"^- `([^`]+)`: ", said, re.MULTILINE)
+
+
+def test_a_broken_reader_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def read(path: Path) -> None:
+        np.zeros(3)[int(path.read_bytes())]
+
+    monkeypatch.setitem(FAMILIES["weights"].readers, "broken", read)
+    assert read_one("weights", "broken", b"2", tmp_path / "input") == (True, None)
+    _, finding = read_one("weights", "broken", b"3", tmp_path / "input")
+    assert finding is not None
+    assert "IndexError in test_fuzz.py:read" in finding.where
+
+
+def test_a_reader_that_writes_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    beside = tmp_path / "beside"
+    monkeypatch.setitem(
+        FAMILIES["weights"].readers, "writing", lambda _: beside.write_bytes(b"what no reader does")
+    )
+    _, finding = read_one("weights", "writing", b"", tmp_path / "input")
+    assert finding is not None
+    assert "open" in finding.told
+
+
+RUNS_FILES = re.compile(
+    r"\bimport (?:pickle|cPickle|marshal|shelve|dill)\b|(?<![\w.])(?:eval|exec)\("
+    r"|\bnp\.load\((?!.*allow_pickle=False)|allow_pickle=True|yaml\.load\("
+)
+
+
+def test_no_file_can_hold_code() -> None:
+    lines = [
+        f"{path.relative_to(ROOT)}:{number}: {line.strip()}"
+        for package in ("formats", "mosesplug")
+        for path in sorted((ROOT / package).rglob("*.py"))
+        for number, line in enumerate(path.read_text().splitlines(), start=1)
+        if RUNS_FILES.search(line)
+    ]
+    assert not lines
