@@ -2,9 +2,9 @@
 
     faulty_decoder.py FAULT PROGRAM ...     runs another decoder in Python as FAULT, a file, says
 
-It needs the standard library only. Where the file is missing the decoder works; else its first word
-names one of ``FAULTS``, or for a server the behaviour of ``tests/decoders/stand_in.py``, with its
-arguments.
+It needs the standard library only. Where the file is missing the decoder works; else its words are
+names in ``BEFORE`` or ``FAULTS``; or for a server a behaviour of ``tests/decoders/stand_in.py``,
+with its arguments.
 """
 
 from __future__ import annotations
@@ -118,14 +118,17 @@ def main() -> None:
     how, *more = fault
     if how in BEFORE:
         BEFORE[how]()
-    if how not in FAULTS:
+    if how not in FAULTS:  # a server's
         sys.argv += ["-behave", how, *more]
         runpy.run_path(program, run_name="__main__")
         return
     runpy.run_path(program, run_name="__main__")
     sys.stdout.flush()
     path = Path(words[words.index("-n-best-list") + 1])
-    path.write_bytes(b"".join(FAULTS[how](path.read_bytes().splitlines(keepends=True))))
+    lines = path.read_bytes().splitlines(keepends=True)
+    for each in fault:
+        lines = FAULTS[each](lines)
+    path.write_bytes(b"".join(lines))
 
 
 if __name__ == "__main__":
