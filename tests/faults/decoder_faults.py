@@ -3,8 +3,8 @@
     python -m tests.faults.decoder_faults
 
 The decoder decodes once as it should, then a fault comes, then it is mended and the run continued.
-What is printed is a table in Markdown: the fault, the message of that run without what follows its
-first line, and what was kept.
+What is printed is a table in Markdown: the fault, the beginning of that run's message, whose later
+lines have the command and the decoder's last words, and what was kept.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import shorten
 
 from mosesplug.cli.main import main as mosesplug
 from mosesplug.inspection.soundness import soundness
@@ -30,6 +31,8 @@ TOY = HERE.parent / "data" / "toy" / "decoder.py"
 STAND_IN = HERE.parent / "decoders" / "stand_in.py"
 
 _SENTENCES = 6
+_SHOWN = 130
+"""Characters of a message."""
 _SHARED = ["--seed=5", "--threads=1", "--nbest=10", "--quiet", "--min-change=0"]
 _BATCH = ["--max-iterations=2", "--algorithm=mert", "--option=restarts=1"]
 _ONLINE = ["--online", "--online-decoder=server", "--algorithm=mira", "--epochs=2"]
@@ -230,7 +233,7 @@ def whole(system: System, work: Path) -> bytes:
 def row(fault: Fault, met: Outcome, directory: Path) -> str:
     """A line of the table."""
     message = met.said.partition("\n")[0].replace(f"{directory}/", "").replace("|", "\\|")
-    message = re.sub(r"^mosesplug: ", "", message)
+    message = shorten(re.sub(r"^mosesplug: ", "", message), _SHOWN, placeholder=" ...")
     finished, sentences = met.kept
     iterations = f"{finished} iteration{'s' * (finished != 1)}"
     what = f"{iterations}, {sentences} sentences of the next" if sentences else iterations
@@ -240,7 +243,7 @@ def row(fault: Fault, met: Outcome, directory: Path) -> str:
 
 def main() -> None:
     """Print the table."""
-    print("| the decoder | exit code and first line of the message | kept |\n|---|---|---|")
+    print("| the decoder | exit code and beginning of the message | kept |\n|---|---|---|")
     with tempfile.TemporaryDirectory() as name:
         for server in (False, True):
             directory = Path(name) / str(server)

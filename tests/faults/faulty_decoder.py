@@ -20,6 +20,7 @@ from pathlib import Path
 
 Lines = list[bytes]
 
+_LM = re.compile(rb"LM0= \S+")
 _FOUR = re.compile(rb"(TranslationModel0= \S+ \S+) \S+ ")
 
 
@@ -51,6 +52,11 @@ def changed(lines: Lines, number: int, old: bytes, new: bytes) -> Lines:
     return [*lines[:number], lines[number].replace(old, new), *lines[number + 1 :]]
 
 
+def with_value(lines: Lines, number: int, value: bytes) -> Lines:
+    """The lines with another value of LM0 in one of them."""
+    return [*lines[:number], _LM.sub(rb"LM0= " + value, lines[number]), *lines[number + 1 :]]
+
+
 def with_field(lines: Lines, number: int, field: int, value: bytes) -> Lines:
     """The lines with another field in one of them."""
     fields = lines[number].rstrip(b"\n").split(b" ||| ")
@@ -80,8 +86,8 @@ REFUSED: dict[str, Callable[[Lines], Lines]] = {
     "cut-in-line": lambda lines: [*lines[:-1], lines[-1].rstrip(b"\n")[:-1]],
     "cut-after-line": lambda lines: [line for line in lines if sentence(line) < 4],
     "left-out": lambda lines: [line for line in lines if sentence(line) != 2],
-    "nan": lambda lines: changed(lines, 7, b"LM0= ", b"LM0= nan"),
-    "infinite": lambda lines: changed(lines, 7, b"LM0= ", b"LM0= -inf "),
+    "nan": lambda lines: with_value(lines, 7, b"nan"),
+    "infinite": lambda lines: with_value(lines, 7, b"-inf"),
     "score": lambda lines: with_field(lines, 7, 3, b"nan"),
     "order": other_order,
     "twice": twice,
