@@ -42,6 +42,7 @@ from mosesplug.tuning.forest_setup import Forest
 from mosesplug.tuning.graph_learning import found_weights, starting_vector, with_graphs
 from mosesplug.tuning.graph_storing import store_graphs
 from mosesplug.tuning.lists import checked_blocks
+from mosesplug.tuning.memory import give_back
 from mosesplug.tuning.online_source import model_weights
 from mosesplug.tuning.records import IterationResult, IterationStart, start_of
 from mosesplug.tuning.sharded import optimize_sharded
@@ -175,6 +176,7 @@ def before_decoding(
 
 def decoded(context: Context, iteration: int, weights: Weights, *, skip: bool) -> Lists:
     """Decode with ``weights``, or take the list that is there."""
+    give_back()  # the decoder's models want all the room that there is
     configuration, workspace = context.configuration, context.workspace
     sparse = workspace.run(iteration, "sparse-weights")
     graphs = configuration.decoding.graphs is not None
@@ -270,7 +272,9 @@ def optimised(context: Context, store: NBestStore, current: IterationRecord) -> 
     iteration, weights = current.iteration, start_of(current).weights
     context.watch(PhaseStarted(iteration, "optimise"))
     clock = Clock()
+    give_back()
     given = problem(context, store, iteration)
+    give_back()
     space = given.tuning_set.space
     minima, maxima = (box[: space.n_dense].tolist() for box in given.box)
     write_init_opt(context.workspace, iteration, weights, minima, maxima)
