@@ -89,7 +89,7 @@ def decode_graph(buffer: NDArray[np.uint8]) -> Hypergraph:
         (at, len(at) - 1, len(text)),
     )
     if not all(
-        len(offsets) == n + 1 and offsets[0] == 0 and offsets[-1] == end
+        len(offsets) == n + 1 > 0 and offsets[0] == 0 and offsets[-1] == end
         for offsets, n, end in whole
     ) or len(indices) != len(values):
         raise ValueError("its arrays do not fit together")

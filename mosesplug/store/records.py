@@ -25,6 +25,7 @@ list itself, in the decoder's order, is a gather over such rows.
 from __future__ import annotations
 
 import itertools
+import re
 import struct
 from collections.abc import Sequence
 from typing import Any, overload
@@ -49,6 +50,7 @@ __all__ = [
 _HEADER_LENGTH = struct.Struct("<I")
 _PADDING = tuple(bytes(n) for n in range(8))
 _ARRAY, _INTEGER = 1, 2
+_DTYPE = re.compile(r"[<|][biuf](1|2|4|8|16)")
 
 
 class _Field:
@@ -287,6 +289,8 @@ def _restored(code: int, data: bytes) -> object:
     """The inverse of ``_extended``."""
     if code == _ARRAY:
         dtype, shape, raw = msgpack.unpackb(data)
+        if not isinstance(dtype, str) or not _DTYPE.fullmatch(dtype):
+            raise ValueError(f"there is no type {dtype!r} of numbers")
         return np.frombuffer(raw, dtype).reshape(shape).copy()
     if code == _INTEGER:
         return int(data)
