@@ -363,6 +363,8 @@ ADDITIONS: tuple[MertOption, ...] = (
     MertOption("shard-directory", Kind.STRING, "directory that other processes see, for lists"),
     MertOption("seed", Kind.INTEGER, "seed of all random choices [drawn, and kept]"),
     MertOption("decoder-timeout", Kind.REAL, "seconds that a decoder may be silent, else killed"),
+    MertOption("strict", Kind.FLAG, "end with an error where else there are warnings of the run"),
+    MertOption("max-drop", Kind.REAL, "how far an iteration may score below the first [0.05]"),
     MertOption("keep-extractor-files", Kind.FLAG, "write runN.features.dat, runN.scores.dat"),
     MertOption("quiet", Kind.FLAG, "print errors only"),
 )

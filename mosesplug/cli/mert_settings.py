@@ -135,6 +135,8 @@ def settings(parsed: Parsed) -> Settings:
         held_out=judged,
         sparse_weights=None if sparse is None else existing_file(sparse, "the sparse weights"),
         start_from=None if former is None else Path(former).absolute(),
+        strict=given.flag("strict"),
+        max_drop=0.05 if (drop := given.seconds("max-drop")) is None else drop,
     )
     return Settings(configuration, tuple(notes), given.flag("verbose"), given.flag("quiet"))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -48,8 +49,10 @@ from mosesplug.inspection.named_lists import dense_given
 from mosesplug.metrics import metric as find_metric
 from mosesplug.optimizers import Problem, Progress, Solution, algorithm, algorithms
 from mosesplug.tuning.algorithm_options import algorithm_options
+from mosesplug.tuning.guards import list_findings, weight_findings
 from mosesplug.tuning.offline import Start
 from mosesplug.tuning.weights import ranges
+from mosesplug.tuning_set import TuningSet
 
 __all__ = ["optimize"]
 
@@ -243,10 +246,19 @@ def _optimize(
         found = learnt(replace(given, problem=problem), judged, learn, ways, seed, told)
         seconds = (loaded - began, time.perf_counter() - loaded, time.process_time() - cpu)
 
+    _warn(given.problem.tuning_set, found.solution)
     if not quiet:
         report(given, found, ways, seconds)
     own = () if problem.fixed is None else np.array(space.names)[problem.fixed].tolist()
     write_weights(output, space, found.solution, own)
+
+
+def _warn(lists: TuningSet, solution: Solution) -> None:
+    """Say on stderr what is wrong with lists or weights; what cannot be used is refused later."""
+    weights = weight_findings(solution.weights, lists.space.names, lists.space.n_dense)
+    for found in (*list_findings(lists), *weights):
+        if not found.fatal:
+            print(f"warning: {found.message}", file=sys.stderr)
 
 
 def _other_lists(ways: Ways, columns: list[str] | None, space: FeatureSpace) -> Files:

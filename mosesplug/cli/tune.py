@@ -278,6 +278,21 @@ def tune(
     keep_extractor_files: Annotated[
         bool, typer.Option("--keep-extractor-files", help="Write features.dat and scores.dat too.")
     ] = False,
+    strict: Annotated[
+        bool,
+        typer.Option(
+            "--strict",
+            help="End with an error, and write no weights, at signs that something is wrong: one "
+            "weight that is all, a score that falls, references of another language or "
+            "tokenisation, lists of one hypothesis, features that never vary. Else a warning.",
+        ),
+    ] = False,
+    max_drop: Annotated[
+        float,
+        typer.Option(
+            min=0.0, help="How far an iteration may score below the first without a warning."
+        ),
+    ] = 0.05,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print errors only.")] = False,
     verbose: Annotated[
         bool, typer.Option("--verbose", help="Show each command that is run.")
@@ -380,6 +395,8 @@ def tune(
             None if sparse_weights is None else existing_file(sparse_weights, "the sparse weights")
         ),
         start_from=None if start_from is None else start_from.absolute(),
+        strict=strict,
+        max_drop=max_drop,
     )
     if runs is not None:
         run_several(configuration, runs, choice, quiet=quiet, verbose=verbose)

@@ -14,6 +14,7 @@ from mosesplug.tuning.configuration import Configuration
 from mosesplug.tuning.events import Finished, Note
 from mosesplug.tuning.files import date, write_config
 from mosesplug.tuning.graph_learning import keeps_scale
+from mosesplug.tuning.guarding import guard_result
 from mosesplug.tuning.heldout import best_of, since_best
 from mosesplug.tuning.online_state import selection
 from mosesplug.tuning.records import (
@@ -68,6 +69,7 @@ def conclude(context: Context, store: NBestStore, reason: str) -> Result:
     write_after(context, len(records), last)
     chosen = _choose(context, records)
     configuration, workspace = context.configuration, context.workspace
+    warnings = guard_result(context, store, chosen.weights)
     sparse_file = None
     if chosen.weights.sparse:
         sparse_file = _sparse_file(workspace, chosen)
@@ -99,6 +101,7 @@ def conclude(context: Context, store: NBestStore, reason: str) -> Result:
         iterations=iterations_of(records),
         selected=chosen.how,
         online=configuration.online is not None,
+        warnings=warnings,
     )
     write_atomic(workspace.summary, result.as_json(date(), __version__))
     context.watch(Finished(len(records), reason))

@@ -184,6 +184,8 @@ class Configuration:
         sparse_weights: file with starting weights of sparse features, on top of those that the
             configuration names, or None.
         start_from: working directory of a finished run whose weights to start from, or None.
+        strict: end with an error at signs that the run goes wrong; else they are warned of.
+        max_drop: by how much the score of an iteration may be below that of the first.
     """
 
     input: Path
@@ -203,3 +205,5 @@ class Configuration:
     held_out: HeldOut | None = None
     sparse_weights: Path | None = None
     start_from: Path | None = None
+    strict: bool = False
+    max_drop: float = 0.05

@@ -32,6 +32,7 @@ from mosesplug.tuning.faults import naming_the_iteration
 from mosesplug.tuning.forest_redecoding import make_graphs
 from mosesplug.tuning.forest_run import check_forest, forest_of, own_forest
 from mosesplug.tuning.graph_learning import check_graphs, fixed_weights
+from mosesplug.tuning.guarding import guard_decoded, guard_input, guard_weights
 from mosesplug.tuning.heldout import Judge
 from mosesplug.tuning.heldout import judge as find_judge
 from mosesplug.tuning.online_decoder import check_online, online_decoder, recipe_of
@@ -195,9 +196,9 @@ def _context(
     _check_regime(configuration, algorithm)
     _tell_idle(optimising, algorithm, watch)
     prefix = configuration.references
-    references = configuration.metric.prepare(
-        read_references(prefix, _input_lines(configuration), input_path=configuration.input)
-    )
+    lines = read_references(prefix, _input_lines(configuration), input_path=configuration.input)
+    guard_input(configuration, lines, watch)
+    references = configuration.metric.prepare(lines)
     # Here, before anything is decoded or an earlier run replaced, settings that cannot be used and
     # too many shards are refused.
     if algorithm.learner is not None:
@@ -346,7 +347,9 @@ def _iterate(
         lists = decoded(context, iteration, weights, skip=skip_decoder)
         ingest(context, store, iteration, weights, lists)
     current = store.iterations()[-1]
+    guard_decoded(context, store)
     result = optimised(context, store, current)
+    guard_weights(context, store, result.weights)
     if judge is not None:
         before, start = evaluations_of(store.iterations()[:-1]), start_of(current).weights
         found = judge.of_iteration(current.iteration, start, result.weights, before)

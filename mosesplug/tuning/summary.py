@@ -72,6 +72,7 @@ class Result:
             ``learning``, the translations of the last epoch, each with the weights of its moment;
             ``heldout``, the held-out text.
         graphs: whether search graphs were learnt from, so that optima are scores in these.
+        warnings: signs that something is wrong, in sentences.
     """
 
     weights: Weights
@@ -88,6 +89,7 @@ class Result:
     online: bool = False
     score_of: ScoreOf | None = None
     graphs: bool = False
+    warnings: tuple[str, ...] = ()
 
     def as_json(self, finished: str, version: str) -> bytes:
         """``summary.json``; only ``finished`` and what is named ``seconds`` differ between runs."""
@@ -101,6 +103,7 @@ class Result:
             "metric": self.metric,
             "signature": self.signature,
             "seed": self.seed,
+            "warnings": list(self.warnings),
             "result": {
                 "selected": self.selected,
                 "decoded_in_iteration": self.chosen or None,

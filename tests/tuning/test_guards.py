@@ -1,0 +1,226 @@
+"""Signs that a run goes wrong: found where they are, told once, refused if asked for."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from formats.references import read_references
+from formats.text import read_lines
+from mosesplug.errors import DataError
+from mosesplug.metrics import metric
+from mosesplug.optimizers import Problem, algorithm
+from mosesplug.optimizers.problem import silent
+from mosesplug.tuning import tune
+from mosesplug.tuning.events import Note
+from mosesplug.tuning.guards import (
+    Finding,
+    list_findings,
+    score_findings,
+    source_findings,
+    text_findings,
+    weight_findings,
+)
+from mosesplug.tuning.offline import stored_lists
+from tests.optimizers.problems import planted, tuning_set
+
+DEMO = Path(__file__).parents[2] / "moses-config" / "demo"
+
+# What tools have written into moses.ini without a word.
+TINY = (1, 1.99e-39, 1.6e-39, 1.64e-39, 2.05e-39, 2.16e-39, 2.89e-39, 3.75e-39, 2.59e-39)
+ALL_BUT_ONE = (*[0.0] * 8, -0.0, 0.0, -0.0, 1.0, *[0.0] * 5)
+ZEROS = (0.0,) * 17
+
+
+def names(found: Sequence[Finding]) -> list[str]:
+    return [each.name for each in found]
+
+
+def of_weights(values: Sequence[float]) -> list[Finding]:
+    return weight_findings(np.array(values), [f"F{n}" for n in range(len(values))])
+
+
+@pytest.mark.parametrize("values", [TINY, ALL_BUT_ONE])
+def test_one_weight_that_is_all_is_named(values: tuple[float, ...]) -> None:
+    (found,) = of_weights(values)
+    assert (found.name, found.fatal) == ("one weight", False)
+    assert f"F{int(np.argmax(values))} " in found.message
+
+
+@pytest.mark.parametrize(
+    "values", [ZEROS, TINY[1:], (0.1, np.nan, 0.2), (0.1, -np.inf)], ids=["0", "tiny", "nan", "inf"]
+)
+def test_what_is_no_weight_is_fatal(values: tuple[float, ...]) -> None:
+    (found,) = of_weights(values)
+    assert found.fatal
+
+
+def test_sound_weights_are_passed_over() -> None:
+    assert not of_weights((0.3, -0.5, 0.2, 0.0))
+    assert not of_weights((0.998, 0.002))
+    assert not of_weights((1.0,))  # a system of one feature
+    assert not of_weights((3e5, -7e5))
+
+
+def test_sparse_weights_alone_are_none() -> None:
+    found = weight_findings(np.array([0.0, 0.0, 0.4]), ("A", "B", "s"), n_dense=2)
+    assert names(found) == ["no weights"]
+
+
+def test_scores() -> None:
+    assert not score_findings([], 0.05)
+    assert not score_findings([0.3, 0.26, 0.31], 0.05)
+    assert names(score_findings([0.3, 0.24], 0.05)) == ["worse"]
+    assert not score_findings([0.3, 0.24], 0.07)
+    assert names(score_findings([0.0], 0.05)) == ["no score"]
+
+
+def with_constant(constant: float) -> Problem:
+    """A planted problem whose third feature differs between sentences, but not within one."""
+    problem, _ = planted(3, n_sentences=20, n_hyps=6)
+    dense = problem.tuning_set.dense.copy()
+    dense[:, 2] = constant * (1 + np.repeat(np.arange(20), 6))
+    return replace(problem, tuning_set=replace(problem.tuning_set, dense=dense))
+
+
+@pytest.mark.parametrize("constant", [0.0, -100.0])
+def test_a_feature_that_never_varies_is_named(constant: float) -> None:
+    (found,) = list_findings(with_constant(constant).tuning_set)
+    assert found.name == "constant feature"
+    assert found.message.startswith("F2_0 has ")
+    assert not list_findings(planted(3)[0].tuning_set)
+
+
+def test_a_feature_that_never_varies_does_not_take_all_weight() -> None:
+    """The report of weights 1 and 1e-39: nothing bounds a step along such a feature."""
+    problem = with_constant(-100.0)
+    tuner = algorithm("mert")
+    start = np.full(5, 0.2)
+    found = tuner.optimize(problem, start, np.random.default_rng(1), tuner.options(), silent)
+    assert not weight_findings(found.weights, problem.tuning_set.space.names)
+
+
+def test_lists_without_diversity() -> None:
+    made = tuning_set([1, 1, 3, 0], np.arange(10).reshape(5, 2), np.zeros(5))
+    assert names(list_findings(made)) == ["no diversity"]
+    assert not list_findings(tuning_set([1, 2, 3], np.arange(12).reshape(6, 2), np.zeros(6)))
+    assert not list_findings(tuning_set([0, 0], np.zeros((0, 2)), np.zeros(0)))
+
+
+SOURCE = [b"das haus ist klein und der hund sieht es nicht ."] * 20
+TRANSLATION = [b"the house is small , and the dog &apos;s eyes do not see it ."] * 20
+
+
+@pytest.mark.parametrize(
+    ("reference", "name"),
+    [
+        (b"the house is small , and the dog &apos;s eyes do not see it .", None),
+        (b"the little house is small and the dog cannot see it .", None),
+        (b"the house is small , and the dog 's eyes do not see it .", "escapes"),
+        (b"The House Is Small , And The Dog &apos;s Eyes do not see it .", "case"),
+        (b"the house is small, and the dog &apos;s eyes do not see it.", "punctuation"),
+        (b"la maison est petite et le chien ne la voit pas", "unknown words"),
+    ],
+)
+def test_references_of_another_kind(reference: bytes, name: str | None) -> None:
+    found = text_findings(SOURCE, [[reference] * 20], TRANSLATION)
+    assert names(found) == ([] if name is None else [name])
+
+
+def test_case_does_not_count_where_the_metric_folds_it() -> None:
+    upper = [[line.title().replace(b"&Apos;S", b"&apos;s") for line in TRANSLATION]]
+    assert "case" in names(text_findings(SOURCE, upper, TRANSLATION))
+    assert "case" not in names(text_findings(SOURCE, upper, TRANSLATION, cased=False))
+
+
+def test_input_and_reference_swapped() -> None:
+    """A decoder given its own target language passes the words on."""
+    assert "resembles input" in names(text_findings(TRANSLATION, [SOURCE], TRANSLATION))
+    # Correction of a text leaves most of it as it was.
+    corrected = [line.replace(b"small", b"little") for line in TRANSLATION]
+    assert not text_findings(TRANSLATION, [corrected], TRANSLATION)
+
+
+def test_a_reference_that_is_the_input() -> None:
+    assert names(source_findings(SOURCE, [TRANSLATION, SOURCE])) == ["reference is input"]
+    assert not source_findings(SOURCE, [TRANSLATION])
+    assert not source_findings([b"42"] * 50, [[b"42"] * 50])
+    assert source_findings(SOURCE, [SOURCE], TRANSLATION)
+    # Into the same language: translations are much like the input, too.
+    assert not source_findings(SOURCE, [SOURCE], SOURCE)
+
+
+def test_the_recorded_system_is_sound(multi30k: Path) -> None:
+    lists = [multi30k / "mert-work/run1.best100.out.gz"]
+    place = multi30k / "text"
+    with stored_lists(lists, place / "dev.en", metric("BLEU", "")) as stored:
+        assert not list_findings(stored.store.tuning_set())
+        outputs = [stored.store.hypotheses(sentence, 1)[0] for sentence in range(200)]
+    source, references = read_lines(place / "dev.de"), read_references(place / "dev.en")
+    assert not source_findings(source, references)
+    assert not text_findings(source[:200], [references[0][:200]], outputs)
+    assert text_findings(references[0][:200], [source[:200]], outputs)
+
+
+def test_the_demo_is_sound() -> None:
+    source, references = read_lines(DEMO / "tune.tarvian"), read_references(DEMO / "tune.english")
+    assert not source_findings(source, references)
+    assert not text_findings(source, references, references[0])
+
+
+def turn_reference(toy: Any) -> None:
+    """Another reference than the input: that of the toy system is the input."""
+    lines = (toy.directory / "input").read_text().splitlines()
+    turned = "".join(f"so {line}\n" for line in lines)
+    (toy.directory / "reference").write_text(turned)
+
+
+def warnings_of(log: Any) -> list[str]:
+    return [note.text for note in log.of(Note) if note.warning]
+
+
+def test_a_sound_run_has_no_warning(toy: Any, log: Any) -> None:
+    turn_reference(toy)
+    tune(toy.configuration(maximum_iterations=2, strict=True), log)
+    assert not warnings_of(log)
+    summary = json.loads((toy.directory / "work/summary.json").read_text())
+    assert summary["warnings"] == []
+
+
+def test_a_warning_is_told_once_and_summed_up(toy: Any, log: Any) -> None:
+    words = (toy.directory / "input").read_text()
+    (toy.directory / "reference").write_text(words.upper())
+    result = tune(toy.configuration(maximum_iterations=2), log)
+    told = warnings_of(log)
+    assert any("score of the first translations is 0" in text for text in told)
+    assert len(told) == len(set(told))
+    assert sorted(result.warnings) == sorted(told)
+    summary = json.loads((toy.directory / "work/summary.json").read_text())
+    assert summary["warnings"] == list(result.warnings)
+
+
+def test_strict_refuses_before_anything_is_decoded(toy: Any, log: Any) -> None:
+    shutil.copy(toy.directory / "input", toy.directory / "reference")
+    with pytest.raises(DataError, match=r"--strict: .* those of the input"):
+        tune(toy.configuration(strict=True), log)
+    assert not list((toy.directory / "work").glob("run1.*"))
+
+
+def test_strict_writes_no_result_of_one_weight(
+    toy: Any, log: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turn_reference(toy)
+    monkeypatch.setattr("mosesplug.tuning.guards.ALMOST_ALL", 0.01)
+    with pytest.raises(DataError, match=r"--strict: the weight of .* iteration 1 are kept"):
+        tune(toy.configuration(maximum_iterations=1, strict=True), log)
+    assert not (toy.directory / "work/moses.ini").exists()
+    tune(toy.configuration(maximum_iterations=1, existing="continue"), log)
+    assert len(warnings_of(log)) == 1
+    assert (toy.directory / "work/moses.ini").exists()
