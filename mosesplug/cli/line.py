@@ -104,7 +104,7 @@ def line(
     scores = [found.best(*part)[2] for part in parts]
     least, most = min(scores), max(scores)
     print_table(
-        (found.axis, metric, "text"),
+        (found.axis, metric, ""),
         [
             (
                 f"{a + place:.4f} to {b + place:.4f}",
@@ -114,6 +114,7 @@ def line(
             )
             for (a, b), score in zip(parts, scores, strict=True)
         ],
+        last=1,
     )
     print(f"\n{len(moved)} sentences change on the way to {target + place:.6g}")
     for each in moved[:sentences]:

@@ -22,6 +22,10 @@ from mosesplug.cli.nbest_diff import diff_iterations
 from mosesplug.errors import DataError, UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rich.text import Text
+
     from mosesplug.inspection.sentence import Hypothesis, Sentence, SortedBy
 
 __all__ = ["diff", "show"]
@@ -82,7 +86,9 @@ def show(
         return
     _print_texts(found)
     _print_hypotheses(found, shown)
-    if features:
+    if left_out := len(found.hypotheses) - len(shown):
+        print(f"({left_out} more)")
+    if features and shown:
         print()
         _print_contributions(found, shown)
 
@@ -253,34 +259,25 @@ def _print_hypotheses(found: Sentence, shown: list[Hypothesis]) -> None:
         for each in shown
     ]
     if is_terminal() and found.references:
-        _print_coloured(found, head, rows)
+        print_table(head, _coloured(found, rows), last=2)
     else:
-        print_table(head, rows)
-    left_out = len(found.hypotheses) - len(shown)
-    if left_out:
-        print(f"({left_out} more)")
+        print_table(head, rows, last=2)
 
 
-def _print_coloured(found: Sentence, head: list[str], rows: list[list[str]]) -> None:
-    from rich.box import SIMPLE_HEAD
-    from rich.console import Console
-    from rich.table import Table
+def _coloured(found: Sentence, rows: list[list[str]]) -> Iterator[list[str | Text]]:
+    """Rows whose last cell has each word in the colour of the longest n-gram that it is part of."""
     from rich.text import Text
 
     from mosesplug.inspection.sentence import matched_orders
 
     references = [text.split() for text in found.references]
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    for name in head:
-        table.add_column(Text(name), justify="left" if name in ("plays", "text") else "right")
     for row in rows:
         words = row[-1].split()
+        orders = matched_orders(words, references)
         coloured = Text(" ").join(
-            Text(word, style=_COLOURS[order])
-            for word, order in zip(words, matched_orders(words, references), strict=True)
+            Text(word, style=_COLOURS[order]) for word, order in zip(words, orders, strict=True)
         )
-        table.add_row(*map(Text, row[:-1]), coloured)
-    Console().print(table)
+        yield [*row[:-1], coloured]
 
 
 def _print_contributions(found: Sentence, shown: list[Hypothesis]) -> None:
@@ -300,7 +297,10 @@ def _print_contributions(found: Sentence, shown: list[Hypothesis]) -> None:
         )
         for name in names
     ]
-    print_table(("weight x value", *(f"#{each.rank}" for each in shown), "text"), rows, left=1)
+    first = f"#{shown[0].rank} as bars"
+    print_table(
+        ("weight x value", *(f"#{each.rank}" for each in shown), first), rows, left=1, last=1
+    )
 
 
 def _bar(share: float) -> str:

@@ -6,11 +6,16 @@ import json
 import math
 import sys
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mosesplug.inspection.texts import marked
 
+if TYPE_CHECKING:
+    from rich.text import Text
+
 __all__ = ["is_terminal", "print_json", "print_table"]
+
+_NARROW = 20
 
 
 def is_terminal() -> bool:
@@ -39,21 +44,26 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def print_table(head: Sequence[str], rows: Iterable[Sequence[str]], left: int = 0) -> None:
+def print_table(
+    head: Sequence[str],
+    rows: Iterable[Sequence[str | Text]],
+    left: int = 0,
+    last: int = 0,
+) -> None:
     """A table: drawn for a terminal, columns of plain text for a pipe.
 
     Args:
         head: of the columns.
-        rows: cells.
-        left: so many columns, from the first, hold words, and so does the last if its head is
-            ``text``.
+        rows: cells; styled ones lose their style in a pipe.
+        left: so many columns, from the first, hold words.
+        last: and so many before the end; other cells are numbers, and end below each other.
     """
     rows = [tuple(row) for row in rows]
-    words = {*range(left), *([len(head) - 1] if head[-1] == "text" else [])}
+    words = {*range(left), *range(len(head) - last, len(head))}
     if is_terminal():
         _drawn(head, rows, words)
         return
-    cells = [tuple(head), *rows]
+    cells = [tuple(head), *(tuple(map(str, row)) for row in rows)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     for row in cells:
         spelled = [
@@ -63,15 +73,24 @@ def print_table(head: Sequence[str], rows: Iterable[Sequence[str]], left: int = 
         print("  ".join(spelled).rstrip())
 
 
-def _drawn(head: Sequence[str], rows: Sequence[Sequence[str]], words: set[int]) -> None:
+def _drawn(head: Sequence[str], rows: Sequence[Sequence[str | Text]], words: set[int]) -> None:
+    """With what is wider than the terminal: words go on in the next line, numbers stay whole."""
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+    needed = 2
     for place, name in enumerate(head):
-        table.add_column(Text(name), justify="left" if place in words else "right")
+        widest = max(len(cell) for cell in (name, *(row[place] for row in rows)))
+        if place in words:
+            widest = min(widest, _NARROW)
+            table.add_column(Text(name), overflow="fold", min_width=widest)
+        else:
+            table.add_column(Text(name), justify="right", no_wrap=True, min_width=widest)
+        needed += widest + 2
     for row in rows:
-        table.add_row(*map(Text, row))
-    Console().print(table)
+        table.add_row(*(Text(cell) if isinstance(cell, str) else cell for cell in row))
+    console = Console()
+    console.print(table, width=max(needed, console.width), crop=False)

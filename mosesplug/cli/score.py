@@ -123,7 +123,7 @@ def score(
             print("\t".join([str(number), *(f"{value:.4f}" for value in values)]))
         print()
     print_table(
-        ("metric", "score", "95 % interval", "text"),
+        ("metric", "score", "95 % interval", "signature"),
         [
             (
                 row["metric"],
@@ -134,6 +134,7 @@ def score(
             for row in rows
         ],
         left=1,
+        last=1,
     )
 
 
