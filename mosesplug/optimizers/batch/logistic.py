@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.optimizers.batch.ranking.linear import Fit
+from mosesplug.optimizers.batch.fits import Fit
 
 __all__ = ["fit_logistic", "logistic_loss"]
 

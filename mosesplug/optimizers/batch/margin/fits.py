@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from mosesplug.optimizers.batch.ranking.linear import Fit
+from mosesplug.optimizers.batch.fits import Fit
 
 __all__ = ["MarginFit"]
 

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.errors import OptimizerError
-from mosesplug.optimizers.batch.ranking.linear import Fit, in_proportion
+from mosesplug.optimizers.batch.fits import Fit, in_proportion
 from mosesplug.optimizers.oracle_pairs import Features, row_scores
 from mosesplug.optimizers.problem import Problem
 from mosesplug.optimizers.rows import compact, without_rounding

@@ -5,8 +5,8 @@ With ``d = s_better - s_worse`` of a pair and its weight ``c``, both losses foll
     P1(m) = sum c max(0, m - d)        P2(m) = sum c max(0, m - d)^2
 
 over all pairs: the hinge loss is ``P1(1)``, the squared hinge loss ``P2(1)``, and the hinge loss
-with its corner made round over a width ``h`` is ``(P2(1) - P2(1 - h)) / 2h``. Dreyer and Dong
-(2015) minimise the squared hinge loss.
+with its corner made round over a width ``h`` is ``(P2(1) - P2(1 - h)) / 2h``. The squared one is
+that of Lee and Lin's (2014) linear rankSVM.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ def all_pairs_hinge(pairs: AllPairs) -> HingeLosses:
 
 
 def squared_hinge(pairs: AllPairs) -> ScoreLoss:
-    """``sum c max(0, 1 - d)^2`` (Dreyer & Dong 2015; Lee & Lin 2014)."""
+    """``sum c max(0, 1 - d)^2`` (Lee & Lin 2014)."""
 
     def loss(scores: Floats) -> Curve:
         scores = _centred(pairs.offsets, scores)

@@ -4,7 +4,8 @@ PRO keeps the pairs with the largest differences, and so looks for *monsters*: o
 hypotheses with very low scores. With weights that produce them there are more in the next lists,
 and output drifts away from the references' length. Nakov, Guzmán and Vogel (2013) compare the
 remedies here: cut-offs, filters of outliers, sampling by how typical a difference is, and random
-acceptance in place of the largest differences.
+acceptance in place of the largest differences. No limit is set unless asked for, which leaves
+Hopkins and May's PRO as it is.
 """
 
 from __future__ import annotations
@@ -34,14 +35,14 @@ class ConstraintOptions:
         metadata={
             "help": "which of the candidate pairs are kept: those with the largest differences of "
             "score, or any",
-            "source": "Nakov et al. 2013, random acceptance",
+            "source": "after Nakov et al. 2013, random acceptance",
         },
     )
     maximum_difference: float = field(
         default=0.0,
         metadata={
             "help": "pairs whose sentence scores differ by more are dropped; 0 for no limit",
-            "source": "Nakov et al. 2013, cut-offs",
+            "source": "after Nakov et al. 2013, cut-offs",
             "minimum": 0.0,
         },
     )
@@ -49,7 +50,7 @@ class ConstraintOptions:
         default=0,
         metadata={
             "help": "pairs whose lengths differ by more words are dropped; 0 for no limit",
-            "source": "Nakov et al. 2013, cut-offs",
+            "source": "after Nakov et al. 2013, cut-offs",
             "minimum": 0,
         },
     )
@@ -58,7 +59,7 @@ class ConstraintOptions:
         metadata={
             "help": "hypotheses whose score is more than this many standard deviations from the "
             "mean of their sentence make no pair; 0 for no limit",
-            "source": "Nakov et al. 2013, outliers",
+            "source": "after Nakov et al. 2013, outliers",
             "minimum": 0.0,
         },
     )
@@ -66,7 +67,7 @@ class ConstraintOptions:
         default=0.0,
         metadata={
             "help": "the same of their length",
-            "source": "Nakov et al. 2013, outliers",
+            "source": "after Nakov et al. 2013, outliers",
             "minimum": 0.0,
         },
     )
@@ -75,7 +76,7 @@ class ConstraintOptions:
         metadata={
             "help": "take a candidate pair with the probability of its difference of score or of "
             "length among normally distributed hypotheses, relative to no difference",
-            "source": "Nakov et al. 2013, stochastic sampling",
+            "source": "after Nakov et al. 2013, stochastic sampling",
         },
     )
 

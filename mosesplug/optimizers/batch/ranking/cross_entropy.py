@@ -4,12 +4,14 @@ Pairs are ranked for certain, even where the metric is not. The survey (section 
 to fit distributions softly instead. Of each list the hypotheses ``i`` that the metric likes best
 have the probabilities
 
-    p_i  ~  gain_i^2 / log(1 + rank_i)
+    p_i  ~  gain_i^a / log(1 + rank_i)
 
-as the authors' decoder Phrasal has them: the gain, made convex, is discounted as in information
-retrieval (Järvelin & Kekäläinen 2002), and hypotheses of equal gains share the least rank. The loss
-of a list is ``- sum p_i log q_i`` where ``q`` is the softmax of the model's scores. With
-probabilities in proportion to ``exp(sharpness gain_i)`` it is that of ListNet (Cao et al. 2007).
+with ``a = 1`` and 40 hypotheses, as the authors' decoder Phrasal has it since May 2014; before, it
+had ``a = 2`` and 5 hypotheses. The gain is discounted as in information retrieval (Järvelin &
+Kekäläinen 2002), and hypotheses of equal gains share the least rank. The loss of a list is ``- sum
+p_i log q_i`` where ``q`` is the softmax of the model's scores. Phrasal descends it online; here it
+is minimised over all lists, with a prior. With probabilities in proportion to ``exp(sharpness
+gain_i)`` it is the loss of ListNet (Cao et al. 2007).
 """
 
 from __future__ import annotations
@@ -23,8 +25,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.errors import OptimizerError
+from mosesplug.optimizers.batch.fits import Fit
 from mosesplug.optimizers.batch.ranking.gains import SentenceBleu, sentence_gains
-from mosesplug.optimizers.batch.ranking.linear import Curve, Fit, Moments, ScoreLoss, minimise
+from mosesplug.optimizers.batch.ranking.linear import Curve, Moments, ScoreLoss, minimise
 from mosesplug.optimizers.batch.ranking.lists import fit_lists
 from mosesplug.optimizers.problem import (
     Problem,
@@ -58,23 +61,23 @@ class CrossEntropyOptions:
         metadata={
             "help": "the metric's distribution over a list: powers of sentence scores, discounted "
             "by rank, or exponentials of sentence scores",
-            "source": "Green et al. 2014; Cao et al. 2007",
+            "source": "Green et al. 2014, as Phrasal has it; Cao et al. 2007",
         },
     )
     best_hypotheses: int = field(
-        default=20,
+        default=40,
         metadata={
             "help": "hypotheses of each sentence with a probability where the distribution is "
             "discounted, those that the metric likes best; 0 for all",
-            "source": "Green et al. 2014, as Phrasal's CrossEntropyOptimizer",
+            "source": "Phrasal's CrossEntropyOptimizer, ceTopk; 5 in that of March 2014",
             "minimum": 0,
         },
     )
     gain_exponent: float = field(
-        default=2.0,
+        default=1.0,
         metadata={
             "help": "power of the sentence score where the distribution is discounted",
-            "source": "Green et al. 2014, as Phrasal's CrossEntropyOptimizer",
+            "source": "Phrasal's CrossEntropyOptimizer; 2 in that of March 2014",
             "minimum": 0.0,
         },
     )
@@ -82,7 +85,7 @@ class CrossEntropyOptions:
         default=30.0,
         metadata={
             "help": "factor of the sentence score where the distribution is exponential",
-            "source": "Cao et al. 2007, who take 1",
+            "source": "Cao et al. 2007, who take 1; 30: mosesplug's",
             "minimum": 0.0,
         },
     )
@@ -99,7 +102,7 @@ class CrossEntropyOptions:
         metadata={
             "help": "of the Gaussian prior on the weights, 1 over its variance; a sentence's loss "
             "counts once",
-            "source": "Green et al. 2014",
+            "source": "mosesplug's",
             "minimum": 0.0,
         },
     )

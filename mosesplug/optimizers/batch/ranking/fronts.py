@@ -1,8 +1,9 @@
 """Pareto fronts: the hypotheses of a list that no other one is better than in every way.
 
 One hypothesis *dominates* another if no metric scores it lower and some metric scores it higher;
-the front is what nothing dominates (Duh et al. 2012; survey, equation 79). Hypotheses with equal
-scores of all metrics are on the front together, or not at all.
+the front is what nothing dominates (Duh et al. 2012). Hypotheses with equal scores of all metrics
+are on the front together, or not at all; the survey's equation 79 says the same of those without an
+equal.
 """
 
 from __future__ import annotations

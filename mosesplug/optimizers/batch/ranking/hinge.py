@@ -20,9 +20,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mosesplug.optimizers.batch.fits import Fit
 from mosesplug.optimizers.batch.ranking.linear import (
     Curve,
-    Fit,
     Moments,
     ScoreLoss,
     minimise,

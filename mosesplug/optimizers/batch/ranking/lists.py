@@ -9,11 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.errors import OptimizerError
+from mosesplug.optimizers.batch.fits import Fit, in_proportion
 from mosesplug.optimizers.batch.ranking.linear import (
-    Fit,
     Moments,
     feature_rows,
-    in_proportion,
     moments,
     within_lists,
 )

@@ -54,7 +54,7 @@ class ParetoOptions(ClassifierOptions):
         default=3,
         metadata={
             "help": "samples of pairs; each gives weights, of which the metric chooses",
-            "source": "Duh et al. 2012, the set of solutions",
+            "source": "mosesplug's, after the set of solutions of Duh et al. 2012",
             "minimum": 1,
         },
     )
@@ -70,7 +70,7 @@ class ParetoOptions(ClassifierOptions):
         default=50,
         metadata={
             "help": "of those with one Pareto-optimal hypothesis, how many are kept",
-            "source": "Hopkins & May 2011, Xi; Duh et al. 2012",
+            "source": "Hopkins & May 2011, Xi",
             "minimum": 1,
         },
     )
@@ -79,7 +79,7 @@ class ParetoOptions(ClassifierOptions):
         metadata={
             "help": "which of them: those with the largest differences of the weighted sum of "
             "metrics, or any",
-            "source": "Hopkins & May 2011; Nakov et al. 2013",
+            "source": "mosesplug's, after Hopkins & May 2011 and Nakov et al. 2013",
         },
     )
     sentence_bleu: SentenceBleu = field(

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.kernels import kernel
-from mosesplug.optimizers.batch.ranking.linear import Fit
+from mosesplug.optimizers.batch.fits import Fit
 
 __all__ = ["fit_perceptron"]
 

@@ -86,7 +86,7 @@ def test_least_loss() -> None:
     options = CrossEntropyOptions(best_hypotheses=3, prior_precision=0.3)
     found = cross_entropy(held, np.zeros(6), np.random.default_rng(0), options)
     gains = made.stats[:, 0] / 10
-    goals = metric_distributions(made.offsets, gains, discounted_shares(2.0), best=3)
+    goals = metric_distributions(made.offsets, gains, discounted_shares(1.0), best=3)
     rows = made.dense[:, :5].astype(np.float64)
 
     def loss(weights: Floats) -> float:

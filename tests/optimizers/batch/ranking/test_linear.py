@@ -9,10 +9,8 @@ from scipy.sparse import csr_array
 
 from mosesplug.optimizers.batch.ranking.linear import (
     Curve,
-    Fit,
     Units,
     feature_rows,
-    in_proportion,
     minimise,
     moments,
     within_lists,
@@ -94,20 +92,3 @@ def test_rows_of_hypotheses() -> None:
     found = feature_rows(both, np.array([True, False, True, False, True]))
     expected = [[0, 0, 5], [2, 0, 0], [4, 6, 7], [6, 0, 0]]
     np.testing.assert_array_equal(found.toarray(), expected)
-
-
-def test_in_proportion_to_what_stays() -> None:
-    asked = []
-
-    def fit(column: Floats | None, offsets: Floats | float) -> Fit:
-        asked.append((column is not None, np.ndim(offsets)))
-        weights = [3.0, sign * 2.0] if column is not None else [9.0]
-        return Fit(np.array(weights), 1.0, 1, True)
-
-    sign = 1.0
-    fixed = np.array([4.0, -4.0])
-    np.testing.assert_array_equal(in_proportion(fixed, 8.0, fit).weights, [3.0 * 8.0 / 2.0])
-    sign = -1.0
-    np.testing.assert_array_equal(in_proportion(fixed, 8.0, fit).weights, [9.0])
-    np.testing.assert_array_equal(in_proportion(0.0 * fixed, 8.0, fit).weights, [9.0])
-    assert asked == [(True, 0), (True, 0), (False, 1), (False, 0)]
