@@ -18,67 +18,76 @@ A library of its own: it needs NumPy and nothing of mosesplug.
 
 from __future__ import annotations
 
-from formats.any_weights import AnyWeights, parse_weights, read_weights
-from formats.decoder_flags import decoder_flags
-from formats.errors import FormatError
-from formats.extractor_data import (
-    FeatureData,
-    ScoreData,
-    SparseColumns,
-    write_features,
-    write_scores,
-)
-from formats.extractor_reader import read_features, read_scores
-from formats.graphs import GraphKind, graph_kind, read_graph, read_graphs
-from formats.hypergraph import Edge, hypergraph_names, write_hypergraph, write_hypergraph_weights
-from formats.hypergraph_reader import HypergraphFile, read_hypergraph
-from formats.megam import Examples, example_lines, read_examples
-from formats.moses_ini import (
-    FeatureLine,
-    IniValue,
-    MosesIni,
-    parse_moses_ini,
-    read_moses_ini,
-    with_weights,
-)
-from formats.nbest import (
-    NBestEntry,
-    NBestList,
-    format_entry,
-    iter_nbest,
-    read_nbest,
-    read_nbest_blocks,
-    write_nbest,
-)
-from formats.nbest_dense import dense_features
-from formats.references import read_references, reference_files
-from formats.search_graph import core_names
-from formats.slf import slf_scales
-from formats.text import (
-    atomic_write,
-    iter_chunks,
-    open_text,
-    read_bytes,
-    read_lines,
-    write_atomic,
-)
-from formats.weights import (
-    InitOpt,
-    ShowWeights,
-    WeightGroup,
-    format_dense,
-    format_init_opt,
-    format_sparse,
-    format_weight,
-    format_weights_txt,
-    parse_weight_overwrite,
-    read_dense,
-    read_init_opt,
-    read_show_weights,
-    read_sparse,
-    read_weights_txt,
-    weight_overwrite,
-)
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from formats.any_weights import AnyWeights, parse_weights, read_weights
+    from formats.decoder_flags import decoder_flags
+    from formats.errors import FormatError
+    from formats.extractor_data import (
+        FeatureData,
+        ScoreData,
+        SparseColumns,
+        write_features,
+        write_scores,
+    )
+    from formats.extractor_reader import read_features, read_scores
+    from formats.graphs import GraphKind, graph_kind, read_graph, read_graphs
+    from formats.hypergraph import (
+        Edge,
+        hypergraph_names,
+        write_hypergraph,
+        write_hypergraph_weights,
+    )
+    from formats.hypergraph_reader import HypergraphFile, read_hypergraph
+    from formats.megam import Examples, example_lines, read_examples
+    from formats.moses_ini import (
+        FeatureLine,
+        IniValue,
+        MosesIni,
+        parse_moses_ini,
+        read_moses_ini,
+        with_weights,
+    )
+    from formats.nbest import (
+        NBestEntry,
+        NBestList,
+        format_entry,
+        iter_nbest,
+        read_nbest,
+        read_nbest_blocks,
+        write_nbest,
+    )
+    from formats.nbest_dense import dense_features
+    from formats.references import read_references, reference_files
+    from formats.search_graph import core_names
+    from formats.slf import slf_scales
+    from formats.text import (
+        atomic_write,
+        iter_chunks,
+        open_text,
+        read_bytes,
+        read_lines,
+        write_atomic,
+    )
+    from formats.weights import (
+        InitOpt,
+        ShowWeights,
+        WeightGroup,
+        format_dense,
+        format_init_opt,
+        format_sparse,
+        format_weight,
+        format_weights_txt,
+        parse_weight_overwrite,
+        read_dense,
+        read_init_opt,
+        read_show_weights,
+        read_sparse,
+        read_weights_txt,
+        weight_overwrite,
+    )
 
 __all__ = [
     "AnyWeights",
@@ -146,3 +155,33 @@ __all__ = [
     "write_nbest",
     "write_scores",
 ]
+
+_MODULES = (
+    "any_weights",
+    "decoder_flags",
+    "errors",
+    "extractor_data",
+    "extractor_reader",
+    "graphs",
+    "hypergraph",
+    "hypergraph_reader",
+    "megam",
+    "moses_ini",
+    "nbest",
+    "nbest_dense",
+    "references",
+    "search_graph",
+    "slf",
+    "text",
+    "weights",
+)
+
+
+def __getattr__(name: str) -> object:
+    """The public names, loaded when they are asked for: who needs one module waits for no other."""
+    if name in __all__:
+        for each in _MODULES:
+            module = importlib.import_module(f"formats.{each}")
+            if name in module.__all__:
+                return getattr(module, name)
+    raise AttributeError(f"module 'formats' has no attribute {name!r}")

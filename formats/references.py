@@ -74,7 +74,8 @@ def read_references(
         input_path: the input, for the error about their number.
 
     Raises:
-        FormatError: no reference, one that cannot be read, or one with another number of lines.
+        FormatError: no reference, one that cannot be read, one with another number of lines, or no
+            line at all.
     """
     files = reference_files(prefix)
     references = [read_reference(file) for file in files]
@@ -87,4 +88,10 @@ def read_references(
                 path=file,
                 remedy="Line N of a reference must be the translation of line N of the input",
             )
+    if not expected:
+        raise FormatError(
+            "there is no sentence in it",
+            path=other,
+            remedy="Give the input and its reference translation, one sentence a line",
+        )
     return references

@@ -28,14 +28,14 @@ def grep(
         str, typer.Argument(metavar="PATTERN", help="A regular expression, as Python has them.")
     ],
     fields: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--in",
             metavar="FIELD,...",
             help="Where to look: source, reference, hypothesis, feature; the first two need "
             "--source and --refs [all that are there].",
         ),
-    ] = "source,reference,hypothesis,feature",
+    ] = None,
     ignore_case: Annotated[
         bool, typer.Option("--ignore-case", "-i", help="Of ASCII letters.")
     ] = False,
@@ -57,9 +57,13 @@ def grep(
     from mosesplug.inspection.run import opened
     from mosesplug.inspection.search import FIELDS, Field, hits
 
-    wanted = fields.split(",")
+    wanted = list(FIELDS) if fields is None else fields.split(",")
     if unknown := [name for name in wanted if name not in FIELDS]:
         raise UsageError(f"--in takes {', '.join(FIELDS)}, not {unknown[0]!r}")
+    if fields is not None:
+        for name, option, path in (("source", "--source", source), ("reference", "--refs", refs)):
+            if name in wanted and path is None:
+                raise UsageError(f"--in {name} needs the text: give {option} FILE, too")
     try:
         compiled = re.compile(
             pattern.encode("utf-8", "surrogateescape"), re.I if ignore_case else 0

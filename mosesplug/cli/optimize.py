@@ -50,7 +50,7 @@ from mosesplug.metrics import metric as find_metric
 from mosesplug.optimizers import Problem, Progress, Solution, algorithm, algorithms
 from mosesplug.tuning.algorithm_options import algorithm_options
 from mosesplug.tuning.guards import list_findings, weight_findings
-from mosesplug.tuning.offline import Start
+from mosesplug.tuning.read_weights import Start
 from mosesplug.tuning.weights import ranges
 from mosesplug.tuning_set import TuningSet
 

@@ -13,7 +13,8 @@ from mosesplug.errors import DataError
 from mosesplug.features import FeatureSpace
 from mosesplug.metrics import Metric
 from mosesplug.optimizers import Algorithm, Problem, Progress
-from mosesplug.tuning.offline import Start, load_lists, read_start
+from mosesplug.tuning.offline import load_lists
+from mosesplug.tuning.read_weights import Start, read_start
 from mosesplug.tuning_set import SparseRows, TuningSet
 
 __all__ = ["Files", "Given", "equal_weights", "given_graphs", "given_lists", "held_out_lists"]

@@ -16,7 +16,7 @@ from mosesplug.inspection.run import Run, opened
 from mosesplug.metrics import Metric
 from mosesplug.metrics import metric as find_metric
 from mosesplug.optimizers import Progress
-from mosesplug.tuning.offline import Start, read_start
+from mosesplug.tuning.read_weights import Start, read_start
 from mosesplug.tuning.records import start_of
 from mosesplug.tuning.scoring import Hypotheses
 from mosesplug.tuning_set import TuningSet

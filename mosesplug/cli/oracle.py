@@ -204,7 +204,7 @@ def _opened(
     source: _Source, weights: Path | None, sparse: Path | None, told: Progress
 ) -> Iterator[_Given]:
     """The lists of a store, or of files."""
-    from mosesplug.tuning.offline import read_start
+    from mosesplug.tuning.read_weights import read_start
 
     if len(source.places) == 1 and source.places[0].is_dir():
         from mosesplug.cli.optimize_store import given_store

@@ -119,7 +119,8 @@ def cross_validated(
     listed = sentences.listed
     if not 2 <= count <= len(listed):
         raise UsageError(
-            f"{len(listed)} sentences cannot be dealt to {count} folds: give 2 to {len(listed)}"
+            f"{len(listed)} sentences cannot be dealt to {count} folds: two or more folds are "
+            "needed, and a sentence with hypotheses for each"
         )
     parts = dealt(listed, count, int(np.random.default_rng([seed, _FOLDS]).integers(1 << 62)))
     folds = []

@@ -17,10 +17,9 @@ from formats.nbest import read_nbest_blocks
 from formats.references import read_references
 from mosesplug.metrics import Metric
 from mosesplug.store import NBestStore
-from mosesplug.tuning.read_weights import Start, read_start
 from mosesplug.tuning_set import TuningSet
 
-__all__ = ["Lists", "Start", "Stored", "load_lists", "read_start", "stored_lists"]
+__all__ = ["Lists", "Stored", "load_lists", "stored_lists"]
 
 Path_ = str | PathLike[str]
 

@@ -21,7 +21,8 @@ from mosesplug.metrics import metric
 from mosesplug.optimizers import Problem
 from mosesplug.optimizers.batch.mert import MertOptions, mert
 from mosesplug.optimizers.line_search import Scratch, error_surfaces, line_space
-from mosesplug.tuning.offline import load_lists, read_start
+from mosesplug.tuning.offline import load_lists
+from mosesplug.tuning.read_weights import read_start
 from tests.benchmarks.conftest import Workload
 
 BLEU = metric("BLEU", "case:true")

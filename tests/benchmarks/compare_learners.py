@@ -36,7 +36,8 @@ from mosesplug.metrics import metric
 from mosesplug.optimizers import Algorithm, Problem, algorithm, algorithms, corpus_score
 from mosesplug.optimizers.problem import silent
 from mosesplug.tuning import benchmark
-from mosesplug.tuning.offline import load_lists, read_start
+from mosesplug.tuning.offline import load_lists
+from mosesplug.tuning.read_weights import read_start
 from mosesplug.tuning.sharded import optimize_sharded
 from mosesplug.tuning.sharding import Mixing, Sharding
 

@@ -31,7 +31,8 @@ from mosesplug.forest.pruning import pruned
 from mosesplug.metrics import metric
 from mosesplug.optimizers import Problem, Solution
 from mosesplug.optimizers.batch.mert import MertOptions, mert
-from mosesplug.tuning.offline import load_lists, read_start
+from mosesplug.tuning.offline import load_lists
+from mosesplug.tuning.read_weights import read_start
 
 BLEU = metric("BLEU", "case:true")
 UNKNOWN = "UnknownWordPenalty0"

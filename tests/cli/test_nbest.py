@@ -132,6 +132,8 @@ def test_grep(nbest: Run, work: Path) -> None:
     assert code == 2
     assert "no regular expression" in error
     assert nbest("grep", work, "x", "--in", "target")[0] == 2
+    code, _, error = nbest("grep", work, "dog", "--in", "source")
+    assert (code, "give --source FILE, too" in error) == (2, True)
 
 
 def test_stats(nbest: Run, work: Path) -> None:

@@ -65,6 +65,13 @@ def test_line_counts_are_checked(tmp_path: Path) -> None:
         read_references(tmp_path / "dev.en")
 
 
+def test_texts_without_a_sentence_are_refused(tmp_path: Path) -> None:
+    touch(tmp_path, "dev.en", text="")
+    for n_lines in (None, 0):
+        with pytest.raises(FormatError, match="there is no sentence in it"):
+            read_references(tmp_path / "dev.en", n_lines)
+
+
 def test_recorded_references(recordings: Path) -> None:
     four = read_references(recordings / "hindi-4ref" / "dev.en")
     assert [len(lines) for lines in four] == [500] * 4
