@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from mosesplug.errors import OptimizerError
 from mosesplug.optimizers.batch.mert import MertOptions, mert
 from mosesplug.optimizers.batch.ranking.summary import Grouping, Summaries, group_names
+from mosesplug.optimizers.entry import Algorithm
 from mosesplug.optimizers.problem import (
     Problem,
     Progress,
@@ -97,6 +98,7 @@ def summary_mert(
             pass found no sparse weights.
         UsageError: ``first`` is no algorithm, or groups cannot be made as the options say.
     """
+    learner = _learner(options.first)
     problem = with_sparse_active(problem)
     initial = checked_weights(problem, initial)
     space, active = problem.tuning_set.space, problem.active_mask
@@ -104,7 +106,7 @@ def summary_mert(
     names = group_names(space.sparse, options.group_by, options.separator, options.pattern)
     learnt, starts = initial, problem.starts
     if learns.any() and not initial[learns].any():
-        learnt = _first_pass(problem, initial, rng, options.first).weights
+        learnt = _first_pass(problem, initial, rng, learner).weights
         starts = (learnt, *starts)
     groups = Summaries.of(problem, learnt, names)
     dense = replace(problem, active=active & ~learns, starts=starts)
@@ -116,16 +118,22 @@ def summary_mert(
     return Solution(weights, corpus_score(problem, weights), (step, *solution.history))
 
 
-def _first_pass(problem: Problem, initial: Floats, rng: np.random.Generator, name: str) -> Solution:
-    """What an algorithm finds with its defaults."""
+def _learner(name: str) -> Algorithm:
+    """The algorithm of the first pass, which must be one even where it is not needed."""
     # Here and not above: the registry's own table names this module.
     from mosesplug.optimizers.registry import algorithm
 
-    learner = algorithm(name)
+    return algorithm(name)
+
+
+def _first_pass(
+    problem: Problem, initial: Floats, rng: np.random.Generator, learner: Algorithm
+) -> Solution:
+    """What an algorithm finds with its defaults."""
     found = learner.optimize(problem, initial, rng, learner.options(), silent)
     if not found.weights[problem.tuning_set.space.n_dense :].any():
         raise OptimizerError(
-            f"{name} found no weights of sparse features to summarise; take another algorithm for "
-            "the first pass, as kbmira or rank-all"
+            f"{learner.name} found no weights of sparse features to summarise; take another "
+            "algorithm for the first pass, as kbmira or rank-all"
         )
     return found

@@ -91,7 +91,7 @@ def test_weights_to_start_from_are_summarised() -> None:
     problem = in_groups(5)
     rng = np.random.default_rng(6)
     start = rng.standard_normal(32)
-    options = replace(FAST, group_by="pattern", pattern="pp|tt", first="no-such-algorithm")
+    options = replace(FAST, group_by="pattern", pattern="pp|tt")
     found = summary_mert(problem, start, rng, options)
     assert found.score >= corpus_score(problem, start)
     scale = found.weights[4] / start[4]  # neither pp nor tt: only normalised
@@ -117,9 +117,11 @@ def test_without_sparse_features_it_is_mert() -> None:
 
 
 def test_refuses_a_first_pass_that_is_none() -> None:
-    problem, start = in_groups(10), np.append(np.ones(2), np.zeros(30))
-    with pytest.raises(UsageError, match="unknown algorithm 'none'"):
-        summary_mert(problem, start, np.random.default_rng(0), replace(FAST, first="none"))
+    """Even where the start has sparse weights, and no first pass is needed."""
+    problem = in_groups(10)
+    for start in (np.append(np.ones(2), np.zeros(30)), np.ones(32)):
+        with pytest.raises(UsageError, match="unknown algorithm 'none'"):
+            summary_mert(problem, start, np.random.default_rng(0), replace(FAST, first="none"))
 
 
 def test_refuses_a_first_pass_that_finds_no_sparse_weights() -> None:
