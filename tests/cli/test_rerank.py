@@ -59,10 +59,11 @@ def test_sorted_lists(run: Run) -> None:
 
 def test_least_risk(run: Run) -> None:
     # With all alike, "the house" shares most with the others.
-    assert run("--weights", "alone", "--mbr", "--scale", 0)[1].splitlines()[0] == "the house"
+    words: tuple[object, ...] = ("--weights", "alone", "--mbr", "--scale", 0)
+    assert run(*words) == (0, "the house\n\nshe went\n", "")
     # With a sharp posterior it is the model's best.
     words = ("--weights", "weights", "--add-feature", "LM=column", "--mbr", "--scale", 100)
-    assert run(*words)[1].splitlines()[0] == "a house"
+    assert run(*words) == (0, "a house\n\nshe left\n", "")
 
 
 def test_lists_in_blocks(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
