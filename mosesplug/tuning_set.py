@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from mosesplug.features import FeatureSpace
 
-__all__ = ["Batch", "SparseRows", "TuningSet"]
+__all__ = ["Batch", "SparseRows", "TuningSet", "linear_scores"]
 
 _CHUNK = 16384
 """Hypotheses whose features are widened to float64 at a time: a second copy of all of them would
@@ -54,6 +54,32 @@ class SparseRows:
         return np.bincount(owner, products, stop - start).astype(np.float64)
 
 
+def linear_scores(
+    dense: NDArray[np.float32], sparse: SparseRows | None, weights: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """``w . h`` of every hypothesis, float64 ``[n_hyps]``.
+
+    Summed in the order of the features, whatever the machine: hypotheses with the same features
+    tie exactly, which a matrix product does not promise; and whoever scores lists takes the same
+    one of those that tie.
+
+    Args:
+        dense: float32 ``[n_hyps, n_dense]``.
+        sparse: the sparse tail of as many hypotheses, or None.
+        weights: float64, of the dense features and then of the sparse ones.
+    """
+    n_dense = dense.shape[1]
+    scores = np.zeros(len(dense))
+    for start in range(0, len(dense), _CHUNK):
+        sums = scores[start : start + _CHUNK]
+        columns = dense[start : start + _CHUNK].T.astype(np.float64, order="C")
+        for column, weight in zip(columns, weights[:n_dense], strict=True):
+            sums += weight * column
+        if sparse is not None and len(sparse.data):
+            sums += sparse.scores(start, start + len(sums), weights[n_dense:])
+    return scores
+
+
 @dataclass(frozen=True)
 class TuningSet:
     """Hypotheses with their features and their metric's sufficient statistics.
@@ -88,21 +114,8 @@ class TuningSet:
         return int(self.offsets[-1])
 
     def model_scores(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-        """``w . h`` of every hypothesis, float64 ``[n_hyps]``; ``weights`` is ``[len(space)]``.
-
-        Summed in the order of the features, whatever the machine: hypotheses with the same
-        features tie exactly, which a matrix product does not promise.
-        """
-        n_dense = self.dense.shape[1]
-        scores = np.zeros(self.n_hyps)
-        for start in range(0, self.n_hyps, _CHUNK):
-            sums = scores[start : start + _CHUNK]
-            columns = self.dense[start : start + _CHUNK].T.astype(np.float64, order="C")
-            for column, weight in zip(columns, weights[:n_dense], strict=True):
-                sums += weight * column
-            if self.sparse is not None and len(self.sparse.data):
-                sums += self.sparse.scores(start, start + len(sums), weights[n_dense:])
-        return scores
+        """``w . h`` of every hypothesis; see ``linear_scores``."""
+        return linear_scores(self.dense, self.sparse, weights)
 
     def first_best(self, weights: NDArray[np.float64]) -> NDArray[np.int64]:
         """Row of the highest-scoring hypothesis of each sentence that has any; ties to the first.

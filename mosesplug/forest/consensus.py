@@ -30,15 +30,33 @@ __all__ = [
     "best_linear_gain",
     "consensus_bleu",
     "expected_bleu",
+    "first_of_best",
     "linear_gain",
     "normalised",
 ]
+
+
+_ROUNDING = 1e-12
+"""Gains that differ by less, of 1 or of the gain itself if that is more, are equal."""
 
 
 def normalised(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     """Probabilities in proportion to ``exp`` of scores, float64 ``[n]``; one at least is finite."""
     weights = np.exp(scores - scores.max())
     return np.asarray(weights / weights.sum())
+
+
+def first_of_best(gains: NDArray[np.float64]) -> int:
+    """The place of the largest gain, the first of equal ones, which rounding does not tell apart.
+
+    Gains are sums over translations or n-grams, each in its own order: what is equal comes out
+    equal up to the last digits only.
+
+    Args:
+        gains: float64 ``[n]``, one at least; they may be -inf.
+    """
+    best = gains.max()
+    return int(np.argmax(gains >= best - _ROUNDING * max(1.0, abs(best))))
 
 
 def expected_bleu(candidates: Bags, probabilities: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -13,6 +13,7 @@ from mosesplug.forest.consensus import (
     best_linear_gain,
     consensus_bleu,
     expected_bleu,
+    first_of_best,
     linear_gain,
     normalised,
 )
@@ -105,7 +106,7 @@ def decide_in_list(
     else:
         occurs = found.occurrence_probabilities(probabilities)
         gains = linear_gain(found, occurs, criterion.gains)
-    return int(np.argmax(gains))
+    return first_of_best(gains)
 
 
 def _in_listed(
@@ -138,7 +139,7 @@ def _in_split(
     candidates = bags_in(found.table, found.orders, [[numbers[w] for w in own] for own in listed])
     length = float((distribution.edges * found.totals[:, 0]).sum())
     gains = consensus_bleu(candidates, expected_counts(found, distribution), length)
-    return listed[int(np.argmax(gains))]
+    return listed[first_of_best(gains)]
 
 
 def _spoken(words: Sequence[bytes]) -> tuple[bytes, ...]:

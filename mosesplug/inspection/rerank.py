@@ -165,8 +165,8 @@ def least_risk(block: NBestList, rows: NDArray[np.int64], scale: float) -> int:
         rows: int64, of one sentence, the highest score first.
         scale: of the scores, before they become probabilities.
     """
-    from mosesplug.forest.consensus import expected_bleu, normalised
+    from mosesplug.forest.consensus import expected_bleu, first_of_best, normalised
     from mosesplug.forest.ngram_bags import bags
 
     found = bags([block.text(row).split() for row in rows.tolist()])
-    return int(np.argmax(expected_bleu(found, normalised(scale * block.scores[rows]))))
+    return first_of_best(expected_bleu(found, normalised(scale * block.scores[rows])))

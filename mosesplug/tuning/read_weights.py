@@ -16,7 +16,7 @@ from formats.hypergraph import hypergraph_names
 from formats.nbest import NBestList
 from formats.weights import read_sparse
 from mosesplug.features import FeatureSpace
-from mosesplug.tuning_set import SparseRows
+from mosesplug.tuning_set import SparseRows, linear_scores
 
 __all__ = ["GivenWeights", "Start", "list_scores", "read_given", "read_start"]
 
@@ -122,16 +122,15 @@ def read_start(path: Path_, space: FeatureSpace, sparse: Path_ | None = None) ->
 def list_scores(block: NBestList, weights: GivenWeights) -> NDArray[np.float64]:
     """Model scores of the hypotheses of a list by other weights, float64 ``[n]``.
 
-    Summed in the order of the features, so that equal hypotheses have equal scores.
+    They are those of a tuning set: what is first-best there is so here.
 
     Raises:
         FormatError: they are not the weights of these features.
     """
     space = FeatureSpace(block.groups, block.sparse_names)
     vector = weights.start(space).weights
-    scores = (block.dense.astype(np.float64) * vector[: space.n_dense]).sum(axis=1)
-    rows = SparseRows(block.sparse_indptr, block.sparse_indices, block.sparse_data)
-    return np.asarray(scores + rows.scores(0, len(block), vector[space.n_dense :]))
+    sparse = SparseRows(block.sparse_indptr, block.sparse_indices, block.sparse_data)
+    return linear_scores(block.dense, sparse, vector)
 
 
 def _single(file: AnyWeights) -> dict[str, float]:

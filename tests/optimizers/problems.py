@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from mosesplug.features import FeatureSpace
 from mosesplug.metrics import metric
 from mosesplug.optimizers.problem import Problem
+from mosesplug.optimizers.registry import Algorithm
 from mosesplug.tuning_set import SparseRows, TuningSet
 
 
@@ -103,3 +104,8 @@ def with_bleu(problem: Problem) -> Problem:
     stats[:, 0:8:2], stats[:, 1:8:2] = np.round(shares * counts), counts
     stats.flags.writeable = False
     return replace(problem, tuning_set=replace(made, stats=stats), metric=metric("BLEU"))
+
+
+def planted_for(tuner: Algorithm, seed: int, **sizes: Any) -> Problem:
+    """A problem that hidden weights solve, with statistics that the optimizer can use."""
+    return (planted_bleu if tuner.needs_bleu else planted)(seed, **sizes)[0]

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from mosesplug.errors import OptimizerError, UsageError
 from mosesplug.optimizers.problem import Problem, corpus_score, silent
 from mosesplug.optimizers.registry import Algorithm, algorithm, algorithms
-from tests.optimizers.problems import planted, planted_bleu, tuning_set
+from tests.optimizers.problems import planted_for, tuning_set
 
 pytestmark = pytest.mark.parametrize("tuner", algorithms().values(), ids=lambda each: each.name)
 
@@ -27,11 +27,6 @@ def solve(tuner: Algorithm, problem: Problem, seed: int = 0) -> tuple[bytes, flo
     assert np.isfinite(solution.weights).all()
     assert solution.weights.any()
     return solution.weights.tobytes(), solution.score
-
-
-def planted_for(tuner: Algorithm, seed: int, **sizes: Any) -> Problem:
-    """A problem that hidden weights solve, with statistics that the optimizer can use."""
-    return (planted_bleu if tuner.needs_bleu else planted)(seed, **sizes)[0]
 
 
 def unaligned(array: NDArray[Any]) -> NDArray[Any]:
