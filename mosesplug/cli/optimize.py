@@ -29,7 +29,7 @@ from mosesplug.cli.optimize_parameters import (
     Runs,
     SelectOfRuns,
 )
-from mosesplug.cli.optimize_report import report
+from mosesplug.cli.optimize_report import report, warnings
 from mosesplug.cli.optimize_store import given_store
 from mosesplug.cli.optimize_ways import Ways, learnt, ways_of
 from mosesplug.cli.sharding_options import sharding_of
@@ -49,10 +49,8 @@ from mosesplug.inspection.named_lists import dense_given
 from mosesplug.metrics import metric as find_metric
 from mosesplug.optimizers import Problem, Progress, Solution, algorithm, algorithms
 from mosesplug.tuning.algorithm_options import algorithm_options
-from mosesplug.tuning.guards import list_findings, weight_findings
 from mosesplug.tuning.read_weights import Start
 from mosesplug.tuning.weights import ranges
-from mosesplug.tuning_set import TuningSet
 
 __all__ = ["optimize"]
 
@@ -246,19 +244,12 @@ def _optimize(
         found = learnt(replace(given, problem=problem), judged, learn, ways, seed, told)
         seconds = (loaded - began, time.perf_counter() - loaded, time.process_time() - cpu)
 
-    _warn(given.problem.tuning_set, found.solution)
+    for warning in warnings(given.problem.tuning_set, found):
+        print(f"warning: {warning}", file=sys.stderr)
     if not quiet:
         report(given, found, ways, seconds)
     own = () if problem.fixed is None else np.array(space.names)[problem.fixed].tolist()
     write_weights(output, space, found.solution, own)
-
-
-def _warn(lists: TuningSet, solution: Solution) -> None:
-    """Say on stderr what is wrong with lists or weights; what cannot be used is refused later."""
-    weights = weight_findings(solution.weights, lists.space.names, lists.space.n_dense)
-    for found in (*list_findings(lists), *weights):
-        if not found.fatal:
-            print(f"warning: {found.message}", file=sys.stderr)
 
 
 def _other_lists(ways: Ways, columns: list[str] | None, space: FeatureSpace) -> Files:

@@ -9,9 +9,11 @@ from mosesplug.cli.optimize_input import Given
 from mosesplug.cli.optimize_ways import Learnt, Ways
 from mosesplug.cli.tables import aligned, figure, spread_rows
 from mosesplug.tuning.cross_validation import CrossValidation
+from mosesplug.tuning.guards import list_findings, weight_findings
 from mosesplug.tuning.several_runs_scores import spread
+from mosesplug.tuning_set import TuningSet
 
-__all__ = ["report"]
+__all__ = ["report", "warnings"]
 
 
 def report(given: Given, found: Learnt, ways: Ways, seconds: tuple[float, float, float]) -> None:
@@ -34,6 +36,23 @@ def report(given: Given, found: Learnt, ways: Ways, seconds: tuple[float, float,
         f"loading {seconds[0]:.2f} s, optimising {seconds[1]:.2f} s ({seconds[2]:.2f} s of CPU)"
     )
     print("\n".join(lines), file=sys.stderr)
+
+
+def warnings(lists: TuningSet, found: Learnt) -> list[str]:
+    """What is wrong with lists or weights, but for what cannot be written at all."""
+    weights, score = found.solution.weights, found.solution.score
+    findings = [
+        *list_findings(lists),
+        *weight_findings(weights, lists.space.names, lists.space.n_dense),
+    ]
+    said = [finding.message for finding in findings if not finding.fatal]
+    if score < found.start:
+        said.append(
+            f"the weights found score lower on what they were learnt from ({score:.6f}) than those"
+            f" at the start ({found.start:.6f}): the algorithm optimises something else, or its"
+            " settings do not suit these lists"
+        )
+    return said
 
 
 def _scores(found: Learnt) -> list[str]:

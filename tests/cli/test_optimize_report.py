@@ -1,0 +1,22 @@
+"""What is said of a result."""
+
+from __future__ import annotations
+
+from mosesplug.cli.optimize_report import warnings
+from mosesplug.cli.optimize_ways import Learnt
+from mosesplug.optimizers.problem import Solution
+from tests.optimizers.problems import planted
+
+
+def test_weights_that_are_worse_than_the_start() -> None:
+    problem, hidden = planted(1)
+    lists = problem.tuning_set
+
+    def found(score: float) -> Learnt:
+        solution = Solution(hidden, score)
+        return Learnt(solution, None, 0.5, None, (60, 0), (), None, None)
+
+    assert warnings(lists, found(0.5)) == []
+    (said,) = warnings(lists, found(0.4))
+    assert "(0.400000)" in said
+    assert "at the start (0.500000)" in said
