@@ -123,7 +123,7 @@ class LineSpace:
         return float((highest - least).mean())
 
     def at(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Model score of every hypothesis at ``weights`` (float64 ``[n_active]``)."""
+        """Model scores at ``weights`` (float64 ``[n_active]``), the base first in their sums."""
         scores = np.empty(len(self.base))
         model_scores(self.offsets, self.axes.slopes, self.base, weights, scores)
         return scores

@@ -17,7 +17,7 @@ from tests.optimizers.problems import planted, planted_for
 
 BATCH = [tuner for tuner in algorithms().values() if tuner.learner is None]
 
-VISITS = "sentences are visited in random order, and the last visited counts most"
+VISITS = "sentences are visited in random order, and each step starts where the last one ended"
 STOPS = "sentences are visited in random order until the solver's tolerance is reached"
 PAIRS = "each sentence's pairs are drawn after those of the sentences before it"
 
