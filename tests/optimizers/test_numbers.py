@@ -50,7 +50,12 @@ INDEPENDENT = frozenset(
         "xbleu-mert",
     ]
 )
-"""Those that draw nothing, or what has nothing to do with sentences (starts, directions)."""
+"""Those that draw nothing, or what has nothing to do with sentences (starts, directions).
+
+The starts of two of them may go by the order, yet not here: PRO's in ``pro+mert``, from which MERT
+gets no further than from the given one, and that of ``summary-mert``, which only sparse features
+need.
+"""
 
 UNKNOWN = -100.0
 """The score of an unknown word; nobody tunes its weight, which is 1."""
