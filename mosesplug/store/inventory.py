@@ -53,7 +53,7 @@ def faults(reader: Reader, state: State, iteration: int, sentence: int) -> list[
     """
     try:
         found = _faults(reader, state, iteration, sentence)
-    except (ValueError, IndexError, KeyError, TypeError, OverflowError) as error:
+    except (StoreError, ValueError, IndexError, KeyError, TypeError, OverflowError) as error:
         found = [f"it cannot be read: {error}"]
     buffer = reader.graph(iteration, sentence)
     if buffer is not None:
@@ -64,9 +64,13 @@ def faults(reader: Reader, state: State, iteration: int, sentence: int) -> list[
 
 
 def _faults(reader: Reader, state: State, iteration: int, sentence: int) -> list[str]:
-    record = reader.record(iteration, sentence)
-    if record is None:
+    buffer = reader.list_bytes(iteration, sentence)
+    if buffer is None:
         return []
+    try:
+        record = KbestRecord(buffer)
+    except ValueError as error:
+        return [str(error)]
     if not _fits_together(record):
         return ["its arrays do not fit together"]
     space = state.space or FeatureSpace(())

@@ -53,10 +53,13 @@ class Reader:
 
     def record(self, iteration: int, sentence: int) -> KbestRecord | None:
         """One sentence's list of one iteration, or None if there is none."""
+        buffer = self.list_bytes(iteration, sentence)
+        return None if buffer is None else record_of(buffer, iteration, sentence)
+
+    def list_bytes(self, iteration: int, sentence: int) -> NDArray[np.uint8] | None:
+        """The bytes of one sentence's list of one iteration, or None if there is none."""
         value = self._get(kbest_key(iteration, sentence), db=self._kbest)
-        if value is None:
-            return None
-        return record_of(np.frombuffer(value, np.uint8), iteration, sentence)
+        return None if value is None else np.frombuffer(value, np.uint8)
 
     def graph(self, iteration: int, sentence: int) -> NDArray[np.uint8] | None:
         """The bytes of one sentence's search graph of one iteration, or None if there is none."""
