@@ -38,7 +38,8 @@ def test_raises_the_score(toy: Toy, name: str) -> None:
     assert last.first_best_score > first.first_best_score
     assert sum(map(abs, result.weights.dense)) == pytest.approx(1.0)
     work = toy.directory / "work"
-    for iteration in (1, 2, 3):
+    # Three, or fewer where the run converged.
+    for iteration in range(1, len(result.iterations)):
         norm = np.abs(read_weights_txt(work / f"run{iteration}.weights.txt")).sum()
         assert norm == pytest.approx(1.0)
 
