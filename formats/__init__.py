@@ -21,9 +21,11 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
+# Not when it is asked for, as the others: its module has the same name, and would hide it.
+from formats.decoder_flags import decoder_flags
+
 if TYPE_CHECKING:
     from formats.any_weights import AnyWeights, parse_weights, read_weights
-    from formats.decoder_flags import decoder_flags
     from formats.errors import FormatError
     from formats.extractor_data import (
         FeatureData,

@@ -95,7 +95,8 @@ def test_a_process_that_dies_at_writing_is_an_error() -> None:
 def test_no_process_is_left() -> None:
     results = in_order(square, 1000, 3)
     assert next(results) == 0
-    assert len(multiprocessing.active_children()) == 3
+    # One may have no task left to wait for.
+    assert multiprocessing.active_children()
     results.close()
     assert multiprocessing.active_children() == []
 

@@ -32,4 +32,11 @@ def test_one_module_loads_no_other() -> None:
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
-    assert done.stdout == "['formats.errors']\n"
+    assert done.stdout == "['formats.errors', 'formats.decoder_flags']\n"
+
+
+def test_a_function_named_as_its_module() -> None:
+    import formats
+    import formats.decoder_flags
+
+    assert callable(formats.decoder_flags)
