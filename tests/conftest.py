@@ -17,7 +17,7 @@ def pytest_configure() -> None:
     interrupts, and what is ignored stays so in all children.
     """
     # A first call compiles, and machines are shared: time tells nothing about an example.
-    settings.register_profile("untimed", deadline=None)
+    settings.register_profile("untimed", deadline=None, max_examples=50)
     settings.load_profile("untimed")
     defaults = {signal.SIGINT: signal.default_int_handler, signal.SIGHUP: signal.SIG_DFL}
     for number, handler in defaults.items():
