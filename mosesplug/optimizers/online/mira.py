@@ -66,7 +66,7 @@ class MiraOptions(CostOptions):
         default=1e-3,
         metadata={
             "help": "epsilon: constraints that are violated by less are let be",
-            "source": "chosen: a tenth of a point of BLEU of a sentence",
+            "source": "mosesplug's: a tenth of a point of BLEU of a sentence",
             "minimum": 0.0,
         },
     )

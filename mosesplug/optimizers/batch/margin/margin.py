@@ -98,7 +98,7 @@ class MarginOptions(_ReferenceOptions):
         default=1e-3,
         metadata={
             "help": "duality gap at the end, as a share of the objective",
-            "source": "chosen",
+            "source": "mosesplug's",
             "minimum": 0.0,
         },
     )
@@ -106,7 +106,7 @@ class MarginOptions(_ReferenceOptions):
         default=200,
         metadata={
             "help": "sweeps of the dual coordinate descent in a round, at most",
-            "source": "chosen; Hsieh et al. 2008 have no limit",
+            "source": "mosesplug's; Hsieh et al. 2008 have no limit",
             "minimum": 1,
         },
     )
@@ -136,7 +136,7 @@ class CuttingPlaneOptions(_ReferenceOptions):
         default=500,
         metadata={
             "help": "times that constraints are added in a round, at most",
-            "source": "chosen",
+            "source": "mosesplug's",
             "minimum": 1,
         },
     )

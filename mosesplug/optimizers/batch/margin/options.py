@@ -34,7 +34,7 @@ class GainOptions:
         metadata={
             "help": "the unit of each feature while weights are looked for: its deviation within "
             "a sentence (of a sparse one, the size of its values), or none",
-            "source": "chosen: features of MT differ by orders of magnitude",
+            "source": "mosesplug's: features of MT differ by orders of magnitude",
         },
     )
 

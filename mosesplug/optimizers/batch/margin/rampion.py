@@ -76,7 +76,7 @@ class RampionOptions(GainOptions):
         default=30,
         metadata={
             "help": "times that hopes are chosen",
-            "source": "chosen; Gimpel & Smith 2012, T', have 10 after each of many decodings",
+            "source": "mosesplug's; Gimpel & Smith 2012, T', have 10 after each of many decodings",
             "minimum": 1,
         },
     )
@@ -92,7 +92,7 @@ class RampionOptions(GainOptions):
         default=1e-3,
         metadata={
             "help": "eta, the size of the sub-gradient steps at first",
-            "source": "chosen for features in their units; Gimpel & Smith 2012 have 1e-4 without",
+            "source": "mosesplug's, in units of features; Gimpel & Smith 2012 have 1e-4 without",
             "minimum": 1e-12,
         },
     )
@@ -118,7 +118,7 @@ class RampionOptions(GainOptions):
         metadata={
             "help": "L1 norm that the dense initial weights are given where all of them are "
             "active; 0: they stay as they are",
-            "source": "chosen: that of weights of new Moses systems, about",
+            "source": "mosesplug's: that of weights of new Moses systems, about",
             "minimum": 0.0,
         },
     )
