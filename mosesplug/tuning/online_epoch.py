@@ -29,6 +29,7 @@ from mosesplug.store import IterationRecord, NBestStore
 from mosesplug.tuning.clock import Clock
 from mosesplug.tuning.events import Learning, Learnt, Note, PhaseStarted
 from mosesplug.tuning.heldout import Judge, since_best
+from mosesplug.tuning.memory import give_back
 from mosesplug.tuning.online_source import EpochLists, OnlineSource, model_weights, weights_of
 from mosesplug.tuning.online_state import (
     Beginning,
@@ -119,6 +120,7 @@ def online_iteration(
     start = IterationStart(weights, context.seed, context.settings, (), 0.0)
     begin = beginning(context, weights, last)
     online = _Online(context, store, texts, decoder, judge, iteration, start, begin, before)
+    give_back()  # the decoder's models want all the room that there is
     context.watch(PhaseStarted(iteration, "decode"))
     result = _learn(online, current)
     store.record_result(iteration, result.as_record())

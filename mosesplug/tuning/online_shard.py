@@ -29,6 +29,7 @@ from mosesplug.optimizers.online.epochs import BatchDone, Plan, Tally, run_epoch
 from mosesplug.optimizers.online.learner import State, grown
 from mosesplug.store import NBestStore
 from mosesplug.tuning.executors import Ending
+from mosesplug.tuning.memory import give_back
 from mosesplug.tuning.online_decoder import DecoderRecipe
 from mosesplug.tuning.online_numbering import Numbering
 from mosesplug.tuning.online_source import EpochLists, OnlineSource, model_weights, weights_of
@@ -285,6 +286,7 @@ def learn_shard(
         OptimizerError: the weights are no longer finite numbers.
         CancelledError: it was stopped.
     """
+    give_back()  # what the epoch before needed, where this is another process than the run's
     with shard.open(ending) as opened:
         learner = opened.numbering.restricted(recipe.learner())
         part = SharedShard(opened, opened.sentences, (ending or Ending()).soon)

@@ -28,6 +28,7 @@ from mosesplug.tuning.clock import Clock
 from mosesplug.tuning.events import Learnt, Note, PhaseStarted
 from mosesplug.tuning.executors import Ending
 from mosesplug.tuning.heldout import Judge
+from mosesplug.tuning.memory import give_back
 from mosesplug.tuning.online_counter import Counter, Word
 from mosesplug.tuning.online_decoder import DecoderRecipe
 from mosesplug.tuning.online_joining import joined_space, searched, widened
@@ -137,6 +138,7 @@ def sharded_iteration(run: Sharded) -> None:
     found = []
     if iteration == 1:
         found += _judged(run, begin, begin.start.weights, 0, before)
+    give_back()  # the decoders' models want all the room that there is
     context.watch(PhaseStarted(iteration, "decode"))
     result, seconds = _epoch(run, begin)
     if last is not None and result.average is not None and last.average is not None:

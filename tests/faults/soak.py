@@ -145,20 +145,16 @@ def soak(directory: Path, kind: str, *, iterations: int, sentences: int, best: i
         command = f"{shlex.quote(sys.executable)} {shlex.quote(str(LIST_DECODER))}"
         (system / "decoder").write_text(f'#!/bin/sh\nexec {command} "$@"\n')
         (system / "decoder").chmod(0o755)
-    words = [
-        word.replace("QUARTER", str(-(-sentences // 4))).replace("ITERATIONS", str(iterations))
-        for word in KINDS[kind]
-    ]
     arguments = [
         "tune",
         *(str(system / name) for name in ("input", "reference", "decoder", "moses.ini")),
         *(f"--working-dir={work}", f"--nbest={best}", "--seed=1", "--min-change=0", "--quiet"),
     ]
     started = time.monotonic()
-    peaks = _peaks(work, [*arguments, *words])
+    peaks = _peaks(work, [*arguments, *_words(kind, iterations, sentences)])
     seconds = time.monotonic() - started
     rows = json.loads(_said("nbest", "ls", "--json", "--no-oracle", str(work)))["iterations"]
-    more = [word.replace(str(iterations), str(iterations + 1)) for word in words]
+    more = _words(kind, iterations + 1, sentences)
     return Soaked(
         kind,
         np.array([peaks[number] for number in range(1, iterations + 1)], dtype=np.float64),
@@ -169,6 +165,13 @@ def soak(directory: Path, kind: str, *, iterations: int, sentences: int, best: i
         seconds,
         _faults(work),
     )
+
+
+def _words(kind: str, iterations: int, sentences: int) -> list[str]:
+    """Of the command line, what a kind of run has of its own."""
+    numbers = {"QUARTER": str(-(-sentences // 4)), "ITERATIONS": str(iterations)}
+    found = (word.rpartition("=") for word in KINDS[kind])
+    return [f"{name}{equals}{numbers.get(value, value)}" for name, equals, value in found]
 
 
 def _start(arguments: list[str]) -> subprocess.Popen[bytes]:
@@ -205,15 +208,35 @@ def _own_memory(process: int) -> int:
 
 
 def _resume_seconds(work: Path, arguments: list[str], iteration: int) -> float:
-    """CPU seconds from a run's start until it begins an iteration; it is ended then."""
+    """CPU seconds from a run's start until it begins an iteration; it is ended then.
+
+    A run that was killed may have begun that iteration, too: what counts is that its file, which is
+    put in its place as a whole, is another one.
+
+    Raises:
+        RuntimeError: the run ended without having begun it.
+    """
+    begun = work / f"run{iteration}.dense"
+    known = _identity(begun)
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     child = _start(arguments)
-    while not (work / f"run{iteration}.dense").exists() and child.poll() is None:
+    while _identity(begun) == known:
+        if child.poll() is not None:
+            raise RuntimeError(f"continued, it began no iteration {iteration}: {child.returncode}")
         time.sleep(_PAUSE)
     child.kill()
     child.wait()
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """What tells a file from another one of its name; None where there is none."""
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return None
+    return found.st_ino, found.st_mtime_ns
 
 
 def _said(*arguments: str) -> str:

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-import numpy as np
+import subprocess
+from pathlib import Path
 
+import numpy as np
+import pytest
+
+from tests.faults import soak
 from tests.faults.soak import Soaked
 
 
@@ -38,3 +43,28 @@ def test_merged_lists_may_grow_and_nothing_beside_them() -> None:
 def test_the_store_must_grow_by_what_is_new() -> None:
     (problem,) = soaked("window", [100] * 8, [9000, *[5000] * 4, *[5600] * 3]).problems()
     assert "bytes for each new hypothesis: 50, then" in problem
+
+
+def started(script: str) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(["sh", "-c", script])
+
+
+def test_an_iteration_that_an_earlier_run_had_begun_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The file that says so is there beforehand, and has to be another one."""
+    begun = tmp_path / "run8.dense"
+    begun.write_text("of a run that was killed")
+    script = f"sleep 0.1; echo new > {tmp_path}/new; mv {tmp_path}/new {begun}; exec sleep 60"
+    monkeypatch.setattr(soak, "_start", lambda arguments: started(script))
+    assert soak._resume_seconds(tmp_path, [], 8) > 0.0
+    assert begun.read_text() == "new\n"
+    monkeypatch.setattr(soak, "_start", lambda arguments: started("exit 3"))
+    with pytest.raises(RuntimeError, match="began no iteration 8: 3"):
+        soak._resume_seconds(tmp_path, [], 8)
+
+
+def test_a_continued_run_has_the_same_settings() -> None:
+    words = soak._words("online", 50, 2000)
+    assert words[-2:] == ["--option=batch=500", "--epochs=50"]
+    assert soak._words("online", 51, 2000) == [*words[:-1], "--epochs=51"]
