@@ -27,8 +27,9 @@ def ls(
     """The iterations of a store: lists, what was new in them, size, scores.
 
     The date is that of storing the lists, in local time, with --json in UTC. The oracle is the best
-    choice that a greedy search finds for the corpus; change is the largest of a weight against the
-    iteration before, weights having an L1 norm of 1.
+    choice that a greedy search finds for the corpus. As in the table of a run, change is the
+    largest difference of a weight between those found in an iteration, whose score in the merged
+    lists stands beside it, and those that it was decoded with.
 
     Example: mosesplug nbest ls tuning
     """

@@ -257,7 +257,10 @@ def tune(
         typer.Option(min=0, help="0 for no limit [25; with --online, the learner's epochs]."),
     ] = None,
     min_change: Annotated[
-        float, typer.Option(min=0.0, help="Stop when no weight moved by this much.")
+        float,
+        typer.Option(
+            min=0.0, help="Stop when no weight moved by this much: see the table's column change."
+        ),
     ] = 1e-5,
     last: Annotated[
         bool,
@@ -302,6 +305,10 @@ def tune(
 
     The result is moses.ini in the working directory, with the weights whose own translations
     scored best, or those that --select says.
+
+    In the table of iterations, the score is that of the decoder's translations; "in lists", what
+    the weights found then reach in the lists of all iterations; change, the largest difference of
+    a weight between those found and those decoded with; new, hypotheses of no earlier list.
     """
     from mosesplug.cli.arguments import (
         assignments,

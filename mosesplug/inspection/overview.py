@@ -9,7 +9,7 @@ import numpy as np
 
 from mosesplug.inspection.run import Run
 from mosesplug.store import IterationRecord
-from mosesplug.tuning.records import result_of, start_of
+from mosesplug.tuning.records import result_of
 
 __all__ = ["IterationLine", "overview"]
 
@@ -24,7 +24,8 @@ class IterationLine:
         hypotheses, new_hypotheses: of its lists, and those that no earlier iteration had.
         graphs: sentences that have a search graph.
         stored_bytes: what its records take.
-        change: largest change of a weight against the iteration before; None for the first.
+        change: largest difference of a weight between those found in the iteration and those that
+            it was decoded with, as the stopping rule takes it; None where there is no result.
         score: the metric of the decoder's own translations.
         oracle: the metric of the best choice in its lists, by greedy search; None if not asked for.
         optimum: what the optimizer reached; None where it has not run.
@@ -52,10 +53,7 @@ def overview(run: Run, *, oracles: bool = True) -> Iterator[IterationLine]:
         oracles: whether to look for the best choice in each iteration's lists: the one thing that
             reads all hypotheses.
     """
-    before = None
     for record in run.records:
-        start = start_of(record)
-        weights = start.weights.normalised()
         result = None if record.result is None else result_of(record)
         shards = None if result is None else result.shards
         yield IterationLine(
@@ -65,13 +63,12 @@ def overview(run: Run, *, oracles: bool = True) -> Iterator[IterationLine]:
             new_hypotheses=shards.new_hypotheses if shards else record.new_hypotheses,
             graphs=record.n_graphs,
             stored_bytes=run.store.stored_bytes(record.iteration),
-            change=None if before is None else weights.largest_change(before),
+            change=None if result is None else result.largest_change,
             score=shards.first_best_score if shards else record.first_best_score,
             oracle=_oracle(run, record) if oracles and record.n_lists else None,
             optimum=None if result is None else result.optimum,
             date=record.date,
         )
-        before = weights
 
 
 def _oracle(run: Run, record: IterationRecord) -> float:
