@@ -110,17 +110,18 @@ def lbfgs_direction(pairs: Pairs, downhill: Floats) -> Floats:
         pairs: steps with what they changed.
         downhill: float64 ``[n]``.
     """
-    direction = downhill.copy()
-    shares = []
-    for step, change in reversed(pairs):
-        share = float(step @ direction) / float(step @ change)
-        direction -= share * change
-        shares.append(share)
+    direction, scratch = downhill.copy(), np.empty_like(downhill)
+    products = [float(step @ change) for step, change in pairs]
+    shares: deque[float] = deque()
+    for (step, change), product in zip(reversed(pairs), reversed(products), strict=True):
+        shares.appendleft(float(step @ direction) / product)
+        direction -= np.multiply(change, shares[0], out=scratch)
     if pairs:
-        step, change = pairs[-1]
-        direction *= float(step @ change) / float(change @ change)
-    for (step, change), share in zip(pairs, reversed(shares), strict=True):
-        direction += (share - float(change @ direction) / float(step @ change)) * step
+        newest = pairs[-1][1]
+        direction *= products[-1] / float(newest @ newest)
+    for (step, change), product, share in zip(pairs, products, shares, strict=True):
+        left = share - float(change @ direction) / product
+        direction += np.multiply(step, left, out=scratch)
     return direction
 
 

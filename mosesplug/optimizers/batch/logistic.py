@@ -12,14 +12,19 @@ magnitude, which L-BFGS alone takes badly: it works on weights in units of the c
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.optimizers.batch.fits import Fit
+from mosesplug.optimizers.lbfgs import minimise_smooth
 
 __all__ = ["fit_logistic", "logistic_loss"]
+
+_MEMORY = 20
+"""Steps that the curvature is estimated from."""
 
 _STEEPNESS = 1e-7
 """The fit has converged when no weight, in units of the curvature, changes the loss faster than
@@ -62,9 +67,6 @@ def fit_logistic(
         offsets: float64 ``[n_examples]``, added to the margins: what is not to be fitted.
         max_iterations: of L-BFGS; ``megam``'s ``-maxi``.
     """
-    # Here and not above: it takes long to load, and all algorithms are known to every command.
-    from scipy.optimize import minimize
-
     n_examples, n_features = examples.shape
     curvature = 0.25 * np.asarray(examples.multiply(examples).sum(axis=0)) + precision
     unit = 1.0 / np.sqrt(np.where(curvature > 0.0, curvature, 1.0))
@@ -73,17 +75,12 @@ def fit_logistic(
         loss, gradient = logistic_loss(unit * scaled, examples, labels, precision, offsets)
         return loss, unit * gradient
 
-    result = minimize(
+    found = minimise_smooth(
         scaled_loss,
         np.zeros(n_features),
-        jac=True,
-        method="L-BFGS-B",
-        options={
-            "maxiter": max_iterations,
-            "maxfun": 20 * max_iterations,
-            "maxcor": 20,
-            "ftol": 0.0,
-            "gtol": _STEEPNESS * np.sqrt(max(1, n_examples)),
-        },
+        memory=_MEMORY,
+        max_iterations=max_iterations,
+        steepness=_STEEPNESS * math.sqrt(max(1, n_examples)),
+        decrease=0.0,
     )
-    return Fit(unit * result.x, float(result.fun), int(result.nit), result.status != 1)
+    return Fit(unit * found.x, found.value, found.iterations, found.converged)
