@@ -71,6 +71,7 @@ if TYPE_CHECKING:
         open_text,
         read_bytes,
         read_lines,
+        regular_file,
         write_atomic,
     )
     from formats.weights import (
@@ -147,6 +148,7 @@ __all__ = [
     "read_weights",
     "read_weights_txt",
     "reference_files",
+    "regular_file",
     "slf_scales",
     "weight_overwrite",
     "with_weights",

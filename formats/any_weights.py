@@ -27,8 +27,7 @@ from formats.hypergraph import hypergraph_names
 from formats.hypergraph_features import groups_of_graph
 from formats.ini_features import UNKNOWN_WORD, announced, fixed_weights, sparse_weights
 from formats.moses_ini import MosesIni, parse_moses_ini
-from formats.text import read_bytes
-from formats.weight_lines import content_lines, decoded
+from formats.weight_lines import content_lines, decoded, weights_text
 from formats.weights import (
     UNTUNEABLE_COMPONENT,
     ShowWeights,
@@ -111,7 +110,7 @@ class AnyWeights:
 
 def read_weights(path: str | PathLike[str], formats: Sequence[Format] = FORMATS) -> AnyWeights:
     """Read a file of weights; ``parse_weights`` says what is refused."""
-    return parse_weights(read_bytes(path), path, formats)
+    return parse_weights(weights_text(path), path, formats)
 
 
 def parse_weights(

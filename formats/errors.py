@@ -7,11 +7,13 @@
 
 from __future__ import annotations
 
+import re
 from os import PathLike, fspath
 
 __all__ = ["FormatError", "quoted"]
 
 LONGEST_QUOTE = 40
+_UNSEEN = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
 class FormatError(ValueError):
@@ -36,11 +38,16 @@ class FormatError(ValueError):
         super().__init__(message)
 
     def __str__(self) -> str:
-        place = self.path or ""
+        place = _UNSEEN.sub(_escaped, self.path or "")
         if self.line is not None:
             place += f":{self.line}" if place else f"line {self.line}"
         text = f"{place}: {self.message}" if place else self.message
         return f"{text}. {self.remedy}" if self.remedy else text
+
+
+def _escaped(match: re.Match[str]) -> str:
+    """A character of a file name that would break the line, or that a terminal obeys."""
+    return match[0].encode("unicode_escape").decode()
 
 
 def quoted(text: bytes | str) -> str:

@@ -12,6 +12,7 @@ from os import PathLike
 from pathlib import Path
 
 from formats.errors import FormatError
+from formats.text import regular_file
 
 __all__ = ["hypergraph_files"]
 
@@ -23,7 +24,8 @@ def hypergraph_files(directory: str | PathLike[str]) -> dict[int, Path]:
     """The file of each sentence that has a graph, by ascending sentences.
 
     Raises:
-        FormatError: it is no directory, has no graph, two of one sentence, or a file that is none.
+        FormatError: it is no directory, has no graph, two of one sentence, or something that is
+            none: another name, a directory, a pipe.
     """
     try:
         entries = sorted(Path(directory).iterdir())
@@ -43,7 +45,7 @@ def hypergraph_files(directory: str | PathLike[str]) -> dict[int, Path]:
             raise FormatError(
                 f"{found[number].name} is of the same sentence", path=entry, remedy="Remove one"
             )
-        found[number] = entry
+        found[number] = regular_file(entry)
     if not found:
         raise FormatError("there is no search graph in it", path=directory)
     return dict(sorted(found.items()))

@@ -15,6 +15,7 @@ from pathlib import Path
 from formats.errors import FormatError
 from formats.hypergraph import hypergraph_names
 from formats.moses_ini import FeatureLine, MosesIni
+from formats.text import regular_file
 from formats.weights import ShowWeights, WeightGroup, read_sparse
 
 __all__ = [
@@ -119,7 +120,7 @@ def sparse_weights(ini: MosesIni) -> dict[str, float]:
                 line=value.line,
                 remedy="It is looked for beside the configuration and in the current directory",
             )
-        found |= read_sparse(path)
+        found |= read_sparse(regular_file(path))
     lines = {line.name: line for line in ini.features}
     for name, values in ini.weights.items():
         if _is_sparse(name, lines):

@@ -38,6 +38,7 @@ _OLD_SECTION = re.compile(
     r"weight-(?!(file|add|overwrite)$).*"
     r"|(ttable|lmodel|slmodel|distortion|generation|global-lexical)-file"
 )
+_MOST_BYTES = 1 << 26
 _SECTION = re.compile(rb"\[([^\]]*)\]?")
 _WORD = re.compile(r"\S+", re.ASCII)  # a no-break space is part of a word, as it is for Moses
 
@@ -148,7 +149,8 @@ class MosesIni:
 
 def read_moses_ini(path: str | PathLike[str]) -> MosesIni:
     """Read a configuration; ``parse_moses_ini`` says what is refused."""
-    return parse_moses_ini(read_bytes(path), path)
+    text = read_bytes(path, most=_MOST_BYTES, what="a configuration")
+    return parse_moses_ini(text, path)
 
 
 def parse_moses_ini(data: bytes, path: str | PathLike[str]) -> MosesIni:

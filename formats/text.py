@@ -3,6 +3,10 @@
 Text is bytes here. Only ``\\n`` ends a line, and no encoding is assumed: what a decoder wrote in
 Latin-1 or in broken UTF-8 comes back byte for byte. A byte order mark, which some editors put
 before UTF-8, is no part of the text: it would become part of a first word or name.
+
+Reading ends: a device that gives bytes for ever is no file, nor is an archive that unpacks to
+hundreds of times its size. A pipe is read where a user names one, ``<(zcat list.gz)`` for example;
+what a file or a directory names must be a file (``regular_file``).
 """
 
 from __future__ import annotations
@@ -14,6 +18,7 @@ import io
 import lzma
 import os
 import secrets
+import stat
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -29,12 +34,18 @@ __all__ = [
     "open_text",
     "read_bytes",
     "read_lines",
+    "regular_file",
     "write_atomic",
 ]
 
 StrPath = str | PathLike[str]
 
 CHUNK_BYTES = 1 << 20
+_UNPACKED_BYTES = 1 << 30
+"""So much may come out of any archive."""
+_LARGEST_RATIO = 400
+"""Of text to archive beyond that. Lists and graphs reach a few dozen; a file of one byte, again and
+again, a thousand and more."""
 _ARCHIVES: dict[bytes, Callable[[BinaryIO], io.BufferedIOBase]] = {
     b"\x1f\x8b": lambda file: gzip.GzipFile(fileobj=file),
     b"BZh": bz2.BZ2File,
@@ -49,11 +60,15 @@ def open_text(path: StrPath) -> BinaryIO:
     """Open a file for reading, uncompressed on the fly if its first bytes say so.
 
     Raises:
-        FormatError: no such file, no permission, a directory; an archive whose very beginning is
-            damaged. Reading raises it where the rest is damaged or cut short.
+        FormatError: no such file, no permission, a directory, a device; an archive whose very
+            beginning is damaged. Reading raises it where the rest is damaged or cut short, or
+            unpacks to what no text does.
     """
     try:
         file = Path(path).open("rb")  # noqa: SIM115 (handed to the caller)
+        if _is_endless(file):
+            file.close()
+            raise FormatError("this is a device", path=fspath(path), remedy="Give a file")
         magic = file.peek(8)
     except OSError as error:
         raise _unreadable(path, error) from error
@@ -70,9 +85,42 @@ def open_text(path: StrPath) -> BinaryIO:
     return file
 
 
-def read_bytes(path: StrPath) -> bytes:
-    """The whole text of a file, uncompressed."""
-    return b"".join(iter_chunks(path))
+def regular_file(path: StrPath) -> Path:
+    """The path of a file that another one names, or that lies in a directory of such files.
+
+    A pipe there would be waited for, perhaps for ever.
+
+    Raises:
+        FormatError: something is there that is neither a file nor a link to one.
+    """
+    path = Path(path)
+    if path.exists() and not path.is_file():
+        raise FormatError("this is not a regular file", path=path, remedy="Put a file there")
+    return path
+
+
+def read_bytes(path: StrPath, *, most: int | None = None, what: str = "such a file") -> bytes:
+    """The whole text of a file, uncompressed.
+
+    Args:
+        path: the file.
+        most: bytes that it may have; None for any number.
+        what: it is, for the message.
+
+    Raises:
+        FormatError: as ``open_text``; or it is longer than that.
+    """
+    chunks, size = [], 0
+    for chunk in iter_chunks(path):
+        chunks.append(chunk)
+        size += len(chunk)
+        if most is not None and size > most:
+            raise FormatError(
+                f"there is more than {most >> 20} MiB in it, and {what} is small",
+                path=fspath(path),
+                remedy="Is it the file that you mean?",
+            )
+    return b"".join(chunks)
 
 
 def read_lines(path: StrPath) -> list[bytes]:
@@ -152,6 +200,7 @@ class _Archive(io.RawIOBase):
         self._source = source
         self._compressed = compressed
         self._path = path
+        self._unpacked = 0
 
     def readable(self) -> bool:
         return True
@@ -162,13 +211,35 @@ class _Archive(io.RawIOBase):
         except (*_BROKEN_ARCHIVE, OSError) as error:
             raise _damaged(self._path, error) from error
         buffer[: len(data)] = data
+        self._unpacked += len(data)
+        if self._unpacked > _UNPACKED_BYTES:
+            self._check_ratio()
         return len(data)
+
+    def _check_ratio(self) -> None:
+        if not self._compressed.seekable():
+            return
+        read = self._compressed.tell()
+        if self._unpacked > _LARGEST_RATIO * read:
+            raise FormatError(
+                f"{read} bytes of the archive unpack to {self._unpacked}, as no text does",
+                path=fspath(self._path),
+                remedy="Look what is in it (zcat, head), or unpack it yourself",
+            )
 
     def close(self) -> None:
         if not self.closed:
             self._source.close()
             self._compressed.close()
         super().close()
+
+
+def _is_endless(file: BinaryIO) -> bool:
+    """Whether it is a device: no terminal, and not the one that is always empty."""
+    found = os.fstat(file.fileno())
+    if not (stat.S_ISCHR(found.st_mode) or stat.S_ISBLK(found.st_mode)):
+        return False
+    return not file.isatty() and found.st_rdev != Path(os.devnull).stat().st_rdev
 
 
 def _sync_directory(directory: Path) -> None:

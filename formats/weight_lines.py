@@ -11,10 +11,21 @@ from formats.decimals import parse_number
 from formats.errors import FormatError, quoted
 from formats.text import read_bytes
 
-__all__ = ["content_lines", "decoded", "encoded", "merged", "named_twice", "numbers_of", "weight"]
+__all__ = [
+    "content_lines",
+    "decoded",
+    "encoded",
+    "merged",
+    "named_twice",
+    "numbers_of",
+    "weight",
+    "weights_text",
+]
 
 Value = TypeVar("Value", float, float | None)
 StrPath = str | PathLike[str]
+
+_MOST_BYTES = 1 << 30
 
 
 def content_lines(
@@ -27,9 +38,18 @@ def content_lines(
         text: its content, if it has been read already.
         comments: whether lines that begin with ``#`` are left out.
     """
-    text = read_bytes(path) if text is None else text
+    text = weights_text(path) if text is None else text
     stripped = enumerate(map(bytes.strip, text.split(b"\n")), start=1)
     return [(n, line) for n, line in stripped if line and not (comments and line[:1] == b"#")]
+
+
+def weights_text(path: StrPath) -> bytes:
+    """All of a file of weights.
+
+    Raises:
+        FormatError: it cannot be read, or is a gigabyte and more: ten million features are half.
+    """
+    return read_bytes(path, most=_MOST_BYTES, what="a file of weights")
 
 
 def weight(token: bytes, name: str | None, path: StrPath | None, line: int | None) -> float:

@@ -23,7 +23,6 @@ from decimal import Decimal
 from os import PathLike
 
 from formats.errors import FormatError, quoted
-from formats.text import read_bytes
 from formats.weight_lines import (
     content_lines,
     decoded,
@@ -32,6 +31,7 @@ from formats.weight_lines import (
     named_twice,
     numbers_of,
     weight,
+    weights_text,
 )
 
 __all__ = [
@@ -156,7 +156,7 @@ def read_show_weights(
         FormatError: a weight that is no finite number, a feature that appears twice.
     """
     if not isinstance(source, bytes):
-        path, source = source, read_bytes(source)
+        path, source = source, weights_text(source)
     groups: list[tuple[str, list[float | None], int]] = []
     untuneable: list[str] = []
     sparse: list[str] = []

@@ -174,23 +174,31 @@ def find_stored(
     table: NDArray[np.int32],
     home_iterations: NDArray[np.int32],
     home_rows: NDArray[np.int32],
-) -> None:
+) -> bool:
     """Mark the rows of one sentence's list that an earlier record of it holds.
 
     ``table`` is that sentence's table of ``first_occurrences`` and ``begin`` its first row.
     Where row ``j`` of ``stored`` is row ``i`` of the list, the outputs ``home_iterations[i]``
     and ``home_rows[i]`` become ``iteration`` and ``j``.
+
+    Returns:
+        Whether all that was looked at lies within the record; if not, it is damaged.
     """
     mask = np.int64(len(table) - 1)
     for j in range(len(stored_hashes)):
         slot = np.int64(stored_hashes[j] & np.uint64(mask))
         while table[slot] >= 0:
             row = begin + table[slot]
-            if hashes[row] == stored_hashes[j] and _same(rows, row, stored, j):
-                home_iterations[row] = iteration
-                home_rows[row] = j
-                break
+            if hashes[row] == stored_hashes[j]:
+                # Of a few rows, and not of all: a sound record needs no look.
+                if stored.ends[j] > len(stored.buffer) or stored.indptr[j + 1] > len(stored.data):
+                    return False
+                if _same(rows, row, stored, j):
+                    home_iterations[row] = iteration
+                    home_rows[row] = j
+                    break
             slot = (slot + 1) & mask
+    return True
 
 
 @kernel

@@ -75,10 +75,13 @@ def decode_graph(buffer: NDArray[np.uint8]) -> Hypergraph:
     (layout, *places), begin = header_of(buffer)
     if layout != _LAYOUT or len(places) != 2 * len(_TYPES):
         raise ValueError("its header is that of something else")
-    arrays = [
-        np.ndarray((count,), dtype, buffer, begin + at)
-        for count, at, dtype in zip(places[::2], places[1::2], _TYPES, strict=True)
-    ]
+    try:
+        arrays = [
+            np.ndarray((count,), dtype, buffer, begin + at)
+            for count, at, dtype in zip(places[::2], places[1::2], _TYPES, strict=True)
+        ]
+    except (TypeError, OverflowError) as error:
+        raise ValueError("its arrays lie outside of it") from error
     edges, tail_at, tails, target_at, targets, indptr, indices, values, covered, at, text = arrays
     n_edges = len(tail_at) - 1
     whole = (
@@ -93,6 +96,9 @@ def decode_graph(buffer: NDArray[np.uint8]) -> Hypergraph:
         for offsets, n, end in whole
     ) or len(indices) != len(values):
         raise ValueError("its arrays do not fit together")
+    # Words that overlap would be copied as often; kernels are made for arrays that are aligned.
+    if any(place % 8 for place in places[1::2]) or (at[1:] < at[:-1]).any():
+        raise ValueError("its arrays are out of order")
     bounds, words = at.tolist(), text.tobytes()
     return Hypergraph(
         edges, tail_at, tails, target_at, targets, indptr, indices, values, covered,

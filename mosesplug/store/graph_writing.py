@@ -21,6 +21,7 @@ from mosesplug.errors import StoreError, StoreMismatch
 from mosesplug.features import spelled_groups
 from mosesplug.store import writing
 from mosesplug.store.checksums import keep_checksums
+from mosesplug.store.claims import MOST_SENTENCES
 from mosesplug.store.environment import Environment
 from mosesplug.store.graph_records import encode_graph
 from mosesplug.store.records import encode_value
@@ -154,10 +155,11 @@ class _Encoder:
             ) from None
 
     def _check_sentence(self, sentence: int, file: HypergraphFile) -> None:
-        n_sentences = self.state.n_sentences
-        if sentence < 0 or (self.state.iterations and sentence >= n_sentences):
+        n_sentences = self.state.n_sentences if self.state.iterations else MOST_SENTENCES
+        if not 0 <= sentence < n_sentences:
             raise FormatError(
-                f"there is no sentence {sentence}: the input has {n_sentences}",
+                f"there is no sentence {sentence}: the input has {n_sentences}"
+                + " at most" * (not self.state.iterations),
                 path=file.path,
                 remedy="The search graph must come from this input",
             )

@@ -8,7 +8,7 @@ from mosesplug.errors import DataError, StoreError
 from mosesplug.features import FeatureSpace
 from mosesplug.hypergraph import Hypergraph
 from mosesplug.store.environment import Environment, Pinned
-from mosesplug.store.graph_records import decode_graph
+from mosesplug.store.graph_faults import sound_graph
 from mosesplug.store.state import Graphed, Growing, State, kbest_key
 
 __all__ = ["StoredGraphs"]
@@ -67,8 +67,8 @@ class StoredGraphs:
         if value is None:
             return None
         try:
-            return decode_graph(self._pinned.view(value))
-        except (ValueError, TypeError) as error:
+            return sound_graph(self._pinned.view(value), len(self.space))
+        except ValueError as error:
             raise StoreError(
                 f"the n-best store at {self._environment.path} is damaged: the search graph of "
                 f"sentence {sentence} in iteration {iteration} is none, {error}. Begin in an empty "

@@ -23,7 +23,7 @@ from mosesplug.metrics.protocol import Metric, Prepared
 from mosesplug.store import dedupe
 from mosesplug.store.dedupe import Rows
 from mosesplug.store.merge import Reader
-from mosesplug.store.records import encode_record
+from mosesplug.store.records import damage_told, damaged, encode_record
 from mosesplug.store.state import StatisticsKind, kbest_key, statistics_key
 from mosesplug.store.statistics import checked_statistics
 
@@ -143,11 +143,14 @@ class Ingest:
             table = tables[table_bounds[i] : table_bounds[i + 1]]
             for earlier in range(1, self.iteration):
                 record = reader.record(earlier, sentence)
-                if record is not None and record.n_new:
-                    dedupe.find_stored(
-                        _stored_rows(record), record.hashes, earlier, rows, hashes,
-                        bounds[i], table, iterations, home_rows,
-                    )  # fmt: skip
+                if record is None or not record.n_new:
+                    continue
+                is_sound = record.n_dense == rows.dense.shape[1] and dedupe.find_stored(
+                    _stored_rows(record), record.hashes, earlier, rows, hashes,
+                    bounds[i], table, iterations, home_rows,
+                )  # fmt: skip
+                if not is_sound:
+                    raise damaged(earlier, sentence, "its arrays do not fit together")
         new_rows, new_bounds = dedupe.resolve(first, bounds, self.iteration, iterations, home_rows)
         return Homes(iterations, home_rows, bounds, new_rows, new_bounds)
 
@@ -272,7 +275,8 @@ class Ingest:
         for sentence, iteration, row in zip(
             sentences[~here].tolist(), iterations[~here].tolist(), rows[~here].tolist(), strict=True
         ):
-            self.totals += reader.statistics(self.kind, iteration, sentence)[row]
+            with damage_told(iteration, sentence):
+                self.totals += reader.statistics(self.kind, iteration, sentence)[row]
 
     def _encode(
         self, sentences: NDArray[np.int64], columns: Sequence[_Column], statistics: _Column

@@ -18,7 +18,13 @@ from numpy.typing import NDArray
 from mosesplug.errors import StoreError
 from mosesplug.features import FeatureSpace
 from mosesplug.store.environment import Environment
-from mosesplug.store.records import KbestRecord, decode_value, record_of
+from mosesplug.store.records import (
+    KbestRecord,
+    damage_told,
+    damaged,
+    decode_value,
+    record_of,
+)
 from mosesplug.store.state import (
     PROGRESS,
     StatisticsKind,
@@ -81,15 +87,25 @@ class Reader:
         return np.array(found, dtype=np.int64)
 
     def progress(self, iteration: int) -> dict[str, Any]:
-        """What was stored with the last part of an iteration that is open."""
+        """What was stored with the last part of an iteration that is open.
+
+        Raises:
+            StoreError: it is damaged, or missing.
+        """
         value = self._get(iteration_key(iteration, PROGRESS), db=self._iterations)
-        return dict(decode_value(value))
+        try:
+            return dict(decode_value(value))
+        except (ValueError, TypeError) as error:
+            raise StoreError(
+                f"the n-best store is damaged: what iteration {iteration} has done cannot be read "
+                f"({error}). Go on with a copy, or begin in an empty directory"
+            ) from None
 
     def statistics(self, kind: StatisticsKind, iteration: int, sentence: int) -> NDArray[Any]:
         """Statistics ``[n_new, width]`` of the hypotheses that a record holds.
 
         Raises:
-            StoreError: they are missing.
+            StoreError: they are missing, or damaged.
         """
         value = self._get(statistics_key(kind.number, iteration, sentence), db=self._statistics)
         if value is None:
@@ -97,7 +113,8 @@ class Reader:
                 f"the n-best store has no statistics of {kind.signature} for sentence {sentence} "
                 f"of iteration {iteration}: it was changed meanwhile; read again"
             )
-        return np.frombuffer(value, kind.dtype).reshape(-1, kind.width)
+        with damage_told(iteration, sentence):
+            return np.frombuffer(value, kind.dtype).reshape(-1, kind.width)
 
 
 @dataclass(frozen=True)
@@ -158,7 +175,8 @@ def _gather(reader: Reader, sentence: int, homes: NDArray[np.int64]) -> Selectio
     for rows in np.split(grouped, cuts[1:]):
         if len(rows):
             iteration = int(rows[0] >> 32)
-            record = reader.record(iteration, sentence)
+            # Anything else stands for no iteration, and could not be looked for.
+            record = reader.record(iteration, sentence) if 0 < iteration < 1 << 31 else None
             if record is None:
                 raise StoreError(
                     f"the n-best store is damaged: a list of sentence {sentence} refers to "
@@ -181,11 +199,16 @@ def assemble(
         for iteration, record, rows in selection.pieces:
             statistics = reader.statistics(kind, iteration, sentence)
             every = rows is None
-            dense.append(record.dense if every else record.dense[rows])
-            lengths.append(record.lengths if every else record.lengths[rows])
-            stats.append(statistics if every else statistics[rows])
-            if space.n_sparse:
-                sparse.append(record.sparse() if rows is None else record.sparse().take(rows))
+            if record.n_dense != space.n_dense or len(statistics) != record.n_new:
+                why = "it has other features than the store, or other statistics"
+                raise damaged(iteration, sentence, why)
+            with damage_told(iteration, sentence):
+                dense.append(record.dense if every else record.dense[rows])
+                lengths.append(record.lengths if every else record.lengths[rows])
+                stats.append(statistics if every else statistics[rows])
+                if space.n_sparse:
+                    held = _named(record.sparse(), space.n_sparse)
+                    sparse.append(held if rows is None else held.take(rows))
     offsets = np.zeros(len(sentences) + 1, dtype=np.int64)
     np.cumsum([selection.n_hyps for selection in selections], out=offsets[1:])
     merged = TuningSet(
@@ -208,12 +231,25 @@ def assemble(
     return _reordered(merged, np.concatenate(orders))
 
 
-def texts_of(selection: Selection) -> tuple[bytes, ...]:
+def _named(rows: SparseRows, n_sparse: int) -> SparseRows:
+    """The same, if every feature has a column: kernels look at no bounds.
+
+    Raises:
+        ValueError: one has none.
+    """
+    # As unsigned numbers, negative ones are the largest.
+    if len(rows.indices) and rows.indices.view(np.uint32).max() >= n_sparse:
+        raise ValueError("a sparse feature has no name")
+    return rows
+
+
+def texts_of(selection: Selection, sentence: int) -> tuple[bytes, ...]:
     """Texts of the selected hypotheses, in order."""
     texts: list[bytes] = []
-    for _, record, rows in selection.pieces:
-        held = record.hypotheses()
-        texts += held if rows is None else [held[row] for row in rows.tolist()]
+    for iteration, record, rows in selection.pieces:
+        with damage_told(iteration, sentence):
+            held = record.hypotheses()
+            texts += held if rows is None else [held[row] for row in rows.tolist()]
     order = range(len(texts)) if selection.order is None else selection.order.tolist()
     return tuple(texts[position] for position in order)
 

@@ -24,6 +24,7 @@ from mosesplug.store.merge import (
     select_merged,
     texts_of,
 )
+from mosesplug.store.records import damage_told
 from mosesplug.store.snapshot import Snapshot
 from mosesplug.store.state import IterationRecord, State, StatisticsKind, load_state
 from mosesplug.store.views import IterationList, IterationLists, OpenIteration
@@ -169,7 +170,7 @@ class StoreReader:
         with self._reading() as (reader, state):
             selected = state.select(iterations, self._environment.path)
             (sentence,) = _sentences([sentence], state.n_sentences).tolist()
-            return texts_of(select_merged(reader, sentence, selected))
+            return texts_of(select_merged(reader, sentence, selected), sentence)
 
     def iteration_set(
         self,
@@ -212,10 +213,11 @@ class StoreReader:
             rows = assemble(reader, _space(state), kind, sentences, [selection])
             scores, homes, home_rows = list_scores(reader, iteration, sentences)
             record = reader.record(iteration, int(sentence))
-            extras = () if record is None else tuple(map(record.extra, range(record.n_list)))
+            with damage_told(iteration, int(sentence)):
+                extras = () if record is None else record.list_extras()
             return IterationList(
                 sentence=int(sentence),
-                texts=texts_of(selection),
+                texts=texts_of(selection, int(sentence)),
                 dense=rows.dense,
                 sparse=rows.sparse,
                 stats=rows.stats,

@@ -27,7 +27,8 @@ from __future__ import annotations
 import itertools
 import re
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, overload
 
 import msgpack
@@ -40,6 +41,8 @@ from mosesplug.tuning_set import SparseRows
 __all__ = [
     "KbestRecord",
     "aligned",
+    "damage_told",
+    "damaged",
     "decode_value",
     "encode_record",
     "encode_value",
@@ -132,7 +135,8 @@ class KbestRecord:
             and counts[9] in (0, positions)
             and counts[10] in (0, positions + 1)
         )
-        if not fits or max(ends) > room:
+        # Kernels are made for arrays that are aligned.
+        if not fits or max(ends) > room or any(place & 7 for place in self.places[1::2]):
             raise ValueError("its arrays do not fit together")
 
     @property
@@ -170,9 +174,38 @@ class KbestRecord:
         return self.text[offsets[row] : offsets[row + 1]].tobytes()
 
     def hypotheses(self) -> list[bytes]:
-        """Texts of all hypotheses that the record holds; much faster than one at a time."""
-        bounds, text = self.text_offsets.tolist(), self.text.tobytes()
+        """Texts of all hypotheses that the record holds; much faster than one at a time.
+
+        Raises:
+            ValueError: they overlap.
+        """
+        bounds, text = self.text_bounds().tolist(), self.text.tobytes()
         return [text[begin:end] for begin, end in itertools.pairwise(bounds)]
+
+    def text_bounds(self) -> NDArray[np.int64]:
+        """Where the text of each hypothesis begins, and the last one ends; int64 ``[n_new + 1]``.
+
+        Raises:
+            ValueError: they are out of order. Kernels look at no bounds, and texts that overlap
+                are many times as long as the record.
+        """
+        bounds = self.text_offsets.astype(np.int64)
+        if bounds[0] or bounds[-1] != len(self.text) or (bounds[1:] < bounds[:-1]).any():
+            raise ValueError("its texts are out of order")
+        return bounds
+
+    def list_extras(self) -> tuple[bytes, ...]:
+        """What followed the score, for each position of the list.
+
+        Raises:
+            ValueError: they overlap.
+        """
+        offsets, extras = self.extra_offsets, self.extras.tobytes()
+        if not len(offsets):
+            return (b"",) * self.n_list
+        if offsets[-1] > len(extras) or (offsets[1:] < offsets[:-1]).any():
+            raise ValueError("what follows its scores is out of order")
+        return tuple(extras[begin:end] for begin, end in itertools.pairwise(offsets.tolist()))
 
     def extra(self, rank: int) -> bytes:
         """What followed the score at one position of the list."""
@@ -189,13 +222,30 @@ def record_of(buffer: NDArray[np.uint8], iteration: int, sentence: int) -> Kbest
     Raises:
         StoreError: it is damaged.
     """
-    try:
+    with damage_told(iteration, sentence):
         return KbestRecord(buffer)
-    except ValueError as error:
-        raise StoreError(
-            f"the n-best store is damaged: the list of sentence {sentence} in iteration {iteration}"
-            f" is none, {error}. Begin in an empty directory"
-        ) from None
+
+
+@contextmanager
+def damage_told(iteration: int, sentence: int) -> Iterator[None]:
+    """Errors of taking a record apart, as one message.
+
+    Raises:
+        StoreError: it is damaged.
+    """
+    try:
+        yield
+    except (ValueError, IndexError) as error:
+        raise damaged(iteration, sentence, str(error)) from None
+
+
+def damaged(iteration: int, sentence: int, why: str) -> StoreError:
+    """The error about a record that is none."""
+    return StoreError(
+        f"the n-best store is damaged: the list of sentence {sentence} in iteration {iteration}"
+        f" is none, {why}. See what else is (mosesplug nbest verify), and go on with a copy, or "
+        "begin in an empty directory"
+    )
 
 
 def _end_of_array(count: int, at: int, size: int) -> int:

@@ -31,6 +31,13 @@ from numpy.typing import NDArray
 
 from mosesplug.errors import StoreError
 from mosesplug.features import FeatureSpace
+from mosesplug.store.claims import (
+    check_graphs,
+    check_names,
+    check_sums,
+    checked_groups,
+    checked_kinds,
+)
 from mosesplug.store.environment import Environment
 from mosesplug.store.records import decode_value, encode_value
 
@@ -266,11 +273,11 @@ def load_state(transaction: Any, environment: Environment) -> State:
             "empty directory"
         )
     with _damage_told(environment, "what it says of its statistics and of its origin"):
-        kinds = tuple(
-            StatisticsKind(*fields)
-            for fields in decode_value(transaction.get(b"statistics", encode_value([]), db=meta))
+        stored = decode_value(transaction.get(b"statistics", encode_value([]), db=meta))
+        kinds = tuple(StatisticsKind(*fields) for fields in checked_kinds(stored))
+        fingerprints = dict(
+            decode_value(transaction.get(b"fingerprints", encode_value({}), db=meta))
         )
-        fingerprints = decode_value(transaction.get(b"fingerprints", encode_value({}), db=meta))
     parts: dict[int, dict[int, Any]] = {}
     names: list[str] = []
     for key, value in transaction.cursor(environment["iterations"]):
@@ -278,7 +285,8 @@ def load_state(transaction: Any, environment: Environment) -> State:
             iteration, part = struct.unpack_from(">IB", key)
         with _damage_told(environment, f"a record of iteration {iteration}"):
             if part == NAMES:
-                names += decode_value(value)
+                check_names(brought := decode_value(value))
+                names += brought
             elif part not in (PROGRESS, CHECKSUMS):
                 parts.setdefault(iteration, {})[part] = decode_value(value)
     groups: tuple[tuple[str, int], ...] | None = None
@@ -292,23 +300,26 @@ def load_state(transaction: Any, environment: Environment) -> State:
                 raise ValueError(f"iteration {len(records) + 1} has none")
             if GRAPHS in values:
                 graphs = values[GRAPHS]
-                graphs["groups"] = _groups(graphs["groups"])
+                graphs["groups"] = checked_groups(graphs["groups"])
                 graphed = Graphed(iteration=iteration, sparse=(*sparse, *names), **graphs)
+                check_graphs(graphed.n_graphs, graphed.last_sentence)
                 continue
             commit = values[GROWING] if GROWING in values else values[COMMIT]
-            spelled = _groups(commit["groups"])
+            check_sums(commit, len(kinds))
+            spelled = checked_groups(commit["groups"])
             if GROWING in values:
                 commit |= {"groups": spelled, "sparse": (*sparse, *names)}
                 growing = Growing(iteration=iteration, **commit)
                 continue
             newest_kind = commit["kind"]
             groups = spelled if groups is None else groups
+            check_names(values[SPARSE])
             sparse += values[SPARSE]
             records.append(
                 IterationRecord(
                     iteration=iteration,
-                    record=values[RECORD],
-                    result=values.get(RESULT),
+                    record=dict(values[RECORD]),
+                    result=dict(values[RESULT]) if RESULT in values else None,
                     n_sentences=commit["n_sentences"],
                     n_lists=commit["n_lists"],
                     hypotheses=commit["hypotheses"],
@@ -341,16 +352,12 @@ def _damage_told(environment: Environment, what: str) -> Iterator[None]:
     try:
         yield
     except (
-        ValueError, TypeError, KeyError, IndexError, AttributeError, struct.error
+        ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError, struct.error
     ) as error:  # fmt: skip
         raise StoreError(
             f"the n-best store at {environment.path} is damaged: {what} cannot be read "
             f"({type(error).__name__}: {error}). Go on with a copy, or begin in an empty directory"
         ) from None
-
-
-def _groups(stored: list[list[Any]] | None) -> tuple[tuple[str, int], ...] | None:
-    return None if stored is None else tuple((name, width) for name, width in stored)
 
 
 def put_meta(

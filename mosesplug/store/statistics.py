@@ -15,6 +15,7 @@ from mosesplug.errors import DataError, StoreError
 from mosesplug.store.checksums import put_checksums
 from mosesplug.store.environment import Environment
 from mosesplug.store.merge import Reader
+from mosesplug.store.records import damage_told
 from mosesplug.store.state import (
     State,
     StatisticsKind,
@@ -135,8 +136,10 @@ def _compute(
                 continue
             sentences.append(sentence)
             counts.append(record.n_new)
-            starts.append(record.text_offsets[:-1].astype(np.int64) + size)
-            ends.append(record.text_offsets[1:].astype(np.int64) + size)
+            with damage_told(iteration, sentence):
+                bounds = record.text_bounds() + size
+            starts.append(bounds[:-1])
+            ends.append(bounds[1:])
             texts.append(record.text.copy())
             size += len(record.text)
     scored = checked_statistics(
@@ -151,10 +154,10 @@ def _compute(
         kind,
         metric,
     )
-    bounds = np.concatenate([[0], np.cumsum(counts)]).tolist()
+    of_records = np.concatenate([[0], np.cumsum(counts)]).tolist()
     rows = {
         statistics_key(kind.number, iteration, sentence): scored[begin:end].tobytes()
-        for sentence, begin, end in zip(sentences, bounds[:-1], bounds[1:], strict=True)
+        for sentence, begin, end in zip(sentences, of_records[:-1], of_records[1:], strict=True)
     }
 
     def write(transaction: Any) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from mosesplug.errors import DataError, StoreError, StoreMismatch
 from mosesplug.store.checksums import OWN, keep_checksums, load_checksums, put_checksums
+from mosesplug.store.claims import MOST_SENTENCES
 from mosesplug.store.environment import Environment
 from mosesplug.store.records import encode_value
 from mosesplug.store.state import (
@@ -86,6 +87,8 @@ def check_next(
             f"the input has {n_sentences} sentences, but the n-best store at {path} was made from "
             f"one of {stored}. Give that input, or begin in an empty directory"
         )
+    if n_sentences > MOST_SENTENCES:
+        raise DataError(f"a store takes {MOST_SENTENCES} sentences, and not {n_sentences}")
     if references.n_sentences != n_sentences:
         raise DataError(
             f"the references have {references.n_sentences} sentences, the input has {n_sentences}"

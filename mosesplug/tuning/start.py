@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from formats.moses_ini import read_moses_ini
+from formats.text import regular_file
 from formats.weights import ShowWeights, read_sparse
 from mosesplug.errors import UsageError
 from mosesplug.features import FeatureSpace
@@ -44,7 +45,7 @@ def starting_weights(show: ShowWeights, configuration: Configuration) -> Weights
         dense = _former_weights(show, config)
     sparse: dict[str, float] = {}
     for value in read_moses_ini(config).section("weight-file"):
-        sparse |= read_sparse(configuration.working_directory / value.text)
+        sparse |= read_sparse(regular_file(configuration.working_directory / value.text))
     if configuration.sparse_weights is not None:
         sparse |= read_sparse(configuration.sparse_weights)
     if not any(dense):

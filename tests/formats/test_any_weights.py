@@ -127,3 +127,13 @@ def test_a_pipe_is_read_once(tmp_path: Path) -> None:
         writer.start()
         assert read_weights(pipe).format == name
         writer.join()
+
+
+def test_a_weight_file_that_would_be_read_for_ever(tmp_path: Path) -> None:
+    """As a configuration names it, and not the person who runs it."""
+    path = tmp_path / "moses.ini"
+    os.mkfifo(tmp_path / "pipe")
+    for name in ("/dev/zero", "pipe", "."):
+        path.write_bytes(b"[weight-file]\n%s\n[weight]\nLM0= 1\n" % name.encode())
+        with pytest.raises(FormatError, match="this is not a regular file"):
+            read_weights(path).all_sparse()

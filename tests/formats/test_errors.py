@@ -18,6 +18,12 @@ def test_a_message_says_where_what_and_how_to_mend_it() -> None:
     assert str(FormatError("bad")) == "bad"
 
 
+def test_a_file_name_stays_on_its_line_and_is_nothing_that_a_terminal_obeys() -> None:
+    assert str(FormatError("bad", path="a\nb\x1b[2J\u2028é", line=3)) == (
+        r"a\nb\x1b[2J\u2028é:3: bad"
+    )
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

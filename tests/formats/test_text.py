@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Literal
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -22,6 +23,7 @@ from formats.text import (
     open_text,
     read_bytes,
     read_lines,
+    regular_file,
     write_atomic,
 )
 
@@ -172,3 +174,43 @@ def test_permissions_are_kept_or_those_of_a_new_file(tmp_path: Path) -> None:
     old.chmod(0o640)
     write_atomic(old, b"x")
     assert old.stat().st_mode & 0o777 == 0o640
+
+
+def test_a_device_is_no_file_and_a_pipe_only_where_one_names_it(tmp_path: Path) -> None:
+    for name in ("/dev/zero", "/dev/urandom", "/dev/full"):
+        with pytest.raises(FormatError, match=f"{name}: this is a device. Give a file"):
+            read_bytes(name)
+    assert read_bytes("/dev/null") == b""
+    reading, writing = os.pipe()
+    os.write(writing, gzip.compress(TEXT))
+    os.close(writing)
+    assert read_bytes(f"/dev/fd/{reading}") == TEXT  # as <(zcat list.gz) is
+    os.close(reading)
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to("pipe")
+    for path in (tmp_path / "pipe", tmp_path / "link", tmp_path, Path("/dev/zero")):
+        with pytest.raises(FormatError, match="this is not a regular file"):
+            regular_file(path)
+    assert regular_file(tmp_path / "none") == tmp_path / "none"
+
+
+@pytest.mark.parametrize("kind", ["gz", "bz2", "xz"])
+def test_an_archive_that_unpacks_to_what_no_text_does(
+    tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "bomb"
+    path.write_bytes(PACKERS[kind](bytes(1 << 22)))
+    assert len(read_bytes(path)) == 1 << 22
+    monkeypatch.setattr("formats.text._UNPACKED_BYTES", 1 << 20)
+    with pytest.raises(FormatError, match="bomb: [0-9]+ bytes of the archive unpack to [0-9]+"):
+        list(iter_chunks(path))
+    path.write_bytes(PACKERS[kind](np.random.default_rng(1).bytes(1 << 18) * 5))
+    assert len(read_bytes(path)) == 5 << 18
+
+
+def test_a_file_that_is_far_too_long(tmp_path: Path) -> None:
+    path = tmp_path / "model"
+    path.write_bytes(bytes(3 << 20))
+    assert len(read_bytes(path, most=3 << 20)) == 3 << 20
+    with pytest.raises(FormatError, match="more than 2 MiB in it, and a configuration is small"):
+        read_bytes(path, most=2 << 20, what="a configuration")

@@ -1,0 +1,106 @@
+"""What a store says of itself, checked before anything is made as large as it says.
+
+Arrays of a record cannot be longer than its bytes. How many sentences the input has, or columns the
+features, is a number alone: a damaged one, believed, would take all memory or loop for ever.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+__all__ = [
+    "MOST_SENTENCES",
+    "check_graphs",
+    "check_names",
+    "check_sums",
+    "checked_groups",
+    "checked_kinds",
+]
+
+MOST_SENTENCES = 10_000_000
+"""Of an input. Those of the field have thousands, and a store would have terabytes."""
+
+_MOST_COLUMNS = 1_000_000
+_DTYPES = ("<i4", "<f4")
+
+
+def checked_kinds(stored: Any) -> list[tuple[int, str, str, int, str]]:
+    """The kinds of statistics: number, signature, references, width and type of each.
+
+    Raises:
+        ValueError, TypeError: something else is stored.
+    """
+    kinds = []
+    for place, (number, signature, references, width, dtype) in enumerate(stored):
+        _need(number == place, "its number")
+        _need(isinstance(signature, str) and isinstance(references, str), "its signature")
+        _check_count(width, _MOST_COLUMNS, "statistics", least=1)
+        _need(dtype in _DTYPES, "its type of numbers")
+        kinds.append((place, signature, references, width, dtype))
+    return kinds
+
+
+def checked_groups(stored: Any) -> tuple[tuple[str, int], ...] | None:
+    """The dense groups, or None where there are none yet.
+
+    Raises:
+        ValueError, TypeError: something else is stored.
+    """
+    if stored is None:
+        return None
+    groups = tuple((name, width) for name, width in stored)
+    for name, width in groups:
+        _need(isinstance(name, str), "the name of a feature")
+        _check_count(width, _MOST_COLUMNS, "values of a feature")
+    _check_count(sum(width for _, width in groups), _MOST_COLUMNS, "features")
+    return groups
+
+
+def check_names(stored: Any) -> None:
+    """Refuse what are no names of sparse features.
+
+    Raises:
+        ValueError: so they are.
+    """
+    _need(isinstance(stored, list) and all(isinstance(n, str) for n in stored), "sparse features")
+
+
+def check_graphs(n_graphs: Any, last_sentence: Any) -> None:
+    """Refuse numbers of search graphs that cannot be.
+
+    Raises:
+        ValueError: so they are.
+    """
+    _check_count(last_sentence, MOST_SENTENCES - 1, "sentences", least=-1)
+    _check_count(n_graphs, last_sentence + 1, "search graphs")
+
+
+def check_sums(said: Mapping[str, Any], n_kinds: int) -> None:
+    """Refuse what an iteration cannot say of itself.
+
+    Args:
+        said: by its commit record, or by its last part.
+        n_kinds: kinds of statistics that there are.
+
+    Raises:
+        ValueError, KeyError: so it does.
+    """
+    _check_count(said["kind"], n_kinds - 1, "kinds of statistics")
+    _check_count(said["n_sentences"], MOST_SENTENCES, "sentences")
+    _check_count(said["n_lists"], said["n_sentences"], "lists")
+    _check_count(said.get("n_graphs", 0), said["n_sentences"], "search graphs")
+    _check_count(said["hypotheses"], 1 << 62, "hypotheses")
+    _check_count(said["new_hypotheses"], said["hypotheses"], "new hypotheses")
+    _need(isinstance(said["first_best_score"], float), "the score of the first hypotheses")
+
+
+def _check_count(value: Any, most: int, what: str, *, least: int = 0) -> None:
+    is_whole = isinstance(value, int) and not isinstance(value, bool)
+    if not is_whole or not least <= value <= most:
+        raise ValueError(f"there cannot be {value!r} {what}")
+
+
+def _need(holds: bool, what: str) -> None:
+    if not holds:
+        raise ValueError(f"{what} is none")
