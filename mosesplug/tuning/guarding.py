@@ -6,16 +6,19 @@ of it follows from the store and the files given, so a run that was killed says 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
+from formats.nbest import NBestList
 from formats.references import read_references
 from formats.text import read_lines
 from mosesplug.errors import DataError, OptimizerError
 from mosesplug.store import NBestStore
 from mosesplug.tuning.configuration import Configuration
 from mosesplug.tuning.events import Note, Watcher
+from mosesplug.tuning.first_lists import first_lists
 from mosesplug.tuning.guards import (
     Finding,
     list_findings,
@@ -24,16 +27,19 @@ from mosesplug.tuning.guards import (
     text_findings,
     weight_findings,
 )
-from mosesplug.tuning.records import result_of, start_of
+from mosesplug.tuning.records import result_of
 from mosesplug.tuning.start import columns
 from mosesplug.tuning.steps import Context
 from mosesplug.tuning.summary import iterations_of
 from mosesplug.tuning.weights import Weights
 
-__all__ = ["guard_decoded", "guard_input", "guard_result", "guard_weights"]
+__all__ = ["FirstLook", "guard_decoded", "guard_input", "guard_result", "guard_weights"]
 
 _SENTENCES = 2000
 """Enough to compare texts by."""
+
+_EARLY_SENTENCES = 50
+"""Enough to see what is far from what sound systems show."""
 
 
 def guard_input(
@@ -48,22 +54,34 @@ def guard_input(
     """
     if configuration.strict and _is_text(configuration):
         found = source_findings(read_lines(configuration.input), references)
-        _tell(configuration, found, watch, "nothing was decoded")
+        _tell(configuration, found, watch, "nothing is decoded, and nothing written", "")
 
 
-def guard_decoded(context: Context, store: NBestStore) -> None:
-    """Look at the newest lists and their score before anything is learnt from them.
+def guard_decoded(
+    context: Context,
+    store: NBestStore,
+    shards: float | None = None,
+    start: Mapping[str, Any] | None = None,
+) -> None:
+    """Look at the newest lists and their score before anything is learnt, or accepted, from them.
+
+    Args:
+        context: of the run.
+        store: of the run. Its newest iteration is to be looked at, and has no result yet.
+        shards: instead, the score of an epoch whose lists are in the stores of shards.
+        start: and the record of its beginning.
 
     Raises:
         DataError: something new is found, and ``strict`` refuses it.
     """
-    number = len(store.iterations())
-    found = _of_scores(context, store, number)
+    scores = [*_scores(store), *(() if shards is None else (shards,))]
+    number = len(scores)
+    found = score_findings(scores, context.configuration.max_drop)
     if number == 1:
-        found += _of_first_lists(context, store)
-    known = {each.name for n in range(1, number) for each in _of_scores(context, store, n)}
+        found += _of_first_lists(context, store, start or {})
+    known = {each.name for each in _of_scores(context, scores[:-1])}
     new = [each for each in found if each.name not in known]
-    _tell(context.configuration, new, context.watch, f"the lists of iteration {number} are kept")
+    _tell(context.configuration, new, context.watch, _kept(context, number))
 
 
 def guard_weights(context: Context, store: NBestStore, weights: Weights) -> None:
@@ -73,7 +91,8 @@ def guard_weights(context: Context, store: NBestStore, weights: Weights) -> None
         OptimizerError: no decoder can use them.
         DataError: something new is found, and ``strict`` refuses it.
     """
-    number = len(store.iterations())
+    earlier = _found(store)
+    number = len(earlier) + 1
     found = _of_weights(context, weights)
     for each in found:
         if each.fatal:
@@ -81,10 +100,9 @@ def guard_weights(context: Context, store: NBestStore, weights: Weights) -> None
                 f"{context.algorithm.name} found no usable weights in iteration {number}"
                 f" ({each.message}); its lists are kept: try another algorithm with --continue"
             )
-    earlier = (start_of(record).weights for record in store.iterations()[1:])
     known = {each.name for used in earlier for each in _of_weights(context, used)}
     new = [each for each in found if each.name not in known]
-    _tell(context.configuration, new, context.watch, f"the lists of iteration {number} are kept")
+    _tell(context.configuration, new, context.watch, _kept(context, number))
 
 
 def guard_result(context: Context, store: NBestStore, weights: Weights) -> tuple[str, ...]:
@@ -95,48 +113,86 @@ def guard_result(context: Context, store: NBestStore, weights: Weights) -> tuple
 
     Raises:
         OptimizerError: no decoder can use the weights.
-        DataError: something is found in them, and ``strict`` refuses it.
+        DataError: something is found anywhere in the run, and ``strict`` refuses it.
     """
     found = _of_weights(context, weights)
     for each in found:
         if each.fatal:
             raise OptimizerError(
-                f"the run ends with no usable weights ({each.message}); {_last_good(context)}"
+                f"the run ends with no usable weights ({each.message}); {_result(context)}; go on"
+                " with --continue and other settings"
             )
-    configuration = context.configuration
-    if configuration.strict:
-        _tell(configuration, found, context.watch, _last_good(context))
-    every = _of_first_lists(context, store)
-    for number in range(1, len(store.iterations()) + 1):
-        every += _of_scores(context, store, number)
+    records = store.iterations()
+    every = _of_first_lists(context, store, records[0].record) if records else []
+    every += _of_scores(context, _scores(store))
     every += found
     said = {each.name: each.message for each in reversed(every)}
-    if configuration.online is not None:
-        # Nothing has been told yet: learning did not wait for it.
-        _tell(configuration, [e for e in every if said[e.name] == e.message], context.watch, "")
-    elif found:
-        last = [result_of(r).weights for r in store.iterations()]
-        seen = {each.name for used in last for each in _of_weights(context, used)}
-        _tell(configuration, [e for e in found if e.name not in seen], context.watch, "")
+    configuration = context.configuration
+    if configuration.strict:
+        # Also what was a warning when it was found, in a run that is continued.
+        _tell(configuration, every, context.watch, _kept(context, len(records)))
+    seen = {each.name for used in _found(store) for each in _of_weights(context, used)}
+    _tell(configuration, [e for e in found if e.name not in seen], context.watch)
     return tuple(dict.fromkeys(said[each.name] for each in every))
 
 
-def _last_good(context: Context) -> str:
+class FirstLook:
+    """Looks at translations while the first epoch of an online run is still under way.
+
+    Only what ends the run (``strict``) is looked for, as soon as there are enough of them; all else
+    waits for the end of the epoch, where ``guard_decoded`` sees everything.
+    """
+
+    def __init__(self, context: Context, store: NBestStore) -> None:
+        """Say whose translations they are."""
+        configuration = context.configuration
+        self._context = context
+        self._waits = configuration.strict and _is_text(configuration) and not store.iterations()
+        self._outputs: dict[int, bytes] = {}
+
+    def __call__(self, lists: Sequence[NBestList]) -> None:
+        """Look at lists that were just stored.
+
+        Raises:
+            DataError: something is found, and ``strict`` refuses it.
+        """
+        if not self._waits:
+            return
+        for each in lists:
+            numbers, rows = np.unique(each.sentence_ids, return_index=True)
+            pairs = zip(numbers.tolist(), rows.tolist(), strict=True)
+            self._outputs |= {number: each.text(row) for number, row in pairs}
+        if len(self._outputs) >= _EARLY_SENTENCES:
+            self._waits = False
+            found = _of_texts(self._context, self._outputs)
+            kept = f"the lists of {len(self._outputs)} sentences are kept; {_result(self._context)}"
+            _tell(self._context.configuration, found, self._context.watch, kept)
+
+
+def _kept(context: Context, number: int) -> str:
+    """What there is of a run that ends after decoding."""
+    return f"the lists of iteration {number} are kept; {_result(context)}"
+
+
+def _result(context: Context) -> str:
+    """What becomes of the result."""
     place = context.workspace.tuned_config
-    kept = f"{place} is as it was" if place.exists() else f"no {place.name} is written"
-    return f"{kept}; go on with --continue and other settings"
+    return f"{place} is as it was" if place.exists() else f"no {place.name} is written"
 
 
 def _tell(
-    configuration: Configuration, found: Iterable[Finding], watch: Watcher, what_is_kept: str
+    configuration: Configuration,
+    found: Iterable[Finding],
+    watch: Watcher,
+    what_is_kept: str = "",
+    what_goes_on: str = "; --continue goes on",
 ) -> None:
     """Warn, or refuse."""
     for each in found:
         if configuration.strict:
-            kept = f" ({what_is_kept})" if what_is_kept else ""
             raise DataError(
-                f"--strict: {each.message}{kept}. Without --strict this is a warning; --continue"
-                " goes on"
+                f"--strict: {each.message} ({what_is_kept}). Without --strict this is a warning"
+                f"{what_goes_on}"
             )
         watch(Note(each.message, warning=True))
 
@@ -146,33 +202,46 @@ def _is_text(configuration: Configuration) -> bool:
     return not configuration.decoding.decoder.input_type
 
 
-def _of_first_lists(context: Context, store: NBestStore) -> list[Finding]:
-    """Signs in the first iteration's lists; of shards, whose lists are elsewhere, none."""
-    records = store.iterations()
-    if not records or not records[0].n_lists:
-        return []
-    lists = store.tuning_set(1, metric=context.configuration.metric, references=context.references)
-    found = list_findings(lists)
-    if not _is_text(context.configuration):
-        return found
-    filled = np.flatnonzero(np.diff(lists.offsets))[:_SENTENCES].tolist()
+def _of_first_lists(context: Context, store: NBestStore, start: Mapping[str, Any]) -> list[Finding]:
+    """Signs in the first iteration's lists."""
+    lists = first_lists(context, store, start, _SENTENCES)
+    found = list_findings(*lists.parts)
+    return found + _of_texts(context, lists.outputs) if _is_text(context.configuration) else found
+
+
+def _of_texts(context: Context, outputs: Mapping[int, bytes]) -> list[Finding]:
+    """Signs in input, references and translations of some sentences."""
+    numbers = sorted(outputs)
     source = read_lines(context.configuration.input)
     references = read_references(context.configuration.references)
     texts = (
-        [source[i] for i in filled],
-        [[lines[i] for i in filled] for lines in references],
-        [store.hypotheses(i, 1)[0] for i in filled],
+        [source[i] for i in numbers],
+        [[lines[i] for i in numbers] for lines in references],
+        [outputs[i] for i in numbers],
     )
     cased = "case:lc" not in context.references.signature
-    return [*found, *source_findings(*texts), *text_findings(*texts, cased=cased)]
+    return [*source_findings(*texts), *text_findings(*texts, cased=cased)]
 
 
-def _of_scores(context: Context, store: NBestStore, number: int) -> list[Finding]:
-    """Signs in the scores of the first ``number`` iterations."""
-    records = store.iterations()[:number]
-    done = {each.number: each.first_best_score for each in iterations_of(records)}
-    scores = [done.get(record.iteration, record.first_best_score) for record in records]
-    return score_findings(scores, context.configuration.max_drop)
+def _scores(store: NBestStore) -> list[float]:
+    """Of the decoder's translations in all iterations, that without a result included."""
+    records = store.iterations()
+    found = [each.first_best_score for each in iterations_of(records)]
+    if records and records[-1].result is None:
+        found.append(records[-1].first_best_score)
+    return found
+
+
+def _of_scores(context: Context, scores: Sequence[float]) -> list[Finding]:
+    """Signs in scores, as they were found one after the other."""
+    drop = context.configuration.max_drop
+    ends = range(1, len(scores) + 1)
+    return [each for end in ends for each in score_findings(scores[:end], drop)]
+
+
+def _found(store: NBestStore) -> list[Weights]:
+    """The weights that all iterations found."""
+    return [result_of(each).weights for each in store.iterations() if each.result is not None]
 
 
 def _of_weights(context: Context, weights: Weights) -> list[Finding]:

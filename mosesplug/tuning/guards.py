@@ -115,13 +115,13 @@ def score_findings(scores: Sequence[float], max_drop: float) -> list[Finding]:
     return found
 
 
-def list_findings(lists: TuningSet) -> list[Finding]:
+def list_findings(*parts: TuningSet) -> list[Finding]:
     """Lists that little or nothing can be learnt from.
 
     Args:
-        lists: distinct hypotheses of each sentence.
+        parts: distinct hypotheses of each sentence; of shards, each its own sentences.
     """
-    widths = np.diff(lists.offsets)
+    widths = np.concatenate([np.zeros(0, np.int64), *(np.diff(part.offsets) for part in parts)])
     widths = widths[widths > 0]
     if not len(widths):
         return []
@@ -136,8 +136,9 @@ def list_findings(lists: TuningSet) -> list[Finding]:
                 " more than one translation for a phrase",
             )
         )
+    every = zip(*map(_varying, parts), strict=True)
     names = [
-        name for name, varies in zip(lists.space.names, _varying(lists), strict=False) if not varies
+        name for name, varies in zip(parts[0].space.names, every, strict=False) if not any(varies)
     ]
     if names and single < len(widths):
         several = len(names) > 1

@@ -28,6 +28,7 @@ from mosesplug.optimizers.online.learner import Learner, State
 from mosesplug.store import IterationRecord, NBestStore
 from mosesplug.tuning.clock import Clock
 from mosesplug.tuning.events import Learning, Learnt, Note, PhaseStarted
+from mosesplug.tuning.guarding import FirstLook, guard_decoded, guard_weights
 from mosesplug.tuning.heldout import Judge, since_best
 from mosesplug.tuning.memory import give_back
 from mosesplug.tuning.online_source import EpochLists, OnlineSource, model_weights, weights_of
@@ -105,6 +106,7 @@ def online_iteration(
     Raises:
         DecoderError: the decoder failed; what is stored is gone on with later.
         OptimizerError: the weights are no longer usable.
+        DataError: something looks wrong, and ``strict`` refuses it.
     """
     records = store.iterations()
     current = records[-1] if records and records[-1].result is None else None
@@ -123,6 +125,8 @@ def online_iteration(
     give_back()  # the decoder's models want all the room that there is
     context.watch(PhaseStarted(iteration, "decode"))
     result = _learn(online, current)
+    guard_decoded(context, store)
+    guard_weights(context, store, result.weights)
     store.record_result(iteration, result.as_record())
     forget_earlier_states(store)
     write_after(context, iteration, result)
@@ -150,6 +154,7 @@ def _learn(online: _Online, finished: IterationRecord | None) -> IterationResult
         metric,
         context.references,
         context.configuration.optimising.threads,
+        FirstLook(context, online.store),
     )
 
     def far() -> dict[str, Any]:

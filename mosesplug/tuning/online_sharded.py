@@ -27,6 +27,7 @@ from mosesplug.store import NBestStore
 from mosesplug.tuning.clock import Clock
 from mosesplug.tuning.events import Learnt, Note, PhaseStarted
 from mosesplug.tuning.executors import Ending
+from mosesplug.tuning.guarding import guard_decoded, guard_weights
 from mosesplug.tuning.heldout import Judge
 from mosesplug.tuning.memory import give_back
 from mosesplug.tuning.online_counter import Counter, Word
@@ -122,7 +123,7 @@ def sharded_iteration(run: Sharded) -> None:
     Raises:
         DecoderError: a decoder failed; what is stored is gone on with later.
         OptimizerError: the weights are no longer usable.
-        DataError: workers died.
+        DataError: workers died; or something looks wrong, and ``strict`` refuses it.
     """
     context, store = run.context, run.store
     _drop_unfinished(context, store)
@@ -141,6 +142,8 @@ def sharded_iteration(run: Sharded) -> None:
     give_back()  # the decoders' models want all the room that there is
     context.watch(PhaseStarted(iteration, "decode"))
     result, seconds = _epoch(run, begin)
+    guard_decoded(context, store, result.optimum, begin.start.as_record())
+    guard_weights(context, store, result.weights)
     if last is not None and result.average is not None and last.average is not None:
         result = replace(result, average=result.weights.mixed(last.average, 1.0 / iteration))
     point = result.curve[0]

@@ -53,6 +53,7 @@ class EpochLists:
         numbering: of the features; it grows.
         read: gives a batch that is stored, over the store's columns.
         metric, references, threads: as ``NBestStore.add_part``.
+        look: is shown new lists as soon as they are stored; what it raises ends the epoch.
     """
 
     store: NBestStore
@@ -62,6 +63,7 @@ class EpochLists:
     metric: Metric
     references: Prepared
     threads: int
+    look: Callable[[Sequence[NBestList]], None] = lambda lists: None
 
     def keep(self, lists: Sequence[NBestList], progress: Mapping[str, Any]) -> None:
         """Commit lists of a batch, and how far the epoch is with them.
@@ -81,6 +83,7 @@ class EpochLists:
             )
         except FormatError as error:
             raise DecoderError(f"the decoder made a list that cannot be used: {error}") from error
+        self.look(lists)
 
     def batch(self, sentences: NDArray[np.int64]) -> Batch:
         """A batch that is stored, over the columns of the epoch."""
