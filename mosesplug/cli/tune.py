@@ -331,7 +331,10 @@ def tune(
     from mosesplug.tuning.configuration import Configuration, Decoding, Filtering, Optimising
 
     if resume and overwrite:
-        raise UsageError("--continue and --overwrite exclude each other: use one of them")
+        raise UsageError(
+            "--continue and --overwrite exclude each other: --continue goes on with the run in the"
+            " working directory, --overwrite begins anew"
+        )
     input_file = existing_file(input_text, "the input")
     decoding_program, forest = existing_decoder(decoder, "the decoder")
     filtering = None

@@ -9,6 +9,8 @@ counted (``injection``). Then each kill draws a regime, a phase, an event in it 
 outside at a random time, its first moments included. A run that was killed is resumed with
 ``--continue``, and in one case of three killed again, and again. Then
 
+- where a run is to replace an earlier one and was killed before it did, that one must be there and
+  can be continued; the run is started once more then, instead of being continued;
 - what the working directory holds must be the same as after the undisturbed run, byte for byte
   (``left_behind`` says what is left out);
 - after SIGINT the exit code is 130, after SIGTERM 143, and the message says how to go on, where a
@@ -41,17 +43,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+from mosesplug.store import NBestStore
 from tests.faults.injection import Plan
 from tests.faults.kills import SIGNALS, Case, Outcome, judge, table
 from tests.faults.left_behind import differences, left_in
 from tests.faults.processes import VARIABLE, left_after
-from tests.faults.system import REGIMES, ROOT, SERVED, System, make_demo, make_toy
+from tests.faults.system import EARLIER, REGIMES, ROOT, SERVED, System, make_demo, make_toy
 from tests.faults.tuners import Ended, Tuners
 
 OUTSIDE = "any time, from outside"
 PROGRAM = "from mosesplug.cli.main import main; main()"
 
 _FROM_OUTSIDE = 0.15
+_EARLIER_SEED = 4
+"""Of a run that another one replaces, by which it is told from that."""
 _KILLED_AGAIN = 0.33
 _LATER = {"commit": (0.6, 0.004), "decoding": (0.5, 0.3), "held-out text": (0.5, 0.3)}
 """Phases in which the timer is used more than elsewhere: how often, and seconds at most."""
@@ -69,12 +74,14 @@ class Whole:
         counts: its events by phase.
         operations: the events that are calls of built-in functions, by phase.
         seconds: that it took.
+        earlier: directory of the run that it replaced, or None.
     """
 
     left: Mapping[str, Any]
     counts: Mapping[str, int]
     operations: Mapping[str, Sequence[int]]
     seconds: float
+    earlier: Path | None = None
 
 
 def main() -> None:
@@ -211,6 +218,13 @@ def _whole(tuners: Tuners, system: System, regime: str, directory: Path) -> Whol
     work, report = directory / name, directory / f"{name}.events"
     output = directory / f"{name}.output"
     arguments = system.arguments(regime, work, resume=False)
+    earlier = None
+    if regime in EARLIER:
+        earlier = directory / f"{name}-earlier"
+        words = system.arguments(EARLIER[regime], earlier, resume=False)
+        if tuners.run([*words, f"--seed={_EARLIER_SEED}"], output).code:
+            raise RuntimeError(f"the run that is to be replaced ({regime}) failed")
+        shutil.copytree(earlier, work)
     # In the process itself: the runs that it forks have the modules and kernels then.
     ended = tuners.run(arguments, output, report=report, here=True)
     if ended.code:
@@ -218,7 +232,7 @@ def _whole(tuners: Tuners, system: System, regime: str, directory: Path) -> Whol
     events = json.loads(report.read_text())
     left = left_in(work)
     shutil.rmtree(work)
-    return Whole(left, events["counts"], events["operations"], ended.seconds)
+    return Whole(left, events["counts"], events["operations"], ended.seconds, earlier)
 
 
 def _outcome(
@@ -234,10 +248,14 @@ def _outcome(
     work = directory / f"case-{case.number:05}"
     output = directory / f"{work.name}.output"
     token = f"{os.getpid()}-{case.number}"
+    if whole.earlier is not None:
+        shutil.copytree(whole.earlier, work)
     again = True
     while again:
         is_first = not outcome.kills
-        arguments = system.arguments(case.regime, work, resume=not is_first)
+        arguments = system.arguments(
+            case.regime, work, resume=not is_first and not _is_of_earlier(work)
+        )
         if is_first and case.phase == OUTSIDE:
             ended, met = _killed_from_outside(arguments, output, token, case, whole)
             number: signal.Signals = case.signal
@@ -256,7 +274,9 @@ def _outcome(
         judge(ended, number, work, outcome)
         _look_for_processes(token, outcome)
         again = met and case.chance.random() < _KILLED_AGAIN and len(outcome.kills) < 4
-    arguments = system.arguments(case.regime, work, resume=True)
+    if _is_of_earlier(work):
+        _continue_earlier(tuners, system, case, work, output, outcome)
+    arguments = system.arguments(case.regime, work, resume=not _is_of_earlier(work))
     ended = tuners.run(arguments, output, token=token)
     if ended.code:
         words = ended.said.strip()[-1000:]
@@ -270,6 +290,28 @@ def _outcome(
     shutil.rmtree(work, ignore_errors=True)
     output.unlink()
     return outcome
+
+
+def _is_of_earlier(work: Path) -> bool:
+    """Whether what a directory holds is still the run that is to be replaced."""
+    if not (work / "nbests.lmdb").is_dir():
+        return False
+    with NBestStore.open(work / "nbests.lmdb") as store:
+        records = store.iterations()
+        return bool(records) and records[0].record["seed"] == _EARLIER_SEED
+
+
+def _continue_earlier(
+    tuners: Tuners, system: System, case: Case, work: Path, output: Path, outcome: Outcome
+) -> None:
+    """See that the run that was not replaced after all can be continued, in a copy."""
+    copied = work.with_name(f"{work.name}-earlier")
+    shutil.copytree(work, copied)
+    words = system.arguments(EARLIER[case.regime], copied, resume=True)
+    ended = tuners.run([*words, f"--seed={_EARLIER_SEED}"], output)
+    if ended.code or not (copied / "moses.ini").exists():
+        outcome.problems.append(f"the earlier run is lost: {ended.said.strip()[-1000:]}")
+    shutil.rmtree(copied)
 
 
 def _plan(chance: random.Random, whole: Whole, phase: str, number: int) -> Plan:

@@ -80,7 +80,7 @@ def judge(ended: Ended, number: signal.Signals, work: Path, outcome: Outcome) ->
         problem = f"after {number.name} it ended with {ended.code}: {ended.said.strip()[-1000:]}"
         outcome.problems.append(problem)
     # While its modules are loaded, a run that goes on has done nothing yet itself.
-    loading = ended.said.strip() in {"mosesplug: interrupted.", "mosesplug: ended by SIGTERM."}
+    loading = ended.said.strip().partition(": ")[2] in {"interrupted.", "ended by SIGTERM."}
     in_the_middle = is_begun and not is_over and not loading
     if ended.code == 128 + number and in_the_middle and "--continue" not in ended.said:
         outcome.problems.append(f"it did not say how to go on: {ended.said.strip()[-1000:]}")

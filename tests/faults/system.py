@@ -17,10 +17,13 @@ DEMO = ROOT / "moses-config" / "demo"
 TOY = ROOT / "tests" / "data" / "toy" / "decoder.py"
 _SENTENCES, _HELD_OUT = 6, 3
 
-_SHARED = ["--seed=5", "--threads=1", "--nbest=10", "--quiet", "--min-change=0"]
+_NO_CHANGE = "--min-change=0"
+"""Which ``mert-moses`` does not have."""
+_SHARED = ["--seed=5", "--threads=1", "--nbest=10", "--quiet", _NO_CHANGE]
 _BATCH = ["--max-iterations=2"]
 _ONLINE = ["--online", "--epochs=2", "--option=batch=2"]
 _LEARNER = ["--algorithm=adagrad", "--option=batch=2", "--epochs=2"]
+_SCRIPT = ["--maximum-iterations=2", "--random-restarts=1", "--return-best-dev"]
 _FILTERED = ["--filter-command=FILTER"]
 _HELD_OUT_TEXT = ["--heldout", "HELDOUT", "HELDOUT_REFERENCE"]
 
@@ -29,6 +32,8 @@ REGIMES = {
     "batch, held out": [*_BATCH, "--algorithm=kbmira", *_HELD_OUT_TEXT],
     "batch, graphs": [*_BATCH, "--forest", "--algorithm=kbmira"],
     "batch, sharded": [*_BATCH, *_LEARNER, "--shards=2"],
+    "batch, overwriting": [*_BATCH, "--algorithm=kbmira", "--overwrite"],
+    "mert-moses": [*_SCRIPT, "--filtercmd=FILTER", "--keep-extractor-files"],
     "batch, async": [*_BATCH, *_LEARNER, "--async", "--async-order=fixed", "--shards=2"],
     "online, servers": [*_ONLINE, "--algorithm=mira", "--online-decoder=server"],
     "online, processes": [
@@ -53,6 +58,9 @@ REGIMES = {
 }
 """What is added to the command line; names in capitals stand for files of the system."""
 
+EARLIER = {"batch, overwriting": "online, sharded, worker processes"}
+"""Regimes that find an earlier run in the working directory: of which regime that was."""
+
 SERVED = frozenset(name for name, words in REGIMES.items() if "--online-decoder=server" in words)
 """Regimes that keep servers running, which the toy decoder cannot be."""
 
@@ -70,7 +78,13 @@ class System:
     flags: str
 
     def arguments(self, regime: str, work: Path, *, resume: bool) -> list[str]:
-        """The command line of ``mosesplug`` for a run in a working directory."""
+        """The command line of ``mosesplug`` for a run in a working directory.
+
+        Args:
+            regime: name in ``REGIMES``.
+            work: the working directory.
+            resume: whether the run is to go on with what is there.
+        """
         files = {
             "FILTER": "filter",
             "HELDOUT": "heldout",
@@ -78,16 +92,19 @@ class System:
         }
         words = []
         for word in REGIMES[regime]:
+            if resume and word == "--overwrite":
+                continue
             head, equals, tail = word.rpartition("=")
             place = files.get(tail)
             words.append(word if place is None else f"{head}{equals}{self.directory / place}")
         given = (self.directory / name for name in ("input", "reference", "decoder", "moses.ini"))
+        is_script = regime == "mert-moses"
         return [
-            "tune",
+            "mert-moses" if is_script else "tune",
             *map(str, given),
             f"--working-dir={work}",
             *([f"--decoder-flags={self.flags}"] if self.flags else []),
-            *_SHARED,
+            *(_SHARED if not is_script else [word for word in _SHARED if word != _NO_CHANGE]),
             *words,
             *(["--continue"] if resume else []),
         ]

@@ -32,6 +32,7 @@ from tests.faults.system import ROOT
 TUNING = (
     *("cli.application", "cli.running", "cli.tune", "decoders.server", "optimizers.registry"),
     *("tuning.loop", "store.ingest", "cli.nbest_keep", "inspection.soundness"),
+    *("cli.mert_moses", "cli.mert_settings"),
 )
 READING = (
     *("cli.application", "cli.nbest_ls", "cli.nbest_show", "cli.nbest_look", "cli.nbest_move"),
