@@ -77,13 +77,23 @@ class Reader:
         return self._get(kbest_key(iteration, sentence), db=self._kbest) is not None
 
     def sentences(self, iteration: int) -> NDArray[np.int64]:
-        """The sentences that have a list in an iteration, int64, ascending."""
+        """The sentences that have a list in an iteration, int64, ascending.
+
+        Raises:
+            StoreError: the key of one is damaged.
+        """
         first, end = kbest_key(iteration, 0), kbest_key(iteration + 1, 0)
         cursor = self._cursor(self._kbest)
         found: list[int] = []
         if cursor.set_range(first):
             keys = map(bytes, cursor.iternext(values=False))
-            found = [int.from_bytes(key[4:]) for key in itertools.takewhile(end.__gt__, keys)]
+            for key in itertools.takewhile(end.__gt__, keys):
+                if len(key) != len(first):
+                    raise StoreError(
+                        f"the n-best store is damaged: a key of iteration {iteration} is none. Go "
+                        "on with a copy, or begin in an empty directory"
+                    )
+                found.append(int.from_bytes(key[4:]))
         return np.array(found, dtype=np.int64)
 
     def progress(self, iteration: int) -> dict[str, Any]:

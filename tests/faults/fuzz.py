@@ -147,7 +147,7 @@ def inputs(seed: int, part: int, count: int) -> Iterator[tuple[str, str, bytes]]
         name = chance.one_of(names)
         family = FAMILIES[name]
         reader = chance.one_of(list(family.readers))
-        text = _text(chance, family)
+        text = family.make(chance) if family.make else _text(chance, family)
         yield name, reader, text
 
 
@@ -172,6 +172,7 @@ def read_one(name: str, reader: str, text: bytes, path: Path) -> tuple[bool, Fin
     """
     family, watch = FAMILIES[name], _watching()
     path.write_bytes(text)
+    family.begin()
     problem: BaseException | None = None
     is_read = False
     watch.is_on = True
@@ -237,7 +238,8 @@ def fuzz(seed: int, part: int, count: int, directory: Path) -> Found:
     return found
 
 
-def _begin_worker() -> None:
+def _begin_worker(place: str) -> None:
+    tempfile.tempdir = place  # so that what readers need goes with the rest
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
@@ -256,7 +258,9 @@ def main() -> None:
         prefix="mosesplug-fuzz-", dir=fast if fast.is_dir() else None
     ) as place:
         parts = range(-(-given.inputs // PART))
-        with ProcessPoolExecutor(given.processes, initializer=_begin_worker) as pool:
+        with ProcessPoolExecutor(
+            given.processes, initializer=_begin_worker, initargs=(place,)
+        ) as pool:
             try:
                 jobs = pool.map(
                     fuzz, itertools.repeat(given.seed), parts, itertools.repeat(PART),

@@ -50,6 +50,8 @@ from formats.slf import read_slf
 from mosesplug.store.graph_faults import graph_faults
 from mosesplug.store.graph_records import encode_graph
 from mosesplug.store.records import KbestRecord, decode_value, encode_record, encode_value
+from tests.faults import hostile_store
+from tests.faults.mutations import Chance
 
 __all__ = ["FAMILIES", "Family", "Reader"]
 
@@ -68,6 +70,8 @@ class Family:
         words: of the format.
         refusals: what a reader may raise.
         is_packed: whether such files may be archives.
+        make: an input, where it is no file that is changed at random.
+        begin: what must be there before one is read.
     """
 
     readers: dict[str, Reader]
@@ -75,6 +79,8 @@ class Family:
     words: tuple[bytes, ...]
     refusals: tuple[type[Exception], ...] = (FormatError,)
     is_packed: bool = True
+    make: Callable[[Chance], bytes] | None = None
+    begin: Callable[[], object] = lambda: None
 
 
 def _files(*patterns: str) -> tuple[bytes, ...]:
@@ -233,7 +239,7 @@ def _list_record(path: Path) -> None:
     _offsets(record.sparse().indptr, rows, len(record.sparse_data))
     assert len(record.hypotheses()) == len(record.hashes) == len(record.lengths) == rows
     assert len(record.home_iterations) == len(record.home_rows) == record.n_list
-    assert all(isinstance(record.extra(rank), bytes) for rank in range(min(record.n_list, 3)))
+    assert len(record.list_extras()) == record.n_list
 
 
 def _graph_record(path: Path) -> None:
@@ -449,5 +455,13 @@ FAMILIES: dict[str, Family] = {
         ),
         (ValueError,),
         False,
+    ),
+    "store": Family(
+        {"store": hostile_store.read},
+        _files(_FOUND + "store"),
+        (),
+        (hostile_store.NoChanges,),
+        make=hostile_store.made,
+        begin=hostile_store.begin,
     ),
 }

@@ -8,8 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from mosesplug.store import graphs, merge
+from mosesplug.store.graph_records import decode_graph
+from tests.faults import hostile_store
 from tests.faults.fuzz import fuzz, inputs, read_one
 from tests.faults.hostile_readers import DATA, FAMILIES
+from tests.faults.mutations import Chance
 
 ROOT = DATA.parents[1]
 FOUND = sorted(path for path in (DATA / "invalid/found").glob("*.*") if path.suffix != ".md")
@@ -63,6 +67,19 @@ def test_a_reader_that_writes_is_found(tmp_path: Path, monkeypatch: pytest.Monke
     _, finding = read_one("weights", "writing", b"", tmp_path / "input")
     assert finding is not None
     assert "open" in finding.told
+
+
+def test_columns_without_a_name_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What would be read beyond the weights if the store did not look at its records."""
+    chance = Chance((9,))
+    texts = [hostile_store.made(chance) for _ in range(20)]
+    path = tmp_path / "input"
+    assert not any(read_one("store", "store", text, path)[1] for text in texts)
+    monkeypatch.setattr(merge, "_named", lambda rows, n_sparse: rows)
+    monkeypatch.setattr(graphs, "sound_graph", lambda buffer, n_features: decode_graph(buffer))
+    found = [read_one("store", "store", text, path)[1] for text in texts]
+    wheres = {finding.where for finding in found if finding is not None}
+    assert {"_check_set", "_check_graph"} <= {where.rpartition(":")[2] for where in wheres}
 
 
 RUNS_FILES = re.compile(
