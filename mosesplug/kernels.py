@@ -7,8 +7,8 @@ is an output.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TypeVar, cast
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar, cast
 
 import numba
 
@@ -19,7 +19,7 @@ Function = TypeVar("Function", bound=Callable[..., object])
 
 def kernel(function: Function) -> Function:
     """Compile ``function`` in Numba's nopython mode: ``nogil``, cached, IEEE arithmetic."""
-    return cast(Function, numba.njit(nogil=True, cache=True)(function))
+    return cast(Function, _once_for_all_constants(numba.njit(nogil=True, cache=True)(function)))
 
 
 def finite_kernel(function: Function) -> Function:
@@ -28,7 +28,27 @@ def finite_kernel(function: Function) -> Function:
     That is all that stands between a minimum or maximum and its vector instructions; results are
     those of ``kernel``.
     """
-    return cast(Function, numba.njit(nogil=True, cache=True, fastmath={"nnan", "nsz"})(function))
+    compiled = numba.njit(nogil=True, cache=True, fastmath={"nnan", "nsz"})(function)
+    return cast(Function, _once_for_all_constants(compiled))
+
+
+def _once_for_all_constants(dispatcher: Any) -> Any:
+    """``dispatcher``, compiled once for an argument's type, not for each constant passed to it.
+
+    Numba compiles a kernel that others call with 0, with 1 and with a variable three times. The
+    optimizer, which inlines it, finds the constants anyway.
+    """
+    template_for = dispatcher.get_call_template
+    of_any_value: Callable[[Any], Any] = numba.types.unliteral
+
+    def get_call_template(args: Sequence[Any], kws: dict[str, Any]) -> Any:
+        return template_for(
+            tuple(of_any_value(given) for given in args),
+            {name: of_any_value(given) for name, given in kws.items()},
+        )
+
+    dispatcher.get_call_template = get_call_template
+    return dispatcher
 
 
 def load_compiler() -> None:
