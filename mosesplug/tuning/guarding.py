@@ -76,9 +76,8 @@ def guard_decoded(
     """
     scores = [*_scores(store), *(() if shards is None else (shards,))]
     number = len(scores)
-    found = score_findings(scores, context.configuration.max_drop)
-    if number == 1:
-        found += _of_first_lists(context, store, start or {})
+    found = _of_first_lists(context, store, start or {}) if number == 1 else []
+    found += score_findings(scores, context.configuration.max_drop)
     known = {each.name for each in _of_scores(context, scores[:-1])}
     new = [each for each in found if each.name not in known]
     _tell(context.configuration, new, context.watch, _kept(context, number))
@@ -126,14 +125,15 @@ def guard_result(context: Context, store: NBestStore, weights: Weights) -> tuple
     every = _of_first_lists(context, store, records[0].record) if records else []
     every += _of_scores(context, _scores(store))
     every += found
-    said = {each.name: each.message for each in reversed(every)}
+    said = {each.name: each for each in reversed(every)}  # of one sign, where it was first
+    every = [each for each in every if said[each.name] == each]
     configuration = context.configuration
     if configuration.strict:
         # Also what was a warning when it was found, in a run that is continued.
         _tell(configuration, every, context.watch, _kept(context, len(records)))
     seen = {each.name for used in _found(store) for each in _of_weights(context, used)}
     _tell(configuration, [e for e in found if e.name not in seen], context.watch)
-    return tuple(dict.fromkeys(said[each.name] for each in every))
+    return tuple(dict.fromkeys(each.message for each in every))
 
 
 class FirstLook:
@@ -187,14 +187,15 @@ def _tell(
     what_is_kept: str = "",
     what_goes_on: str = "; --continue goes on",
 ) -> None:
-    """Warn, or refuse."""
-    for each in found:
-        if configuration.strict:
-            raise DataError(
-                f"--strict: {each.message} ({what_is_kept}). Without --strict this is a warning"
-                f"{what_goes_on}"
-            )
-        watch(Note(each.message, warning=True))
+    """Warn, or refuse all at once."""
+    messages = list(dict.fromkeys(each.message for each in found))
+    if configuration.strict and messages:
+        raise DataError(
+            f"--strict: {'. Also: '.join(messages)} ({what_is_kept}). Without --strict this is a"
+            f" warning{what_goes_on}"
+        )
+    for message in messages:
+        watch(Note(message, warning=True))
 
 
 def _is_text(configuration: Configuration) -> bool:
@@ -203,10 +204,10 @@ def _is_text(configuration: Configuration) -> bool:
 
 
 def _of_first_lists(context: Context, store: NBestStore, start: Mapping[str, Any]) -> list[Finding]:
-    """Signs in the first iteration's lists."""
+    """Signs in the first iteration's lists; those that explain others first."""
     lists = first_lists(context, store, start, _SENTENCES)
-    found = list_findings(*lists.parts)
-    return found + _of_texts(context, lists.outputs) if _is_text(context.configuration) else found
+    texts = _of_texts(context, lists.outputs) if _is_text(context.configuration) else []
+    return [*texts, *list_findings(*lists.parts)]
 
 
 def _of_texts(context: Context, outputs: Mapping[int, bytes]) -> list[Finding]:

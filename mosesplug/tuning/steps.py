@@ -295,7 +295,7 @@ def optimised(context: Context, store: NBestStore, current: IterationRecord) -> 
     if share and iteration > _FIRST_INTERPOLATED:
         found = found.mixed(weights, share)
         score = corpus_score(given, context.vector(found, space))
-    change = found.largest_change(weights)
+    change = found.largest_change(_decoded_with(context, iteration, weights))
     return IterationResult(found, score, change, clock.seconds(), _plain_curve(solution.history))
 
 
