@@ -112,7 +112,7 @@ def sparse_weights(ini: MosesIni) -> dict[str, float]:
     found: dict[str, float] = {}
     for value in ini.section("weight-file"):
         places = dict.fromkeys((Path(ini.path).parent / value.text, Path(value.text)))
-        path = next((place for place in places if place.exists()), None)
+        path = next((place for place in places if regular_file(place).exists()), None)
         if path is None:
             raise FormatError(
                 f"there is no file {value.text}, which [weight-file] names",
@@ -120,7 +120,7 @@ def sparse_weights(ini: MosesIni) -> dict[str, float]:
                 line=value.line,
                 remedy="It is looked for beside the configuration and in the current directory",
             )
-        found |= read_sparse(regular_file(path))
+        found |= read_sparse(path)
     lines = {line.name: line for line in ini.features}
     for name, values in ini.weights.items():
         if _is_sparse(name, lines):

@@ -70,7 +70,7 @@ def open_text(path: StrPath) -> BinaryIO:
             file.close()
             raise FormatError("this is a device", path=fspath(path), remedy="Give a file")
         magic = file.peek(8)
-    except OSError as error:
+    except (OSError, ValueError) as error:  # a name with a zero byte is a wrong value
         raise _unreadable(path, error) from error
     for signature, archive in _ARCHIVES.items():
         if magic.startswith(signature):
@@ -91,10 +91,15 @@ def regular_file(path: StrPath) -> Path:
     A pipe there would be waited for, perhaps for ever.
 
     Raises:
-        FormatError: something is there that is neither a file nor a link to one.
+        FormatError: something is there that is neither a file nor a link to one, or that cannot
+            be looked at.
     """
     path = Path(path)
-    if path.exists() and not path.is_file():
+    try:
+        is_other = path.exists() and not path.is_file()
+    except OSError as error:
+        raise _unreadable(path, error) from error
+    if is_other:
         raise FormatError("this is not a regular file", path=path, remedy="Put a file there")
     return path
 
@@ -251,9 +256,9 @@ def _sync_directory(directory: Path) -> None:
         os.close(descriptor)
 
 
-def _unreadable(path: StrPath, error: OSError) -> FormatError:
+def _unreadable(path: StrPath, error: OSError | ValueError) -> FormatError:
     return FormatError(
-        f"cannot be read: {error.strerror or error}",
+        f"cannot be read: {getattr(error, 'strerror', None) or error}",
         path=fspath(path),
         remedy="Check the name and the permissions",
     )

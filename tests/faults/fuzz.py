@@ -42,6 +42,9 @@ PART = 1000
 SECONDS = 5.0
 """Of processor time, for an input of 4 KiB."""
 
+_WAITING = 120.0
+"""Of time, for one that waits for something."""
+
 MEMORY = 3 << 30
 """Bytes of address space: far more than anything small takes, little beside 10^12 rows."""
 
@@ -172,7 +175,7 @@ def read_one(name: str, reader: str, text: bytes, path: Path) -> tuple[bool, Fin
     """
     family, watch = FAMILIES[name], _watching()
     path.write_bytes(text)
-    family.begin()
+    family.begin(path)
     problem: BaseException | None = None
     is_read = False
     watch.is_on = True
@@ -210,14 +213,17 @@ def _guarded() -> Iterator[None]:
     def stop(*_: object) -> None:
         raise _TooSlow("too slow")
 
-    before = signal.signal(signal.SIGVTALRM, stop)
+    numbers = (signal.SIGVTALRM, signal.SIGALRM)
+    before = [signal.signal(number, stop) for number in numbers]
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             yield
     finally:
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-        signal.signal(signal.SIGVTALRM, before)
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        for number, handler in zip(numbers, before, strict=True):
+            signal.signal(number, handler)
 
 
 def fuzz(seed: int, part: int, count: int, directory: Path) -> Found:
@@ -228,6 +234,7 @@ def fuzz(seed: int, part: int, count: int, directory: Path) -> Found:
         for name, reader, text in inputs(seed, part, count):
             begun = time.process_time()
             signal.setitimer(signal.ITIMER_VIRTUAL, SECONDS)
+            signal.setitimer(signal.ITIMER_REAL, _WAITING)
             is_read, finding = read_one(name, reader, text, path)
             found.inputs[name] += 1
             found.read[name] += is_read

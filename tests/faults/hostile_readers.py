@@ -42,7 +42,7 @@ from formats import (
 )
 from formats.cdec_forest import read_cdec_forest
 from formats.hypergraph_reader import TAIL, HypergraphFile, read_hypergraph, read_target_graph
-from formats.ini_features import announced, fixed_weights
+from formats.ini_features import announced, fixed_weights, sparse_weights
 from formats.nbest_dense import dense_features
 from formats.nbest_list import NBestList
 from formats.search_graph import core_names, read_search_graphs
@@ -50,7 +50,7 @@ from formats.slf import read_slf
 from mosesplug.store.graph_faults import graph_faults
 from mosesplug.store.graph_records import encode_graph
 from mosesplug.store.records import KbestRecord, decode_value, encode_record, encode_value
-from tests.faults import hostile_store
+from tests.faults import hostile_directory, hostile_store
 from tests.faults.mutations import Chance
 
 __all__ = ["FAMILIES", "Family", "Reader"]
@@ -71,7 +71,7 @@ class Family:
         refusals: what a reader may raise.
         is_packed: whether such files may be archives.
         make: an input, where it is no file that is changed at random.
-        begin: what must be there before one is read.
+        begin: makes what must be there before the file of a path is read.
     """
 
     readers: dict[str, Reader]
@@ -80,7 +80,7 @@ class Family:
     refusals: tuple[type[Exception], ...] = (FormatError,)
     is_packed: bool = True
     make: Callable[[Chance], bytes] | None = None
-    begin: Callable[[], object] = lambda: None
+    begin: Callable[[Path], object] = lambda _: None
 
 
 def _files(*patterns: str) -> tuple[bytes, ...]:
@@ -168,6 +168,8 @@ def _ini(path: Path) -> None:
     for value in (*shown.values, *fixed_weights(ini).values()):
         assert np.isfinite(value)
     core_names(ini)
+    with contextlib.suppress(FormatError):
+        assert all(map(np.isfinite, sparse_weights(ini).values()))
     with contextlib.suppress(FormatError):
         written = with_weights(ini, shown)
         again = announced(parse_moses_ini(written, path))
@@ -392,7 +394,8 @@ FAMILIES: dict[str, Family] = {
         {"ini": _ini, "weights": _weights},
         _files("valid/moses_ini/*", "invalid/moses_ini/*", _FOUND + "ini"),
         (
-            *(b"[feature]\n", b"[weight]\n", b"[weight-file]\n", b"[input-factors]\n", b"[", b"]"),
+            *(b"[feature]\n", b"[weight]\n", b"[input-factors]\n", b"[", b"]"),
+            *(b"[weight-file]\n", b"/dev/zero\n", b"input\n"),
             *(b"KENLM name=LM0 ", b"path=../../../etc/passwd", b"num-features=2 ", b"LM0= "),
             *(b"tuneable=false", b"UnknownWordPenalty\n", b"tuneable-components=0,1", b"# "),
             *_NUMBERS,
@@ -462,6 +465,13 @@ FAMILIES: dict[str, Family] = {
         (),
         (hostile_store.NoChanges,),
         make=hostile_store.made,
-        begin=hostile_store.begin,
+        begin=lambda _: hostile_store.begin(),
+    ),
+    "directory of graphs": Family(
+        {"directory": hostile_directory.read},
+        (*hostile_directory.ENTRIES, *_files(_FOUND + "directory")),
+        hostile_directory.WORDS,
+        is_packed=False,
+        begin=hostile_directory.begin,
     ),
 }
