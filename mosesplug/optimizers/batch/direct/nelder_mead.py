@@ -1,14 +1,16 @@
-"""``nelder-mead``: the downhill simplex on the corpus metric itself (Zens et al. 2007).
+"""``nelder-mead``: the downhill simplex on the corpus metric itself.
 
-No gradient and no line is needed: the lists are decoded at the points of simplexes
-(``simplex.py``), one from each start. All starts go on at once, so that a pass over the lists
-serves them all.
+Nelder & Mead's (1965), as Zens et al. (2007) tune with it, or with an inexact line search in it,
+after Zhao & Chen (2009). No gradient and no exact line is needed: the lists are decoded at the
+points of simplexes (``simplex.py``), one from each start. All starts go on at once, so that a pass
+over the lists serves them all.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +41,14 @@ __all__ = ["NelderMeadOptions", "nelder_mead"]
 class NelderMeadOptions:
     """Settings of the downhill simplex."""
 
+    step: Literal["amoeba", "armijo"] = field(
+        default="amoeba",
+        metadata={
+            "help": "how the worst point of a simplex is replaced: amoeba by reflection, expansion "
+            "or contraction; armijo by an inexact line search through the others' centroid",
+            "source": "Nelder & Mead 1965; after Zhao & Chen 2009",
+        },
+    )
     restarts: int = field(
         default=5,
         metadata={
@@ -103,6 +113,7 @@ def nelder_mead(
         options.evaluations,
         space.spread,
         space.fixed_spread,
+        options.step,
     )
     given, random = starting_points(problem, initial, rng, options.restarts)
     starts = [*given, *random]

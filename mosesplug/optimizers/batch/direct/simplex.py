@@ -2,7 +2,8 @@
 
 A simplex of ``n + 1`` points crawls uphill: its worst point is reflected through the centroid of
 the others, further if that is good, less far if it is bad, and if nothing helps all points move
-towards the best. The scores of a metric are constant almost everywhere, so a simplex may come to
+towards the best. In place of these few points on the line through worst point and centroid, an
+inexact line search may look along it (after Zhao & Chen 2009, by their abstract). The scores of a metric are constant almost everywhere, so a simplex may come to
 rest where no slope is left; a fresh one is then built around the best point, until one gains
 nothing (as Press et al. 2007, section 10.5, advise).
 
@@ -16,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +30,17 @@ Result = TypeVar("Result")
 Scorer = Callable[[Vector], Vector]
 Search = Generator[Vector, Vector, Result]
 """Yields points, float64 ``[m, n]``, and is sent their scores, float64 ``[m]``."""
+
+_Step = tuple[tuple[Vector, float] | None, int]
+"""What takes the place of the worst point, coordinates and score, or None; and how many points were
+scored to find it."""
+
+ARMIJO_FIRST, ARMIJO_SHORTER, ARMIJO_STEPS = 2.0, 0.5, 4
+"""rho, beta, and how many steps are tried. Mosesplug's: expansion, reflection and contraction of
+Nelder & Mead (1965) are the steps 2, 1 and 1/2."""
+
+ARMIJO_SHARE = 0.1
+"""eta: the share of the simplex's own slope that a step gains. Mosesplug's."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +56,8 @@ class SimplexSettings:
         spread: float64 ``[n_active]``, how much each feature differs within a sentence.
         fixed_spread: the same of what the inactive weights add up to; where it is 0, multiples of
             the active ones decide alike.
+        step: how the worst point is replaced: by reflection (Nelder & Mead 1965), or by an inexact
+            line search (after Zhao & Chen 2009).
     """
 
     size: float
@@ -51,6 +65,7 @@ class SimplexSettings:
     evaluations: int
     spread: Vector
     fixed_spread: float
+    step: Literal["amoeba", "armijo"] = "amoeba"
 
 
 @dataclass(frozen=True)
@@ -137,7 +152,7 @@ def simplex_search(
         if len(points) == 1:  # nothing but a scale, or nothing at all, could change
             return Found(best, start_score, score, evaluations, simplexes)
         room = settings.evaluations - evaluations
-        evaluations += yield from _climb(plane, points, scores, settings.tolerance, room)
+        evaluations += yield from _climb(plane, points, scores, settings, room)
         top = int(np.argmax(scores))
         gain = float(scores[top]) - score
         if gain > 0.0:
@@ -151,55 +166,106 @@ def _identity(plane: Plane) -> Vector:
 
 
 def _climb(
-    plane: Plane, points: Vector, scores: Vector, tolerance: float, room: int
+    plane: Plane, points: Vector, scores: Vector, settings: SimplexSettings, room: int
 ) -> Search[int]:
     """Move a simplex uphill until it rests; both arrays are written.
 
-    The four moves and their coefficients are those of Nelder & Mead, adapted to the number of
-    dimensions as Gao & Han (2012, equation 4.1) do.
+    The worst point is replaced by what the settings' way of stepping finds. Where it finds
+    nothing, all points move towards the best: by a half (Nelder & Mead), or less in many
+    dimensions (Gao & Han 2012, equation 4.1).
 
     Args:
         plane: of the coordinates.
         points: float64 ``[n + 1, n]``.
         scores: float64 ``[n + 1]``.
-        tolerance: it rests when its scores differ by no more.
+        settings: how steps are made, and by how much scores may differ when it rests.
         room: points that may be scored; a round more may end it.
 
     Returns:
         How many points were scored.
     """
     n = points.shape[1]
-    expansion, contraction, shrinkage = 1.0 + 2.0 / n, 0.75 - 0.5 / n, max(0.5, 1.0 - 1.0 / n)
+    shrinkage = max(0.5, 1.0 - 1.0 / n)
+    step = _armijo_step if settings.step == "armijo" else _amoeba_step
     used = 0
     while used < room:
         order = np.argsort(-scores, kind="stable")
         points[:], scores[:] = points[order], scores[order]
-        if scores[0] - scores[-1] <= tolerance:
+        if scores[0] - scores[-1] <= settings.tolerance:
             break
-        away = points[:-1].mean(axis=0) - points[-1]
-        reflected = points[-1] + 2.0 * away
-        score = float((yield plane.weights(reflected[np.newaxis]))[0])
-        used += 1
-        if scores[0] >= score > scores[-2]:
-            points[-1], scores[-1] = reflected, score
-            continue
-        if score > scores[0]:
-            further = points[-1] + (1.0 + expansion) * away
-        elif score > scores[-1]:
-            further = points[-1] + (1.0 + contraction) * away
-        else:
-            further = points[-1] + (1.0 - contraction) * away
-        other = float((yield plane.weights(further[np.newaxis]))[0])
-        used += 1
-        if score > scores[-1] and score >= other:
-            points[-1], scores[-1] = reflected, score
-        elif other > scores[-1]:
-            points[-1], scores[-1] = further, other
+        found, asked = yield from step(plane, points, scores)
+        used += asked
+        if found is not None:
+            points[-1], scores[-1] = found
         else:
             points[1:] = points[0] + shrinkage * (points[1:] - points[0])
             scores[1:] = yield plane.weights(points[1:])
             used += n
     return used
+
+
+def _amoeba_step(plane: Plane, points: Vector, scores: Vector) -> Search[_Step]:
+    """Reflect the worst point, further or less far: the moves of Nelder & Mead (1965).
+
+    Their coefficients are adapted to the number of dimensions as Gao & Han (2012, equation 4.1)
+    do. Where the contraction beyond the centroid is worse than a reflected point that is better
+    than the worst, that one is taken; with them all points would move.
+
+    Args:
+        plane: of the coordinates.
+        points: float64 ``[n + 1, n]``, the best first.
+        scores: float64 ``[n + 1]``.
+    """
+    n = points.shape[1]
+    expansion, contraction = 1.0 + 2.0 / n, 0.75 - 0.5 / n
+    away = points[:-1].mean(axis=0) - points[-1]
+    reflected = points[-1] + 2.0 * away
+    score = yield from _scored(plane, reflected)
+    if scores[0] >= score > scores[-2]:
+        return (reflected, score), 1
+    if score > scores[0]:
+        further = points[-1] + (1.0 + expansion) * away
+    elif score > scores[-1]:
+        further = points[-1] + (1.0 + contraction) * away
+    else:
+        further = points[-1] + (1.0 - contraction) * away
+    other = yield from _scored(plane, further)
+    if score > scores[-1] and score >= other:
+        return (reflected, score), 2
+    return ((further, other), 2) if other > scores[-1] else (None, 2)
+
+
+def _armijo_step(plane: Plane, points: Vector, scores: Vector) -> Search[_Step]:
+    """An inexact line search by Armijo's rule, from the worst point through the others' centroid.
+
+    After Zhao & Chen (2009): of the steps ``t = rho beta^k``, ``k = 0, 1, ...``, from the centroid
+    ``c`` along ``d = c - worst`` the first is taken that gains enough,
+
+        f(c + t d) >= m + eta t (m - f(worst)),
+
+    where ``m`` is the mean score of the other points. How much is enough is mosesplug's: on a
+    plane through all points of the simplex, ``m`` is the score of ``c``, and ``m - f(worst)`` the
+    slope along ``d``, of which a step has to gain the share ``eta``.
+
+    Args:
+        plane: of the coordinates.
+        points: float64 ``[n + 1, n]``, the best first.
+        scores: float64 ``[n + 1]``.
+    """
+    centroid, mean = points[:-1].mean(axis=0), float(scores[:-1].mean())
+    direction, slope = centroid - points[-1], mean - float(scores[-1])
+    for tried in range(ARMIJO_STEPS):
+        step = ARMIJO_FIRST * ARMIJO_SHORTER**tried
+        point = centroid + step * direction
+        score = yield from _scored(plane, point)
+        if score >= mean + ARMIJO_SHARE * step * slope:
+            return (point, score), tried + 1
+    return None, ARMIJO_STEPS
+
+
+def _scored(plane: Plane, point: Vector) -> Search[float]:
+    """The score at coordinates, float64 ``[n]``."""
+    return float((yield plane.weights(point[np.newaxis]))[0])
 
 
 def side_by_side(searches: Sequence[Search[Result]], scorer: Scorer) -> list[Result]:

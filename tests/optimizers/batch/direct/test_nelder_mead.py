@@ -38,6 +38,20 @@ def test_inactive_weights_stay_and_then_scale_counts() -> None:
     assert solution.score == corpus_score(problem, solution.weights)
 
 
+def test_armijo_steps_solve_what_hidden_weights_solve_whatever_the_threads() -> None:
+    problem, _ = planted(25, n_sentences=100)
+    problem = replace(problem, minima=-np.ones(5), maxima=np.ones(5))
+    armijo = replace(ONE, step="armijo", restarts=2)
+    found, again = (
+        nelder_mead(replace(problem, threads=threads), np.ones(5), np.random.default_rng(1), armijo)
+        for threads in (1, 3)
+    )
+    assert found.score > 0.95
+    assert found.weights.tobytes() == again.weights.tobytes()
+    amoeba = nelder_mead(problem, np.ones(5), np.random.default_rng(1), replace(ONE, restarts=2))
+    assert amoeba.weights.tobytes() != found.weights.tobytes()
+
+
 def test_progress_counts_points() -> None:
     problem, _ = planted(23, n_sentences=20)
     told: list[tuple[int, int, str]] = []
