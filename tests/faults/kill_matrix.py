@@ -43,6 +43,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+from mosesplug.errors import StoreError
 from mosesplug.store import NBestStore
 from tests.faults.injection import Plan
 from tests.faults.kills import SIGNALS, Case, Outcome, judge, table
@@ -294,11 +295,12 @@ def _outcome(
 
 def _is_of_earlier(work: Path) -> bool:
     """Whether what a directory holds is still the run that is to be replaced."""
-    if not (work / "nbests.lmdb").is_dir():
+    try:
+        with NBestStore.open(work / "nbests.lmdb") as store:
+            records = store.iterations()
+    except StoreError:  # there is none, or one that was being made
         return False
-    with NBestStore.open(work / "nbests.lmdb") as store:
-        records = store.iterations()
-        return bool(records) and records[0].record["seed"] == _EARLIER_SEED
+    return bool(records) and records[0].record["seed"] == _EARLIER_SEED
 
 
 def _continue_earlier(
