@@ -220,8 +220,6 @@ def _guarded() -> Iterator[None]:
             warnings.simplefilter("error")
             yield
     finally:
-        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-        signal.setitimer(signal.ITIMER_REAL, 0)
         for number, handler in zip(numbers, before, strict=True):
             signal.signal(number, handler)
 
@@ -236,6 +234,8 @@ def fuzz(seed: int, part: int, count: int, directory: Path) -> Found:
             signal.setitimer(signal.ITIMER_VIRTUAL, SECONDS)
             signal.setitimer(signal.ITIMER_REAL, _WAITING)
             is_read, finding = read_one(name, reader, text, path)
+            signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+            signal.setitimer(signal.ITIMER_REAL, 0)
             found.inputs[name] += 1
             found.read[name] += is_read
             found.slowest = max(found.slowest, (time.process_time() - begun, f"{name}, {reader}"))
