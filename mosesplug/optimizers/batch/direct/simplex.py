@@ -3,9 +3,11 @@
 A simplex of ``n + 1`` points crawls uphill: its worst point is reflected through the centroid of
 the others, further if that is good, less far if it is bad, and if nothing helps all points move
 towards the best. In place of these few points on the line through worst point and centroid, an
-inexact line search may look along it (after Zhao & Chen 2009, by their abstract). The scores of a metric are constant almost everywhere, so a simplex may come to
-rest where no slope is left; a fresh one is then built around the best point, until one gains
-nothing (as Press et al. 2007, section 10.5, advise).
+inexact line search may look along it (after Zhao & Chen 2009, by their abstract).
+
+The scores of a metric are constant almost everywhere, so a simplex may come to rest where no slope
+is left; a fresh one is then built around the best point, until one gains nothing (as Press et al.
+2007, section 10.5, advise).
 
 Coordinates are what features contribute to the differences between hypotheses, which makes one
 size of simplex suit all features. Where the scale of the weights changes no decision, the simplex
