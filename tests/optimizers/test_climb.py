@@ -196,3 +196,17 @@ def test_a_hopeless_climb_is_given_up() -> None:
     assert short.start_score < short.score < full.score
     hopeful = replace(settings, give_up=1e6)
     assert along_axes(hill(), START, np.random.default_rng(0), hopeful).score == full.score
+
+
+def test_a_hopeless_climb_around_a_point_is_given_up() -> None:
+    begin = np.array([1.0, 0.2, 0.2, 0.2, 0.2])
+    full, short, hopeful = (
+        around(hill(), begin, np.random.default_rng(2), settings)
+        for settings in (
+            SETTINGS,
+            replace(SETTINGS, bound=2.0, give_up=0.001),
+            replace(SETTINGS, bound=2.0, give_up=1e6),
+        )
+    )
+    assert short.rounds == 1 < full.rounds == hopeful.rounds
+    assert hopeful.score == full.score

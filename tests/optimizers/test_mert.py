@@ -153,6 +153,52 @@ def test_given_starts_are_never_given_up() -> None:
     assert rounds[0] > rounds[1]
 
 
+def test_polishing_goes_on_until_that_many_in_a_row_are_no_better() -> None:
+    problem, _ = planted(10, n_sentences=100, n_hyps=20, noise=1.0)
+    plain, *polished = (
+        mert(problem, np.ones(5), np.random.default_rng(0), replace(QUICK, polish=polish))
+        for polish in (0, 3, 10)
+    )
+    assert all(each["climb"] == "start" for each in plain.history)
+    for idle, solution in zip((3, 10), polished, strict=True):
+        assert solution.score > plain.score
+        n_starts = len(plain.history)
+        assert solution.history[:n_starts] == plain.history
+        steps = solution.history[n_starts:]
+        assert {each["climb"] for each in steps} == {"polish"}
+        best = np.maximum.accumulate([each["score"] for each in solution.history])
+        assert solution.score == best[-1]
+        rises = np.flatnonzero(np.diff(best[n_starts - 1 :]) > 0.0)
+        # Climbs go in waves, the rise anywhere in one; the last wave ends after that many.
+        assert idle <= len(steps) - 1 - rises[-1] < idle + 4
+        assert np.diff(rises, prepend=-1).max() <= idle + 4
+
+
+def test_progress_ends_at_its_total() -> None:
+    problem, _ = planted(10, noise=1.0)
+    told: list[tuple[int, int, str]] = []
+    solution = mert(
+        problem, np.ones(5), np.random.default_rng(0), QUICK, lambda *said: told.append(said)
+    )
+    assert [done for done, _, _ in told] == list(range(1, len(solution.history) + 1))
+    assert all(done <= total for done, total, _ in told)
+    assert told[-1][0] == told[-1][1]
+
+
+def test_zero_is_as_good_as_others_where_fixed_weights_decide() -> None:
+    """Features of no use, which no line leads up from: the start is the best there is."""
+    problem, hidden = planted(11, n_features=4)
+    made = problem.tuning_set
+    noise = np.random.default_rng(1).standard_normal((made.n_hyps, 3))
+    dense = np.hstack([made.dense, noise]).astype(np.float32)
+    made = tuning_set(np.diff(made.offsets).tolist(), dense, made.stats[:, 0])
+    start = np.append(hidden, np.zeros(3))
+    problem = replace(problem, tuning_set=made, active=np.arange(7) > 3)
+    options = MertOptions(restarts=1, polish=0, method="random")
+    solution = mert(problem, start, np.random.default_rng(0), options)
+    assert solution.score == corpus_score(problem, start) == 1.0
+
+
 @pytest.mark.parametrize("exponent", [-60, 60])
 def test_the_size_of_the_starts_does_not_matter(exponent: int) -> None:
     problem, hidden = planted(9, noise=1.0)

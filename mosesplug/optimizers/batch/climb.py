@@ -223,7 +223,11 @@ def around(
             for step in _axis_steps(searcher, wanted, place, settings):
                 place = place.moved(space, step, settings.choice) or place
         # Smoothed values begin at minus infinity, and may stay there: no difference is no number.
-        if place.merit == before or place.merit - before <= settings.tolerance:
+        if place.merit == before:
+            break
+        gain = place.merit - before
+        hopeless = place.score + settings.give_up * gain < settings.bound
+        if gain <= settings.tolerance or hopeless:
             break
     return Climb(place.weights, start_score, place.score, rounds)
 

@@ -2,7 +2,7 @@
 
 Coordinate search with an exact line search, from the given weights, from historic bests (Foster &
 Kuhn 2009) and from random points, as Moses' ``mert`` does it; then a search around the best point
-found, which Moses' has not.
+found, as long as that leads on, which Moses' has not.
 """
 
 from __future__ import annotations
@@ -125,18 +125,19 @@ class MertOptions:
     give_up: float = field(
         default=5.0,
         metadata={
-            "help": "a random restart is given up when this many more gains like that of its last "
-            "round would not bring it to the best of the given starts; 0 for never",
-            "source": "saves a third of the time of Moses' search",
+            "help": "a climb is given up when this many more gains like that of its last round "
+            "would not bring it to the best of the given starts (a random restart), or to the best "
+            "point (a climb of polish); 0 for never",
+            "source": "mosesplug's; saves a third of the time of Moses' search",
             "minimum": 0.0,
         },
     )
     polish: int = field(
         default=20,
         metadata={
-            "help": "climbs from small perturbations of the best point, after the restarts; 0 for "
-            "the search of Moses' mert alone",
-            "source": "iterated local search",
+            "help": "after the restarts, climbs from small perturbations of the best point, until "
+            "this many in a row have found nothing better; 0 for the search of Moses' mert alone",
+            "source": "iterated local search, mosesplug's",
             "minimum": 0,
         },
     )
@@ -174,31 +175,37 @@ def mert(
         raise OptimizerError("a weight that must be positive is fixed and is not")
     space = search_space(problem, initial)
     settings = _settings(problem, options)
+    fixed_count = bool(initial[~active].any())
     given, random = starting_points(problem, initial, rng, options.restarts)
     given = [made_positive(start, settings.positive) for start in given]
     random = [made_positive(start, settings.positive) for start in random]
     polish = 0 if options.method == "random" else options.polish
-    told, one_at_a_time = count(1), threading.Lock()
+    told, one_at_a_time, total = count(1), threading.Lock(), len(given) + len(random) + polish
 
     def finished() -> None:
         with one_at_a_time:  # or a later count could be told before an earlier one
-            progress(next(told), len(given) + len(random) + polish, "climbs")
+            progress(next(told), total, "climbs")
 
     with ThreadPoolExecutor(max(1, problem.threads)) as pool:
         run = _runner(space, rng, pool, finished)
         climbs = run(CLIMBS[options.method], given, settings)
-        if options.give_up > 0.0:
-            settings = replace(settings, bound=_best(climbs).score, give_up=options.give_up)
-        climbs += run(CLIMBS[options.method], random, settings)
-        best = _best(climbs)
-        if not best.weights.any() and not initial[~active].any():
+        best = _best(climbs, counts=fixed_count)
+        climbs += run(CLIMBS[options.method], random, _bounded(settings, options, best))
+        best = _best(climbs, counts=fixed_count)
+        if not best.weights.any() and not fixed_count:
             raise OptimizerError(
                 "the search found nothing better than weights that are all zero; start from "
                 "other weights, or with more restarts"
             )
-        for first in range(0, polish, WAVE):
-            climbs += run(around, [best.weights] * min(WAVE, polish - first), settings)
-            best = _best(climbs)
+        idle = 0
+        while idle < polish:
+            wave = min(WAVE, polish - idle)
+            total = len(climbs) + polish - idle
+            found = run(around, [best.weights] * wave, _bounded(settings, options, best))
+            climbs += found
+            better = _best([best, *found], counts=fixed_count)
+            idle = 0 if better.score > best.score else idle + wave
+            best = better
 
     weights = initial.copy()
     weights[active] = best.weights
@@ -248,9 +255,19 @@ def _settings(problem: Problem, options: MertOptions) -> ClimbSettings:
     )
 
 
-def _best(climbs: list[Climb]) -> Climb:
-    """The highest score among weights that are not all zero; the first among equals."""
-    return max(climbs, key=lambda climb: (bool(climb.weights.any()), climb.score))
+def _bounded(settings: ClimbSettings, options: MertOptions, best: Climb) -> ClimbSettings:
+    """The settings of climbs that are given up if they will not reach the best so far."""
+    if options.give_up == 0.0:
+        return settings
+    return replace(settings, bound=best.score, give_up=options.give_up)
+
+
+def _best(climbs: list[Climb], *, counts: bool) -> Climb:
+    """The highest score, the first among equals.
+
+    Unless others count, weights that are not all zero come first.
+    """
+    return max(climbs, key=lambda climb: (counts or bool(climb.weights.any()), climb.score))
 
 
 def _history(climbs: list[Climb], n_starts: int) -> tuple[Mapping[str, object], ...]:
