@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mosesplug.errors import DecoderError
+from mosesplug.errors import DecoderError, UsageError
 from mosesplug.tuning.holding import held
 
 __all__ = ["Workspace"]
@@ -147,9 +147,16 @@ class Workspace:
 
         Raises:
             DataError: another run holds it.
+            UsageError: there is a file in its place.
         """
         made = [path for path in (self.directory, *self.directory.parents) if not path.exists()]
-        self.directory.mkdir(parents=True, exist_ok=True)
+        try:
+            self.directory.mkdir(parents=True, exist_ok=True)
+        except (FileExistsError, NotADirectoryError) as error:
+            raise UsageError(
+                f"{self.directory} is no directory, and cannot be made one where a file is: name"
+                " another --working-dir"
+            ) from error
         was_empty = not any(self.directory.iterdir())
         with held(self.directory / "tuning.lock"):
             self._remove_discarded()
