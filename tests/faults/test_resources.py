@@ -12,15 +12,16 @@ import resource
 import shutil
 import socket
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import lmdb
 import pytest
 
 from mosesplug.decoders.process import failure
-from mosesplug.errors import StoreError
 from mosesplug.store import NBestStore
+from mosesplug.store.records import encode_value
 from mosesplug.tuning.holding import held
 from tests.faults.decoder_faults import System, begin, kept, make_system, result_of, run, whole
 
@@ -174,15 +175,122 @@ def test_a_copy_of_a_run_that_was_killed_elsewhere(begun: Begun, tmp_path: Path)
     begun.goes_on(work)
 
 
-def test_a_store_of_the_other_byte_order(begun: Begun, tmp_path: Path) -> None:
+def _newer(file: Path) -> None:
+    with (
+        lmdb.open(str(file.parent), max_dbs=8) as raw,
+        raw.begin(write=True) as transaction,
+    ):
+        transaction.put(b"schema", encode_value(99), db=raw.open_db(b"meta", transaction))
+
+
+def _cut_off(file: Path) -> None:
+    os.truncate(file, file.stat().st_size // 2)
+
+
+def _changed_head(place: int, bytes_: bytes) -> Callable[[Path], None]:
+    """Other bytes at the same place of both of LMDB's first pages."""
+
+    def change(file: Path) -> None:
+        data = bytearray(file.read_bytes())
+        for page in (0, 4096):
+            data[page + place : page + place + len(bytes_)] = bytes_
+        file.write_bytes(data)
+
+    return change
+
+
+UNREADABLE: dict[str, tuple[Callable[[Path], None], str, str]] = {
+    "of a newer version": (_newer, "written by a newer mosesplug", "use that version"),
+    "cut off": (_cut_off, "is cut off: data.mdb has", "Copy it anew"),
+    "of the other byte order": (
+        _changed_head(16, b"\xbe\xef\xc0\xde"),
+        "not an LMDB file",
+        "begin in an empty directory",
+    ),
+    "of other pages": (
+        _changed_head(40, (1 << 14).to_bytes(4, "little")),
+        "nbests.lmdb",
+        "begin in an empty directory",
+    ),
+}
+"""What is done to a store, and what must be said of it: the fault and the remedy."""
+
+
+@pytest.mark.parametrize("what", UNREADABLE)
+def test_a_store_that_cannot_be_read(what: str, begun: Begun, tmp_path: Path) -> None:
+    """Whoever opens it says so, and nothing is changed: another program may read it."""
     work = begun.copied(tmp_path / "work")
-    file = work / "nbests.lmdb" / "data.mdb"
-    data = bytearray(file.read_bytes())
-    for page in (0, 4096):  # LMDB's magic number in both of its first pages
-        data[page + 16 : page + 20] = data[page + 16 : page + 20][::-1]
-    file.write_bytes(data)
-    with pytest.raises(StoreError, match=r"nbests.lmdb cannot be opened.*not an LMDB file"):
-        NBestStore.open(work / "nbests.lmdb")
+    change, fault, remedy = UNREADABLE[what]
+    change(work / "nbests.lmdb" / "data.mdb")
+    before = _contents(work)
+    for words in (
+        begun.system.arguments(work, "--continue"),
+        ["nbest", "ls", str(work)],
+        ["nbest", "show", str(work), "0"],
+        ["nbest", "verify", str(work)],
+        ["nbest", "drop", str(work), "1"],
+        ["report", str(work), "-o", str(tmp_path / "report.html")],
+    ):
+        code, said = run(words)
+        assert code == 1, words
+        for part in (str(work / "nbests.lmdb"), fault, remedy):
+            assert part in said
+        assert "Traceback" not in said
+        assert _contents(work) == before, words
+    assert not (tmp_path / "report.html").exists()
+
+
+def _contents(work: Path) -> dict[Path, bytes]:
+    """All files but those that say who is at work."""
+    locks = ("tuning.lock", "writer.lock", "lock.mdb")
+    return {
+        path: path.read_bytes()
+        for path in work.rglob("*")
+        if path.is_file() and path.name not in locks
+    }
+
+
+def test_the_store_grows_beside_a_reader(
+    begun: Begun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The reader sees what it saw for as long as it looks, and then what is new."""
+    work = begun.copied(tmp_path / "work")
+    store = work / "nbests.lmdb"
+    # As large as the file is: with the first page that is added, the map must grow.
+    opening = NBestStore.open.__func__  # type: ignore[attr-defined]
+    monkeypatch.setitem(opening.__kwdefaults__, "map_size", 1 << 12)
+    to_child, from_child = os.pipe(), os.pipe()
+    child = os.fork()
+    if child == 0:
+        code = 1
+        with contextlib.suppress(BaseException):
+            code = _read_beside(store, to_child[0], from_child[1])
+        os._exit(code)
+    size = (store / "data.mdb").stat().st_size
+    assert os.read(from_child[0], 1) == b"."
+    begun.goes_on(work)
+    assert (store / "data.mdb").stat().st_size > size
+    os.write(to_child[1], b".")
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    for descriptor in (*to_child, *from_child):
+        os.close(descriptor)
+
+
+def _read_beside(path: Path, wait: int, tell: int) -> int:
+    """Exit code of a process that reads while another writes: 0 if all is as it must be."""
+    with NBestStore.open(path) as store:
+        with store.snapshot() as snapshot:
+            before = snapshot.record(1, 0)
+            assert before is not None
+            text = before.text.tobytes()
+            os.write(tell, b".")
+            os.read(wait, 1)
+            assert snapshot.record(2, 0) is None
+            assert before.text.tobytes() == text
+        del before
+        assert len(store.iterations()) == 2
+        assert store.tuning_set().n_hyps > len(store.hypotheses(0))
+    return 0
 
 
 def test_a_decoder_that_fails_on_a_full_disk_could_not_say_so(small_disk: Path) -> None:
