@@ -26,6 +26,7 @@ from mosesplug.store import NBestStore, fingerprint_files
 from mosesplug.tuning import caches
 from mosesplug.tuning.events import GraphsRead, Note, Watcher
 from mosesplug.tuning.forest_features import ConfiguredFeatures
+from mosesplug.tuning.workspace import remove_tree
 
 __all__ = ["DecodedText", "taken_in"]
 
@@ -81,7 +82,7 @@ def taken_in(
         return
     caches.forget(store)
     if store.is_dir():
-        shutil.rmtree(store)
+        remove_tree(store)
     watch(Note(f"reading the search graphs in {place}"))
     graphs = _Counted(place, text, features, watch)
     try:

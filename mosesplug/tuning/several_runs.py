@@ -256,6 +256,10 @@ def _clear(directory: Path, count: int) -> None:
         path.unlink(missing_ok=True)
     number = 2
     while (place := run_directory(directory, number)).is_dir():
+        if place.is_symlink():  # what it leads to is somebody else's
+            place.unlink()
+            number += 1
+            continue
         Workspace(place, 0).clear(keep_list=False)
         if number > count:
             for left in (place / "tuning.lock", *place.glob("features.list*")):

@@ -12,7 +12,7 @@ from pathlib import Path
 from mosesplug.errors import DecoderError, UsageError
 from mosesplug.tuning.holding import held
 
-__all__ = ["Workspace"]
+__all__ = ["Workspace", "remove_tree"]
 
 # What ``formats.text.atomic_write`` leaves when its process is killed.
 _UNFINISHED = re.compile(
@@ -63,7 +63,9 @@ class Workspace:
         return self.directory / "hypergraph"
 
     def remove_graphs(self) -> None:
-        """Remove them; what others put into their directory stays."""
+        """Remove them; what others put into their directory stays, or what a link leads to."""
+        if self.graphs.is_symlink():
+            self.graphs.unlink()
         if not self.graphs.is_dir():
             return
         for path in self.graphs.iterdir():
@@ -195,10 +197,15 @@ class Workspace:
         Args:
             keep_list: whether the first iteration's n-best list, or search graphs, stay too.
         """
+        # Links go, and never what they lead to: somebody may have put it there to keep it.
         kept = {self.nbest_packed(1), self.run(1, "out")} if keep_list else set()
         for path in self.directory.iterdir():
-            if _SHARD.fullmatch(path.name) and (path / self.store.name).is_dir():
-                shutil.rmtree(path / self.store.name)
+            if not _SHARD.fullmatch(path.name):
+                continue
+            if path.is_symlink():
+                path.unlink()
+            elif (path / self.store.name).is_dir():
+                remove_tree(path / self.store.name)
                 with contextlib.suppress(OSError):  # what others put there stays
                     path.rmdir()
         self.finished_step.unlink(missing_ok=True)
@@ -221,5 +228,13 @@ class Workspace:
         return self.directory / f".{self.store.name}.removed"
 
     def _remove_discarded(self) -> None:
-        if self._discarded.is_dir():
-            shutil.rmtree(self._discarded)
+        if self._discarded.is_dir() or self._discarded.is_symlink():
+            remove_tree(self._discarded)
+
+
+def remove_tree(path: Path) -> None:
+    """Remove a directory and all that is in it; of a link, nothing but the link."""
+    if path.is_symlink():
+        path.unlink()
+    else:
+        shutil.rmtree(path)
