@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import fields
+from dataclasses import Field, fields
 from typing import Annotated, Any, Literal, TypeAlias, get_args, get_origin, get_type_hints
 
 import typer
@@ -66,7 +66,7 @@ def _algorithm_parameters(taken: Collection[str]) -> dict[str, Any]:
             # Where two algorithms differ, the one that is called reads the text itself.
             kinds[setting.name] = kind if kinds.get(setting.name, kind) is kind else str
             choices.setdefault(setting.name, {}).update(dict.fromkeys(_choices(hint)))
-            about = texts.setdefault(setting.name, {}).setdefault(setting.metadata["help"], {})
+            about = texts.setdefault(setting.name, {}).setdefault(_help(setting), {})
             source = str(getattr(defaults, setting.name)), setting.metadata["source"]
             about.setdefault(source, []).append(tuner.name)
     parameters = {name: f"{_PREFIX}{name}" if name in taken else name for name in texts}
@@ -82,6 +82,12 @@ def _algorithm_parameters(taken: Collection[str]) -> dict[str, Any]:
         ]
         for name, about in texts.items()
     }
+
+
+def _help(setting: Field[Any]) -> str:
+    """What it is, and beside what else it counts."""
+    text, condition = setting.metadata["help"], setting.metadata.get("only_with")
+    return text if condition is None else f"{text}. Only with {condition}"
 
 
 def _choices(hint: Any) -> tuple[str, ...]:

@@ -214,8 +214,10 @@ def _task(given: Given, share: float | None, seed: int) -> Task:
 
 def _print_head(given: Given, task: Task, seeds: int, names: Sequence[str], style: str) -> None:
     """What is compared, and what the start scores."""
+    from mosesplug.cli.signatures import explained
+
     score, held_out = task.start_scores
-    print(f"{given.summary}; seeds 1 to {seeds}\n{given.signature}")
+    print(f"{given.summary}; seeds 1 to {seeds}\n{explained(given.signature)}")
     if task.n_held_out:
         print(f"held out: {task.n_held_out} of the sentences")
     print()

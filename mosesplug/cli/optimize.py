@@ -48,7 +48,7 @@ from mosesplug.features import FeatureSpace
 from mosesplug.inspection.named_lists import dense_given
 from mosesplug.metrics import metric as find_metric
 from mosesplug.optimizers import Problem, Progress, Solution, algorithm, algorithms
-from mosesplug.tuning.algorithm_options import algorithm_options
+from mosesplug.tuning.algorithm_options import algorithm_options, idle_options
 from mosesplug.tuning.read_weights import Start
 from mosesplug.tuning.weights import ranges
 
@@ -181,7 +181,8 @@ def _optimize(
     if graphs and ways.heldout_lists:
         raise UsageError("--heldout-nbest goes with lists: --held-out SHARE goes with graphs, too")
     tuner = algorithm(algorithm_name)
-    options = algorithm_options(tuner, settings_of(chosen))
+    settings = settings_of(chosen)
+    options = algorithm_options(tuner, settings)
     sharding = sharding_of(
         tuner,
         shards=shards,
@@ -199,6 +200,8 @@ def _optimize(
         if path is not None:
             path.stat()
     check_output(output)
+    for said in idle_options(tuner, options, settings):
+        print(f"warning: {said}", file=sys.stderr)
 
     with bar(quiet) as told:
         began = time.perf_counter()

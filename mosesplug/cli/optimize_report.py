@@ -7,6 +7,7 @@ from statistics import fmean
 
 from mosesplug.cli.optimize_input import Given
 from mosesplug.cli.optimize_ways import Learnt, Ways
+from mosesplug.cli.signatures import explained
 from mosesplug.cli.tables import aligned, figure, spread_rows
 from mosesplug.tuning.cross_validation import CrossValidation
 from mosesplug.tuning.guards import list_findings, weight_findings
@@ -31,7 +32,7 @@ def report(given: Given, found: Learnt, ways: Ways, seconds: tuple[float, float,
     if ways.runs:
         lines += ["", *_runs(found, ways), ""]
     lines += _scores(found)
-    lines.append(given.signature)
+    lines.append(explained(given.signature))
     lines.append(
         f"loading {seconds[0]:.2f} s, optimising {seconds[1]:.2f} s ({seconds[2]:.2f} s of CPU)"
     )

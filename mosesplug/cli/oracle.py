@@ -117,6 +117,7 @@ def oracle(
     """
     from mosesplug.cli.bar import bar
     from mosesplug.cli.output import print_json, print_table
+    from mosesplug.cli.signatures import explained
     from mosesplug.inspection.oracles import OracleSettings, find_oracle, ranked
 
     methods, tops = _methods(method), _tops(top)
@@ -156,7 +157,7 @@ def oracle(
         return
     print(
         f"{len(lists.firsts)} sentences, {given.lists.n_hyps} distinct hypotheses\n"
-        f"{given.signature}\n"
+        f"{explained(given.signature)}\n"
     )
     heads = ["all" if count is None else f"first {count}" for count in tops]
     table = [(each, *(f"{found[each, count].score:.4f}" for count in tops)) for each in methods]

@@ -6,6 +6,7 @@ import shlex
 import threading
 from typing import TextIO
 
+from mosesplug.cli.signatures import explained
 from mosesplug.tuning.events import (
     Decoded,
     Event,
@@ -148,7 +149,7 @@ def table(result: Result) -> str:
         for row in rows
     ]
     lines.append(f"weights: {_where(result)} ({result.reason})")
-    lines.append(f"signature: {result.signature}")
+    lines.append(f"signature: {explained(result.signature)}")
     return "\n".join(lines) + "\n"
 
 

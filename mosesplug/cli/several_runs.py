@@ -6,6 +6,7 @@ import sys
 from typing import cast, get_args
 
 from mosesplug.cli.progress import Reporter
+from mosesplug.cli.signatures import explained
 from mosesplug.cli.tables import aligned, figure, spread_rows
 from mosesplug.errors import UsageError
 from mosesplug.tuning.configuration import Configuration, Select
@@ -104,7 +105,7 @@ def table(result: SeveralResult) -> str:
     known = [(name, found) for name, found in spreads if found is not None]
     if known:
         lines += ["", *aligned(spread_rows(known), left=1)]
-    lines += ["", f"weights: {_chosen(result)}", f"signature: {first.signature}"]
+    lines += ["", f"weights: {_chosen(result)}", f"signature: {explained(first.signature)}"]
     return "\n".join(lines) + "\n"
 
 

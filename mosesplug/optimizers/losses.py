@@ -6,6 +6,10 @@ sentence. Features come in by the chain rule, outside: a gradient with respect t
 coefficients of the hypotheses' feature vectors.
 
 Arrays are flat, float64, and never written; nothing overflows, however large the scores.
+
+Batch objectives have the softmax and the expected error too, of all lists at once in threads and
+compiled (``batch/expected/kernels``). A mini-batch is too small for that; what is plain here is
+also what a test holds the kernels to.
 """
 
 from __future__ import annotations

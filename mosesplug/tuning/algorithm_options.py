@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from mosesplug.errors import UsageError
 from mosesplug.optimizers import Algorithm
 
-__all__ = ["algorithm_options"]
+__all__ = ["algorithm_options", "idle_options"]
 
 _BOOLEANS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
@@ -42,6 +42,37 @@ def algorithm_options(algorithm: Algorithm, values: Mapping[str, object]) -> Any
         if minimum is not None and not _as_number(found[name]) >= minimum:
             raise UsageError(f"option {given} of {algorithm.name} must be at least {minimum}")
     return algorithm.options(**found)
+
+
+def idle_options(algorithm: Algorithm, options: Any, given: Iterable[str]) -> list[str]:
+    """What is to be said of options that do nothing beside the values of others.
+
+    A field says by ``only_with`` in its metadata beside what it counts: ``name=value|value``, where
+    another option is one of these, or ``name>other``, where it is more than a number or than a
+    third option.
+
+    Args:
+        algorithm: from the registry.
+        options: all of its settings.
+        given: names of those that were asked for; ``-`` counts as ``_``.
+    """
+    conditions = {each.name: each.metadata.get("only_with") for each in fields(algorithm.options)}
+    found = []
+    for name in (each.replace("-", "_") for each in given):
+        condition = conditions[name]
+        if condition is not None and not _holds(condition, options):
+            found.append(f"option {name} of {algorithm.name} does nothing but with {condition}")
+    return found
+
+
+def _holds(condition: str, options: Any) -> bool:
+    """Whether options are as an ``only_with`` has them."""
+    name, equal, values = condition.partition("=")
+    if equal:
+        return str(getattr(options, name)).lower() in values.split("|")
+    name, _, least = condition.partition(">")
+    limit = getattr(options, least) if hasattr(options, least) else float(least)
+    return bool(getattr(options, name) > limit)
 
 
 def _value(kind: Any, value: object, what: str) -> object:

@@ -12,6 +12,7 @@ import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -22,7 +23,7 @@ from mosesplug.optimizers import Algorithm, algorithms
 from mosesplug.optimizers import algorithm as find_algorithm
 from mosesplug.store import NBestStore, fingerprint_files
 from mosesplug.tuning.adopt import adopt, unstored_iterations
-from mosesplug.tuning.algorithm_options import algorithm_options
+from mosesplug.tuning.algorithm_options import algorithm_options, idle_options
 from mosesplug.tuning.conclude import conclude, reason_to_stop
 from mosesplug.tuning.configuration import Configuration, Online, Optimising
 from mosesplug.tuning.earlier import Earlier, earlier_run
@@ -194,7 +195,7 @@ def _context(
     algorithm = find_algorithm(optimising.algorithm)
     options = algorithm_options(algorithm, optimising.options)
     _check_regime(configuration, algorithm)
-    _tell_idle(optimising, algorithm, watch)
+    _tell_idle(optimising, algorithm, options, watch)
     prefix = configuration.references
     lines = read_references(prefix, _input_lines(configuration), input_path=configuration.input)
     guard_input(configuration, lines, watch)
@@ -275,8 +276,10 @@ def _check_regime(configuration: Configuration, algorithm: Algorithm) -> None:
     check_online(configuration, configuration.online)
 
 
-def _tell_idle(optimising: Optimising, algorithm: Algorithm, watch: Watcher) -> None:
-    """Say which settings do nothing for this algorithm."""
+def _tell_idle(optimising: Optimising, algorithm: Algorithm, options: Any, watch: Watcher) -> None:
+    """Say which settings do nothing for this algorithm, or beside its others."""
+    for said in idle_options(algorithm, options, optimising.options):
+        watch(Note(said, warning=True))
     if algorithm.restarts:
         return
     idle = {"--range": bool(optimising.ranges), "--historic-bests": optimising.historic_bests}

@@ -54,7 +54,7 @@ class AdagradOptions(DescentOptions):
     regularization: float = field(
         default=0.1,
         metadata={
-            "help": "strength of the regulariser, lambda",
+            "help": "strength of the regulariser that norm names, lambda",
             "source": "Green et al. 2013, section 4.2",
             "minimum": 0.0,
         },

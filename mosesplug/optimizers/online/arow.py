@@ -59,6 +59,7 @@ class ArowOptions(CostOptions):
         metadata={
             "help": "C: how much losses count, where the update is linearised",
             "source": "Neubig & Watanabe 2016, eq. 63; value: Eidelman et al. 2013, section 4.1",
+            "only_with": "update=linearised",
             "minimum": 0.0,
         },
     )

@@ -30,6 +30,7 @@ class CostOptions(OnlineOptions):
         metadata={
             "help": "whose statistics pseudo-corpus and background keep",
             "source": "Chiang 2012; Neubig & Watanabe 2016, section 6.1",
+            "only_with": "cost=pseudo-corpus|background",
         },
     )
     background_decay: float = field(
@@ -37,6 +38,7 @@ class CostOptions(OnlineOptions):
         metadata={
             "help": "what the background keeps of itself at each sentence",
             "source": "Cherry & Foster 2012, as kbmira --decay",
+            "only_with": "cost=background",
             "minimum": 0.0,
         },
     )

@@ -76,6 +76,7 @@ class DescentOptions(CostOptions):
         metadata={
             "help": "pairs of hypotheses drawn of each sentence",
             "source": "PairwiseRankingOptimizerSGD of Phrasal, the program of Green et al. 2013",
+            "only_with": "loss=logistic|hinge|squared",
             "minimum": 1,
         },
     )
@@ -84,6 +85,7 @@ class DescentOptions(CostOptions):
         metadata={
             "help": "of these, how many are kept, those with the largest differences of score",
             "source": "Green et al. 2013, section 4.2",
+            "only_with": "loss=logistic|hinge|squared",
             "minimum": 1,
         },
     )
@@ -92,6 +94,7 @@ class DescentOptions(CostOptions):
         metadata={
             "help": "pairs whose sentence scores differ by less are dropped",
             "source": "Hopkins & May 2011, alpha",
+            "only_with": "loss=logistic|hinge|squared",
             "minimum": 0.0,
         },
     )

@@ -67,6 +67,7 @@ class MiraOptions(CostOptions):
         metadata={
             "help": "epsilon: constraints that are violated by less are let be",
             "source": "mosesplug's: a tenth of a point of BLEU of a sentence",
+            "only_with": "constraints=working-set|cutting-plane",
             "minimum": 0.0,
         },
     )

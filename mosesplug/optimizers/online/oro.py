@@ -71,7 +71,7 @@ class OroOptions(OnlineOptions):
     regularization: float = field(
         default=1e-5,
         metadata={
-            "help": "strength of the regulariser, lambda",
+            "help": "strength of the L2 regulariser, lambda",
             "source": "Watanabe 2012, section 5",
             "minimum": 0.0,
         },
@@ -103,6 +103,7 @@ class DualOptions(OroOptions):
             "help": "scale the multipliers down until their sum is at most the learning rate; "
             "false: the dual of eq. 12",
             "source": "Watanabe 2012, footnote 2",
+            "only_with": "exact_dual=false",
         },
     )
     dual_tolerance: float = field(

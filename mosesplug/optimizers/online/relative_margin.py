@@ -57,6 +57,7 @@ class RelativeMarginOptions(CostOptions):
         metadata={
             "help": "whose statistics pseudo-corpus and background keep",
             "source": "Eidelman et al. 2013, section 4.1",
+            "only_with": "cost=pseudo-corpus|background",
         },
     )
     slack: float = field(

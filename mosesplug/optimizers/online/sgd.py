@@ -46,7 +46,7 @@ class SgdOptions(DescentOptions):
     regularization: float = field(
         default=1e-5,
         metadata={
-            "help": "strength of the regulariser, lambda",
+            "help": "strength of the regulariser that norm names, lambda",
             "source": "Watanabe 2012, section 5",
             "minimum": 0.0,
         },

@@ -73,6 +73,7 @@ class LinearBleuOptions(AnnealingOptions):
         metadata={
             "help": "with a precision of words, what it is multiplied by for each further word",
             "source": "Tromble et al. 2008, r; moses -lmbr-r",
+            "only_with": "word_precision>0",
             "minimum": 0.0,
         },
     )

@@ -59,6 +59,7 @@ class SoftmaxOptions:
             "help": "good enough is what is worth less than the best by no more than this; 0 for "
             "the best alone",
             "source": "0 in Och & Ney 2002; measured",
+            "only_with": "oracles=sets",
             "minimum": 0.0,
         },
     )

@@ -84,6 +84,7 @@ class AnnealingOptions:
         metadata={
             "help": "by how much it is multiplied",
             "source": "cicada_learn_kbest --quench-rate",
+            "only_with": "quench_end>scale",
             "minimum": 1.0,
         },
     )
@@ -107,6 +108,7 @@ class AnnealingOptions:
         metadata={
             "help": "the temperature is lowered to this at the first scale, then it is 0",
             "source": "cicada_learn_kbest --temperature-end",
+            "only_with": "temperature>0",
             "minimum": 0.0,
         },
     )
@@ -115,6 +117,7 @@ class AnnealingOptions:
         metadata={
             "help": "what it is multiplied by, each time weights have settled",
             "source": "cicada_learn_kbest --temperature-rate",
+            "only_with": "temperature>0",
             "minimum": 0.0,
         },
     )

@@ -77,6 +77,7 @@ class _ReferenceOptions(RegularizedOptions):
         metadata={
             "help": "times that hopes are chosen",
             "source": "Gimpel & Smith 2012, T'",
+            "only_with": "oracles=hope",
             "minimum": 1,
         },
     )

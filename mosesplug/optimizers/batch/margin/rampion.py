@@ -32,7 +32,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.errors import OptimizerError
+from mosesplug.errors import OptimizerError, UsageError
 from mosesplug.optimizers.batch.margin.lists import Lists, lists_of
 from mosesplug.optimizers.batch.margin.options import GainOptions
 from mosesplug.optimizers.batch.margin.rampion_steps import descend
@@ -181,7 +181,12 @@ def rampion(
     Raises:
         OptimizerError: the problem cannot be tuned (see ``checked_weights``), the weights
             overflow, or they are all zero.
+        UsageError: costs do not count.
     """
+    if not options.cost_scale > 0.0:
+        raise UsageError(
+            "cost_scale is more than 0: without costs, hope, fear and first best are the same"
+        )
     problem = with_sparse_active(problem)
     initial = _sized(problem, checked_weights(problem, initial), options.start_norm)
     lists = lists_of(problem, initial, options.scaling)

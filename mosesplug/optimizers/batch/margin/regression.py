@@ -83,6 +83,7 @@ class RegressionOptions(RegularizedOptions):
         metadata={
             "help": "pairs of hypotheses drawn of each sentence",
             "source": "Hopkins & May 2011, Gamma",
+            "only_with": "examples=sampled",
             "minimum": 1,
         },
     )
@@ -91,6 +92,7 @@ class RegressionOptions(RegularizedOptions):
         metadata={
             "help": "of these, how many are kept, those with the largest differences of score",
             "source": "Hopkins & May 2011, Xi",
+            "only_with": "examples=sampled",
             "minimum": 1,
         },
     )
@@ -99,6 +101,7 @@ class RegressionOptions(RegularizedOptions):
         metadata={
             "help": "pairs whose sentence scores differ by less are dropped",
             "source": "Hopkins & May 2011, alpha",
+            "only_with": "examples=sampled",
             "minimum": 0.0,
         },
     )

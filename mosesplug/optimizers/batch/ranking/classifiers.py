@@ -43,6 +43,7 @@ class ClassifierOptions:
         metadata={
             "help": "of the Gaussian prior on the classifier's weights, 1 over its variance",
             "source": "megam -lambda",
+            "only_with": "classifier=logistic|hinge",
             "minimum": 0.0,
         },
     )
@@ -51,6 +52,7 @@ class ClassifierOptions:
         metadata={
             "help": "passes of the perceptron over the pairs, at most",
             "source": "Collins 2002",
+            "only_with": "classifier=perceptron",
             "minimum": 1,
         },
     )

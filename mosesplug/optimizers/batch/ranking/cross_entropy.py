@@ -70,6 +70,7 @@ class CrossEntropyOptions:
             "help": "hypotheses of each sentence with a probability where the distribution is "
             "discounted, those that the metric likes best; 0 for all",
             "source": "Phrasal's CrossEntropyOptimizer, ceTopk; 5 in that of March 2014",
+            "only_with": "distribution=discounted",
             "minimum": 0,
         },
     )
@@ -78,6 +79,7 @@ class CrossEntropyOptions:
         metadata={
             "help": "power of the sentence score where the distribution is discounted",
             "source": "Phrasal's CrossEntropyOptimizer; 2 in that of March 2014",
+            "only_with": "distribution=discounted",
             "minimum": 0.0,
         },
     )
@@ -86,6 +88,7 @@ class CrossEntropyOptions:
         metadata={
             "help": "factor of the sentence score where the distribution is exponential",
             "source": "Cao et al. 2007, who take 1; 30: mosesplug's",
+            "only_with": "distribution=exponential",
             "minimum": 0.0,
         },
     )

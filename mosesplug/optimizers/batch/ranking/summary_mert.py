@@ -57,6 +57,7 @@ class SummaryMertOptions(MertOptions):
         metadata={
             "help": "what ends a group's name, as in WT_haus~house",
             "source": "Moses' names of sparse features",
+            "only_with": "group_by=first|last",
         },
     )
     pattern: str = field(
@@ -65,6 +66,7 @@ class SummaryMertOptions(MertOptions):
             "help": "a regular expression, matched at the beginning of names; its first group, or "
             "all that it matches, is the summary's name; other features keep their weights",
             "source": "Xiang & Ittycheriah 2011; Liu et al. 2013",
+            "only_with": "group_by=pattern",
         },
     )
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from mosesplug.errors import UsageError
 from mosesplug.optimizers.batch.margin.lists import lists_of
 from mosesplug.optimizers.batch.margin.rampion import Ramp, RampionOptions, rampion
 from mosesplug.optimizers.batch.margin.rampion_steps import descend
@@ -121,6 +122,13 @@ def test_inactive_weights_and_the_scale_stay() -> None:
     found = rampion(fixed, start, np.random.default_rng(1), RampionOptions())
     assert found.weights[2] == start[2]
     assert found.score > 0.9
+
+
+def test_costs_that_do_not_count_are_refused() -> None:
+    """Hope, fear and first best would be the same, and the start the result."""
+    problem, _ = planted(1)
+    with pytest.raises(UsageError, match="cost_scale is more than 0"):
+        rampion(problem, np.ones(5), np.random.default_rng(0), RampionOptions(cost_scale=0.0))
 
 
 def test_a_strong_regulariser_holds_the_weights_where_they_were() -> None:
