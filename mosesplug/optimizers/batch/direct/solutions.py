@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +10,30 @@ from numpy.typing import NDArray
 from mosesplug.errors import OptimizerError
 from mosesplug.optimizers.problem import Problem, Solution, corpus_score, normalised
 
-__all__ = ["solution_of"]
+__all__ = ["best_of", "solution_of"]
+
+
+def best_of(
+    problem: Problem,
+    initial: NDArray[np.float64],
+    found: Sequence[NDArray[np.float64]],
+    scores: Sequence[float],
+) -> int:
+    """The number of the highest score, the first among equals.
+
+    Unless inactive weights count, weights that are all zero come last: they are no solution.
+
+    Args:
+        problem: with the active features.
+        initial: float64 ``[n_features]``.
+        found: active weights, each float64 ``[n_active]``.
+        scores: of each.
+    """
+    fixed_count = bool(initial[~problem.active_mask].any())
+    return max(
+        range(len(scores)),
+        key=lambda number: (fixed_count or bool(found[number].any()), scores[number]),
+    )
 
 
 def solution_of(

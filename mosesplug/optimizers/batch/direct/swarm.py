@@ -4,7 +4,7 @@ Each particle is a weight vector with a velocity. It is drawn towards the best p
 seen itself and towards the best that any has seen (Kennedy & Eberhart 1995), and all particles are
 scored in one pass over the lists.
 
-The number of particles and the coefficients are those of standard particle swarms.
+The number of particles and the coefficients are those of standard particle swarms (Clerc 2012).
 
 Positions are what features contribute to the differences between hypotheses, so that one velocity
 suits all features. Where the scale of the weights changes no decision, particles move on the unit
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from mosesplug.errors import UsageError
 from mosesplug.optimizers.batch.direct.decoding import Decoder
-from mosesplug.optimizers.batch.direct.solutions import solution_of
+from mosesplug.optimizers.batch.direct.solutions import best_of, solution_of
 from mosesplug.optimizers.batch.starts import starting_points
 from mosesplug.optimizers.line_search import line_space
 from mosesplug.optimizers.problem import (
@@ -207,7 +207,8 @@ def pso(
         idle = idle + 1 if float(swarm.own_scores[swarm.best]) <= before else 0
         if idle >= options.idle_moves:
             break
-    best = swarm.own[swarm.best] / scale
+    number = best_of(problem, initial, list(swarm.own), swarm.own_scores.tolist())
+    best = swarm.own[number] / scale
     best[~matters] = initial[problem.active_mask][~matters]
     return solution_of(problem, initial, best, tuple(history))
 

@@ -80,3 +80,16 @@ def test_more_starts_than_particles_and_inertia_without_end() -> None:
     pso(crowded, hidden, np.random.default_rng(1), few)
     with pytest.raises(UsageError, match="inertia"):
         pso(problem, hidden, np.random.default_rng(1), replace(FEW, inertia=1.0))
+
+
+def test_a_start_of_zero_is_no_result_where_others_are_as_good() -> None:
+    problem, hidden = planted(35, n_sentences=1)
+    made = problem.tuning_set
+    alike = replace(made, stats=np.full_like(made.stats, 10))
+    solution = pso(replace(problem, tuning_set=alike), np.zeros(5), np.random.default_rng(1), FEW)
+    assert solution.weights.any()
+    assert solution.score == 1.0
+    fixed = replace(problem, active=np.arange(5) > 2)
+    start = np.where(fixed.active_mask, 0.0, hidden)
+    kept = pso(fixed, start, np.random.default_rng(1), replace(FEW, moves=1))
+    assert kept.score >= corpus_score(problem, start)
