@@ -13,6 +13,7 @@ from os import PathLike, fspath
 __all__ = ["FormatError", "quoted"]
 
 LONGEST_QUOTE = 40
+_LONGEST_MESSAGE = 1000
 _UNSEEN = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
@@ -38,15 +39,18 @@ class FormatError(ValueError):
         super().__init__(message)
 
     def __str__(self) -> str:
-        place = _UNSEEN.sub(_escaped, self.path or "")
+        place = self.path or ""
         if self.line is not None:
             place += f":{self.line}" if place else f"line {self.line}"
-        text = f"{place}: {self.message}" if place else self.message
-        return f"{text}. {self.remedy}" if self.remedy else text
+        message = self.message
+        if len(message) > _LONGEST_MESSAGE:  # a name in it may be as long as the file
+            message = f"{message[:_LONGEST_MESSAGE]}..."
+        text = f"{place}: {message}" if place else message
+        return _UNSEEN.sub(_escaped, f"{text}. {self.remedy}" if self.remedy else text)
 
 
 def _escaped(match: re.Match[str]) -> str:
-    """A character of a file name that would break the line, or that a terminal obeys."""
+    """A character of a name that would break the line, or that a terminal obeys."""
     return match[0].encode("unicode_escape").decode()
 
 

@@ -66,12 +66,13 @@ def open_text(path: StrPath) -> BinaryIO:
     """
     try:
         file = Path(path).open("rb")  # noqa: SIM115 (handed to the caller)
-        if _is_endless(file):
-            file.close()
-            raise FormatError("this is a device", path=fspath(path), remedy="Give a file")
-        magic = file.peek(8)
+        is_endless = _is_endless(file)
+        magic = b"" if is_endless else file.peek(8)
     except (OSError, ValueError) as error:  # a name with a zero byte is a wrong value
         raise _unreadable(path, error) from error
+    if is_endless:
+        file.close()
+        raise FormatError("this is a device", path=fspath(path), remedy="Give a file")
     for signature, archive in _ARCHIVES.items():
         if magic.startswith(signature):
             file = io.BufferedReader(_Archive(archive(file), file, path), CHUNK_BYTES)

@@ -22,6 +22,13 @@ def test_a_file_name_stays_on_its_line_and_is_nothing_that_a_terminal_obeys() ->
     assert str(FormatError("bad", path="a\nb\x1b[2J\u2028é", line=3)) == (
         r"a\nb\x1b[2J\u2028é:3: bad"
     )
+    assert str(FormatError("\x1b]0;\x07 twice", remedy="Leave\none")) == (
+        r"\x1b]0;\x07 twice. Leave\none"
+    )
+
+
+def test_a_name_as_long_as_a_file_does_not_fill_the_screen() -> None:
+    assert len(str(FormatError("x" * 10**7, path="a", remedy="Cut it"))) < 1100
 
 
 @pytest.mark.parametrize(

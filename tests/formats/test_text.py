@@ -178,7 +178,7 @@ def test_permissions_are_kept_or_those_of_a_new_file(tmp_path: Path) -> None:
 
 def test_a_device_is_no_file_and_a_pipe_only_where_one_names_it(tmp_path: Path) -> None:
     for name in ("/dev/zero", "/dev/urandom", "/dev/full"):
-        with pytest.raises(FormatError, match=f"{name}: this is a device. Give a file"):
+        with pytest.raises(FormatError, match=f"^{name}: this is a device. Give a file"):
             read_bytes(name)
     assert read_bytes("/dev/null") == b""
     reading, writing = os.pipe()
