@@ -274,7 +274,8 @@ def header_of(buffer: NDArray[np.uint8]) -> tuple[list[int], int]:
         numbers = msgpack.unpackb(buffer[4 : 4 + length])
     except (struct.error, msgpack.UnpackException) as error:
         raise ValueError(f"it has no header ({error})") from error
-    if not isinstance(numbers, list) or not all(isinstance(n, int) and n >= 0 for n in numbers):
+    # A boolean counts as an integer, but not in the shape of an array.
+    if not isinstance(numbers, list) or not all(type(n) is int and n >= 0 for n in numbers):
         raise ValueError("its header is none")
     return numbers, 4 + length + -(4 + length) % 8
 
