@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from mosesplug.inspection.oracles import Method, Oracle, Ranked
+    from mosesplug.inspection.oracles import Method, Oracle, OracleSettings, Ranked
     from mosesplug.metrics import Metric
     from mosesplug.optimizers import Progress
     from mosesplug.store import NBestStore
@@ -122,6 +123,10 @@ def oracle(
 
     methods, tops = _methods(method), _tops(top)
     settings = OracleSettings(restarts, smoothing, batch, decay)
+    if sparse_weights is not None and weights is None:
+        raise UsageError("--sparse-weights needs the dense weights too: give them by --weights")
+    for said in _idle(settings, OracleSettings(), methods):
+        print(f"warning: {said}", file=sys.stderr)
     for path in (*places, weights, sparse_weights):
         if path is not None:
             path.stat()
@@ -255,6 +260,21 @@ def _opened(
         if weights is not None:
             scores = lists.model_scores(read_start(weights, lists.space, sparse).weights)
         yield _Given(stored.store, lists, measure, stored.signature, scores)
+
+
+def _idle(settings: OracleSettings, default: OracleSettings, methods: list[Method]) -> list[str]:
+    """What is said of settings that none of the methods looks at."""
+    readers: dict[str, set[Method]] = {
+        "restarts": {"greedy"},
+        "smoothing": {"sentence"},
+        "batch": {"batch", "pseudo-corpus", "background"},
+        "decay": {"background"},
+    }
+    return [
+        f"--{name} does nothing but with --method {' or '.join(sorted(own))}"
+        for name, own in readers.items()
+        if getattr(settings, name) != getattr(default, name) and not own.intersection(methods)
+    ]
 
 
 def _methods(text: str) -> list[Method]:

@@ -85,11 +85,22 @@ def test_a_store_has_its_metric_and_its_weights(run: Run, tmp_path: Path) -> Non
     assert "TER|" in out
 
 
+def test_settings_that_no_method_looks_at_are_named(run: Run) -> None:
+    given = ("--decay", "0.5", "--smoothing", "nakov", "--restarts", "2")
+    code, _, err = run("list", "--refs", "ref", "--method", "batch,greedy", *given)
+    assert code == 0
+    assert "--decay does nothing but with --method background" in err
+    assert "--smoothing does nothing but with --method sentence" in err
+    assert "--restarts" not in err
+    assert "warning" not in run("list", "--refs", "ref", "--method", "all", *given)[2]
+
+
 def test_calls_that_are_at_fault(run: Run) -> None:
     for words, said in (
         (("list",), "--refs"),
         (("list", "--refs", "ref", "--method", "best"), "'best'"),
         (("list", "--refs", "ref", "--top", "1,0"), "'0'"),
+        (("list", "--refs", "ref", "--sparse-weights", "weights"), "--weights"),
     ):
         code, _, err = run(*words)
         assert (code, said in err) == (2, True), err

@@ -41,7 +41,7 @@ def algorithms() -> tuple[Algorithm, ...]:
         ),
         Algorithm(
             name="mse",
-            summary="linear regression of differences in score; the fastest of all",
+            summary="linear regression of differences in score; many and sparse features",
             source="Bazrafshan et al. 2012",
             options=RegressionOptions,
             optimize=regression,

@@ -9,7 +9,8 @@ is least where the model scores differ as the gains do. (As printed, the sign of
 error would make scores rise with errors, against the survey's own footnote 5.) Which pairs:
 
 - ``sampled``: as PRO samples them, as the paper does;
-- ``oracles``: the first oracle of each sentence, and every other hypothesis, as in equation 33;
+- ``oracles``: the oracle of each sentence, and every other hypothesis (equation 33, which goes
+  through all oracles; here it is the first of equally good ones);
 - ``all``: all of each sentence. Their squares add up to the number of hypotheses times the squares
   about the sentence's means, so each hypothesis is one example, ``gain - mean`` of ``h - mean``:
   every sentence has an offset of its own, which is not regularised. A sentence then counts as its
