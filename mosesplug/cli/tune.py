@@ -119,7 +119,9 @@ def tune(
             "of a sum also weights:0.6+0.4."
         ),
     ] = "",
-    algorithm: Annotated[str, typer.Option(help="The optimizer.")] = "mert",
+    algorithm: Annotated[
+        str, typer.Option(help="The optimizer; mosesplug optimize --help names all.")
+    ] = "mert",
     option: Annotated[
         list[str] | None,
         typer.Option(

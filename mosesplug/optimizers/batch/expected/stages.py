@@ -82,7 +82,7 @@ class AnnealingOptions:
     quench_rate: float = field(
         default=10.0,
         metadata={
-            "help": "by how much it is multiplied",
+            "help": "the scale is multiplied by this each time",
             "source": "cicada_learn_kbest --quench-rate",
             "only_with": "quench_end>scale",
             "minimum": 1.0,
@@ -115,7 +115,7 @@ class AnnealingOptions:
     cooling_rate: float = field(
         default=0.5,
         metadata={
-            "help": "what it is multiplied by, each time weights have settled",
+            "help": "the temperature is multiplied by this, each time weights have settled",
             "source": "cicada_learn_kbest --temperature-rate",
             "only_with": "temperature>0",
             "minimum": 0.0,

@@ -66,7 +66,8 @@ class ConstraintOptions:
     length_outliers: float = field(
         default=0.0,
         metadata={
-            "help": "the same of their length",
+            "help": "hypotheses whose length is more than this many standard deviations from the "
+            "mean of their sentence make no pair; 0 for no limit",
             "source": "after Nakov et al. 2013, outliers",
             "minimum": 0.0,
         },
