@@ -47,6 +47,13 @@ def warnings(lists: TuningSet, found: Learnt) -> list[str]:
         *weight_findings(weights, lists.space.names, lists.space.n_dense),
     ]
     said = [finding.message for finding in findings if not finding.fatal]
+    if unfinished := [step for step in found.solution.history if step.get("converged") is False]:
+        gaps = [step["gap"] for step in unfinished if "gap" in step]
+        known = f"; the loss may be {max(gaps):.3g} above the least" if gaps else ""
+        said.append(
+            f"the solver stopped before the minimum, {len(unfinished)} of"
+            f" {len(found.solution.history)} times{known}: regularise more, or allow it more steps"
+        )
     if score < found.start:
         said.append(
             f"the weights found score lower on what they were learnt from ({score:.6f}) than those"

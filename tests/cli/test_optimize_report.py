@@ -8,6 +8,19 @@ from mosesplug.optimizers.problem import Solution
 from tests.optimizers.problems import planted
 
 
+def test_a_minimum_that_was_not_reached() -> None:
+    problem, hidden = planted(1)
+
+    def said(*history: dict[str, object]) -> list[str]:
+        solution = Solution(hidden, 0.5, history)
+        found = Learnt(solution, None, 0.5, None, (60, 0), (), None, None)
+        return warnings(problem.tuning_set, found)
+
+    assert said({"converged": True}, {"without_mistakes": False}, {}) == []
+    (text,) = said({"converged": False, "gap": 0.25}, {"converged": True})
+    assert "before the minimum, 1 of 2 times; the loss may be 0.25 above the least" in text
+
+
 def test_weights_that_are_worse_than_the_start() -> None:
     problem, hidden = planted(1)
     lists = problem.tuning_set

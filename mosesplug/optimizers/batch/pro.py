@@ -143,7 +143,7 @@ def pro(
     weights, fit = fit_pairs(problem, initial, pairs, options, rng)
     progress(2, 2, "steps")
     weights = normalised(problem, weights)
-    return Solution(weights, corpus_score(problem, weights), (described(pairs, fit),))
+    return Solution(weights, corpus_score(problem, weights), (described(pairs, fit, options),))
 
 
 def pro_mert(

@@ -121,12 +121,13 @@ def _fit(
     return fit_logistic(examples, labels, precision=precision, offsets=offsets)
 
 
-def described(pairs: Pairs, fit: Fit) -> Mapping[str, Any]:
-    """The step as a history has it."""
+def described(pairs: Pairs, fit: Fit, options: ClassifierOptions) -> Mapping[str, Any]:
+    """The step as a history has it; a perceptron looks for no minimum, and has none to miss."""
+    ended = "without_mistakes" if options.classifier == "perceptron" else "converged"
     step = {
         "pairs": len(pairs),
         "loss": fit.loss,
         "iterations": fit.iterations,
-        "converged": fit.converged,
+        ended: fit.converged,
     }
     return {**step, "gap": fit.gap} if isinstance(fit, HingeFit) else step

@@ -148,7 +148,7 @@ def pareto(
             )
         weights, fit = fit_pairs(problem, initial, pairs, options, rng)
         found.append(normalised(problem, weights))
-        steps.append(described(pairs, fit))
+        steps.append(described(pairs, fit, options))
         progress(drawn + 1, options.draws, "draws")
     judged = np.array([[corpus_score(part, weights) for part in parts] for weights in found])
     optimal = pareto_fronts(np.array([0, len(found)]), judged)
