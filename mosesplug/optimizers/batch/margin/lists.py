@@ -174,9 +174,10 @@ def found_weights(
     weights = np.where(problem.active_mask, 0.0, initial)
     weights[lists.columns] = found.weights
     if not weights[lists.columns].any():
+        early = "" if latest[0].converged else ", or the solver had too few steps"
         raise OptimizerError(
             "the features do not tell good hypotheses from bad ones, or the regularisation is too "
-            "strong: the weights are all zero"
+            f"strong{early}: the weights are all zero"
         )
     return weights, latest[0]
 

@@ -286,6 +286,7 @@ def _round(
     step = {
         "objective": found.loss,
         "bound": found.bound,
+        "gap": found.gap,
         "iterations": found.iterations,
         "converged": found.converged,
         "score": score,
