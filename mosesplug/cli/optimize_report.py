@@ -49,10 +49,11 @@ def warnings(lists: TuningSet, found: Learnt) -> list[str]:
     said = [finding.message for finding in findings if not finding.fatal]
     if unfinished := [step for step in found.solution.history if step.get("converged") is False]:
         gaps = [step["gap"] for step in unfinished if "gap" in step]
+        times = "once" if len(unfinished) == 1 else f"{len(unfinished)} times"
         known = f"; the loss may be {max(gaps):.3g} above the least" if gaps else ""
         said.append(
-            f"the solver stopped before the minimum, {len(unfinished)} of"
-            f" {len(found.solution.history)} times{known}: regularise more, or allow it more steps"
+            f"the solver stopped before the minimum {times}{known}: regularise"
+            " more, or allow it more steps"
         )
     if score < found.start:
         said.append(

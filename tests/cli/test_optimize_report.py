@@ -18,7 +18,7 @@ def test_a_minimum_that_was_not_reached() -> None:
 
     assert said({"converged": True}, {"without_mistakes": False}, {}) == []
     (text,) = said({"converged": False, "gap": 0.25}, {"converged": True})
-    assert "before the minimum, 1 of 2 times; the loss may be 0.25 above the least" in text
+    assert "before the minimum once; the loss may be 0.25 above the least" in text
 
 
 def test_weights_that_are_worse_than_the_start() -> None:

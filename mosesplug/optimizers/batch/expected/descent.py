@@ -60,11 +60,13 @@ class Descent:
         scale: of the distribution's weights.
         steps: accepted ones, the start first: ``objective`` with its regularisers, and
             ``gradient``, the length of its (pseudo-)gradient by the coordinates.
+        converged: whether it settled; if not, the iterations were used up.
     """
 
     x: Floats
     scale: float
     steps: tuple[dict[str, float], ...]
+    converged: bool
 
 
 def descend(
@@ -111,7 +113,7 @@ def descend(
         penalties = settings.l1 * np.where(free, units, 0.0)
         penalties = np.append(penalties, np.zeros(len(first) - n))
         minimise = partial(minimise_with_l1, penalties=penalties)
-    point = minimise(
+    found = minimise(
         function,
         first,
         memory=_MEMORY,
@@ -119,6 +121,7 @@ def descend(
         steepness=_STEEPNESS,
         decrease=settings.tolerance,
         accepted=told,
-    ).x
+    )
+    point = found.x
     end = math.exp(point[n]) if settings.learns_scale else scale
-    return Descent(units * point[:n], end, tuple(steps))
+    return Descent(units * point[:n], end, tuple(steps), found.converged)

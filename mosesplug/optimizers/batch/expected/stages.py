@@ -253,4 +253,6 @@ def _descended(
         about = {"stage": number + 1, "scale": found.scale, "temperature": stage.temperature}
         history.extend({**about, **step} for step in found.steps)
         progress(number + 1, len(stages), "stages")
+    # Stages before the last one lead there, and need not settle.
+    history[-1]["converged"] = found.converged
     return x, history

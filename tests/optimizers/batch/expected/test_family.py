@@ -106,6 +106,14 @@ def test_steps_go_down_and_say_where(name: str) -> None:
 
 
 @ALL
+def test_says_whether_the_last_stage_settled(name: str) -> None:
+    problem, _ = planted_bleu(27, n_sentences=40, noise=0.5)
+    few = {"iterations": 2} if name == "softmax" else {"stage_iterations": 2}
+    assert solve(name, problem, np.ones(5)).history[-1]["converged"] is True
+    assert solve(name, problem, np.ones(5), **few).history[-1]["converged"] is False
+
+
+@ALL
 def test_starts_from_nothing_and_among_empty_lists(name: str) -> None:
     lists = bleu_lists(3, sizes=(0, 12, 1, 9, 0, 14, 7, 0), n_sparse=2)
     problem = Problem(lists, metric("BLEU"))
