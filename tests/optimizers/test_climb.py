@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from mosesplug.optimizers import line_search
 from mosesplug.optimizers.batch import climb
 from mosesplug.optimizers.batch.climb import (
+    RADII,
     ClimbFunction,
     ClimbSettings,
     along_axes,
@@ -210,3 +211,19 @@ def test_a_hopeless_climb_around_a_point_is_given_up() -> None:
     )
     assert short.rounds == 1 < full.rounds == hopeful.rounds
     assert hopeful.score == full.score
+
+
+def test_perturbations_are_small_and_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(climb, "best_point", lambda *_: None)  # no line leads away
+    space = hill()
+    contribution = np.abs(START * space.spread).mean()
+    sizes = []
+    for seed in range(40):
+        found = around(space, START, np.random.default_rng(seed), SETTINGS)
+        noise = (found.weights - START) * space.spread / contribution
+        sizes.append(np.sqrt((noise**2).mean()))
+    low, high = RADII
+    # A length of five normal deviates is within a factor of 3 of what is expected, nearly always.
+    assert low / 3 < min(sizes) < 2 * low
+    assert high / 2 < max(sizes) < 3 * high
+    assert low * 2 < np.median(sizes) < high / 2

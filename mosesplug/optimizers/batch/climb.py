@@ -21,6 +21,7 @@ from mosesplug.optimizers.line_search import IntervalChoice, best_point
 from mosesplug.optimizers.search_space import LineSearcher, SearchSpace, Surface
 
 __all__ = [
+    "RADII",
     "Climb",
     "ClimbSettings",
     "along_axes",
@@ -33,6 +34,10 @@ __all__ = [
 FURTHEST = 1000.0
 """Longest step, relative to the L1 norms of weights and direction: beyond it the other weights
 are rounding noise."""
+
+RADII = (0.02, 0.3)
+"""Sizes of perturbations, as shares of the mean contribution of a feature. Mosesplug's, found on
+recorded lists: one size for all ends lower."""
 
 Vector = NDArray[np.float64]
 
@@ -199,14 +204,16 @@ def around(
     start: Vector,
     rng: np.random.Generator,
     settings: ClimbSettings,
-    radius: float = 0.03,
 ) -> Climb:
     """Perturb the start a little, and climb from there along one axis after the other.
 
     A point that no axis leads up from often has a better one close by (iterated local search). The
     perturbation changes what each feature contributes to the differences between hypotheses by
-    about ``radius`` of the mean contribution, whatever the scale of its values.
+    about ``r`` of the mean contribution, whatever the scale of its values. ``r`` is drawn anew,
+    evenly on a logarithmic scale between the ends of ``RADII``: how far the better point lies is
+    not known.
     """
+    radius = RADII[0] * (RADII[1] / RADII[0]) ** rng.random()
     spread = space.spread
     contribution = np.abs(start * spread).mean()
     noise = rng.standard_normal(len(start)) * radius * contribution

@@ -111,6 +111,7 @@ class MertOptions:
         metadata={
             "help": "intervals on either side that make the neighbourhood",
             "source": "Cer et al. 2008",
+            "only_with": "interval=average|minimum",
             "minimum": 0,
         },
     )
@@ -133,11 +134,11 @@ class MertOptions:
         },
     )
     polish: int = field(
-        default=20,
+        default=40,
         metadata={
             "help": "after the restarts, climbs from small perturbations of the best point, until "
             "this many in a row have found nothing better; 0 for the search of Moses' mert alone",
-            "source": "iterated local search, mosesplug's",
+            "source": "mosesplug's, an iterated local search",
             "minimum": 0,
         },
     )
