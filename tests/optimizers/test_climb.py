@@ -223,7 +223,6 @@ def test_perturbations_are_small_and_large(monkeypatch: pytest.MonkeyPatch) -> N
         noise = (found.weights - START) * space.spread / contribution
         sizes.append(np.sqrt((noise**2).mean()))
     low, high = RADII
-    # A length of five normal deviates is within a factor of 3 of what is expected, nearly always.
-    assert low / 3 < min(sizes) < 2 * low
-    assert high / 2 < max(sizes) < 3 * high
-    assert low * 2 < np.median(sizes) < high / 2
+    tenth, half, ninth = np.quantile(sizes, [0.1, 0.5, 0.9])
+    assert low / 2 < tenth < 3 * low < half < high / 2
+    assert high / 3 < ninth < 1.5 * high
