@@ -57,10 +57,17 @@ def ensure(
     """The kind of this metric and these references, complete for the given iterations.
 
     Raises:
-        StoreError: statistics are missing, and the store was opened to read only.
+        StoreError: statistics are missing, and the store was opened to read only; or there are
+            others than the metric's.
         DataError: the references have another number of sentences than the input.
     """
     kind = state.kind(references.signature, references.fingerprint)
+    if kind is not None and kind.width != metric.n_statistics:
+        raise StoreError(
+            f"the n-best store at {environment.path} is damaged: {kind.signature} has "
+            f"{metric.n_statistics} statistics, and {kind.width} by what it says. Go on with a "
+            "copy, or begin in an empty directory"
+        )
     with environment.reading() as transaction:
         missing = [
             iteration

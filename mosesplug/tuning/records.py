@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from mosesplug.errors import StoreError
 from mosesplug.store import IterationRecord
 from mosesplug.tuning.weights import Weights
 
@@ -43,7 +46,7 @@ class Evaluation:
     def of_record(cls, record: Mapping[str, Any]) -> Evaluation:
         """From what ``as_record`` made."""
         weights = _weights(record) if "dense" in record else None
-        return cls(record["updates"], record["score"], weights)
+        return cls(int(record["updates"]), float(record["score"]), weights)
 
 
 @dataclass(frozen=True)
@@ -79,10 +82,10 @@ class IterationStart:
         """From what ``as_record`` made."""
         return cls(
             _weights(record),
-            record["seed"],
-            dict(record["settings"]),
-            tuple(record["command"]),
-            record["seconds_decoding"],
+            int(record["seed"]),
+            {_text(name): _text(value) for name, value in dict(record["settings"]).items()},
+            tuple(map(_text, record["command"])),
+            float(record["seconds_decoding"]),
         )
 
 
@@ -148,11 +151,11 @@ class IterationResult:
         """From what ``as_record`` made."""
         return cls(
             _weights(record),
-            record["optimum"],
-            record["largest_change"],
-            record["seconds_optimising"],
+            float(record["optimum"]),
+            float(record["largest_change"]),
+            float(record["seconds_optimising"]),
             # Stores of version 0.1 lack what follows.
-            tuple(record.get("curve", ())),
+            tuple(map(dict, record.get("curve", ()))),
             tuple(map(Evaluation.of_record, record.get("heldout", ()))),
             _weights(average) if (average := record.get("average")) else None,
             record.get("learner"),
@@ -165,12 +168,44 @@ def _plain(weights: Weights) -> dict[str, Any]:
 
 
 def _weights(record: Mapping[str, Any]) -> Weights:
-    return Weights(tuple(record["dense"]), dict(record["sparse"]))
+    dense = tuple(map(float, record["dense"]))
+    sparse = {_text(name): float(value) for name, value in dict(record["sparse"]).items()}
+    if not all(map(math.isfinite, (*dense, *sparse.values()))):
+        raise ValueError("a weight is not finite")
+    return Weights(dense, sparse)
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r} is no text")
+    return value
+
+
+@contextmanager
+def _damage_told(iteration: int) -> Iterator[None]:
+    """Errors of taking a record apart, as one message.
+
+    Raises:
+        StoreError: it is damaged.
+    """
+    try:
+        yield
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        raise StoreError(
+            f"what the n-best store says of iteration {iteration} cannot be read "
+            f"({type(error).__name__}: {error}). See what else is damaged (mosesplug nbest "
+            "verify), and go on with a copy, or begin in an empty directory"
+        ) from None
 
 
 def start_of(record: IterationRecord) -> IterationStart:
-    """The beginning of a stored iteration."""
-    return IterationStart.of_record(record.record)
+    """The beginning of a stored iteration.
+
+    Raises:
+        StoreError: its record is damaged.
+    """
+    with _damage_told(record.iteration):
+        return IterationStart.of_record(record.record)
 
 
 def result_of(record: IterationRecord) -> IterationResult:
@@ -178,10 +213,12 @@ def result_of(record: IterationRecord) -> IterationResult:
 
     Raises:
         ValueError: it has none yet.
+        StoreError: its record is damaged.
     """
     if record.result is None:
         raise ValueError(f"iteration {record.iteration} has no result yet")
-    return IterationResult.of_record(record.result)
+    with _damage_told(record.iteration):
+        return IterationResult.of_record(record.result)
 
 
 def evaluations_of(records: Sequence[IterationRecord]) -> tuple[Evaluation, ...]:
