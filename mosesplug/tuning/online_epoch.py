@@ -396,6 +396,5 @@ def _tell(online: _Online, epoch: EpochResult, seconds: float) -> None:
     """Tell those who watch that an epoch is over."""
     metric = online.context.configuration.metric
     score = float(metric.score(epoch.totals))
-    online.context.watch(
-        Learnt(online.iteration, metric.name, score, _report(online, epoch), seconds)
-    )
+    report = _report(online, epoch)
+    online.context.watch(Learnt(online.iteration, metric.name, score, report, seconds))
