@@ -122,24 +122,23 @@ RUNS_FILES = re.compile(
 SHELLS = re.compile(r"shell=True|[\"'](?:/bin/)?(?:ba)?sh[\"']|\bgetoutput\(|getstatusoutput\(")
 
 
-def _lines(pattern: re.Pattern[str]) -> dict[str, list[str]]:
-    """Lines of the source that match, by file."""
+def _matches(pattern: re.Pattern[str]) -> dict[str, list[str]]:
+    """What matches in the source, by file."""
     found: dict[str, list[str]] = {}
     for package in ("formats", "mosesplug"):
         for path in sorted((ROOT / package).rglob("*.py")):
-            for line in path.read_text().splitlines():
-                if pattern.search(line):
-                    found.setdefault(str(path.relative_to(ROOT)), []).append(line.strip())
+            if matches := pattern.findall(path.read_text()):
+                found[str(path.relative_to(ROOT))] = matches
     return found
 
 
 def test_no_file_can_hold_code() -> None:
-    assert not _lines(RUNS_FILES)
+    assert not _matches(RUNS_FILES)
 
 
 def test_a_shell_is_started_nowhere_but_where_it_is_documented() -> None:
     """For --transform-decoded-file, and the filter of the extractor."""
-    assert {name: len(lines) for name, lines in _lines(SHELLS).items()} == {
+    assert {name: len(found) for name, found in _matches(SHELLS).items()} == {
         "mosesplug/decoders/line_filter.py": 1,
         "mosesplug/tuning/decoding.py": 1,
     }
