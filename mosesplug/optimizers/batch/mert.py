@@ -264,11 +264,16 @@ def _bounded(settings: ClimbSettings, options: MertOptions, best: Climb) -> Clim
 
 
 def _best(climbs: list[Climb], *, counts: bool) -> Climb:
-    """The highest score, the first among equals.
+    """The highest score; of equals weights that are not all zero, and the first of those.
 
-    Unless others count, weights that are not all zero come first.
+    Unless other weights count, all zero are no result at all, whatever they score.
     """
-    return max(climbs, key=lambda climb: (counts or bool(climb.weights.any()), climb.score))
+
+    def merit(climb: Climb) -> tuple[bool, float, bool]:
+        tunes = bool(climb.weights.any())
+        return counts or tunes, climb.score, tunes
+
+    return max(climbs, key=merit)
 
 
 def _history(climbs: list[Climb], n_starts: int) -> tuple[Mapping[str, object], ...]:

@@ -19,9 +19,9 @@ def best_of(
     found: Sequence[NDArray[np.float64]],
     scores: Sequence[float],
 ) -> int:
-    """The number of the highest score, the first among equals.
+    """The number of the highest score; of equals one of weights that are not all zero.
 
-    Unless inactive weights count, weights that are all zero come last: they are no solution.
+    Unless inactive weights count, all zero are no result at all, whatever they score.
 
     Args:
         problem: with the active features.
@@ -30,10 +30,12 @@ def best_of(
         scores: of each.
     """
     fixed_count = bool(initial[~problem.active_mask].any())
-    return max(
-        range(len(scores)),
-        key=lambda number: (fixed_count or bool(found[number].any()), scores[number]),
-    )
+
+    def merit(number: int) -> tuple[bool, float, bool]:
+        tunes = bool(found[number].any())
+        return fixed_count or tunes, scores[number], tunes
+
+    return max(range(len(scores)), key=merit)
 
 
 def solution_of(
