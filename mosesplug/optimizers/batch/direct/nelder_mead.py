@@ -54,7 +54,7 @@ class NelderMeadOptions:
         default=5,
         metadata={
             "help": "random starting points, drawn from the box of the ranges",
-            "source": "Zhao & Chen 2009 restart at random; the number: the time of a run",
+            "source": "Zhao & Chen 2009 restart at random; the number: mosesplug's",
             "minimum": 0,
         },
     )
@@ -63,7 +63,7 @@ class NelderMeadOptions:
         metadata={
             "help": "distance of a new simplex's other points from its first, relative to the "
             "length of that one, where features count by how much they differ within a sentence",
-            "source": "found on recorded lists",
+            "source": "mosesplug's, found on recorded lists",
             "minimum": 1e-6,
         },
     )
@@ -72,7 +72,7 @@ class NelderMeadOptions:
         metadata={
             "help": "a simplex rests when its scores differ by no more, and a fresh one is built "
             "around its best point until that gains no more",
-            "source": "Press et al. 2007, section 10.5; value: found on recorded lists",
+            "source": "Press et al. 2007, section 10.5; value: mosesplug's, on recorded lists",
             "minimum": 0.0,
         },
     )
@@ -80,7 +80,7 @@ class NelderMeadOptions:
         default=5000,
         metadata={
             "help": "a start ends after it has scored about so many points",
-            "source": "a bound for many features; 14 need a third of it",
+            "source": "mosesplug's, a bound for many features; 14 need a third of it",
             "minimum": 1,
         },
     )

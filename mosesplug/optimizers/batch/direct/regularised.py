@@ -28,7 +28,8 @@ __all__ = ["Anchor", "LineMove", "Regulariser", "best_move"]
 Vector = NDArray[np.float64]
 
 MARGIN = 0.1
-"""How far from a threshold a point stays that would be best beyond it, of its interval's width."""
+"""How far from a threshold a point stays that would be best beyond it, of its interval's width.
+Mosesplug's."""
 
 
 @dataclass(frozen=True)

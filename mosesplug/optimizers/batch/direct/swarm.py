@@ -54,7 +54,7 @@ class PsoOptions:
         default=100,
         metadata={
             "help": "a search ends after so many moves of all particles",
-            "source": "found on recorded lists",
+            "source": "mosesplug's, found on recorded lists",
             "minimum": 1,
         },
     )
@@ -62,7 +62,7 @@ class PsoOptions:
         default=20,
         metadata={
             "help": "or when so many moves in a row have found nothing better",
-            "source": "found on recorded lists",
+            "source": "mosesplug's, found on recorded lists",
             "minimum": 1,
         },
     )

@@ -47,11 +47,12 @@ __all__ = ["XbleuMertOptions", "xbleu_mert"]
 Vector = NDArray[np.float64]
 
 SHARPNESSES = (1.0, 3.0, 10.0)
-"""Standard deviations of model scores within lists, at which gradients are taken: found on recorded
-lists."""
+"""Standard deviations of model scores within lists, at which gradients are taken. Mosesplug's,
+found on recorded lists."""
 
 FEW = 8
-"""With L0: the weights that a sparse direction changes, and those that are tried without."""
+"""With L0: the weights that a sparse direction changes, and those that are tried without.
+Mosesplug's."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,7 @@ class XbleuMertOptions:
         default=5,
         metadata={
             "help": "random starting points of the dense weights, drawn from the box of the ranges",
-            "source": "Och 2003; the number: the time of a run",
+            "source": "Och 2003; the number: mosesplug's, for the time of a run",
             "minimum": 0,
         },
     )
