@@ -178,16 +178,19 @@ def format_list(found: NBestList, *, digits: int = 6, named: bool = False) -> It
 
 def _blocks(path: str | PathLike[str], block_bytes: int) -> Iterator[tuple[bytes, int]]:
     """The lines of whole sentences, each with its ``\n``, and the number of the first line."""
-    kept = b""
+    waiting: list[bytes] = []
     first_line = 1
     for chunk in iter_chunks(path, block_bytes):
-        text = kept + chunk
+        waiting.append(chunk)
+        if b"\n" not in chunk:
+            continue  # to put a line of many blocks together again and again takes for ever
+        text = b"".join(waiting)
         cut = _start_of_last_sentence(text)
         if cut:
             yield text[:cut], first_line
             first_line += text.count(b"\n", 0, cut)
-        kept = text[cut:]
-    if kept:
+        waiting = [text[cut:]]
+    if kept := b"".join(waiting):
         yield kept if kept.endswith(b"\n") else kept + b"\n", first_line
 
 

@@ -404,3 +404,18 @@ def test_recorded_sparse_list_keeps_its_features(multi30k: Path) -> None:
     assert block.sparse_names[:2] == ("WT_männern~men", "WT_auf~on")
     assert block.sparse_indptr[1] == 15
     assert block.sparse_data[:15].tolist() == [1] * 9 + [3] * 6
+
+
+def test_a_line_of_many_blocks(tmp_path: Path) -> None:
+    path = tmp_path / "list"
+    lines = [b"0 ||| %s ||| LM0= 1 ||| -1\n" % (b"a " * 200), b"0 ||| b ||| LM0= 2 ||| -2\n"]
+    lines.append(b"1 ||| %s ||| LM0= 3 ||| -3" % (b"c " * 300))
+    path.write_bytes(b"".join(lines))
+    for size in (7, 64, 1000):
+        blocks = list(read_nbest_blocks(path, block_bytes=size))
+        assert [block.text(row) for block in blocks for row in range(len(block))] == [
+            (b"a " * 200).strip(),
+            b"b",
+            (b"c " * 300).strip(),
+        ]
+        assert [line for block in blocks for line in block.lines.tolist()] == [1, 2, 3]
