@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from mosesplug.cli.inspecting import Json, Store
+from mosesplug.cli.tables import change
 
 __all__ = ["ls"]
 
@@ -60,7 +61,7 @@ def ls(
                 str(line.new_hypotheses),
                 str(line.graphs),
                 _size(line.stored_bytes),
-                "" if line.change is None else f"{line.change:.2g}",
+                change(line.change),
                 f"{line.score:.4f}",
                 "" if line.oracle is None else f"{line.oracle:.4f}",
                 "" if line.optimum is None else f"{line.optimum:.4f}",

@@ -7,6 +7,7 @@ import threading
 from typing import TextIO
 
 from mosesplug.cli.signatures import explained
+from mosesplug.cli.tables import change
 from mosesplug.tuning.events import (
     Decoded,
     Event,
@@ -92,15 +93,11 @@ class Reporter:
                 self._update(f"[{iteration}] optimising: {done} of {total} {what}{self._score}")
             case Optimised():
                 self._score = f", {event.metric} so far {event.first_best_score:.4f}"
-                where = (
-                    "in the graphs"
-                    if event.graphs
-                    else f"in the lists of {event.hypotheses} hypotheses"
-                )
+                where = "in the graphs" if event.graphs else "in the merged lists"
                 self._line(
-                    f"[{event.iteration}] {event.metric} {event.first_best_score:.4f} decoded,"
-                    f" {event.optimum:.4f} {where};"
-                    f" largest change of a weight {event.largest_change:.2g}"
+                    f"[{event.iteration}] {event.metric} {event.first_best_score:.4f} decoded"
+                    f" ({event.hypotheses} hypotheses), {event.optimum:.4f} {where};"
+                    f" largest change of a weight {change(event.largest_change)}"
                 )
             case Learning():
                 text = _learning(event)
@@ -189,7 +186,7 @@ def _rows(result: Result) -> list[tuple[str, ...]]:
                 str(iteration.number),
                 f"{iteration.first_best_score:.4f}",
                 f"{iteration.optimum:.4f}",
-                f"{iteration.largest_change:.2g}",
+                change(iteration.largest_change),
                 str(iteration.hypotheses),
                 str(iteration.new_hypotheses),
                 f"{iteration.seconds_decoding:.1f} s",

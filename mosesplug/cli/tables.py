@@ -6,7 +6,11 @@ from collections.abc import Sequence
 
 from mosesplug.tuning.several_runs_scores import Spread
 
-__all__ = ["aligned", "figure", "spread_rows"]
+__all__ = ["aligned", "change", "figure", "spread_rows"]
+
+
+_ROUNDING = 1e-12
+"""Differences of weights of length 1 that the order of additions makes."""
 
 
 def aligned(rows: Sequence[tuple[str, ...]], left: int = 0) -> list[str]:
@@ -34,6 +38,13 @@ def spread_rows(spreads: Sequence[tuple[str, Spread]]) -> list[tuple[str, ...]]:
         values = (found.mean, found.optimizer, found.low, found.median, found.high)
         rows.append((name, str(found.runs), *map(figure, values)))
     return rows
+
+
+def change(value: float | None) -> str:
+    """A difference of weights for people; what is left of rounding is none."""
+    if value is None:
+        return ""
+    return f"{value:.2g}" if abs(value) > _ROUNDING else "0"
 
 
 def figure(value: float | None) -> str:

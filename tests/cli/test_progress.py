@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 
 from mosesplug.cli.progress import Reporter, table
+from mosesplug.cli.tables import change
 from mosesplug.tuning.events import (
     Decoded,
     Event,
@@ -59,8 +60,8 @@ def test_plain_lines() -> None:
         "hello",
         "warning: look out",
         "[1] decoding: 10 of 10 sentences, 2.0/s",
-        "[1] BLEU 0.2500 decoded, 0.5000 in the lists of 1000 hypotheses; largest change of a"
-        " weight 0.12",
+        "[1] BLEU 0.2500 decoded (1000 hypotheses), 0.5000 in the merged lists; largest change"
+        " of a weight 0.12",
         "[2] decoding: 1 of 10 sentences, 2.0/s",
         "finished after iteration 2: enough",
     ]
@@ -69,7 +70,7 @@ def test_plain_lines() -> None:
 def test_optima_in_search_graphs() -> None:
     stream = io.StringIO()
     Reporter(stream)(Optimised(1, "BLEU", 0.25, 0.5, 0.125, 1000, graphs=True))
-    assert "0.2500 decoded, 0.5000 in the graphs; largest" in stream.getvalue()
+    assert "0.2500 decoded (1000 hypotheses), 0.5000 in the graphs; largest" in stream.getvalue()
     weights = Weights((1.0,))
     iteration = Iteration(1, 0.25, 0.5, 0.1, 1000, 900, 10, weights, 1.0, 2.0)
     result = Result(
@@ -175,3 +176,9 @@ def test_table_of_an_online_run() -> None:
     ]
     assert first.split() == ["1", "0.2500", "0.5", "2", "3", "13", "1.0", "s", "2.0", "s", "0.4000"]
     assert rest[0] == "weights: BLEU 0.4000 on the held-out text, the best there (enough)"
+
+
+def test_what_is_left_of_rounding_is_no_change() -> None:
+    assert change(2.8e-17) == change(0.0) == "0"
+    assert change(1.25e-3) == "0.0013"
+    assert change(None) == ""
