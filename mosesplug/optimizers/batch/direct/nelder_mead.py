@@ -41,7 +41,7 @@ __all__ = ["NelderMeadOptions", "nelder_mead"]
 class NelderMeadOptions:
     """Settings of the downhill simplex."""
 
-    step: Literal["amoeba", "armijo"] = field(
+    simplex_step: Literal["amoeba", "armijo"] = field(
         default="amoeba",
         metadata={
             "help": "how the worst point of a simplex is replaced: amoeba by reflection, expansion "
@@ -114,7 +114,7 @@ def nelder_mead(
         options.evaluations,
         space.spread,
         space.fixed_spread,
-        options.step,
+        options.simplex_step,
     )
     given, random = starting_points(problem, initial, rng, options.restarts)
     starts = [*given, *random]

@@ -41,7 +41,7 @@ def test_inactive_weights_stay_and_then_scale_counts() -> None:
 def test_armijo_steps_solve_what_hidden_weights_solve_whatever_the_threads() -> None:
     problem, _ = planted(25, n_sentences=100)
     problem = replace(problem, minima=-np.ones(5), maxima=np.ones(5))
-    armijo = replace(ONE, step="armijo", restarts=2)
+    armijo = replace(ONE, simplex_step="armijo", restarts=2)
     found, again = (
         nelder_mead(replace(problem, threads=threads), np.ones(5), np.random.default_rng(1), armijo)
         for threads in (1, 3)
