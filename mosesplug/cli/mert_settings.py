@@ -324,7 +324,7 @@ def _optimising(given: Given, algorithm: str, tools: ToolArguments) -> Optimisin
     """The algorithm and its options; an option of its own outweighs one in ``--mertargs``."""
     options = dict(tools.options)
     if algorithm in _WITH_MERT:
-        options = {"restarts": 20} | options | _mert_options(given)
+        options = _SEARCH | options | _mert_options(given)
     options |= assignments(given.texts("algorithm-option"), "--algorithm-option")
     if (epochs := given.optional("epochs")) is not None:
         options["epochs"] = _at_least(epochs, 1, "epochs")
@@ -368,6 +368,9 @@ def _wants_graphs(given: Given) -> bool:
     """Whether search graphs are wanted."""
     return any(option.forest and given.flag(option.name) for option in (*OPTIONS, *ADDITIONS))
 
+
+_SEARCH = {"restarts": 20, "polish": 20}
+"""MERT's, where nothing else is said: the script's restarts, and a polish in proportion."""
 
 _MERT_ONLY = ("random-restarts", "random-directions", "number-of-random-directions")
 

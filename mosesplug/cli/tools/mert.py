@@ -68,6 +68,9 @@ PROGRAM = Program(
 WEIGHTS_FILE = "weights.txt"
 """In the current directory; mert-moses.pl looks for it there."""
 
+_POLISH = 20
+"""Climbs in a row beside the 20 restarts of Moses' mert: a tenth of its time in all."""
+
 _INTERVALS = {"none": "best", "average": "average", "min": "minimum"}
 
 
@@ -159,6 +162,7 @@ def _search(given: Arguments) -> tuple[str, dict[str, object]]:
     kept: list[str] = []
     options: dict[str, object] = {
         "restarts": given["ntry"],
+        "polish": _POLISH,
         "random_directions": given["nrandom"],
         "method": given["type"],
     }

@@ -134,7 +134,7 @@ class MertOptions:
         },
     )
     polish: int = field(
-        default=40,
+        default=32,
         metadata={
             "help": "after the restarts, climbs from small perturbations of the best point, until "
             "this many in a row have found nothing better; 0 for the search of Moses' mert alone",
