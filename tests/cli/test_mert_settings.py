@@ -128,7 +128,12 @@ def test_search_options(system: Path) -> None:
         *("--historic-bests", "--activate-features", "LM0_0,d_0 tm_1", "--range=LM0:0..2"),
         *("--range", "tm:0..1", "--prev-aggregate-nbestlist=2", "--historic-interpolation=0.5"),
     ).optimising
-    assert run.options == {"polish": 20, "restarts": 5, "method": "random-direction", "random_directions": 50}
+    assert run.options == {
+        "polish": 20,
+        "restarts": 5,
+        "method": "random-direction",
+        "random_directions": 50,
+    }
     assert run.active == ("LM0_0", "d_0", "tm_1")
     assert run.ranges == ("LM0:0..2", "tm:0..1")
     assert (run.window, run.interpolation, run.threads) == (2, 0.5, 3)
@@ -144,7 +149,12 @@ def test_own_options_outweigh_arguments_of_mert(system: Path) -> None:
     assert run.seed == 4
     words = ["--number-of-random-directions=6", "--algorithm-option", "interval=average"]
     run = configuration(*words).optimising
-    assert run.options == {"polish": 20, "restarts": 20, "random_directions": 6, "interval": "average"}
+    assert run.options == {
+        "polish": 20,
+        "restarts": 20,
+        "random_directions": 6,
+        "interval": "average",
+    }
 
 
 @pytest.mark.parametrize(
