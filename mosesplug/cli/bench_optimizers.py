@@ -97,6 +97,7 @@ def bench_optimizers(
         typer.Option("--format", metavar="plain|markdown", help="Of the table."),
     ] = "plain",
     json: Json = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print the table only.")] = False,
 ) -> None:
     """Run every algorithm on the same lists, from the same start, and compare what they reach.
 
@@ -120,7 +121,7 @@ def bench_optimizers(
     wanted = [each.strip() for each in chosen.split(",")] if chosen else list(algorithms())
     tuners = [algorithm(name) for name in wanted]
     options = options_of(tuners, _settings(option or []))
-    with bar(json) as told:
+    with bar(quiet or json) as told:
         given = given_places(
             places, refs, metric, metric_settings, init, sparse_init, names, threads, told
         )
@@ -130,7 +131,7 @@ def bench_optimizers(
     if not json:
         _print_head(given, task, seeds, wanted, format_)
     for each in tuners:
-        with bar(json) as told:  # its console takes what is printed while it is shown
+        with bar(quiet or json) as told:  # its console takes what is printed while it is shown
             found.append(measured(task, each, options[each.name], seeds, told))
         if not json:
             _print_row(_cells(found[-1], before[1] is not None), wanted, format_)

@@ -105,6 +105,7 @@ def oracle(
     metric: MetricName = None,
     metric_settings: MetricSettings = "",
     json: Json = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print the table only.")] = False,
 ) -> None:
     """How good the translations out of n-best lists could be, and which they are.
 
@@ -125,12 +126,13 @@ def oracle(
     settings = OracleSettings(restarts, smoothing, batch, decay)
     if sparse_weights is not None and weights is None:
         raise UsageError("--sparse-weights needs the dense weights too: give them by --weights")
-    for said in _idle(settings, OracleSettings(), methods):
-        print(f"warning: {said}", file=sys.stderr)
+    if not quiet:
+        for said in _idle(settings, OracleSettings(), methods):
+            print(f"warning: {said}", file=sys.stderr)
     for path in (*places, weights, sparse_weights):
         if path is not None:
             path.stat()
-    with bar(json) as told:
+    with bar(quiet or json) as told:
         source = _Source(places, refs, metric, metric_settings, names)
         with _opened(source, weights, sparse_weights, told) as given:
             lists = ranked(given.lists, given.scores)

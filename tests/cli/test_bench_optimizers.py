@@ -34,7 +34,7 @@ def run(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.
 
 
 def test_a_table_of_a_store(run: Run) -> None:
-    code, out, err = run("work", *FEW, "--seeds", "2")
+    code, out, err = run("work", *FEW, "--seeds", "2", "--quiet")
     assert (code, err) == (0, "")
     lines = out.splitlines()
     assert lines[0].startswith("3 sentences, 6 distinct hypotheses of 9, 2 features; seeds 1 to 2")

@@ -93,6 +93,7 @@ def test_settings_that_no_method_looks_at_are_named(run: Run) -> None:
     assert "--smoothing does nothing but with --method sentence" in err
     assert "--restarts" not in err
     assert "warning" not in run("list", "--refs", "ref", "--method", "all", *given)[2]
+    assert run("list", "--refs", "ref", "--method", "batch", "--quiet", *given)[::2] == (0, "")
 
 
 def test_calls_that_are_at_fault(run: Run) -> None:
