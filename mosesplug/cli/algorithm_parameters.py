@@ -20,7 +20,7 @@ _Sources: TypeAlias = dict[tuple[str, str], list[str]]
 
 
 def with_algorithm_options(function: Callable[..., None]) -> Callable[..., None]:
-    """Put the registered algorithms' settings in the place of ``**chosen``.
+    """Put the registered algorithms' settings in the place of ``**chosen``, and say what each does.
 
     A setting with the name of a parameter that the command has already is the parameter
     ``algorithm_NAME``; ``settings_of`` gives all of them their own names.
@@ -37,7 +37,7 @@ def with_algorithm_options(function: Callable[..., None]) -> Callable[..., None]
     def with_options(**values: Any) -> None:
         function(**values)
 
-    with_options.__doc__ = function.__doc__
+    with_options.__doc__ = f"{inspect.getdoc(function)}\n\n{_what_they_do()}"
     with_options.__name__ = "optimize"
     keyword_only = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in parameters]
     with_options.__signature__ = signature.replace(  # type: ignore[attr-defined]
@@ -50,6 +50,13 @@ def with_algorithm_options(function: Callable[..., None]) -> Callable[..., None]
 def settings_of(chosen: Mapping[str, Any]) -> dict[str, Any]:
     """The settings that were given, by their names in the algorithms' options."""
     return {name.removeprefix(_PREFIX): v for name, v in chosen.items() if v is not None}
+
+
+def _what_they_do() -> str:
+    """A line for each algorithm, kept as they are by click's mark of such paragraphs."""
+    width = max(map(len, algorithms()))
+    lines = (f"  {name:{width}}  {tuner.summary}" for name, tuner in algorithms().items())
+    return "\n".join(["\b", "Algorithms:", *lines])
 
 
 def _algorithm_parameters(taken: Collection[str]) -> dict[str, Any]:

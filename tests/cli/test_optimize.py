@@ -166,6 +166,13 @@ def test_help_names_every_metric(capsys: pytest.CaptureFixture[str]) -> None:
     assert f"optimise:{','.join(most)}or{last};" in said
 
 
+def test_help_says_what_each_algorithm_does(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("--help") == 0
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    for name, tuner in algorithms().items():
+        assert [name, *tuner.summary.split()] in lines
+
+
 def test_help_names_every_algorithm_and_every_setting(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("--help") == 0
     # A line may end after a hyphen of a name.
