@@ -279,7 +279,7 @@ class StoreConformance:
             refuses(
                 StoreMismatch,
                 lambda: store.require({"input": "9z", "references": "2b"}),
-                "another input", "stored 1a, given 9z",
+                "different input", "stored 1a, given 9z",
             )  # fmt: skip
             store.require({"references": "3c"}, replace=["references"])
             assert store.fingerprints == {"input": "1a", "references": "3c"}

@@ -33,7 +33,7 @@ def test_every_difference_is_named() -> None:
     with pytest.raises(StoreMismatch) as caught:
         checked(stored, {"input": "7", "references": "2", "configuration": "8"}, path="p")
     assert str(caught.value) == (
-        "the n-best store at p was made with another input and another configuration (input: "
+        "the n-best store at p was made with different input and different configuration (input: "
         "stored 1, given 7; configuration: stored 3, given 8). Give what it was made with, or "
         "begin in an empty directory"
     )
