@@ -11,6 +11,7 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import errno
 import io
@@ -156,7 +157,16 @@ def exit_code(program: str, action: Callable[[], None], *, after_interrupt: str 
         if remedy := _remedy(error):
             message = f"{message}. {remedy} {after_interrupt}".strip()
         return _said(program, message, code)
+    finally:
+        # What is registered last is called first.
+        atexit.unregister(_leave_in_peace)
+        atexit.register(_leave_in_peace)
     return 0
+
+
+def _leave_in_peace() -> None:
+    """At exit nothing is left to interrupt, and a traceback would be all that Control-C brings."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _known(error: Exception) -> tuple[str, int] | None:

@@ -141,8 +141,14 @@ class Environment:
                     draft.write_bytes(bytes(_TABLE_BYTES))
                     with suppress(FileExistsError):
                         os.link(draft, table)
+                except FileNotFoundError:
+                    if not table.exists():  # else another made it, and cleared this draft away
+                        raise
                 finally:
                     draft.unlink(missing_ok=True)
+            for left in self.path.glob("lock.*"):
+                if left.name.removeprefix("lock.").isdecimal():
+                    left.unlink(missing_ok=True)  # of a process that was killed
         except OSError as error:
             if error.errno in (errno.ENOSPC, errno.EDQUOT):
                 raise self._translated(error) from None

@@ -64,7 +64,7 @@ def checked(
             f"{name}: stored {stored[name]}, given {given[name]}" for name in differing
         )
         raise StoreMismatch(
-            f"the n-best store at {path} was made with different {' and different '.join(differing)} "
-            f"({details}). Give what it was made with, or begin in an empty directory"
+            f"the n-best store at {path} was made with different "
+            f"{' and different '.join(differing)} ({details}). Give what it was made with, or begin in an empty directory"
         )
     return {**stored, **given}

@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import os
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 
@@ -84,3 +86,14 @@ def test_a_signal_is_not_lost_where_objects_are_finalised(
 
     assert exit_code("prog", work) == 128 + number
     assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_an_interrupt_at_exit_is_too_late_to_matter() -> None:
+    program = (
+        "import atexit, os, signal, sys\n"
+        "from mosesplug.cli.exits import exit_code\n"
+        "atexit.register(lambda: os.kill(os.getpid(), signal.SIGINT))\n"
+        "sys.exit(exit_code('prog', lambda: None))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")

@@ -280,6 +280,16 @@ def test_the_table_of_readers_has_no_holes(tmp_path: Path) -> None:
     assert names == ["data.mdb", "lock.mdb", "writer.lock"]
 
 
+def test_drafts_of_killed_processes_are_cleared_away(tmp_path: Path) -> None:
+    """Whether the table of readers was made after all, or was not."""
+    for number in range(2):
+        (tmp_path / "lock.12345").write_bytes(b"\0")
+        (tmp_path / "lock.txt").write_bytes(b"another's")
+        with NBestStore.open(tmp_path, writable=True):
+            names = {path.name for path in tmp_path.iterdir()}
+            assert names == {"data.mdb", "lock.mdb", "lock.txt", "writer.lock"}, number
+
+
 def test_a_newer_store_is_refused(tmp_path: Path) -> None:
     with NBestStore.open(tmp_path, writable=True):
         pass
