@@ -65,6 +65,7 @@ def checked(
         )
         raise StoreMismatch(
             f"the n-best store at {path} was made with different "
-            f"{' and different '.join(differing)} ({details}). Give what it was made with, or begin in an empty directory"
+            f"{' and different '.join(differing)} ({details}). Give what it was "
+            "made with, or begin in an empty directory"
         )
     return {**stored, **given}
