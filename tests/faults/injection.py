@@ -94,6 +94,7 @@ class Events:
     counts: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     operations: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
     _known: dict[CodeType, str | None] = field(default_factory=dict)
+    _done: bool = False
 
     def install(self) -> None:
         """Count from now on, in this thread and in those that begin later."""
@@ -119,6 +120,11 @@ class Events:
         known = self._known
 
         def watch(frame: FrameType, event: str, argument: Any) -> None:
+            if self._done:
+                # A signal whose exception came in here, on the way out of a kernel, would end as
+                # a fault of Numba's.
+                sys.setprofile(None)
+                return
             if event in ("call", "return"):
                 code = frame.f_code
                 if code not in known:
@@ -142,6 +148,7 @@ class Events:
             self.operations[phase].append(number)
         plan = self.plan
         if plan is not None and number == plan.number and phase == plan.phase:
+            self._done = True
             end_by(plan.signal, plan.delay)
 
 
