@@ -140,16 +140,16 @@ def exit_code(program: str, action: Callable[[], None], *, after_interrupt: str 
     try:
         with signals_raise():
             action()
-    except Terminated as end:
-        words = f"ended by {_name(end.number)}. {after_interrupt}"
-        return _said(program, words.strip(), 128 + end.number)
-    except KeyboardInterrupt:
-        return _said(program, f"interrupted. {after_interrupt}".strip(), 130)
+    except KeyboardInterrupt as end:
+        return _interrupted(program, end, after_interrupt)
     except BrokenPipeError:
         # Whoever read the output went away; a second complaint at exit would help nobody.
         sys.stderr.close()
         return 1
     except Exception as error:
+        lost = _lost_in_kernel(error)
+        if lost is not None:
+            return _interrupted(program, lost, after_interrupt)
         known = _known(error)
         if known is None:
             raise
@@ -162,6 +162,26 @@ def exit_code(program: str, action: Callable[[], None], *, after_interrupt: str 
         atexit.unregister(_leave_in_peace)
         atexit.register(_leave_in_peace)
     return 0
+
+
+def _lost_in_kernel(error: BaseException | None) -> KeyboardInterrupt | None:
+    """The signal behind an error of Python's about a function in C, if there is one.
+
+    Where a signal comes while Numba hands arguments to a kernel, or its result back, Numba does not
+    look for the exception, and Python finds a result together with one.
+    """
+    while isinstance(error, SystemError):
+        error = error.__cause__ or error.__context__
+    return error if isinstance(error, KeyboardInterrupt) else None
+
+
+def _interrupted(program: str, end: KeyboardInterrupt, after_interrupt: str) -> int:
+    """Say which signal it was; the exit code."""
+    if isinstance(end, Terminated):
+        said, code = f"ended by {_name(end.number)}.", 128 + end.number
+    else:
+        said, code = "interrupted.", 130
+    return _said(program, f"{said} {after_interrupt}".strip(), code)
 
 
 def _leave_in_peace() -> None:

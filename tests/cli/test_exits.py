@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from formats.errors import FormatError
-from mosesplug.cli.exits import exit_code
+from mosesplug.cli.exits import Terminated, exit_code
 from mosesplug.errors import DecoderError, UsageError
 
 
@@ -88,10 +88,30 @@ def test_a_signal_is_not_lost_where_objects_are_finalised(
     assert capsys.readouterr().err.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    ("end", "code"), [(KeyboardInterrupt(), 130), (Terminated(signal.SIGTERM), 143)]
+)
+def test_a_signal_on_the_way_into_a_kernel_is_one(
+    end: KeyboardInterrupt, code: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As Python has it of functions in C that return something and leave an exception."""
+
+    def work() -> None:
+        try:
+            raise SystemError("a function returned a result with an exception set") from end
+        except SystemError as error:
+            raise SystemError("a kernel returned a result with an exception set") from error
+
+    assert exit_code("prog", work) == code
+    assert capsys.readouterr().err.count("\n") == 1
+    with pytest.raises(SystemError, match="bad"):
+        exit_code("prog", lambda: (_ for _ in ()).throw(SystemError("bad")))
+
+
 def test_an_interrupt_at_exit_is_too_late_to_matter() -> None:
     program = (
         "import atexit, os, signal, sys\n"
-        "from mosesplug.cli.exits import exit_code\n"
+        "from mosesplug.cli.exits import Terminated, exit_code\n"
         "atexit.register(lambda: os.kill(os.getpid(), signal.SIGINT))\n"
         "sys.exit(exit_code('prog', lambda: None))"
     )
