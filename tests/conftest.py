@@ -5,7 +5,11 @@ from __future__ import annotations
 import gc
 import os
 import signal
+import sys
+import traceback
+from collections.abc import Generator
 from pathlib import Path
+from types import FrameType
 
 import pytest
 from hypothesis import settings
@@ -27,6 +31,43 @@ def pytest_configure() -> None:
     for number, handler in defaults.items():
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, handler)
+
+
+def _fail_late_phase(item: pytest.Item) -> Generator[None, object, object]:
+    """Fail a phase of a test that does not end; show the stacks of all threads.
+
+    The alarm rings again, in case the first exception is lost (in a ``__del__``, for example) or
+    cleaning up hangs, too. A test that sets the same timer itself is left to pytest's
+    ``faulthandler_timeout``, which ends the process.
+    """
+    seconds = float(item.config.getini("faulthandler_timeout")) / 3
+
+    def fail(number: int, frame: FrameType | None) -> None:
+        stacks = [
+            f"Thread {thread}:\n{''.join(traceback.format_stack(top))}"
+            for thread, top in sys._current_frames().items()
+        ]
+        pytest.fail("\n".join([f"still running after {seconds:g} s", *stacks]))
+
+    earlier = signal.signal(signal.SIGALRM, fail)
+    signal.setitimer(signal.ITIMER_REAL, seconds, seconds)
+    try:
+        return (yield)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, earlier)
+
+
+# trylast: inside all other wrappers, so that the alarm interrupts the test and not pytest.
+_innermost = pytest.hookimpl(wrapper=True, trylast=True)
+pytest_runtest_setup = _innermost(_fail_late_phase)
+pytest_runtest_call = _innermost(_fail_late_phase)
+pytest_runtest_teardown = _innermost(_fail_late_phase)
+
+
+def pytest_enter_pdb() -> None:
+    """Let a debugger stay in a test."""
+    signal.setitimer(signal.ITIMER_REAL, 0)
 
 
 @pytest.fixture(scope="session")
