@@ -2,16 +2,14 @@
 
 ::
 
-    nbest            n-best lists
-    weights          -show-weights, dense and sparse weights, init.opt, weights.txt
-    any_weights      the same and moses.ini, told by their content
-    moses_ini        the decoder's configuration; decoder_flags, its command line
-    references       reference translations
-    extractor_data   features.dat and scores.dat
-    hypergraph       search graphs; hypergraph_reader reads them
-    graphs           search graphs of any decoder, told by their content
-    megam            examples for a classifier
-    text             plain and compressed files, atomic writes
+    nbest/       n-best lists
+    graphs/      search graphs and lattices; any_graph tells the format by its content
+    weights/     -show-weights, dense and sparse weights, init.opt, weights.txt;
+                 any_format tells the format by its content
+    moses/       moses.ini, and the decoder's command-line flags
+    extractor/   features.dat and scores.dat; examples for the classifier megam
+    references   reference translations
+    text         plain and compressed files, atomic writes
 
 A library of its own: it needs NumPy and nothing of mosesplug.
 """
@@ -21,30 +19,29 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
-# Not when it is asked for, as the others: its module has the same name, and would hide it.
-from formats.decoder_flags import decoder_flags
-
 if TYPE_CHECKING:
-    from formats.any_weights import AnyWeights, parse_weights, read_weights
     from formats.errors import FormatError
-    from formats.extractor_data import (
+    from formats.extractor.data import (
         FeatureData,
         ScoreData,
         SparseColumns,
         write_features,
         write_scores,
     )
-    from formats.extractor_reader import read_features, read_scores
-    from formats.graphs import GraphKind, graph_kind, read_graph, read_graphs
-    from formats.hypergraph import (
+    from formats.extractor.megam import Examples, example_lines, read_examples
+    from formats.extractor.reader import read_features, read_scores
+    from formats.graphs.any_graph import GraphKind, graph_kind, read_graph, read_graphs
+    from formats.graphs.hypergraph import (
         Edge,
         hypergraph_names,
         write_hypergraph,
         write_hypergraph_weights,
     )
-    from formats.hypergraph_reader import HypergraphFile, read_hypergraph
-    from formats.megam import Examples, example_lines, read_examples
-    from formats.moses_ini import (
+    from formats.graphs.hypergraph_reader import HypergraphFile, read_hypergraph
+    from formats.graphs.search_graph import core_names
+    from formats.graphs.slf import slf_scales
+    from formats.moses.decoder_flags import decoder_flags
+    from formats.moses.ini import (
         FeatureLine,
         IniValue,
         MosesIni,
@@ -52,7 +49,8 @@ if TYPE_CHECKING:
         read_moses_ini,
         with_weights,
     )
-    from formats.nbest import (
+    from formats.nbest.dense import dense_features
+    from formats.nbest.files import (
         NBestEntry,
         NBestList,
         format_entry,
@@ -61,10 +59,7 @@ if TYPE_CHECKING:
         read_nbest_blocks,
         write_nbest,
     )
-    from formats.nbest_dense import dense_features
     from formats.references import read_references, reference_files
-    from formats.search_graph import core_names
-    from formats.slf import slf_scales
     from formats.text import (
         atomic_write,
         iter_chunks,
@@ -74,7 +69,8 @@ if TYPE_CHECKING:
         regular_file,
         write_atomic,
     )
-    from formats.weights import (
+    from formats.weights.any_format import AnyWeights, parse_weights, read_weights
+    from formats.weights.files import (
         InitOpt,
         ShowWeights,
         WeightGroup,
@@ -161,23 +157,23 @@ __all__ = [
 ]
 
 _MODULES = (
-    "any_weights",
-    "decoder_flags",
+    "weights.any_format",
+    "moses.decoder_flags",
     "errors",
-    "extractor_data",
-    "extractor_reader",
-    "graphs",
-    "hypergraph",
-    "hypergraph_reader",
-    "megam",
-    "moses_ini",
-    "nbest",
-    "nbest_dense",
+    "extractor.data",
+    "extractor.reader",
+    "graphs.any_graph",
+    "graphs.hypergraph",
+    "graphs.hypergraph_reader",
+    "extractor.megam",
+    "moses.ini",
+    "nbest.files",
+    "nbest.dense",
     "references",
-    "search_graph",
-    "slf",
+    "graphs.search_graph",
+    "graphs.slf",
     "text",
-    "weights",
+    "weights.files",
 )
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from formats.hypergraph_reader import TAIL, HypergraphFile
+from formats.graphs.hypergraph_reader import TAIL, HypergraphFile
 from mosesplug.kernels import kernel
 
 __all__ = ["Hypergraph", "read_only"]

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from mosesplug.cli.main import main
 from mosesplug.inspection.oracles import find_oracle
 from mosesplug.optimizers.batch.direct.decoding import Decoder
-from mosesplug.optimizers.line_search import line_space
+from mosesplug.optimizers.line_search.lists import line_space
 from mosesplug.optimizers.oracles import corpus_oracles, sentence_oracles
 from mosesplug.optimizers.problem import Problem
 from tests.optimizers.problems import Accuracy, tuning_set

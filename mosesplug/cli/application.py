@@ -14,7 +14,7 @@ import typer.core
 import typer.main
 
 from mosesplug import __version__
-from mosesplug.cli.exits import TUNING_GOES_ON, exit_code
+from mosesplug.cli.shared.exits import TUNING_GOES_ON, exit_code
 
 __all__ = ["run"]
 
@@ -52,87 +52,111 @@ _Table = Mapping[str, _Command | _Group]
 
 _COMMANDS: _Table = {
     "tune": _Command(
-        "mosesplug.cli.tune",
+        "mosesplug.cli.run.tune",
         "tune",
         "Tune a system: decode, optimise, repeat, write moses.ini.",
         TUNING_GOES_ON,
     ),
     "mert-moses": _Command(
-        "mosesplug.cli.mert_moses",
+        "mosesplug.cli.run.mert_moses",
         "main",
         "The same under the whole command line of mert-moses.pl.",
     ),
     "optimize": _Command(
-        "mosesplug.cli.optimize",
+        "mosesplug.cli.learn.optimize",
         "optimize",
         "Find weights in existing n-best lists, without a decoder.",
     ),
     "bench-optimizers": _Command(
-        "mosesplug.cli.bench_optimizers",
+        "mosesplug.cli.learn.bench_optimizers",
         "bench_optimizers",
         "Compare all algorithms on the same lists.",
     ),
     "oracle": _Command(
-        "mosesplug.cli.oracle", "oracle", "The best translations that n-best lists could give."
+        "mosesplug.cli.inspect.oracle",
+        "oracle",
+        "The best translations that n-best lists could give.",
     ),
     "mbr": _Command(
-        "mosesplug.cli.mbr",
+        "mosesplug.cli.inspect.mbr",
         "mbr",
         "Choose translations of least risk from search graphs or n-best lists.",
     ),
     "rerank": _Command(
-        "mosesplug.cli.rerank", "rerank", "The best of each n-best list by other weights."
+        "mosesplug.cli.inspect.rerank", "rerank", "The best of each n-best list by other weights."
     ),
     "nbest": _Group(
         "Look at the lists of a store.",
         {
-            "ls": _Command("mosesplug.cli.nbest_ls", "ls", "The iterations of a store."),
-            "show": _Command("mosesplug.cli.nbest_show", "show", "One sentence's hypotheses."),
-            "diff": _Command("mosesplug.cli.nbest_show", "diff", "Two hypotheses side by side."),
-            "grep": _Command("mosesplug.cli.nbest_look", "grep", "Where a pattern occurs."),
+            "ls": _Command("mosesplug.cli.inspect.nbest_ls", "ls", "The iterations of a store."),
+            "show": _Command(
+                "mosesplug.cli.inspect.nbest_show", "show", "One sentence's hypotheses."
+            ),
+            "diff": _Command(
+                "mosesplug.cli.inspect.nbest_show", "diff", "Two hypotheses side by side."
+            ),
+            "grep": _Command("mosesplug.cli.inspect.nbest_look", "grep", "Where a pattern occurs."),
             "stats": _Command(
-                "mosesplug.cli.nbest_look", "stats", "Features, lists, and how good they could be."
+                "mosesplug.cli.inspect.nbest_look",
+                "stats",
+                "Features, lists, and how good they could be.",
             ),
             "export": _Command(
-                "mosesplug.cli.nbest_move", "export", "Lists as n-best, extractor or NumPy files."
+                "mosesplug.cli.inspect.nbest_move",
+                "export",
+                "Lists as n-best, extractor or NumPy files.",
             ),
             "import": _Command(
-                "mosesplug.cli.nbest_move", "import_", "A store of lists that lie in files."
+                "mosesplug.cli.inspect.nbest_move", "import_", "A store of lists that lie in files."
             ),
-            "verify": _Command("mosesplug.cli.nbest_keep", "verify", "Read every record."),
-            "compact": _Command("mosesplug.cli.nbest_keep", "compact", "Leave free pages out."),
-            "copy": _Command("mosesplug.cli.nbest_keep", "copy", "A copy of a store."),
-            "drop": _Command("mosesplug.cli.nbest_keep", "drop", "Remove the newest iteration."),
+            "verify": _Command("mosesplug.cli.inspect.nbest_keep", "verify", "Read every record."),
+            "compact": _Command(
+                "mosesplug.cli.inspect.nbest_keep", "compact", "Leave free pages out."
+            ),
+            "copy": _Command("mosesplug.cli.inspect.nbest_keep", "copy", "A copy of a store."),
+            "drop": _Command(
+                "mosesplug.cli.inspect.nbest_keep", "drop", "Remove the newest iteration."
+            ),
         },
     ),
     "weights": _Group(
         "Look at weights, compare them, mix them, write them in another format.",
         {
             "show": _Command(
-                "mosesplug.cli.weights", "show", "Weights, or those of a run over its iterations."
+                "mosesplug.cli.inspect.weights",
+                "show",
+                "Weights, or those of a run over its iterations.",
             ),
-            "diff": _Command("mosesplug.cli.weights", "diff", "What differs between two."),
-            "average": _Command("mosesplug.cli.weights_make", "average", "The mean of several."),
+            "diff": _Command("mosesplug.cli.inspect.weights", "diff", "What differs between two."),
+            "average": _Command(
+                "mosesplug.cli.inspect.weights_make", "average", "The mean of several."
+            ),
             "interpolate": _Command(
-                "mosesplug.cli.weights_make", "interpolate", "Points on the line between two."
+                "mosesplug.cli.inspect.weights_make",
+                "interpolate",
+                "Points on the line between two.",
             ),
             "normalise": _Command(
-                "mosesplug.cli.weights_make", "normalise", "The same direction, of norm 1."
+                "mosesplug.cli.inspect.weights_make", "normalise", "The same direction, of norm 1."
             ),
             "convert": _Command(
-                "mosesplug.cli.weights_make", "convert", "The same weights in another format."
+                "mosesplug.cli.inspect.weights_make",
+                "convert",
+                "The same weights in another format.",
             ),
         },
     ),
-    "line": _Command("mosesplug.cli.line", "line", "Why a weight moved: the score along a line."),
+    "line": _Command(
+        "mosesplug.cli.inspect.line", "line", "Why a weight moved: the score along a line."
+    ),
     "score": _Command(
-        "mosesplug.cli.score", "score", "How good translations are, by several metrics."
+        "mosesplug.cli.inspect.score", "score", "How good translations are, by several metrics."
     ),
     "compare": _Command(
-        "mosesplug.cli.compare", "compare", "Whether systems differ by more than chance."
+        "mosesplug.cli.inspect.compare", "compare", "Whether systems differ by more than chance."
     ),
     "report": _Command(
-        "mosesplug.cli.report",
+        "mosesplug.cli.inspect.report",
         "report",
         "Show a run as one HTML page, or one of its figures as a picture.",
     ),
@@ -140,20 +164,22 @@ _COMMANDS: _Table = {
         "List the translations of search graphs, find oracles in them, look what they hold.",
         {
             "nbest": _Command(
-                "mosesplug.cli.forest_lists",
+                "mosesplug.cli.inspect.forest",
                 "nbest",
                 "Write n-best lists: the best translations, diverse ones, or a sample.",
             ),
             "oracle": _Command(
-                "mosesplug.cli.forest_lists", "oracle", "Print what BLEU likes best in the graphs."
+                "mosesplug.cli.inspect.forest",
+                "oracle",
+                "Print what BLEU likes best in the graphs.",
             ),
             "info": _Command(
-                "mosesplug.cli.forest_lists", "info", "Count nodes, edges and derivations."
+                "mosesplug.cli.inspect.forest", "info", "Count nodes, edges and derivations."
             ),
         },
     ),
     "install-tools": _Command(
-        "mosesplug.cli.tools.install",
+        "mosesplug.cli.moses.install",
         "install_tools",
         "Write launchers under the names of Moses' own programs.",
     ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from mosesplug.cli.interrupts import InterruptsEnd
+from mosesplug.cli.shared.interrupts import InterruptsEnd
 
 TYPE_CHECKING = False  # nothing is loaded here that takes time
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     with InterruptsEnd("mosesplug"):
         if words[:1] == ["mert-moses"]:
             # Perl's spelling of options is not the other commands'; it must arrive unread.
-            from mosesplug.cli import mert_moses
+            from mosesplug.cli.run import mert_moses
 
             mert_moses.main(words[1:])
         from mosesplug.cli import application

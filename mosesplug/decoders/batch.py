@@ -17,10 +17,10 @@ from typing import Protocol, Self
 import numpy as np
 
 from formats.errors import FormatError
-from formats.nbest import NBestList
-from formats.nbest_block import parse_block
-from formats.nbest_entry import Layout, Place
-from formats.weights import WeightGroup, format_weight
+from formats.nbest.block import parse_block
+from formats.nbest.entry import Layout, Place
+from formats.nbest.files import NBestList
+from formats.weights.files import WeightGroup, format_weight
 from mosesplug.errors import DecoderError
 
 __all__ = ["BatchDecoder", "ModelWeights", "parse_lists"]

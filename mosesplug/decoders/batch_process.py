@@ -8,9 +8,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from formats.nbest import NBestList
+from formats.nbest.files import NBestList
 from formats.text import read_bytes, read_lines
-from formats.weights import format_sparse
+from formats.weights.files import format_sparse
 from mosesplug.decoders.batch import ModelWeights, parse_lists
 from mosesplug.decoders.moses import Decoder
 from mosesplug.decoders.process import failure, run

@@ -13,8 +13,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from formats.nbest import NBestList
-from formats.weights import WeightGroup
+from formats.nbest.files import NBestList
+from formats.weights.files import WeightGroup
 from mosesplug.decoders.batch import BatchDecoder, ModelWeights
 from mosesplug.decoders.server import ServerDecoder
 from mosesplug.errors import DecoderError

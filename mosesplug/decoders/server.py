@@ -19,9 +19,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from formats.moses_ini import read_moses_ini
-from formats.nbest import NBestList
-from formats.weights import format_sparse
+from formats.moses.ini import read_moses_ini
+from formats.nbest.files import NBestList
+from formats.weights.files import format_sparse
 from mosesplug.decoders.batch import ModelWeights, parse_lists
 from mosesplug.decoders.moses import Decoder
 from mosesplug.decoders.process import failure

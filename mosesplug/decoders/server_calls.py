@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import Any
 from xml.etree import ElementTree
 
-from formats.weights import format_weight
+from formats.weights.files import format_weight
 from mosesplug.decoders.batch import ModelWeights
 from mosesplug.errors import DecoderError
 

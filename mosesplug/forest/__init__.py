@@ -1,7 +1,7 @@
 """Search graphs as flat arrays, and what is computed on them."""
 
-from mosesplug.forest.envelope import Envelope, envelope
 from mosesplug.forest.k_best import Derivations, k_best
+from mosesplug.forest.line_search.envelope import Envelope, envelope
 from mosesplug.forest.viterbi import Derivation, viterbi
 from mosesplug.hypergraph import Hypergraph
 

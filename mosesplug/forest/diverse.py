@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.forest.k_best import Derivations, translations
-from mosesplug.forest.ngram_search import best_with_ngrams
-from mosesplug.forest.ngram_states import NgramStates, TextGraph, ngram_states, text_graph
-from mosesplug.forest.reference_ngrams import BOUNDARIES, BOUNDARY, OTHER, ngram_tree
+from mosesplug.forest.ngrams.reference_ngrams import BOUNDARIES, BOUNDARY, OTHER, ngram_tree
+from mosesplug.forest.ngrams.search import best_with_ngrams
+from mosesplug.forest.ngrams.states import NgramStates, TextGraph, ngram_states, text_graph
 from mosesplug.forest.translations import append_words
 from mosesplug.hypergraph import Hypergraph
 from mosesplug.kernels import kernel

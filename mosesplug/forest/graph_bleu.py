@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.forest.reference_ngrams import BOUNDARY, ORDER, NgramTree
+from mosesplug.forest.ngrams.reference_ngrams import BOUNDARY, ORDER, NgramTree
 from mosesplug.forest.search_graph import SearchGraph
 from mosesplug.kernels import kernel
 

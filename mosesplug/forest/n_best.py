@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from formats.nbest import NBestList
+from formats.nbest.files import NBestList
 from mosesplug.features import FeatureSpace
 from mosesplug.forest.k_best import Derivations, k_best, translations
 from mosesplug.hypergraph import Hypergraph

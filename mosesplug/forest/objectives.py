@@ -2,7 +2,7 @@
 
 A derivation is as likely as ``exp(scale * w . h)`` (survey, equation 22). Each objective is a
 function of graphs, weights and scale to a value and its gradient with respect to both, exact over
-all derivations (``forest.ngram_split``, ``forest.expectation``):
+all derivations (``forest.ngrams.split``, ``forest.expectation``):
 
 - ``softmax_loss``: minus the log-likelihood of oracle derivations (survey, section 3.2);
 - ``risk``: expected error, by linear BLEU (survey, equations 24 and 52);
@@ -24,12 +24,12 @@ from numpy.typing import NDArray
 
 from mosesplug.errors import DataError
 from mosesplug.forest.expectation import add_features, expectation, expectation_and_gradient
-from mosesplug.forest.graphs import named
+from mosesplug.forest.graph_search import named
 from mosesplug.forest.inside_outside import Posterior, posterior
 from mosesplug.forest.k_best import Derivations
-from mosesplug.forest.ngram_posteriors import expected_counts, ngram_values
-from mosesplug.forest.ngram_split import SplitGraph, split_for
-from mosesplug.forest.reference_ngrams import ORDER, ReferenceNgrams
+from mosesplug.forest.ngrams.posteriors import expected_counts, ngram_values
+from mosesplug.forest.ngrams.reference_ngrams import ORDER, ReferenceNgrams
+from mosesplug.forest.ngrams.split import SplitGraph, split_for
 from mosesplug.hypergraph import Hypergraph
 from mosesplug.metrics.expected_bleu import expected_bleu
 from mosesplug.metrics.linear_bleu import LinearBleu

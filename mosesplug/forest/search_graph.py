@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mosesplug.forest.ngrams.reference_ngrams import NgramTree, ReferenceNgrams
 from mosesplug.forest.pruning import in_order_of_columns
-from mosesplug.forest.reference_ngrams import NgramTree, ReferenceNgrams
 from mosesplug.hypergraph import Hypergraph
 
 __all__ = ["SearchGraph", "search_graph"]

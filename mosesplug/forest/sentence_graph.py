@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.forest.reference_ngrams import BOUNDARIES
+from mosesplug.forest.ngrams.reference_ngrams import BOUNDARIES
 from mosesplug.hypergraph import Hypergraph, read_only
 from mosesplug.kernels import kernel
 

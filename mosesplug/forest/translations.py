@@ -12,7 +12,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from formats.hypergraph_reader import TAIL
+from formats.graphs.hypergraph_reader import TAIL
 from mosesplug.forest.growing import doubled
 from mosesplug.kernels import kernel
 from mosesplug.metrics.protocol import Metric, Prepared

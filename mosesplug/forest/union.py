@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from formats.hypergraph_reader import TAIL
+from formats.graphs.hypergraph_reader import TAIL
 from mosesplug.hypergraph import Hypergraph, read_only
 
 __all__ = ["united"]

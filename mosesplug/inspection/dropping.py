@@ -6,8 +6,8 @@ from pathlib import Path
 
 from mosesplug.errors import DataError
 from mosesplug.store import NBestStore
-from mosesplug.tuning.files import write_finished_step
-from mosesplug.tuning.workspace import Workspace
+from mosesplug.tuning.workdir.files import write_finished_step
+from mosesplug.tuning.workdir.workspace import Workspace
 
 __all__ = ["drop"]
 

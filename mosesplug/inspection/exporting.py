@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from formats.extractor_data import SparseColumns, write_features, write_scores
-from formats.nbest_entry import NBestEntry, format_entry
+from formats.extractor.data import SparseColumns, write_features, write_scores
+from formats.nbest.entry import NBestEntry, format_entry
 from formats.text import atomic_write, write_atomic
 from mosesplug.inspection.run import Run
 from mosesplug.tuning_set import SparseRows, TuningSet

@@ -7,16 +7,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from formats.nbest import NBestList, read_nbest_blocks
+from formats.nbest.files import NBestList, read_nbest_blocks
 from formats.references import read_references, reference_files
-from formats.weights import read_dense, read_sparse, read_weights_txt
+from formats.weights.files import read_dense, read_sparse, read_weights_txt
 from mosesplug.errors import DataError, StoreError
 from mosesplug.metrics.protocol import Metric
 from mosesplug.optimizers.problem import Problem, corpus_score
 from mosesplug.store import NBestStore, fingerprint_files
 from mosesplug.store.views import IngestReport
-from mosesplug.tuning.records import IterationResult, IterationStart
 from mosesplug.tuning.weights import Weights
+from mosesplug.tuning.workdir.records import IterationResult, IterationStart
 
 __all__ = ["Imported", "found_lists", "import_lists"]
 

@@ -21,7 +21,7 @@ from mosesplug.inspection.sentence import worth, worth_name
 from mosesplug.inspection.texts import Texts, marked, readable
 from mosesplug.store import IterationLists, IterationRecord
 from mosesplug.store.snapshot import Snapshot
-from mosesplug.tuning.records import start_of
+from mosesplug.tuning.workdir.records import start_of
 from mosesplug.tuning_set import SparseRows, TuningSet
 
 __all__ = ["Change", "FeatureChange", "IterationDifference", "difference"]

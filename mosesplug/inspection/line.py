@@ -12,10 +12,10 @@ from mosesplug.errors import DataError, UsageError
 from mosesplug.inspection.lists import sentence_scores
 from mosesplug.inspection.run import Run
 from mosesplug.inspection.texts import readable
-from mosesplug.optimizers.line_search import search_space
+from mosesplug.optimizers.line_search.lists import search_space
 from mosesplug.optimizers.problem import Problem
-from mosesplug.tuning.records import start_of
 from mosesplug.tuning.weights import Weights
+from mosesplug.tuning.workdir.records import start_of
 from mosesplug.tuning_set import TuningSet
 
 __all__ = ["Line", "Moved", "line_of", "moved_sentences"]

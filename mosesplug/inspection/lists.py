@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from mosesplug.inspection.run import Run
 from mosesplug.metrics import Bleu, sentence_bleu_lin_och
 from mosesplug.metrics.protocol import Metric
-from mosesplug.optimizers.line_search import search_space
+from mosesplug.optimizers.line_search.lists import search_space
 from mosesplug.optimizers.oracles import corpus_oracles
 from mosesplug.optimizers.problem import Problem
 from mosesplug.report.data import Coverage, ErrorSurface

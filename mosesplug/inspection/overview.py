@@ -9,7 +9,7 @@ import numpy as np
 
 from mosesplug.inspection.run import Run
 from mosesplug.store import IterationRecord
-from mosesplug.tuning.records import result_of
+from mosesplug.tuning.workdir.records import result_of
 
 __all__ = ["IterationLine", "overview"]
 

@@ -13,7 +13,7 @@ from mosesplug.inspection.sentences import worst_and_best
 from mosesplug.inspection.texts import Texts, marked
 from mosesplug.report.data import IterationFacts, ReportData
 from mosesplug.store import IterationRecord
-from mosesplug.tuning.records import result_of, start_of
+from mosesplug.tuning.workdir.records import result_of, start_of
 
 __all__ = ["STEPS", "report_data", "report_steps"]
 

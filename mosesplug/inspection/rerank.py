@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from formats.decimals import parse_number
 from formats.errors import FormatError
-from formats.nbest import NBestList, read_nbest_blocks
+from formats.nbest.files import NBestList, read_nbest_blocks
 from formats.text import open_text
 from mosesplug.errors import UsageError
-from mosesplug.inspection.named_lists import dense_by_weights
-from mosesplug.tuning.read_weights import list_scores, read_given
+from mosesplug.learning.named_lists import dense_by_weights
+from mosesplug.learning.start import list_scores, read_given
 
 __all__ = ["AddedFeature", "least_risk", "parse_added", "rescored", "sentences_of"]
 
@@ -165,8 +165,8 @@ def least_risk(block: NBestList, rows: NDArray[np.int64], scale: float) -> int:
         rows: int64, of one sentence, the highest score first.
         scale: of the scores, before they become probabilities.
     """
-    from mosesplug.forest.consensus import expected_bleu, first_of_best, normalised
-    from mosesplug.forest.ngram_bags import bags
+    from mosesplug.forest.mbr.consensus import expected_bleu, first_of_best, normalised
+    from mosesplug.forest.ngrams.bags import bags
 
     found = bags([block.text(row).split() for row in rows.tolist()])
     return first_of_best(expected_bleu(found, normalised(scale * block.scores[rows])))

@@ -17,10 +17,10 @@ from mosesplug.errors import DataError, StoreError
 from mosesplug.features import FeatureSpace
 from mosesplug.inspection.texts import marked
 from mosesplug.store import IterationRecord, NBestStore
-from mosesplug.tuning.records import result_of, start_of
-from mosesplug.tuning.several_runs_files import run_directories
+from mosesplug.tuning.repeats.files import run_directories
 from mosesplug.tuning.weights import Weights
-from mosesplug.tuning.workspace import Workspace
+from mosesplug.tuning.workdir.records import result_of, start_of
+from mosesplug.tuning.workdir.workspace import Workspace
 
 if TYPE_CHECKING:
     # At run time it would bring Numba, which looking at a sentence does not need.

@@ -17,8 +17,8 @@ from mosesplug.metrics.sentence_bleu import (
     sentence_bleu_moses,
     sentence_bleu_nakov,
 )
-from mosesplug.metrics.ter import Ter
-from mosesplug.metrics.ter_sacrebleu import TerSacrebleu
+from mosesplug.metrics.ter.moses import Ter
+from mosesplug.metrics.ter.sacrebleu import TerSacrebleu
 
 __all__ = [
     "Bleu",

@@ -18,8 +18,8 @@ from mosesplug.metrics.edit_distance import Cder, ReferenceChoice, Wer
 from mosesplug.metrics.interpolated import Interpolated
 from mosesplug.metrics.per import Per
 from mosesplug.metrics.protocol import Metric
-from mosesplug.metrics.ter import Ter
-from mosesplug.metrics.ter_sacrebleu import TerSacrebleu
+from mosesplug.metrics.ter.moses import Ter
+from mosesplug.metrics.ter.sacrebleu import TerSacrebleu
 
 __all__ = ["metric", "metric_names", "metric_of_signature", "parse_settings"]
 

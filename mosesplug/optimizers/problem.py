@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from mosesplug.errors import OptimizerError
 from mosesplug.features import FeatureSpace
 from mosesplug.metrics.protocol import Metric
-from mosesplug.optimizers.search import Search, first_best_bleu, first_best_statistics
-from mosesplug.optimizers.search_space import SpaceSource
+from mosesplug.optimizers.batch.mira.search import Search, first_best_bleu, first_best_statistics
+from mosesplug.optimizers.line_search.space import SpaceSource
 from mosesplug.tuning_set import TuningSet
 
 __all__ = [

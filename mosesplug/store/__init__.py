@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from mosesplug.store.batches import MergedBatches
     from mosesplug.store.fingerprints import fingerprint_bytes, fingerprint_files
-    from mosesplug.store.graphs import StoredGraphs
+    from mosesplug.store.graphs.stored import StoredGraphs
     from mosesplug.store.nbest_store import NBestStore
     from mosesplug.store.records import KbestRecord
     from mosesplug.store.state import IterationRecord
@@ -49,7 +49,7 @@ _MODULES = {
     "NBestStore": "nbest_store",
     "OpenIteration": "views",
     "PartReport": "views",
-    "StoredGraphs": "graphs",
+    "StoredGraphs": "graphs.stored",
     "fingerprint_bytes": "fingerprints",
     "fingerprint_files": "fingerprints",
 }

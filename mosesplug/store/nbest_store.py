@@ -9,8 +9,8 @@ from os import PathLike
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from formats.hypergraph_reader import HypergraphFile
-from formats.nbest import NBestList
+from formats.graphs.hypergraph_reader import HypergraphFile
+from formats.nbest.files import NBestList
 from mosesplug.errors import StoreError
 from mosesplug.store import writing
 from mosesplug.store.environment import Environment
@@ -268,7 +268,7 @@ class NBestStore(StoreReader):
             FormatError: a graph is not of this input, or is the second of its sentence.
             StoreFull: the disk has no room; finished iterations are kept.
         """
-        from mosesplug.store.graph_writing import add_graphs  # Numba comes with it
+        from mosesplug.store.graphs.writing import add_graphs  # Numba comes with it
 
         self._columns = None
         return add_graphs(self._environment, self._load(), iteration, graphs, groups, fixed)

@@ -6,20 +6,20 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mosesplug.tuning.configuration import Configuration, Decoding, Filtering, Optimising
+    from mosesplug.settings.configuration import Configuration, Decoding, Filtering, Optimising
     from mosesplug.tuning.loop import tune
-    from mosesplug.tuning.summary import Result
+    from mosesplug.tuning.workdir.summary import Result
 
 __all__ = ["Configuration", "Decoding", "Filtering", "Optimising", "Result", "tune"]
 
 # Loaded when they are asked for: programs that need one module of this package must start fast,
 # and the loop brings every optimizer.
-_MODULES = {"tune": "loop", "Result": "summary"} | dict.fromkeys(
-    ("Configuration", "Decoding", "Filtering", "Optimising"), "configuration"
-)
+_MODULES = {"tune": "mosesplug.tuning.loop", "Result": "mosesplug.tuning.workdir.summary"}
+_SETTINGS = ("Configuration", "Decoding", "Filtering", "Optimising")
+_MODULES |= dict.fromkeys(_SETTINGS, "mosesplug.settings.configuration")
 
 
 def __getattr__(name: str) -> Any:
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    return getattr(import_module(_MODULES[name]), name)

@@ -7,28 +7,28 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from formats.text import write_atomic
-from formats.weights import format_sparse
+from formats.weights.files import format_sparse
 from mosesplug import __version__
+from mosesplug.settings.configuration import Configuration
 from mosesplug.store import IterationRecord, NBestStore
-from mosesplug.tuning.configuration import Configuration
 from mosesplug.tuning.events import Finished, Note
-from mosesplug.tuning.files import date, write_config
-from mosesplug.tuning.graph_learning import keeps_scale
+from mosesplug.tuning.graphs.learning import keeps_scale
 from mosesplug.tuning.guarding import guard_result
 from mosesplug.tuning.heldout import best_of, since_best
-from mosesplug.tuning.online_state import selection
-from mosesplug.tuning.records import (
+from mosesplug.tuning.online.state import selection
+from mosesplug.tuning.start import columns
+from mosesplug.tuning.steps import Context, write_after
+from mosesplug.tuning.weights import Weights, mean_of
+from mosesplug.tuning.workdir.files import date, write_config
+from mosesplug.tuning.workdir.records import (
     Evaluation,
     IterationResult,
     evaluations_of,
     result_of,
     start_of,
 )
-from mosesplug.tuning.start import columns
-from mosesplug.tuning.steps import Context, write_after
-from mosesplug.tuning.summary import Result, ScoreOf, iterations_of
-from mosesplug.tuning.weights import Weights, mean_of
-from mosesplug.tuning.workspace import Workspace
+from mosesplug.tuning.workdir.summary import Result, ScoreOf, iterations_of
+from mosesplug.tuning.workdir.workspace import Workspace
 
 __all__ = ["conclude", "has_free_scale", "reason_to_stop"]
 

@@ -11,14 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from formats.nbest import NBestList
+from formats.nbest.files import NBestList
 from formats.references import read_references
 from formats.text import read_lines
 from mosesplug.errors import DataError, OptimizerError
+from mosesplug.settings.configuration import Configuration
 from mosesplug.store import NBestStore
-from mosesplug.tuning.configuration import Configuration
 from mosesplug.tuning.events import Note, Watcher
-from mosesplug.tuning.first_lists import first_lists
 from mosesplug.tuning.guards import (
     Finding,
     list_findings,
@@ -27,11 +26,12 @@ from mosesplug.tuning.guards import (
     text_findings,
     weight_findings,
 )
-from mosesplug.tuning.records import result_of
+from mosesplug.tuning.online.first_lists import first_lists
 from mosesplug.tuning.start import columns
 from mosesplug.tuning.steps import Context
-from mosesplug.tuning.summary import iterations_of
 from mosesplug.tuning.weights import Weights
+from mosesplug.tuning.workdir.records import result_of
+from mosesplug.tuning.workdir.summary import iterations_of
 
 __all__ = ["FirstLook", "guard_decoded", "guard_input", "guard_result", "guard_weights"]
 

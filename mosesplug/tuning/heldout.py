@@ -14,21 +14,21 @@ from pathlib import Path
 
 import numpy as np
 
-from formats.nbest import NBestList
+from formats.nbest.files import NBestList
 from formats.references import read_references
 from formats.text import read_lines
-from formats.weights import ShowWeights
+from formats.weights.files import ShowWeights
 from mosesplug.decoders.batch import BatchDecoder
 from mosesplug.decoders.batch_process import ProcessDecoder
 from mosesplug.errors import DataError, UsageError
 from mosesplug.metrics import Metric, Prepared
-from mosesplug.tuning.configuration import Configuration
+from mosesplug.settings.configuration import Configuration
 from mosesplug.tuning.events import Executing, Judged, PhaseStarted, Watcher
-from mosesplug.tuning.forest_files import DecodedText
-from mosesplug.tuning.forest_setup import open_forest
-from mosesplug.tuning.online_source import model_weights
-from mosesplug.tuning.records import Evaluation
+from mosesplug.tuning.graphs.files import DecodedText
+from mosesplug.tuning.graphs.setup import open_forest
+from mosesplug.tuning.online.source import model_weights
 from mosesplug.tuning.weights import Weights
+from mosesplug.tuning.workdir.records import Evaluation
 
 __all__ = ["Judge", "best_of", "judge", "since_best"]
 

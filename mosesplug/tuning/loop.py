@@ -21,29 +21,27 @@ from formats.text import read_lines
 from mosesplug.errors import UsageError
 from mosesplug.optimizers import Algorithm, algorithms
 from mosesplug.optimizers import algorithm as find_algorithm
+from mosesplug.settings.algorithm_options import algorithm_options, idle_options
+from mosesplug.settings.configuration import Configuration, Online, Optimising
+from mosesplug.settings.sharding import Sharding
 from mosesplug.store import NBestStore, fingerprint_files
-from mosesplug.tuning.adopt import adopt, unstored_iterations
-from mosesplug.tuning.algorithm_options import algorithm_options, idle_options
 from mosesplug.tuning.conclude import conclude, reason_to_stop
-from mosesplug.tuning.configuration import Configuration, Online, Optimising
-from mosesplug.tuning.earlier import Earlier, earlier_run
+from mosesplug.tuning.decoding.faults import naming_the_iteration
+from mosesplug.tuning.decoding.prepare import announced_features, decoding_config
 from mosesplug.tuning.events import Note, Optimised, Watcher, ignore
-from mosesplug.tuning.executors import workers
-from mosesplug.tuning.faults import naming_the_iteration
-from mosesplug.tuning.forest_redecoding import make_graphs
-from mosesplug.tuning.forest_run import check_forest, forest_of, own_forest
-from mosesplug.tuning.graph_learning import check_graphs, fixed_weights
+from mosesplug.tuning.graphs.learning import check_graphs, fixed_weights
+from mosesplug.tuning.graphs.redecoding import make_graphs
+from mosesplug.tuning.graphs.run import check_forest, forest_of, own_forest
 from mosesplug.tuning.guarding import guard_decoded, guard_input, guard_weights
 from mosesplug.tuning.heldout import Judge
 from mosesplug.tuning.heldout import judge as find_judge
-from mosesplug.tuning.online_decoder import check_online, online_decoder, recipe_of
-from mosesplug.tuning.online_epoch import online_iteration
-from mosesplug.tuning.online_sharded import Sharded, sharded_iteration
-from mosesplug.tuning.online_state import forget_earlier_states
-from mosesplug.tuning.online_workers import decoding_workers
-from mosesplug.tuning.prepare import announced_features, decoding_config
-from mosesplug.tuning.records import evaluations_of, result_of, start_of
-from mosesplug.tuning.sharding import Sharding, dealt
+from mosesplug.tuning.online.decoder import check_online, online_decoder, recipe_of
+from mosesplug.tuning.online.epoch import online_iteration
+from mosesplug.tuning.online.sharded import Sharded, sharded_iteration
+from mosesplug.tuning.online.state import forget_earlier_states
+from mosesplug.tuning.online.workers import decoding_workers
+from mosesplug.tuning.parallel.executors import workers
+from mosesplug.tuning.parallel.sharding import dealt
 from mosesplug.tuning.start import check_names, starting_weights
 from mosesplug.tuning.steps import (
     PREDICTABLE_SEED,
@@ -54,8 +52,11 @@ from mosesplug.tuning.steps import (
     optimised,
     write_after,
 )
-from mosesplug.tuning.summary import Result
-from mosesplug.tuning.workspace import Workspace
+from mosesplug.tuning.workdir.adopt import adopt, unstored_iterations
+from mosesplug.tuning.workdir.earlier import Earlier, earlier_run
+from mosesplug.tuning.workdir.records import evaluations_of, result_of, start_of
+from mosesplug.tuning.workdir.summary import Result
+from mosesplug.tuning.workdir.workspace import Workspace
 
 __all__ = ["check_apart", "tune"]
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from formats.moses_ini import read_moses_ini
+from formats.moses.ini import read_moses_ini
 from formats.text import regular_file
-from formats.weights import ShowWeights, read_sparse
+from formats.weights.files import ShowWeights, read_sparse
 from mosesplug.errors import UsageError
 from mosesplug.features import FeatureSpace
-from mosesplug.tuning.configuration import Configuration, Optimising
+from mosesplug.settings.configuration import Configuration, Optimising
 from mosesplug.tuning.weights import Weights, ranges
 
 __all__ = ["check_names", "columns", "starting_weights"]

@@ -17,19 +17,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formats.errors import FormatError
-from formats.nbest import read_nbest_blocks
+from formats.nbest.files import read_nbest_blocks
 from formats.text import read_lines
-from formats.weights import ShowWeights, weight_overwrite
+from formats.weights.files import ShowWeights, weight_overwrite
 from mosesplug.errors import OptimizerError
 from mosesplug.features import FeatureSpace
 from mosesplug.metrics import Prepared
 from mosesplug.optimizers import Algorithm, Problem, Progress, Solution, corpus_score
+from mosesplug.settings.configuration import Configuration, HeldOut
+from mosesplug.settings.sharding import Sharding
 from mosesplug.store import IterationRecord, NBestStore
 from mosesplug.tuning.clock import Clock
-from mosesplug.tuning.configuration import Configuration, HeldOut
-from mosesplug.tuning.decoding import Lists, decode, decode_graphs, skipped
+from mosesplug.tuning.decoding.checks import checked_blocks
+from mosesplug.tuning.decoding.decode import Lists, decode, decode_graphs, skipped
 from mosesplug.tuning.events import Optimising, PhaseStarted, Watcher
-from mosesplug.tuning.files import (
+from mosesplug.tuning.graphs.decoding import decode_forest
+from mosesplug.tuning.graphs.learning import found_weights, starting_vector, with_graphs
+from mosesplug.tuning.graphs.setup import Forest
+from mosesplug.tuning.graphs.storing import store_graphs
+from mosesplug.tuning.memory import give_back
+from mosesplug.tuning.online.source import model_weights
+from mosesplug.tuning.parallel.sharded import optimize_sharded
+from mosesplug.tuning.start import columns
+from mosesplug.tuning.weights import Weights, ranges
+from mosesplug.tuning.workdir.files import (
     write_before,
     write_extractor_files,
     write_finished_step,
@@ -37,19 +48,8 @@ from mosesplug.tuning.files import (
     write_sparse_weights,
     write_weights,
 )
-from mosesplug.tuning.forest_decoding import decode_forest
-from mosesplug.tuning.forest_setup import Forest
-from mosesplug.tuning.graph_learning import found_weights, starting_vector, with_graphs
-from mosesplug.tuning.graph_storing import store_graphs
-from mosesplug.tuning.lists import checked_blocks
-from mosesplug.tuning.memory import give_back
-from mosesplug.tuning.online_source import model_weights
-from mosesplug.tuning.records import IterationResult, IterationStart, start_of
-from mosesplug.tuning.sharded import optimize_sharded
-from mosesplug.tuning.sharding import Sharding
-from mosesplug.tuning.start import columns
-from mosesplug.tuning.weights import Weights, ranges
-from mosesplug.tuning.workspace import Workspace
+from mosesplug.tuning.workdir.records import IterationResult, IterationStart, start_of
+from mosesplug.tuning.workdir.workspace import Workspace
 
 __all__ = [
     "PREDICTABLE_SEED",

@@ -14,14 +14,14 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from formats.weights import read_init_opt
+from formats.weights.files import read_init_opt
+from mosesplug.learning.lists import load_lists
 from mosesplug.metrics import metric
 from mosesplug.optimizers import Problem, silent
 from mosesplug.optimizers.batch.expected import objectives
 from mosesplug.optimizers.batch.expected.lists import Lists
 from mosesplug.optimizers.batch.expected.objectives import Objective
 from mosesplug.optimizers.families.expected import algorithms
-from mosesplug.tuning.offline import load_lists
 from tests.benchmarks.conftest import Workload
 
 BLEU = metric("BLEU", "case:true")

@@ -20,17 +20,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from formats.hypergraph_directory import hypergraph_files
-from formats.hypergraph_reader import HypergraphFile, read_hypergraph
-from formats.weights import WeightGroup, read_dense
+from formats.graphs.hypergraph_directory import hypergraph_files
+from formats.graphs.hypergraph_reader import HypergraphFile, read_hypergraph
+from formats.weights.files import WeightGroup, read_dense
 from mosesplug.decoders.batch import ModelWeights
-from mosesplug.decoders.parallel import begun
 from mosesplug.features import FeatureSpace
 from mosesplug.forest import Hypergraph, envelope, k_best
 from mosesplug.forest.pruning import pruned
 from mosesplug.metrics import metric
 from mosesplug.store import NBestStore, StoredGraphs
-from mosesplug.tuning.forest_setup import ForestRecipe
+from mosesplug.tuning.graphs.setup import ForestRecipe
+from mosesplug.tuning.parallel.in_order import begun
 
 ROUNDS = {"rounds": 5, "iterations": 1, "warmup_rounds": 1}
 FIXED = "UnknownWordPenalty0"

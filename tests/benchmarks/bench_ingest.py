@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from formats.nbest import read_nbest, read_nbest_blocks
+from formats.nbest.files import read_nbest, read_nbest_blocks
 from formats.references import read_references
 from mosesplug.metrics import metric
 from mosesplug.store import NBestStore

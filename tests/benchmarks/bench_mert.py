@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from mosesplug.learning.lists import load_lists
+from mosesplug.learning.start import read_start
 from mosesplug.metrics import metric
 from mosesplug.optimizers import Problem
-from mosesplug.optimizers.batch.mert import MertOptions, mert
-from mosesplug.optimizers.line_search import Scratch, error_surfaces, line_space
-from mosesplug.tuning.offline import load_lists
-from mosesplug.tuning.read_weights import read_start
+from mosesplug.optimizers.batch.mert.mert import MertOptions, mert
+from mosesplug.optimizers.line_search.lists import Scratch, error_surfaces, line_space
 from tests.benchmarks.conftest import Workload
 
 BLEU = metric("BLEU", "case:true")

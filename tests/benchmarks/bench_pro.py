@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from mosesplug.learning.lists import load_lists
 from mosesplug.metrics import metric
 from mosesplug.optimizers import Problem
-from mosesplug.optimizers.batch.pro import ProOptions, pro
-from mosesplug.tuning.offline import load_lists
+from mosesplug.optimizers.batch.ranking.pro import ProOptions, pro
 from tests.benchmarks.conftest import Workload
 
 BLEU = metric("BLEU", "case:true")

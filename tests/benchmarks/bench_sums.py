@@ -12,16 +12,16 @@ from numpy.typing import NDArray
 
 from formats.references import read_reference
 from mosesplug.forest import Hypergraph, viterbi
-from mosesplug.forest.decisions import Criterion, decide_in_graph
 from mosesplug.forest.expectation import feature_covariance
 from mosesplug.forest.inside_outside import log_inside, posterior
 from mosesplug.forest.k_best import k_best
-from mosesplug.forest.linear_bleu import LinearBleu
-from mosesplug.forest.ngram_posteriors import expected_counts, occurrence_probabilities
-from mosesplug.forest.ngram_split import split, split_for
+from mosesplug.forest.mbr.decisions import Criterion, decide_in_graph
+from mosesplug.forest.ngrams.posteriors import expected_counts, occurrence_probabilities
+from mosesplug.forest.ngrams.reference_ngrams import ReferenceNgrams
+from mosesplug.forest.ngrams.split import split, split_for
 from mosesplug.forest.objectives import ScoredGraph, risk, softmax_loss, xbleu
-from mosesplug.forest.reference_ngrams import ReferenceNgrams
-from mosesplug.tuning.weighted_graphs import read_graph_weights, weighted_graphs
+from mosesplug.forest.oracles.linear_bleu import LinearBleu
+from mosesplug.learning.weighted_graphs import read_graph_weights, weighted_graphs
 
 TYPICAL = 17_500
 """Edges of a typical graph."""

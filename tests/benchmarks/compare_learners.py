@@ -32,14 +32,14 @@ from numpy.typing import NDArray
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
+from mosesplug.learning import benchmark
+from mosesplug.learning.lists import load_lists
+from mosesplug.learning.start import read_start
 from mosesplug.metrics import metric
 from mosesplug.optimizers import Algorithm, Problem, algorithm, algorithms, corpus_score
 from mosesplug.optimizers.problem import silent
-from mosesplug.tuning import benchmark
-from mosesplug.tuning.offline import load_lists
-from mosesplug.tuning.read_weights import read_start
-from mosesplug.tuning.sharded import optimize_sharded
-from mosesplug.tuning.sharding import Mixing, Sharding
+from mosesplug.settings.sharding import Mixing, Sharding
+from mosesplug.tuning.parallel.sharded import optimize_sharded
 
 LISTS = 7
 SHARDS = 8

@@ -28,7 +28,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from mosesplug.cli.tools.install import write_launchers
+from mosesplug.cli.moses.install import write_launchers
 from tests.benchmarks.synthetic import make
 
 GNU_TIME = Path("/usr/bin/time")

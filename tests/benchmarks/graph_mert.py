@@ -20,19 +20,19 @@ from pathlib import Path
 
 import numpy as np
 
-from formats.hypergraph_directory import hypergraph_files
-from formats.hypergraph_features import GraphColumns
-from formats.hypergraph_reader import read_hypergraph
+from formats.graphs.hypergraph_directory import hypergraph_files
+from formats.graphs.hypergraph_features import GraphColumns
+from formats.graphs.hypergraph_reader import read_hypergraph
 from formats.references import read_reference
 from mosesplug.features import FeatureSpace
 from mosesplug.forest import Hypergraph
-from mosesplug.forest.graph_space import graph_source
+from mosesplug.forest.line_search.graph_space import graph_source
 from mosesplug.forest.pruning import pruned
+from mosesplug.learning.lists import load_lists
+from mosesplug.learning.start import read_start
 from mosesplug.metrics import metric
 from mosesplug.optimizers import Problem, Solution
-from mosesplug.optimizers.batch.mert import MertOptions, mert
-from mosesplug.tuning.offline import load_lists
-from mosesplug.tuning.read_weights import read_start
+from mosesplug.optimizers.batch.mert.mert import MertOptions, mert
 
 BLEU = metric("BLEU", "case:true")
 UNKNOWN = "UnknownWordPenalty0"

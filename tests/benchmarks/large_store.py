@@ -21,11 +21,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from formats.nbest import NBestList
+from formats.nbest.files import NBestList
 from mosesplug.metrics import metric
 from mosesplug.store import NBestStore
-from mosesplug.tuning.records import IterationResult, IterationStart
 from mosesplug.tuning.weights import Weights
+from mosesplug.tuning.workdir.records import IterationResult, IterationStart
 
 GROUPS = (("Lex0", 6), ("Distortion0", 1), ("LM0", 1), ("WordPenalty0", 1), ("TM0", 5))
 N_DENSE = 14

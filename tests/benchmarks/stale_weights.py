@@ -22,10 +22,11 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from mosesplug.optimizers import algorithm
 from mosesplug.optimizers.online.epochs import Plan, StoredSource, run_epoch
-from mosesplug.tuning.asynchronous import asynchronous_epoch
-from mosesplug.tuning.executors import WorkerKind, workers
-from mosesplug.tuning.sharding import Recipe, Shard, copied
-from mosesplug.tuning.stored_shard import FiledShard, SharedShard, write_lists
+from mosesplug.settings.sharding import WorkerKind
+from mosesplug.tuning.parallel.asynchronous import asynchronous_epoch
+from mosesplug.tuning.parallel.executors import workers
+from mosesplug.tuning.parallel.sharding import Recipe, Shard, copied
+from mosesplug.tuning.parallel.stored_shard import FiledShard, SharedShard, write_lists
 from mosesplug.tuning_set import TuningSet
 from tests.benchmarks.synthetic_sparse import plant
 from tests.optimizers.problems import Accuracy

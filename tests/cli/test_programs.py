@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from mosesplug.cli.main import main as mosesplug
-from mosesplug.cli.mert_moses import main as mert_moses
+from mosesplug.cli.run.mert_moses import main as mert_moses
 
 PROGRAM = "from mosesplug.cli.main import main; main()"
 

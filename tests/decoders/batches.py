@@ -6,7 +6,7 @@ import os
 import time
 from pathlib import Path
 
-from formats.weights import WeightGroup
+from formats.weights.files import WeightGroup
 from mosesplug.decoders.batch import ModelWeights
 
 __all__ = ["OTHERS", "WEIGHTS", "alive", "gone"]

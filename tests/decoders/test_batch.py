@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from formats.nbest_block import parse_block
-from formats.nbest_entry import Layout
-from formats.nbest_list import concatenate
-from formats.weights import WeightGroup, parse_weight_overwrite
+from formats.nbest.arrays import concatenate
+from formats.nbest.block import parse_block
+from formats.nbest.entry import Layout
+from formats.weights.files import WeightGroup, parse_weight_overwrite
 from mosesplug.decoders.batch import ModelWeights, parse_lists
 from mosesplug.errors import DecoderError
 

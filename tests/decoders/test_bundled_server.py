@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from formats.weights import WeightGroup, read_show_weights
+from formats.weights.files import WeightGroup, read_show_weights
 from mosesplug.decoders.batch import ModelWeights
 from mosesplug.decoders.batch_process import ProcessDecoder
 from mosesplug.decoders.exactness import changed_weights, differing_lists, require_exact
@@ -17,7 +17,7 @@ from mosesplug.decoders.server import ServerDecoder
 from mosesplug.errors import DecoderError
 
 DEMO = Path(__file__).parents[2] / "moses-config" / "demo"
-CODE = "from mosesplug.cli.decoder import main; main()"
+CODE = "from mosesplug.cli.moses.decoder import main; main()"
 
 
 @pytest.fixture

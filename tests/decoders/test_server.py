@@ -18,8 +18,8 @@ from typing import Any
 
 import pytest
 
-from formats.nbest import NBestList
-from formats.weights import WeightGroup
+from formats.nbest.files import NBestList
+from formats.weights.files import WeightGroup
 from mosesplug.decoders import server_process
 from mosesplug.decoders.batch import ModelWeights
 from mosesplug.decoders.batch_process import ProcessDecoder

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from formats.weights import WeightGroup
+from formats.weights.files import WeightGroup
 from mosesplug.decoders.batch import ModelWeights
 from mosesplug.decoders.server_calls import reply_of, spelled_weights, translate_request
 from mosesplug.errors import DecoderError

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from formats.text import read_lines
-from formats.weights import WeightGroup, read_dense
+from formats.weights.files import WeightGroup, read_dense
 from mosesplug.decoders.batch import ModelWeights
 from mosesplug.decoders.moses import Decoder
 from mosesplug.decoders.server import ServerDecoder

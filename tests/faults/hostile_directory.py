@@ -14,8 +14,8 @@ from functools import cache
 from pathlib import Path
 
 from formats.errors import FormatError
-from formats.graphs import read_graphs
-from formats.hypergraph_directory import hypergraph_files
+from formats.graphs.any_graph import read_graphs
+from formats.graphs.hypergraph_directory import hypergraph_files
 
 __all__ = ["ENTRIES", "WORDS", "begin", "read"]
 

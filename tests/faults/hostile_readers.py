@@ -40,15 +40,20 @@ from formats import (
     slf_scales,
     with_weights,
 )
-from formats.cdec_forest import read_cdec_forest
-from formats.hypergraph_reader import TAIL, HypergraphFile, read_hypergraph, read_target_graph
-from formats.ini_features import announced, fixed_weights, sparse_weights
-from formats.nbest_dense import dense_features
-from formats.nbest_list import NBestList
-from formats.search_graph import core_names, read_search_graphs
-from formats.slf import read_slf
-from mosesplug.store.graph_faults import graph_faults
-from mosesplug.store.graph_records import encode_graph
+from formats.graphs.cdec_forest import read_cdec_forest
+from formats.graphs.hypergraph_reader import (
+    TAIL,
+    HypergraphFile,
+    read_hypergraph,
+    read_target_graph,
+)
+from formats.graphs.search_graph import core_names, read_search_graphs
+from formats.graphs.slf import read_slf
+from formats.moses.ini_features import announced, fixed_weights, sparse_weights
+from formats.nbest.arrays import NBestList
+from formats.nbest.dense import dense_features
+from mosesplug.store.graphs.faults import graph_faults
+from mosesplug.store.graphs.records import encode_graph
 from mosesplug.store.records import KbestRecord, decode_value, encode_record, encode_value
 from tests.faults import hostile_directory, hostile_store
 from tests.faults.mutations import Chance

@@ -20,8 +20,8 @@ from typing import Any
 import lmdb
 import numpy as np
 
-from formats.hypergraph_features import groups_of_graph
-from formats.hypergraph_reader import TAIL, read_hypergraph
+from formats.graphs.hypergraph_features import groups_of_graph
+from formats.graphs.hypergraph_reader import TAIL, read_hypergraph
 from mosesplug.errors import DataError
 from mosesplug.forest.viterbi import viterbi
 from mosesplug.hypergraph import Hypergraph
@@ -30,7 +30,7 @@ from mosesplug.store import NBestStore, reading
 from mosesplug.store.ingest import Ingest
 from mosesplug.store.records import decode_value, encode_value, header_of
 from mosesplug.store.state import CHECKSUMS, State
-from mosesplug.store.toys import Hypothesis, WordMetric, make_list
+from mosesplug.store.testing.toys import Hypothesis, WordMetric, make_list
 from mosesplug.tuning_set import TuningSet
 from tests.faults.mutations import Chance, mutated
 

@@ -9,16 +9,16 @@ from pathlib import Path
 import pytest
 
 from formats.errors import FormatError
-from formats.nbest import read_nbest_blocks
-from formats.weights import read_show_weights
-from mosesplug.cli.getopt import parse
-from mosesplug.cli.mert_options import ADDITIONS, OPTIONS
-from mosesplug.cli.mert_settings import settings
+from formats.nbest.files import read_nbest_blocks
+from formats.weights.files import read_show_weights
+from mosesplug.cli.run.getopt import parse
+from mosesplug.cli.run.mert_options import ADDITIONS, OPTIONS
+from mosesplug.cli.run.mert_settings import settings
 from mosesplug.errors import DecoderError
 from mosesplug.store import NBestStore
-from mosesplug.tuning.decoding import Lists
+from mosesplug.tuning.decoding.checks import checked_blocks
+from mosesplug.tuning.decoding.decode import Lists
 from mosesplug.tuning.events import ignore
-from mosesplug.tuning.lists import checked_blocks
 from mosesplug.tuning.start import columns
 from tests.faults.decoder_faults import (
     FAULTS,

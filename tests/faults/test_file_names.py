@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from formats.errors import FormatError
-from formats.moses_ini import parse_moses_ini, unfit_value, with_weights
-from formats.nbest import NBestList, read_nbest
-from formats.weights import ShowWeights, WeightGroup
+from formats.moses.ini import parse_moses_ini, unfit_value, with_weights
+from formats.nbest.files import NBestList, read_nbest
+from formats.weights.files import ShowWeights, WeightGroup
 from tests.faults.decoder_faults import System, begin, kept, make_system, run
 
 _ODD = "a \"b' c\nd $x;*é"

@@ -14,8 +14,9 @@ import numpy as np
 import pytest
 
 import formats
-from mosesplug.store import graphs, merge
-from mosesplug.store.graph_records import decode_graph
+from mosesplug.store import merge
+from mosesplug.store.graphs import stored as graphs
+from mosesplug.store.graphs.records import decode_graph
 from tests.faults import hostile_directory, hostile_store
 from tests.faults.fuzz import fuzz, inputs, read_one
 from tests.faults.hostile_readers import DATA, FAMILIES
@@ -43,12 +44,14 @@ def test_every_reader_is_given_files(tmp_path: Path) -> None:
                 with contextlib.suppress(*family.refusals):
                     read(path)
                 sys.setprofile(None)
-    for module in pkgutil.iter_modules(formats.__path__):
-        published = importlib.import_module(f"formats.{module.name}")
+    for module in pkgutil.walk_packages(formats.__path__, "formats."):
+        if module.ispkg:
+            continue
+        published = importlib.import_module(module.name)
         for name in set(published.__all__) - ELSEWHERE:
             function = inspect.unwrap(getattr(published, name))
             if inspect.isfunction(function) and not WRITES.match(name):
-                assert function.__code__ in called, f"formats.{module.name}.{name}"
+                assert function.__code__ in called, f"{module.name}.{name}"
 
 
 def test_a_sample(tmp_path: Path) -> None:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from mosesplug.tuning import several_runs
-from mosesplug.tuning.workspace import Workspace
+from mosesplug.tuning.repeats import runs as several_runs
+from mosesplug.tuning.workdir.workspace import Workspace
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ import pytest
 from mosesplug.decoders.process import failure
 from mosesplug.store import NBestStore
 from mosesplug.store.records import encode_value
-from mosesplug.tuning.holding import held
+from mosesplug.tuning.workdir.holding import held
 from tests.faults.decoder_faults import System, begin, kept, make_system, result_of, run, whole
 
 _TOO_LARGE = ("File too large. Allow larger files (ulimit -f)", "SIGXFSZ", "exit code", "no room")

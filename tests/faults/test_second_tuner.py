@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from mosesplug.cli.progress import Reporter
+from mosesplug.cli.run.progress import Reporter
 from mosesplug.store import NBestStore
 from mosesplug.tuning.events import PhaseStarted
 from tests.faults.decoder_faults import run
@@ -54,7 +54,7 @@ def test_a_second_tuner_is_refused(
                 others += [arguments(system, "mert-moses", work)]  # replaces what it finds
                 refused.extend(map(run, others))
 
-    monkeypatch.setattr("mosesplug.cli.running.Reporter", Beside)
+    monkeypatch.setattr("mosesplug.cli.run.running.Reporter", Beside)
     code, said = run(arguments(system, regime, work))
     assert code == 0, said
     assert [code for code, _ in refused] == [1, 1]

@@ -30,13 +30,25 @@ from tests.faults.injection import SENT, Events, Plan
 from tests.faults.system import ROOT
 
 TUNING = (
-    *("cli.application", "cli.running", "cli.tune", "decoders.server", "optimizers.registry"),
-    *("tuning.loop", "store.ingest", "cli.nbest_keep", "inspection.soundness"),
-    *("cli.mert_moses", "cli.mert_settings"),
+    *(
+        "cli.application",
+        "cli.run.running",
+        "cli.run.tune",
+        "decoders.server",
+        "optimizers.registry",
+    ),
+    *("tuning.loop", "store.ingest", "cli.inspect.nbest_keep", "inspection.soundness"),
+    *("cli.run.mert_moses", "cli.run.mert_settings"),
 )
 READING = (
-    *("cli.application", "cli.nbest_ls", "cli.nbest_show", "cli.nbest_look", "cli.nbest_move"),
-    *("cli.nbest_keep", "cli.report", "inspection.run", "inspection.soundness"),
+    *(
+        "cli.application",
+        "cli.inspect.nbest_ls",
+        "cli.inspect.nbest_show",
+        "cli.inspect.nbest_look",
+        "cli.inspect.nbest_move",
+    ),
+    *("cli.inspect.nbest_keep", "cli.inspect.report", "inspection.run", "inspection.soundness"),
 )
 """Modules that runs of a kind load."""
 

@@ -12,8 +12,8 @@ import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from formats.hypergraph import Edge, write_hypergraph
-from formats.hypergraph_reader import read_hypergraph
+from formats.graphs.hypergraph import Edge, write_hypergraph
+from formats.graphs.hypergraph_reader import read_hypergraph
 from mosesplug.forest import Hypergraph
 
 WORDS = (b"a", b"b", b"c")

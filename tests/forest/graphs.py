@@ -8,8 +8,8 @@ from pathlib import Path
 
 from hypothesis import strategies as st
 
-from formats.hypergraph import Edge, write_hypergraph
-from formats.hypergraph_reader import read_hypergraph
+from formats.graphs.hypergraph import Edge, write_hypergraph
+from formats.graphs.hypergraph_reader import read_hypergraph
 from mosesplug.forest import Hypergraph
 
 NAMES = ("A", "B")

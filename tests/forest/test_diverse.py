@@ -12,12 +12,12 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from formats.hypergraph import Edge
+from formats.graphs.hypergraph import Edge
 from mosesplug.errors import DataError
 from mosesplug.forest import Hypergraph
 from mosesplug.forest.diverse import diverse, diverse_of
 from mosesplug.forest.k_best import Derivations, k_best, translations
-from mosesplug.forest.reference_ngrams import BOUNDARIES
+from mosesplug.forest.ngrams.reference_ngrams import BOUNDARIES
 from tests.forest.graphs import derivations, graph_of, worded_graphs
 
 WEIGHTS = np.array([1.0, -0.5])

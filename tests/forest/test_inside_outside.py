@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from formats.hypergraph import Edge
+from formats.graphs.hypergraph import Edge
 from mosesplug.errors import DataError
 from mosesplug.forest import Hypergraph
 from mosesplug.forest.counting import count_derivations, log_count
@@ -171,7 +171,7 @@ def test_expectations_and_covariances(nodes: list[list[Edge]], seed: int) -> Non
 
 def test_recorded_graph_has_the_same_passes(multi30k: Path) -> None:
     """Posteriors of a real graph: one derivation's worth, and expected features as a slope."""
-    from formats.hypergraph_reader import read_hypergraph
+    from formats.graphs.hypergraph_reader import read_hypergraph
 
     file = read_hypergraph(multi30k / "forest" / "hypergraph" / "3.gz")
     graph = Hypergraph.of_file(file, {name: column for column, name in enumerate(file.names)})

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from formats.hypergraph import Edge
-from formats.hypergraph_reader import read_hypergraph
+from formats.graphs.hypergraph import Edge
+from formats.graphs.hypergraph_reader import read_hypergraph
 from formats.text import read_lines
 from mosesplug.errors import DataError
 from mosesplug.forest import Hypergraph, k_best, viterbi

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from formats.hypergraph import Edge, hypergraph_names, write_hypergraph
-from formats.hypergraph_reader import read_hypergraph
-from formats.nbest import NBestList, read_nbest
+from formats.graphs.hypergraph import Edge, hypergraph_names, write_hypergraph
+from formats.graphs.hypergraph_reader import read_hypergraph
+from formats.nbest.files import NBestList, read_nbest
 from formats.text import read_lines
 from mosesplug.features import FeatureSpace
 from mosesplug.forest import Hypergraph

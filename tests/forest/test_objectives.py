@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from formats.hypergraph import Edge
+from formats.graphs.hypergraph import Edge
 from mosesplug.errors import DataError
 from mosesplug.forest import Hypergraph
 from mosesplug.forest.k_best import Derivations, k_best
+from mosesplug.forest.ngrams.reference_ngrams import ReferenceNgrams
 from mosesplug.forest.objectives import (
     Objective,
     ScoredGraph,
@@ -23,10 +24,9 @@ from mosesplug.forest.objectives import (
     xbleu,
 )
 from mosesplug.forest.pruning import pruned
-from mosesplug.forest.reference_ngrams import ReferenceNgrams
 from mosesplug.metrics.linear_bleu import LinearBleu
 from tests.forest.every_derivation import WORDS, every, made, random_graph
-from tests.forest.test_ngram_split import ngrams
+from tests.forest.ngrams.test_split import ngrams
 
 WEIGHTS = np.array([0.9, -0.7, 0.31])
 SCALE = 1.3

@@ -13,12 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from formats.hypergraph import Edge
+from formats.graphs.hypergraph import Edge
 from mosesplug.errors import DataError
 from mosesplug.forest import Hypergraph, viterbi
-from mosesplug.forest.hope_fear import find
+from mosesplug.forest.ngrams.reference_ngrams import ReferenceNgrams
+from mosesplug.forest.oracles.hope_fear import find
 from mosesplug.forest.pruning import edges_of_best, in_order_of_columns, pruned, single_scores
-from mosesplug.forest.reference_ngrams import ReferenceNgrams
 from mosesplug.forest.search_graph import search_graph
 from tests.forest.graphs import NAMES, graph_of, graphs
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from scipy.stats import chisquare
 
-from formats.hypergraph import Edge
+from formats.graphs.hypergraph import Edge
 from mosesplug.errors import DataError
 from mosesplug.forest import Hypergraph
 from mosesplug.forest.k_best import k_best, translations

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from formats.hypergraph import Edge
+from formats.graphs.hypergraph import Edge
 from mosesplug.forest import viterbi
 from mosesplug.forest.translations import Translations, append_words
 from mosesplug.metrics import metric

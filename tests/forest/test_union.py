@@ -9,11 +9,11 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from formats.hypergraph import Edge
+from formats.graphs.hypergraph import Edge
 from mosesplug.forest import Hypergraph, k_best
-from mosesplug.forest.graphs import GraphSearch
+from mosesplug.forest.graph_search import GraphSearch
 from mosesplug.forest.k_best import translations
-from mosesplug.forest.reference_ngrams import ReferenceNgrams
+from mosesplug.forest.ngrams.reference_ngrams import ReferenceNgrams
 from mosesplug.forest.search_graph import search_graph
 from mosesplug.forest.union import united
 from tests.forest.graphs import graph_of, references, worded_graphs

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from numpy.typing import NDArray
 
-from formats.hypergraph import Edge, hypergraph_names, write_hypergraph
-from formats.hypergraph_reader import read_hypergraph
-from formats.weights import read_dense
+from formats.graphs.hypergraph import Edge, hypergraph_names, write_hypergraph
+from formats.graphs.hypergraph_reader import read_hypergraph
+from formats.weights.files import read_dense
 from mosesplug.errors import DataError
 from mosesplug.forest import Hypergraph, viterbi
 from tests.forest.graphs import derivations, graph_of, graphs

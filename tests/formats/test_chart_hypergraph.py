@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from formats.errors import FormatError
-from formats.hypergraph_columns import parse_graph
-from formats.hypergraph_reader import read_hypergraph
+from formats.graphs.hypergraph_columns import parse_graph
+from formats.graphs.hypergraph_reader import read_hypergraph
 from mosesplug.forest.viterbi import viterbi
 from mosesplug.hypergraph import Hypergraph
 from tests.formats.derivations import derivations, scored

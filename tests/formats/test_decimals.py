@@ -10,10 +10,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from formats import nbest_tokens
 from formats.decimals import parse_integers, parse_number, parse_numbers
-from formats.nbest_block import parse_block, parse_block_fast
-from formats.nbest_entry import Layout
+from formats.nbest import tokens as nbest_tokens
+from formats.nbest.block import parse_block, parse_block_fast
+from formats.nbest.entry import Layout
 from formats.words import (
     PAD,
     Bytes,

@@ -13,9 +13,9 @@ from mosesplug.inspection.run import opened
 from mosesplug.inspection.texts import Texts
 from mosesplug.metrics import metric
 from mosesplug.store import NBestStore
-from mosesplug.store.toys import Hypothesis, make_list
-from mosesplug.tuning.records import IterationStart
+from mosesplug.store.testing.toys import Hypothesis, make_list
 from mosesplug.tuning.weights import Weights
+from mosesplug.tuning.workdir.records import IterationStart
 from tests.inspection.runs import GROUPS, REFERENCE, make_run
 
 

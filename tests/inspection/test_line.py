@@ -11,7 +11,7 @@ import pytest
 from mosesplug.errors import DataError, UsageError
 from mosesplug.inspection.line import line_of, moved_sentences
 from mosesplug.inspection.run import opened
-from mosesplug.store.toys import Hypothesis
+from mosesplug.store.testing.toys import Hypothesis
 from mosesplug.tuning.weights import Weights
 from tests.inspection.runs import LISTS, make_run
 

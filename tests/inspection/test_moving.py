@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from formats.extractor_reader import read_features, read_scores
+from formats.extractor.reader import read_features, read_scores
 from mosesplug.errors import DataError, StoreError
 from mosesplug.inspection.diversity import list_facts
 from mosesplug.inspection.exporting import export_arrays, export_extractor, export_lists
@@ -20,7 +20,7 @@ from mosesplug.inspection.texts import Texts
 from mosesplug.metrics import metric
 from mosesplug.store import NBestStore
 from mosesplug.store.maintenance import compact, copy
-from mosesplug.store.toys import Hypothesis
+from mosesplug.store.testing.toys import Hypothesis
 from mosesplug.tuning.weights import Weights
 from tests.inspection.runs import GROUPS, LISTS, REFERENCE, make_run, read_graph
 

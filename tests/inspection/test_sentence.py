@@ -15,7 +15,7 @@ from mosesplug.inspection.run import opened
 from mosesplug.inspection.sentence import matched_orders, sentence_of, worth
 from mosesplug.inspection.texts import Texts
 from mosesplug.metrics import metric
-from mosesplug.store.toys import Hypothesis
+from mosesplug.store.testing.toys import Hypothesis
 from mosesplug.tuning.weights import Weights
 from tests.inspection.runs import LISTS, REFERENCE, make_run
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from mosesplug.metrics import metric
 from mosesplug.metrics.bleu import Bleu
 from mosesplug.metrics.few_sentences import FewSentences
-from mosesplug.metrics.ter import Ter
+from mosesplug.metrics.ter.moses import Ter
 
 COUNTS = st.lists(st.tuples(st.integers(1, 30), st.integers(0, 30)), min_size=4, max_size=4)
 

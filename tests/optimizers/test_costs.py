@@ -12,7 +12,7 @@ from mosesplug.metrics.few_sentences import FewSentences
 from mosesplug.metrics.interpolated import Interpolated
 from mosesplug.metrics.protocol import Metric
 from mosesplug.metrics.sentence_bleu import sentence_bleu_lin_och, sentence_bleu_nakov
-from mosesplug.metrics.ter import Ter
+from mosesplug.metrics.ter.moses import Ter
 from mosesplug.optimizers.costs import Costs, first_of_largest
 from mosesplug.optimizers.online.costs import CostOptions
 from mosesplug.optimizers.oracles import corpus_oracles

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from mosesplug.metrics.bleu import Bleu
 from mosesplug.metrics.interpolated import Interpolated
 from mosesplug.metrics.protocol import Metric
-from mosesplug.metrics.ter import Ter
+from mosesplug.metrics.ter.moses import Ter
 from mosesplug.optimizers.oracles import OracleSets, corpus_oracles, sentence_oracles
 from mosesplug.tuning_set import TuningSet
 from tests.optimizers.problems import Accuracy, tuning_set

@@ -11,7 +11,7 @@ import pytest
 
 from mosesplug.errors import DataError, StoreError
 from mosesplug.store import NBestStore
-from mosesplug.store.toys import Hypothesis, WordMetric, make_list
+from mosesplug.store.testing.toys import Hypothesis, WordMetric, make_list
 
 REFERENCES = ((b"a b", b"c", b"d"),)
 ITERATIONS = [

@@ -15,7 +15,7 @@ import pytest
 from mosesplug.errors import StoreError
 from mosesplug.store import NBestStore
 from mosesplug.store.checksums import Checked
-from mosesplug.store.toys import Hypothesis, WordMetric, make_list
+from mosesplug.store.testing.toys import Hypothesis, WordMetric, make_list
 from tests.inspection.runs import GROUPS, read_graph
 
 REFERENCES = ((b"a", b"b", b"c"),)

@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 
 from formats.errors import FormatError
-from formats.hypergraph_reader import read_hypergraph
+from formats.graphs.hypergraph_reader import read_hypergraph
 from mosesplug.errors import DataError, StoreError
 from mosesplug.store import NBestStore
 from mosesplug.store.claims import MOST_SENTENCES
 from mosesplug.store.records import decode_value, encode_value
-from mosesplug.store.toys import GROUPS, Hypothesis, WordMetric, make_list
+from mosesplug.store.testing.toys import GROUPS, Hypothesis, WordMetric, make_list
 from tests.store.test_inventory import changed, edited, make
 
 COMMIT = struct.pack(">IB", 1, 0)

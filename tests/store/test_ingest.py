@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 from formats.errors import FormatError
-from formats.nbest import NBestList
+from formats.nbest.files import NBestList
 from mosesplug.errors import DataError, StoreError, UsageError
 from mosesplug.store import NBestStore
-from mosesplug.store.testing import check_store
-from mosesplug.store.toys import Hypothesis, StoreModel, WordMetric, make_list
+from mosesplug.store.testing.conformance import check_store
+from mosesplug.store.testing.toys import Hypothesis, StoreModel, WordMetric, make_list
 
 REFERENCES = ((b"a b", b"c", b"d"),)
 

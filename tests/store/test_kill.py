@@ -18,8 +18,8 @@ import pytest
 from mosesplug.errors import StoreError
 from mosesplug.metrics.protocol import Prepared
 from mosesplug.store import NBestStore
-from mosesplug.store.testing import check_rows, check_store
-from mosesplug.store.toys import StoreModel, WordMetric
+from mosesplug.store.testing.conformance import check_rows, check_store
+from mosesplug.store.testing.toys import StoreModel, WordMetric
 from mosesplug.tuning_set import TuningSet
 
 SCRIPT = Path(__file__).with_name("writer.py")

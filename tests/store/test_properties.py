@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mosesplug.store import NBestStore
-from mosesplug.store.testing import check_store
-from mosesplug.store.toys import Hypothesis, StoreModel, WordMetric, make_list
+from mosesplug.store.testing.conformance import check_store
+from mosesplug.store.testing.toys import Hypothesis, StoreModel, WordMetric, make_list
 from mosesplug.tuning_set import Batch
 
 N_SENTENCES = 4

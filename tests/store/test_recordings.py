@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from formats.nbest import read_nbest, read_nbest_blocks
+from formats.nbest.files import read_nbest, read_nbest_blocks
 from mosesplug.metrics.bleu import Bleu
 from mosesplug.store import NBestStore
 from mosesplug.tuning_set import TuningSet

@@ -23,10 +23,10 @@ from typing import Any
 
 import numpy as np
 
-from formats.nbest import NBestList
+from formats.nbest.files import NBestList
 from mosesplug.store import NBestStore, writing
 from mosesplug.store.environment import Environment
-from mosesplug.store.toys import Hypothesis, WordMetric, make_list
+from mosesplug.store.testing.toys import Hypothesis, WordMetric, make_list
 
 N_SENTENCES = 40
 REFERENCES = (tuple(b"w%d w1 w2" % (i % 5) for i in range(N_SENTENCES)),)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 
-from formats.hypergraph import Edge, hypergraph_names, write_hypergraph
+from formats.graphs.hypergraph import Edge, hypergraph_names, write_hypergraph
 from formats.text import read_lines
 
 ROOT = Path(__file__).parents[2]

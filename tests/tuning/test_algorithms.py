@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from formats.references import read_references
-from formats.weights import read_dense, read_sparse, read_weights_txt
+from formats.weights.files import read_dense, read_sparse, read_weights_txt
 from mosesplug.errors import UsageError
 from mosesplug.optimizers import Problem, algorithm, algorithms, silent
+from mosesplug.settings.sharding import Sharding
 from mosesplug.store import NBestStore
 from mosesplug.tuning import Configuration, tune
 from mosesplug.tuning.events import Decoded, Event, Executing
-from mosesplug.tuning.sharding import Sharding
 from mosesplug.tuning.weights import Weights
 
 Toy = Any

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from mosesplug.errors import DataError
+from mosesplug.settings.configuration import Online
+from mosesplug.settings.sharding import Sharding
 from mosesplug.store import NBestStore
 from mosesplug.tuning import tune
-from mosesplug.tuning.configuration import Online
 from mosesplug.tuning.events import Note
-from mosesplug.tuning.sharding import Sharding
 
 _SHARDS = Sharding(2, mixing="average")
 REGIMES = {

@@ -15,6 +15,7 @@ import pytest
 from formats.references import read_references
 from formats.text import read_lines
 from mosesplug.errors import DataError
+from mosesplug.learning.lists import stored_lists
 from mosesplug.metrics import metric
 from mosesplug.optimizers import Problem, algorithm
 from mosesplug.optimizers.problem import silent
@@ -28,7 +29,6 @@ from mosesplug.tuning.guards import (
     text_findings,
     weight_findings,
 )
-from mosesplug.tuning.offline import stored_lists
 from tests.optimizers.problems import planted, tuning_set
 
 DEMO = Path(__file__).parents[2] / "moses-config" / "demo"

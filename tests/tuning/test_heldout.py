@@ -13,14 +13,14 @@ import pytest
 import sacrebleu
 
 from formats.errors import FormatError
-from formats.moses_ini import read_moses_ini
+from formats.moses.ini import read_moses_ini
 from mosesplug.errors import DataError
+from mosesplug.settings.configuration import HeldOut
 from mosesplug.tuning import tune
-from mosesplug.tuning.configuration import HeldOut
 from mosesplug.tuning.events import Judged, Note
 from mosesplug.tuning.heldout import best_of, since_best
-from mosesplug.tuning.records import Evaluation
 from mosesplug.tuning.weights import Weights
+from mosesplug.tuning.workdir.records import Evaluation
 
 Toy = Any
 Log = Any

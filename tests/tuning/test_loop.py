@@ -13,16 +13,21 @@ from typing import Any
 import numpy as np
 import pytest
 
-from formats.moses_ini import read_moses_ini
+from formats.moses.ini import read_moses_ini
 from formats.references import reference_files
-from formats.weights import parse_weight_overwrite, read_dense, read_init_opt, read_weights_txt
+from formats.weights.files import (
+    parse_weight_overwrite,
+    read_dense,
+    read_init_opt,
+    read_weights_txt,
+)
 from mosesplug.errors import DataError, StoreMismatch, UsageError
+from mosesplug.learning.lists import load_lists
 from mosesplug.metrics import metric
 from mosesplug.optimizers import Problem, corpus_score
 from mosesplug.store import NBestStore
 from mosesplug.tuning import tune
 from mosesplug.tuning.events import Decoded, Executing, Finished, Note, Optimised, PhaseStarted
-from mosesplug.tuning.offline import load_lists
 
 Toy = Any
 Log = Any

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import sacrebleu
 
-from formats.moses_ini import read_moses_ini
-from formats.weights import read_dense, read_init_opt
+from formats.moses.ini import read_moses_ini
+from formats.weights.files import read_dense, read_init_opt
 from mosesplug.decoders.moses import Decoder
 from mosesplug.metrics import metric
 from mosesplug.tuning import Configuration, Decoding, Optimising, tune

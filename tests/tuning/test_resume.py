@@ -18,9 +18,9 @@ import numpy as np
 import pytest
 
 from mosesplug.errors import UsageError
+from mosesplug.settings.configuration import HeldOut, Online
 from mosesplug.store import NBestStore
 from mosesplug.tuning import tune
-from mosesplug.tuning.configuration import HeldOut, Online
 from mosesplug.tuning.events import (
     Event,
     Executing,

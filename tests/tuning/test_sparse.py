@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from formats.moses_ini import read_moses_ini
-from formats.weights import read_sparse
+from formats.moses.ini import read_moses_ini
+from formats.weights.files import read_sparse
 from mosesplug.tuning import tune
 from mosesplug.tuning.events import Executing
 

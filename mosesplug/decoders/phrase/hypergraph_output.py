@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from formats.hypergraph import (
+from formats.graphs.hypergraph import (
     Edge,
     hypergraph_names,
     write_hypergraph,

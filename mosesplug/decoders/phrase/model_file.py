@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formats.errors import FormatError
-from formats.moses_ini import FeatureLine, MosesIni
-from formats.weights import parse_weight_overwrite
+from formats.moses.ini import FeatureLine, MosesIni
+from formats.weights.files import parse_weight_overwrite
 from mosesplug.decoders.phrase.settings import FALSE_WORDS, TRUE_WORDS
 from mosesplug.errors import DataError, UsageError
 

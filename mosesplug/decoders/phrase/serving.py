@@ -13,9 +13,9 @@ from typing import Any
 from xmlrpc.server import SimpleXMLRPCRequestHandler, SimpleXMLRPCServer
 
 from formats.errors import FormatError
-from formats.moses_ini import MosesIni
-from formats.nbest import NBestEntry, format_entry
-from formats.weights import parse_weight_overwrite
+from formats.moses.ini import MosesIni
+from formats.nbest.files import NBestEntry, format_entry
+from formats.weights.files import parse_weight_overwrite
 from mosesplug.decoders.phrase.model import build_model, read_tables
 from mosesplug.decoders.phrase.model_file import read_features
 from mosesplug.decoders.phrase.settings import Settings

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from formats.errors import FormatError
-from formats.ini_features import FALSE_WORDS
-from formats.moses_ini import MosesIni
+from formats.moses.ini import MosesIni
+from formats.moses.ini_features import FALSE_WORDS
 from mosesplug.errors import UsageError
 
 __all__ = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from formats.nbest import NBestEntry, format_entry
+from formats.nbest.files import NBestEntry, format_entry
 from mosesplug.decoders.phrase.hypergraph_output import write_graph
 from mosesplug.decoders.phrase.model import Model
 from mosesplug.decoders.phrase.n_best import Derivation, n_best

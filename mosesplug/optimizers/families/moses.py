@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from mosesplug.optimizers.batch.kbmira import KbmiraOptions
-from mosesplug.optimizers.batch.mert import MertOptions, mert
-from mosesplug.optimizers.batch.mira import kbmira
-from mosesplug.optimizers.batch.pro import ProMertOptions, ProOptions, pro, pro_mert
+from mosesplug.optimizers.batch.mert.mert import MertOptions, mert
+from mosesplug.optimizers.batch.mira.kbmira import KbmiraOptions
+from mosesplug.optimizers.batch.mira.optimizer import kbmira
+from mosesplug.optimizers.batch.ranking.pro import ProMertOptions, ProOptions, pro, pro_mert
 from mosesplug.optimizers.entry import Algorithm
 
 __all__ = ["algorithms"]

@@ -11,13 +11,13 @@ from mosesplug.optimizers.online.arow import ArowOptions, arow_learner
 from mosesplug.optimizers.online.epochs import optimize_online
 from mosesplug.optimizers.online.learner import Learner
 from mosesplug.optimizers.online.mira import MiraOptions, mira_learner
-from mosesplug.optimizers.online.oro import (
+from mosesplug.optimizers.online.oro.hinge import (
     OOroOptions,
     OroOptions,
     o_oro_learner,
     oro_learner,
 )
-from mosesplug.optimizers.online.oro_softmax import (
+from mosesplug.optimizers.online.oro.softmax import (
     OOroSoftmaxOptions,
     o_oro_softmax_learner,
     oro_softmax_learner,

@@ -27,16 +27,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.errors import OptimizerError, UsageError
-from mosesplug.optimizers.differences import (
+from mosesplug.optimizers.lists.differences import (
     Difference,
     difference,
     features_of,
     filled,
     row_scores,
 )
+from mosesplug.optimizers.lists.rows import compact
 from mosesplug.optimizers.online.costs import CostOptions
 from mosesplug.optimizers.online.learner import Change, Learner, State, Step
-from mosesplug.optimizers.rows import compact
 from mosesplug.tuning_set import Batch
 
 __all__ = ["ArowOptions", "arow_learner"]

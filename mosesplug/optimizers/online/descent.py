@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from mosesplug.errors import OptimizerError
 from mosesplug.metrics.few_sentences import FewSentences
-from mosesplug.optimizers.batch.pairs import PairSampling
+from mosesplug.optimizers.batch.ranking.pairs import PairSampling
 from mosesplug.optimizers.costs import CostKind
+from mosesplug.optimizers.lists.rows import Rows, compact
 from mosesplug.optimizers.online.costs import CostOptions
 from mosesplug.optimizers.online.learner import Change, State, Step
 from mosesplug.optimizers.online.objectives import (
@@ -28,7 +29,6 @@ from mosesplug.optimizers.online.objectives import (
 )
 from mosesplug.optimizers.oracles import corpus_oracles, sentence_oracles
 from mosesplug.optimizers.problem import LARGEST
-from mosesplug.optimizers.rows import Rows, compact
 from mosesplug.tuning_set import Batch
 
 __all__ = [

@@ -21,12 +21,12 @@ from typing import Literal
 
 import numpy as np
 
-from mosesplug.optimizers.differences import features_of, filled
+from mosesplug.optimizers.lists.differences import features_of, filled
+from mosesplug.optimizers.lists.rows import compact
 from mosesplug.optimizers.online.costs import CostOptions
 from mosesplug.optimizers.online.learner import Change, Learner, State, Step
 from mosesplug.optimizers.online.mira_steps import Task, one_by_one, with_working_sets
 from mosesplug.optimizers.online.working_sets import Walk
-from mosesplug.optimizers.rows import compact
 from mosesplug.tuning_set import Batch
 
 __all__ = ["MiraOptions", "mira_learner"]

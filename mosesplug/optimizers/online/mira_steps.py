@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.kernels import kernel
-from mosesplug.optimizers.differences import (
+from mosesplug.optimizers.lists.differences import (
     Features,
     add,
     difference,
@@ -19,7 +19,7 @@ from mosesplug.optimizers.differences import (
     square,
 )
 from mosesplug.optimizers.online.working_sets import Walk, empty_set, join, solve, with_room
-from mosesplug.optimizers.qp import EXCHANGES
+from mosesplug.optimizers.solvers.qp import EXCHANGES
 
 __all__ = ["Task", "one_by_one", "with_working_sets"]
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.errors import OptimizerError
-from mosesplug.optimizers.line_search import (
+from mosesplug.optimizers.line_search.lists import (
     IntervalChoice,
     Lines,
     LineSpace,

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.optimizers import losses
-from mosesplug.optimizers.batch.pairs import Pairs, PairSampling, sample_pairs
+from mosesplug.optimizers.batch.ranking.pairs import Pairs, PairSampling, sample_pairs
 from mosesplug.optimizers.losses import ListLoss, PairLoss
 from mosesplug.optimizers.oracles import OracleSets
 

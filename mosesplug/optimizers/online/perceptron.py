@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.optimizers.costs import first_of_largest
+from mosesplug.optimizers.lists.rows import compact
 from mosesplug.optimizers.online.costs import CostOptions
 from mosesplug.optimizers.online.learner import Change, Learner, State, Step
 from mosesplug.optimizers.oracles import sentence_oracles
-from mosesplug.optimizers.rows import compact
 from mosesplug.tuning_set import Batch
 
 __all__ = ["PerceptronOptions", "perceptron_learner"]

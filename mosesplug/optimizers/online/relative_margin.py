@@ -25,7 +25,8 @@ import numpy as np
 
 from mosesplug.errors import OptimizerError
 from mosesplug.optimizers.costs import Remembered
-from mosesplug.optimizers.differences import features_of, filled
+from mosesplug.optimizers.lists.differences import features_of, filled
+from mosesplug.optimizers.lists.rows import compact
 from mosesplug.optimizers.online.costs import CostOptions
 from mosesplug.optimizers.online.learner import Change, Learner, State, Step
 from mosesplug.optimizers.online.relative_margin_steps import (
@@ -34,7 +35,6 @@ from mosesplug.optimizers.online.relative_margin_steps import (
     passive_aggressive,
 )
 from mosesplug.optimizers.online.working_sets import Walk
-from mosesplug.optimizers.rows import compact
 from mosesplug.tuning_set import Batch
 
 __all__ = ["RelativeMarginOptions", "RmCpOptions", "rm_cp_learner", "rm_pa_learner"]

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.kernels import kernel
-from mosesplug.optimizers.differences import (
+from mosesplug.optimizers.lists.differences import (
     Features,
     add,
     difference,

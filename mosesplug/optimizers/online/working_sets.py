@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.kernels import kernel
-from mosesplug.optimizers.differences import Features, add, difference, product
-from mosesplug.optimizers.qp import solve_groups
+from mosesplug.optimizers.lists.differences import Features, add, difference, product
+from mosesplug.optimizers.solvers.qp import solve_groups
 
 __all__ = ["Walk", "WorkingSet", "empty_set", "join", "solve", "with_room"]
 

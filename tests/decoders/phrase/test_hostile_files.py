@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from formats.errors import FormatError
-from formats.moses_ini import parse_moses_ini
+from formats.moses.ini import parse_moses_ini
 from mosesplug.decoders.phrase.language_model import read_arpa
 from mosesplug.decoders.phrase.model_file import read_features
 from mosesplug.decoders.phrase.phrase_table import read_phrase_table, read_reordering

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from formats.moses_ini import read_moses_ini
+from formats.moses.ini import read_moses_ini
 from mosesplug.decoders.phrase.hypergraph_output import hypergraph_nodes, write_graph, write_weights
 from mosesplug.decoders.phrase.model import Model, load_model
 from mosesplug.decoders.phrase.model_file import read_features

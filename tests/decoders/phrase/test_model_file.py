@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from formats.errors import FormatError
-from formats.moses_ini import parse_moses_ini, read_moses_ini
+from formats.moses.ini import parse_moses_ini, read_moses_ini
 from mosesplug.decoders.phrase.model_file import (
     Features,
     find_file,

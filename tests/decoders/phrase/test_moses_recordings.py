@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from formats.moses_ini import read_moses_ini
-from formats.nbest import NBestEntry, iter_nbest
-from formats.weights import read_dense
+from formats.moses.ini import read_moses_ini
+from formats.nbest.files import NBestEntry, iter_nbest
+from formats.weights.files import read_dense
 from mosesplug.decoders.phrase.hypergraph_output import hypergraph_nodes, write_graph, write_weights
 from mosesplug.decoders.phrase.model import Model, load_model
 from mosesplug.decoders.phrase.model_file import read_features, show_weights

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from formats.moses_ini import read_moses_ini
+from formats.moses.ini import read_moses_ini
 from mosesplug.decoders.phrase.model import Model, load_model
 from mosesplug.decoders.phrase.model_file import read_features
 from mosesplug.decoders.phrase.n_best import Derivation, n_best

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from formats.moses_ini import MosesIni, read_moses_ini
+from formats.moses.ini import MosesIni, read_moses_ini
 from mosesplug.decoders.phrase.model import load_model
 from mosesplug.decoders.phrase.model_file import read_features
 from mosesplug.decoders.phrase.serving import TranslationService, service_at

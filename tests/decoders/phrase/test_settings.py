@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from formats.errors import FormatError
-from formats.moses_ini import parse_moses_ini
+from formats.moses.ini import parse_moses_ini
 from mosesplug.decoders.phrase.settings import Settings, parse_arguments, settings
 from mosesplug.errors import UsageError
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from formats.moses_ini import MosesIni, read_moses_ini
-from formats.nbest import read_nbest
+from formats.moses.ini import MosesIni, read_moses_ini
+from formats.nbest.files import read_nbest
 from mosesplug.decoders.phrase.model import load_model
 from mosesplug.decoders.phrase.model_file import read_features
 from mosesplug.decoders.phrase.settings import Settings, settings

@@ -13,7 +13,7 @@ from mosesplug.errors import OptimizerError, UsageError
 from mosesplug.optimizers.online.arow import ArowOptions, arow_learner
 from mosesplug.optimizers.online.learner import Change, State, Step, grown
 from mosesplug.tuning_set import Batch
-from tests.optimizers.online.test_oro import matrix_of, random_batch, step
+from tests.optimizers.online.oro.test_hinge import matrix_of, random_batch, step
 from tests.optimizers.problems import Accuracy, tuning_set
 
 CLOSED = ArowOptions(update="closed-form", cost="lin-och", variance_weight=0.3)

@@ -26,7 +26,7 @@ from mosesplug.optimizers.online.epochs import (
 )
 from mosesplug.optimizers.online.learner import Change, Learner, State, Step
 from mosesplug.optimizers.online.options import OnlineOptions
-from mosesplug.optimizers.online.oro import OroOptions, oro_learner
+from mosesplug.optimizers.online.oro.hinge import OroOptions, oro_learner
 from mosesplug.optimizers.online.pegasos import PegasosOptions, pegasos_learner
 from mosesplug.optimizers.problem import Problem, silent
 from mosesplug.tuning_set import Batch, TuningSet

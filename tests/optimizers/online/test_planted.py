@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from mosesplug.learning.lists import load_lists
 from mosesplug.metrics import metric
 from mosesplug.metrics.sentence_bleu import sentence_bleu_lin_och
 from mosesplug.optimizers.online.adagrad import AdagradOptions, adagrad_learner
@@ -17,7 +18,6 @@ from mosesplug.optimizers.online.learner import Learner
 from mosesplug.optimizers.online.pegasos import PegasosOptions, pegasos_learner
 from mosesplug.optimizers.online.rda import RdaOptions, rda_learner
 from mosesplug.optimizers.online.sgd import SgdOptions, sgd_learner
-from mosesplug.tuning.offline import load_lists
 from tests.benchmarks.synthetic_sparse import Planted, plant, rank_correlation, write_lists
 from tests.optimizers.problems import Accuracy
 

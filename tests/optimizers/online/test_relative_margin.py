@@ -15,7 +15,7 @@ from mosesplug.optimizers.online.relative_margin import (
     rm_pa_learner,
 )
 from mosesplug.tuning_set import Batch
-from tests.optimizers.online.test_oro import matrix_of, random_batch, step
+from tests.optimizers.online.oro.test_hinge import matrix_of, random_batch, step
 from tests.optimizers.problems import Accuracy, tuning_set
 
 ALL = np.ones(6, dtype=np.bool_)

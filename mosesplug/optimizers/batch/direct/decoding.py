@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.kernels import kernel
-from mosesplug.optimizers.line_search import LineSpace
+from mosesplug.optimizers.line_search.lists import LineSpace
 
 __all__ = ["Decoder"]
 

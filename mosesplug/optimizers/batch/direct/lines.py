@@ -13,10 +13,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.optimizers.arrangement import arrange
-from mosesplug.optimizers.line_search import Lines, LineSpace, Scratch, error_surfaces, filled_lists
+from mosesplug.optimizers.line_search.lists import (
+    Lines,
+    LineSpace,
+    Scratch,
+    error_surfaces,
+    filled_lists,
+)
+from mosesplug.optimizers.line_search.space import Surface
+from mosesplug.optimizers.lists.arrangement import arrange
 from mosesplug.optimizers.problem import Problem
-from mosesplug.optimizers.search_space import Surface
 from mosesplug.tuning_set import TuningSet
 
 __all__ = ["AnyLines"]

@@ -23,8 +23,8 @@ from mosesplug.optimizers.batch.direct.simplex import (
     simplex_search,
 )
 from mosesplug.optimizers.batch.direct.solutions import best_of, solution_of
-from mosesplug.optimizers.batch.starts import starting_points
-from mosesplug.optimizers.line_search import line_space
+from mosesplug.optimizers.batch.mert.starts import starting_points
+from mosesplug.optimizers.line_search.lists import line_space
 from mosesplug.optimizers.problem import (
     Problem,
     Progress,

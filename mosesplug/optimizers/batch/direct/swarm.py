@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 from mosesplug.errors import UsageError
 from mosesplug.optimizers.batch.direct.decoding import Decoder
 from mosesplug.optimizers.batch.direct.solutions import best_of, solution_of
-from mosesplug.optimizers.batch.starts import starting_points
-from mosesplug.optimizers.line_search import line_space
+from mosesplug.optimizers.batch.mert.starts import starting_points
+from mosesplug.optimizers.line_search.lists import line_space
 from mosesplug.optimizers.problem import (
     Problem,
     Progress,

@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 
 from mosesplug.errors import UsageError
 from mosesplug.metrics.hypotheses import read_only
-from mosesplug.optimizers.batch.climb import FURTHEST
 from mosesplug.optimizers.batch.direct.lines import AnyLines
 from mosesplug.optimizers.batch.direct.regularised import LineMove, Regulariser, best_move
 from mosesplug.optimizers.batch.direct.solutions import solution_of
@@ -31,7 +30,8 @@ from mosesplug.optimizers.batch.expected.coordinates import feature_variances, v
 from mosesplug.optimizers.batch.expected.lists import Lists
 from mosesplug.optimizers.batch.expected.objectives import Objective
 from mosesplug.optimizers.batch.expected.risk import needs_bleu
-from mosesplug.optimizers.batch.starts import starting_points
+from mosesplug.optimizers.batch.mert.climb import FURTHEST
+from mosesplug.optimizers.batch.mert.starts import starting_points
 from mosesplug.optimizers.problem import (
     Problem,
     Progress,

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from mosesplug.optimizers.batch.expected.coordinates import Coordinates
 from mosesplug.optimizers.batch.expected.objectives import Objective, at_scale
-from mosesplug.optimizers.lbfgs import Minimum, minimise_smooth
-from mosesplug.optimizers.owl_qn import minimise_with_l1
+from mosesplug.optimizers.solvers.lbfgs import Minimum, minimise_smooth
+from mosesplug.optimizers.solvers.owl_qn import minimise_with_l1
 
 __all__ = ["Descent", "Regularised", "descend"]
 

@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 
 from mosesplug.errors import OptimizerError
 from mosesplug.optimizers.batch.fits import Fit, in_proportion
-from mosesplug.optimizers.oracle_pairs import Features, row_scores
+from mosesplug.optimizers.lists.oracle_pairs import Features, row_scores
+from mosesplug.optimizers.lists.rows import compact, without_rounding
 from mosesplug.optimizers.problem import Problem
-from mosesplug.optimizers.rows import compact, without_rounding
 from mosesplug.tuning_set import TuningSet
 
 __all__ = ["Lists", "Scaling", "found_weights", "lists_of"]

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from mosesplug.optimizers.batch.margin.fits import MarginFit
 from mosesplug.optimizers.batch.margin.lists import Lists
-from mosesplug.optimizers.oracle_pairs import Pairs, violated
+from mosesplug.optimizers.lists.oracle_pairs import Pairs, violated
 from mosesplug.optimizers.oracles import OracleSets
-from mosesplug.optimizers.pair_descent import begun, coefficients_of, descend
+from mosesplug.optimizers.solvers.pair_descent import begun, coefficients_of, descend
 
 __all__ = ["PairsLoss", "solve_pairs"]
 

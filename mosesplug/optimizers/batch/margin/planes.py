@@ -5,7 +5,7 @@
   working set, and the problem of the working sets is solved again, by exchanges.
 - ``solve_one_slack`` (Joachims et al. 2009, Algorithm 3): the worst hypotheses of all sentences
   together make one constraint, on one slack. Few constraints are enough, whatever the number of
-  sentences; their quadratic program is that of ``optimizers.qp``.
+  sentences; their quadratic program is that of ``optimizers.solvers.qp``.
 
 The loss is in ``worst``. In each round the dual objective is a bound from below, which never falls.
 """
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from mosesplug.optimizers.batch.margin.fits import MarginFit
 from mosesplug.optimizers.batch.margin.worst import Best, WorstLoss, dual_bound, visit
 from mosesplug.optimizers.costs import first_of_largest
-from mosesplug.optimizers.qp import EXCHANGES, solve_groups
+from mosesplug.optimizers.solvers.qp import EXCHANGES, solve_groups
 
 __all__ = ["Planes", "solve_n_slack", "solve_one_slack"]
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.kernels import kernel
-from mosesplug.optimizers.oracle_pairs import Features, add_difference
+from mosesplug.optimizers.lists.oracle_pairs import Features, add_difference
 
 __all__ = ["descend"]
 

@@ -33,7 +33,7 @@ from mosesplug.errors import OptimizerError
 from mosesplug.optimizers.batch.fits import Fit
 from mosesplug.optimizers.batch.margin.lists import Lists, found_weights, lists_of
 from mosesplug.optimizers.batch.margin.options import RegularizedOptions
-from mosesplug.optimizers.batch.pairs import Pairs, PairSampling, sample_pairs
+from mosesplug.optimizers.batch.ranking.pairs import Pairs, PairSampling, sample_pairs
 from mosesplug.optimizers.costs import first_of_largest
 from mosesplug.optimizers.problem import (
     Problem,

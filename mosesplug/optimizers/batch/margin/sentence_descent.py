@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.kernels import kernel
-from mosesplug.optimizers.oracle_pairs import Features, add_difference, product, square
+from mosesplug.optimizers.lists.oracle_pairs import Features, add_difference, product, square
 
 __all__ = ["exchange"]
 

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from mosesplug.errors import OptimizerError
 from mosesplug.optimizers.batch.fits import Fit, in_proportion
-from mosesplug.optimizers.batch.logistic import fit_logistic
-from mosesplug.optimizers.batch.pairs import Pairs, differences
 from mosesplug.optimizers.batch.ranking.hinge import HingeFit, fit_hinge
+from mosesplug.optimizers.batch.ranking.logistic import fit_logistic
+from mosesplug.optimizers.batch.ranking.pairs import Pairs, differences
 from mosesplug.optimizers.batch.ranking.perceptron import fit_perceptron
 from mosesplug.optimizers.problem import Problem
 

@@ -16,7 +16,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.optimizers.batch.pairs import Draw, PairRule
+from mosesplug.optimizers.batch.ranking.pairs import Draw, PairRule
 
 __all__ = ["ConstraintOptions"]
 

@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 from mosesplug.errors import OptimizerError
 from mosesplug.metrics.interpolated import Interpolated
 from mosesplug.metrics.protocol import Metric
-from mosesplug.optimizers.batch.pairs import PairSampling, sample_pairs
 from mosesplug.optimizers.batch.ranking.classifiers import (
     ClassifierOptions,
     described,
@@ -30,6 +29,7 @@ from mosesplug.optimizers.batch.ranking.classifiers import (
 )
 from mosesplug.optimizers.batch.ranking.fronts import pareto_fronts
 from mosesplug.optimizers.batch.ranking.gains import SentenceBleu, sentence_gains
+from mosesplug.optimizers.batch.ranking.pairs import PairSampling, sample_pairs
 from mosesplug.optimizers.problem import (
     Problem,
     Progress,

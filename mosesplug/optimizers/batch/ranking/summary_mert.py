@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.errors import OptimizerError
-from mosesplug.optimizers.batch.mert import MertOptions, mert
+from mosesplug.optimizers.batch.mert.mert import MertOptions, mert
 from mosesplug.optimizers.batch.ranking.summary import Grouping, Summaries, group_names
 from mosesplug.optimizers.entry import Algorithm
 from mosesplug.optimizers.problem import (

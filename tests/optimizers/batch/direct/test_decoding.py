@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from mosesplug.optimizers.batch.direct.decoding import Decoder
-from mosesplug.optimizers.line_search import line_space
+from mosesplug.optimizers.line_search.lists import line_space
 from mosesplug.optimizers.problem import corpus_score
 from tests.optimizers.problems import planted
 

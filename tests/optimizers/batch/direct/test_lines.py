@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from mosesplug.optimizers.batch.direct.lines import AnyLines
-from mosesplug.optimizers.line_search import line_space
+from mosesplug.optimizers.line_search.lists import line_space
 from mosesplug.optimizers.problem import corpus_score
 from tests.optimizers.problems import planted_bleu
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from formats.extractor_reader import read_features, read_scores
-from formats.weights import read_init_opt
+from formats.extractor.reader import read_features, read_scores
+from formats.weights.files import read_init_opt
 from mosesplug.errors import OptimizerError, UsageError
 from mosesplug.features import FeatureSpace
 from mosesplug.metrics import metric

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from formats.hypergraph import Edge
+from formats.graphs.hypergraph import Edge
 from mosesplug.forest import objectives as forest
 from mosesplug.forest.k_best import k_best
-from mosesplug.forest.reference_ngrams import ReferenceNgrams
+from mosesplug.forest.ngrams.reference_ngrams import ReferenceNgrams
 from mosesplug.metrics.expected_bleu import expected_bleu
 from mosesplug.metrics.linear_bleu import LinearBleu
 from mosesplug.optimizers import losses

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from formats.extractor_reader import read_features, read_scores
-from formats.weights import read_init_opt
+from formats.extractor.reader import read_features, read_scores
+from formats.weights.files import read_init_opt
 from mosesplug.features import FeatureSpace
 from mosesplug.metrics import metric
 from mosesplug.optimizers.problem import Problem, corpus_score, silent

@@ -17,7 +17,7 @@ from mosesplug.optimizers.batch.margin.regression import (
     of_pairs,
     regression,
 )
-from mosesplug.optimizers.batch.pairs import Pairs
+from mosesplug.optimizers.batch.ranking.pairs import Pairs
 from mosesplug.optimizers.problem import Problem
 from tests.optimizers.batch.margin.test_lists import matrix
 from tests.optimizers.online.batches import random_batch

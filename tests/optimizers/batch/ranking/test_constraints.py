@@ -9,9 +9,9 @@ import pytest
 from numpy.typing import NDArray
 
 from mosesplug.errors import OptimizerError
-from mosesplug.optimizers.batch.pairs import Pairs, PairSampling, sample_pairs
-from mosesplug.optimizers.batch.pro import ProOptions, pro
 from mosesplug.optimizers.batch.ranking.constraints import ConstraintOptions
+from mosesplug.optimizers.batch.ranking.pairs import Pairs, PairSampling, sample_pairs
+from mosesplug.optimizers.batch.ranking.pro import ProOptions, pro
 from mosesplug.optimizers.problem import Problem
 from tests.optimizers.problems import planted
 

@@ -21,8 +21,8 @@ from mosesplug.optimizers.batch.ranking.cross_entropy import (
     metric_distributions,
 )
 from mosesplug.optimizers.problem import Problem, corpus_score
+from tests.optimizers.batch.ranking.test_pro import cosine, planted_sparse
 from tests.optimizers.problems import Accuracy, planted, tuning_set
-from tests.optimizers.test_pro import cosine, planted_sparse
 
 Floats = NDArray[np.float64]
 

@@ -12,8 +12,8 @@ from mosesplug.metrics.interpolated import Interpolated
 from mosesplug.optimizers.batch.ranking.fronts import pareto_fronts
 from mosesplug.optimizers.batch.ranking.pareto import ParetoOptions, pareto
 from mosesplug.optimizers.problem import Problem, corpus_score
+from tests.optimizers.batch.ranking.test_pro import cosine
 from tests.optimizers.problems import Accuracy, planted, tuning_set
-from tests.optimizers.test_pro import cosine
 
 
 def two_metrics(seed: int, weights: tuple[float, float] = (0.5, 0.5)) -> Problem:

@@ -12,8 +12,8 @@ from scipy.optimize import minimize
 from mosesplug.errors import OptimizerError
 from mosesplug.optimizers.batch.ranking.rank_all import RankAllOptions, rank_all
 from mosesplug.optimizers.problem import Problem, corpus_score
+from tests.optimizers.batch.ranking.test_pro import cosine, planted_sparse
 from tests.optimizers.problems import Accuracy, planted, tuning_set
-from tests.optimizers.test_pro import cosine, planted_sparse
 
 PLAIN = RankAllOptions(pair_weights="equal", minimum_difference=0.0)
 

@@ -1,0 +1,1 @@
+"""Files between Moses' tuning programs: extractor data and examples for ``megam``."""

@@ -1,0 +1,134 @@
+"""The blocks of ``features.dat`` and ``scores.dat``: what headers say, and where the rows are.
+
+A header says how many rows follow. It is believed only where the file has them, so a damaged
+number cannot ask for memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formats.errors import FormatError, quoted
+from formats.nbest.entry import BLANKS
+
+__all__ = ["Block", "BlockFile", "find_blocks", "index_of"]
+
+_LONGEST_NUMBER = 18  # digits: so many fit an int64
+
+
+@dataclass(frozen=True)
+class BlockFile:
+    """A file's text, and which kind it should be."""
+
+    path: str
+    kind: str
+    text: bytes
+
+    def error(self, position: int, message: str, remedy: str) -> FormatError:
+        """The error about the line at a position."""
+        line = self.text.count(b"\n", 0, position) + 1
+        return FormatError(message, path=self.path, line=line, remedy=remedy)
+
+
+@dataclass(frozen=True)
+class Block:
+    """One block: what its header says, and where its rows are.
+
+    Attributes:
+        header, start, end: first byte of the header and of the rows; behind the last of the rows.
+        sentence, count, width: numbers of the header.
+        title: what follows these, blanks taken away.
+        binary: whether rows are float32.
+    """
+
+    header: int
+    start: int
+    end: int
+    sentence: int
+    count: int
+    width: int
+    title: tuple[bytes, ...]
+    binary: bool
+
+
+def find_blocks(file: BlockFile) -> list[Block]:
+    """Every block of the file, its rows not read yet."""
+    blocks: list[Block] = []
+    kinds = {f"{file.kind}_{mode}_BEGIN_0".encode(): mode for mode in ("TXT", "BIN")}
+    at = 0
+    while at < len(file.text):
+        behind = file.text.find(b"\n", at) + 1 or len(file.text)
+        header = file.text[at:behind]
+        if header.strip(BLANKS):
+            block = _block(file, kinds, header.split(), at, behind)
+            blocks.append(block)
+            behind = file.text.find(b"\n", block.end) + 1 or len(file.text)
+        at = behind
+    if not blocks:
+        raise FormatError(
+            f"there is no {file.kind.lower()} block in it",
+            path=file.path,
+            remedy="See whether the program that wrote it finished",
+        )
+    return blocks
+
+
+def _block(
+    file: BlockFile, kinds: Mapping[bytes, str], words: list[bytes], at: int, start: int
+) -> Block:
+    """The block whose header has these words and is at a position; its rows begin at ``start``."""
+    mode = kinds.get(words[0])
+    if mode is None:
+        raise file.error(
+            at,
+            f"{quoted(words[0])} is not the beginning of a block",
+            f"A block begins with {' or '.join(begin.decode() for begin in kinds)}",
+        )
+    numbers = [_count(word) for word in words[1:4]]
+    if len(numbers) < 3 or -1 in numbers:
+        raise file.error(
+            at,
+            "the header does not give sentence, rows and columns as numbers",
+            "Produce the file again",
+        )
+    sentence, count, width = numbers
+    footer = f"{file.kind}_{mode}_END_0".encode()
+    if mode == "BIN":
+        end = start + 4 * count * width
+        # Rows of nothing would have no bytes to check their number by.
+        whole = file.text.startswith(footer, end) and (width > 0 or not count)
+    else:
+        end = file.text.find(b"\n" + footer, start - 1) + 1
+        whole = end > 0
+        found = file.text.count(b"\n", start, end)
+        if whole and found != count:
+            raise file.error(
+                at,
+                f"the header says {count} rows, but {found} come before {footer.decode()}",
+                "Produce the file again",
+            )
+    if not whole:
+        raise file.error(
+            at,
+            f"no {footer.decode()} after the {count} rows of {width} numbers that the header says",
+            "The file is cut short or damaged: produce it again",
+        )
+    return Block(at, start, end, sentence, count, width, tuple(words[4:]), mode == "BIN")
+
+
+def _count(word: bytes) -> int:
+    """A number of the header, or -1."""
+    return int(word) if word.isdigit() and len(word) <= _LONGEST_NUMBER else -1
+
+
+def index_of(blocks: Sequence[Block]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Sentences and offsets of the blocks."""
+    counts = [block.count for block in blocks]
+    return (
+        np.array([block.sentence for block in blocks], dtype=np.int64),
+        np.cumsum([0, *counts], dtype=np.int64),
+    )

@@ -1,0 +1,1 @@
+"""Search graphs and lattices: Moses' hypergraph and search graph outputs, SLF, cdec forests."""

@@ -1,0 +1,123 @@
+"""Search graphs in any of the formats that are read, told by their content.
+
+::
+
+    hypergraph      moses -output-search-graph-hypergraph, and the bundled decoder
+    search-graph    moses -output-search-graph and -output-search-graph-extended
+    slf             moses -output-search-graph-slf, and HTK lattices of others
+    cdec-json       cdec --forest_output, until October 2014
+    target-graph    cdec --show_target_graph
+
+A file of the second kind has the graphs of all sentences, one of the others that of one sentence.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Literal, get_args
+
+from formats.errors import FormatError
+from formats.graphs.cdec_forest import read_cdec_forest
+from formats.graphs.hypergraph_directory import hypergraph_files
+from formats.graphs.hypergraph_reader import HypergraphFile, read_hypergraph, read_target_graph
+from formats.graphs.search_graph import read_search_graphs
+from formats.graphs.slf import read_slf
+from formats.text import open_text
+
+__all__ = ["GRAPH_KINDS", "GraphKind", "graph_kind", "read_graph", "read_graphs"]
+
+GraphKind = Literal["hypergraph", "search-graph", "slf", "cdec-json", "target-graph"]
+GRAPH_KINDS: tuple[GraphKind, ...] = get_args(GraphKind)
+
+_READERS: Mapping[GraphKind, Callable[[str | PathLike[str]], HypergraphFile]] = {
+    "hypergraph": read_hypergraph,
+    "slf": read_slf,
+    "cdec-json": read_cdec_forest,
+    "target-graph": read_target_graph,
+}
+_SIGNS: tuple[tuple[GraphKind, re.Pattern[bytes]], ...] = (
+    ("hypergraph", re.compile(rb"# target \|\|\| features \|\|\| source-covered")),
+    (
+        "target-graph",
+        re.compile(rb"(?:#[^\n]*\n)*[0-9]+ +[0-9]+ *\r?(?:\n|$)|# target \|\|\| feat"),
+    ),
+    ("search-graph", re.compile(rb"[0-9]+ hyp=")),
+    ("cdec-json", re.compile(rb"\s*\{")),
+    ("slf", re.compile(rb"(?:\s|#[^\n]*\n)*[A-Za-z][A-Za-z0-9]*=")),
+)
+_CHART = re.compile(rb"[0-9]+ [0-9]+(?:->[0-9]+)? [^\n]*\[total=")
+_BINARY = b"serialization::archive"
+_BEGINNING = 1 << 16
+_NUMBERED = re.compile(r"([0-9]{1,9})(?:\..*)?")
+
+
+def read_graphs(
+    path: str | PathLike[str],
+    kind: GraphKind | Literal["auto"] = "auto",
+    *,
+    core_names: Sequence[str] | None = None,
+) -> Iterator[tuple[int, HypergraphFile]]:
+    """Graphs with the numbers of their sentences, one after the other.
+
+    Args:
+        path: a file; or a directory of files of one sentence each, called by its number (``0``,
+            ``1.gz``, ``2.json.gz``; ``hypergraph_files``), which come in the order of numbers. A
+            single file that is called otherwise is sentence 0.
+        kind: of all files; told by their content if ``auto``.
+        core_names: names of the dense features of an extended search graph, which has none
+            (``formats.graphs.search_graph.core_names``).
+
+    Raises:
+        FormatError: a file that is none of these, or is damaged; a directory without graphs, with
+            other files, or with two of one sentence.
+    """
+    if Path(path).is_dir():
+        for number, file in hypergraph_files(path).items():
+            yield number, read_graph(file, kind)
+    elif (graph_kind(path) if kind == "auto" else kind) == "search-graph":
+        yield from read_search_graphs(path, core_names)
+    else:
+        match = _NUMBERED.fullmatch(Path(path).name)
+        yield int(match[1]) if match else 0, read_graph(path, kind)
+
+
+def read_graph(
+    path: str | PathLike[str], kind: GraphKind | Literal["auto"] = "auto"
+) -> HypergraphFile:
+    """The graph in a file that has one.
+
+    Raises:
+        FormatError: as ``read_graphs``; or a file of the kind that has those of many sentences.
+    """
+    own = graph_kind(path) if kind == "auto" else kind
+    if own == "search-graph":
+        raise FormatError(
+            "a file of this kind has the graphs of many sentences",
+            path=fspath(path),
+            remedy="Name the file, not its directory",
+        )
+    return _READERS[own](path)
+
+
+def graph_kind(path: str | PathLike[str]) -> GraphKind:
+    """The kind of a file.
+
+    Raises:
+        FormatError: it cannot be read, or is none of these.
+    """
+    with open_text(path) as file:
+        beginning = file.read(_BEGINNING)
+    for kind, sign in _SIGNS:
+        if sign.match(beginning):
+            return kind
+    message, remedy = "this is no search graph of a known kind", "Is it complete?"
+    if _CHART.match(beginning):
+        message = "this is a search graph of Moses' chart decoder, a format that is not read"
+        remedy = "Write it with -output-search-graph-hypergraph"
+    elif _BINARY in beginning[:64]:
+        message = "this is a forest in a binary form that only cdec reads"
+        remedy = "Write it with --show_target_graph, or as JSON with a version before October 2014"
+    raise FormatError(message, path=fspath(path), line=1, remedy=remedy)

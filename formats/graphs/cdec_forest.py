@@ -1,0 +1,275 @@
+"""Forests that cdec wrote as JSON: ``--forest_output DIRECTORY``, until October 2014.
+
+Later versions write the same forests in a binary form that depends on the compiler; nothing but
+cdec reads that. One file is one sentence: rules and features by number, then, for each node,
+``edges`` that lead to it and the ``node`` itself, tails before heads, the goal last. The keys
+``edges`` and ``node`` come again and again::
+
+    {"rules":[1,"[X] ||| haus ||| house",2,"[X] ||| das [X,1] ||| the [1]"],
+     "features":["PhraseModel_0","LanguageModel"],
+     "edges":[{"tail":[],"spans":[1,2,-1,-1],"feats":[0,-0.5],"rule":1}],
+     "node":{"in_edges":[0],"cat":"X"},
+     "edges":[{"tail":[0],"spans":[0,2,-1,-1],"feats":[1,-2.25],"rule":2}],
+     "node":{"in_edges":[1],"cat":"X"}}
+
+A rule may stand in the edge itself, and a feature may be called by its name. The target side of a
+rule is what an edge says, ``[2]`` or ``[X,2]`` in it being the second tail.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, field
+from os import PathLike, fspath
+from typing import Any
+
+import numpy as np
+
+from formats.errors import FormatError, quoted
+from formats.graphs.hypergraph_reader import TAIL, HypergraphFile
+from formats.graphs.loose_edges import LooseEdges, arranged
+from formats.text import read_bytes
+
+__all__ = ["read_cdec_forest"]
+
+_SLOT = re.compile(r"\[(?:[^\s\[\],]+,)?([1-9][0-9]?)\]")
+_MOST = 2**31
+_LARGEST = float(np.finfo(np.float64).max)
+
+
+def read_cdec_forest(path: str | PathLike[str]) -> HypergraphFile:
+    """Read the forest of one sentence, plain or compressed.
+
+    Raises:
+        FormatError: no JSON, or not such a forest; an edge without a rule, or whose tails are not
+            those of its rule or no earlier nodes; an edge that leads to no node, or to two; a
+            value that is no finite number; no way to the goal.
+    """
+    forest = _Forest(fspath(path))
+    text = read_bytes(path).decode("utf-8", "surrogateescape")
+    try:
+        content = json.loads(text, object_pairs_hook=_Pairs, parse_constant=_refused)
+    except RecursionError:
+        raise forest.error("the brackets are nested too deeply", "Is this a forest?") from None
+    except ValueError as error:
+        line = getattr(error, "lineno", None)
+        raise FormatError(
+            f"this is no JSON: {error}", path=forest.path, line=line, remedy="Is it complete?"
+        ) from None
+    if not isinstance(content, _Pairs):
+        raise forest.error("this is no forest", 'It reads: {"rules": ..., "edges": ...}')
+    for key, value in content.items:
+        forest.add(key, value)
+    return forest.finished()
+
+
+class _Pairs:
+    """An object of JSON, whose keys may come again."""
+
+    def __init__(self, items: list[tuple[str, Any]]) -> None:
+        self.items = items
+
+
+def _refused(text: str) -> None:
+    raise ValueError(f"{text} is no number")
+
+
+@dataclass
+class _Forest:
+    """What has been read so far."""
+
+    path: str
+    rules: dict[int, str] = field(default_factory=dict)
+    features: list[str] = field(default_factory=list)
+    names: dict[str, int] = field(default_factory=dict)
+    words: dict[bytes, int] = field(default_factory=dict)
+    parsed: dict[str, tuple[list[int], list[int]]] = field(default_factory=dict)
+    heads: list[int] = field(default_factory=list)
+    tail_offsets: list[int] = field(default_factory=lambda: [0])
+    tails: list[int] = field(default_factory=list)
+    target_offsets: list[int] = field(default_factory=lambda: [0])
+    targets: list[int] = field(default_factory=list)
+    indptr: list[int] = field(default_factory=lambda: [0])
+    indices: list[int] = field(default_factory=list)
+    values: list[float] = field(default_factory=list)
+    widths: list[int] = field(default_factory=list)
+    covered: list[int] = field(default_factory=list)
+
+    def error(self, message: str, remedy: str = "Is the file complete?") -> FormatError:
+        return FormatError(message, path=self.path, remedy=remedy)
+
+    def add(self, key: str, value: Any) -> None:
+        """Take a part of the forest."""
+        if key == "rules":
+            numbers, rules = self.list_of(value, key)[0::2], self.list_of(value, key)[1::2]
+            if len(numbers) != len(rules) or not all(isinstance(rule, str) for rule in rules):
+                raise self.error("the rules are not numbers and strings in turn")
+            self.rules.update(zip(map(self.whole, numbers), rules, strict=True))
+        elif key == "features":
+            self.features += [self.string(name) for name in self.list_of(value, key)]
+        elif key == "edges":
+            for edge in self.list_of(value, key):
+                self.add_edge(edge)
+        elif key == "node":
+            self.add_node(value)
+        elif key != "is_sorted":
+            raise self.error(
+                f"a forest has no {_shown(key)}", "It has rules, features, edges, node"
+            )
+
+    def add_edge(self, value: Any) -> None:
+        """Take an edge; the node that it leads to comes later."""
+        number = len(self.heads)
+        fields = self.fields(value, f"edge {number}", ("rule", "feats", "tail", "spans"))
+        rule = fields.get("rule")
+        if not isinstance(rule, str):
+            if rule is None or self.whole(rule) not in self.rules:
+                raise self.error(
+                    f"edge {number} has no rule",
+                    "Its words are in the rule: write the forest without removing rules",
+                )
+            rule = self.rules[rule]
+        tails = [self.whole(tail) for tail in self.list_of(fields.get("tail"), "tail")]
+        target, slots = self.target(rule)
+        if sorted(slots) != list(range(len(tails))):
+            raise self.error(
+                f"edge {number} has {len(tails)} tails, and its rule is {_shown(rule)}"
+            )
+        if any(tail >= len(self.covered) for tail in tails):
+            raise self.error(
+                f"edge {number} is built on a node that does not come before it",
+                "Tails stand before heads",
+            )
+        self.heads.append(-1)
+        self.tails += [tails[slot] for slot in slots]
+        self.tail_offsets.append(len(self.tails))
+        self.targets += target
+        self.target_offsets.append(len(self.targets))
+        self.add_features(fields.get("feats"), number)
+        spans = self.list_of(fields.get("spans"), "spans")
+        width = 0
+        if spans:
+            begin, end = (self.whole(place, least=-1) for place in (*spans, -1)[:2])
+            width = max(end - begin, 0) if begin >= 0 else 0
+        self.widths.append(width)
+
+    def add_features(self, value: Any, edge: int) -> None:
+        """Take the features of an edge: name or number, and value, in turn."""
+        pairs = self.list_of(value, "feats")
+        if len(pairs) % 2:
+            raise self.error(f"the features of edge {edge} are not names and values in turn")
+        columns = []
+        for feature, number in zip(pairs[0::2], pairs[1::2], strict=True):
+            if not isinstance(feature, str):
+                place = self.whole(feature)
+                if place >= len(self.features):
+                    raise self.error(f"edge {edge} has feature {place}: there is none")
+                feature = self.features[place]
+            feature = self.string(feature)
+            columns.append(self.names.setdefault(feature, len(self.names)))
+            is_number = isinstance(number, int | float) and not isinstance(number, bool)
+            if not is_number or not abs(number) < _LARGEST:
+                raise self.error(
+                    f"the value of {quoted(feature)} of edge {edge} is {_shown(number)}",
+                    "It must be a finite decimal number",
+                )
+            self.values.append(float(number))
+        if len(set(columns)) < len(columns):
+            raise self.error(f"a feature of edge {edge} has two values", "Leave one of them out")
+        self.indices += columns
+        self.indptr.append(len(self.indices))
+
+    def add_node(self, value: Any) -> None:
+        """Take a node, to which some of the edges so far lead."""
+        node = len(self.covered)
+        fields = self.fields(value, f"node {node}", ("cat", "in_edges", "node_hash"))
+        edges = [self.whole(edge) for edge in self.list_of(fields.get("in_edges"), "in_edges")]
+        for edge in edges:
+            if edge >= len(self.heads) or self.heads[edge] >= 0:
+                raise self.error(f"edge {edge} does not lead to node {node} alone, or is not there")
+            self.heads[edge] = node
+        self.covered.append(self.widths[edges[0]] if edges else 0)
+
+    def target(self, rule: str) -> tuple[list[int], list[int]]:
+        """The target side of a rule: words and ``TAIL``, and which tails those are."""
+        known = self.parsed.get(rule)
+        if known is not None:
+            return known
+        sides = rule.split("|||")
+        if len(sides) < 3:
+            raise self.error(f"{_shown(rule)} is no rule", "It reads: [X] ||| source ||| target")
+        target: list[int] = []
+        slots: list[int] = []
+        for word in filter(None, sides[2].split(" ")):
+            slot = _SLOT.fullmatch(word)
+            if slot:
+                target.append(TAIL)
+                slots.append(int(slot[1]) - 1)
+            else:
+                target.append(self.words.setdefault(self.as_bytes(word), len(self.words)))
+        self.parsed[rule] = target, slots
+        return target, slots
+
+    def finished(self) -> HypergraphFile:
+        """As arrays; the last node is the goal."""
+        if not self.covered:
+            raise self.error("there is no node", "cdec found no translation, or it is incomplete")
+        if -1 in self.heads:
+            raise self.error(f"edge {self.heads.index(-1)} leads to no node")
+        edges = LooseEdges(
+            heads=np.array(self.heads, dtype=np.int64),
+            tail_offsets=np.array(self.tail_offsets, dtype=np.int64),
+            tails=np.array(self.tails, dtype=np.int64),
+            target_offsets=np.array(self.target_offsets, dtype=np.int64),
+            targets=np.array(self.targets, dtype=np.int32),
+            feature_indptr=np.array(self.indptr, dtype=np.int64),
+            feature_indices=np.array(self.indices, dtype=np.int32),
+            feature_values=np.array(self.values, dtype=np.float64),
+            covered=np.array(self.covered, dtype=np.int32),
+        )
+        goal = len(self.covered) - 1
+        return arranged(self.path, tuple(self.names), tuple(self.words), edges, goal)
+
+    def fields(self, value: Any, what: str, known: tuple[str, ...]) -> dict[str, Any]:
+        """The members of an object, none twice."""
+        if not isinstance(value, _Pairs):
+            raise self.error(f"{what} is no object")
+        fields = dict(value.items)
+        if len(fields) < len(value.items) or not fields.keys() <= set(known):
+            raise self.error(
+                f"{what} has {[key for key, _ in value.items][:9]}", f"It has {', '.join(known)}"
+            )
+        return fields
+
+    def list_of(self, value: Any, what: str) -> list[Any]:
+        """A list; ``null`` is an empty one."""
+        if value is None:
+            return []
+        if not isinstance(value, list):
+            raise self.error(f"{what!r} is no list")
+        return value
+
+    def whole(self, value: Any, least: int = 0) -> int:
+        """A whole number."""
+        if type(value) is not int or not least <= value < _MOST:
+            raise self.error(f"{_shown(value)} is no number of anything")
+        return value
+
+    def string(self, value: Any) -> str:
+        """A string that can be written as bytes."""
+        if not isinstance(value, str):
+            raise self.error(f"{_shown(value)} is no name")
+        return self.as_bytes(value).decode("utf-8", "surrogateescape")
+
+    def as_bytes(self, text: str) -> bytes:
+        """A string as it stood in the file."""
+        try:
+            return text.encode("utf-8", "surrogateescape")
+        except UnicodeEncodeError:
+            raise self.error(f"{text!a} is no text", "It has half of a character") from None
+
+
+def _shown(value: Any) -> str:
+    """A piece of JSON for a message."""
+    return quoted(str(value)[:80].encode("utf-8", "surrogatepass"))

@@ -1,0 +1,337 @@
+"""Reads the search graphs that Moses writes: ``-output-search-graph-hypergraph``.
+
+The format is described where it is written (``formats.graphs.hypergraph``). Edges are kept as flat
+arrays, since a graph of one sentence has tens of thousands of them. What cdec writes by
+``--show_target_graph`` is the same without the first line and the third field of each edge.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from os import PathLike, fspath
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formats.decimals import parse_number
+from formats.errors import FormatError
+from formats.graphs.hypergraph_columns import parse_graph
+from formats.text import read_bytes
+
+__all__ = ["TAIL", "HypergraphFile", "read_hypergraph", "read_target_graph"]
+
+TAIL = -1
+"""In ``targets``, the place where the translation of the edge's next tail goes."""
+
+_FIRST_LINE = b"# target ||| features ||| source-covered"
+_FIRST_LINE_OF_JOSHUA = b"# target ||| features"
+_COUNT = re.compile(rb"[0-9]{1,18}")
+_NON_TERMINAL = re.compile(rb"\[([0-9]{1,18})\]")
+
+
+@dataclass(frozen=True)
+class HypergraphFile:
+    """The graph of one sentence; nodes come before those that are built of them.
+
+    Attributes:
+        path: where it was read.
+        names: the features, in the order of their first appearance.
+        words: distinct words of the translations, in the order of their first appearance.
+        edge_offsets: int64 ``[n_nodes + 1]``; the edges that lead to node ``v`` are
+            ``edge_offsets[v]:edge_offsets[v + 1]``. The last node is the goal.
+        tail_offsets: int64 ``[n_edges + 1]``, into ``tails``.
+        tails: int32; the nodes that each edge builds on, in the order of its target.
+        target_offsets: int64 ``[n_edges + 1]``, into ``targets``.
+        targets: int32; positions in ``words``, and ``TAIL`` for each tail.
+        feature_indptr: int64 ``[n_edges + 1]``, into the two that follow.
+        feature_indices: int32; positions in ``names``, no name twice in an edge.
+        feature_values: float32.
+        covered: int32 ``[n_nodes]``; source words that a node covers.
+    """
+
+    path: str
+    names: tuple[str, ...]
+    words: tuple[bytes, ...]
+    edge_offsets: NDArray[np.int64]
+    tail_offsets: NDArray[np.int64]
+    tails: NDArray[np.int32]
+    target_offsets: NDArray[np.int64]
+    targets: NDArray[np.int32]
+    feature_indptr: NDArray[np.int64]
+    feature_indices: NDArray[np.int32]
+    feature_values: NDArray[np.float32]
+    covered: NDArray[np.int32]
+
+
+def read_hypergraph(path: str | PathLike[str]) -> HypergraphFile:
+    """Read the graph of one sentence, plain or compressed.
+
+    Raises:
+        FormatError: not such a file; more or fewer nodes or edges than it announces; an edge from
+            a node that does not exist or does not come before its head, as all cycles have one;
+            a goal that is missing or that nothing leads to; a value that is no finite number.
+    """
+    text = read_bytes(path)
+    first, _, rest_of_text = text.partition(b"\n")
+    if first.rstrip() == _FIRST_LINE and (arrays := parse_graph(rest_of_text)) is not None:
+        return HypergraphFile(fspath(path), **vars(arrays))
+    return _read_by_line(fspath(path), text)
+
+
+def read_target_graph(path: str | PathLike[str]) -> HypergraphFile:
+    """Read a graph that does not say what its nodes cover, plain or compressed: they cover 0.
+
+    It is what cdec writes by ``--show_target_graph``, and what the decoder lazy reads.
+
+    Raises:
+        FormatError: as ``read_hypergraph``; or what Joshua dumps, which leaves out the goal.
+    """
+    text = read_bytes(path)
+    first, _, _ = text.partition(b"\n")
+    if first.rstrip() == _FIRST_LINE_OF_JOSHUA:
+        raise FormatError(
+            "a graph that Joshua dumped leaves out the goal and what leads to it",
+            path=fspath(path),
+            line=1,
+            remedy="Use n-best lists of Joshua",
+        )
+    arrays = parse_graph(b"\n".join(map(_with_covered, text.split(b"\n"))))
+    if arrays is not None:
+        return HypergraphFile(fspath(path), **vars(arrays))
+    return _rest_by_line(_Graph(fspath(path), has_covered=False), _numbered(text))
+
+
+def _with_covered(line: bytes) -> bytes:
+    """A line of a target graph as Moses would have it."""
+    if b"|||" not in line:
+        return line
+    line = line.rstrip(b" ")
+    return line + (b"  ||| 0" if line.endswith(b"|||") else b" ||| 0")
+
+
+def _read_by_line(path: str, text: bytes) -> HypergraphFile:
+    """The same line by line, whatever the spelling; raises the error of the first fault."""
+    graph = _Graph(path)
+    lines = _numbered(text)
+    number, line = next(lines, (1, b""))
+    if line.rstrip() != _FIRST_LINE:
+        raise graph.error(
+            number, f"the first line is not '{_FIRST_LINE.decode()}'", "This is no search graph"
+        )
+    return _rest_by_line(graph, lines)
+
+
+def _numbered(text: bytes) -> Iterator[tuple[int, bytes]]:
+    return enumerate(text.removesuffix(b"\n").split(b"\n"), start=1)
+
+
+def _rest_by_line(graph: _Graph, lines: Iterator[tuple[int, bytes]]) -> HypergraphFile:
+    """All that follows the first line of Moses."""
+    n_nodes, n_edges = graph.counts(lines)
+    for node in range(n_nodes):
+        graph.node(node, n_nodes, lines)
+    rest = next(((number, line) for number, line in lines if not _ignored(line)), None)
+    if rest is not None:
+        raise graph.error(
+            rest[0],
+            f"there is more after the last of {n_nodes} nodes",
+            f"Correct the {graph.second} line",
+        )
+    if len(graph.covered) != n_edges:
+        raise graph.error(
+            None,
+            f"{len(graph.covered)} edges, but the {graph.second} line announces {n_edges}",
+            "Is the file complete?",
+        )
+    return graph.finished()
+
+
+@dataclass
+class _Graph:
+    """What has been read so far; without ``has_covered`` edges have no third field."""
+
+    path: str
+    has_covered: bool = True
+    names: dict[bytes, int] = field(default_factory=dict)
+    words: dict[bytes, int] = field(default_factory=dict)
+    known: dict[tuple[bytes, ...], list[int]] = field(default_factory=dict)
+    edges: list[int] = field(default_factory=lambda: [0])
+    tail_offsets: list[int] = field(default_factory=lambda: [0])
+    tails: list[int] = field(default_factory=list)
+    target_offsets: list[int] = field(default_factory=lambda: [0])
+    targets: list[int] = field(default_factory=list)
+    indptr: list[int] = field(default_factory=lambda: [0])
+    indices: list[int] = field(default_factory=list)
+    values: list[bytes] = field(default_factory=list)
+    lines: list[int] = field(default_factory=list)
+    covered: list[int] = field(default_factory=list)
+    derivable: list[bool] = field(default_factory=list)
+
+    @property
+    def second(self) -> str:
+        """Which line has the numbers of nodes and edges."""
+        return "second" if self.has_covered else "first"
+
+    def error(self, line: int | None, message: str, remedy: str) -> FormatError:
+        return FormatError(message, path=self.path, line=line, remedy=remedy)
+
+    def counts(self, lines: Iterator[tuple[int, bytes]]) -> tuple[int, int]:
+        """Nodes and edges as the second line announces them."""
+        number, line = self.next_line(lines, "the numbers of nodes and edges")
+        words = line.split()
+        if len(words) != 2 or not all(map(_COUNT.fullmatch, words)):
+            raise self.error(
+                number, f"'{_shown(line)}' is not two whole numbers", "It reads: nodes edges"
+            )
+        n_nodes, n_edges = map(int, words)
+        if n_nodes == 0:
+            raise self.error(number, "the graph has no node", "The last node is the goal")
+        return n_nodes, n_edges
+
+    def node(self, node: int, n_nodes: int, lines: Iterator[tuple[int, bytes]]) -> None:
+        """Read a node with its edges."""
+        number, line = self.next_line(lines, f"node {node} of {n_nodes}")
+        if not _COUNT.fullmatch(line.strip()):
+            raise self.error(
+                number,
+                f"'{_shown(line)}' is not the number of edges of node {node}",
+                "Before the edges of a node stands their number",
+            )
+        reached = False
+        for _ in range(int(line)):
+            number, line = next(lines, (0, b""))
+            if not number:
+                raise self.ends_before(f"an edge of node {node}")
+            reached |= self.edge(line, number, node, n_nodes)
+        self.edges.append(len(self.covered))
+        self.derivable.append(reached)
+        if node == n_nodes - 1 and not reached:
+            raise self.error(
+                number, f"nothing leads to the goal, node {node}", "Is the file complete?"
+            )
+
+    def edge(self, line: bytes, number: int, head: int, n_nodes: int) -> bool:
+        """Read an edge; whether all that it builds on can be built."""
+        # Where features come last there may be none, and no blank behind the bars.
+        parts = (line if self.has_covered else b" " + line + b" ").split(b" ||| ")
+        if len(parts) != 2 + self.has_covered:
+            third = " ||| covered" * self.has_covered
+            raise self.error(
+                number, f"{len(parts)} fields", f"An edge reads: target ||| features{third}"
+            )
+        target, features, covered = (*parts, b"0")[:3]
+        if not _COUNT.fullmatch(covered.strip()) or int(covered) >= 2**31:
+            raise self.error(
+                number, f"'{_shown(covered)}' is no number of source words", "It is the last field"
+            )
+        complete = True
+        for word in filter(None, target.split(b" ")):
+            if word[0] == 91 and word[-1] == 93:
+                tail = self.tail(word, number, head, n_nodes)
+                complete &= self.derivable[tail]
+                self.tails.append(tail)
+                self.targets.append(TAIL)
+            else:
+                self.targets.append(self.words.setdefault(word, len(self.words)))
+        self.features(features, number)
+        self.tail_offsets.append(len(self.tails))
+        self.target_offsets.append(len(self.targets))
+        self.indptr.append(len(self.indices))
+        self.covered.append(int(covered))
+        self.lines.append(number)
+        return complete
+
+    def tail(self, word: bytes, number: int, head: int, n_nodes: int) -> int:
+        """The node that ``[7]`` names."""
+        match = _NON_TERMINAL.fullmatch(word)
+        if match is None:
+            raise self.error(number, f"'{_shown(word)}' names no node", "It reads: [number]")
+        tail = int(match[1])
+        if tail >= n_nodes:
+            raise self.error(
+                number, f"there is no node {tail}: there are {n_nodes}", "They are counted from 0"
+            )
+        if tail >= head:
+            raise self.error(
+                number,
+                f"node {head} is built on node {tail}, which does not come before it",
+                "A graph has no cycles, and tails stand before heads",
+            )
+        return tail
+
+    def features(self, text: bytes, number: int) -> None:
+        """The features of an edge, ``name=value name=value``."""
+        pairs = [token.rpartition(b"=") for token in text.split()]
+        names = tuple([name for name, _, _ in pairs])
+        indices = self.known.get(names)
+        if indices is None:
+            if b"" in names:
+                raise self.error(
+                    number, f"'{_shown(text)}' are no features", "They read: name=value name=value"
+                )
+            if len(set(names)) != len(names):
+                raise self.error(number, "a feature has two values", "Leave one of them out")
+            indices = [self.names.setdefault(name, len(self.names)) for name in names]
+            self.known[names] = indices
+        self.indices += indices
+        self.values += [value for _, _, value in pairs]
+
+    def numbers(self) -> NDArray[np.float32]:
+        """The values of all edges at once: one by one, checking them takes half of the time."""
+        try:
+            numbers = np.fromiter(map(float, self.values), np.float64, len(self.values))
+            plain = np.isfinite(numbers).all() and b"_" not in b"".join(self.values)
+        except ValueError:
+            plain = False
+        if not plain:
+            numbers = np.array([parse_number(text) for text in self.values])
+        with np.errstate(over="ignore"):
+            narrow = numbers.astype(np.float32)
+        wrong = np.flatnonzero(~np.isfinite(narrow))
+        if len(wrong):
+            first = int(wrong[0])
+            name = list(self.names)[self.indices[first]]
+            raise self.error(
+                self.lines[int(np.searchsorted(self.indptr, first, side="right")) - 1],
+                f"the value of {_shown(name)} is '{_shown(self.values[first])}'",
+                "It must be a finite decimal number",
+            )
+        return narrow
+
+    def next_line(self, lines: Iterator[tuple[int, bytes]], what: str) -> tuple[int, bytes]:
+        """The next line that is neither empty nor a comment."""
+        for number, line in lines:
+            if not _ignored(line):
+                return number, line
+        raise self.ends_before(what)
+
+    def ends_before(self, what: str) -> FormatError:
+        return self.error(None, f"the file ends before {what}", "Is it complete?")
+
+    def finished(self) -> HypergraphFile:
+        """As arrays."""
+        firsts = np.minimum(self.edges[:-1], len(self.covered) - 1)
+        return HypergraphFile(
+            self.path,
+            tuple(name.decode("utf-8", "surrogateescape") for name in self.names),
+            tuple(self.words),
+            np.array(self.edges, dtype=np.int64),
+            np.array(self.tail_offsets, dtype=np.int64),
+            np.array(self.tails, dtype=np.int32),
+            np.array(self.target_offsets, dtype=np.int64),
+            np.array(self.targets, dtype=np.int32),
+            np.array(self.indptr, dtype=np.int64),
+            np.array(self.indices, dtype=np.int32),
+            self.numbers(),
+            np.array(self.covered, dtype=np.int32)[firsts],
+        )
+
+
+def _ignored(line: bytes) -> bool:
+    return not line.strip() or line.startswith(b"#")
+
+
+def _shown(text: bytes) -> str:
+    return text[:80].decode("utf-8", "replace").strip()

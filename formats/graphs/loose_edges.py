@@ -1,0 +1,193 @@
+"""A search graph out of edges that come in any order.
+
+Decoders number nodes as they please and write hypotheses that lead nowhere. Here the nodes are put
+in topological order, cycles are refused, and what no derivation of the goal uses is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formats.decimals import parse_number
+from formats.errors import FormatError
+from formats.graphs.hypergraph_reader import HypergraphFile
+
+__all__ = ["LooseEdges", "arranged", "finite_values", "ragged"]
+
+Positions = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class LooseEdges:
+    """Edges in the order of the file.
+
+    Attributes:
+        heads: int64 ``[n_edges]``; the node that each edge leads to.
+        tail_offsets: int64 ``[n_edges + 1]``, into ``tails``.
+        tails: int64; the nodes that each edge builds on, in the order of its target.
+        target_offsets: int64 ``[n_edges + 1]``, into ``targets``.
+        targets: int32; positions in the words, and ``TAIL`` for each tail.
+        feature_indptr: int64 ``[n_edges + 1]``, into the two that follow.
+        feature_indices: int32; positions in the names.
+        feature_values: float64; finite.
+        covered: int32 ``[n_nodes]``; source words that a node covers.
+        lines: of each edge in the file, or None where a file has no lines worth naming.
+    """
+
+    heads: Positions
+    tail_offsets: Positions
+    tails: Positions
+    target_offsets: Positions
+    targets: NDArray[np.int32]
+    feature_indptr: Positions
+    feature_indices: NDArray[np.int32]
+    feature_values: NDArray[np.float64]
+    covered: NDArray[np.int32]
+    lines: Sequence[int] | None = None
+
+
+def arranged(
+    path: str, names: tuple[str, ...], words: tuple[bytes, ...], edges: LooseEdges, goal: int
+) -> HypergraphFile:
+    """The derivations of ``goal`` as a graph whose nodes stand in topological order.
+
+    Args:
+        path: of the file, for messages.
+        names: the features.
+        words: what the targets stand for.
+        edges: they may build on any node, but no node on itself.
+        goal: the node that becomes the last one.
+
+    Raises:
+        FormatError: a node is built on itself, nothing leads to the goal, or a value is beyond
+            single precision.
+    """
+    order = _topological(path, edges)
+    rank = np.empty(len(order), dtype=np.int64)
+    rank[order] = np.arange(len(order))
+    rows = np.argsort(rank[edges.heads], kind="stable")
+    rows = rows[_of_derivations(edges, rows, order, goal)]
+    if not len(rows):
+        raise FormatError("nothing leads to the goal", path=path, remedy="Is the file complete?")
+    nodes = np.array(order)[np.unique(rank[edges.heads[rows]])]
+    number = np.full(len(order), -1, dtype=np.int64)
+    number[nodes] = np.arange(len(nodes))
+    tail_offsets, tails = ragged(edges.tail_offsets, rows)
+    target_offsets, targets = ragged(edges.target_offsets, rows)
+    indptr, features = ragged(edges.feature_indptr, rows)
+    with np.errstate(over="ignore"):
+        values = edges.feature_values[features].astype(np.float32)
+    wrong = np.flatnonzero(~np.isfinite(values))
+    if len(wrong):
+        row = int(rows[np.searchsorted(indptr, wrong[0], side="right") - 1])
+        value = edges.feature_values[features[wrong[0]]]
+        raise _at(path, edges, row, f"a feature has the value {value:g}", "It is too large")
+    counts = np.bincount(number[edges.heads[rows]], minlength=len(nodes))
+    return HypergraphFile(
+        path,
+        names,
+        words,
+        edge_offsets=np.append(0, np.cumsum(counts)),
+        tail_offsets=tail_offsets,
+        tails=number[edges.tails[tails]].astype(np.int32),
+        target_offsets=target_offsets,
+        targets=edges.targets[targets],
+        feature_indptr=indptr,
+        feature_indices=edges.feature_indices[features],
+        feature_values=values,
+        covered=edges.covered[nodes],
+    )
+
+
+def ragged(offsets: Positions, rows: Positions) -> tuple[Positions, Positions]:
+    """Some rows of a ragged array: their offsets, and where their entries stand."""
+    counts = offsets[rows + 1] - offsets[rows]
+    chosen = np.append(0, np.cumsum(counts))
+    return chosen, np.repeat(offsets[rows] - chosen[:-1], counts) + np.arange(chosen[-1])
+
+
+def finite_values(texts: Sequence[bytes]) -> NDArray[np.float64]:
+    """Numbers out of tokens; NaN for each that is no finite decimal number."""
+    try:
+        values = np.fromiter(map(float, texts), np.float64, len(texts))
+        if np.isfinite(values).all() and b"_" not in b"".join(texts):
+            return values
+    except ValueError:
+        pass
+    return np.array([parse_number(text) for text in texts])
+
+
+def _topological(path: str, edges: LooseEdges) -> list[int]:
+    """All nodes, tails before heads."""
+    n_nodes = len(edges.covered)
+    heads = np.repeat(edges.heads, np.diff(edges.tail_offsets))
+    waiting = np.bincount(heads, minlength=n_nodes).tolist()
+    by_tail = np.argsort(edges.tails, kind="stable")
+    first = np.searchsorted(edges.tails[by_tail], np.arange(n_nodes + 1)).tolist()
+    built = heads[by_tail].tolist()
+    order = [node for node in range(n_nodes) if not waiting[node]]
+    for node in order:  # it grows
+        for head in built[first[node] : first[node + 1]]:
+            waiting[head] -= 1
+            if not waiting[head]:
+                order.append(head)
+    if len(order) < n_nodes:
+        edge = _edge_of_cycle(edges, set(range(n_nodes)).difference(order))
+        raise _at(path, edges, edge, "a node is built on itself", "A search graph has no cycles")
+    return order
+
+
+def _edge_of_cycle(edges: LooseEdges, left: set[int]) -> int:
+    """An edge of a cycle, given the nodes that are in cycles or built on some."""
+    tails = edges.tails.tolist()
+    offsets = edges.tail_offsets.tolist()
+    below = {
+        head: (edge, tail)
+        for edge, head in enumerate(edges.heads.tolist())
+        for tail in tails[offsets[edge] : offsets[edge + 1]]
+        if tail in left and head in left
+    }
+    node = next(iter(left))
+    seen = set()
+    while node not in seen:
+        seen.add(node)
+        edge, node = below[node]
+    return edge
+
+
+def _of_derivations(
+    edges: LooseEdges, rows: Positions, order: list[int], goal: int
+) -> NDArray[np.bool_]:
+    """Which edges, ordered by their heads, derivations of the goal use."""
+    n_nodes = len(order)
+    built = np.bincount(edges.heads, minlength=n_nodes) > 0
+    used = np.bincount(edges.tails, minlength=n_nodes) > 0
+    used[goal] = not used[goal]
+    if built.all() and used.all():
+        return np.ones(len(rows), dtype=np.bool_)
+    tails, offsets = edges.tails.tolist(), edges.tail_offsets.tolist()
+    heads = edges.heads.tolist()
+    derivable = [False] * n_nodes
+    usable = np.zeros(len(rows), dtype=np.bool_)
+    for place, row in enumerate(rows.tolist()):
+        if all(derivable[tail] for tail in tails[offsets[row] : offsets[row + 1]]):
+            usable[place] = derivable[heads[row]] = True
+    wanted = [False] * n_nodes
+    wanted[goal] = True
+    for place, row in zip(range(len(rows) - 1, -1, -1), rows[::-1].tolist(), strict=True):
+        if usable[place] and wanted[heads[row]]:
+            for tail in tails[offsets[row] : offsets[row + 1]]:
+                wanted[tail] = True
+        else:
+            usable[place] = False
+    return usable
+
+
+def _at(path: str, edges: LooseEdges, edge: int, message: str, remedy: str) -> FormatError:
+    """An error about an edge."""
+    line = None if edges.lines is None else edges.lines[edge]
+    return FormatError(message, path=path, line=line, remedy=remedy)

@@ -1,0 +1,312 @@
+"""Lattices in the HTK standard lattice format (SLF), as Moses and as others write them.
+
+A file is one lattice: a header of ``name=value`` fields, then a line for each node (``I=``) and
+each link (``J=``); the lines of nodes may be left out (HTK Book, chapter 16)::
+
+    VERSION=1.0
+    UTTERANCE=0
+    base=10 lmscale=9.5 wdpenalty=-0.5
+    N=3 L=2
+    I=0
+    I=1 W=the
+    I=2 W=end
+    J=0 S=0 E=1 a=-3.5 l=-0.5
+    J=1 S=1 E=2 a=-2.5 l=-1.25
+
+A word stands on a link or on the node to which the link leads. Each kind of score is a feature,
+named in full, its logarithms natural ones whatever the base: ``acoustic``, ``language``, ``ngram``,
+``pronunciation``, ``x1`` and so on; and where the header has a word penalty, ``words``. The
+header's scales are the weights (``slf_scales``).
+
+``moses -output-search-graph-slf`` says in comments what ``x1`` and so on are; these names are
+kept. Its values are sums from the beginning of the sentence, and become those of each step here.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from os import PathLike, fspath
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formats.decimals import parse_number
+from formats.errors import FormatError, quoted
+from formats.graphs.hypergraph_reader import TAIL, HypergraphFile
+from formats.graphs.loose_edges import LooseEdges, arranged, finite_values
+from formats.graphs.slf_moses import steps
+from formats.graphs.slf_records import Fields, Lattice, Record, read_lattice
+
+__all__ = ["read_slf", "slf_scales"]
+
+WORDS = "words"
+_SCORES = {b"a": "acoustic", b"l": "language", b"n": "ngram", b"r": "pronunciation"}
+_SCALES = {
+    b"acscale": "acoustic",
+    b"lmscale": "language",
+    b"ngscale": "ngram",
+    b"prscale": "pronunciation",
+    b"wdpenalty": WORDS,
+}
+_EXTRA = re.compile(rb"x[0-9]{1,9}")
+_EXTRA_SCALE = re.compile(rb"(x[0-9]{1,9})scale")
+_NUMBER = re.compile(rb"[0-9]{1,18}")
+_NULL = b"!NULL"
+_NEAR_ONE = 1e-3  # bases of a few digits, 2.718, are meant to be e
+_BOUNDARIES = {b"!SENT_START": b"<s>", b"!SENT_END": b"</s>"}
+
+
+def read_slf(path: str | PathLike[str]) -> HypergraphFile:
+    """Read a lattice, plain or compressed. It does not say which source words a node covers: none.
+
+    The first node is the header's ``start=``, or the one to which no link leads, or the one of the
+    lowest number if there are several; the last one ``end=``, or the one from which no link leads,
+    or the one of the highest number if there are several (Moses writes dead ends).
+
+    Raises:
+        FormatError: not such a file, or of a kind that is not read (sub-lattices, backward
+            lattices); more or fewer nodes or links than it announces; a node or link twice; a
+            link to a node that does not exist; a cycle; no way from the first node to the last;
+            a score that is no finite number.
+    """
+    lattice = read_lattice(fspath(path))
+    if lattice.header.get(b"dir", b"f") not in (b"f", b"forward"):
+        message = f"the direction is {quoted(lattice.header[b'dir'])}"
+        raise lattice.error(lattice.header_lines[b"dir"], message, "Write it forwards: dir=f")
+    joined = _joined(lattice)
+    words: dict[bytes, int] = {}
+    scores = _Scores(lattice)
+    targets: list[int] = []
+    target_offsets = [0]
+    first = joined.nodes[joined.first]
+    links: list[tuple[Record, list[int], Fields]] = [(first, [], first.fields)]
+    for link, head in zip(lattice.links, joined.heads, strict=True):
+        of_head = joined.nodes[head].fields
+        links.append((link, [TAIL], {**of_head, **link.fields} if of_head else link.fields))
+    for record, tail, fields in links:
+        target = _target(words, fields.get(b"W", _NULL))
+        targets += tail + target
+        target_offsets.append(len(targets))
+        scores.add(fields, record.line, bool(target))
+    names, indptr, indices, values = scores.finished()
+    if lattice.names:
+        dense = np.zeros((len(links), len(names)))
+        dense[np.repeat(np.arange(len(links)), np.diff(indptr)), indices] = values
+        dense[1:] = steps(lattice, joined.tails, joined.heads, joined.first, dense[1:])
+        indptr = np.arange(len(links) + 1) * len(names)
+        indices = np.tile(np.arange(len(names), dtype=np.int32), len(links))
+        values = dense.reshape(-1)
+    n_tails = np.ones(len(links), dtype=np.int64)
+    n_tails[0] = 0
+    edges = LooseEdges(
+        heads=np.array([joined.first, *joined.heads], dtype=np.int64),
+        tail_offsets=np.append(0, np.cumsum(n_tails)),
+        tails=np.array(joined.tails, dtype=np.int64),
+        target_offsets=np.array(target_offsets, dtype=np.int64),
+        targets=np.array(targets, dtype=np.int32),
+        feature_indptr=indptr,
+        feature_indices=indices,
+        feature_values=values,
+        covered=np.zeros(len(joined.nodes), dtype=np.int32),
+        lines=[record.line for record, _, _ in links],
+    )
+    return arranged(lattice.path, names, tuple(words), edges, joined.last)
+
+
+def slf_scales(path: str | PathLike[str]) -> dict[str, float]:
+    """The weights that the header gives to features, by their names.
+
+    Raises:
+        FormatError: not such a file, or a weight that is no finite number.
+    """
+    lattice = read_lattice(fspath(path))
+    scales: dict[str, float] = {}
+    for key, text in lattice.header.items():
+        extra = _EXTRA_SCALE.fullmatch(key)
+        name = _name(lattice, extra[1]) if extra else _SCALES.get(key)
+        if name is not None:
+            scales[name] = parse_number(text)
+            if math.isnan(scales[name]):
+                raise _no_number(lattice, lattice.header_lines[key], key.decode(), text)
+    return scales
+
+
+def _target(words: dict[bytes, int], word: bytes) -> list[int]:
+    """The number of a word in a list; none where it stands for nothing."""
+    if word in (_NULL, b""):
+        return []
+    return [words.setdefault(_BOUNDARIES.get(word, word), len(words))]
+
+
+def _name(lattice: Lattice, key: bytes) -> str | None:
+    """The feature that a field is, if it is one."""
+    if lattice.names:
+        return lattice.names.get(key)
+    return key.decode() if _EXTRA.fullmatch(key) else _SCORES.get(key)
+
+
+def _no_number(lattice: Lattice, line: int, name: str, text: bytes) -> FormatError:
+    return lattice.error(
+        line, f"the value of {name} is {quoted(text)}", "It must be a finite decimal number"
+    )
+
+
+@dataclass(frozen=True)
+class _Joined:
+    """Which nodes the links join; nodes are numbered as they appear.
+
+    Attributes:
+        nodes: what the file says of each; nothing where it leaves nodes out.
+        heads: where each link leads.
+        tails: from where.
+        first: where the lattice begins.
+        last: where it ends.
+    """
+
+    nodes: Sequence[Record]
+    heads: Sequence[int]
+    tails: Sequence[int]
+    first: int
+    last: int
+
+
+def _joined(lattice: Lattice) -> _Joined:
+    """Check the numbers of nodes and links, and find both ends."""
+    defined = _by_number(lattice, lattice.nodes, b"I")
+    _by_number(lattice, lattice.links, b"J")
+    n_nodes = lattice.count(b"N")
+    numbers = {number: place for place, number in enumerate(defined)}
+    ends: dict[bytes, list[int]] = {b"S": [], b"E": []}
+    for link in lattice.links:
+        for key, found in ends.items():
+            number = _whole(lattice, link, key)
+            if number >= n_nodes or (defined and number not in defined):
+                message = f"there is no node {number}: there are {n_nodes}"
+                raise lattice.error(link.line, message, "They are counted from 0")
+            found.append(numbers.setdefault(number, len(numbers)))
+    if not numbers:
+        numbers[0] = 0
+    tails, heads = ends.values()
+    nodes = [_of_node(defined.get(number)) for number in numbers]
+    first = _end(lattice, b"start", numbers, set(heads), min(numbers))
+    last = _end(lattice, b"end", numbers, set(tails), max(numbers))
+    return _Joined(nodes, heads, tails, first, last)
+
+
+def _of_node(record: Record | None) -> Record:
+    """A node's line and what it says of the links that lead there: their word and its score."""
+    if record is None:
+        return Record(1, {})
+    return Record(record.line, {k: record.fields[k] for k in (b"W", b"a") if k in record.fields})
+
+
+def _end(
+    lattice: Lattice, key: bytes, numbers: dict[int, int], joined: set[int], usual: int
+) -> int:
+    """The first or last node: as the header says, or the one that links join on one side only."""
+    said = lattice.header.get(key)
+    if said is not None:
+        if not _NUMBER.fullmatch(said) or int(said) not in numbers:
+            message = f"{key.decode()}={said.decode('utf-8', 'replace')} is no node"
+            raise lattice.error(lattice.header_lines[key], message, "Correct the header")
+        return numbers[int(said)]
+    candidates = [place for place in numbers.values() if place not in joined]
+    if len(candidates) == 1:
+        return candidates[0]
+    if numbers[usual] in candidates:
+        return numbers[usual]
+    raise lattice.error(
+        lattice.links[0].line,
+        f"there is no telling the {key.decode()} of the lattice: links join all of its nodes on "
+        "both sides"
+        if not candidates
+        else f"there is no telling the {key.decode()} of the lattice: {len(candidates)} nodes may "
+        "be it",
+        f"Say it in the header: {key.decode()}=number",
+    )
+
+
+def _by_number(lattice: Lattice, records: Sequence[Record], key: bytes) -> dict[int, Record]:
+    """Nodes or links by their numbers."""
+    found: dict[int, Record] = {}
+    for record in records:
+        number = _whole(lattice, record, key)
+        if number in found:
+            what = "node" if key == b"I" else "link"
+            raise lattice.error(record.line, f"there are two of {what} {number}", "Remove one")
+        found[number] = record
+    return found
+
+
+def _whole(lattice: Lattice, record: Record, key: bytes) -> int:
+    """A whole number in a record."""
+    text = record.fields.get(key, b"")
+    if not _NUMBER.fullmatch(text):
+        message = f"{key.decode()}={text[:80].decode('utf-8', 'replace')} is no whole number"
+        raise lattice.error(record.line, message, "Nodes and links are numbered: J=0 S=0 E=1")
+    return int(text)
+
+
+@dataclass
+class _Scores:
+    """The scores of links as features."""
+
+    lattice: Lattice
+    names: dict[str, int] = field(default_factory=dict)
+    known: dict[tuple[bytes, ...], list[tuple[bytes, int]]] = field(default_factory=dict)
+    indptr: list[int] = field(default_factory=lambda: [0])
+    indices: list[int] = field(default_factory=list)
+    texts: list[bytes] = field(default_factory=list)
+    lines: list[int] = field(default_factory=list)
+
+    def add(self, fields: Fields, line: int, has_word: bool) -> None:
+        """Take a link."""
+        keys = tuple(fields)
+        columns = self.known.get(keys)
+        if columns is None:
+            named = [(key, _name(self.lattice, key)) for key in keys]
+            columns = [
+                (key, self.names.setdefault(name, len(self.names)))
+                for key, name in named
+                if name is not None
+            ]
+            self.known[keys] = columns
+        self.indices += [column for _, column in columns]
+        self.texts += [fields[key] for key, _ in columns]
+        if has_word and b"wdpenalty" in self.lattice.header:
+            self.indices.append(self.names.setdefault(WORDS, len(self.names)))
+            self.texts.append(b"1")
+        self.indptr.append(len(self.texts))
+        self.lines.append(line)
+
+    def finished(
+        self,
+    ) -> tuple[tuple[str, ...], NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]:
+        """Names, row offsets, columns and values: natural logarithms."""
+        names = tuple(self.names)
+        values = finite_values(self.texts)
+        indices = np.array(self.indices, dtype=np.int32)
+        is_score = indices != self.names.get(WORDS, -1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            values[is_score] = _natural(self.lattice, values[is_score])
+        for place in np.flatnonzero(~np.isfinite(values))[:1]:
+            row = int(np.searchsorted(self.indptr, place, side="right")) - 1
+            raise _no_number(
+                self.lattice, self.lines[row], names[indices[place]], self.texts[place]
+            )
+        return names, np.array(self.indptr, dtype=np.int64), indices, values
+
+
+def _natural(lattice: Lattice, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Scores as natural logarithms; by the base 0 they are no logarithms but probabilities."""
+    text = lattice.header.get(b"base", b"2.718281828459045")
+    base = parse_number(text)
+    if math.isnan(base) or base < 0 or base == 1:
+        raise _no_number(lattice, lattice.header_lines[b"base"], "base", text)
+    if base == 0:
+        return np.log(values)
+    factor = math.log(base)
+    return values if abs(factor - 1) < _NEAR_ONE else values * factor

@@ -1,0 +1,68 @@
+"""The steps of a lattice that Moses wrote.
+
+Moses gives the first word of each phrase the feature values of the whole hypothesis, from the
+beginning of the sentence on, and the other words of the phrase zeros. What the step adds is the
+difference to the hypothesis before it. That is well defined: every hypothesis has a node of its
+own there, and only the last node, to which links lead without a word, joins several.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formats.graphs.slf_records import Lattice
+
+__all__ = ["steps"]
+
+
+def steps(
+    lattice: Lattice,
+    tails: Sequence[int],
+    heads: Sequence[int],
+    first: int,
+    totals: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """What each link adds to the features.
+
+    Args:
+        lattice: where the links stand, in the order of search.
+        tails: the node that each link leaves.
+        heads: the node to which it leads.
+        first: the node where all sums are 0.
+        totals: float64 ``[n_links, n_features]``; as they stand in the file.
+
+    Returns:
+        float64 ``[n_links, n_features]``.
+
+    Raises:
+        FormatError: a link stands before those that lead to it, or two hypotheses share a node.
+    """
+    nothing = np.zeros(totals.shape[1])
+    reached = {first: nothing}
+    added = np.zeros_like(totals)
+    has_values = (totals != 0).any(axis=1)
+    for row, (tail, head, link) in enumerate(zip(tails, heads, lattice.links, strict=True)):
+        before = reached.get(tail)
+        if before is None:
+            raise lattice.error(
+                link.line,
+                "the link stands before those that lead to it",
+                "Moses writes links in the order of search; the values are sums along them",
+            )
+        if b"W" not in link.fields:
+            continue
+        if head in reached:
+            raise lattice.error(
+                link.line,
+                "two hypotheses lead to one node",
+                "Moses' values are sums from the beginning; with two beginnings they say nothing",
+            )
+        if has_values[row]:
+            added[row] = totals[row] - before
+            reached[head] = totals[row]
+        else:
+            reached[head] = before
+    return added

@@ -1,0 +1,354 @@
+"""``moses.ini``, version 2: read into sections, and written back with new weights.
+
+Only what has to change is changed. ``mert-moses.pl`` moves ``[weight]`` and every section that
+``--decoder-flags`` touches to the end of the file, drops comments and sparse weights there, and
+loses switches that take no value. ``with_weights`` replaces numbers where they stand, so that the
+difference between two configurations is the difference of their weights.
+
+Moses reads the file like this: ``#`` begins a comment anywhere in a line, ``[name]`` a section,
+and each other line that is not empty is one value of the section; sections of one name add up.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from os import PathLike, fspath
+
+from formats.decimals import parse_number
+from formats.errors import FormatError, quoted
+from formats.text import read_bytes
+from formats.weights.files import ShowWeights, format_weight
+
+__all__ = [
+    "FeatureLine",
+    "IniValue",
+    "MosesIni",
+    "parse_moses_ini",
+    "read_moses_ini",
+    "unfit_value",
+    "with_weights",
+]
+
+_OLD_SECTION = re.compile(
+    r"weight-(?!(file|add|overwrite)$).*"
+    r"|(ttable|lmodel|slmodel|distortion|generation|global-lexical)-file"
+)
+_MOST_BYTES = 1 << 26
+_SECTION = re.compile(rb"\[([^\]]*)\]?")
+_WORD = re.compile(r"\S+", re.ASCII)  # a no-break space is part of a word, as it is for Moses
+
+
+@dataclass(frozen=True)
+class IniValue:
+    """One value of a section: its text without comment and surrounding blanks, and its line."""
+
+    section: str
+    text: str
+    line: int
+
+
+@dataclass(frozen=True)
+class FeatureLine:
+    """One line of ``[feature]``.
+
+    Attributes:
+        kind: the feature function, ``PhraseDictionaryMemory``.
+        name: what its weights are called; by default the kind and a number from 0.
+        arguments: all other ``key=value`` pairs, ``num-features`` and ``path`` among them.
+        line: in the file.
+    """
+
+    kind: str
+    name: str
+    arguments: Mapping[str, str]
+    line: int
+
+    @property
+    def path(self) -> str | None:
+        """The model file, if the feature has one."""
+        return self.arguments.get("path")
+
+
+@dataclass(frozen=True)
+class MosesIni:
+    """A configuration.
+
+    Attributes:
+        path: the file.
+        lines: all of its bytes, line by line.
+        values: the values of all sections, in file order.
+        sections: line of each section's header, in the order of their first appearance.
+    """
+
+    path: str
+    lines: tuple[bytes, ...]
+    values: tuple[IniValue, ...]
+    sections: Mapping[str, int]
+
+    def section(self, name: str) -> tuple[IniValue, ...]:
+        """The values of one section; none where there is no such section."""
+        return tuple(value for value in self.values if value.section == name)
+
+    @cached_property
+    def features(self) -> tuple[FeatureLine, ...]:
+        """The feature functions, in file order.
+
+        Raises:
+            FormatError: a line that is not ``Kind key=value key=value``, or a name given twice.
+        """
+        features: list[FeatureLine] = []
+        unnamed: dict[str, int] = {}
+        for value in self.section("feature"):
+            feature = self._feature(value, unnamed)
+            if any(feature.name == other.name for other in features):
+                raise self._error(f"there are two features {feature.name}", value, "Rename one")
+            features.append(feature)
+        return tuple(features)
+
+    @cached_property
+    def weights(self) -> Mapping[str, tuple[float, ...]]:
+        """The weights of each feature in ``[weight]``; of two lines for one the later holds.
+
+        Raises:
+            FormatError: a line that is not ``Name= value value``.
+        """
+        weights: dict[str, tuple[float, ...]] = {}
+        for value in self.section("weight"):
+            name, *tokens = _WORD.findall(value.text)
+            numbers = [parse_number(_encode(token)) for token in tokens]
+            if not name.endswith("=") or not numbers or any(map(math.isnan, numbers)):
+                raise self._error(
+                    f"{quoted(value.text)} is no weight", value, "A line reads: Name= value value"
+                )
+            weights[name[:-1]] = tuple(numbers)
+        return weights
+
+    def _feature(self, value: IniValue, unnamed: dict[str, int]) -> FeatureLine:
+        kind, *words = _WORD.findall(value.text)
+        arguments: dict[str, str] = {}
+        for word in words:
+            key, equals, text = word.partition("=")
+            if not equals or key in arguments:
+                fault = "appears twice" if equals else "is no key=value"
+                raise self._error(f"{quoted(word)} {fault}", value, "A line reads: Kind key=value")
+            arguments[key] = text
+        name = arguments.pop("name", "")
+        if not name:
+            name = f"{kind}{unnamed.get(kind, 0)}"
+            unnamed[kind] = unnamed.get(kind, 0) + 1
+        return FeatureLine(kind, name, arguments, value.line)
+
+    def _error(self, message: str, value: IniValue, remedy: str) -> FormatError:
+        return FormatError(message, path=self.path, line=value.line, remedy=remedy)
+
+
+def read_moses_ini(path: str | PathLike[str]) -> MosesIni:
+    """Read a configuration; ``parse_moses_ini`` says what is refused."""
+    text = read_bytes(path, most=_MOST_BYTES, what="a configuration")
+    return parse_moses_ini(text, path)
+
+
+def parse_moses_ini(data: bytes, path: str | PathLike[str]) -> MosesIni:
+    """Sections and values of a configuration.
+
+    Args:
+        data: the text.
+        path: where it came from, for errors.
+
+    Raises:
+        FormatError: a value before any section, no section, or the format of 2013 and before.
+    """
+    lines = tuple(io.BytesIO(data))
+    values: list[IniValue] = []
+    sections: dict[str, int] = {}
+    section = None
+    for number, line in enumerate(lines, start=1):
+        text = line.partition(b"#")[0].strip()
+        if found := _SECTION.match(text):
+            section = _decode(found[1])
+            sections.setdefault(section, number)
+        elif text and section is None:
+            raise FormatError(
+                f"{quoted(text)} stands before any [section]",
+                path=path,
+                line=number,
+                remedy="Is this a moses.ini?",
+            )
+        elif text and section is not None:
+            values.append(IniValue(section, _decode(text), number))
+    if not sections:
+        raise FormatError("there is no [section] in it", path=path, remedy="Is this a moses.ini?")
+    for name, number in sections.items():
+        if _OLD_SECTION.fullmatch(name):
+            raise FormatError(
+                f"[{name}] belongs to the old format of moses.ini",
+                path=path,
+                line=number,
+                remedy="Convert the file with Moses' scripts/training/convert-moses-ini-to-v2.perl",
+            )
+    return MosesIni(fspath(path), lines, tuple(values), sections)
+
+
+def with_weights(
+    ini: MosesIni,
+    weights: ShowWeights,
+    *,
+    sections: Mapping[str, Sequence[str]] | None = None,
+    sparse_file: str | None = None,
+    header: Sequence[str] = (),
+    digits: int | None = 6,
+) -> bytes:
+    """The configuration with other weights, every other byte as it was.
+
+    Weights that are not to be tuned stay. A feature that has no line in ``[weight]`` gets one.
+
+    Args:
+        ini: the configuration.
+        weights: features and weights, as the decoder has listed them.
+        sections: values to set, such as ``decoder_flags`` gives: they replace those of the
+            section of that name, or make a new section at the end.
+        sparse_file: value of ``[weight-file]``. Sparse weights in ``[weight]``, which would
+            overrule those of the file, are taken out.
+        header: comment lines for the top, without their ``#``.
+        digits: significant digits of the weights; None for all it takes.
+
+    Raises:
+        FormatError: ``[weight]`` gives a feature another number of weights than the decoder, or
+            lacks a weight that is to be kept; or the file cannot hold a value that is to be set.
+    """
+    settings = dict(sections or {})
+    if sparse_file is not None:
+        settings["weight-file"] = (sparse_file,)
+    for name, values in settings.items():
+        for value in values:
+            if why := unfit_value(value):
+                raise FormatError(
+                    f"[{name}] cannot be set to {quoted(value)}: {why}",
+                    path=ini.path,
+                    remedy="Give files and directories other names",
+                )
+    end = b"\r\n" if ini.lines[0].endswith(b"\r\n") else b"\n"
+    lines = list(ini.lines)
+    _replace_weights(lines, ini, weights, sparse_file is not None, digits, end)
+    for name, values in settings.items():
+        _replace_section(lines, ini, name, values, end)
+    comments = [b"# " + _encode(" ".join(text.split())) + end for text in header]
+    return b"".join([*comments, *lines])
+
+
+def _replace_weights(
+    lines: list[bytes],
+    ini: MosesIni,
+    weights: ShowWeights,
+    drop_sparse: bool,
+    digits: int | None,
+    end: bytes,
+) -> None:
+    """Put new numbers in the lines of ``[weight]``."""
+    groups = {group.name: group.values for group in weights.groups if group.is_tuneable}
+    texts = {
+        name: [None if value is None else format_weight(value, digits) for value in values]
+        for name, values in groups.items()
+    }
+    for value in ini.section("weight"):
+        label, *numbers = _WORD.findall(value.text)
+        name = label.removesuffix("=")
+        if name in texts:
+            if len(numbers) != len(texts[name]):
+                raise FormatError(
+                    f"{name} has {len(numbers)} weights, but the decoder lists {len(texts[name])}",
+                    path=ini.path,
+                    line=value.line,
+                    remedy="Make [weight] agree with num-features",
+                )
+            lines[value.line - 1] = _renumbered(lines[value.line - 1], texts[name])
+        elif drop_sparse and "_" in name and name not in weights.kept:
+            lines[value.line - 1] = b""
+    added = [_new_weight(ini, name, texts[name], end) for name in texts if name not in ini.weights]
+    if "weight" in ini.sections:
+        last = max((v.line for v in ini.section("weight")), default=ini.sections["weight"])
+        _add_behind(lines, last - 1, b"".join(added), end)
+    elif added:
+        _add_section(lines, "weight", b"".join(added), end)
+
+
+def _renumbered(line: bytes, texts: Sequence[str | None]) -> bytes:
+    """A line of ``[weight]`` with new numbers, its blanks and its comment kept."""
+    content, hash_sign, comment = line.partition(b"#")
+    numbers = iter([None, *texts])
+
+    def replace(found: re.Match[bytes]) -> bytes:
+        text = next(numbers)
+        return found[0] if text is None else _encode(text)
+
+    return re.sub(rb"\S+", replace, content) + hash_sign + comment
+
+
+def _new_weight(ini: MosesIni, name: str, texts: Sequence[str | None], end: bytes) -> bytes:
+    """A line for a feature that ``[weight]`` does not mention."""
+    if None in texts:
+        raise FormatError(
+            f"[weight] lacks {name}, and some of its weights are not to be tuned",
+            path=ini.path,
+            remedy=f"Add a line: {name}= and {len(texts)} values",
+        )
+    return _encode(f"{name}= {' '.join(text for text in texts if text is not None)}") + end
+
+
+def unfit_value(value: str) -> str | None:
+    """Why no line of a ``moses.ini`` can say this, or None where one can.
+
+    Moses reads a value up to a ``#`` or the end of the line, and drops blanks around it.
+    """
+    if "\n" in value or "\r" in value:
+        return "a value ends with its line"
+    if "#" in value:
+        return "# begins a comment"
+    if value != value.strip():
+        return "blanks at the ends of a line get lost"
+    if _SECTION.match(_encode(value)):
+        return "it would begin a section"
+    return None
+
+
+def _replace_section(
+    lines: list[bytes], ini: MosesIni, name: str, values: Sequence[str], end: bytes
+) -> None:
+    """Give a section other values, where the old ones stood; or make it."""
+    written = b"".join(_encode(value) + end for value in values)
+    old = ini.section(name)
+    if old:
+        lines[old[0].line - 1] = written
+        for value in old[1:]:
+            lines[value.line - 1] = b""
+    elif name in ini.sections:
+        _add_behind(lines, ini.sections[name] - 1, written, end)
+    else:
+        _add_section(lines, name, written, end)
+
+
+def _add_section(lines: list[bytes], name: str, written: bytes, end: bytes) -> None:
+    """Put a new section behind the last line, and apart from it: that one may be replaced yet."""
+    if lines[-1] and not lines[-1].endswith(b"\n"):
+        lines[-1] += end
+    lines.append(end + _encode(f"[{name}]") + end + written)
+
+
+def _add_behind(lines: list[bytes], at: int, text: bytes, end: bytes) -> None:
+    """Put whole lines behind one that may be the last of the file and lack its end."""
+    if text and lines[at] and not lines[at].endswith(b"\n"):
+        lines[at] += end
+    lines[at] += text
+
+
+def _decode(text: bytes) -> str:
+    return text.decode("utf-8", "surrogateescape")
+
+
+def _encode(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")

@@ -1,0 +1,153 @@
+"""Which weights of a ``moses.ini`` are tuned, and which are of sparse features.
+
+``[weight]`` holds all weights alike. ``tuneable=false`` and ``tuneable-components=true,false`` in a
+feature's line of ``[feature]`` say what tuning leaves alone; the unknown-word penalty it leaves
+alone unless told otherwise. Sparse weights are in the files of ``[weight-file]``; those in
+``[weight]`` overrule them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from formats.errors import FormatError
+from formats.graphs.hypergraph import hypergraph_names
+from formats.moses.ini import FeatureLine, MosesIni
+from formats.text import regular_file
+from formats.weights.files import ShowWeights, WeightGroup, read_sparse
+
+__all__ = [
+    "FALSE_WORDS",
+    "UNKNOWN_WORD",
+    "FeatureWeights",
+    "announced",
+    "feature_weights",
+    "fixed_weights",
+    "sparse_weights",
+]
+
+FALSE_WORDS = frozenset({"false", "f", "0", "no", "n"})
+"""How Moses spells that something is not so."""
+
+UNKNOWN_WORD = "UnknownWordPenalty"
+"""Moses' only feature function that is not tuned unless its line says so; its weight is 1. The
+names of its features begin with this."""
+
+
+@dataclass(frozen=True)
+class FeatureWeights:
+    """The weights of one dense feature function, and which of them are tuned."""
+
+    name: str
+    values: tuple[float, ...]
+    tuned: tuple[bool, ...]
+
+    @property
+    def group(self) -> WeightGroup:
+        """The same without the values of components that are not tuned."""
+        pairs = zip(self.values, self.tuned, strict=True)
+        return WeightGroup(self.name, tuple(value if tuned else None for value, tuned in pairs))
+
+
+def feature_weights(ini: MosesIni) -> tuple[FeatureWeights, ...]:
+    """The dense feature functions that have weights, in the order of ``[feature]``.
+
+    A name in ``[weight]`` that has no line there is one too, unless it looks like a sparse one.
+
+    Raises:
+        FormatError: a line of either section cannot be read.
+    """
+    lines = {line.name: line for line in ini.features}
+    given = {name: values for name, values in ini.weights.items() if not _is_sparse(name, lines)}
+    for name, line in lines.items():
+        if line.kind == UNKNOWN_WORD:
+            given.setdefault(name, (1.0,))
+    ordered = (*(name for name in lines if name in given), *given)
+    return tuple(
+        FeatureWeights(name, given[name], _tuned(lines.get(name), len(given[name])))
+        for name in dict.fromkeys(ordered)
+    )
+
+
+def announced(ini: MosesIni) -> ShowWeights:
+    """What a decoder would announce, but in the order of ``[feature]``.
+
+    Raises:
+        FormatError: as ``feature_weights``.
+    """
+    features = feature_weights(ini)
+    names = {feature.name for feature in features}
+    return ShowWeights(
+        tuple(feature.group for feature in features if any(feature.tuned)),
+        tuple(feature.name for feature in features if not any(feature.tuned)),
+        tuple(line.name for line in ini.features if line.name not in names),
+    )
+
+
+def fixed_weights(ini: MosesIni) -> dict[str, float]:
+    """Weights that are not tuned, by their names in search graphs.
+
+    Raises:
+        FormatError: as ``feature_weights``.
+    """
+    fixed: dict[str, float] = {}
+    for feature in feature_weights(ini):
+        names = hypergraph_names([(feature.name, len(feature.values))])
+        spelled = zip(names, feature.values, feature.tuned, strict=True)
+        fixed |= {name: value for name, value, is_tuned in spelled if not is_tuned}
+    return fixed
+
+
+def sparse_weights(ini: MosesIni) -> dict[str, float]:
+    """The weights of sparse features, of ``[weight-file]`` and of ``[weight]``.
+
+    Files with relative names are looked for beside the configuration, then in the current
+    directory, from which Moses counts.
+
+    Raises:
+        FormatError: a file is not there or holds something else.
+    """
+    found: dict[str, float] = {}
+    for value in ini.section("weight-file"):
+        places = dict.fromkeys((Path(ini.path).parent / value.text, Path(value.text)))
+        path = next((place for place in places if regular_file(place).exists()), None)
+        if path is None:
+            raise FormatError(
+                f"there is no file {value.text}, which [weight-file] names",
+                path=ini.path,
+                line=value.line,
+                remedy="It is looked for beside the configuration and in the current directory",
+            )
+        found |= read_sparse(path)
+    lines = {line.name: line for line in ini.features}
+    for name, values in ini.weights.items():
+        if _is_sparse(name, lines):
+            if len(values) != 1:
+                raise FormatError(
+                    f"the sparse feature {name} has {len(values)} weights",
+                    path=ini.path,
+                    remedy="It has one",
+                )
+            found[name] = values[0]
+    return found
+
+
+def _is_sparse(name: str, lines: Mapping[str, FeatureLine]) -> bool:
+    return "_" in name and name not in lines
+
+
+def _tuned(line: FeatureLine | None, width: int) -> tuple[bool, ...]:
+    """Which components of a feature are tuned, bool ``[width]``."""
+    if line is None:
+        return (True,) * width
+    default = "false" if line.kind == UNKNOWN_WORD else "true"
+    whole = _is_true(line.arguments.get("tuneable", default))
+    words = line.arguments.get("tuneable-components", ",".join(["true"] * width)).split(",")
+    components = [whole and _is_true(word) for word in words]
+    return tuple((components + [whole] * width)[:width])
+
+
+def _is_true(word: str) -> bool:
+    return word.lower() not in FALSE_WORDS

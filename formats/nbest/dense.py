@@ -1,0 +1,68 @@
+"""Which features are dense in lists that name every value, as those of Joshua and cdec do.
+
+A decoder knows it and does not say it: Joshua writes its dense features in every line, and cdec
+leaves out whatever is 0. So it is decided by counting: where there are few features, as in a system
+that MERT can tune, all are dense; else those that at least half of the lines have. Lists that are
+used together are counted together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from os import PathLike
+from pathlib import Path
+
+import numpy as np
+
+from formats.nbest.entry import BLANKS, names_every_value
+from formats.nbest.files import read_nbest_blocks
+from formats.text import open_text
+
+__all__ = ["FEW", "dense_features", "is_named"]
+
+FEW = 50
+"""Up to so many features are all dense: systems without sparse features have fewer."""
+
+StrPath = str | PathLike[str]
+
+
+def is_named(path: StrPath) -> bool:
+    """Whether the first line of a list spells all its features ``name=value``, without a blank.
+
+    Not asked of what can be read once only, a pipe: that counts as Moses' format.
+
+    Raises:
+        FormatError: the file cannot be read.
+    """
+    if Path(path).exists() and not Path(path).is_file():
+        return False
+    with open_text(path) as file:
+        first = next((line for line in file if line.strip(BLANKS)), b"")
+    return names_every_value(first)
+
+
+def dense_features(paths: Sequence[StrPath]) -> tuple[str, ...] | None:
+    """Names of the dense features of some lists, in the order of their first appearance.
+
+    Args:
+        paths: the lists, at least one.
+
+    Returns:
+        The names, or None where the first list does not name every value.
+
+    Raises:
+        FormatError: a list is none, or is spelled otherwise than the first.
+    """
+    if not is_named(paths[0]):
+        return None
+    counts: dict[str, int] = {}
+    n_lines = 0
+    for path in paths:
+        for block in read_nbest_blocks(path, dense=()):
+            n_lines += len(block)
+            found = np.bincount(block.sparse_indices, minlength=len(block.sparse_names))
+            for name, count in zip(block.sparse_names, found.tolist(), strict=True):
+                counts[name] = counts.get(name, 0) + count
+    if len(counts) <= FEW:
+        return tuple(counts)
+    return tuple(name for name, count in counts.items() if 2 * count >= n_lines)

@@ -1,0 +1,245 @@
+"""n-best lists: ``id ||| tokens ||| features ||| score [||| more]``, one hypothesis a line.
+
+``read_nbest`` gives a whole list as flat arrays, ``read_nbest_blocks`` the same some sentences at
+a time, ``iter_nbest`` one small object a line. All three accept the same lists and refuse the same
+ones (of several faults they may name different ones); the grammar is told in
+``formats.nbest.entry``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import accumulate, pairwise
+from os import PathLike, fspath
+from typing import Literal
+
+from formats.errors import FormatError
+from formats.nbest.block import NBestList, concatenate, parse_block
+from formats.nbest.entry import (
+    BLANKS,
+    Layout,
+    NBestEntry,
+    Place,
+    backwards,
+    format_entry,
+    parse_entry,
+)
+from formats.text import atomic_write, iter_chunks, open_text
+
+__all__ = [
+    "NBestEntry",
+    "NBestList",
+    "format_entry",
+    "format_list",
+    "iter_nbest",
+    "read_nbest",
+    "read_nbest_blocks",
+    "write_nbest",
+]
+
+BLOCK_BYTES = 1 << 21
+"""Enough for a numpy call to cost little, and little enough to stay in the cache."""
+
+
+def read_nbest(
+    path: str | PathLike[str],
+    *,
+    names: Sequence[str] | None = None,
+    dense: Sequence[str] | None = None,
+    threads: int = 2,
+) -> NBestList:
+    """A whole list as flat arrays.
+
+    Args:
+        path: the list, plain or compressed.
+        names: one name a dense column (neighbours of one name being one group), for a list
+            without labels.
+        dense: names of the dense features, for a list that names every value and lets lines differ
+            in what they have (Joshua, cdec); all its other features are sparse.
+        threads: blocks parsed at the same time, while the next is being unpacked.
+
+    Raises:
+        FormatError: with file and line, where the list is not one; or where it is empty.
+    """
+    name = fspath(path)
+    futures: list[Future[NBestList]] = []
+    with ThreadPoolExecutor(max(threads, 1)) as pool:
+        layout: Layout | None = None
+        for text, first_line in _blocks(path, BLOCK_BYTES):
+            layout = layout or _layout(text, names, dense, name, first_line)
+            if layout is not None:
+                futures.append(pool.submit(parse_block, text, layout, name, first_line))
+        blocks = [future.result() for future in futures]
+    last = -1
+    for block in (blocks := [block for block in blocks if len(block)]):
+        last = _check_order(last, block)
+    if not blocks:
+        raise _empty(name)
+    return concatenate(blocks)
+
+
+def read_nbest_blocks(
+    path: str | PathLike[str],
+    *,
+    names: Sequence[str] | None = None,
+    dense: Sequence[str] | None = None,
+    block_bytes: int = BLOCK_BYTES,
+) -> Iterator[NBestList]:
+    """A list in pieces of about ``block_bytes`` of text, each of whole sentences.
+
+    Memory is bounded by the block, or by the largest sentence where that is more. The sparse
+    features of each block are numbered on their own.
+
+    Args:
+        path: as for ``read_nbest``.
+        names, dense: as for ``read_nbest``.
+        block_bytes: text to read at a time.
+
+    Raises:
+        FormatError: as ``read_nbest``, when the block at fault is reached.
+    """
+    name = fspath(path)
+    layout: Layout | None = None
+    last = -1
+    for text, first_line in _blocks(path, block_bytes):
+        layout = layout or _layout(text, names, dense, name, first_line)
+        if layout is not None and len(block := parse_block(text, layout, name, first_line)):
+            last = _check_order(last, block)
+            yield block
+    if layout is None:
+        raise _empty(name)
+
+
+def iter_nbest(
+    path: str | PathLike[str],
+    *,
+    names: Sequence[str] | None = None,
+    dense: Sequence[str] | None = None,
+) -> Iterator[NBestEntry]:
+    """The hypotheses of a list, one small object each; empty lines are passed over.
+
+    Args:
+        path: as for ``read_nbest``.
+        names, dense: as for ``read_nbest``.
+
+    Raises:
+        FormatError: as ``read_nbest``, when the line at fault is reached.
+    """
+    layout: Layout | None = None
+    previous = -1
+    with open_text(path) as file:
+        for number, line in enumerate(file, start=1):
+            if not line.strip(BLANKS):
+                continue
+            place = Place(fspath(path), number)
+            layout = layout or Layout.of_line(line, names, place, dense)
+            entry = parse_entry(line, layout, place)
+            if entry.sentence_id < previous:
+                raise backwards(entry.sentence_id, previous, place)
+            previous = entry.sentence_id
+            yield entry
+    if layout is None:
+        raise _empty(fspath(path))
+
+
+def write_nbest(
+    path: str | PathLike[str],
+    entries: Iterable[NBestEntry],
+    *,
+    digits: int = 6,
+    compress: Literal["gz"] | None = None,
+) -> None:
+    """Write a list as Moses does, whole or not at all; ``digits`` as for ``format_entry``."""
+    with atomic_write(path, compress=compress) as file:
+        file.writelines(format_entry(entry, digits=digits) for entry in entries)
+
+
+def format_list(found: NBestList, *, digits: int = 6, named: bool = False) -> Iterator[bytes]:
+    """The lines of a list as Moses writes them; ``digits``, ``named`` as for ``format_entry``."""
+    ends = [0, *accumulate(width for _, width in found.groups)]
+    sparse = found.sparse_indptr.tolist()
+    scores = found.scores.tolist()
+    sentences = found.sentence_ids.tolist()
+    for row, values in enumerate(found.dense.tolist()):
+        spans = zip(found.groups, pairwise(ends), strict=True)
+        entries = slice(sparse[row], sparse[row + 1])
+        names = (found.sparse_names[index] for index in found.sparse_indices[entries])
+        entry = NBestEntry(
+            sentences[row],
+            found.text(row),
+            tuple((name, tuple(values[i:j])) for (name, _), (i, j) in spans),
+            tuple(zip(names, found.sparse_data[entries].tolist(), strict=True)),
+            scores[row],
+            found.buffer[found.extra_starts[row] : found.extra_ends[row]].tobytes(),
+        )
+        yield format_entry(entry, digits=digits, named=named)
+
+
+def _blocks(path: str | PathLike[str], block_bytes: int) -> Iterator[tuple[bytes, int]]:
+    """The lines of whole sentences, each with its ``\n``, and the number of the first line."""
+    waiting: list[bytes] = []
+    first_line = 1
+    for chunk in iter_chunks(path, block_bytes):
+        waiting.append(chunk)
+        if b"\n" not in chunk:
+            continue  # to put a line of many blocks together again and again takes for ever
+        text = b"".join(waiting)
+        cut = _start_of_last_sentence(text)
+        if cut:
+            yield text[:cut], first_line
+            first_line += text.count(b"\n", 0, cut)
+        waiting = [text[cut:]]
+    if kept := b"".join(waiting):
+        yield kept if kept.endswith(b"\n") else kept + b"\n", first_line
+
+
+def _start_of_last_sentence(text: bytes) -> int:
+    """Where the lines of the last sentence id begin, the unfinished last line left out."""
+    start = text.rfind(b"\n") + 1
+    last = text.rfind(b"\n", 0, max(start - 1, 0)) + 1
+    if _identifier(text, 0) == _identifier(text, last):
+        return 0  # all of it: ids never decrease, and a sentence may be longer than many blocks
+    sentence = None
+    while start:
+        line = text.rfind(b"\n", 0, start - 1) + 1
+        identifier = _identifier(text, line)
+        if identifier and sentence not in (None, identifier):
+            return start
+        sentence = identifier or sentence  # an empty line belongs to what follows it
+        start = line
+    return 0
+
+
+def _identifier(text: bytes, line: int) -> bytes:
+    """The sentence id of the line that begins there, empty where the line is."""
+    end = text.find(b"\n", line)
+    return text[line : end if end >= 0 else None].partition(b"|||")[0].strip(BLANKS)
+
+
+def _layout(
+    text: bytes,
+    names: Sequence[str] | None,
+    dense: Sequence[str] | None,
+    path: str,
+    first_line: int,
+) -> Layout | None:
+    """The layout that the first line sets; None where all lines are empty."""
+    for number, line in enumerate(text.split(b"\n"), start=first_line):
+        if line.strip(BLANKS):
+            return Layout.of_line(line, names, Place(path, number), dense)
+    return None
+
+
+def _check_order(last: int, block: NBestList) -> int:
+    """Refuse a block that begins before sentence ``last``; returns its own last sentence."""
+    first = int(block.sentence_ids[0])
+    if first < last:
+        raise backwards(first, last, Place(block.path, int(block.lines[0])))
+    return int(block.sentence_ids[-1])
+
+
+def _empty(path: str) -> FormatError:
+    return FormatError(
+        "the list is empty", path=path, remedy="See the decoder's error output, or its disk"
+    )

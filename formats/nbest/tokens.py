@@ -1,0 +1,214 @@
+"""Features fields of any spelling, token by token: sparse features, glued labels, old labels.
+
+Tokens lie between blanks, and a token's last character tells a label from a number. All of a
+block is compared with one character at a time; no token becomes a Python object but the distinct
+names of sparse features, which are told apart by their hashes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formats.decimals import parse_numbers
+from formats.nbest.entry import BLANKS, FLOAT32_LIMIT, Layout
+from formats.words import Bytes, Positions, all_read, hashes_of, same_bytes, words_of
+
+__all__ = ["Features", "Tokens", "number_names", "parse_tokens", "split_tokens"]
+
+
+@dataclass(frozen=True)
+class Features:
+    """Features of some lines; the attributes are those of ``NBestList``."""
+
+    dense: NDArray[np.float32]
+    sparse_names: tuple[str, ...]
+    sparse_indptr: Positions
+    sparse_indices: NDArray[np.int32]
+    sparse_data: NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """Tokens of the features fields of a block; those of line i are ``offsets[i]:offsets[i+1]``.
+
+    Attributes:
+        starts, ends: where they are in the text.
+        is_label: which end as labels do.
+        is_sparse: which are labels with an underscore.
+        offsets: of the lines.
+    """
+
+    starts: Positions
+    ends: Positions
+    is_label: NDArray[np.bool_]
+    is_sparse: NDArray[np.bool_]
+    offsets: Positions
+
+
+def parse_tokens(
+    padded: Bytes, begins: Positions, ends: Positions, layout: Layout
+) -> Features | None:
+    """Dense matrix and sparse rows of some features fields.
+
+    Args:
+        padded: the text, with ``PAD`` bytes before and behind it.
+        begins: int64 ``[n]``; first byte of each field, from left to right.
+        ends: int64 ``[n]``; behind its last byte.
+        layout: labels and widths.
+
+    Returns:
+        The features, or None where a line differs from the layout or holds what is no number.
+    """
+    tokens = split_tokens(padded, begins, ends)
+    n_lines = len(tokens.offsets) - 1
+    n_dense = sum(width for _, width in layout.groups)
+    labels = np.flatnonzero(tokens.is_sparse)
+    is_dense = _without_sparse(tokens, labels)
+    if is_dense is None or not _follows(padded, tokens, is_dense, layout):
+        return None
+    values = np.flatnonzero(is_dense)
+    dense = parse_numbers(padded, tokens.starts[values], tokens.ends[values])
+    data = parse_numbers(padded, tokens.starts[labels + 1], tokens.ends[labels + 1])
+    if not ((np.abs(dense) < FLOAT32_LIMIT).all() and (np.abs(data) < FLOAT32_LIMIT).all()):
+        return None
+    indptr = np.searchsorted(labels, tokens.offsets)
+    numbered = number_names(padded, tokens.starts[labels], tokens.ends[labels] - 1)
+    if numbered is None:
+        return None
+    names, indices = numbered
+    owners = np.repeat(np.arange(n_lines), np.diff(indptr))
+    if (np.diff(np.sort(owners * len(names) + indices)) == 0).any():
+        return None  # a feature twice in one line
+    return Features(
+        dense.astype(np.float32).reshape(n_lines, n_dense),
+        names,
+        indptr,
+        indices,
+        data.astype(np.float32),
+    )
+
+
+def _without_sparse(tokens: Tokens, labels: Positions) -> NDArray[np.bool_] | None:
+    """Which tokens are values of dense features; None where a sparse one has not one value."""
+    is_value = np.append(~tokens.is_label, (False, False))
+    first = np.zeros(len(is_value), dtype=np.bool_)
+    first[tokens.offsets] = True
+    if not (is_value & ~first)[labels + 1].all() or (is_value & ~first)[labels + 2].any():
+        return None
+    is_value[labels + 1] = False
+    return is_value[:-2]
+
+
+def split_tokens(padded: Bytes, begins: Positions, behinds: Positions) -> Tokens:
+    """Labels and numbers of every features field, a label glued to its number cut off from it."""
+    # A byte more at each end of a field counts as blank, so every token lies between two blanks.
+    befores = begins - 1
+    blank = padded <= BLANKS[-1]
+    blank[befores] = True
+    blank[behinds] = True
+    blanks = np.flatnonzero(blank)
+    low = np.searchsorted(blanks, befores)
+    counts = np.searchsorted(blanks, behinds) - low
+    offsets = _running_sum(counts)
+    which = np.repeat(low - offsets[:-1], counts) + np.arange(offsets[-1])
+    starts, ends = blanks[which] + 1, blanks[which + 1]
+    filled = ends > starts
+    starts, ends = starts[filled], ends[filled]
+    offsets = _running_sum(filled)[offsets]
+    is_label = _are_labels(padded, ends)
+    n_equals = np.count_nonzero(padded == ord("="))
+    if n_equals > np.count_nonzero(padded[ends - 1] == ord("=")):
+        glued = np.flatnonzero(padded[:-1] == ord("="))
+        starts, ends = _cut_glued(starts, ends, is_label, glued[~blank[glued + 1]])
+        offsets = np.append(np.searchsorted(starts, befores), len(starts))
+        is_label = _are_labels(padded, ends)
+    is_sparse = np.zeros(len(starts), dtype=np.bool_)
+    is_sparse[_owners(starts, ends, np.flatnonzero(padded == ord("_")))[0]] = True
+    return Tokens(starts, ends, is_label, is_sparse & is_label, offsets)
+
+
+def _are_labels(padded: Bytes, ends: Positions) -> NDArray[np.bool_]:
+    """Which tokens end as labels do."""
+    last = padded[ends - 1]
+    labels: NDArray[np.bool_] = (last == ord("=")) | (last == ord(":"))
+    return labels
+
+
+def _running_sum(counts: Positions | NDArray[np.bool_]) -> Positions:
+    """``0, counts[0], counts[0] + counts[1], ...``: one more than there are counts."""
+    total = np.zeros(len(counts) + 1, dtype=np.int64)
+    np.cumsum(counts, out=total[1:])
+    return total
+
+
+def _cut_glued(
+    starts: Positions, ends: Positions, is_label: NDArray[np.bool_], glued: Positions
+) -> tuple[Positions, Positions]:
+    """Cut ``name=value`` behind the last of the ``=`` in it; labels stay whole."""
+    owners, inside = _owners(starts, ends, glued)
+    cuttable = ~is_label[owners]
+    owners, glued = owners[cuttable], glued[inside][cuttable]
+    final = np.append(owners[1:] != owners[:-1], True)[: len(owners)]
+    owners, cuts = owners[final], glued[final] + 1
+    return np.insert(starts, owners + 1, cuts), np.insert(ends, owners, cuts)
+
+
+def _owners(
+    starts: Positions, ends: Positions, positions: Positions
+) -> tuple[Positions, NDArray[np.bool_]]:
+    """The tokens in which positions lie, for those that lie in one; and which do."""
+    if not len(starts):
+        return np.zeros(0, dtype=np.int64), np.zeros(len(positions), dtype=np.bool_)
+    owners = np.searchsorted(starts, positions, side="right") - 1
+    inside = (owners >= 0) & (positions < ends[owners])
+    return owners[inside], inside
+
+
+def _follows(padded: Bytes, tokens: Tokens, is_dense: NDArray[np.bool_], layout: Layout) -> bool:
+    """Whether every line has the dense labels of the layout, each before its own values."""
+    n_dense = sum(width for _, width in layout.groups)
+    if not _every_line_has(np.flatnonzero(is_dense), tokens.offsets, n_dense):
+        return False
+    labels = np.flatnonzero(tokens.is_label & ~tokens.is_sparse)
+    if not layout.labelled:
+        return not tokens.is_label.any()
+    if not _every_line_has(labels, tokens.offsets, len(layout.groups)):
+        return False
+    seen = np.cumsum(is_dense)
+    column = 0
+    for group, (name, width) in enumerate(layout.groups):
+        of_group = labels[group :: len(layout.groups)]
+        before = seen[of_group] - n_dense * np.arange(len(of_group))
+        label = name.encode("utf-8", "surrogateescape")
+        fits = tokens.ends[of_group] - tokens.starts[of_group] == len(label) + 1
+        if not ((before == column).all() and fits.all()):
+            return False
+        if not all_read(words_of(padded), tokens.starts[of_group], label):
+            return False
+        column += width
+    return True
+
+
+def _every_line_has(positions: Positions, offsets: Positions, count: int) -> bool:
+    """Whether every line has that many of the tokens at ``positions``."""
+    return bool((np.diff(np.searchsorted(positions, offsets)) == count).all())
+
+
+def number_names(
+    padded: Bytes, starts: Positions, ends: Positions
+) -> tuple[tuple[str, ...], NDArray[np.int32]] | None:
+    """Number names by first appearance; None if two names have one hash."""
+    hashes = hashes_of(padded, starts, ends)
+    distinct, owners = np.unique(hashes, return_inverse=True)
+    first = np.full(len(distinct), len(hashes), dtype=np.int64)
+    np.minimum.at(first, owners, np.arange(len(hashes)))
+    if not same_bytes(padded, starts, ends, first[owners]):
+        return None
+    order = np.argsort(first)
+    rank = np.empty(len(order), dtype=np.int32)
+    rank[order] = np.arange(len(order))
+    names = (padded[starts[i] : ends[i]].tobytes() for i in first[order].tolist())
+    return tuple(name.decode("utf-8", "surrogateescape") for name in names), rank[owners]

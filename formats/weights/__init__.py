@@ -1,0 +1,1 @@
+"""Files of feature weights, in every format that Moses and its relatives use."""

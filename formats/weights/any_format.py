@@ -1,0 +1,278 @@
+"""Weights out of a file of any format, which its content tells.
+
+=============== ============================================================
+moses.ini       sections in brackets, ``[weight]`` among them
+show-weights    ``Name= v v`` lines, and features without weights
+dense           ``Name= v v`` lines alone
+overwrite       several ``Name= v v`` on one line: ``-weight-overwrite``
+sparse          ``name value`` lines, all names with an underscore
+graph           the same with names as search graphs spell dense features, ``LM0``, ``TM0_1``
+kbmira          the same with dense weights by number, ``F0``, ``F1``: what kbmira writes
+init.opt        three lines of numbers
+weights.txt     one line of numbers
+=============== ============================================================
+
+The file is read once, so that it may be a pipe.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from os import PathLike, fspath
+from typing import Literal, get_args
+
+from formats.errors import FormatError, quoted
+from formats.graphs.hypergraph import hypergraph_names
+from formats.graphs.hypergraph_features import groups_of_graph
+from formats.moses.ini import MosesIni, parse_moses_ini
+from formats.moses.ini_features import UNKNOWN_WORD, announced, fixed_weights, sparse_weights
+from formats.weights.files import (
+    UNTUNEABLE_COMPONENT,
+    ShowWeights,
+    WeightGroup,
+    parse_weight_overwrite,
+    read_dense,
+    read_init_opt,
+    read_show_weights,
+    read_sparse,
+    read_weights_txt,
+)
+from formats.weights.lines import content_lines, decoded, weights_text
+
+__all__ = [
+    "FORMATS",
+    "AnyWeights",
+    "Format",
+    "parse_weights",
+    "read_weights",
+    "spelled_in_graphs",
+]
+
+Format = Literal[
+    "moses.ini",
+    "dense",
+    "show-weights",
+    "overwrite",
+    "sparse",
+    "graph",
+    "kbmira",
+    "init.opt",
+    "weights.txt",
+]
+
+FORMATS: tuple[Format, ...] = get_args(Format)
+"""All of them."""
+
+
+@dataclass(frozen=True)
+class AnyWeights:
+    """What a file of weights holds.
+
+    Attributes:
+        path: the file.
+        format: its format.
+        show: dense features by name; none where there are numbers alone or sparse weights alone.
+        sparse: sparse weights by name; of a ``moses.ini`` see ``all_sparse``.
+        fixed: weights of features that are not tuned, by their names in search graphs.
+        numbers: dense weights without names.
+        minima, maxima: the box of random starts that goes with them.
+        ini: the configuration, if it is one.
+    """
+
+    path: str
+    format: Format
+    show: ShowWeights = field(default_factory=lambda: ShowWeights(()))
+    sparse: Mapping[str, float] = field(default_factory=dict)
+    fixed: Mapping[str, float] = field(default_factory=dict)
+    numbers: tuple[float, ...] = ()
+    minima: tuple[float, ...] | None = None
+    maxima: tuple[float, ...] | None = None
+    ini: MosesIni | None = None
+
+    @property
+    def groups(self) -> Mapping[str, tuple[float, ...]]:
+        """The weights to tune of each dense feature."""
+        return {
+            group.name: tuple(value for value in group.values if value is not None)
+            for group in self.show.groups
+            if group.is_tuneable
+        }
+
+    def all_sparse(self) -> Mapping[str, float]:
+        """The sparse weights, with those in the files that a ``moses.ini`` names.
+
+        Raises:
+            FormatError: such a file cannot be read.
+        """
+        return self.sparse if self.ini is None else sparse_weights(self.ini)
+
+
+def read_weights(path: str | PathLike[str], formats: Sequence[Format] = FORMATS) -> AnyWeights:
+    """Read a file of weights; ``parse_weights`` says what is refused."""
+    return parse_weights(weights_text(path), path, formats)
+
+
+def parse_weights(
+    text: bytes, path: str | PathLike[str], formats: Sequence[Format] = FORMATS
+) -> AnyWeights:
+    """The weights in a file of any format.
+
+    Args:
+        text: its content.
+        path: where it came from, for errors.
+        formats: those that will do.
+
+    Raises:
+        FormatError: it is none of these, or a line is not what its format allows.
+    """
+    path = fspath(path)
+    lines = [line for _, line in content_lines(path, text, comments=True)]
+    if not lines:
+        raise FormatError("there is no weight in it", path=path, remedy="Give a file of weights")
+    found = _format_of(lines)
+    if found is None:
+        raise FormatError(
+            f"{quoted(lines[0])} is no line of a file of weights",
+            path=path,
+            remedy="Give Name= value lines, name value lines, numbers alone, or a moses.ini",
+        )
+    if found not in formats:
+        raise FormatError(
+            f"it holds weights in the format {found}",
+            path=path,
+            remedy=f"Here it takes {', '.join(formats)}",
+        )
+    return _parsed(found, text, path)
+
+
+def spelled_in_graphs(show: ShowWeights, fixed: Mapping[str, float], path: str) -> dict[str, float]:
+    """Dense weights, tuned or not, by the names that search graphs have.
+
+    Args:
+        show: the dense features.
+        fixed: weights of those that are not tuned, as far as they are known.
+        path: where they came from, for errors.
+
+    Raises:
+        FormatError: a component is not tuned, and its weight is not known.
+    """
+    known: dict[str, float] = {}
+    for group in show.groups:
+        names = hypergraph_names([(group.name, len(group.values))])
+        for name, value in zip(names, group.values, strict=True):
+            if value is None and name not in fixed:
+                raise FormatError(
+                    f"it does not say what {name} weighs, which is not tuned",
+                    path=path,
+                    remedy="Search graphs have that feature, too: give the moses.ini",
+                )
+            known[name] = fixed[name] if value is None else value
+    return {**known, **fixed}
+
+
+def _parsed(found: Format, text: bytes, path: str) -> AnyWeights:
+    """The content of a file whose format is known."""
+    match found:
+        case "moses.ini":
+            ini = parse_moses_ini(text, path)
+            return AnyWeights(path, found, announced(ini), fixed=fixed_weights(ini), ini=ini)
+        case "show-weights":
+            return AnyWeights(path, found, read_show_weights(text, path))
+        case "dense":
+            return AnyWeights(path, found, _shown(read_dense(path, text)))
+        case "overwrite":
+            return AnyWeights(path, found, _shown(_overwritten(text, path).items()))
+        case "sparse" | "graph" | "kbmira":
+            return _named(path, found, read_sparse(path, text))
+        case "init.opt":
+            init = read_init_opt(path, text)
+            return AnyWeights(
+                path, found, numbers=init.start, minima=init.minima, maxima=init.maxima
+            )
+        case "weights.txt":
+            return AnyWeights(path, found, numbers=read_weights_txt(path, text))
+
+
+def _format_of(lines: Sequence[bytes]) -> Format | None:
+    """The format of a file with these lines, comments left out; None if it is none of all."""
+    if _is_section(lines[0]) or any(line.startswith(b"[weight]") for line in lines):
+        return "moses.ini"
+    if all(_is_number(word) for line in lines for word in line.split()):
+        return "weights.txt" if len(lines) == 1 else "init.opt"
+    words = lines[0].split()
+    groups = sum(word.endswith(b"=") for word in words)
+    if len(lines) == 1 and (groups > 1 or (groups and b"x" in words)):
+        return "overwrite"
+    if any(map(_only_shown, lines)):
+        return "show-weights"
+    names = [line.split(maxsplit=1)[0] for line in lines]
+    # A sparse feature of the word "=" has a name that ends with it.
+    if any(name.endswith(b"=") and b"_" not in name for name in names) or all(
+        name.endswith(b"=") for name in names
+    ):
+        return "dense"
+    if len(words) != 2 or not _is_number(words[1]):
+        return None
+    dense = [name for name in names if b"_" not in name]
+    if not dense:
+        return "sparse"
+    return "kbmira" if dense == [b"F%d" % place for place in range(len(dense))] else "graph"
+
+
+def _is_section(line: bytes) -> bool:
+    """Whether it is the head of a section, behind which only a comment may stand."""
+    head, _, rest = line.partition(b"]")
+    return head.startswith(b"[") and len(head) > 1 and rest.strip()[:1] in (b"", b"#")
+
+
+def _only_shown(line: bytes) -> bool:
+    """Whether a line is one that only a decoder's announcement has."""
+    if b"UNTUNEABLE" in line:
+        words = line.split()
+        return UNTUNEABLE_COMPONENT in words or (len(words) == 2 and words[1] == b"UNTUNEABLE")
+    return line.endswith(b"=") and len(line.split()) == 1
+
+
+def _is_number(word: bytes) -> bool:
+    """Whether it was meant as one, NaN and infinity included."""
+    try:
+        float(word)
+    except ValueError:
+        return False
+    return True
+
+
+def _shown(groups: Iterable[tuple[str, Sequence[float | None]]]) -> ShowWeights:
+    return ShowWeights(tuple(WeightGroup(name, tuple(values)) for name, values in groups))
+
+
+def _overwritten(text: bytes, path: str) -> Mapping[str, tuple[float | None, ...]]:
+    lines = [decoded(line) for _, line in content_lines(path, text, comments=True)]
+    try:
+        return parse_weight_overwrite(" ".join(lines))
+    except FormatError as error:
+        raise FormatError(error.message, path=path, line=1, remedy=error.remedy) from None
+
+
+def _named(path: str, found: Format, known: Mapping[str, float]) -> AnyWeights:
+    """Weights by names, among which search graphs spell dense features, too."""
+    if found == "sparse":
+        return AnyWeights(path, found, sparse=known)
+    if found == "kbmira":
+        numbers = {name: value for name, value in known.items() if "_" not in name}
+        rest = {name: value for name, value in known.items() if name not in numbers}
+        return AnyWeights(path, found, sparse=rest, numbers=tuple(numbers.values()))
+    fixed = {name: value for name, value in known.items() if name.startswith(UNKNOWN_WORD)}
+    groups = groups_of_graph(tuple(known), tuple(fixed))
+    dense = dict(zip(hypergraph_names(groups), _spread(groups), strict=True))
+    values: dict[str, list[float]] = {name: [] for name, _ in groups}
+    for name, group in dense.items():
+        values[group].append(known[name])
+    rest = {name: v for name, v in known.items() if name not in dense and name not in fixed}
+    return AnyWeights(path, found, _shown(values.items()), rest, fixed)
+
+
+def _spread(groups: Iterable[tuple[str, int]]) -> list[str]:
+    """The group of each column."""
+    return [name for name, width in groups for _ in range(width)]

@@ -1,0 +1,1 @@
+"""Commands that show lists, weights, scores and runs."""

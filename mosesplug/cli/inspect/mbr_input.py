@@ -1,0 +1,167 @@
+"""What ``mosesplug mbr`` chooses translations from: search graphs, a store of them, or lists."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formats.errors import FormatError
+from formats.graphs.hypergraph import hypergraph_names
+from formats.nbest.dense import is_named
+from formats.nbest.files import read_nbest_blocks
+from mosesplug.errors import DataError, UsageError
+from mosesplug.features import spelled_groups
+from mosesplug.forest.graph_search import named
+from mosesplug.forest.mbr.decisions import Criterion, Decision, decide_in_graph, decide_in_list
+from mosesplug.forest.n_best import GraphFeatures
+from mosesplug.hypergraph import Hypergraph
+from mosesplug.learning.named_lists import dense_by_weights
+from mosesplug.learning.start import list_scores, read_given
+from mosesplug.learning.weighted_graphs import GraphWeights, weighted_graphs
+from mosesplug.store import IterationRecord, NBestStore
+from mosesplug.tuning.graphs.features import UNTUNED, configured_features
+from mosesplug.tuning.graphs.source import store_at
+from mosesplug.tuning.weights import Weights
+from mosesplug.tuning.workdir.records import start_of
+from mosesplug.tuning.workdir.workspace import Workspace
+
+__all__ = ["Task", "in_graphs", "in_lists", "in_store"]
+
+Task = tuple[int, Callable[[Criterion], Decision]]
+"""A sentence, and what chooses its translation."""
+
+
+def in_graphs(path: Path, weights: GraphWeights) -> Iterator[Task]:
+    """The search graphs of a file or a directory.
+
+    Raises:
+        FormatError: a file that is no search graph.
+        DataError: a dense feature has no weight, or sentences are not in order.
+    """
+    for found in weighted_graphs([path], weights):
+        yield _graph_task(found.sentence, found.graph, found.weights)
+
+
+def in_store(path: Path, iteration: int | None, weights: GraphWeights | None) -> Iterator[Task]:
+    """The search graphs of one iteration of a tuning run.
+
+    Args:
+        path: the working directory, or the store in it.
+        iteration: whose; None for the newest that has graphs.
+        weights: None for those that it was decoded with.
+
+    Raises:
+        UsageError: there is no store.
+        StoreError: it cannot be read.
+        DataError: there is no such iteration, or it has no graphs, or features without weights.
+    """
+    place = store_at(path)
+    if place is None:
+        raise UsageError(f"there is no store in {path}")
+    with NBestStore.open(place) as store:
+        records = {record.iteration: record for record in store.iterations() if record.n_graphs}
+        chosen = max(records, default=0) if iteration is None else iteration
+        if chosen not in records:
+            which = "no iteration" if iteration is None else f"no iteration {iteration}"
+            raise DataError(f"{place} has {which} with search graphs: tune with --forest")
+        with store.graphs([chosen]) as graphs:
+            groups = graphs.space.groups
+            if weights is None:
+                own = _decoded_with(records[chosen])
+                fixed = _not_tuned(place, chosen)
+                weights = GraphWeights(groups, own.dense, own.sparse, fixed)
+            features = GraphFeatures(graphs.space, weights.fixed)
+            vector = features.vector(_in_order(weights, groups, place), weights.sparse)
+            for sentence in range(graphs.n_sentences):
+                graph = graphs.graph(chosen, sentence)
+                if graph is not None:
+                    yield _graph_task(sentence, graph, vector)
+
+
+def _decoded_with(record: IterationRecord) -> Weights:
+    """The weights that the decoder got: in the first iteration, if any, normalised ones."""
+    start = start_of(record)
+    if record.iteration == 1 and "-weight-overwrite" in start.command:
+        return start.weights.normalised()
+    return start.weights
+
+
+def _not_tuned(store: Path, iteration: int) -> Mapping[str, float]:
+    """Weights of features that are not tuned: those of the configuration beside the store."""
+    config = Workspace(store.parent, 1).run(iteration, "moses.ini")
+    return configured_features(config).fixed if config.is_file() else UNTUNED
+
+
+def _in_order(
+    weights: GraphWeights, groups: tuple[tuple[str, int], ...], place: Path
+) -> tuple[float, ...]:
+    """The dense weights in the order of a store's columns."""
+    known = dict(zip(hypergraph_names(weights.groups), weights.dense, strict=True))
+    names = hypergraph_names(groups)
+    missing = [name for name in names if name not in known]
+    if missing:
+        raise DataError(
+            f"the search graphs in {place} have the feature {missing[0]}, and the weights are for "
+            f"{spelled_groups(weights.groups)}: give one for each dense feature"
+        )
+    return tuple(known[name] for name in names)
+
+
+def in_lists(
+    path: Path, names: Sequence[str] | None, weights: Path | None, sparse: Path | None
+) -> Iterator[Task]:
+    """The n-best lists of a file.
+
+    Args:
+        path: the file.
+        names: of the values of unlabelled lists.
+        weights: None for the scores that the lists have; else a file of any kind that holds some.
+        sparse: a file of sparse weights.
+
+    Raises:
+        FormatError: a file is no list, or has not the weights of these features; or lists have
+            no scores and there are no weights.
+    """
+    given = None if weights is None else read_given(weights, sparse)
+    dense: tuple[str, ...] | None = None
+    if given is not None:
+        dense = dense_by_weights(path, given)
+    elif is_named(path):
+        dense = ()
+    for block in read_nbest_blocks(path, names=names, dense=dense):
+        scores = block.scores
+        if given is not None:
+            scores = list_scores(block, given)
+        elif not np.isfinite(scores).all():
+            raise FormatError(
+                "a hypothesis has no score",
+                path=path,
+                line=int(block.lines[int(np.argmin(np.isfinite(scores)))]),
+                remedy="Give --weights, by which it can be scored",
+            )
+        bounds = np.flatnonzero(np.diff(block.sentence_ids, prepend=-1, append=-1))
+        for first, last in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
+            texts = [block.text(row).split() for row in range(first, last)]
+            yield _list_task(int(block.sentence_ids[first]), texts, scores[first:last])
+
+
+def _graph_task(sentence: int, graph: Hypergraph, weights: NDArray[np.float64]) -> Task:
+    def choose(criterion: Criterion) -> Decision:
+        with named(sentence):
+            return decide_in_graph(graph, weights, criterion)
+
+    return sentence, choose
+
+
+def _list_task(sentence: int, texts: list[list[bytes]], scores: NDArray[np.float64]) -> Task:
+    def choose(criterion: Criterion) -> Decision:
+        # Of equal translations the first is chosen, so the model's best come first.
+        order = np.argsort(-scores, kind="stable")
+        ranked = [texts[row] for row in order.tolist()]
+        chosen = ranked[decide_in_list(ranked, scores[order], criterion)]
+        return Decision(tuple(chosen), chosen == ranked[0])
+
+    return sentence, choose

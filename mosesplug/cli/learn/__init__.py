@@ -1,0 +1,1 @@
+"""Commands that learn weights from existing lists: ``optimize`` and ``bench-optimizers``."""

@@ -1,0 +1,303 @@
+"""Command lines as the libraries read them that Moses' programs are built with.
+
+=========  ==============================================================================
+getopt     GNU ``getopt_long``: ``-d14``, ``-d 14``, ``-bd`` for ``-b -d``, ``--ntry=5``,
+           ``--ntry 5``, long names cut short as far as they stay unique, options among the
+           other arguments, ``--`` as the end of options; of an option given twice the last
+           counts
+boost      Boost's ``program_options``: spelled alike, but an option is given once, unless
+           its values are a list
+one dash   ``-name value``, whole names only, as ``megam`` has it; the first argument that is
+           no option ends the options
+=========  ==============================================================================
+
+A program is a table of its options; reading, checking and the text of ``--help`` follow from it.
+"""
+
+from __future__ import annotations
+
+import gc
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, NoReturn
+
+from mosesplug.cli.shared.exits import exit_code
+from mosesplug.errors import UsageError
+
+__all__ = ["Arguments", "Option", "Program", "Style", "integer", "real", "run"]
+
+_HELP_COLUMN = 30
+_WIDTH = 98
+
+
+class Style(Enum):
+    """How a command line is read; the module tells what each means."""
+
+    GETOPT = "getopt"
+    BOOST = "boost"
+    ONE_DASH = "one dash"
+
+
+def integer(text: str) -> int:
+    """A whole number.
+
+    Raises:
+        ValueError: it is none; the message is the rest of a sentence.
+    """
+    try:
+        return int(text)
+    except ValueError:
+        raise ValueError(f"takes a whole number, not {text!r}") from None
+
+
+def real(text: str) -> float:
+    """A finite number.
+
+    Raises:
+        ValueError: it is none; the message is the rest of a sentence.
+    """
+    try:
+        value = float(text)
+    except ValueError:
+        value = float("nan")
+    if not abs(value) < float("inf"):
+        raise ValueError(f"takes a number, not {text!r}")
+    return value
+
+
+@dataclass(frozen=True)
+class Option:
+    """One option of a program.
+
+    Attributes:
+        name: the long name.
+        help: what it does, for ``--help``.
+        short: one letter, or empty.
+        value: what its value is called in ``--help``; empty for a flag.
+        read: turns the value's text into what the program gets; raises ValueError with the rest
+            of a sentence that begins with the option.
+        default: for an option that is not given; a flag's is False and that of a list is ``()``.
+        many: every value counts, as a tuple.
+    """
+
+    name: str
+    help: str
+    short: str = ""
+    value: str = ""
+    read: Callable[[str], Any] = str
+    default: Any = None
+    many: bool = False
+
+    @property
+    def absent(self) -> Any:
+        """What the program gets if the option is not given."""
+        if self.many:
+            return ()
+        return self.default if self.value else False
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program and its command line.
+
+    Attributes:
+        name: as it is called.
+        summary: one sentence.
+        options: all but ``--help``, which every program has.
+        style: how the command line is read.
+        others: what the arguments are called that belong to no option; empty where there must be
+            none.
+        notes: further lines for ``--help``.
+    """
+
+    name: str
+    summary: str
+    options: tuple[Option, ...]
+    style: Style = Style.GETOPT
+    others: str = ""
+    notes: str = ""
+
+    def parse(self, words: Sequence[str]) -> Arguments:
+        """Read a command line.
+
+        Args:
+            words: what follows the program's name.
+
+        Raises:
+            UsageError: an option that is unknown, ambiguous, without its value or with a value
+                that cannot be read.
+        """
+        return _Reading(self, list(words)).arguments()
+
+    def usage(self) -> str:
+        """The text of ``--help``."""
+        dash = "-" if self.style is Style.ONE_DASH else "--"
+        lines = [f"usage: {self.name} [options] {self.others}".rstrip(), "", self.summary, ""]
+        lines.append("options:")
+        for option in (*self.options, _help_option(self)):
+            spelling = f"  {dash}{option.name}" + (f", -{option.short}" if option.short else "")
+            if option.value:
+                spelling += f" {option.value}"
+            text = option.help
+            if option.default is not None:
+                text += f" (default {option.default})"
+            if option.many:
+                text += " (may be given several times)"
+            lines += _hanging(spelling, text)
+        return "\n".join([*lines, *(["", self.notes] if self.notes else [])]) + "\n"
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """A command line, read.
+
+    Attributes:
+        values: by long name; every option has one.
+        given: ``(long name, value)`` of the options on the command line, in their order.
+        others: the arguments that belong to no option.
+    """
+
+    values: Mapping[str, Any]
+    given: tuple[tuple[str, Any], ...] = field(default=())
+    others: tuple[str, ...] = field(default=())
+
+    def __getitem__(self, name: str) -> Any:
+        return self.values[name]
+
+
+def run(
+    program: Program, action: Callable[[Arguments], None], words: Sequence[str] | None
+) -> NoReturn:
+    """Read the command line, do the work and exit; what goes wrong is one line and a code.
+
+    Args:
+        program: whose command line.
+        action: the work.
+        words: what follows the program's name; None for this process' own.
+    """
+
+    def act() -> None:
+        arguments = program.parse(sys.argv[1:] if words is None else words)
+        if arguments["help"]:
+            print(program.usage(), end="")
+        else:
+            action(arguments)
+
+    if words is not None:
+        sys.exit(exit_code(program.name, act))
+    # A process of its own, for seconds, with few cycles of objects: those of Numba's modules. To
+    # look for more while these are imported, and for all of them at the end, takes a quarter of a
+    # second.
+    gc.disable()
+    code = exit_code(program.name, act)
+    gc.freeze()
+    sys.exit(code)
+
+
+def _help_option(program: Program) -> Option:
+    """``--help``, and ``-h`` where no other option has that letter."""
+    taken = any(option.short == "h" for option in program.options)
+    return Option("help", "show this text and exit", short="" if taken else "h")
+
+
+def _hanging(left: str, text: str) -> list[str]:
+    """An option and its help, broken into lines."""
+    lines: list[str] = []
+    line = left.ljust(_HELP_COLUMN)
+    if not line.endswith(" "):
+        lines, line = [line], " " * _HELP_COLUMN
+    for word in text.split():
+        if len(line) + len(word) > _WIDTH:
+            lines.append(line.rstrip())
+            line = " " * _HELP_COLUMN
+        line += word + " "
+    return [*lines, line.rstrip()]
+
+
+class _Reading:
+    """One reading of one command line, from left to right."""
+
+    def __init__(self, program: Program, waiting: list[str]) -> None:
+        self._program = program
+        self._waiting = waiting
+        self._options = (*program.options, _help_option(program))
+        self._given: list[tuple[str, Any]] = []
+        self._others: list[str] = []
+
+    def arguments(self) -> Arguments:
+        """Read it all."""
+        one_dash = self._program.style is Style.ONE_DASH
+        while self._waiting:
+            word = self._waiting.pop(0)
+            if not word.startswith("-") or word == "-":
+                self._others.append(word)
+                if one_dash:
+                    break
+            elif word == "--":
+                break
+            elif one_dash:
+                self._long(word.removeprefix("--").removeprefix("-"), word, abbreviated=False)
+            elif word.startswith("--"):
+                self._long(word[2:], word, abbreviated=True)
+            else:
+                self._cluster(word[1:])
+        self._others += self._waiting
+        values = {option.name: option.absent for option in self._options}
+        for option in self._options:
+            found = [value for name, value in self._given if name == option.name]
+            if option.many:
+                values[option.name] = tuple(found)
+            elif found:
+                values[option.name] = found[-1]
+            if self._program.style is Style.BOOST and len(found) > 1 and not option.many:
+                raise UsageError(f"--{option.name} is given {len(found)} times: give it once")
+        if self._others and not self._program.others and not values["help"]:
+            raise UsageError(f"{self._others[0]!r} belongs to no option{self._hint()}")
+        return Arguments(values, tuple(self._given), tuple(self._others))
+
+    def _long(self, text: str, word: str, *, abbreviated: bool) -> None:
+        """``--name``, ``--name=value``."""
+        name, equals, value = text.partition("=")
+        found = [option for option in self._options if option.name == name]
+        if not found and abbreviated and name:
+            found = [option for option in self._options if option.name.startswith(name)]
+        if not found:
+            raise UsageError(f"unknown option {word.partition('=')[0]}{self._hint()}")
+        if len(found) > 1:
+            names = ", ".join(f"--{option.name}" for option in found)
+            raise UsageError(f"--{name} may be any of {names}: write the whole name")
+        dashes = "--" if abbreviated else "-"
+        self._take(found[0], dashes + found[0].name, value if equals else None)
+
+    def _cluster(self, letters: str) -> None:
+        """``-d``, ``-d14``, ``-bd``: flags, and an option that takes what is left as its value."""
+        while letters:
+            letter, letters = letters[0], letters[1:]
+            found = [option for option in self._options if option.short == letter]
+            if not found:
+                raise UsageError(f"unknown option -{letter}{self._hint()}")
+            if found[0].value and letters:
+                self._take(found[0], f"-{letter}", letters)
+                return
+            self._take(found[0], f"-{letter}", None)
+
+    def _take(self, option: Option, spelling: str, text: str | None) -> None:
+        """Put down an option with its value, attached or the next word."""
+        if not option.value:
+            if text is not None:
+                raise UsageError(f"{spelling} takes no value, and {text!r} is one")
+            self._given.append((option.name, True))
+            return
+        if text is None:
+            if not self._waiting:
+                raise UsageError(f"{spelling} needs a value: {option.value}")
+            text = self._waiting.pop(0)
+        try:
+            self._given.append((option.name, option.read(text)))
+        except ValueError as error:
+            raise UsageError(f"{spelling} {error}") from None
+
+    def _hint(self) -> str:
+        return f" ({self._program.name} --help lists them)"

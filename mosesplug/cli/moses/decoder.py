@@ -1,0 +1,178 @@
+"""``mosesplug-decoder``: the bundled phrase-based decoder, with Moses' command line."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import os
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+from typing import BinaryIO, NoReturn, cast
+
+# The decoder works on small arrays in processes of its own; threads inside NumPy only cost time.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+from formats.moses.ini import MosesIni, read_moses_ini
+from formats.text import read_lines
+from formats.weights.files import read_sparse
+from mosesplug import __version__
+from mosesplug.cli.shared.exits import exit_code
+from mosesplug.decoders.phrase.hypergraph_output import write_weights
+from mosesplug.decoders.phrase.model import Model, load_model
+from mosesplug.decoders.phrase.model_file import Features, read_features, show_weights
+from mosesplug.decoders.phrase.settings import (
+    OPTIONS,
+    Settings,
+    parse_arguments,
+    settings,
+)
+from mosesplug.decoders.phrase.translation import Translation, sentences_of, translate
+from mosesplug.errors import UsageError
+from mosesplug.tuning.parallel.in_order import in_order
+
+__all__ = ["main"]
+
+PROGRAM = "mosesplug-decoder"
+
+INTRODUCTION = f"""\
+usage: {PROGRAM} -config moses.ini [-input-file FILE] [options] > translations
+
+A small phrase-based beam decoder that answers to the part of Moses' command line that tuning
+uses. It is for the demo, for tests and for teaching; for real systems use Moses. It reads text
+phrase tables and reordering tables, and language models in ARPA format. Options are spelled
+with one dash or two; most may also stand in moses.ini as a [section].
+
+options:
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run the decoder and exit: 0 done, 1 the data are faulty, 2 the call is."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    sys.exit(exit_code(PROGRAM, partial(_run, words)))
+
+
+def _run(arguments: list[str]) -> None:
+    """Everything between the command line and the exit code."""
+    if not arguments or {"-h", "-help", "--help"} & set(arguments):
+        sys.stdout.write(_help())
+        if not arguments:
+            raise UsageError("no -config given")
+        return
+    if {"-version", "--version"} & set(arguments):
+        sys.stdout.write(f"{PROGRAM} {__version__}\n")
+        return
+    given = parse_arguments(arguments)
+    if len(given.get("config", [])) != 1:
+        raise UsageError("give one -config FILE")
+    ini = read_moses_ini(given["config"][0])
+    wanted = settings(given, ini)
+    features = read_features(ini, wanted.weight_overwrite)
+    _check_sparse_weights(wanted.weight_file)
+    if wanted.show_weights:
+        sys.stdout.buffer.write(show_weights(features))
+    elif wanted.server:
+        _serve(ini, wanted)
+    else:
+        _decode(features, wanted)
+
+
+def _serve(ini: MosesIni, wanted: Settings) -> None:
+    """Answer requests until the process is ended."""
+    # Here and not above: a decoder that reads a file needs no HTTP.
+    from mosesplug.decoders.phrase.serving import TranslationService, service_at
+
+    if wanted.input_file or wanted.n_best_file or wanted.hypergraph_directory:
+        raise UsageError(
+            "a server gets its input, and the wish for lists, with requests: leave out -input-file,"
+            " -n-best-list and -output-search-graph-hypergraph"
+        )
+    started = time.monotonic()
+    service = TranslationService(ini, wanted)
+    with service_at(wanted.server_port, service) as server:
+        _say(wanted, f"listening on 127.0.0.1:{wanted.server_port}", started)
+        server.serve_forever()
+
+
+def _help() -> str:
+    lines = []
+    for name, option in OPTIONS.items():
+        short = f", -{option.short}" if option.short else ""
+        lines.append(f"  -{name + short:<38} {option.help}\n")
+    return INTRODUCTION + "".join(lines)
+
+
+def _check_sparse_weights(path: str | None) -> None:
+    """Say that sparse weights have no effect here; the file itself must be in order."""
+    if path is None:
+        return
+    count = sum(value != 0.0 for value in read_sparse(path).values())
+    if count:
+        print(
+            f"{PROGRAM}: {path}: {count} weights ignored: this decoder has no sparse features",
+            file=sys.stderr,
+        )
+
+
+def _decode(features: Features, wanted: Settings) -> None:
+    """Translate the input; a line or a list is written as soon as those before it are."""
+    started = time.monotonic()
+    lines = _stdin_lines() if wanted.input_file is None else read_lines(wanted.input_file)
+    sentences = sentences_of(lines)
+    model = load_model(
+        features,
+        sentences,
+        longest_phrase=wanted.max_phrase_length,
+        table_limit=wanted.table_limit,
+    )
+    _say(wanted, f"{len(sentences)} sentences, {len(model.score)} phrase pairs", started)
+    if wanted.hypergraph_directory is not None:
+        write_weights(wanted.hypergraph_directory, features)
+    work = partial(_translate, model, wanted, sentences)
+    with (
+        _n_best_file(wanted.n_best_file) as n_best,
+        closing(in_order(work, len(sentences), wanted.threads)) as translations,
+    ):
+        for translation in translations:
+            if n_best is not None:
+                n_best.write(translation.n_best)
+            if n_best is not sys.stdout.buffer:
+                sys.stdout.buffer.write(translation.best)
+    sys.stdout.flush()
+    _say(wanted, "translated", started)
+
+
+def _translate(
+    model: Model, wanted: Settings, sentences: list[list[bytes]], number: int
+) -> Translation:
+    return translate(model, wanted, number, sentences[number])
+
+
+def _stdin_lines() -> list[bytes]:
+    """All lines of stdin without their newlines."""
+    lines = sys.stdin.buffer.read().split(b"\n")
+    return lines[:-1] if lines[-1] == b"" else lines
+
+
+@contextlib.contextmanager
+def _n_best_file(path: str | None) -> Iterator[BinaryIO | None]:
+    """Where n-best lists go: nowhere, stdout, a file, a gzip file if the name says so."""
+    if path is None:
+        yield None
+    elif path in ("-", "/dev/stdout"):
+        yield sys.stdout.buffer
+    elif path.endswith(".gz"):
+        with Path(path).open("wb") as raw, gzip.GzipFile("", "wb", 6, raw, mtime=0) as packed:
+            yield cast(BinaryIO, packed)
+    else:
+        with Path(path).open("wb") as file:
+            yield file
+
+
+def _say(wanted: Settings, what: str, started: float) -> None:
+    if wanted.verbose:
+        print(f"{PROGRAM}: {what} [{time.monotonic() - started:.1f} s]", file=sys.stderr)

@@ -1,0 +1,140 @@
+"""``evaluator``: scores of translations, with confidence intervals from bootstrap samples."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import NoReturn
+
+from mosesplug.cli.moses.arguments import Arguments, Option, Program, integer, run
+from mosesplug.cli.moses.extractor import files
+from mosesplug.cli.moses.threads import usable_cores
+from mosesplug.errors import UsageError
+
+__all__ = ["main"]
+
+PROGRAM = Program(
+    "evaluator",
+    "Print scores of translations: one line for each file and metric.",
+    (
+        Option("sctype", "a metric (default BLEU)", short="s", value="NAME", many=True),
+        Option("scconfig", "settings of the metric before it", short="c", value="SETTINGS"),
+        Option("reference", "reference files, commas between", short="R", value="FILES"),
+        Option("candidate", "translations, commas between", short="C", value="FILES"),
+        Option(
+            "nbest",
+            "n-best lists, of which the first hypotheses count, commas between",
+            short="n",
+            value="FILES",
+        ),
+        Option(
+            "bootstrap",
+            "samples for a 95 % confidence interval",
+            short="b",
+            value="N",
+            read=integer,
+            default=0,
+        ),
+        Option("rseed", "seed of the samples; the clock's if not given", "r", "N", integer),
+        Option(
+            "factors",
+            "factors of tokens for the metric before it, as in 0|2",
+            short="f",
+            value="LIST",
+        ),
+        Option(
+            "filter",
+            "command that rewrites each line for the metric before it",
+            short="l",
+            value="CMD",
+        ),
+    ),
+    notes="The file's name is printed where there are several, and the metric's alike:\n"
+    "\n"
+    "  evaluator --sctype BLEU --scconfig reflen:closest \\\n"
+    "            --sctype CDER,PER --scconfig weights:0.25+0.75 \\\n"
+    "            --candidate CANDIDATE --reference REFERENCE",
+)
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A metric with what belongs to it on the command line."""
+
+    sctype: str = "BLEU"
+    scconfig: str = ""
+    factors: str = ""
+    filter: str = ""
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run ``evaluator`` and exit."""
+    run(PROGRAM, evaluate, arguments)
+
+
+def evaluate(arguments: Arguments) -> None:
+    """Score every file by every metric.
+
+    Raises:
+        UsageError: arguments that do not go together.
+        FormatError, DataError: files that cannot be used.
+    """
+    references, candidates, lists = (
+        files(arguments[name]) for name in ("reference", "candidate", "nbest")
+    )
+    if not references:
+        raise UsageError("name at least one reference with --reference")
+    if bool(candidates) == bool(lists):
+        raise UsageError("name translations with --candidate or n-best lists with --nbest")
+    samples = arguments["bootstrap"]
+    if samples < 0:
+        raise UsageError(f"--bootstrap {samples}: give the number of samples, or 0 for none")
+    wanted = _wanted(arguments)
+
+    # Here and not above: these bring NumPy and Numba, which --help does not need.
+    from mosesplug.evaluation.scores import bootstrap, candidate, corpus_score, first_of_each
+    from mosesplug.moses_tools.c_rand import CRand
+    from mosesplug.moses_tools.scoring import Scorer
+
+    scorers = [
+        Scorer.load(
+            one.sctype,
+            one.scconfig,
+            references,
+            factors=one.factors,
+            filter_command=one.filter,
+        )
+        for one in wanted
+    ]
+    seed = int(time.time()) if arguments["rseed"] is None else arguments["rseed"]
+    if samples:
+        print(f"Seeding random numbers with {seed}", file=sys.stderr)
+    random = CRand(seed)
+    read = candidate if candidates else first_of_each
+    for path in (*candidates, *lists):
+        hypotheses = read(path, scorers[0].n_sentences)
+        for scorer in scorers:
+            statistics = scorer.statistics(hypotheses, threads=usable_cores())
+            fields = [path] if len(candidates) + len(lists) > 1 else []
+            fields += [scorer.metric.name] if len(scorers) > 1 else []
+            if samples:
+                found = bootstrap(scorer.metric, statistics, samples, random)
+                fields += [f"{found.mean:.4f}", f"[{found.low:.4f},{found.high:.4f}]"]
+            else:
+                fields.append(f"{corpus_score(scorer.metric, statistics):.4f}")
+            print("\t".join(fields), flush=True)
+
+
+def _wanted(arguments: Arguments) -> list[Wanted]:
+    """The metrics; their settings follow each on the command line."""
+    found: list[Wanted] = []
+    for name, value in arguments.given:
+        if name == "sctype":
+            found.append(Wanted(value))
+        elif name in ("scconfig", "factors", "filter"):
+            if not found:
+                raise UsageError(f"--{name} belongs behind the --sctype that it is for")
+            found[-1] = replace(found[-1], **{name: value})
+    return found or [Wanted()]

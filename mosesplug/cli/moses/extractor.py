@@ -1,0 +1,130 @@
+"""``extractor``: features and statistics of n-best lists, for the optimizer programs."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, NoReturn
+
+from mosesplug.cli.moses.arguments import Arguments, Option, Program, integer, run
+from mosesplug.cli.moses.threads import usable_cores
+from mosesplug.errors import DataError, UsageError
+
+if TYPE_CHECKING:
+    from formats.nbest.files import NBestList
+    from mosesplug.moses_tools.extractor_files import Iteration
+
+__all__ = ["files", "main"]
+
+PROGRAM = Program(
+    "extractor",
+    "Write features and a metric's statistics of the hypotheses in n-best lists, duplicates left"
+    " out.",
+    (
+        Option("sctype", "the metric", short="s", value="NAME", default="BLEU"),
+        Option("scconfig", "its settings: name:value,name:value", short="c", value="SETTINGS"),
+        Option("reference", "reference files, commas between", short="r", value="FILES"),
+        Option("binary", "write binary files", short="b"),
+        Option("nbest", "n-best lists, commas between", short="n", value="FILES"),
+        Option("scfile", "statistics to write", short="S", value="FILE", default="statscore.data"),
+        Option("ffile", "features to write", short="F", value="FILE", default="features.data"),
+        Option("prev-ffile", "earlier features, commas between", short="E", value="FILES"),
+        Option("prev-scfile", "earlier statistics, commas between", short="R", value="FILES"),
+        Option("factors", "factors of each token to score, as in 0|2", short="f", value="LIST"),
+        Option(
+            "filter", "command that rewrites each line before it is scored", short="l", value="CMD"
+        ),
+        Option("allow-duplicates", "keep duplicates", short="d"),
+        Option("verbose", "above 0: say what was done", short="v", value="N", read=integer),
+    ),
+    notes="With an interpolated metric (BLEU,TER), --factors and --filter take one value of each.",
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run ``extractor`` and exit."""
+    run(PROGRAM, extract, arguments)
+
+
+def extract(arguments: Arguments) -> None:
+    """Read, score, merge, write.
+
+    Raises:
+        UsageError: arguments that do not go together.
+        FormatError, DataError: files that cannot be used.
+    """
+    lists, references, before = (
+        files(arguments[name]) for name in ("nbest", "reference", "prev-ffile")
+    )
+    scores_before = files(arguments["prev-scfile"])
+    for name in ("scfile", "ffile"):
+        if not arguments[name]:
+            raise UsageError(f"--{name} is empty: name the file to write")
+    if len(before) != len(scores_before):
+        raise UsageError(
+            f"{len(before)} files in --prev-ffile and {len(scores_before)} in --prev-scfile: give"
+            " one of each for every earlier iteration"
+        )
+    if lists and not references:
+        raise UsageError("--reference is needed to score the lists in --nbest")
+    if not (lists or before):
+        raise UsageError("there is nothing to do: name lists with --nbest")
+
+    # Here and not above: what follows brings NumPy and Numba, which --help does not need. The
+    # lists need NumPy only, and are read while Numba is loaded.
+    from formats.nbest.files import read_nbest
+
+    with ThreadPoolExecutor(1) as pool:
+        iterations = _iterations(arguments, pool.map(read_nbest, lists), references)
+    from mosesplug.moses_tools.extraction import without_duplicates, write_extracted
+    from mosesplug.moses_tools.extractor_files import merge
+
+    merged = merge(iterations)
+    n_read = len(merged.dense)
+    if not arguments["allow-duplicates"]:
+        merged = without_duplicates(merged)
+    write_extracted(merged, arguments["ffile"], arguments["scfile"], binary=arguments["binary"])
+    if (arguments["verbose"] or 0) > 0:
+        print(
+            f"{merged.metric}: {len(merged.dense)} of {n_read} hypotheses written, of"
+            f" {len(merged.sentence_ids)} sentences",
+            file=sys.stderr,
+        )
+
+
+def _iterations(
+    arguments: Arguments, lists: Iterable[NBestList], references: Sequence[str]
+) -> list[Iteration]:
+    """Earlier iterations, then the lists, scored."""
+    from mosesplug.metrics import metric
+    from mosesplug.moses_tools.extraction import scored_list
+    from mosesplug.moses_tools.extractor_files import read_iteration
+    from mosesplug.moses_tools.scoring import Scorer
+
+    name, settings = arguments["sctype"], arguments["scconfig"] or ""
+    metric_name = metric(name, settings).name
+    threads = usable_cores()
+    iterations: list[Iteration] = []
+    for pair in zip(files(arguments["prev-ffile"]), files(arguments["prev-scfile"]), strict=True):
+        iterations.append(iteration := read_iteration(*pair, threads=threads))
+        if iteration.scores.metric != metric_name:
+            raise DataError(
+                f"{iteration.score_file} has statistics of {iteration.scores.metric}, not of"
+                f" {metric_name}: give the --sctype that it was made with"
+            )
+    if arguments["nbest"]:
+        scorer = Scorer.load(
+            name,
+            settings,
+            references,
+            factors=arguments["factors"] or "",
+            filter_command=arguments["filter"] or "",
+        )
+        iterations += [scored_list(block, scorer, threads=threads) for block in lists]
+    return iterations
+
+
+def files(text: str | None) -> list[str]:
+    """Names with commas between; what is empty is none."""
+    return [name for name in (text or "").split(",") if name]

@@ -1,0 +1,69 @@
+"""``hgdecode``: the best translation in a search graph, as Moses' program of that name."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+from mosesplug.cli.moses.arguments import Arguments, Option, Program, Style, run
+from mosesplug.errors import UsageError
+
+__all__ = ["PROGRAM", "main"]
+
+PROGRAM = Program(
+    "hgdecode",
+    "Prints the best translation in a search graph, and the sum of its features on stderr.",
+    (
+        Option("dense-init", "weights of the dense features, Name= value a line", "d", "FILE"),
+        Option("sparse-init", "weights of sparse features, name value a line", "s", "FILE"),
+        Option("hypergraph", "the search graph, as Moses writes it, plain or .gz", "g", "FILE"),
+    ),
+    Style.BOOST,
+    notes="A feature that has no weight counts as 0. The graph is not pruned.",
+)
+
+_SHOWN = 1e-5
+"""Smaller sums of features are not shown."""
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run ``hgdecode`` and exit."""
+    run(PROGRAM, _decode, arguments)
+
+
+def _decode(given: Arguments) -> None:
+    if given["hypergraph"] is None:
+        raise UsageError("no search graph is given: use --hypergraph FILE")
+    if given["sparse-init"] is not None and given["dense-init"] is None:
+        raise UsageError("--sparse-init needs the dense weights too: give them by --dense-init")
+    # Loaded here, since --help needs none of it.
+    import numpy as np
+
+    from formats.graphs.hypergraph_reader import read_hypergraph
+    from mosesplug.forest import Hypergraph, viterbi
+
+    weights = _weights(given["dense-init"], given["sparse-init"])
+    file = read_hypergraph(given["hypergraph"])
+    names = list(dict.fromkeys([*weights, *file.names]))
+    graph = Hypergraph.of_file(file, {name: column for column, name in enumerate(names)})
+    values = np.array([weights.get(name, 0.0) for name in names])
+    best = viterbi(graph, graph.edge_scores(values))
+    words = graph.translation(best.edges)
+    sys.stdout.buffer.write(b"".join(word + b" " for word in words) + b"\n")
+    sys.stdout.flush()
+    sums = zip(names, graph.features(best.edges, len(names)).tolist(), strict=True)
+    shown = "".join(f"{name}={value:g} " for name, value in sums if abs(value) >= _SHOWN)
+    print(f"WEIGHTS {shown}", file=sys.stderr)
+
+
+def _weights(dense: str | None, sparse: str | None) -> dict[str, float]:
+    """Weights by name as search graphs spell it."""
+    from formats.weights.any_format import read_weights, spelled_in_graphs
+    from formats.weights.files import read_sparse
+
+    weights: dict[str, float] = {}
+    if dense is not None:
+        file = read_weights(dense, ("dense", "show-weights", "graph"))
+        weights = {**spelled_in_graphs(file.show, file.fixed, file.path), **file.sparse}
+    return weights | ({} if sparse is None else read_sparse(sparse))

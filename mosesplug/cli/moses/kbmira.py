@@ -1,0 +1,358 @@
+"""``kbmira``: MIRA on extractor files or search graphs, as Moses' program of that name.
+
+Without shuffling it makes the same updates, to the last bit, as Moses' program does once that
+recognises equal hypotheses; shuffled, it draws its orders from the C library's generator as that
+one does.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from mosesplug.cli.moses.arguments import Arguments, Option, Program, Style, integer, real, run
+from mosesplug.cli.moses.kbmira_start import Orders, Start, read_start, say
+from mosesplug.errors import DataError, UsageError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from mosesplug.metrics import Metric
+    from mosesplug.moses_tools.extractor_files import ExtractorSet, Iteration
+    from mosesplug.optimizers.batch.mira.kbmira import AnyLearner, Epoch, KbmiraOptions
+    from mosesplug.tuning_set import TuningSet
+
+__all__ = ["PROGRAM", "main"]
+
+PROGRAM = Program(
+    "kbmira",
+    "Tunes weights on extractor files or search graphs by MIRA (Cherry & Foster 2012).",
+    (
+        Option("type", "what to learn from: nbest or hypergraph", "t", "TYPE", str, "nbest"),
+        Option("sctype", "the metric; else that of the statistics", "", "METRIC"),
+        Option("scconfig", "its settings", "c", "name:value,...", str, ""),
+        Option("scfile", "statistics of an iteration", "S", "FILE", many=True),
+        Option("ffile", "features of an iteration", "F", "FILE", many=True),
+        Option("hgdir", "for hypergraphs: their directory", "H", "DIR"),
+        Option("reference", "for hypergraphs: a reference", "R", "FILE", many=True),
+        Option("random-seed", "random seed; else that of the clock", "r", "N", integer),
+        Option("output-file", "where the weights go; else stdout", "o", "FILE"),
+        Option(
+            "cparam", "C, the largest step; lower for more regularisation", "C", "C", real, 0.01
+        ),
+        Option("decay", "what the background keeps each time it grows", "D", "D", real, 0.999),
+        Option("iters", "how often every sentence is visited", "J", "N", integer, 60),
+        Option(
+            "dense-init",
+            "starting weights: a line 'name= value' for each, or all on one line; else 0",
+            "d",
+            "FILE",
+        ),
+        Option("sparse-init", "starting weights of sparse features: 'name value'", "s", "FILE"),
+        Option("streaming", "implies --no-shuffle; the lists are small in memory anyhow"),
+        Option("streaming-out", "write the weights to stdout after each sentence"),
+        Option("no-shuffle", "visit the sentences in their order"),
+        Option("model-bg", "let the model's choices, not the hope's, make the background"),
+        Option("verbose", "show every update"),
+        Option("safe-hope", "bound the model's influence on the hope"),
+        Option(
+            "hg-prune",
+            "for hypergraphs: edges to keep for each word of the reference",
+            "",
+            "N",
+            integer,
+            50,
+        ),
+    ),
+    Style.BOOST,
+    notes=(
+        "The weights that score best after any visit to all sentences are the result. mert-moses.pl"
+        "\nruns it for --batch-mira."
+    ),
+)
+
+SMALLEST = 1e-8
+"""Sparse weights that are no larger are not written."""
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run ``kbmira`` and exit."""
+    run(PROGRAM, _kbmira, arguments)
+
+
+def _kbmira(given: Arguments) -> None:
+    _check(given)
+    say(
+        f"kbmira with c={given['cparam']:g} decay={given['decay']:g} "
+        f"no_shuffle={int(given['no-shuffle'])}\n"
+    )
+    seed = given["random-seed"]
+    if seed is None:
+        say("Initialising random seed from system clock\n")
+        seed = int(time.time())
+    else:
+        say(f"Initialising random seed to {seed}\n")
+    start = read_start(given)
+
+    task = (_graphs if given["type"] == "hypergraph" else _lists)(given, start, seed)
+
+    from mosesplug.optimizers.batch.mira.kbmira import run_epochs
+
+    learner, orders = task.learner, task.orders
+    if not given["streaming-out"]:
+        orders.evaluated()
+        say(f"Initial BLEU = {learner.score(learner.average()):g}\n")
+    visit = learner.visit
+    if given["verbose"] or given["streaming-out"]:
+        visit = task.shown(
+            updates=sys.stderr if given["verbose"] else None,
+            weights=sys.stdout if given["streaming-out"] else None,
+        ).visit
+    best: float | None = None
+    for epoch in run_epochs(learner, orders.next, given["iters"], visit):
+        orders.evaluated()
+        say(
+            f"{epoch.updates}/{epoch.sentences} updates, avg loss = {epoch.loss:g}, "
+            f"BLEU = {epoch.score:g}\n"
+        )
+        if best is None or epoch.score > best:
+            best = epoch.score
+            _write(given["output-file"], task, epoch)
+    if best is not None and best <= 0.0:
+        say("kbmira: no weights score above 0; those written are the first that were found\n")
+    say(f"Best BLEU = {best:g}\n")
+
+
+@dataclass(frozen=True)
+class _Task:
+    """What is learnt, whatever it is learnt from.
+
+    Attributes:
+        learner: learns.
+        orders: of the sentences.
+        n_dense: number of dense features.
+        sparse: the names of the sparse ones.
+        shown: makes a display of the learner's visits.
+    """
+
+    learner: AnyLearner
+    orders: Orders
+    n_dense: int
+    sparse: Sequence[str]
+    shown: Callable[..., Any]
+
+
+def _lists(given: Arguments, start: Start, seed: int) -> _Task:
+    """Learn from the lists in extractor files."""
+    files = _read_files(given)
+
+    from mosesplug.cli.moses.kbmira_display import Display, vectors_in_lists
+    from mosesplug.optimizers.batch.mira.kbmira import Learner
+    from mosesplug.optimizers.problem import Problem
+
+    tuning_set, initial = _with_start(files, start, given["dense-init"])
+    learner = Learner(Problem(tuning_set, _metric(given, files)), initial, _options(given))
+    orders = Orders(
+        seed, learner.n_sentences, shuffled=not (given["no-shuffle"] or given["streaming"])
+    )
+    say("." * (learner.n_sentences // 100))
+    space = tuning_set.space
+    shown = partial(
+        Display,
+        learner.state,
+        learner.visit,
+        vectors_in_lists(learner, tuning_set),
+        space.n_dense,
+        named=bool(start.groups),
+    )
+    return _Task(learner, orders, space.n_dense, space.sparse, shown)
+
+
+def _graphs(given: Arguments, start: Start, seed: int) -> _Task:
+    """Learn from search graphs."""
+    from mosesplug.cli.moses.kbmira_graphs import read_graphs
+
+    graphs = read_graphs(given, start)
+
+    import numpy as np
+
+    from mosesplug.cli.moses.kbmira_display import Display, vectors_found
+    from mosesplug.optimizers.batch.mira.graphs import SearchLearner
+
+    n_dense = len(start.dense)
+    initial = np.array([*start.dense, *(start.sparse.get(name, 0.0) for name in graphs.sparse)])
+    learner = SearchLearner(graphs.search, n_dense, initial, _options(given))
+    orders = Orders(seed, graphs.search.n_sentences, shuffled=not given["no-shuffle"], once=True)
+    shown = partial(
+        Display, learner.state, learner.visit, vectors_found(n_dense), n_dense, named=True
+    )
+    return _Task(learner, orders, n_dense, graphs.sparse, shown)
+
+
+def _check(given: Arguments) -> None:
+    """Refuse what cannot be done."""
+    if given["type"] not in ("nbest", "hypergraph"):
+        raise UsageError(f"--type is nbest or hypergraph, not {given['type']}")
+    if given["type"] == "hypergraph":
+        _check_for_graphs(given)
+    if given["iters"] < 1:
+        raise UsageError(f"--iters must be at least 1, not {given['iters']}")
+    if given["cparam"] <= 0.0:
+        raise UsageError(f"--cparam must be more than 0, not {given['cparam']:g}")
+    if not 0.0 <= given["decay"] <= 1.0:
+        raise UsageError(f"--decay must be in 0 to 1, not {given['decay']:g}")
+    if given["sparse-init"] is not None and given["dense-init"] is None:
+        raise UsageError("--sparse-init needs --dense-init: give the dense weights too")
+
+
+def _check_for_graphs(given: Arguments) -> None:
+    """Refuse what cannot be done with search graphs."""
+    for name, what in (
+        ("hgdir", "the directory of the search graphs"),
+        ("reference", "a reference"),
+        ("dense-init", "dense weights, 'name= value' a line"),
+    ):
+        if not given[name]:
+            raise UsageError(f"--type hypergraph needs {what}: give --{name}")
+    if given["hg-prune"] < 0:
+        raise UsageError(f"--hg-prune must be at least 0, not {given['hg-prune']}")
+    if given["streaming"]:
+        raise UsageError("--streaming is for n-best lists; for search graphs, give --no-shuffle")
+    if given["sctype"] not in (None, "BLEU"):
+        raise UsageError(f"on search graphs --sctype is BLEU, not {given['sctype']}")
+    if given["scconfig"]:
+        raise UsageError(
+            "--scconfig has no meaning on search graphs: words count as they are, against the "
+            "shortest reference"
+        )
+
+
+def _read_files(given: Arguments) -> ExtractorSet:
+    """The files of all iterations, read by other processes while this one loads what it needs.
+
+    They begin before anything large is loaded: a small process is forked in a millisecond, and
+    parsing does not wait for this one's interpreter.
+    """
+    from concurrent.futures import ThreadPoolExecutor
+
+    from mosesplug.tuning.parallel.in_order import begun
+
+    pairs = list(zip(given["ffile"], given["scfile"], strict=False))
+    with (
+        begun(partial(_read_pair, pairs), len(pairs), os.cpu_count() or 1) as read,
+        ThreadPoolExecutor(1) as receiver,
+    ):
+        iterations = receiver.submit(list, read)
+        import mosesplug.optimizers.batch.mira.kbmira  # noqa: F401
+        from mosesplug.kernels import load_compiler
+        from mosesplug.moses_tools.extractor_files import join, paired
+
+        paired(given["ffile"], given["scfile"])
+        load_compiler()
+        # Learning leaves equal hypotheses out by itself.
+        return join(iterations.result(), distinct_by="nothing")
+
+
+def _read_pair(pairs: Sequence[tuple[str, str]], number: int) -> Iteration:
+    """The files of one iteration."""
+    from mosesplug.moses_tools.extractor_files import read_iteration
+
+    return read_iteration(*pairs[number], threads=1)
+
+
+def _options(given: Arguments) -> KbmiraOptions:
+    """The settings in the algorithm's words; orders of sentences are the program's own."""
+    from mosesplug.optimizers.batch.mira.kbmira import KbmiraOptions
+
+    return KbmiraOptions(
+        epochs=given["iters"],
+        step_cap=given["cparam"],
+        decay=given["decay"],
+        background="model" if given["model-bg"] else "hope",
+        safe_hope=given["safe-hope"],
+    )
+
+
+def _metric(given: Arguments, files: ExtractorSet) -> Metric:
+    """The metric, made sure that the statistics are its own."""
+    from mosesplug.metrics import metric
+
+    found = metric(given["sctype"] or files.metric, given["scconfig"])
+    width = files.tuning_set.stats.shape[1]
+    if given["sctype"] not in (None, files.metric) or found.n_statistics != width:
+        raise DataError(
+            f"{given['scfile'][0]} has {width} statistics of {files.metric}, and {found.name} has "
+            f"{found.n_statistics}: run extractor and kbmira with the same --sctype"
+        )
+    return found
+
+
+def _with_start(
+    files: ExtractorSet, start: Start, path: str | None
+) -> tuple[TuningSet, NDArray[np.float64]]:
+    """The hypotheses with starting weights; sparse features that have one come first.
+
+    Moses numbers sparse features as it meets them, and sums in that order.
+    """
+    import numpy as np
+
+    from mosesplug.features import FeatureSpace
+    from mosesplug.tuning_set import SparseRows
+
+    made = files.tuning_set
+    space = made.space
+    if path is not None and len(start.dense) != space.n_dense:
+        raise DataError(
+            f"{path} has {len(start.dense)} dense weights, and the hypotheses have "
+            f"{space.n_dense} dense features: {', '.join(files.names)}"
+        )
+    if start.groups and start.groups != space.group_names:
+        raise DataError(
+            f"{path} has weights of {', '.join(dict.fromkeys(start.groups))}, and the hypotheses "
+            f"have features of {', '.join(dict.fromkeys(space.group_names))}: give the weights in "
+            "the features' order"
+        )
+    names = tuple(dict.fromkeys([*start.sparse, *space.sparse]))
+    place = {name: number for number, name in enumerate(names)}
+    columns = np.array([place[name] for name in space.sparse], dtype=np.int32)
+    sparse = made.sparse
+    if sparse is not None:
+        sparse = SparseRows(sparse.indptr, columns[sparse.indices], sparse.data)
+    elif names:
+        none = np.empty(0, dtype=np.int32)
+        indptr = np.zeros(made.n_hyps + 1, dtype=np.int64)
+        sparse = SparseRows(indptr, none, none.astype(np.float32))
+    dense = start.dense or (0.0,) * space.n_dense
+    initial = np.array([*dense, *(start.sparse.get(name, 0.0) for name in names)])
+    return replace(made, space=FeatureSpace(space.groups, names), sparse=sparse), initial
+
+
+def _write(path: str | None, task: _Task, epoch: Epoch) -> None:
+    """``F0 value`` of dense weights and ``name value`` of sparse ones, as mert-moses.pl reads them.
+
+    Weights that an earlier epoch wrote are replaced.
+    """
+    from formats.text import write_atomic
+
+    if not epoch.weights.any():
+        raise DataError("the weights became all zero; start from other weights (--dense-init)")
+    n_dense = task.n_dense
+    values = epoch.weights.tolist()
+    lines = [f"F{number} {value:g}\n" for number, value in enumerate(values[:n_dense])]
+    lines += [
+        f"{name} {value:g}\n"
+        for name, value in zip(task.sparse, values[n_dense:], strict=True)
+        if abs(value) > SMALLEST
+    ]
+    text = "".join(lines).encode("utf-8", "surrogateescape")
+    if path is None:
+        sys.stdout.buffer.write(text)
+        sys.stdout.flush()
+    else:
+        write_atomic(path, text)

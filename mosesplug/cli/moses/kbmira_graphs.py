@@ -1,0 +1,178 @@
+"""The search graphs that ``kbmira --type hypergraph`` learns from."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mosesplug.cli.moses.arguments import Arguments
+from mosesplug.cli.moses.kbmira_start import Start, say
+from mosesplug.errors import DataError
+
+if TYPE_CHECKING:
+    from formats.graphs.hypergraph_reader import HypergraphFile
+    from mosesplug.forest.graph_search import GraphSearch
+
+__all__ = ["Graphs", "read_graphs"]
+
+_DOT, _COUNT = 10, 400
+
+
+@dataclass(frozen=True)
+class Graphs:
+    """Pruned search graphs.
+
+    Attributes:
+        search: finds hypotheses in them.
+        sparse: names of the features that follow the dense ones: those with a starting weight,
+            then the others in the order of the graphs.
+    """
+
+    search: GraphSearch
+    sparse: tuple[str, ...]
+
+
+def read_graphs(given: Arguments, start: Start) -> Graphs:
+    """Read and prune the graphs of ``--hgdir``, one for each line of the references.
+
+    Raises:
+        DataError: graphs are missing or too many, references differ in length, or the features of
+            the weights and those of the graphs are not the same.
+        FormatError: a file is not what it should be.
+    """
+    if not start.names:
+        raise DataError(
+            f"{given['dense-init']} has numbers alone: search graphs need 'name= value' a line"
+        )
+    both = sorted(set(start.names) & set(start.sparse))
+    if both:
+        raise DataError(
+            f"{given['sparse-init']} has a weight of {both[0]}, and so has {given['dense-init']}"
+        )
+    lines = _references(given["reference"])
+    paths = _paths(given["hgdir"], len(lines), given["reference"][0])
+    say("Reading  hypergraphs\n")
+    try:
+        with _files(paths) as files:
+            graphs = _pruned(files, lines, start, given)
+    finally:
+        # An error too begins its own line.
+        say("\n")
+    say("Done\n")
+    return graphs
+
+
+def _pruned(
+    files: Iterator[HypergraphFile],
+    lines: Sequence[Sequence[Sequence[bytes]]],
+    start: Start,
+    given: Arguments,
+) -> Graphs:
+    """The graphs with their references; a feature without a starting weight begins at 0."""
+    import numpy as np
+
+    from mosesplug.forest.graph_search import GraphSearch
+    from mosesplug.forest.ngrams.reference_ngrams import ReferenceNgrams
+    from mosesplug.forest.pruning import pruned
+    from mosesplug.forest.search_graph import search_graph
+    from mosesplug.hypergraph import Hypergraph
+
+    names = (*start.names, *start.sparse)
+    initial = (*start.dense, *start.sparse.values())
+    _check_size(names, initial)
+    known = np.array(initial, dtype=np.float32)
+    columns = {name: column for column, name in enumerate(names)}
+    seen: set[str] = set()
+    graphs = []
+    for number, (file, references) in enumerate(zip(files, lines, strict=True), start=1):
+        for name in file.names:
+            columns.setdefault(name, len(columns))
+        seen.update(file.names)
+        weights = np.zeros(len(columns), dtype=np.float32)
+        weights[: len(known)] = known
+        edges = given["hg-prune"] * min(map(len, references))
+        try:
+            graph = pruned(Hypergraph.of_file(file, columns), weights, edges)
+        except DataError as error:
+            raise DataError(f"{file.path}: {error}") from None
+        graphs.append(search_graph(graph, ReferenceNgrams.of(references)))
+        say("." * (number % _DOT == 0) + f" [count={number}]\n" * (number % _COUNT == 0))
+    missing = [name for name in start.names if name not in seen]
+    if missing:
+        raise DataError(
+            f"{given['dense-init']} has a weight of {missing[0]}, and no search graph in "
+            f"{given['hgdir']} has that feature"
+        )
+    return Graphs(GraphSearch(graphs), tuple(columns)[len(start.names) :])
+
+
+def _check_size(names: Sequence[str], weights: Sequence[float]) -> None:
+    """Refuse weights that single precision does not hold, or scores made of them."""
+    from mosesplug.optimizers.batch.mira.kbmira import LARGEST
+
+    for name, weight in zip(names, weights, strict=True):
+        if not abs(weight) <= LARGEST:
+            raise DataError(
+                f"the starting weight of {name} is {weight:g}: weights must be finite numbers up "
+                f"to {LARGEST:g}; scale them down"
+            )
+
+
+def _references(paths: Sequence[str]) -> list[list[list[bytes]]]:
+    """Words of the references of each sentence."""
+    from formats.references import read_reference
+
+    files = [read_reference(path) for path in paths]
+    for path, lines in zip(paths, files, strict=True):
+        if len(lines) != len(files[0]):
+            raise DataError(
+                f"{path} has {len(lines)} lines, and {paths[0]} has {len(files[0])}: references "
+                "have a line for each sentence"
+            )
+    return [
+        [[word for word in line.split(b" ") if word] for line in lines]
+        for lines in zip(*files, strict=True)
+    ]
+
+
+def _paths(directory: str, n_sentences: int, reference: str) -> list[Path]:
+    """The files of the graphs of sentences 0, 1, ...; ``weights`` beside them is none."""
+    from formats.graphs.hypergraph_directory import hypergraph_files
+
+    found = hypergraph_files(directory)
+    if max(found) >= n_sentences:
+        raise DataError(
+            f"{directory} has a search graph of sentence {max(found)}, and {reference} has "
+            f"{n_sentences} lines: the first belongs to sentence 0"
+        )
+    missing = [number for number in range(n_sentences) if number not in found]
+    if missing:
+        raise DataError(
+            f"there is no search graph {missing[0]} in {directory}: {reference} has "
+            f"{n_sentences} lines, and {len(found)} graphs are there"
+        )
+    return [found[number] for number in range(n_sentences)]
+
+
+@contextmanager
+def _files(paths: Sequence[Path]) -> Iterator[Iterator[HypergraphFile]]:
+    """The graphs, read by other processes while this one loads what it needs."""
+    from mosesplug.tuning.parallel.in_order import begun
+
+    with begun(partial(_read, paths), len(paths), os.cpu_count() or 1) as files:
+        from mosesplug.kernels import load_compiler
+
+        load_compiler()
+        yield files
+
+
+def _read(paths: Sequence[Path], number: int) -> HypergraphFile:
+    """One graph, of any kind that has a file for each sentence."""
+    from formats.graphs.any_graph import read_graph
+
+    return read_graph(paths[number])

@@ -1,0 +1,101 @@
+"""Where ``kbmira`` starts: the weights, and the order of the sentences."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from mosesplug.cli.moses.arguments import Arguments
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+__all__ = ["Orders", "Start", "read_start", "say"]
+
+
+@dataclass(frozen=True)
+class Start:
+    """Starting weights as their files give them.
+
+    Attributes:
+        groups: the feature function of each dense weight; empty where the file has numbers alone.
+        names: the name of each, as search graphs have it; empty likewise.
+        dense: the dense weights; empty where there is no file.
+        sparse: sparse weights by name.
+    """
+
+    groups: tuple[str, ...]
+    names: tuple[str, ...]
+    dense: tuple[float, ...]
+    sparse: dict[str, float]
+
+
+def read_start(given: Arguments) -> Start:
+    """The files of starting weights."""
+    from formats.graphs.hypergraph import hypergraph_names
+    from formats.weights.any_format import read_weights
+    from formats.weights.files import read_sparse
+
+    path = given["dense-init"]
+    if path is None:
+        return Start((), (), (), {})
+    found = read_weights(path, ("dense", "init.opt", "weights.txt"))
+    widths = [(name, len(values)) for name, values in found.groups.items()]
+    groups = tuple(name for name, width in widths for _ in range(width))
+    names = hypergraph_names(widths)
+    dense = found.numbers or found.show.values
+    if given["verbose"]:
+        shown = [f"{name} " for name in names] or [""] * len(dense)
+        lines_shown = [f"{name}{value:g}\n" for name, value in zip(shown, dense, strict=True)]
+        say("".join(["Reading dense features:\n", *lines_shown]))
+    sparse: dict[str, float] = {}
+    if given["sparse-init"] is not None:
+        sparse = read_sparse(given["sparse-init"])
+        say(f"Found {len(sparse)} initial sparse features\n")
+    return Start(groups, names, dense, sparse)
+
+
+class Orders:
+    """Orders of sentences, shuffled by ``std::random_shuffle`` from ``rand`` as in Moses."""
+
+    def __init__(self, seed: int, n_sentences: int, *, shuffled: bool, once: bool = False) -> None:
+        """Begin with the sentences in their order.
+
+        Args:
+            seed: of the C library's generator.
+            n_sentences: how many there are.
+            shuffled: shuffle them.
+            once: now and never again, as Moses does with search graphs; else before each epoch.
+        """
+        from mosesplug.moses_tools.c_rand import CRand
+
+        self._rand = CRand(seed)
+        self._order = list(range(n_sentences))
+        if shuffled and once:
+            self._shuffle()
+        self._shuffled = shuffled and not once
+
+    def evaluated(self) -> None:
+        """Moses shuffles before each evaluation too."""
+        if self._shuffled:
+            self._shuffle()
+
+    def _shuffle(self) -> None:
+        order = self._order
+        for place, number in enumerate(self._rand.draw(len(order) - 1).tolist(), start=1):
+            other = number % (place + 1)
+            order[place], order[other] = order[other], order[place]
+
+    def next(self) -> NDArray[np.int64]:
+        """The order of the next epoch."""
+        import numpy as np
+
+        self.evaluated()
+        return np.array(self._order, dtype=np.int64)
+
+
+def say(text: str) -> None:
+    """To stderr, where mert-moses.pl's log comes from."""
+    print(text, end="", file=sys.stderr, flush=True)

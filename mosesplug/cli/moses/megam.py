@@ -1,0 +1,89 @@
+"""``megam_i686.opt``: the classifier that ``mert-moses.pl --pairwise-ranked`` calls.
+
+The prior and the result of Daumé III's ``megam`` for ``binary`` without a bias, under its spelling
+of the command line. Its other models are not here, nor a bias: a pair of hypotheses is an example
+each way round, and has none.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+from mosesplug.cli.moses.arguments import Arguments, Option, Program, Style, integer, real, run
+from mosesplug.errors import DataError, UsageError
+
+__all__ = ["PROGRAM", "main"]
+
+PROGRAM = Program(
+    "megam_i686.opt",
+    "Fits a classifier on examples of two classes; prints its weights, name and value a line.",
+    (
+        Option("fvals", "a value follows each feature's name; else all values are 1"),
+        Option("maxi", "iterations, at most", value="N", read=integer, default=100),
+        Option("nobias", "no bias (mandatory: it is not fitted here)"),
+        Option(
+            "lambda", "precision of the Gaussian prior on weights", value="X", read=real, default=1
+        ),
+        Option("quiet", "no line about the fit on stderr"),
+    ),
+    Style.ONE_DASH,
+    "binary FILE",
+    "The last line on stderr says how well the classes are told apart.",
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run ``megam_i686.opt`` and exit."""
+    run(PROGRAM, _megam, arguments)
+
+
+def _megam(given: Arguments) -> None:
+    _check(given)
+    import numpy as np
+    from scipy.sparse import csr_array
+
+    from formats.extractor.megam import read_examples
+    from mosesplug.optimizers.batch.ranking.logistic import fit_logistic
+
+    read = read_examples(given.others[1], with_values=given["fvals"])
+    shape = (len(read.labels), len(read.names))
+    examples = csr_array((read.data, read.indices, read.indptr), shape=shape)
+    examples.sum_duplicates()
+    fit = fit_logistic(
+        examples, read.labels, precision=given["lambda"], max_iterations=given["maxi"]
+    )
+    if not fit.weights.any():
+        raise DataError(
+            f"{given.others[1]}: the features do not tell the classes apart, all weights are zero"
+        )
+    if not given["quiet"]:
+        wrong = np.mean((examples @ fit.weights > 0.0) != (read.labels > 0.5))
+        ended = "minimum found" if fit.converged else "stopped by -maxi"
+        print(
+            f"it {fit.iterations} examples {len(read.labels)} loss {fit.loss:.6g} "
+            f"er {wrong:.5f} ({ended})",
+            file=sys.stderr,
+        )
+    lines = (
+        f"{name} {np.format_float_positional(weight, trim='0')}\n"
+        for name, weight in zip(read.names, fit.weights, strict=True)
+    )
+    sys.stdout.buffer.write("".join(lines).encode("utf-8", "surrogateescape"))
+
+
+def _check(given: Arguments) -> None:
+    """Refuse what is not fitted here.
+
+    Raises:
+        UsageError: another model, a bias, or numbers out of range.
+    """
+    if len(given.others) != 2 or given.others[0] != "binary":
+        raise UsageError(f"after the options, give 'binary FILE', not {' '.join(given.others)!r}")
+    if not given["nobias"]:
+        raise UsageError("a bias is not fitted here: give -nobias, as mert-moses.pl does")
+    if given["maxi"] < 1:
+        raise UsageError(f"-maxi must be at least 1, and {given['maxi']} is not")
+    if given["lambda"] < 0.0:
+        raise UsageError(f"-lambda must not be negative, and {given['lambda']} is")

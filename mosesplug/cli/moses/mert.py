@@ -1,0 +1,194 @@
+"""``mert``: minimum error rate training on extractor files, as Moses' program of that name."""
+
+from __future__ import annotations
+
+import secrets
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NoReturn
+
+from mosesplug.cli.moses.arguments import Arguments, Option, Program, integer, real, run
+from mosesplug.errors import DataError, UsageError
+
+if TYPE_CHECKING:
+    from mosesplug.metrics import Metric
+    from mosesplug.moses_tools.extractor_files import ExtractorSet
+
+__all__ = ["PROGRAM", "main"]
+
+PROGRAM = Program(
+    "mert",
+    "Tunes weights on extractor files; prints the best point on stderr, and writes weights.txt.",
+    (
+        Option("pdim", "number of dense weights (mandatory)", "d", "N", integer),
+        Option("ntry", "random starting points", "n", "N", integer, 1),
+        Option("nrandom", "random directions a round", "m", "N", integer, 0),
+        Option("rseed", "random seed; else one is drawn", "r", "N", integer),
+        Option("optimize", "names of the weights to tune, comma-separated; else all", "o", "NAMES"),
+        Option("type", "powell, random-direction or random", "t", "METHOD", default="powell"),
+        Option("sctype", "the metric", "s", "METRIC", default="BLEU"),
+        Option("scconfig", "its settings; regtype and regwin too", "c", "name:value,...", str, ""),
+        Option(
+            "scfile", "files of statistics, comma-separated", "S", "FILES", str, "statscore.data"
+        ),
+        Option("ffile", "files of features, comma-separated", "F", "FILES", str, "features.data"),
+        Option(
+            "ifile",
+            "starting points, comma-separated; the first one with the ranges of random starts",
+            "i",
+            "FILES",
+            str,
+            "init.opt",
+        ),
+        Option(
+            "sparse-weights",
+            "weights of sparse features: they get one factor, the last weight",
+            "p",
+            "FILE",
+        ),
+        Option(
+            "positive", "names of weights that must stay above 0, comma-separated", "P", "NAMES"
+        ),
+        Option("threads", "threads; the result does not depend on it", "T", "N", integer, 1),
+        Option(
+            "shard-count", "tune on so many parts of the data and average", "a", "N", integer, 0
+        ),
+        Option(
+            "shard-size",
+            "draw that share of the sentences for each part; 0 to divide them",
+            "b",
+            "SHARE",
+            real,
+            0.0,
+        ),
+        Option("verbose", "2 to show each part's result", "v", "LEVEL", integer, 0),
+    ),
+)
+
+WEIGHTS_FILE = "weights.txt"
+"""In the current directory; mert-moses.pl looks for it there."""
+
+_POLISH = 20
+"""Climbs in a row beside the 20 restarts of Moses' mert: a tenth of its time in all."""
+
+_INTERVALS = {"none": "best", "average": "average", "min": "minimum"}
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run ``mert`` and exit."""
+    run(PROGRAM, _mert, arguments)
+
+
+def _mert(given: Arguments) -> None:
+    _check(given)
+    # Loaded here, since --help needs none of it.
+    import numpy as np
+
+    from formats.text import write_atomic
+    from mosesplug.metrics import metric as find_metric
+    from mosesplug.moses_tools.extractor_files import load_extractor_files
+    from mosesplug.moses_tools.mert_files import averaged, dense_only, read_starts, selected, shards
+    from mosesplug.optimizers import Problem, algorithm, silent
+    from mosesplug.settings.algorithm_options import algorithm_options
+
+    settings, options = _search(given)
+    tuner = algorithm("mert")
+    chosen = algorithm_options(tuner, options)
+    metric = find_metric(given["sctype"], settings)
+    seed = secrets.randbits(31) if given["rseed"] is None else given["rseed"]
+    _say(f"Seeding random numbers with {seed}")
+    rng = np.random.default_rng(seed % 2**32)
+    threads = max(1, given["threads"])
+    data = load_extractor_files(_names(given["ffile"]), _names(given["scfile"]), threads=threads)
+    _say(f"{data.tuning_set.n_hyps} distinct hypotheses of {data.hypotheses}")
+    _check_data(given, metric, data)
+    tuning_set = dense_only(data.tuning_set, given["sparse-weights"])
+    n_features = len(tuning_set.space)
+    active, positive = (
+        selected(given[name].replace(",", " ").split(), data.names, n_features, f"--{name}")
+        if given[name]
+        else None
+        for name in ("optimize", "positive")
+    )
+    starts, minima, maxima = read_starts(_names(given["ifile"]), tuning_set.space)
+    problem = Problem(
+        tuning_set, metric, active, minima, maxima, tuple(starts[1:]), threads, positive
+    )
+    solutions = [
+        tuner.optimize(part, starts[0], rng, chosen, silent)
+        for part in shards(problem, given["shard-count"], given["shard-size"], rng)
+    ]
+    if given["verbose"] > 1:
+        for number, solution in enumerate(solutions):
+            _say(f"shard {number} best score: {solution.score:.6f}")
+    weights, score = averaged(problem, solutions)
+    text = "".join(_number(weight) + " " for weight in weights.tolist())
+    write_atomic(WEIGHTS_FILE, f"{text}\n".encode())
+    _say(f"Best point: {text} => {score:.6f}")
+
+
+def _check(given: Arguments) -> None:
+    """Refuse a call that cannot be meant."""
+    if given["pdim"] is None or given["pdim"] < 1:
+        raise UsageError("give the number of dense weights: -d N")
+    if given["shard-size"] and given["shard-count"] < 1:
+        raise UsageError("--shard-size needs --shard-count: give the number of parts too")
+    if not 0.0 <= given["shard-size"] <= 1.0:
+        raise UsageError(f"--shard-size {given['shard-size']:g}: must lie in 0 to 1")
+    if given["shard-count"] < 0:
+        raise UsageError(f"--shard-count {given['shard-count']}: must not be negative")
+    if not _names(given["ifile"]):
+        raise UsageError("no starting point is given: use --ifile FILE")
+
+
+def _check_data(given: Arguments, metric: Metric, data: ExtractorSet) -> None:
+    """Refuse data that the call does not describe."""
+    n_stats = data.tuning_set.stats.shape[1]
+    if data.metric != metric.name or n_stats != metric.n_statistics:
+        raise DataError(
+            f"the files hold {n_stats} statistics of {data.metric}, and --sctype asks for"
+            f" {metric.name} with {metric.n_statistics}: give the --sctype and --scconfig of the"
+            " extractor"
+        )
+    if len(data.names) != given["pdim"]:
+        raise DataError(
+            f"the files have {len(data.names)} dense features, and -d says {given['pdim']}:"
+            f" they are {', '.join(data.names)}"
+        )
+
+
+def _search(given: Arguments) -> tuple[str, dict[str, object]]:
+    """The metric's settings without those of the search, and the options of the search."""
+    kept: list[str] = []
+    options: dict[str, object] = {
+        "restarts": given["ntry"],
+        "polish": _POLISH,
+        "random_directions": given["nrandom"],
+        "method": given["type"],
+    }
+    for piece in given["scconfig"].replace(",", " ").split():
+        name, _, value = piece.partition(":")
+        if name == "regtype":
+            if value not in _INTERVALS:
+                raise UsageError(f"regtype:{value}: must be one of {', '.join(_INTERVALS)}")
+            options["interval"] = _INTERVALS[value]
+        elif name == "regwin":
+            options["neighbours"] = value
+        else:
+            kept.append(piece)
+    return ",".join(kept), options
+
+
+def _names(text: str) -> list[str]:
+    """The names in a list with commas."""
+    return [name for name in text.split(",") if name]
+
+
+def _number(weight: float) -> str:
+    """All digits, in a spelling that mert-moses.pl reads: it knows no ``e+``."""
+    text = repr(weight).removesuffix(".0")
+    return f"{weight:.0f}" if "e+" in text else text
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)

@@ -1,0 +1,106 @@
+"""``pro``: pairs of hypotheses as examples for a classifier, as Moses' program of that name.
+
+Of the same seed it draws the same pairs: hypotheses that several iterations share are drawn as
+often as they were listed.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NoReturn
+
+from mosesplug.cli.moses.arguments import Arguments, Option, Program, Style, integer, run
+from mosesplug.errors import DataError
+
+if TYPE_CHECKING:
+    from formats.extractor.megam import Examples
+    from mosesplug.optimizers.batch.ranking.pairs import Pairs
+    from mosesplug.tuning_set import TuningSet
+
+__all__ = ["PROGRAM", "main"]
+
+PROGRAM = Program(
+    "pro",
+    "Samples pairs of hypotheses of different sentence BLEU, for a classifier to tell apart.",
+    (
+        Option("scfile", "statistics of an iteration", "S", "FILE", many=True),
+        Option("ffile", "features of an iteration", "F", "FILE", many=True),
+        Option("random-seed", "random seed; else that of the clock", "r", "N", integer),
+        Option("output-file", "where the examples go; else stdout", "o", "FILE"),
+        Option(
+            "smooth-brevity-penalty",
+            "smooth the brevity penalty too, as Nakov et al. (2012)",
+            "b",
+        ),
+    ),
+    Style.BOOST,
+)
+
+SMALLEST = 1e-5
+"""Differences that are no larger are left out."""
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run ``pro`` and exit."""
+    run(PROGRAM, _pro, arguments)
+
+
+def _pro(given: Arguments) -> None:
+    from formats.extractor.megam import example_lines
+    from formats.text import atomic_write
+    from mosesplug.metrics.sentence_bleu import sentence_bleu_moses, sentence_bleu_nakov
+    from mosesplug.moses_tools.c_rand import CRand
+    from mosesplug.moses_tools.extractor_files import load_extractor_files
+    from mosesplug.optimizers.batch.ranking.pairs import PairSampling, sample_pairs
+
+    seed = given["random-seed"]
+    if seed is None:
+        seed = int(time.time())
+    print(f"Initialising random seed to {seed}", file=sys.stderr)
+    files = load_extractor_files(given["ffile"], given["scfile"], distinct_by="nothing")
+    if files.metric != "BLEU":
+        raise DataError(
+            f"pairs are ranked by sentence BLEU, and {given['scfile'][0]} has the statistics of "
+            f"{files.metric}: run the extractor with --sctype BLEU"
+        )
+    made = files.tuning_set
+    score = sentence_bleu_nakov if given["smooth-brevity-penalty"] else sentence_bleu_moses
+    pairs = sample_pairs(made.offsets, score(made.stats), CRand(seed).below, PairSampling())
+    if not len(pairs):
+        raise DataError(
+            "no two hypotheses of a sentence differ enough in sentence BLEU: take longer n-best "
+            "lists or more sentences"
+        )
+    lines = example_lines(_examples(made, pairs))
+    if given["output-file"] is None:
+        sys.stdout.buffer.writelines(lines)
+        return
+    with atomic_write(given["output-file"]) as file:
+        file.writelines(lines)
+
+
+def _examples(made: TuningSet, pairs: Pairs) -> Examples:
+    """Each pair as two examples: the better hypothesis less the worse, and the other way round."""
+    import numpy as np
+    from scipy.sparse import vstack
+
+    from formats.extractor.megam import Examples
+    from mosesplug.optimizers.batch.ranking.pairs import differences
+
+    one_way = differences(made, pairs)
+    one_way.data = one_way.data.astype(np.float32).astype(np.float64)
+    one_way.data[np.abs(one_way.data) <= SMALLEST] = 0.0
+    one_way.eliminate_zeros()
+    one_way.sort_indices()
+    both = vstack([one_way, -one_way], format="csr")
+    both = both[np.arange(2 * len(pairs)).reshape(2, -1).T.reshape(-1)]
+    n_dense = made.space.n_dense
+    return Examples(
+        np.tile([1.0, 0.0], len(pairs)),
+        (*(f"F{column}" for column in range(n_dense)), *made.space.sparse),
+        both.indptr.astype(np.int64),
+        both.indices.astype(np.int32),
+        both.data,
+    )

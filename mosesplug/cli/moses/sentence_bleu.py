@@ -1,0 +1,115 @@
+"""``sentence-bleu`` and ``sentence-bleu-nbest``: smoothed BLEU of every line of the input."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+from mosesplug.cli.moses.arguments import Arguments, Program, run
+from mosesplug.cli.moses.threads import usable_cores
+from mosesplug.errors import DataError, UsageError
+
+__all__ = ["main", "main_nbest"]
+
+OF_LINES = Program(
+    "sentence-bleu",
+    "Print the smoothed BLEU of each line of the standard input.",
+    (),
+    others="REFERENCE ... < TRANSLATION",
+)
+OF_LIST = Program(
+    "sentence-bleu-nbest",
+    "Print the smoothed BLEU of each hypothesis of an n-best list on the standard input.",
+    (),
+    others="REFERENCE ... < LIST",
+    notes="The first sentence of the list goes with the first line of the references, whatever\n"
+    "its number; the numbers of the sentences must have no gap.",
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run ``sentence-bleu`` and exit."""
+    run(OF_LINES, score_lines, arguments)
+
+
+def main_nbest(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run ``sentence-bleu-nbest`` and exit."""
+    run(OF_LIST, score_list, arguments)
+
+
+def score_lines(arguments: Arguments) -> None:
+    """Score line after line.
+
+    Raises:
+        UsageError: no reference is named.
+        DataError: there are more lines than references.
+    """
+    _check(arguments)
+    lines = _input()
+    _print_scores(arguments, lines, list(range(len(lines))))
+
+
+def score_list(arguments: Arguments) -> None:
+    """Score hypothesis after hypothesis.
+
+    Raises:
+        UsageError: no reference is named.
+        DataError: a line is not one of an n-best list, or sentences are missing.
+    """
+    _check(arguments)
+    texts: list[bytes] = []
+    sentences: list[int] = []
+    first = previous = -1
+    for number, line in enumerate(_input(), start=1):
+        fields = line.split(b" ||| ")
+        identifier = fields[0].strip()
+        if len(fields) < 2 or not identifier.isdigit():
+            raise DataError(
+                f"line {number} of the input is none of an n-best list: it must begin with"
+                " 'number ||| text'"
+            )
+        sentence = int(identifier)
+        if not texts:
+            first = previous = sentence
+        if sentence not in (previous, previous + 1):
+            raise DataError(
+                f"line {number} of the input has sentence {sentence} after {previous}: each list"
+                " goes with the next line of the references, so none may be left out"
+            )
+        previous = sentence
+        texts.append(fields[1])
+        sentences.append(sentence - first)
+    _print_scores(arguments, texts, sentences)
+
+
+def _check(arguments: Arguments) -> None:
+    if not arguments.others:
+        raise UsageError("name at least one reference")
+
+
+def _input() -> list[bytes]:
+    """The lines of the standard input."""
+    lines = sys.stdin.buffer.read().split(b"\n")
+    if not lines[-1]:
+        lines.pop()
+    return [line.removesuffix(b"\r") for line in lines]
+
+
+def _print_scores(arguments: Arguments, lines: Sequence[bytes], sentences: Sequence[int]) -> None:
+    """One score a line, with six digits."""
+    # Here and not above: these bring NumPy and Numba, which --help does not need.
+    import numpy as np
+
+    from mosesplug.evaluation.scores import sentence_bleu
+    from mosesplug.moses_tools.scoring import Hypotheses, Scorer
+
+    scorer = Scorer.load("BLEU", "", arguments.others)
+    if sentences and sentences[-1] >= scorer.n_sentences:
+        raise DataError(
+            f"the input has {sentences[-1] + 1} sentences and the references have"
+            f" {scorer.n_sentences} lines"
+        )
+    hypotheses = Hypotheses.of_lines(lines, np.array(sentences, dtype=np.int64))
+    scores = sentence_bleu(scorer.statistics(hypotheses, threads=usable_cores()))
+    sys.stdout.write("".join(f"{score:.6g}\n" for score in scores.tolist()))

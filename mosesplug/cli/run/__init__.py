@@ -1,0 +1,1 @@
+"""Commands that run the tuning loop: ``tune`` and ``mert-moses``."""

@@ -1,0 +1,40 @@
+"""``mert-moses``: answers to the command line of ``mert-moses.pl``, option for option."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from functools import partial
+from typing import NoReturn
+
+from mosesplug.cli.run.getopt import parse
+from mosesplug.cli.run.mert_options import ADDITIONS, OPTIONS, usage
+from mosesplug.cli.shared.exits import TUNING_GOES_ON, exit_code
+from mosesplug.cli.shared.interrupts import InterruptsEnd
+
+__all__ = ["main"]
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run ``mert-moses`` and exit."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    action = partial(_run, words)
+    with InterruptsEnd("mert-moses"):
+        sys.exit(exit_code("mert-moses", action, after_interrupt=TUNING_GOES_ON))
+
+
+def _run(words: Sequence[str]) -> None:
+    parsed = parse(
+        words,
+        [option.specification for option in OPTIONS],
+        [option.specification for option in ADDITIONS],
+    )
+    if parsed.values.get("help"):
+        print(usage(), end="")
+        return
+    # Loaded only when the command line could be read: Numba takes its time.
+    from mosesplug.cli.run.mert_settings import settings
+    from mosesplug.cli.run.running import run
+
+    found = settings(parsed)
+    run(found.configuration, notes=found.notes, quiet=found.quiet, verbose=found.verbose)

@@ -1,0 +1,254 @@
+"""Progress of a tuning run on a screen: a line that changes on a terminal, else plain lines."""
+
+from __future__ import annotations
+
+import shlex
+import threading
+from typing import TextIO
+
+from mosesplug.cli.shared.signatures import explained
+from mosesplug.cli.shared.tables import change
+from mosesplug.tuning.events import (
+    Decoded,
+    Event,
+    Executing,
+    Finished,
+    GraphsRead,
+    Judged,
+    Learning,
+    Learnt,
+    Note,
+    Optimised,
+    Optimising,
+    PhaseStarted,
+)
+from mosesplug.tuning.workdir.summary import Iteration, Result
+
+__all__ = ["Reporter", "table"]
+
+_SECONDS_BETWEEN_LINES = 60.0
+"""Where no line can change, a long decoding gives a sign of life as often as this."""
+_CLEAR_LINE = "\r\x1b[K"
+_PHASES = {
+    "filter": "filtering the model",
+    "features": "asking the decoder for its features",
+    "decode": "decoding",
+    "score": "scoring",
+    "optimise": "optimising",
+    "judge": "translating the held-out text",
+    "compare": "comparing the decoder's server with a decoder that starts anew",
+}
+
+
+class Reporter:
+    """A watcher that writes to a stream; safe to call from any thread."""
+
+    def __init__(self, stream: TextIO, *, quiet: bool = False, verbose: bool = False) -> None:
+        self._stream = stream
+        self._quiet = quiet
+        self._verbose = verbose
+        self._live = stream.isatty()
+        self._lock = threading.Lock()
+        self._status = ""
+        self._score = ""
+        self._decoded: Decoded | None = None
+        self._next_line = _SECONDS_BETWEEN_LINES
+        self._next_learning = _SECONDS_BETWEEN_LINES
+
+    def __call__(self, event: Event) -> None:
+        """Show one event."""
+        if self._quiet:
+            return
+        with self._lock:
+            if not isinstance(event, Decoded):
+                self._end_decoding()
+            self._show(event)
+
+    def close(self) -> None:
+        """End the line that changes, so that what follows begins on a line of its own."""
+        with self._lock:
+            if self._live and self._status:
+                self._stream.write(_CLEAR_LINE)
+                self._stream.flush()
+                self._status = ""
+
+    def _show(self, event: Event) -> None:
+        match event:
+            case Note(text, warning):
+                self._line(f"warning: {text}" if warning else text)
+            case Executing(command):
+                if self._verbose:
+                    self._line(f"running: {shlex.join(command)}")
+            case PhaseStarted(iteration, phase):
+                self._update(f"{_label(iteration)}{_PHASES[phase]} ...")
+            case Decoded():
+                self._decoded = event
+                self._update(f"{_decoding(event)}{self._score}")
+                if not self._live and event.seconds >= self._next_line:
+                    self._line(_decoding(event))
+                    self._next_line = event.seconds + _SECONDS_BETWEEN_LINES
+            case GraphsRead(iteration, done, total):
+                self._update(f"{_label(iteration)}reading search graphs: {done} of {total}")
+            case Optimising(iteration, done, total, what):
+                self._update(f"[{iteration}] optimising: {done} of {total} {what}{self._score}")
+            case Optimised():
+                self._score = f", {event.metric} so far {event.first_best_score:.4f}"
+                where = "in the graphs" if event.graphs else "in the merged lists"
+                self._line(
+                    f"[{event.iteration}] {event.metric} {event.first_best_score:.4f} decoded"
+                    f" ({event.hypotheses} hypotheses), {event.optimum:.4f} {where};"
+                    f" largest change of a weight {change(event.largest_change)}"
+                )
+            case Learning():
+                text = _learning(event)
+                self._update(text)
+                if not self._live and event.seconds >= self._next_learning:
+                    self._line(text)
+                    self._next_learning = event.seconds + _SECONDS_BETWEEN_LINES
+            case Learnt():
+                self._line(_learnt(event))
+                self._next_learning = _SECONDS_BETWEEN_LINES
+            case Judged():
+                self._line(_judged(event))
+            case Finished(iteration, reason):
+                self._line(f"finished after iteration {iteration}: {reason}")
+
+    def _end_decoding(self) -> None:
+        """A line for the decoding that is over."""
+        if self._decoded is not None:
+            self._line(_decoding(self._decoded))
+            self._decoded = None
+            self._next_line = _SECONDS_BETWEEN_LINES
+
+    def _line(self, text: str) -> None:
+        """A line that stays."""
+        self._stream.write((_CLEAR_LINE if self._live else "") + text + "\n")
+        self._stream.flush()
+        self._status = ""
+
+    def _update(self, text: str) -> None:
+        """The line that changes; only a terminal can show it."""
+        if self._live and text != self._status:
+            self._stream.write(_CLEAR_LINE + text)
+            self._stream.flush()
+            self._status = text
+
+
+def table(result: Result) -> str:
+    """The iterations of a run, and what came of it."""
+    rows = _online_rows(result) if result.online else _rows(result)
+    if any(iteration.heldout for iteration in result.iterations):
+        best = [_best(iteration) for iteration in result.iterations]
+        rows = [(*row, cell) for row, cell in zip(rows, ("held out", *best), strict=True)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = [
+        "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
+        for row in rows
+    ]
+    lines.append(f"weights: {_where(result)} ({result.reason})")
+    lines.append(f"signature: {explained(result.signature)}")
+    return "\n".join(lines) + "\n"
+
+
+def _where(result: Result) -> str:
+    """The result's score, and what it is one of."""
+    what = {"average": "averaged", "last": "the last ones"}.get(result.selected, "")
+    if result.score is None:
+        return f"{what}, not scored"
+    score = f"{result.metric} {result.score:.4f}"
+    match result.score_of:
+        case "decoded":
+            return f"{score} decoded in iteration {result.chosen}"
+        case "heldout":
+            return f"{score} on the held-out text, the best there"
+        case "graphs":
+            return f"{score} in the search graphs"
+        case "learning":
+            return f"{score} while learning in the last epoch; {what}"
+        case _:
+            return f"{score} in the merged lists"
+
+
+def _best(iteration: Iteration) -> str:
+    """The best held-out score of an iteration."""
+    scores = [score for _, score in iteration.heldout]
+    return f"{max(scores):.4f}" if scores else ""
+
+
+def _rows(result: Result) -> list[tuple[str, ...]]:
+    """Head and iterations of a run that decodes everything at a time."""
+    where = "in graphs" if result.graphs else "in lists"
+    head = ("iteration", result.metric, where, "change", "hypotheses", "new", "decode", "tune")
+    return [
+        head,
+        *(
+            (
+                str(iteration.number),
+                f"{iteration.first_best_score:.4f}",
+                f"{iteration.optimum:.4f}",
+                change(iteration.largest_change),
+                str(iteration.hypotheses),
+                str(iteration.new_hypotheses),
+                f"{iteration.seconds_decoding:.1f} s",
+                f"{iteration.seconds_optimising:.1f} s",
+            )
+            for iteration in result.iterations
+        ),
+    ]
+
+
+def _online_rows(result: Result) -> list[tuple[str, ...]]:
+    """Head and epochs of a run that learns while decoding."""
+    head = ("epoch", result.metric, "loss", "norm", "active", "updates", "decode", "tune")
+    rows: list[tuple[str, ...]] = [head]
+    for iteration in result.iterations:
+        point = iteration.curve[-1] if iteration.curve else {}
+        rows.append(
+            (
+                str(iteration.number),
+                f"{iteration.first_best_score:.4f}",
+                f"{point.get('loss', 0.0):.4g}",
+                f"{point.get('norm', 0.0):.4g}",
+                f"{point.get('active', 0):.0f}",
+                f"{point.get('updates', 0):.0f}",
+                f"{iteration.seconds_decoding:.1f} s",
+                f"{iteration.seconds_optimising:.1f} s",
+            )
+        )
+    return rows
+
+
+def _label(iteration: int) -> str:
+    return f"[{iteration}] " if iteration else ""
+
+
+def _decoding(event: Decoded) -> str:
+    rate = f", {event.sentences / event.seconds:.1f}/s" if event.seconds > 0 else ""
+    return f"[{event.iteration}] decoding: {event.sentences} of {event.total} sentences{rate}"
+
+
+def _learning(event: Learning) -> str:
+    return (
+        f"[{event.iteration}] learning: {event.batches} of {event.total} batches,"
+        f" {event.metric} so far {event.score:.4f}"
+    )
+
+
+def _learnt(event: Learnt) -> str:
+    report = event.report
+    return (
+        f"[{event.iteration}] {event.metric} {event.score:.4f} while learning,"
+        f" {report['updates']:.0f} updates, loss {report['loss']:.4g}, norm {report['norm']:.4g},"
+        f" {report['active']:.0f} weights that are not 0"
+    )
+
+
+def _judged(event: Judged) -> str:
+    if event.best is None:
+        compared = ""
+    elif event.score > event.best:
+        compared = f", the best so far (before: {event.best:.4f})"
+    else:
+        compared = f"; the best is {event.best:.4f}"
+    when = "" if event.updates else " before learning"
+    return f"{_label(event.iteration)}held out{when}: {event.metric} {event.score:.4f}{compared}"

@@ -1,0 +1,128 @@
+"""Several runs of a tuning from the command line: their options, progress, and the table of all."""
+
+from __future__ import annotations
+
+import sys
+from typing import cast, get_args
+
+from mosesplug.cli.run.progress import Reporter
+from mosesplug.cli.shared.signatures import explained
+from mosesplug.cli.shared.tables import aligned, figure, spread_rows
+from mosesplug.errors import UsageError
+from mosesplug.settings.configuration import Configuration, Select
+from mosesplug.tuning.events import Note
+from mosesplug.tuning.repeats.result import SeveralResult
+from mosesplug.tuning.repeats.runs import Choice, tune_several
+from mosesplug.tuning.repeats.scores import FinishedRun
+
+__all__ = ["run_several", "selections", "table"]
+
+
+def selections(
+    runs: int | None, select: str | None, select_run: str | None
+) -> tuple[Choice | None, str | None]:
+    """What chooses among the runs, and what among the weights of each.
+
+    Args:
+        runs: how many, or None for a single one.
+        select: of --select: among runs where there are several, else within the single one.
+        select_run: of --select-run.
+
+    Raises:
+        UsageError: a value that is of the other.
+    """
+    choices = get_args(Choice)
+    if runs is None:
+        if select_run is not None:
+            raise UsageError("--select-run is of --runs: use --select for a single run")
+        if select == "median":
+            raise UsageError("--select median is of several runs: give --runs N, too")
+        return None, select
+    within = get_args(Select)
+    if select_run is not None and select_run not in within:
+        raise UsageError(f"--select-run is one of {', '.join(within)}, not {select_run}")
+    if select is not None and select not in choices:
+        raise UsageError(
+            f"with --runs, --select chooses among the runs: {', '.join(choices)}; which weights a"
+            f" run ends with is said by --select-run {select}"
+        )
+    return cast(Choice | None, select), select_run
+
+
+def run_several(
+    configuration: Configuration,
+    count: int,
+    choice: Choice | None,
+    *,
+    quiet: bool = False,
+    verbose: bool = False,
+) -> None:
+    """Tune several times, tell how it goes, and end with the table of all runs.
+
+    Raises:
+        MosesplugError, FormatError, OSError: as ``tune_several``.
+    """
+    reporter = Reporter(sys.stderr, quiet=quiet, verbose=verbose)
+
+    def began(run: int, seed: int) -> None:
+        reporter(Note(f"run {run} of {count}, seed {seed}"))
+
+    def ended(run: FinishedRun) -> None:
+        reporter(Note(f"run {run.number} of {count} is finished: {_scores(run)}"))
+
+    try:
+        result = tune_several(configuration, count, choice, reporter, began, ended)
+    finally:
+        reporter.close()
+    if not quiet:
+        print(table(result), end="")
+        print(f"tuned configuration: {configuration.working_directory / 'moses.ini'}")
+
+
+def table(result: SeveralResult) -> str:
+    """The runs, how much they differ, and what came of it."""
+    first = result.runs[0]
+    kinds = {run.dev_of for run in result.runs if run.dev is not None}
+    head = {"lists": "in lists", "graphs": "in graphs", "learning": "learning"}
+    where = head.get(kinds.pop() or "", first.metric) if len(kinds) == 1 else first.metric
+    has_dev, has_heldout = result.dev is not None, result.heldout is not None
+    rows = [
+        ("run", "seed", "iterations", where if has_dev else "", "held out" if has_heldout else "")
+    ]
+    rows += [
+        (
+            str(run.number),
+            str(run.seed),
+            str(run.iterations),
+            figure(run.dev),
+            figure(run.heldout),
+        )
+        for run in result.runs
+    ]
+    lines = aligned(rows)
+    spreads = [("dev" if where == first.metric else f"dev, {where}", result.dev)]
+    spreads += [("held out", result.heldout)]
+    known = [(name, found) for name, found in spreads if found is not None]
+    if known:
+        lines += ["", *aligned(spread_rows(known), left=1)]
+    lines += ["", f"weights: {_chosen(result)}", f"signature: {explained(first.signature)}"]
+    return "\n".join(lines) + "\n"
+
+
+def _chosen(result: SeveralResult) -> str:
+    run = result.chosen
+    if run is None:
+        return f"the mean of those of {len(result.runs)} runs, not scored"
+    which = {"median": "the median", "best-heldout": "the best"}[result.choice]
+    text = {"heldout": "the held-out text", "dev": "the tuning set"}[result.by or "dev"]
+    return f"those of run {run.number}, {which} on {text}"
+
+
+def _scores(run: FinishedRun) -> str:
+    """What is known of a run's weights."""
+    known = []
+    if run.dev is not None:
+        known.append(f"{run.metric} {run.dev:.4f}")
+    if run.heldout is not None:
+        known.append(f"held out {run.heldout:.4f}")
+    return ", ".join(known) or "its weights are not scored"

@@ -1,0 +1,1 @@
+"""Scores of finished translations, confidence intervals, and comparisons of systems."""

@@ -1,0 +1,132 @@
+"""Scores of finished translations: of a corpus, of samples of it, of single sentences."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from os import PathLike
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formats.errors import FormatError
+from formats.nbest.files import read_nbest
+from formats.references import read_reference
+from mosesplug.metrics import Metric
+from mosesplug.moses_tools.c_rand import CRand
+from mosesplug.moses_tools.scoring import Hypotheses, check_sentences
+
+__all__ = [
+    "Interval",
+    "bootstrap",
+    "candidate",
+    "corpus_score",
+    "first_of_each",
+    "sentence_bleu",
+]
+
+StrPath = str | PathLike[str]
+
+OUTSIDE = np.float32(0.05)
+"""Share of the samples that an interval leaves out."""
+
+
+@dataclass(frozen=True)
+class Interval:
+    """Scores of random samples: their mean, and what 95 % of them lie between."""
+
+    mean: float
+    low: float
+    high: float
+
+
+def candidate(path: StrPath, n_sentences: int) -> Hypotheses:
+    """A translation, one sentence a line.
+
+    Raises:
+        FormatError: it cannot be read, or has not a line for each reference.
+    """
+    lines = read_reference(path)
+    if not lines:
+        raise FormatError(
+            "the file is empty", path=path, remedy="Give the translation, one sentence a line"
+        )
+    if len(lines) != n_sentences:
+        raise FormatError(
+            f"{len(lines)} lines, but the references have {n_sentences}",
+            path=path,
+            remedy="Line N must be the translation that line N of a reference translates",
+        )
+    return Hypotheses.of_lines(lines, np.arange(n_sentences))
+
+
+def first_of_each(path: StrPath, n_sentences: int) -> Hypotheses:
+    """The first hypothesis of each sentence in an n-best list.
+
+    Raises:
+        FormatError: it cannot be read, or has a sentence without reference.
+    """
+    block = read_nbest(path)
+    check_sentences(block, n_sentences)
+    rows = np.flatnonzero(np.diff(block.sentence_ids, prepend=-1))
+    starts, ends = block.text_starts[rows], block.text_ends[rows]
+    return Hypotheses(block.sentence_ids[rows], block.buffer, starts, ends)
+
+
+def corpus_score(metric: Metric, statistics: NDArray[np.int32]) -> float:
+    """Score of all sentences together, from int32 ``[n, n_statistics]``."""
+    return float(metric.score(statistics.sum(axis=0, dtype=np.int64)))
+
+
+def bootstrap(
+    metric: Metric, statistics: NDArray[np.int32], samples: int, random: CRand
+) -> Interval:
+    """Scores of sentences drawn with replacement (Koehn 2004, "Statistical significance tests").
+
+    Draws and bounds are those of Moses' ``evaluator``, so a seed gives the same interval.
+
+    Args:
+        metric: what scores.
+        statistics: int32 ``[n, n_statistics]``, ``n`` > 0.
+        samples: how many to draw, at least 1.
+        random: draws; it is moved on.
+    """
+    n = len(statistics)
+    totals = np.stack(
+        [statistics[random.below(n, n)].sum(axis=0, dtype=np.int64) for _ in range(samples)]
+    )
+    scores = np.sort(metric.score(totals))
+    half = OUTSIDE / np.float32(2)
+    low, high = (int(np.float32(samples) * share) for share in (half, np.float32(1) - half))
+    return Interval(float(scores.mean()), float(scores[low]), float(scores[high]))
+
+
+def sentence_bleu(statistics: NDArray[np.int32]) -> NDArray[np.float32]:
+    """What ``sentence-bleu`` prints: ``metrics.sentence_bleu_moses`` in single precision.
+
+    Its last digits differ from those of a calculation in double precision, so each step is
+    rounded as there.
+
+    Args:
+        statistics: int32 ``[n, 9]``.
+
+    Returns:
+        float32 ``[n]``, in 0 to 1.
+    """
+    counts = statistics.astype(np.float32)
+    logarithm = np.zeros(len(counts), dtype=np.float32)
+    for order in range(4):
+        logarithm += _log(counts[:, 2 * order] + 1) - _log(counts[:, 2 * order + 1] + 1)
+    logarithm /= np.float32(4)
+    length, reference = counts[:, 1], counts[:, 8]
+    ratio = np.zeros_like(length)
+    np.divide(reference, length, out=ratio, where=length > 0)
+    logarithm += np.minimum(np.float32(1) - ratio, np.float32(0))
+    scores: NDArray[np.float32] = np.exp(logarithm.astype(np.float64)).astype(np.float32)
+    scores[(length == 0) & (reference > 0)] = 0
+    return scores
+
+
+def _log(values: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Logarithms rounded to the nearest float32, as the C library has them and NumPy not always."""
+    logarithms: NDArray[np.float32] = np.log(values.astype(np.float64)).astype(np.float32)
+    return logarithms

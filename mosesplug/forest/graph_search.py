@@ -1,0 +1,58 @@
+"""The search graphs of a tuning set, searched sentence by sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosesplug.errors import DataError
+from mosesplug.forest.oracles.hope_fear import Found, HopeFear, find, hope_and_fear
+from mosesplug.forest.search_graph import SearchGraph
+
+__all__ = ["GraphSearch", "named"]
+
+
+@dataclass(frozen=True)
+class GraphSearch:
+    """Hypotheses of sentences, by their search graphs.
+
+    Attributes:
+        graphs: one a sentence.
+    """
+
+    graphs: Sequence[SearchGraph]
+
+    @property
+    def n_sentences(self) -> int:
+        """How many sentences there are."""
+        return len(self.graphs)
+
+    def hope_and_fear(
+        self,
+        sentence: int,
+        weights: NDArray[np.float32],
+        background: NDArray[np.float32],
+        *,
+        safe_hope: bool,
+    ) -> HopeFear:
+        """See ``forest.oracles.hope_fear.hope_and_fear``."""
+        with named(sentence):
+            return hope_and_fear(self.graphs[sentence], weights, background, safe_hope=safe_hope)
+
+    def model_best(self, sentence: int, weights: NDArray[np.float32]) -> Found:
+        """The derivation of the highest model score, of equal ones the last."""
+        with named(sentence):
+            return find(self.graphs[sentence], weights, np.ones(9, dtype=np.float32))
+
+
+@contextmanager
+def named(sentence: int) -> Iterator[None]:
+    """Say of which sentence the graph is, where it cannot be searched."""
+    try:
+        yield
+    except DataError as error:
+        raise DataError(f"sentence {sentence}: {error}") from None

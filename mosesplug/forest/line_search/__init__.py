@@ -1,0 +1,1 @@
+"""Exact line search over all derivations of search graphs (Macherey et al. 2008)."""

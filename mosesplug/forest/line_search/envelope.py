@@ -1,0 +1,99 @@
+"""Upper envelopes of search graphs: every derivation that wins somewhere along a line.
+
+Along ``w + x d`` an edge scores ``intercept + slope x``, and so does a derivation, with the sums
+over its edges; the winners are the upper envelope of all derivations' lines (Macherey et al.
+2008; Kumar et al. 2009).
+
+The result is that of the inside algorithm in the semiring of envelopes (Dyer et al. 2010): a node
+is the envelope of the union of its edges', an edge the Minkowski sum of its own line and the
+envelopes of its tails. It is not found so, since most nodes of a decoder's graph have lines that
+reach no envelope of the goal: the goal's alone is found, by decoding where two of its lines meet
+(Eisner & Severance 1976), in about an eighth of the time. See ``envelope_search``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosesplug.errors import DataError
+from mosesplug.forest.line_search.envelope_search import NO_DERIVATION, LineGraph, winners
+from mosesplug.forest.viterbi import MOST_EDGES
+from mosesplug.hypergraph import Hypergraph
+
+__all__ = ["Envelope", "envelope", "reason"]
+
+
+@dataclass(frozen=True)
+class Envelope:
+    """The derivations of the goal that score highest somewhere on a line, from left to right.
+
+    Attributes:
+        thresholds: float64 ``[n_lines - 1]``, ascending; derivation ``i`` wins between
+            ``thresholds[i - 1]`` and ``thresholds[i]``.
+        intercepts, slopes: float64 ``[n_lines]``; slopes ascend.
+        derivations: int64 ``[n_lines, 2]``; where the edges of each begin and end in ``edges``.
+        edges: int64; of one derivation, each before those of its tails.
+    """
+
+    thresholds: NDArray[np.float64]
+    intercepts: NDArray[np.float64]
+    slopes: NDArray[np.float64]
+    derivations: NDArray[np.int64]
+    edges: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.intercepts)
+
+    def derivation(self, number: int) -> NDArray[np.int64]:
+        """Edges of derivation ``number``, int64, each before those of its tails."""
+        begin, end = self.derivations[number]
+        return self.edges[begin:end]
+
+
+def envelope(
+    graph: Hypergraph, intercepts: NDArray[np.float64], slopes: NDArray[np.float64]
+) -> Envelope:
+    """The upper envelope over all derivations of a graph.
+
+    Of derivations with the same line, that one is found which decoding finds: at every node the
+    later of equal edges.
+
+    Args:
+        graph: a graph whose goal can be built.
+        intercepts: float64 ``[n_edges]``, ``w . h`` of each edge.
+        slopes: float64 ``[n_edges]``, ``d . h`` of each edge.
+
+    Raises:
+        DataError: an edge's intercept or slope is not finite, no derivation builds the goal, or
+            one that wins has more than ten million edges.
+    """
+    wrong = np.flatnonzero(~(np.isfinite(intercepts) & np.isfinite(slopes)))
+    if len(wrong):
+        edge = int(wrong[0])
+        raise DataError(
+            f"edge {edge} of the search graph scores {intercepts[edge]:g} + {slopes[edge]:g} x, "
+            "and both must be finite numbers"
+        )
+    found = winners(
+        LineGraph(graph.edge_offsets, graph.tail_offsets, graph.tails, intercepts, slopes)
+    )
+    if found.size < 0:
+        raise DataError(reason(found.size))
+    lines = found.lines[: found.size]
+    return Envelope(
+        found.starts[1 : found.size].copy(),
+        lines[:, 0].copy(),
+        lines[:, 1].copy(),
+        found.derivations[: found.size].copy(),
+        found.edges,
+    )
+
+
+def reason(size: int) -> str:
+    """Why a graph has no envelope: ``NO_DERIVATION`` or ``TOO_LARGE`` in words."""
+    if size == NO_DERIVATION:
+        return "no derivation of the search graph builds its goal"
+    return f"a derivation of the search graph has more than {MOST_EDGES:.3g} edges"

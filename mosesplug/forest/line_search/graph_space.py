@@ -1,0 +1,315 @@
+"""Search graphs as MERT searches them: all derivations, not a list of the best.
+
+Along a line a sentence's first-best translation changes at the thresholds of its envelope
+(``envelope.py``), as it does with a list; the corpus score follows as it does there (Macherey et
+al. 2008, section 3).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosesplug.errors import DataError
+from mosesplug.features import FeatureSpace
+from mosesplug.forest.growing import doubled
+from mosesplug.forest.line_search.envelope import reason
+from mosesplug.forest.line_search.envelope_search import (
+    NO_DERIVATION,
+    TOO_LARGE,
+    LineGraph,
+    winners,
+)
+from mosesplug.forest.sentence_graph import SentenceGraph, score_edges, sentence_graph
+from mosesplug.forest.translations import Translations, append_words
+from mosesplug.forest.union import united
+from mosesplug.forest.viterbi import MOST_EDGES, derivation_edges, inside_best
+from mosesplug.hypergraph import Hypergraph
+from mosesplug.kernels import kernel
+from mosesplug.metrics.protocol import Metric, Prepared
+
+__all__ = ["GraphSearcher", "GraphSource", "GraphSpace", "graph_source"]
+
+_MOST_TRANSLATIONS = 2_000_000
+"""Kept with their statistics, all sentences together: half a gigabyte."""
+
+Vector = NDArray[np.float64]
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class _Sentence:
+    """A sentence's graph and the translations met in it."""
+
+    number: int
+    graph: SentenceGraph
+    translations: Translations
+
+
+@dataclass(frozen=True)
+class GraphSource:
+    """Search graphs of a tuning set; what ``optimizers.Problem.source`` takes.
+
+    Attributes:
+        sentences: those that have graphs.
+        n_features: columns of the feature space.
+        metric: scores the summed statistics.
+        pool: threads over the sentences; None for none.
+    """
+
+    sentences: tuple[_Sentence, ...]
+    n_features: int
+    metric: Metric
+    pool: ThreadPoolExecutor | None = field(repr=False)
+
+    def space(self, active: NDArray[np.bool_], weights: Vector) -> GraphSpace:
+        """See ``optimizers.line_search.space.SpaceSource``."""
+        base = np.where(active, 0.0, weights)
+        axes = np.flatnonzero(active)
+        spreads = self.each(lambda sentence: _spread(sentence, axes))
+        return GraphSpace(self, axes, base, np.mean(spreads, axis=0))
+
+    def score(self, weights: Vector) -> float:
+        """Corpus score of the best derivations; see ``forest.viterbi`` for equal ones."""
+        return float(self.metric.score(self.statistics(weights)))
+
+    def statistics(self, weights: Vector) -> Vector:
+        """Statistics of the best derivations, summed, float64 ``[n_stats]``."""
+        found = self.each(lambda sentence: _first_best(sentence, weights))
+        return np.asarray(np.asarray(found).sum(axis=0, dtype=np.float64))
+
+    def each(self, work: Callable[[_Sentence], Result]) -> list[Result]:
+        """What ``work`` returns for each sentence, in their order."""
+
+        def named(sentence: _Sentence) -> Result:
+            try:
+                return work(sentence)
+            except DataError as error:
+                raise DataError(f"sentence {sentence.number}: {error}") from None
+
+        return list((map if self.pool is None else self.pool.map)(named, self.sentences))
+
+
+def graph_source(
+    graphs: Sequence[Sequence[Hypergraph]],
+    space: FeatureSpace,
+    metric: Metric,
+    references: Prepared,
+    threads: int,
+) -> GraphSource:
+    """Search graphs in the place of lists.
+
+    Args:
+        graphs: those of each sentence of the references: MERT searches the derivations of all of
+            them. A sentence without any has no say.
+        space: what the columns of the graphs' features are.
+        metric: scores translations.
+        references: what ``metric.prepare`` made of them.
+        threads: over the sentences; results do not depend on it.
+
+    Raises:
+        DataError: there is no graph, or there are more sentences than in the references.
+    """
+    if len(graphs) > references.n_sentences:
+        raise DataError(
+            f"search graphs of {len(graphs)} sentences, but the references have "
+            f"{references.n_sentences} lines"
+        )
+    filled = [(number, each) for number, each in enumerate(graphs) if len(each)]
+    if not filled:
+        raise DataError("there are no search graphs to tune on")
+    most = max(1000, _MOST_TRANSLATIONS // len(filled))
+    sentences = []
+    for number, each in filled:
+        graph = united(each)
+        translations = Translations(number, graph.words, metric, references, most)
+        sentences.append(_Sentence(number, sentence_graph(graph), translations))
+    pool = ThreadPoolExecutor(threads) if threads > 1 else None
+    return GraphSource(tuple(sentences), len(space), metric, pool)
+
+
+@dataclass(frozen=True)
+class GraphSpace:
+    """Search graphs under active weights; see ``optimizers.line_search.space.SearchSpace``.
+
+    Attributes:
+        source: the graphs.
+        axes: int64 ``[n_active]``; columns of the active features.
+        base: float64 ``[n_features]``; the weights of the others, 0 for the active ones.
+        spread: float64 ``[n_active]``.
+    """
+
+    source: GraphSource
+    axes: NDArray[np.int64]
+    base: Vector
+    spread: Vector
+
+    def at(self, weights: Vector) -> Vector:
+        """All weights, float64 ``[n_features]``."""
+        point = self.base.copy()
+        point[self.axes] = weights
+        return point
+
+    def decode(self, point: Vector) -> float:
+        """Corpus score of the best derivations."""
+        return self.source.score(point)
+
+    def searcher(self, n_directions: int) -> GraphSearcher:
+        """Searches lines; it keeps no memory between them, however many there are."""
+        return GraphSearcher(self)
+
+
+@dataclass(frozen=True)
+class GraphSearcher:
+    """Searches lines of a space; see ``optimizers.line_search.space.LineSearcher``."""
+
+    space: GraphSpace
+
+    def along_axes(self, axes: NDArray[np.int64], point: Vector) -> Iterator[tuple[Vector, Vector]]:
+        """The score along some axes."""
+        return self.along(np.eye(len(self.space.axes))[axes], point)
+
+    def along(self, directions: Vector, point: Vector) -> Iterator[tuple[Vector, Vector]]:
+        """The score along ``directions``, float64 ``[n_directions, n_active]``."""
+        source = self.space.source
+        whole = np.zeros((len(directions), source.n_features))
+        whole[:, self.space.axes] = directions
+        found = source.each(lambda sentence: _along(sentence, point, whole))
+        for line in range(len(directions)):
+            thresholds = np.concatenate([each.thresholds(line) for each in found])
+            statistics = [each.statistics(line) for each in found]
+            changes = np.concatenate([np.diff(each, axis=0) for each in statistics])
+            order = np.argsort(thresholds, kind="stable")
+            start = np.sum([each[0] for each in statistics], axis=0)
+            surface = np.empty((len(order) + 1, len(start)))
+            surface[0] = start
+            # Sums of whole numbers: exact.
+            surface[1:] = start + np.cumsum(changes[order], axis=0, dtype=np.int64)
+            yield thresholds[order], np.asarray(source.metric.score(surface))
+
+
+class _Envelopes(NamedTuple):
+    """A sentence's envelopes along some lines, one behind the other.
+
+    Attributes:
+        starts: float64 ``[n]``; where each translation begins to win, minus infinity first.
+        counts: int32 ``[n, n_statistics]``; their statistics.
+        lines: int64 ``[n_lines + 1]``; the translations of a line.
+    """
+
+    starts: Vector
+    counts: NDArray[np.int32]
+    lines: NDArray[np.int64]
+
+    def thresholds(self, line: int) -> Vector:
+        return self.starts[self.lines[line] + 1 : self.lines[line + 1]]
+
+    def statistics(self, line: int) -> NDArray[np.int32]:
+        return self.counts[self.lines[line] : self.lines[line + 1]]
+
+
+def _along(sentence: _Sentence, point: Vector, directions: Vector) -> _Envelopes:
+    """A sentence's envelopes along some lines; arguments are over all features."""
+    columns = sentence.graph.columns
+    starts, lines, words, offsets = _translations_along(
+        sentence.graph, point[columns], directions[:, columns]
+    )
+    if lines[-1] < 0:
+        raise DataError(reason(int(lines[-1])))
+    return _Envelopes(starts, sentence.translations.statistics(words, offsets), lines)
+
+
+def _first_best(sentence: _Sentence, weights: Vector) -> NDArray[np.int32]:
+    """Statistics of the best derivation's translation, int32 ``[n_statistics]``."""
+    words = _best_translation(sentence.graph, weights[sentence.graph.columns])
+    if words[0] < 0:
+        raise DataError(reason(int(words[0])))
+    ends = np.array([0, len(words) - 1])
+    return np.asarray(sentence.translations.statistics(words[1:], ends)[0])
+
+
+def _spread(sentence: _Sentence, axes: NDArray[np.int64]) -> Vector:
+    """Of each feature, the greatest value of a derivation less the least."""
+    graph = sentence.graph
+    spread = np.zeros(len(axes))
+    for place, axis in enumerate(axes):
+        found = np.flatnonzero(graph.columns == axis)
+        if len(found):
+            direction = np.zeros(len(graph.columns))
+            direction[found] = 1.0
+            spread[place] = _reach(graph, direction) + _reach(graph, -direction)
+    return spread
+
+
+@kernel
+def _reach(graph: SentenceGraph, weights: NDArray[np.float64]) -> float:
+    """The score of the best derivation."""
+    scores = score_edges(graph, weights)
+    _, inside, _ = inside_best(graph.edge_offsets, graph.tail_offsets, graph.tails, scores)
+    return float(inside[-1])
+
+
+@kernel
+def _best_translation(graph: SentenceGraph, weights: NDArray[np.float64]) -> NDArray[np.int32]:
+    """Behind a 0, the words of the best derivation; where there is none, see ``reason``."""
+    scores = score_edges(graph, weights)
+    best, _, sizes = inside_best(graph.edge_offsets, graph.tail_offsets, graph.tails, scores)
+    words, top = np.zeros(64, dtype=np.int64), 1
+    if best[-1] < 0:
+        words[0] = NO_DERIVATION
+    elif sizes[-1] > MOST_EDGES:
+        words[0] = TOO_LARGE
+    else:
+        edges = derivation_edges(graph.tail_offsets, graph.tails, best, int(sizes[-1]))
+        words, top = append_words(graph.target_offsets, graph.targets, edges, words, top)
+    return words[:top].astype(np.int32)
+
+
+@kernel
+def _translations_along(
+    graph: SentenceGraph, point: NDArray[np.float64], directions: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]]:
+    """The translations that win along some lines, line by line.
+
+    Args:
+        graph: the sentence's.
+        point: float64 ``[n_columns]``; weights where the lines start.
+        directions: float64 ``[n_lines, n_columns]``.
+
+    Returns:
+        Where each translation begins to win, float64 ``[n]``; the offsets of the lines' first
+        ones, int64 ``[n_lines + 1]``, the last of them negative if there is no envelope; all words,
+        int32; and the offsets of the translations in them, int64 ``[n + 1]``.
+    """
+    intercepts = score_edges(graph, point)
+    starts, size = np.empty(64), 0
+    lines = np.zeros(len(directions) + 1, dtype=np.int64)
+    words, top = np.empty(1024, dtype=np.int64), 0
+    offsets = np.zeros(65, dtype=np.int64)
+    for line in range(len(directions)):
+        slopes = score_edges(graph, directions[line])
+        found = winners(
+            LineGraph(graph.edge_offsets, graph.tail_offsets, graph.tails, intercepts, slopes)
+        )
+        if found.size < 0:
+            lines[-1] = found.size
+            break
+        while size + found.size > len(starts):
+            larger = np.empty(2 * len(starts))
+            larger[:size] = starts[:size]
+            starts, offsets = larger, doubled(offsets)
+        for number in range(found.size):
+            begin, end = found.derivations[number, 0], found.derivations[number, 1]
+            words, top = append_words(
+                graph.target_offsets, graph.targets, found.edges[begin:end], words, top
+            )
+            starts[size] = found.starts[number]
+            size += 1
+            offsets[size] = top
+        lines[line + 1] = size
+    return starts[:size], lines, words[:top].astype(np.int32), offsets[: size + 1]

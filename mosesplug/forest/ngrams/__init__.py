@@ -1,0 +1,1 @@
+"""N-grams in search graphs: tables, states, counts and posteriors."""

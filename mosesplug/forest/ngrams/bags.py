@@ -1,0 +1,119 @@
+"""Translations of a sentence as bags of n-grams, to compare them with each other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosesplug.forest.ngrams.reference_ngrams import ORDER
+from mosesplug.forest.ngrams.table import NgramTable, child, empty_table, interned, orders
+from mosesplug.kernels import kernel
+
+__all__ = ["Bags", "bags", "bags_in"]
+
+
+@dataclass(frozen=True)
+class Bags:
+    """The n-grams of some translations.
+
+    Attributes:
+        lengths: int64 ``[n]``; words of each.
+        offsets: int64 ``[n + 1]``; entries of each in the two that follow.
+        ngrams: int32; each n-gram once.
+        counts: int32; how often it occurs.
+        orders: int32 ``[n_ngrams]``; words of each n-gram; 0 for number 0, the empty one.
+    """
+
+    lengths: NDArray[np.int64]
+    offsets: NDArray[np.int64]
+    ngrams: NDArray[np.int32]
+    counts: NDArray[np.int32]
+    orders: NDArray[np.int32]
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    def expected_counts(self, probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
+        """How often each n-gram occurs on average: float64 ``[n_ngrams]``.
+
+        Args:
+            probabilities: float64 ``[n]``; of the translations.
+        """
+        return self._sums(np.repeat(probabilities, np.diff(self.offsets)) * self.counts)
+
+    def occurrence_probabilities(self, probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
+        """How likely each n-gram occurs: float64 ``[n_ngrams]``; see ``expected_counts``."""
+        return self._sums(np.repeat(probabilities, np.diff(self.offsets)))
+
+    def _sums(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        sums = np.bincount(self.ngrams, weights=values, minlength=len(self.orders))
+        return sums.astype(np.float64, copy=False)
+
+
+def bags(translations: Sequence[Sequence[bytes]]) -> Bags:
+    """The n-grams of up to four words of some translations, given as words."""
+    known: dict[bytes, int] = {}
+    numbers = [[known.setdefault(word, len(known)) for word in words] for words in translations]
+    table = empty_table(1 + ORDER * sum(map(len, numbers)))
+    count = np.ones(1, dtype=np.int64)
+    made = _made(numbers, table, count, True)
+    return Bags(*made, orders(table, int(count[0])))
+
+
+def bags_in(
+    table: NgramTable, lengths: NDArray[np.int32], translations: Sequence[Sequence[int]]
+) -> Bags:
+    """The n-grams of some translations under the numbers that they have in a split graph.
+
+    Args:
+        table, lengths: ``table`` and ``orders`` of the graph; n-grams that it lacks are left out.
+        translations: numbers of their words.
+    """
+    return Bags(*_made(translations, table, np.ones(1, dtype=np.int64), False), lengths)
+
+
+def _made(
+    translations: Sequence[Sequence[int]], table: NgramTable, count: NDArray[np.int64], grow: bool
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]:
+    lengths = np.array([len(words) for words in translations], dtype=np.int64)
+    flat = np.array([word for words in translations for word in words], dtype=np.int32)
+    return (lengths, *_counted(lengths, flat, table, count, grow))
+
+
+@kernel
+def _counted(
+    lengths: NDArray[np.int64],
+    words: NDArray[np.int32],
+    table: NgramTable,
+    count: NDArray[np.int64],
+    grow: bool,
+) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]:
+    """Offsets, n-grams and counts; with ``grow``, ``table`` and ``count`` are outputs."""
+    offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
+    ngrams = np.empty(ORDER * len(words), dtype=np.int32)
+    counts = np.zeros(ORDER * len(words), dtype=np.int32)
+    # Where an n-gram was put for the last translation that had it.
+    places = np.full(len(table.words), -1, dtype=np.int64)
+    first, used = 0, 0
+    for row in range(len(lengths)):
+        last = first + lengths[row]
+        for start in range(first, last):
+            ngram = 0
+            for at in range(start, min(start + ORDER, last)):
+                if grow:
+                    ngram = interned(table, count, ngram, words[at])
+                else:
+                    ngram = child(table, ngram, words[at])
+                if ngram < 0:
+                    break
+                if places[ngram] < offsets[row]:
+                    places[ngram] = used
+                    ngrams[used] = ngram
+                    used += 1
+                counts[places[ngram]] += 1
+        first = last
+        offsets[row + 1] = used
+    return offsets, ngrams[:used].copy(), counts[:used].copy()

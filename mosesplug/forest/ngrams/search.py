@@ -1,0 +1,164 @@
+"""The best derivation of a graph where n-grams of its translation have values too.
+
+Edges have scores, and every occurrence of an n-gram in the translation adds that n-gram's value.
+With what ``ngram_states`` remembers of partial translations the sum falls into edges, and the best
+derivation of each node and state is all that has to be kept: an exact dynamic programme. A beam
+makes it a faster approximation.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosesplug.forest.ngrams.states import (
+    NgramStates,
+    TextGraph,
+    joined,
+    most_tails_of,
+    open_sides,
+)
+from mosesplug.forest.partial_derivations import (
+    Partials,
+    best_rows,
+    chosen_derivation,
+    grown,
+    moved,
+    next_choice,
+    partials_for,
+)
+from mosesplug.forest.viterbi import Derivation
+from mosesplug.kernels import kernel
+
+__all__ = ["best_with_ngrams"]
+
+
+def best_with_ngrams(
+    graph: TextGraph,
+    scores: NDArray[np.float64],
+    states: NgramStates,
+    values: NDArray[np.float64],
+    *,
+    beam: int | None = None,
+) -> Derivation:
+    """The derivation of the highest sum of its edges' scores and its n-grams' values.
+
+    Args:
+        graph: of the sentence.
+        scores: float64 ``[n_edges]``; an edge whose score is -inf or NaN is left out.
+        states: of the n-grams.
+        values: float64 ``[n_states]``; finite, of each occurrence of an n-gram.
+        beam: partial derivations that are kept of each node, those of the highest sums; None for
+            all that may become the best, with which the search is exact.
+
+    Raises:
+        ValueError: ``beam`` is not positive.
+        DataError: no derivation builds the goal, or the best one has more than ten million edges.
+    """
+    if beam is not None and beam < 1:
+        raise ValueError(f"a beam of {beam}")
+    partials, goal = _search(graph, scores, states, values, beam or 0)
+    return chosen_derivation(graph.tail_offsets, partials, goal, float(partials.scores[goal]))
+
+
+@kernel
+def _search(
+    graph: TextGraph,
+    scores: NDArray[np.float64],
+    states: NgramStates,
+    values: NDArray[np.float64],
+    beam: int,
+) -> tuple[Partials, int]:
+    """All partial derivations, at most ``beam`` (0: any number) of a node; the goal's row."""
+    n_nodes = len(graph.edge_offsets) - 1
+    open_left, open_right = open_sides(graph)
+    most_tails = most_tails_of(graph)
+    partials = partials_for(1024, most_tails)
+    first = np.zeros(n_nodes + 1, dtype=np.int64)
+    table = np.full(64, -1)
+    chosen = np.zeros(most_tails, dtype=np.int64)
+    lefts, rights = np.zeros_like(chosen), np.zeros_like(chosen)
+    hits = np.empty(64, dtype=np.int64)
+    used = 0
+    for node in range(n_nodes):
+        first[node] = used
+        for edge in range(graph.edge_offsets[node], graph.edge_offsets[node + 1]):
+            tails = graph.tails[graph.tail_offsets[edge] : graph.tail_offsets[edge + 1]]
+            more = scores[edge] > -np.inf
+            for number in range(len(tails)):
+                chosen[number] = first[tails[number]]
+                more &= first[tails[number]] < first[tails[number] + 1]
+            while more:
+                score, size = scores[edge], 1.0
+                for number in range(len(tails)):
+                    row = chosen[number]
+                    score += partials.scores[row]
+                    size += partials.sizes[row]
+                    lefts[number], rights[number] = partials.sides[row]
+                left, right, n_hits, hits = joined(graph, states, edge, lefts, rights, hits)
+                for hit in hits[:n_hits]:
+                    score += values[hit]
+                left, right = left if open_left[node] else 0, right if open_right[node] else 0
+                slot = _slot(partials, table, first[node], left, right)
+                row = table[slot]
+                if row < first[node]:
+                    if used == len(partials.edges):
+                        partials = grown(partials)
+                    row, table[slot] = used, used
+                    partials.scores[row] = -np.inf
+                    used += 1
+                # Of equal ones the later edge, as everywhere.
+                if score >= partials.scores[row]:
+                    partials.edges[row], partials.scores[row] = edge, score
+                    partials.sizes[row] = size
+                    for number in range(len(tails)):
+                        partials.tails[row, number] = chosen[number]
+                    partials.sides[row, 0], partials.sides[row, 1] = left, right
+                if 2 * (used - first[node]) > len(table):
+                    table = _larger(partials, table, first[node], used)
+                more = next_choice(tails, first, chosen)
+        if beam > 0 and used - first[node] > beam:
+            used = _pruned(partials, first[node], used, beam)
+            table[:] = -1
+        first[node + 1] = used
+    # Nothing is remembered of the goal, so that it has one row or none.
+    return partials, used - 1 if used > first[n_nodes - 1] else -1
+
+
+@kernel
+def _slot(partials: Partials, table: NDArray[np.int64], first: int, left: int, right: int) -> int:
+    """Where the partial derivation with these sides is in the hash table, or would be.
+
+    Rows below ``first`` are those of earlier nodes: such a slot is free.
+    """
+    code = np.uint64(left) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(right)
+    code *= np.uint64(0x9E3779B97F4A7C15)
+    slot = np.int64((code >> np.uint64(32)) % np.uint64(len(table)))
+    while table[slot] >= first:
+        row = table[slot]
+        if partials.sides[row, 0] == left and partials.sides[row, 1] == right:
+            break
+        slot = (slot + 1) % len(table)
+    return int(slot)
+
+
+@kernel
+def _larger(
+    partials: Partials, table: NDArray[np.int64], first: int, used: int
+) -> NDArray[np.int64]:
+    """A hash table of twice the size with the rows of this node."""
+    larger = np.full(2 * len(table), -1)
+    for row in range(first, used):
+        left, right = partials.sides[row]
+        larger[_slot(partials, larger, first, left, right)] = row
+    return larger
+
+
+@kernel
+def _pruned(partials: Partials, first: int, used: int, beam: int) -> int:
+    """Keep the ``beam`` best rows of a node, in their order; where they end."""
+    place = first
+    for row in best_rows(partials.scores[first:used], beam):
+        moved(partials, first + row, partials, place)
+        place += 1
+    return place

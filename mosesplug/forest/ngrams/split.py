@@ -1,0 +1,267 @@
+"""A search graph whose nodes are split until every edge makes the same n-grams always.
+
+An edge joins the translations of its tails with words of its own; which n-grams arise there
+depends on the last words of what comes before and the first words of what comes after. A node is
+split by these: by its last ``order - 1`` words where something follows it, by its first ones where
+something precedes it. The graphs of phrase-based decoders grow from left to right, so that only
+last words count, most of which the language model has kept apart already. Then the n-grams of a
+derivation are what its edges add up to, and sums over derivations are exact:
+
+- every n-gram of the graph (``split``), for consensus decoding;
+- those that references have (``split_for``), for objectives. Words that no n-gram of a reference
+  can use are alike there, which leaves far fewer nodes.
+
+The split is the product of the graph with an automaton of n-gram contexts (the intersection of
+Bar-Hillel). With ``V`` contexts a node and side it has up to ``V**2`` nodes for one, and an edge
+of ``m`` tails becomes up to ``V**(2 * m)``; ``m`` is 1 in phrase-based graphs, with ``V`` for
+``V**2``. It depends on no weights: a graph is split once and used for many.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosesplug.errors import DataError
+from mosesplug.forest.ngrams.contexts import LONGEST, Source
+from mosesplug.forest.ngrams.reference_ngrams import ORDER, ReferenceNgrams
+from mosesplug.forest.ngrams.split_search import (
+    Edges,
+    Sizes,
+    States,
+    fill_slots,
+    search_nodes,
+    worst_edge,
+)
+from mosesplug.forest.ngrams.states import open_sides, text_graph
+from mosesplug.forest.ngrams.table import (
+    NgramTable,
+    empty_table,
+    larger_table,
+    orders,
+    table_of,
+)
+from mosesplug.hypergraph import Hypergraph, read_only
+from mosesplug.kernels import kernel
+
+__all__ = ["MOST_EDGES", "SplitGraph", "split", "split_for"]
+
+MOST_EDGES = 4_000_000
+"""Larger splits are refused: they would take gigabytes."""
+
+ROOM = 4
+"""A phrase-based graph has about three times as many edges when it is split by its 4-grams."""
+
+
+@dataclass(frozen=True)
+class SplitGraph:
+    """A graph whose edges make n-grams. Its derivations are those of the graph it was made of.
+
+    Attributes:
+        edge_offsets, tail_offsets, tails: as in ``Hypergraph``; the last node is the goal.
+        origins: int64 ``[n_edges]``; the edge of the graph that each was made of.
+        ngram_offsets: int64 ``[n_edges + 1]``, into ``ngrams``.
+        ngrams: int32; the n-grams that each edge makes, as often as it makes them.
+        totals: int32 ``[n_edges, order]``; n-grams of each length that an edge makes, also those
+            that have no number.
+        table: the n-grams; the words are numbered as in the graph, or in the references.
+        orders: int32 ``[n_ngrams]``; words of each; 0 for number 0, the empty one.
+    """
+
+    edge_offsets: NDArray[np.int64]
+    tail_offsets: NDArray[np.int64]
+    tails: NDArray[np.int32]
+    origins: NDArray[np.int64]
+    ngram_offsets: NDArray[np.int64]
+    ngrams: NDArray[np.int32]
+    totals: NDArray[np.int32]
+    table: NgramTable
+    orders: NDArray[np.int32]
+
+    @property
+    def n_edges(self) -> int:
+        """Number of edges."""
+        return len(self.origins)
+
+    @property
+    def n_ngrams(self) -> int:
+        """How many n-grams there are, the empty one included."""
+        return len(self.orders)
+
+    def on_graph(self, values: NDArray[np.float64], n_edges: int) -> NDArray[np.float64]:
+        """Sums over the edges that were made of one: float64 ``[n_edges]`` of the graph."""
+        sums = np.bincount(self.origins, weights=values, minlength=n_edges)
+        return sums.astype(np.float64, copy=False)
+
+
+def split(
+    graph: Hypergraph, order: int = ORDER, *, most_edges: int = MOST_EDGES, room: int = ROOM
+) -> SplitGraph:
+    """Split a graph such that each edge makes known n-grams, all of which get numbers.
+
+    Args:
+        graph: a graph whose goal can be built. ``<s>`` and ``</s>`` are no words of it.
+        order: words of the longest n-grams, 1 to 4.
+        most_edges: of the result.
+        room: states and edges to begin with, for each node and edge of the graph; it grows.
+
+    Raises:
+        ValueError: ``order`` is none of these.
+        DataError: no derivation builds the goal, or the result has more edges.
+    """
+    if not 1 <= order <= ORDER:
+        raise ValueError(f"n-grams of {order} words are wanted; 1 to {ORDER} are possible")
+    source = _source(graph, {word: number for number, word in enumerate(graph.words)})
+    table = empty_table(1 + room * graph.n_edges)
+    return _split(source, table, 1, True, order, most_edges, room)
+
+
+def split_for(
+    graph: Hypergraph,
+    references: ReferenceNgrams,
+    *,
+    most_edges: int = MOST_EDGES,
+    room: int = ROOM,
+) -> SplitGraph:
+    """Split a graph such that each edge makes known n-grams of the references.
+
+    Only these have numbers, the same as in ``references.tree``; ``totals`` count the others too.
+
+    Args:
+        graph, most_edges, room: see ``split``.
+        references: of the sentence.
+
+    Raises:
+        DataError: see ``split``.
+    """
+    table = table_of(references.tree)
+    count = len(references.tree.summed)
+    return _split(_source(graph, references.words), table, count, False, ORDER, most_edges, room)
+
+
+def _source(graph: Hypergraph, words: Mapping[bytes, int]) -> Source:
+    """The graph for kernels; ``words`` are their numbers."""
+    text = text_graph(graph, words)
+    return Source(text, *open_sides(text))
+
+
+def _split(
+    source: Source,
+    table: NgramTable,
+    count: int,
+    grow: bool,
+    order: int,
+    most_edges: int,
+    room: int,
+) -> SplitGraph:
+    n_nodes = len(source.preceded)
+    most_ngrams = worst_edge(source)[1] * order
+    states, edges = _room(source, order, room)
+    sizes = Sizes(*(np.array([size], dtype=np.int64) for size in (0, 0, count)))
+    node = 0
+    while node < n_nodes:
+        node = search_nodes(source, states, edges, table, sizes, node, most_ngrams, grow)
+        if sizes.edges[0] > most_edges:
+            raise DataError(
+                f"split by its {order}-grams, the search graph has more than {most_edges} edges: "
+                "prune it first"
+            )
+        if node < n_nodes:
+            most_new = most_ngrams if grow else 0
+            states, edges, table = _larger(states, edges, table, sizes, most_new, node)
+    if states.firsts[-1] == states.firsts[-2]:
+        raise DataError("no derivation of the search graph builds its goal")
+    return _made(edges, int(sizes.states[0]), int(sizes.edges[0]), table, int(sizes.table[0]))
+
+
+def _made(edges: Edges, n_states: int, n_edges: int, table: NgramTable, count: int) -> SplitGraph:
+    """The graph of the states and edges that were found."""
+    heads = edges.heads[:n_edges]
+    # The edges of a node were found together, whatever its states.
+    places = np.argsort(heads, kind="stable")
+    edge_counts = np.bincount(heads, minlength=n_states)
+    tail_offsets, tails = _gathered(edges.tail_offsets, edges.tails, places)
+    ngram_offsets, ngrams = _gathered(edges.ngram_offsets, edges.ngrams, places)
+    return SplitGraph(
+        read_only(np.concatenate([[0], np.cumsum(edge_counts)]).astype(np.int64)),
+        read_only(tail_offsets),
+        read_only(tails),
+        read_only(edges.origins[places]),
+        read_only(ngram_offsets),
+        read_only(ngrams),
+        read_only(edges.totals[places]),
+        table,
+        read_only(orders(table, count)),
+    )
+
+
+def _room(source: Source, order: int, room: int) -> tuple[States, Edges]:
+    """Room for states and edges, for each node and edge of the graph."""
+    n_nodes, n_edges = len(source.preceded), len(source.graph.tail_offsets) - 1
+    states = States(
+        np.zeros(n_nodes + 1, dtype=np.int64),
+        np.empty(room * n_nodes, dtype=np.int64),
+        np.empty((room * n_nodes, LONGEST), dtype=np.int32),
+        np.empty((room * n_nodes, LONGEST), dtype=np.int32),
+        _slots(room * n_nodes),
+    )
+    room *= n_edges
+    edges = Edges(
+        np.empty(room, dtype=np.int64),
+        np.empty(room, dtype=np.int64),
+        np.empty((room, order), dtype=np.int32),
+        np.zeros(room + 1, dtype=np.int64),
+        np.empty(room, dtype=np.int32),
+        np.zeros(room + 1, dtype=np.int64),
+        np.empty(room * order, dtype=np.int32),
+    )
+    return states, edges
+
+
+def _slots(room: int) -> NDArray[np.int64]:
+    """Slots for the hashes of states, of which half or more stay free."""
+    return np.full(1 << (2 * room).bit_length(), -1, dtype=np.int64)
+
+
+def _larger(
+    states: States, edges: Edges, table: NgramTable, sizes: Sizes, most_new: int, node: int
+) -> tuple[States, Edges, NgramTable]:
+    """Copies with twice the room, of what is full; ``node``, that did not fit, is left out."""
+    n_states, n_edges, count = (int(size[0]) for size in sizes)
+    if n_states == len(states.nodes):
+        nodes, left, right = (_twice(a) for a in (states.nodes, states.left, states.right))
+        states = States(states.firsts, nodes, left, right, _slots(2 * n_states))
+    elif count + most_new > len(table.words):
+        table = larger_table(table, count, 2 * len(table.words))
+    else:
+        edges = Edges(*(_twice(array) for array in edges))
+    sizes.states[0] = states.firsts[node]
+    sizes.edges[0] = np.count_nonzero(edges.heads[:n_edges] < states.firsts[node])
+    fill_slots(states, int(sizes.states[0]))
+    return states, edges, table
+
+
+def _twice(array: NDArray[Any]) -> NDArray[Any]:
+    """A copy with twice the rows."""
+    return np.concatenate([array, np.empty_like(array)])
+
+
+@kernel
+def _gathered(
+    offsets: NDArray[np.int64], values: NDArray[np.int32], places: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Rows in another order, without the room behind them."""
+    new_offsets = np.zeros(len(places) + 1, dtype=np.int64)
+    new_values = np.empty(offsets[len(places)], dtype=np.int32)
+    size = 0
+    for row in range(len(places)):
+        first, last = offsets[places[row]], offsets[places[row] + 1]
+        for entry in range(first, last):
+            new_values[size] = values[entry]
+            size += 1
+        new_offsets[row + 1] = size
+    return new_offsets, new_values

@@ -1,0 +1,343 @@
+"""The search for the states of nodes in ``forest.ngrams.split``, and for the n-grams of edges.
+
+Kernels fill arrays of fixed size. When one of them is full, the search ends before the node at
+which that happened, and goes on there with larger ones.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosesplug.forest.ngrams.contexts import (
+    LONGEST,
+    NOTHING,
+    Source,
+    context_size,
+    forget_unused,
+    write_context,
+)
+from mosesplug.forest.ngrams.reference_ngrams import BOUNDARY, ORDER
+from mosesplug.forest.ngrams.table import ABSENT, NgramTable, child, interned
+from mosesplug.kernels import kernel
+
+__all__ = ["Edges", "Sizes", "States", "fill_slots", "search_nodes", "worst_edge"]
+
+
+class States(NamedTuple):
+    """The states of all nodes; those of a node stand together.
+
+    Attributes:
+        firsts: int64 ``[n_nodes + 1]``; the first state of each node.
+        nodes: int64 ``[room]``.
+        left, right: int32 ``[room, 3]``; first and last words, ``NOTHING`` behind them.
+        slots: int64, a power of two; states by their hashes, -1 where free.
+    """
+
+    firsts: NDArray[np.int64]
+    nodes: NDArray[np.int64]
+    left: NDArray[np.int32]
+    right: NDArray[np.int32]
+    slots: NDArray[np.int64]
+
+
+class Edges(NamedTuple):
+    """Edges between states, in the order in which they are found.
+
+    Attributes:
+        origins, heads: int64 ``[room]``; the graph's edge, and the state that it leads to.
+        totals: int32 ``[room, order]``; as in ``SplitGraph``.
+        tail_offsets: int64 ``[room + 1]``, into ``tails``.
+        tails: int32 ``[room]``; the states that an edge builds on.
+        ngram_offsets: int64 ``[room + 1]``, into ``ngrams``.
+        ngrams: int32 ``[room]``; the n-grams that an edge makes.
+    """
+
+    origins: NDArray[np.int64]
+    heads: NDArray[np.int64]
+    totals: NDArray[np.int32]
+    tail_offsets: NDArray[np.int64]
+    tails: NDArray[np.int32]
+    ngram_offsets: NDArray[np.int64]
+    ngrams: NDArray[np.int32]
+
+
+class Sizes(NamedTuple):
+    """How much is used; int64 ``[1]`` each.
+
+    Attributes:
+        states, edges: how many there are.
+        table: n-grams that have numbers.
+    """
+
+    states: NDArray[np.int64]
+    edges: NDArray[np.int64]
+    table: NDArray[np.int64]
+
+
+@kernel
+def worst_edge(source: Source) -> tuple[int, int]:
+    """The most tails of an edge, and the most words that it makes n-grams of."""
+    most_tails, most_words = 1, 1
+    for edge in range(len(source.graph.tail_offsets) - 1):
+        n_tails = source.graph.tail_offsets[edge + 1] - source.graph.tail_offsets[edge]
+        n_items = source.graph.target_offsets[edge + 1] - source.graph.target_offsets[edge]
+        most_tails = max(most_tails, n_tails)
+        most_words = max(most_words, n_items + n_tails * LONGEST)
+    return most_tails, most_words
+
+
+@kernel
+def search_nodes(
+    source: Source,
+    states: States,
+    edges: Edges,
+    table: NgramTable,
+    sizes: Sizes,
+    node: int,
+    most_ngrams: int,
+    grow: bool,
+) -> int:
+    """Find the states of nodes from ``node`` on, and the edges that lead to them.
+
+    Args:
+        source: the graph.
+        states, edges, sizes: outputs.
+        table: of n-grams; with ``grow`` an output.
+        node: where to begin.
+        most_ngrams: that one edge can make.
+        grow: give numbers to all n-grams; else only those of the table have any.
+
+    Returns:
+        The node whose states did not fit; ``sizes`` tell what was full. The number of nodes if
+        all fitted.
+    """
+    order = edges.totals.shape[1]
+    n_nodes = len(source.graph.edge_offsets) - 1
+    chosen = np.zeros(worst_edge(source)[0], dtype=np.int64)
+    contexts = np.empty((2, LONGEST), dtype=np.int32)
+    open_ngrams = np.empty(ORDER, dtype=np.int64)
+    most_new = most_ngrams if grow else 0
+    while node < n_nodes:
+        states.firsts[node] = sizes.states[0]
+        for edge in range(source.graph.edge_offsets[node], source.graph.edge_offsets[node + 1]):
+            going_on = _first_choice(source, edge, states, chosen)
+            while going_on:
+                if not _has_room(states, edges, table, sizes, len(chosen), most_ngrams, most_new):
+                    return node
+                _write_contexts(source, node, edge, states, chosen, table, order, grow, contexts)
+                place = sizes.edges[0]
+                edges.origins[place] = edge
+                edges.heads[place] = _state(states, sizes.states, node, contexts)
+                _write_tails(source, edge, chosen, edges, place)
+                _write_ngrams(source, edge, states, chosen, table, sizes, grow, edges, open_ngrams)
+                sizes.edges[0] += 1
+                going_on = _next_choice(source, edge, states, chosen)
+        node += 1
+        states.firsts[node] = sizes.states[0]
+    return node
+
+
+@kernel
+def _has_room(
+    states: States,
+    edges: Edges,
+    table: NgramTable,
+    sizes: Sizes,
+    most_tails: int,
+    most_ngrams: int,
+    most_new: int,
+) -> bool:
+    """Whether one more edge fits into all arrays."""
+    place = sizes.edges[0]
+    if sizes.states[0] == len(states.nodes) or place == len(edges.origins):
+        return False
+    if edges.tail_offsets[place] + most_tails > len(edges.tails):
+        return False
+    if edges.ngram_offsets[place] + most_ngrams > len(edges.ngrams):
+        return False
+    return bool(sizes.table[0] + most_new <= len(table.words))
+
+
+@kernel
+def _first_choice(source: Source, edge: int, states: States, chosen: NDArray[np.int64]) -> bool:
+    """Choose the first state of each tail, ``chosen``, an output; False if one has none."""
+    for number in range(source.graph.tail_offsets[edge + 1] - source.graph.tail_offsets[edge]):
+        tail = source.graph.tails[source.graph.tail_offsets[edge] + number]
+        if states.firsts[tail] == states.firsts[tail + 1]:
+            return False
+        chosen[number] = states.firsts[tail]
+    return True
+
+
+@kernel
+def _next_choice(source: Source, edge: int, states: States, chosen: NDArray[np.int64]) -> bool:
+    """Choose the next combination of the tails' states; False if that was the last."""
+    for number in range(source.graph.tail_offsets[edge + 1] - source.graph.tail_offsets[edge]):
+        tail = source.graph.tails[source.graph.tail_offsets[edge] + number]
+        chosen[number] += 1
+        if chosen[number] < states.firsts[tail + 1]:
+            return True
+        chosen[number] = states.firsts[tail]
+    return False
+
+
+@kernel
+def _write_contexts(
+    source: Source,
+    node: int,
+    edge: int,
+    states: States,
+    chosen: NDArray[np.int64],
+    table: NgramTable,
+    order: int,
+    grow: bool,
+    contexts: NDArray[np.int32],
+) -> None:
+    """Write the first and last words of an edge's head, where needed, to ``contexts``."""
+    contexts[:] = NOTHING
+    width = order - 1
+    if source.preceded[node]:
+        size = write_context(source.graph, edge, chosen, states.left, width, False, contexts[0])
+        # Of a shorter translation this is all of it, and all words are of use to what follows.
+        if not grow and size == width:
+            forget_unused(table, contexts[0], size, False)
+    if source.followed[node]:
+        size = write_context(source.graph, edge, chosen, states.right, width, True, contexts[1])
+        if not grow:
+            forget_unused(table, contexts[1], size, True)
+
+
+@kernel
+def _write_tails(
+    source: Source, edge: int, chosen: NDArray[np.int64], edges: Edges, place: int
+) -> None:
+    """Write the tails of the edge at ``place``."""
+    n_tails = source.graph.tail_offsets[edge + 1] - source.graph.tail_offsets[edge]
+    first = edges.tail_offsets[place]
+    for number in range(n_tails):
+        edges.tails[first + number] = chosen[number]
+    edges.tail_offsets[place + 1] = first + n_tails
+
+
+@kernel
+def _write_ngrams(
+    source: Source,
+    edge: int,
+    states: States,
+    chosen: NDArray[np.int64],
+    table: NgramTable,
+    sizes: Sizes,
+    grow: bool,
+    edges: Edges,
+    open_ngrams: NDArray[np.int64],
+) -> None:
+    """Write the n-grams that an edge makes, not those within its tails.
+
+    Args:
+        source, edge: the graph and its edge.
+        states, chosen: those of its tails.
+        table, sizes, grow: see ``search_nodes``.
+        edges: output; ``ngrams`` and ``totals`` of the next one.
+        open_ngrams: int64 ``[4]``, used for those that the next word makes longer.
+    """
+    place = sizes.edges[0]
+    order = edges.totals.shape[1]
+    edges.totals[place] = 0
+    end = edges.ngram_offsets[place]
+    n_open, tail = 0, 0
+    at_start = True
+    for at in range(source.graph.target_offsets[edge], source.graph.target_offsets[edge + 1]):
+        word = source.graph.targets[at]
+        if word == BOUNDARY:
+            continue
+        state, n_words = -1, 1
+        if word == -1:
+            state = chosen[tail]
+            tail += 1
+            n_words = 0 if at_start else context_size(states.left, state)
+        for position in range(n_words):
+            if state >= 0:
+                word = states.left[state, position]
+            # N-grams that lie within the tail were made there.
+            least = 1 if state < 0 else position + 2
+            # From the longest on: each is made of the next shorter one that was open before.
+            for length in range(min(n_open + 1, order), 0, -1):
+                prefix = open_ngrams[length - 2] if length > 1 else 0
+                if grow:
+                    ngram = interned(table, sizes.table, prefix, word)
+                else:
+                    ngram = child(table, prefix, word)
+                open_ngrams[length - 1] = ngram
+                if length >= least:
+                    edges.totals[place, length - 1] += 1
+                    if ngram != ABSENT:
+                        edges.ngrams[end] = ngram
+                        end += 1
+            n_open = min(n_open + 1, order - 1)
+        if state >= 0 and (at_start or n_words == order - 1):
+            # What precedes the tail's last words is too far away.
+            n_open = _reopen(states, state, table, open_ngrams)
+        at_start = False
+    edges.ngram_offsets[place + 1] = end
+
+
+@kernel
+def _reopen(states: States, state: int, table: NgramTable, open_ngrams: NDArray[np.int64]) -> int:
+    """Write the n-grams that a tail leaves open to the output, and tell how many there are."""
+    size = context_size(states.right, state)
+    for length in range(1, size + 1):
+        ngram = 0
+        for place in range(size - length, size):
+            ngram = child(table, ngram, states.right[state, place])
+        open_ngrams[length - 1] = ngram
+    return size
+
+
+@kernel
+def _state(states: States, count: NDArray[np.int64], node: int, contexts: NDArray[np.int32]) -> int:
+    """The state of these contexts, which joins the others if it is new (outputs)."""
+    slot = _slot(states, node, contexts)
+    state = int(states.slots[slot])
+    if state < 0:
+        state = int(count[0])
+        states.slots[slot] = state
+        states.nodes[state] = node
+        states.left[state] = contexts[0]
+        states.right[state] = contexts[1]
+        count[0] += 1
+    return state
+
+
+@kernel
+def _slot(states: States, node: int, contexts: NDArray[np.int32]) -> int:
+    """Where the state is, or would be."""
+    code = np.uint64(node) + np.uint64(14695981039346656037)
+    for position in range(LONGEST):
+        code = (code ^ np.uint64(contexts[0, position] + 3)) * np.uint64(1099511628211)
+        code = (code ^ np.uint64(contexts[1, position] + 3)) * np.uint64(1099511628211)
+    mask = len(states.slots) - 1
+    slot = int(np.int64(code >> np.uint64(24))) & mask
+    while True:
+        state = states.slots[slot]
+        if state < 0:
+            return slot
+        same = states.nodes[state] == node
+        for position in range(LONGEST):
+            same &= states.left[state, position] == contexts[0, position]
+            same &= states.right[state, position] == contexts[1, position]
+        if same:
+            return slot
+        slot = (slot + 1) & mask
+
+
+@kernel
+def fill_slots(states: States, count: int) -> None:
+    """Write ``states.slots``, an output, for the first ``count`` states."""
+    states.slots[:] = -1
+    contexts = np.empty((2, LONGEST), dtype=np.int32)
+    for state in range(count):
+        contexts[0], contexts[1] = states.left[state], states.right[state]
+        states.slots[_slot(states, states.nodes[state], contexts)] = state

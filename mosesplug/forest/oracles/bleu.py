@@ -1,0 +1,177 @@
+"""Oracles of graphs: the derivations whose translations have the highest BLEU.
+
+What a decoder could have said at best bounds what any weights can reach (survey, section 4). BLEU
+belongs to a corpus: a sentence is judged with the statistics of others in the background, or with
+one more match of each length (BLEU+1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosesplug.forest.ngrams.reference_ngrams import BOUNDARIES, ORDER, OTHER, ReferenceNgrams
+from mosesplug.forest.ngrams.states import NgramStates, TextGraph, ngram_states, text_graph
+from mosesplug.forest.oracles.search import Judge, searched
+from mosesplug.forest.partial_derivations import chosen_derivation
+from mosesplug.forest.viterbi import Derivation
+from mosesplug.hypergraph import Hypergraph
+from mosesplug.kernels import kernel
+
+__all__ = ["BEAM", "BLEU_PLUS_ONE", "Oracle", "OracleGraph", "judged", "oracle", "oracle_graph"]
+
+BLEU_PLUS_ONE = (0.0, 0.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0.0)
+"""A background with which BLEU is the BLEU+1 of Lin & Och (2004)."""
+
+BEAM = 10
+"""Partial derivations that are kept of a node."""
+
+
+@dataclass(frozen=True)
+class OracleGraph:
+    """A graph with the references of its sentence.
+
+    Attributes:
+        graph: of the sentence.
+        words: numbers of the references' words.
+        text: the graph with these numbers.
+        scores: float64 ``[n_edges]``; the model's, which decides among equals.
+        shares: float64 ``[n_nodes]``; the part of the source words that each node covers.
+        states: of the references' n-grams.
+        limits: int32 ``[n_states]``; how often an n-gram counts at most.
+        lengths: float64 ``[n_references]``, ascending; words of each reference.
+        sentence: its number, for messages.
+    """
+
+    graph: Hypergraph
+    words: Mapping[bytes, int]
+    text: TextGraph
+    scores: NDArray[np.float64]
+    shares: NDArray[np.float64]
+    states: NgramStates
+    limits: NDArray[np.int32]
+    lengths: NDArray[np.float64]
+    sentence: int = 0
+
+    def said(self, edges: NDArray[np.int64]) -> list[bytes]:
+        """The words of a derivation, without the borders of the sentence."""
+        return [word for word in self.graph.translation(edges) if word not in BOUNDARIES]
+
+
+@dataclass(frozen=True)
+class Oracle:
+    """A derivation, for its translation's sake.
+
+    Attributes:
+        derivation: the derivation; its score is the model's.
+        statistics: float64 ``[9]``, of ``metrics.Bleu`` with the closest reference length.
+    """
+
+    derivation: Derivation
+    statistics: NDArray[np.float64]
+
+
+def oracle_graph(
+    graph: Hypergraph,
+    references: Sequence[Sequence[bytes]],
+    scores: NDArray[np.float64],
+    *,
+    sentence: int = 0,
+) -> OracleGraph:
+    """Prepare a graph for searches.
+
+    Args:
+        graph: of the sentence.
+        references: of the sentence, at least one, as words.
+        scores: float64 ``[n_edges]``; the model's. An edge whose score is -inf or NaN is left out.
+        sentence: its number, for messages.
+    """
+    known = ReferenceNgrams.of(references)
+    # Where nothing is said of source words, all counts at once.
+    whole = int(graph.covered[-1])
+    shares = np.minimum(graph.covered / whole, 1.0) if whole > 0 else np.ones(graph.n_nodes)
+    return OracleGraph(
+        graph,
+        known.words,
+        text_graph(graph, known.words),
+        np.array(scores),
+        shares,
+        ngram_states(known.tree.children, ORDER),
+        known.tree.largest,
+        np.sort(np.array([len(reference) for reference in references], dtype=np.float64)),
+        sentence,
+    )
+
+
+def oracle(
+    graph: OracleGraph,
+    background: NDArray[np.float64] | Sequence[float] = BLEU_PLUS_ONE,
+    *,
+    beam: int | None = BEAM,
+) -> Oracle:
+    """The derivation whose translation has the highest BLEU with a background.
+
+    Matches are clipped by the reference that has most, and the reference length is the one
+    closest to the translation's, as in ``metrics.Bleu``. Of equal ones, the derivation of the
+    highest model score.
+
+    Args:
+        graph: of the sentence, with its references.
+        background: float64 ``[9]``; statistics of ``metrics.Bleu`` that are added.
+        beam: partial derivations that are kept of each node; None for all, with which the search
+            is exact, but only small graphs can be searched.
+
+    Raises:
+        ValueError: ``beam`` is not positive.
+        DataError: no derivation builds the goal, or the best one has more than ten million edges.
+    """
+    if beam is not None and beam < 1:
+        raise ValueError(f"a beam of {beam}")
+    added = np.array(background, dtype=np.float64)
+    judge = Judge(graph.limits, graph.lengths, graph.shares, added)
+    partials, known, row = searched(graph.text, graph.scores, graph.states, judge, beam or 0)
+    derivation = chosen_derivation(
+        graph.text.tail_offsets, partials, row, float(partials.scores[row])
+    )
+    return Oracle(derivation, _statistics(known.matches[row], int(known.words[row]), graph))
+
+
+def judged(graph: OracleGraph, edges: NDArray[np.int64]) -> Oracle:
+    """A derivation that is known, with the statistics of its translation."""
+    said = graph.said(edges)
+    numbers = np.array([graph.words.get(word, OTHER) for word in said], dtype=np.int32)
+    matches = _matches(graph.states, graph.limits, numbers)
+    derivation = Derivation(float(graph.scores[edges].sum()), edges)
+    return Oracle(derivation, _statistics(matches, len(said), graph))
+
+
+def _statistics(matches: NDArray[np.int32], words: int, graph: OracleGraph) -> NDArray[np.float64]:
+    """float64 ``[9]``, of ``metrics.Bleu``."""
+    statistics = np.empty(2 * ORDER + 1)
+    statistics[0:-1:2] = matches
+    statistics[1:-1:2] = np.maximum(0, words - np.arange(ORDER))
+    # Lengths ascend, and argmin takes the first of equals: the shorter.
+    statistics[-1] = graph.lengths[np.argmin(np.abs(graph.lengths - words))]
+    return statistics
+
+
+@kernel
+def _matches(
+    states: NgramStates, limits: NDArray[np.int32], words: NDArray[np.int32]
+) -> NDArray[np.int32]:
+    """Clipped matches of each length, int32 ``[4]``, of a translation's words."""
+    counts = np.zeros(len(limits), dtype=np.int32)
+    matches = np.zeros(ORDER, dtype=np.int32)
+    state = 0
+    for word in words:
+        state = states.step[state, word] if word >= 0 else 0
+        ngram = state
+        while ngram > 0:
+            counts[ngram] += 1
+            if counts[ngram] <= limits[ngram]:
+                matches[states.depths[ngram] - 1] += 1
+            ngram = states.shorter[ngram]
+    return matches

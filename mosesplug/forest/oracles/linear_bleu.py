@@ -1,0 +1,54 @@
+"""The derivation of a search graph that is best by linear BLEU (``metrics.linear_bleu``).
+
+Matches are not clipped, as in Tromble et al. (2008), and so the gain of a derivation is a sum over
+its edges, given what ``ngram_states`` remembers, and the best one is found exactly.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosesplug.forest.ngrams.reference_ngrams import BOUNDARY
+from mosesplug.forest.ngrams.search import best_with_ngrams
+from mosesplug.forest.ngrams.states import TextGraph
+from mosesplug.forest.oracles.bleu import Oracle, OracleGraph, judged
+from mosesplug.kernels import kernel
+from mosesplug.metrics.linear_bleu import LinearBleu, linear_bleu
+
+__all__ = ["LinearBleu", "linear_bleu", "linear_oracle"]
+
+
+def linear_oracle(
+    graph: OracleGraph, gains: LinearBleu, *, model: float = 0.0, beam: int | None = None
+) -> Oracle:
+    """The derivation of the highest linear BLEU, exactly unless there is a beam.
+
+    Args:
+        graph: of the sentence, with its references.
+        gains: what words and n-grams are worth.
+        model: what a unit of the model's score is worth: 0 for the oracle, more for a hope,
+            and with negative gains a fear.
+        beam: partial derivations that are kept of a node; None for all that matter.
+
+    Raises:
+        ValueError: ``beam`` is not positive.
+        DataError: no derivation builds the goal, or the best one has more than ten million edges.
+    """
+    usable = graph.scores > -np.inf
+    scores = np.full(len(usable), -np.inf)
+    scores[usable] = model * graph.scores[usable] + gains.word * _words(graph.text)[usable]
+    values = np.concatenate([[0.0], gains.ngrams])[graph.states.depths]
+    found = best_with_ngrams(graph.text, scores, graph.states, values, beam=beam)
+    return judged(graph, found.edges)
+
+
+@kernel
+def _words(graph: TextGraph) -> NDArray[np.float64]:
+    """How many words of its own each edge has, float64 ``[n_edges]``."""
+    words = np.zeros(len(graph.tail_offsets) - 1)
+    for edge in range(len(words)):
+        for place in range(graph.target_offsets[edge], graph.target_offsets[edge + 1]):
+            word = graph.targets[place]
+            words[edge] += word != -1 and word != BOUNDARY
+    return words

@@ -1,0 +1,1 @@
+"""Weights as people look at them: by any name, compared, mixed and converted."""

@@ -1,0 +1,1 @@
+"""From existing n-best lists or search graphs to weights, without a decoder."""

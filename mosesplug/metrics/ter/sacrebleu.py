@@ -1,0 +1,52 @@
+"""TER as sacrebleu 2 and Tercom count it: ``TER-SACREBLEU``.
+
+Blocks of up to 10 words of the *hypothesis* move over up to 50 words; every such shift is tried
+until 1,000 have been tried for a sentence, and each round takes the one that saves most errors,
+as long as it saves any. Statistics and scores equal those of sacrebleu's ``TER`` with
+``normalized=False, no_punct=False`` and ``case_sensitive=True``, for tokens separated by blanks.
+``ter.py`` says how Moses' own TER differs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosesplug.metrics.encoding import EncodedHypotheses
+from mosesplug.metrics.ter.shifts_sacrebleu import count_edits
+from mosesplug.metrics.word_metric import WordMetric, WordReferences, checked_totals
+
+__all__ = ["TerSacrebleu"]
+
+
+@dataclass(frozen=True)
+class TerSacrebleu(WordMetric):
+    """1 - TER as sacrebleu counts it.
+
+    Statistics: the edits to the closest reference times the number of references, and the words
+    of all references. Their quotient is that of edits by average reference length, which itself
+    is no integer. Without any word in the references the score is 1 for empty output and else 0.
+    """
+
+    name: ClassVar[str] = "TER-SACREBLEU"
+    n_statistics: ClassVar[int] = 2
+    statistics_names: ClassVar[tuple[str, ...]] = ("edits_x_references", "reference_words")
+
+    def _count(
+        self, references: WordReferences, hypotheses: EncodedHypotheses
+    ) -> NDArray[np.int32]:
+        n_references = references.n_references
+        edits = count_edits(references.words, n_references, hypotheses)
+        lengths = np.diff(references.words.token_offsets[::n_references])
+        words = lengths[hypotheses.sentence_ids]
+        return np.stack([edits * n_references, words], axis=1).astype(np.int32)
+
+    def score(self, totals: NDArray[Any]) -> NDArray[np.float64]:
+        """1 - TER of ``totals`` ``[..., 2]``: float64 ``[...]``, at most 1."""
+        totals = checked_totals(self.name, self.n_statistics, totals)
+        rates = np.array(totals[..., 0] > 0, dtype=np.float64)
+        np.divide(totals[..., 0], totals[..., 1], out=rates, where=totals[..., 1] > 0)
+        return np.asarray(1.0 - rates)

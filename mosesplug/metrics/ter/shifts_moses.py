@@ -1,0 +1,302 @@
+"""The greedy search for shifts behind Moses' TER; ``ter.py`` says what it does and why.
+
+In these kernels ``moved`` is the sentence whose blocks are shifted (a reference) and ``fixed`` the
+one that it shall look like (the hypothesis). Both are arrays of word ids; a word that no reference
+has is negative and equals nothing.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosesplug.kernels import kernel
+from mosesplug.metrics.encoding import EncodedHypotheses
+from mosesplug.metrics.ter.shifts import FAR, longest_sentence, move_block
+from mosesplug.metrics.words import ReferenceWords
+
+__all__ = ["count_edits"]
+
+LONGEST_BLOCK = 10
+FURTHEST_SHIFT = 25
+MOST_SHIFTS = 10
+BEAM = 10
+
+MATCH, SUBSTITUTION, ONLY_MOVED, ONLY_FIXED = 0, 1, 2, 3
+"""Steps of an alignment: words of both sentences, or of one."""
+
+
+class Scratch(NamedTuple):
+    """Working memory for two sentences of limited length.
+
+    Attributes:
+        costs: int32 ``[fixed + 1, moved + 1]``.
+        steps: uint8, alike; the last step of the cheapest path to each place.
+        moved_wrong: bool ``[moved]``; no match in the alignment.
+        fixed_wrong: bool ``[fixed]``; likewise.
+        aligned: int32 ``[fixed]``; the place in ``moved``.
+        runs: int32 ``[fixed]``; how many words match from there on.
+        shifts: int32 ``[MOST_SHIFTS, 3]``; first word, length and new place of blocks.
+        now: int32 ``[moved]``; the sentence after the shifts taken.
+        trial: int32 ``[moved]``; after one shift more.
+        best: int32 ``[moved]``; the best trial of a round.
+    """
+
+    costs: NDArray[np.int32]
+    steps: NDArray[np.uint8]
+    moved_wrong: NDArray[np.bool_]
+    fixed_wrong: NDArray[np.bool_]
+    aligned: NDArray[np.int32]
+    runs: NDArray[np.int32]
+    shifts: NDArray[np.int32]
+    now: NDArray[np.int32]
+    trial: NDArray[np.int32]
+    best: NDArray[np.int32]
+
+
+@kernel
+def _scratch(most_moved: int, most_fixed: int) -> Scratch:
+    """Working memory for sentences of up to that many words."""
+    return Scratch(
+        np.empty((most_fixed + 1, most_moved + 1), dtype=np.int32),
+        np.empty((most_fixed + 1, most_moved + 1), dtype=np.uint8),
+        np.empty(most_moved, dtype=np.bool_),
+        np.empty(most_fixed, dtype=np.bool_),
+        np.empty(most_fixed, dtype=np.int32),
+        np.empty(most_fixed, dtype=np.int32),
+        np.empty((MOST_SHIFTS, 3), dtype=np.int32),
+        np.empty(most_moved, dtype=np.int32),
+        np.empty(most_moved, dtype=np.int32),
+        np.empty(most_moved, dtype=np.int32),
+    )
+
+
+@kernel
+def _distance(
+    moved: NDArray[np.int32], n_moved: int, fixed: NDArray[np.int32], scratch: Scratch
+) -> int:
+    """Edit distance of ``moved[:n_moved]`` and ``fixed`` within the beam; fills costs and steps.
+
+    Among equals a word of both goes first, then one of ``moved``, then one of ``fixed``. Before
+    the last word of ``moved``, places more than ``BEAM`` costlier than the best place just reached
+    by a word of both are dead ends.
+    """
+    costs, steps = scratch.costs, scratch.steps
+    n_fixed = len(fixed)
+    limit = FAR - 1
+    costs[0, 0] = 0
+    for column in range(n_moved + 1):
+        if column > 0:
+            costs[0, column] = costs[0, column - 1] + 1 if costs[0, column - 1] <= limit else FAR
+            steps[0, column] = ONLY_MOVED
+            cheapest = FAR
+            for row in range(1, n_fixed + 1):
+                cost, step = FAR, MATCH
+                before = costs[row - 1, column - 1]
+                if before <= limit:
+                    step = MATCH if fixed[row - 1] == moved[column - 1] else SUBSTITUTION
+                    cost = before + step
+                    cheapest = min(cheapest, cost)
+                before = costs[row, column - 1]
+                if before <= limit and before + 1 < cost:
+                    cost, step = before + 1, ONLY_MOVED
+                costs[row, column] = cost
+                steps[row, column] = step
+            beaten = cheapest < FAR and column < n_moved
+            limit = cheapest + BEAM if beaten else FAR - 1
+        for row in range(1, n_fixed + 1):
+            before = costs[row - 1, column]
+            if before <= limit and (column == 0 or before + 1 < costs[row, column]):
+                costs[row, column] = before + 1
+                steps[row, column] = ONLY_FIXED
+    return int(costs[n_fixed, n_moved])
+
+
+@kernel
+def _align(n_moved: int, n_fixed: int, scratch: Scratch) -> None:
+    """Follow the steps back; writes which words are wrong and where ``fixed`` is aligned to.
+
+    A word of ``fixed`` alone is aligned to the word of ``moved`` that comes next.
+    """
+    row, column = n_fixed, n_moved
+    while row > 0 or column > 0:
+        step = scratch.steps[row, column]
+        if step == ONLY_MOVED:
+            column -= 1
+            scratch.moved_wrong[column] = True
+        elif step == ONLY_FIXED:
+            row -= 1
+            scratch.fixed_wrong[row] = True
+            scratch.aligned[row] = column
+        else:
+            row -= 1
+            column -= 1
+            scratch.moved_wrong[column] = step == SUBSTITUTION
+            scratch.fixed_wrong[row] = step == SUBSTITUTION
+            scratch.aligned[row] = column
+
+
+@kernel
+def _within_reach(start: int, place: int, slack: int) -> bool:
+    """Whether a block may move from ``start`` to ``place``, ``slack`` further to the left."""
+    return place != start and place - start <= FURTHEST_SHIFT >= start - place - slack
+
+
+@kernel
+def _find_shifts(
+    moved: NDArray[np.int32], n_moved: int, fixed: NDArray[np.int32], scratch: Scratch
+) -> int:
+    """Write the first shifts worth trying to ``scratch.shifts``; returns how many they are.
+
+    A block that ``fixed`` has as well, with a wrong word in it, goes next to where the words of
+    its place in ``fixed`` are aligned to, if something is wrong there too.
+    """
+    aligned, runs, shifts = scratch.aligned, scratch.runs, scratch.shifts
+    n_fixed = len(fixed)
+    n_shifts = 0
+    for start in range(n_moved):
+        anywhere = False
+        for place in range(n_fixed):
+            run = 0
+            longest = min(LONGEST_BLOCK, n_moved - start, n_fixed - place)
+            while run < longest and fixed[place + run] == moved[start + run]:
+                run += 1
+            runs[place] = run
+            if run > 0 and _within_reach(start, aligned[place], 1):
+                anywhere = True
+        if not anywhere:
+            continue
+        any_wrong = False
+        for length in range(1, min(LONGEST_BLOCK, n_moved - start) + 1):
+            end = start + length - 1
+            any_wrong = any_wrong or scratch.moved_wrong[end]
+            if not any_wrong:
+                # A longer block may still have a wrong word, if there is one to match.
+                if not np.any(runs[:n_fixed] >= length):
+                    break
+                continue
+            useful = False
+            for place in range(n_fixed):
+                target = aligned[place]
+                if runs[place] < length or start <= target <= end:
+                    continue
+                if not _within_reach(start, target, 0):
+                    continue
+                useful = True
+                if not np.any(scratch.fixed_wrong[place : place + length]):
+                    continue
+                for offset in range(-1, length):
+                    if offset == -1 and place == 0:
+                        new_place = -1
+                    else:
+                        new_place = aligned[place + offset]
+                        if new_place == start or (offset != 0 and new_place == target):
+                            continue
+                    shifts[n_shifts, 0] = start
+                    shifts[n_shifts, 1] = length
+                    shifts[n_shifts, 2] = new_place
+                    n_shifts += 1
+                    if n_shifts == MOST_SHIFTS:
+                        return n_shifts
+            if not useful:
+                break
+    return n_shifts
+
+
+@kernel
+def _shift(
+    moved: NDArray[np.int32],
+    n_moved: int,
+    start: int,
+    length: int,
+    new_place: int,
+    result: NDArray[np.int32],
+) -> None:
+    """Write ``moved`` with one block shifted to ``result``.
+
+    ``new_place`` counts words of ``moved``: the block goes in front of that word if it is to the
+    left, behind it if it is to the right, to the front for -1, and as many words on as
+    ``new_place`` is behind ``start`` if it lies within the block.
+    """
+    place = min(new_place, n_moved - 1)
+    if place >= start + length:
+        place -= length - 1
+    place = max(0, min(place, n_moved - length))
+    move_block(moved, n_moved, start, length, place, result)
+
+
+@kernel
+def _best_shift(
+    n_moved: int, fixed: NDArray[np.int32], distance: int, n_shifts: int, scratch: Scratch
+) -> int:
+    """Try shifts of ``scratch.now``, longer blocks first; the least distance after one of them.
+
+    ``scratch.best`` is the sentence after it, untouched if no shift pays: then -1 is returned.
+    """
+    least = -1
+    # What is to be beaten: the distance with the cost of the shift, and at first its equal.
+    errors = distance
+    for length in range(LONGEST_BLOCK, 0, -1):
+        for shift in range(n_shifts):
+            if scratch.shifts[shift, 1] != length:
+                continue
+            # A shift of so many words repairs at most twice as many errors.
+            saved = distance - errors
+            if saved > 2 * length or (least >= 0 and saved == 2 * length):
+                return least
+            start, new_place = scratch.shifts[shift, 0], scratch.shifts[shift, 2]
+            _shift(scratch.now, n_moved, start, length, new_place, scratch.trial)
+            trial = _distance(scratch.trial, n_moved, fixed, scratch)
+            if trial + 1 < errors or (least < 0 and trial + 1 == errors):
+                least = trial
+                errors = trial + 1
+                scratch.best[:n_moved] = scratch.trial[:n_moved]
+    return least
+
+
+@kernel
+def _edits(moved: NDArray[np.int32], fixed: NDArray[np.int32], scratch: Scratch) -> int:
+    """Shifts and other edits that the search finds between two sentences."""
+    n_moved, n_fixed = len(moved), len(fixed)
+    scratch.now[:n_moved] = moved
+    distance = _distance(scratch.now, n_moved, fixed, scratch)
+    n_taken = 0
+    while distance > 0:
+        _align(n_moved, n_fixed, scratch)
+        n_shifts = _find_shifts(scratch.now, n_moved, fixed, scratch)
+        after = _best_shift(n_moved, fixed, distance, n_shifts, scratch)
+        if after < 0:
+            break
+        n_taken += 1
+        scratch.now[:n_moved] = scratch.best[:n_moved]
+        distance = _distance(scratch.now, n_moved, fixed, scratch)
+    return n_taken + distance
+
+
+@kernel
+def _count(
+    words: ReferenceWords,
+    n_references: int,
+    hypotheses: EncodedHypotheses,
+    edits: NDArray[np.int32],
+) -> None:
+    """Write the edits to the closest reference of each hypothesis to ``edits``, int32 ``[n]``."""
+    scratch = _scratch(longest_sentence(words.token_offsets), longest_sentence(hypotheses.offsets))
+    for row in range(len(edits)):
+        hypothesis = hypotheses.ids[hypotheses.offsets[row] : hypotheses.offsets[row + 1]]
+        first_line = hypotheses.sentence_ids[row] * n_references
+        edits[row] = FAR
+        for line in range(first_line, first_line + n_references):
+            reference = words.ids[words.token_offsets[line] : words.token_offsets[line + 1]]
+            edits[row] = min(edits[row], _edits(reference, hypothesis, scratch))
+
+
+def count_edits(
+    words: ReferenceWords, n_references: int, hypotheses: EncodedHypotheses
+) -> NDArray[np.int32]:
+    """Edits to the closest reference of each of ``n`` hypotheses, int32 ``[n]``."""
+    edits = np.empty(len(hypotheses.sentence_ids), dtype=np.int32)
+    _count(words, n_references, hypotheses, edits)
+    return edits

@@ -1,0 +1,1 @@
+"""What Moses' own tuning programs compute, for the launchers that stand in for them."""

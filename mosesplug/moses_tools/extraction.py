@@ -1,0 +1,142 @@
+"""What Moses' ``extractor`` does: n-best lists in, features and statistics out.
+
+Its files of earlier iterations can go before the lists. Hypotheses of a sentence are told apart
+by dense features and statistics, and leave their lists in its way: the last takes the place of
+each that goes.
+"""
+
+from __future__ import annotations
+
+from os import PathLike
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formats.extractor.data import (
+    FeatureData,
+    ScoreData,
+    SparseColumns,
+    write_features,
+    write_scores,
+)
+from formats.nbest.files import NBestList
+from mosesplug.errors import DataError
+from mosesplug.moses_tools.extractor_files import Iteration, Merged, first_equals
+from mosesplug.moses_tools.scoring import Hypotheses, Scorer, check_sentences
+
+__all__ = ["scored_list", "without_duplicates", "write_extracted"]
+
+StrPath = str | PathLike[str]
+
+
+def scored_list(block: NBestList, scorer: Scorer, *, threads: int = 2) -> Iteration:
+    """An n-best list as an iteration.
+
+    Args:
+        block: the list.
+        scorer: makes the statistics.
+        threads: for scoring.
+
+    Raises:
+        FormatError: the list has a sentence without reference.
+        DataError, DecoderError: as ``Scorer.statistics``.
+    """
+    check_sentences(block, scorer.n_sentences)
+    statistics = scorer.statistics(_hypotheses(block), threads=threads)
+    starts = np.flatnonzero(np.diff(block.sentence_ids, prepend=-1))
+    sentences, offsets = block.sentence_ids[starts], np.append(starts, len(block))
+    names = tuple(f"{name}_{i}" for name, width in block.groups for i in range(width))
+    features = FeatureData(
+        sentences,
+        offsets,
+        names,
+        block.dense,
+        block.sparse_names,
+        block.sparse_indptr,
+        block.sparse_indices,
+        block.sparse_data,
+    )
+    stats = statistics.astype(np.float32)
+    scores = ScoreData(scorer.metric.name, sentences, offsets, stats)
+    return Iteration(features, scores, block.path, block.path)
+
+
+def _hypotheses(block: NBestList) -> Hypotheses:
+    """The text of a list."""
+    return Hypotheses(block.sentence_ids, block.buffer, block.text_starts, block.text_ends)
+
+
+def without_duplicates(merged: Merged) -> Merged:
+    """The rows that Moses' ``extractor`` keeps, in the order in which it leaves them.
+
+    Sparse features are not compared: of rows that differ in these alone the first is kept. Where
+    a row is a duplicate, the last of the sentence's rows is moved to its place, and is looked at
+    next.
+    """
+    first = first_equals(merged, merged.stats, sparse=False)
+    rows = np.arange(len(first))
+    repeated = np.flatnonzero(first != rows)
+    kept: list[NDArray[np.int64]] = []
+    counts = np.diff(merged.offsets)
+    cut = 0
+    sentences = np.unique(np.searchsorted(merged.offsets, repeated, side="right") - 1)
+    for sentence in sentences.tolist():
+        start, end = int(merged.offsets[sentence]), int(merged.offsets[sentence + 1])
+        left = _kept(first[start:end].tolist(), start)
+        kept += (rows[cut:start], np.array(left, dtype=np.int64))
+        counts[sentence] = len(left)
+        cut = end
+    kept.append(rows[cut:])
+    return merged.take(np.concatenate(kept), np.cumsum([0, *counts.tolist()]))
+
+
+def _kept(first: list[int], start: int) -> list[int]:
+    """Rows of one sentence that stay; ``first`` is the first equal row of each."""
+    order = list(range(start, start + len(first)))
+    seen: set[int] = set()
+    at = 0
+    while at < len(order):
+        equal = first[order[at] - start]
+        if equal in seen:
+            last = order.pop()
+            if at < len(order):
+                order[at] = last
+        else:
+            seen.add(equal)
+            at += 1
+    return order
+
+
+def write_extracted(
+    merged: Merged, feature_file: StrPath, score_file: StrPath, *, binary: bool = False
+) -> None:
+    """Write the two files of an iteration.
+
+    Raises:
+        DataError: sparse features, and binary files, which have no room for them.
+        OSError: a file cannot be written.
+    """
+    if binary and len(merged.sparse.data):
+        raise DataError(
+            f"binary files cannot hold sparse features such as {merged.sparse_names[0]}: write text"
+        )
+    sparse = SparseColumns(
+        merged.sparse_names, merged.sparse.indptr, merged.sparse.indices, merged.sparse.data
+    )
+    write_features(
+        feature_file,
+        merged.names,
+        merged.sentence_ids,
+        merged.offsets,
+        merged.dense,
+        sparse if len(sparse.data) else None,
+        binary=binary,
+    )
+    write_scores(
+        score_file,
+        merged.metric,
+        merged.sentence_ids,
+        merged.offsets,
+        merged.stats,
+        binary=binary,
+    )

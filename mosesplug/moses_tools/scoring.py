@@ -1,0 +1,198 @@
+"""Statistics of hypotheses with references, factors and filters as Moses' programs take them.
+
+A filter rewrites every sentence of references and hypotheses; then factors of its tokens are
+selected. In an interpolated metric every part may have its own of both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from os import PathLike
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formats.errors import FormatError
+from formats.nbest.files import NBestList
+from formats.references import read_reference
+from mosesplug.errors import UsageError
+from mosesplug.metrics import Metric, Prepared, metric, parse_factors, select_factors
+from mosesplug.metrics.interpolated import Interpolated
+
+__all__ = ["Hypotheses", "Scorer", "check_sentences"]
+
+
+@dataclass(frozen=True)
+class Hypotheses:
+    """Sentences to score.
+
+    Attributes:
+        sentence_ids: int64 ``[n]``; the line of the references that belongs to each.
+        buffer: uint8, the text.
+        starts, ends: int64 ``[n]``; where each is in it.
+    """
+
+    sentence_ids: NDArray[np.int64]
+    buffer: NDArray[np.uint8]
+    starts: NDArray[np.int64]
+    ends: NDArray[np.int64]
+
+    @classmethod
+    def of_lines(cls, lines: Sequence[bytes], sentence_ids: NDArray[np.int64]) -> Hypotheses:
+        """One hypothesis a line."""
+        ends = np.cumsum([0, *map(len, lines)], dtype=np.int64)
+        buffer = np.frombuffer(b"".join(lines), dtype=np.uint8)
+        return cls(sentence_ids, buffer, ends[:-1], ends[1:])
+
+    def lines(self) -> list[bytes]:
+        """The text of each."""
+        text = self.buffer.tobytes()
+        pairs = zip(self.starts.tolist(), self.ends.tolist(), strict=True)
+        return [text[start:end] for start, end in pairs]
+
+
+def check_sentences(block: NBestList, n_sentences: int) -> None:
+    """Refuse a list with sentences that the references do not have.
+
+    Raises:
+        FormatError: there is one; it has the line.
+    """
+    row = int(np.searchsorted(block.sentence_ids, n_sentences))
+    if row < len(block):
+        raise FormatError(
+            f"there is no reference for sentence {block.sentence_ids[row]}: the references have "
+            f"{n_sentences} lines",
+            path=block.path,
+            line=int(block.lines[row]),
+            remedy="Give the references of the text that the list translates",
+        )
+
+
+@dataclass(frozen=True)
+class _Preprocessing:
+    """What happens to sentences before a metric sees them."""
+
+    factors: tuple[int, ...] = ()
+    filter: str = ""
+
+    def __bool__(self) -> bool:
+        return bool(self.factors or self.filter)
+
+    def applied(self, lines: Sequence[bytes]) -> list[bytes]:
+        """The lines, filtered, then with some factors of their tokens."""
+        if self.filter:
+            # Here and not above: most calls filter nothing, and need not wait for it to load.
+            from mosesplug.moses_tools.line_filter import filter_lines
+
+            lines = filter_lines(self.filter, lines)
+        return [select_factors(line, self.factors) for line in lines]
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A metric with its references."""
+
+    metric: Metric
+    prepared: Prepared
+    preprocessing: _Preprocessing
+
+    def statistics(self, hypotheses: Hypotheses, threads: int) -> NDArray[np.int32]:
+        """As ``Metric.statistics``."""
+        if self.preprocessing:
+            lines = self.preprocessing.applied(hypotheses.lines())
+            hypotheses = Hypotheses.of_lines(lines, hypotheses.sentence_ids)
+        return self.metric.statistics(
+            self.prepared,
+            hypotheses.sentence_ids,
+            hypotheses.buffer,
+            hypotheses.starts,
+            hypotheses.ends,
+            threads=threads,
+        )
+
+
+@dataclass(frozen=True)
+class Scorer:
+    """A metric, ready to score.
+
+    Attributes:
+        metric: what scores.
+        parts: what counts: the metric, or each of an interpolated one.
+    """
+
+    metric: Metric
+    parts: tuple[_Part, ...]
+
+    @classmethod
+    def load(
+        cls,
+        name: str,
+        settings: str,
+        references: Sequence[str | PathLike[str]],
+        *,
+        factors: str = "",
+        filter_command: str = "",
+    ) -> Scorer:
+        """Read and compile references for a metric.
+
+        Args:
+            name: ``--sctype``.
+            settings: ``--scconfig``.
+            references: files, at least one.
+            factors: ``--factors``; for an interpolated metric one of each, commas between.
+            filter_command: ``--filter``, alike.
+
+        Raises:
+            UsageError: an unknown metric or setting, or factors that cannot be read.
+            FormatError: a file cannot be read.
+            DataError: references that do not go together, or have too few factors.
+            DecoderError: the filter failed.
+        """
+        whole = metric(name, settings)
+        texts = [read_reference(path) for path in references]
+        if not (factors or filter_command):
+            return cls(whole, (_Part(whole, whole.prepare(texts), _Preprocessing()),))
+        metrics = whole.metrics if isinstance(whole, Interpolated) else (whole,)
+        parts: list[_Part] = []
+        for part, preprocessing in zip(
+            metrics, _preprocessings(factors, filter_command, len(metrics)), strict=True
+        ):
+            prepared = part.prepare([preprocessing.applied(lines) for lines in texts])
+            parts.append(_Part(part, prepared, preprocessing))
+        return cls(whole, tuple(parts))
+
+    @property
+    def n_sentences(self) -> int:
+        """Lines of each reference."""
+        return self.parts[0].prepared.n_sentences
+
+    def statistics(self, hypotheses: Hypotheses, *, threads: int = 1) -> NDArray[np.int32]:
+        """As ``Metric.statistics``.
+
+        Raises:
+            DataError: a sentence has no reference, or a token too few factors.
+            DecoderError: the filter failed.
+        """
+        return np.concatenate([p.statistics(hypotheses, threads) for p in self.parts], axis=1)
+
+
+def _preprocessings(factors: str, filter_command: str, n: int) -> Iterator[_Preprocessing]:
+    """What to do for each of ``n`` metrics."""
+    for selected, command in zip(
+        _shares(factors, n, "factors"), _shares(filter_command, n, "filter"), strict=True
+    ):
+        yield _Preprocessing(parse_factors(selected), command)
+
+
+def _shares(text: str, n: int, option: str) -> list[str]:
+    """The share of each of ``n`` metrics in a value; of one metric it is the whole."""
+    if n == 1 or not text:
+        return [text] * n
+    shares = text.split(",")
+    if len(shares) != n:
+        raise UsageError(
+            f"--{option} {text} has {len(shares)} parts and the metric has {n}: give one for each,"
+            " commas between"
+        )
+    return shares

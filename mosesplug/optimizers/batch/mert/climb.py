@@ -1,0 +1,303 @@
+"""Climbs: from one starting point to a point that no line searched leads up from.
+
+Four ways of choosing the next line, all over the same exact line search:
+
+- ``along_axes``: every axis from the same point, then the best one (Moses' ``mert -t powell``);
+- ``along_random_directions``: random lines only (``-t random-direction``);
+- ``at_random``: no line at all, one random point (``-t random``);
+- ``around``: small perturbations of a good point, each climbed one axis after the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosesplug.optimizers.line_search.lists import IntervalChoice, best_point
+from mosesplug.optimizers.line_search.space import LineSearcher, SearchSpace, Surface
+
+__all__ = [
+    "RADII",
+    "Climb",
+    "ClimbSettings",
+    "along_axes",
+    "along_random_directions",
+    "around",
+    "at_random",
+    "made_positive",
+]
+
+FURTHEST = 1000.0
+"""Longest step, relative to the L1 norms of weights and direction: beyond it the other weights
+are rounding noise."""
+
+RADII = (0.02, 0.3)
+"""Sizes of perturbations, as shares of the mean contribution of a feature. Mosesplug's, found on
+recorded lists: one size for all ends lower."""
+
+Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class ClimbSettings:
+    """What all climbs of one search share.
+
+    Attributes:
+        minima: float64 ``[n_active]``, lower ends of the box of random points and directions.
+        maxima: float64 ``[n_active]``, its upper ends.
+        random_directions: how many of them (see each climb).
+        choice: how an interval of a line is chosen.
+        tolerance: a round that gains no more than this ends the climb.
+        bound: a score that the climb is to reach.
+        give_up: the climb ends when this many more gains like its last would not reach the bound.
+        positive: bool ``[n_active]``, weights that are above 0 at the start and must stay so; None
+            for none.
+        symmetric: whether random directions are drawn from -1/2 to 1/2, not from the box.
+    """
+
+    minima: Vector
+    maxima: Vector
+    random_directions: int
+    choice: IntervalChoice
+    tolerance: float
+    bound: float = -np.inf
+    give_up: float = 0.0
+    positive: NDArray[np.bool_] | None = None
+    symmetric: bool = False
+
+
+@dataclass(frozen=True)
+class Climb:
+    """Where one start led.
+
+    Attributes:
+        weights: float64 ``[n_active]``.
+        start_score: metric of decoding at the start.
+        score: metric of decoding at ``weights``.
+        rounds: how many rounds of line searches it took.
+    """
+
+    weights: Vector
+    start_score: float
+    score: float
+    rounds: int
+
+
+@dataclass(frozen=True)
+class _Place:
+    """A point as the space takes it, and its metric, so that none is computed twice.
+
+    Attributes:
+        weights: float64 ``[n_active]``.
+        point: what the space makes of them.
+        score: metric of decoding here.
+        merit: what the point was chosen by: the score, or the smoothed value of its interval.
+    """
+
+    weights: Vector
+    point: Vector
+    score: float
+    merit: float
+
+    @classmethod
+    def start(cls, space: SearchSpace, weights: Vector, choice: IntervalChoice) -> _Place:
+        """Where a climb begins: what no line search has chosen has no smoothed value yet."""
+        point = space.at(weights)
+        score = space.decode(point)
+        return cls(weights, point, score, -np.inf if choice.smooths else score)
+
+    def moved(self, space: SearchSpace, step: _Step, choice: IntervalChoice) -> _Place | None:
+        """Where a step leads, if it leads up; decoding has the last word on a score.
+
+        Where intervals are judged by their neighbourhood, so are the steps: the score may then
+        fall while its neighbourhood rises.
+        """
+        if step.merit <= self.merit:
+            return None
+        there = _Place.start(space, step.weights, choice)
+        if choice.smooths:
+            return replace(there, merit=step.merit)
+        return there if there.score > self.score else None
+
+
+class _Step(NamedTuple):
+    """The best point of one line: its weights, what it was chosen by, and the line's number."""
+
+    weights: Vector
+    merit: float
+    line: int
+
+
+ClimbFunction = Callable[[SearchSpace, Vector, np.random.Generator, ClimbSettings], Climb]
+
+
+def at_random(
+    space: SearchSpace, start: Vector, rng: np.random.Generator, settings: ClimbSettings
+) -> Climb:
+    """One random point of the box, if it beats the start (Moses' ``RandomOptimizer``)."""
+    origin = _Place.start(space, start, settings.choice)
+    somewhere = rng.uniform(settings.minima, settings.maxima)
+    somewhere = made_positive(somewhere, settings.positive)
+    point = _Place.start(space, somewhere, settings.choice)
+    better = max(origin, point, key=lambda place: place.score)
+    return Climb(better.weights, origin.score, better.score, 1)
+
+
+def along_axes(
+    space: SearchSpace, start: Vector, rng: np.random.Generator, settings: ClimbSettings
+) -> Climb:
+    """Search every axis and some random directions from the same point, move along the best.
+
+    Ends when a round gains no more than the tolerance.
+    """
+    n_axes, n_random = len(start), settings.random_directions
+    searcher = space.searcher(max(n_axes, n_random))
+    place = _Place.start(space, start, settings.choice)
+    start_score = place.score
+    moved_along, rounds = -1, 0
+    while True:
+        rounds += 1
+        # The axis moved along last is the same line again, with the same best point.
+        wanted = np.flatnonzero(np.arange(n_axes) != moved_along)
+        steps = _axis_steps(searcher, wanted, place, settings)
+        steps += _random_steps(searcher, rng, place, settings)
+        if not steps:
+            break
+        best = max(steps, key=lambda step: step.merit)
+        moved = place.moved(space, best, settings.choice)
+        if moved is None:
+            break
+        gain = moved.merit - place.merit
+        place, moved_along = moved, best.line
+        hopeless = place.score + settings.give_up * gain < settings.bound
+        if gain <= settings.tolerance or hopeless:
+            break
+    return Climb(place.weights, start_score, place.score, rounds)
+
+
+def along_random_directions(
+    space: SearchSpace, start: Vector, rng: np.random.Generator, settings: ClimbSettings
+) -> Climb:
+    """Search random directions until ``random_directions`` in a row have gained nothing."""
+    one_direction = replace(settings, random_directions=1)
+    searcher = space.searcher(1)
+    place = _Place.start(space, start, settings.choice)
+    start_score = place.score
+    idle = rounds = 0
+    while idle < settings.random_directions:
+        rounds += 1
+        idle += 1
+        for step in _random_steps(searcher, rng, place, one_direction):
+            moved = place.moved(space, step, settings.choice)
+            if moved is not None:
+                idle = 0 if moved.merit - place.merit > settings.tolerance else idle
+                place = moved
+    return Climb(place.weights, start_score, place.score, rounds)
+
+
+def around(
+    space: SearchSpace,
+    start: Vector,
+    rng: np.random.Generator,
+    settings: ClimbSettings,
+) -> Climb:
+    """Perturb the start a little, and climb from there along one axis after the other.
+
+    A point that no axis leads up from often has a better one close by (iterated local search). The
+    perturbation changes what each feature contributes to the differences between hypotheses by
+    about ``r`` of the mean contribution, whatever the scale of its values. ``r`` is drawn anew,
+    evenly on a logarithmic scale between the ends of ``RADII``: how far the better point lies is
+    not known.
+    """
+    radius = RADII[0] * (RADII[1] / RADII[0]) ** rng.random()
+    spread = space.spread
+    contribution = np.abs(start * spread).mean()
+    noise = rng.standard_normal(len(start)) * radius * contribution
+    perturbed = start + np.divide(noise, spread, out=np.zeros_like(noise), where=spread > 0.0)
+    searcher = space.searcher(1)
+    start_score = _Place.start(space, start, settings.choice).score
+    place = _Place.start(space, made_positive(perturbed, settings.positive), settings.choice)
+    rounds = 0
+    while True:
+        rounds += 1
+        before = place.merit
+        for axis in rng.permutation(len(start)):
+            wanted = np.array([axis], dtype=np.int64)
+            for step in _axis_steps(searcher, wanted, place, settings):
+                place = place.moved(space, step, settings.choice) or place
+        # Smoothed values begin at minus infinity, and may stay there: no difference is no number.
+        if place.merit == before:
+            break
+        gain = place.merit - before
+        hopeless = place.score + settings.give_up * gain < settings.bound
+        if gain <= settings.tolerance or hopeless:
+            break
+    return Climb(place.weights, start_score, place.score, rounds)
+
+
+def made_positive(weights: Vector, positive: NDArray[np.bool_] | None) -> Vector:
+    """The weights, those that must be positive and are not being raised to a small value."""
+    if positive is None:
+        return weights
+    small = 1e-3 * (np.abs(weights).mean() or 1.0)
+    return np.where(positive & (weights <= 0.0), small, weights)
+
+
+def _room(
+    weights: Vector, direction: Vector, positive: NDArray[np.bool_] | None
+) -> tuple[float, float]:
+    """How far a step may go, either way, until a weight that must be positive is 0."""
+    if positive is None:
+        return -np.inf, np.inf
+    moving = positive & (direction != 0.0)
+    ends = -weights[moving] / direction[moving]
+    upwards = direction[moving] > 0.0
+    return ends[upwards].max(initial=-np.inf), ends[~upwards].min(initial=np.inf)
+
+
+def _axis_steps(
+    searcher: LineSearcher, wanted: NDArray[np.int64], place: _Place, settings: ClimbSettings
+) -> list[_Step]:
+    """The best points along the wanted axes, whose numbers are the lines'."""
+    surfaces = searcher.along_axes(wanted, place.point)
+    return _steps(surfaces, np.eye(len(place.weights))[wanted], wanted, place, settings)
+
+
+def _random_steps(
+    searcher: LineSearcher, rng: np.random.Generator, place: _Place, settings: ClimbSettings
+) -> list[_Step]:
+    """The best points along fresh random directions; their line numbers are -1."""
+    shape = (settings.random_directions, len(place.weights))
+    if settings.symmetric:
+        directions = rng.uniform(-0.5, 0.5, shape)
+    else:
+        directions = rng.uniform(settings.minima, settings.maxima, shape)
+    directions = directions[np.abs(directions).sum(axis=1) > 0.0]
+    if not len(directions):
+        return []
+    surfaces = searcher.along(directions, place.point)
+    return _steps(surfaces, directions, np.full(len(directions), -1), place, settings)
+
+
+def _steps(
+    surfaces: Iterable[Surface],
+    directions: Vector,
+    numbers: NDArray[np.int64],
+    place: _Place,
+    settings: ClimbSettings,
+) -> list[_Step]:
+    """The best point of each line; lines that offer none are left out."""
+    reach = FURTHEST * max(1.0, np.abs(place.weights).sum())
+    steps = []
+    for direction, number, (thresholds, scores) in zip(directions, numbers, surfaces, strict=True):
+        furthest = reach / np.abs(direction).sum()
+        within = _room(place.weights, direction, settings.positive)
+        point = best_point(thresholds, scores, settings.choice, furthest, within)
+        if point is not None:
+            step = place.weights + point.step * direction
+            steps.append(_Step(step, point.merit, int(number)))
+    return steps

@@ -1,0 +1,157 @@
+"""MIRA where a search finds hope and fear, instead of a list that holds all hypotheses.
+
+The steps are those of k-best MIRA (``optimizers.batch.mira.kbmira``); what finds the hypotheses, a
+search graph for one, is given by a ``Search``.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosesplug.errors import OptimizerError
+from mosesplug.optimizers.batch.mira.kbmira import LARGEST, KbmiraOptions
+from mosesplug.optimizers.batch.mira.search import Found, HopeFear, Search, first_best_bleu
+from mosesplug.optimizers.batch.mira.step import (
+    NEGLIGIBLE,
+    Settings,
+    State,
+    average,
+    remember,
+    towards,
+)
+
+__all__ = ["SearchLearner", "Visits", "difference"]
+
+
+class Visits(NamedTuple):
+    """What was found at each visited sentence.
+
+    Attributes:
+        found: hope and fear.
+        hope_worth, fear_worth: float32 ``[n]``.
+        loss: float32 ``[n]``; 0 where hope and fear give no occasion to learn, negative where
+            the margin is large enough.
+        occasion: bool ``[n]``; whether the hope is worth more than the fear.
+    """
+
+    found: list[HopeFear]
+    hope_worth: NDArray[np.float32]
+    fear_worth: NDArray[np.float32]
+    loss: NDArray[np.float32]
+    occasion: NDArray[np.bool_]
+
+
+class SearchLearner:
+    """Weights that learn from a search.
+
+    Attributes:
+        settings: of the algorithm.
+        state: weights, totals and background; changes with each visit.
+    """
+
+    settings: Settings
+    state: State
+
+    def __init__(
+        self,
+        search: Search,
+        n_dense: int,
+        initial: NDArray[np.float64],
+        options: KbmiraOptions,
+        active: NDArray[np.bool_] | None = None,
+    ) -> None:
+        """Begin at the initial weights.
+
+        Args:
+            search: finds the hypotheses.
+            n_dense: the first columns, up to this one, are dense features: a difference of a
+                sparse one up to 1e-6 counts as none.
+            initial: float64 ``[n_features]``.
+            options: ``epochs`` and ``shuffle`` have no meaning here.
+            active: bool ``[n_features]``, the weights that may change; None: all.
+
+        Raises:
+            OptimizerError: the weights are not finite, or too large for single precision.
+        """
+        if not (np.abs(initial) <= LARGEST).all():
+            raise OptimizerError(
+                f"starting weights must be finite numbers up to {LARGEST:g}; scale them down"
+            )
+        self._search = search
+        self._n_dense = n_dense
+        weights = initial.astype(np.float32)
+        self.settings = Settings(
+            np.float32(options.step_cap),
+            np.float32(options.decay),
+            options.background == "model",
+            options.safe_hope,
+            np.ones(len(weights), np.bool_) if active is None else np.array(active, np.bool_),
+        )
+        self.state = State(
+            weights,
+            weights.copy(),
+            np.zeros(len(weights), dtype=np.int64),
+            np.zeros(1, dtype=np.int64),
+            np.ones(9, dtype=np.float32),
+        )
+
+    @property
+    def n_sentences(self) -> int:
+        """Sentences that can be searched."""
+        return self._search.n_sentences
+
+    def visit(self, order: NDArray[np.int64]) -> Visits:
+        """Learn from the given sentences, int64 ``[n]``, one after the other."""
+        found = []
+        losses = np.zeros(len(order), dtype=np.float32)
+        for visit, sentence in enumerate(order.tolist()):
+            pair = self._search.hope_and_fear(
+                sentence,
+                self.state.weights,
+                self.state.background,
+                safe_hope=self.settings.safe_hope,
+            )
+            found.append(pair)
+            if not pair.hope_worth > pair.fear_worth:
+                continue
+            chosen = pair.hope
+            if self.settings.model_background:
+                chosen = self._search.model_best(sentence, self.state.weights)
+            losses[visit] = towards(
+                self.settings,
+                self.state,
+                *difference(pair.hope, pair.fear, self._n_dense),
+                np.float32(pair.hope_worth - pair.fear_worth),
+            )
+            remember(self.settings, self.state, chosen.statistics)
+        hope_worth = np.array([pair.hope_worth for pair in found], dtype=np.float32)
+        fear_worth = np.array([pair.fear_worth for pair in found], dtype=np.float32)
+        return Visits(found, hope_worth, fear_worth, losses, hope_worth > fear_worth)
+
+    def average(self) -> NDArray[np.float32]:
+        """The averaged weights, float32 ``[n_features]``, in Moses' scale.
+
+        See ``optimizers.batch.mira.kbmira.Learner.average``.
+        """
+        return average(self.state)
+
+    def score(self, weights: NDArray[np.float32]) -> float:
+        """BLEU of the first-best hypotheses at ``weights``, float32 ``[n_features]``."""
+        return first_best_bleu(self._search, weights)
+
+
+def difference(
+    hope: Found, fear: Found, n_dense: int
+) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+    """Features of hope minus those of fear, ascending; sparse ones only where they differ."""
+    columns = np.union1d(hope.columns, fear.columns)
+    values = np.zeros(len(columns), dtype=np.float32)
+    values[np.searchsorted(columns, hope.columns)] = hope.values
+    values[np.searchsorted(columns, fear.columns)] -= fear.values
+    kept = (columns < n_dense) | (np.abs(values) > NEGLIGIBLE)
+    # As Moses has it, only of a feature that both have may the difference be negligible.
+    kept |= ~(np.isin(columns, hope.columns) & np.isin(columns, fear.columns))
+    return columns[kept], values[kept]

@@ -1,0 +1,339 @@
+"""k-best MIRA (Cherry & Foster 2012, section 3): learn from hope and fear, sentence by sentence.
+
+In each sentence the *hope* is the hypothesis that both the model and the metric like, the *fear*
+the one that the model likes and the metric does not. The weights take the smallest step, of at
+most ``C``, that ranks hope above fear by a margin as large as their difference in worth. Of the
+weights averaged over all updates, one average an epoch, those that score best are the result.
+
+What a hypothesis is worth: the metric's score of its statistics added to a *background* of earlier
+choices, which decays, times the reference length of both (Chiang et al. 2008). For BLEU that is
+what Moses' ``kbmira`` computes, to the last bit. Any other metric scores the same sums. It is
+multiplied by its statistic ``reference_length`` where it has one, else by the mean length of the
+sentence's hypotheses and of those that made the background: a metric need not have a length, and
+one that is the same for all hypotheses of a sentence favours none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosesplug.errors import OptimizerError
+from mosesplug.metrics import Bleu
+from mosesplug.metrics.protocol import Metric
+from mosesplug.metrics.single_bleu import single_bleu
+from mosesplug.optimizers.batch.mira.lists import MiraLists, mira_lists
+from mosesplug.optimizers.batch.mira.step import (
+    Decisions,
+    Settings,
+    State,
+    average,
+    first_best,
+    learn,
+    model_scores,
+    step,
+)
+from mosesplug.optimizers.problem import Problem, checked_weights, with_sparse_active
+
+__all__ = [
+    "AnyLearner",
+    "Epoch",
+    "KbmiraOptions",
+    "Learner",
+    "Losses",
+    "Ordering",
+    "run_epochs",
+]
+
+LARGEST = 1e15
+"""Largest starting weight: beyond it, squares of model scores overflow in single precision."""
+
+Ordering = Callable[[], NDArray[np.int64]]
+"""Gives the order of the sentences in the next epoch, int64 ``[n_sentences]``."""
+
+
+@dataclass(frozen=True)
+class KbmiraOptions:
+    """Settings of k-best MIRA, with the defaults of Moses' ``kbmira``."""
+
+    epochs: int = field(
+        default=60,
+        metadata={
+            "help": "times that every sentence is visited",
+            "source": "kbmira --iters",
+            "minimum": 1,
+        },
+    )
+    step_cap: float = field(
+        default=0.01,
+        metadata={
+            "help": "largest step of an update, C; smaller values regularise more",
+            "source": "kbmira --cparam; Cherry & Foster 2012",
+            "minimum": 0.0,
+        },
+    )
+    decay: float = field(
+        default=0.999,
+        metadata={
+            "help": "what the background keeps each time that a sentence joins it",
+            "source": "kbmira --decay; Chiang et al. 2008",
+            "minimum": 0.0,
+        },
+    )
+    background: Literal["hope", "model"] = field(
+        default="hope",
+        metadata={
+            "help": "which choice joins the background: the hope, or the model's first best",
+            "source": "kbmira --model-bg",
+        },
+    )
+    safe_hope: bool = field(
+        default=False,
+        metadata={
+            "help": "let the model count at most five times as much as the metric in the hope",
+            "source": "kbmira --safe-hope",
+        },
+    )
+    shuffle: bool = field(
+        default=True,
+        metadata={
+            "help": "visit the sentences in another order each epoch",
+            "source": "kbmira --no-shuffle",
+        },
+    )
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """What one epoch did.
+
+    Attributes:
+        updates: sentences whose margin was too small.
+        sentences: sentences visited.
+        loss: sum of the margins missed, over the number of sentences.
+        score: the metric of the first-best hypotheses at ``weights``.
+        weights: float32 ``[n_features]``, averaged over all updates so far, in Moses' scale
+            (see ``Learner.average``).
+        total_updates: updates since the start.
+    """
+
+    updates: int
+    sentences: int
+    loss: float
+    score: float
+    weights: NDArray[np.float32]
+    total_updates: int
+
+    @property
+    def average(self) -> NDArray[np.float64]:
+        """The average of the initial weights and those after each update so far."""
+        n = self.total_updates
+        return np.asarray(self.weights.astype(np.float64) * (n / (n + 1) if n else 1.0))
+
+
+class Losses(Protocol):
+    """What visits to sentences tell."""
+
+    @property
+    def loss(self) -> NDArray[np.float32]:
+        """Of each sentence, float32 ``[n]``; above 0 where the margin was too small."""
+
+
+class AnyLearner(Protocol):
+    """Learns from sentences, wherever their hypotheses come from."""
+
+    @property
+    def settings(self) -> Settings:
+        """Of the algorithm."""
+
+    @property
+    def state(self) -> State:
+        """Weights, totals and background."""
+
+    @property
+    def n_sentences(self) -> int:
+        """Sentences that have a hypothesis."""
+
+    def visit(self, order: NDArray[np.int64]) -> Losses:
+        """Learn from the given sentences, int64 ``[n]``, one after the other."""
+
+    def average(self) -> NDArray[np.float32]:
+        """The averaged weights, float32 ``[n_features]``."""
+
+    def score(self, weights: NDArray[np.float32]) -> float:
+        """The metric of the first-best hypotheses at ``weights``, float32 ``[n_features]``."""
+
+
+class Learner:
+    """Weights that learn from one tuning set.
+
+    Attributes:
+        lists: the distinct hypotheses.
+        rows: int64 ``[n_hyps]``; the row of the tuning set that each hypothesis comes from.
+        settings: of the algorithm.
+        state: weights, totals and background; changes with each visit.
+    """
+
+    lists: MiraLists
+    rows: NDArray[np.int64]
+    settings: Settings
+    state: State
+
+    def __init__(
+        self, problem: Problem, initial: NDArray[np.float64], options: KbmiraOptions
+    ) -> None:
+        """Begin at the initial weights, float64 ``[n_features]``.
+
+        Raises:
+            OptimizerError: the problem cannot be tuned (see ``checked_weights``), or weights are
+                too large for single precision.
+        """
+        problem = with_sparse_active(problem)
+        weights = _single(problem, checked_weights(problem, initial))
+        self._metric = problem.metric
+        self.lists, self.rows = mira_lists(problem.tuning_set)
+        self.settings = Settings(
+            np.float32(options.step_cap),
+            np.float32(options.decay),
+            options.background == "model",
+            options.safe_hope,
+            np.array(problem.active_mask, dtype=np.bool_),
+        )
+        self.state = State(
+            weights,
+            weights.copy(),
+            np.zeros(len(weights), dtype=np.int64),
+            np.zeros(1, dtype=np.int64),
+            np.ones(self._metric.n_statistics, dtype=np.float32),
+        )
+        self._worth = _Worth(self._metric, self.lists, problem.tuning_set.lengths[self.rows])
+
+    @property
+    def n_sentences(self) -> int:
+        """Sentences that have a hypothesis."""
+        return len(self.lists.offsets) - 1
+
+    def visit(self, order: NDArray[np.int64]) -> Decisions:
+        """Learn from the given sentences, int64 ``[n]``, one after the other."""
+        decisions = _decisions(len(order))
+        if isinstance(self._metric, Bleu):
+            learn(self.lists, self.settings, self.state, order, decisions)
+            return decisions
+        for visit, sentence in enumerate(order.tolist()):
+            start, end = self.lists.offsets[sentence : sentence + 2]
+            scores = np.empty(end - start, dtype=np.float32)
+            model_scores(self.lists, sentence, self.state.weights, scores)
+            worths = self._worth.of(sentence, self.state.background)
+            step(self.lists, self.settings, self.state, sentence, scores, worths, decisions, visit)
+            if decisions.occasion[visit]:
+                self._worth.join(sentence, float(self.settings.decay))
+        return decisions
+
+    def average(self) -> NDArray[np.float32]:
+        """The averaged weights, float32 ``[n_features]``, in Moses' scale.
+
+        That is the sum of the initial weights and those after each of ``n`` updates, over ``n``:
+        ``(n + 1) / n`` times their average, which ranks alike.
+        """
+        return average(self.state)
+
+    def score(self, weights: NDArray[np.float32]) -> float:
+        """The metric of the first-best hypotheses at ``weights``, float32 ``[n_features]``."""
+        best = first_best(self.lists, weights)
+        totals = self.lists.rows[self.lists.row_of[best]].sum(axis=0, dtype=np.float64)
+        if isinstance(self._metric, Bleu):
+            return float(single_bleu(totals.astype(np.float32)))
+        return float(self._metric.score(totals))
+
+
+class _Worth:
+    """What hypotheses are worth to a metric that no kernel knows; see the module's docstring."""
+
+    def __init__(self, metric: Metric, lists: MiraLists, lengths: NDArray[np.int32]) -> None:
+        """``lengths``: int32 ``[n_hyps]``, tokens of each hypothesis."""
+        self._metric = metric
+        self._lists = lists
+        names = metric.statistics_names
+        self._length_column = (
+            names.index("reference_length") if "reference_length" in names else None
+        )
+        means = np.add.reduceat(lengths, lists.offsets[:-1]) / np.diff(lists.offsets)
+        self._lengths = np.maximum(1.0, means)
+        self._background_length = 1.0
+
+    def of(self, sentence: int, background: NDArray[np.float32]) -> NDArray[np.float32]:
+        """The worth of each statistics row of the sentence, float32."""
+        start, end = self._lists.row_offsets[sentence : sentence + 2]
+        totals = self._lists.rows[start:end].astype(np.float64) + background
+        if self._length_column is None:
+            length = self._lengths[sentence] + self._background_length
+        else:
+            length = totals[:, self._length_column]
+        return np.asarray(self._metric.score(totals) * length, dtype=np.float32)
+
+    def join(self, sentence: int, decay: float) -> None:
+        """The sentence joins the background."""
+        self._background_length = decay * self._background_length + self._lengths[sentence]
+
+
+def run_epochs(
+    learner: AnyLearner,
+    ordering: Ordering,
+    epochs: int,
+    visit: Callable[[NDArray[np.int64]], Losses] | None = None,
+) -> Iterator[Epoch]:
+    """Go through the sentences ``epochs`` times.
+
+    Args:
+        learner: learns.
+        ordering: called before each epoch.
+        epochs: how many.
+        visit: ``learner.visit``, or a function that calls it.
+
+    Raises:
+        OptimizerError: the weights overflow.
+    """
+    for _ in range(epochs):
+        decisions = (visit or learner.visit)(ordering())
+        weights = learner.average()
+        if not np.isfinite(weights).all():
+            raise OptimizerError(
+                "the weights overflow; take a smaller step, or start from smaller weights"
+            )
+        missed = np.maximum(decisions.loss, 0.0)
+        yield Epoch(
+            updates=int(np.count_nonzero(missed)),
+            sentences=len(missed),
+            # Summed one by one in single precision, as Moses does.
+            loss=float(np.cumsum(missed, dtype=np.float32)[-1]) / len(missed),
+            score=learner.score(weights),
+            weights=weights,
+            total_updates=int(learner.state.updates[0]),
+        )
+
+
+def _single(problem: Problem, weights: NDArray[np.float64]) -> NDArray[np.float32]:
+    """The weights in single precision."""
+    if np.abs(weights).max() > LARGEST:
+        column = int(np.argmax(np.abs(weights)))
+        raise OptimizerError(
+            f"the starting weight of {problem.tuning_set.space.names[column]} is "
+            f"{weights[column]:g}, too large for single precision; scale the weights down"
+        )
+    return weights.astype(np.float32)
+
+
+def _decisions(n: int) -> Decisions:
+    """Room for ``n`` decisions."""
+    return Decisions(
+        hope=np.zeros(n, dtype=np.int64),
+        fear=np.zeros(n, dtype=np.int64),
+        hope_worth=np.zeros(n, dtype=np.float32),
+        fear_worth=np.zeros(n, dtype=np.float32),
+        loss=np.zeros(n, dtype=np.float32),
+        occasion=np.zeros(n, dtype=np.bool_),
+    )

@@ -1,0 +1,98 @@
+"""Batch MIRA as an optimizer, on lists or on whatever can be searched for hope and fear."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosesplug.errors import OptimizerError
+from mosesplug.metrics import Bleu
+from mosesplug.optimizers.batch.mira.graphs import SearchLearner
+from mosesplug.optimizers.batch.mira.kbmira import (
+    AnyLearner,
+    Epoch,
+    KbmiraOptions,
+    Learner,
+    run_epochs,
+)
+from mosesplug.optimizers.problem import (
+    Problem,
+    Progress,
+    Solution,
+    checked_weights,
+    corpus_score,
+    normalised,
+    silent,
+    with_sparse_active,
+)
+
+__all__ = ["kbmira"]
+
+
+def kbmira(
+    problem: Problem,
+    initial: NDArray[np.float64],
+    rng: np.random.Generator,
+    options: KbmiraOptions,
+    progress: Progress = silent,
+) -> Solution:
+    """Tune the active weights, sparse ones too, by k-best MIRA.
+
+    Weights are in single precision. Runs on one thread.
+
+    Args:
+        problem: hypotheses, or a search for them; metric and active features; None: all, dense
+            and sparse. The box and the further starts have no meaning here.
+        initial: float64 ``[n_features]``; inactive weights stay as they are.
+        rng: source of the order of sentences.
+        options: settings.
+        progress: told of finished epochs.
+
+    Returns:
+        The averaged weights of the epoch that scores best, the first among equals. Where every
+        dense weight is active, they are divided by their L1 norm, which changes no decision of
+        the decoder.
+
+    Raises:
+        OptimizerError: the problem cannot be tuned (see ``checked_weights``), its metric is not
+            the BLEU that the search looks for, or the weights overflow or become all zero.
+    """
+    problem = with_sparse_active(problem)
+    learner = _learner(problem, initial, options)
+    numbers = np.arange(learner.n_sentences)
+
+    def ordering() -> NDArray[np.int64]:
+        return rng.permutation(numbers) if options.shuffle else numbers
+
+    best: Epoch | None = None
+    history: list[Mapping[str, object]] = []
+    for epoch in run_epochs(learner, ordering, options.epochs):
+        history.append({"updates": epoch.updates, "loss": epoch.loss, "score": epoch.score})
+        progress(len(history), options.epochs, "epochs")
+        if best is None or epoch.score > best.score:
+            best = epoch
+    if best is None:
+        raise OptimizerError("no epoch was asked for: ask for at least one")
+    weights = np.array(initial, dtype=np.float64)
+    active = learner.settings.active
+    weights[active] = best.average[active]
+    if not weights.any():
+        raise OptimizerError("the weights became all zero; start from other weights")
+    weights = normalised(problem, weights)
+    return Solution(weights, corpus_score(problem, weights), tuple(history))
+
+
+def _learner(problem: Problem, initial: NDArray[np.float64], options: KbmiraOptions) -> AnyLearner:
+    """What learns from the problem's hypotheses."""
+    if problem.search is None:
+        return Learner(problem, initial, options)
+    if not isinstance(problem.metric, Bleu):
+        raise OptimizerError(
+            f"hope and fear are searched for by BLEU only, not by {problem.metric.name}: learn "
+            "from lists"
+        )
+    weights = checked_weights(problem, initial)
+    n_dense = problem.tuning_set.space.n_dense
+    return SearchLearner(problem.search, n_dense, weights, options, problem.active_mask)

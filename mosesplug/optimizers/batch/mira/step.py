@@ -1,0 +1,388 @@
+"""The arithmetic of k-best MIRA: hope and fear, the margin, the update (Cherry & Foster 2012).
+
+Everything is computed in single precision and in the order of Moses' ``kbmira``. A background of
+thousands of words makes the worths so large that single precision ties hypotheses which double
+precision tells apart; the first among equals wins, and only the same arithmetic makes the same
+choices.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosesplug.kernels import finite_kernel, kernel
+from mosesplug.metrics.single_bleu import single_bleu
+from mosesplug.optimizers.batch.mira.lists import MiraLists
+
+__all__ = [
+    "Decisions",
+    "Settings",
+    "State",
+    "average",
+    "background_bleu",
+    "first_best",
+    "learn",
+    "model_scores",
+    "remember",
+    "step",
+    "towards",
+]
+
+MODEL_SHARE = 5.0
+"""With ``safe_hope``, the model's score counts at most this many times as much as the worth."""
+
+NEGLIGIBLE = 1e-6
+"""Differences of a sparse feature that hope and fear share, up to which it counts as equal."""
+
+
+class Settings(NamedTuple):
+    """What a step depends on besides data and state.
+
+    Attributes:
+        step_cap: the largest step, ``C``.
+        decay: of the background, each time it grows.
+        model_background: the model's best hypothesis joins the background, not the hope.
+        safe_hope: bound the model's influence on the hope.
+        active: bool ``[n_features]``; other weights never change.
+    """
+
+    step_cap: np.float32
+    decay: np.float32
+    model_background: bool
+    safe_hope: bool
+    active: NDArray[np.bool_]
+
+
+class State(NamedTuple):
+    """What learning has learnt; the kernels write to its arrays.
+
+    Attributes:
+        weights: float32 ``[n_features]``.
+        totals: float32 ``[n_features]``; sum of the weights after each update up to the one in
+            ``updated``, plus the initial ones.
+        updated: int64 ``[n_features]``; number of the update that ``totals`` is up to.
+        updates: int64 ``[1]``; updates so far.
+        background: float32 ``[n_statistics]``; decayed sum of the statistics of earlier choices.
+    """
+
+    weights: NDArray[np.float32]
+    totals: NDArray[np.float32]
+    updated: NDArray[np.int64]
+    updates: NDArray[np.int64]
+    background: NDArray[np.float32]
+
+
+class Decisions(NamedTuple):
+    """What was chosen at each visited sentence; the kernels write to its arrays.
+
+    Attributes:
+        hope, fear: int64 ``[n]``; hypotheses.
+        hope_worth, fear_worth: float32 ``[n]``.
+        loss: float32 ``[n]``; 0 where hope and fear give no occasion to learn, negative where
+            the margin is large enough.
+        occasion: bool ``[n]``; whether hope and fear differ, and the hope is worth more.
+    """
+
+    hope: NDArray[np.int64]
+    fear: NDArray[np.int64]
+    hope_worth: NDArray[np.float32]
+    fear_worth: NDArray[np.float32]
+    loss: NDArray[np.float32]
+    occasion: NDArray[np.bool_]
+
+
+@kernel
+def model_scores(
+    lists: MiraLists, sentence: int, weights: NDArray[np.float32], scores: NDArray[np.float32]
+) -> None:
+    """Write ``weights . h`` of a sentence's hypotheses, summed in the order of the features.
+
+    Args:
+        lists: the hypotheses.
+        sentence: which one.
+        weights: float32 ``[n_features]``.
+        scores: output, float32 ``[hypotheses of the sentence]``.
+    """
+    start = lists.offsets[sentence]
+    size = lists.offsets[sentence + 1] - start
+    scores[:] = 0.0
+    for feature in range(lists.n_dense):
+        weight = weights[feature]
+        place = start * lists.n_dense + feature * size
+        column = lists.dense[place : place + size]
+        for row in range(size):
+            scores[row] += weight * column[row]
+    if len(lists.values):
+        for row in range(size):
+            total = scores[row]
+            for entry in range(lists.indptr[start + row], lists.indptr[start + row + 1]):
+                total += weights[lists.columns[entry]] * lists.values[entry]
+            scores[row] = total
+
+
+@kernel
+def background_bleu(
+    rows: NDArray[np.float32], background: NDArray[np.float32], worths: NDArray[np.float32]
+) -> None:
+    """Write BLEU of each row with the background, times the reference length of both.
+
+    ``metrics.sentence_bleu.background_bleu_moses`` in single precision.
+
+    Args:
+        rows: float32 ``[n, 9]``, statistics of ``metrics.Bleu``.
+        background: float32 ``[9]``.
+        worths: output, float32 ``[n]``.
+    """
+    totals = np.empty(len(background), dtype=np.float32)
+    for row in range(len(rows)):
+        for column in range(len(background)):
+            totals[column] = rows[row, column] + background[column]
+        worths[row] = single_bleu(totals) * totals[8]
+
+
+@kernel
+def step(
+    lists: MiraLists,
+    settings: Settings,
+    state: State,
+    sentence: int,
+    scores: NDArray[np.float32],
+    worths: NDArray[np.float32],
+    decisions: Decisions,
+    visit: int,
+) -> None:
+    """Choose hope and fear of one sentence, and move the weights until the margin is right.
+
+    Args:
+        lists: the hypotheses.
+        settings: of the algorithm.
+        state: output.
+        sentence: which one.
+        scores: float32 ``[hypotheses of the sentence]``, by the model.
+        worths: float32 ``[statistics rows of the sentence]``, by the metric.
+        decisions: output, at ``visit``.
+        visit: place in ``decisions``.
+    """
+    start = lists.offsets[sentence]
+    first_row = lists.row_offsets[sentence]
+    worth_of = np.empty_like(scores)
+    for row in range(len(scores)):
+        worth_of[row] = worths[lists.row_of[start + row] - first_row]
+    hope, fear, model = _choose(scores, worth_of, settings.safe_hope)
+    hope, fear, model = start + hope, start + fear, start + model
+    hope_worth = worths[lists.row_of[hope] - first_row]
+    fear_worth = worths[lists.row_of[fear] - first_row]
+    decisions.hope[visit], decisions.fear[visit] = hope, fear
+    decisions.hope_worth[visit], decisions.fear_worth[visit] = hope_worth, fear_worth
+    decisions.loss[visit] = 0.0
+    decisions.occasion[visit] = hope != fear and hope_worth > fear_worth
+    if not decisions.occasion[visit]:
+        return
+    columns, values = _difference(lists, sentence, hope, fear)
+    margin = hope_worth - fear_worth
+    decisions.loss[visit] = towards(settings, state, columns, values, margin)
+    chosen = lists.row_of[model if settings.model_background else hope]
+    remember(settings, state, lists.rows[chosen])
+
+
+@kernel
+def towards(
+    settings: Settings,
+    state: State,
+    columns: NDArray[np.int32],
+    values: NDArray[np.float32],
+    margin: np.float32,
+) -> np.float32:
+    """Move the weights until hope scores ``margin`` above fear, or by the largest step.
+
+    Args:
+        settings: of the algorithm.
+        state: output; the background stays as it is.
+        columns, values: features of hope minus those of fear, ascending columns.
+        margin: what hope is worth more than fear.
+
+    Returns:
+        What is missing of the margin before the step; not above 0 where there is none to take.
+    """
+    score, norm = np.float32(0.0), np.float32(0.0)
+    for entry in range(len(columns)):
+        score += state.weights[columns[entry]] * values[entry]
+    for entry in range(len(columns)):
+        if settings.active[columns[entry]]:
+            norm += values[entry] * values[entry]
+    loss = margin - score
+    if loss > 0.0:
+        rate = settings.step_cap
+        if norm > 0.0:
+            rate = min(rate, loss / norm)
+        _update(state, settings.active, columns, values, rate)
+    return loss
+
+
+@kernel
+def remember(settings: Settings, state: State, statistics: NDArray[np.float32]) -> None:
+    """A choice, float32 ``[n_statistics]``, joins the background of ``state``, an output."""
+    for column in range(len(state.background)):
+        state.background[column] *= settings.decay
+        state.background[column] += statistics[column]
+
+
+@kernel
+def _choose(
+    scores: NDArray[np.float32], worths: NDArray[np.float32], safe_hope: bool
+) -> tuple[int, int, int]:
+    """Hypotheses of the highest hope, fear and model score, of equals the first.
+
+    Args:
+        scores, worths: float32 ``[hypotheses of the sentence]``.
+        safe_hope: bound the model's influence on the hope.
+    """
+    one = np.float32(1.0)
+    hope = _first_largest(one, scores, one, worths)
+    fear = _first_largest(one, scores, -one, worths)
+    model = _first_largest(one, scores, np.float32(0.0), worths)
+    size = abs(scores[hope])
+    if safe_hope and size > np.float32(1e-8):
+        scale = abs(worths[hope] * np.float32(MODEL_SHARE)) / size
+        if scale < one:
+            hope = _first_largest(scale, scores, one, worths)
+    return hope, fear, model
+
+
+@finite_kernel
+def _first_largest(
+    scale: np.float32, scores: NDArray[np.float32], sign: np.float32, worths: NDArray[np.float32]
+) -> int:
+    """The first row with the largest ``scale * score + sign * worth``."""
+    sums = np.empty_like(scores)
+    largest = -np.float32(np.inf)
+    for row in range(len(scores)):
+        sums[row] = scale * scores[row] + sign * worths[row]
+        largest = max(largest, sums[row])
+    for row in range(len(sums)):
+        if sums[row] == largest:
+            return row
+    return 0
+
+
+@kernel
+def _difference(
+    lists: MiraLists, sentence: int, hope: int, fear: int
+) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+    """Features of hope minus those of fear: all dense columns, and sparse ones that differ."""
+    start = lists.offsets[sentence]
+    size = lists.offsets[sentence + 1] - start
+    a, a_end = lists.indptr[hope], lists.indptr[hope + 1]
+    b, b_end = lists.indptr[fear], lists.indptr[fear + 1]
+    columns = np.empty(lists.n_dense + (a_end - a) + (b_end - b), dtype=np.int32)
+    values = np.empty(len(columns), dtype=np.float32)
+    for feature in range(lists.n_dense):
+        place = start * lists.n_dense + feature * size - start
+        columns[feature] = feature
+        values[feature] = lists.dense[place + hope] - lists.dense[place + fear]
+    n = lists.n_dense
+    while a < a_end or b < b_end:
+        if b == b_end or (a < a_end and lists.columns[a] < lists.columns[b]):
+            columns[n], values[n] = lists.columns[a], lists.values[a]
+            a += 1
+        elif a == a_end or lists.columns[b] < lists.columns[a]:
+            columns[n], values[n] = lists.columns[b], -lists.values[b]
+            b += 1
+        else:
+            columns[n], values[n] = lists.columns[a], lists.values[a] - lists.values[b]
+            a += 1
+            b += 1
+            if not abs(values[n]) > NEGLIGIBLE:
+                continue
+        n += 1
+    return columns[:n], values[:n]
+
+
+@kernel
+def _update(
+    state: State,
+    active: NDArray[np.bool_],
+    columns: NDArray[np.int32],
+    values: NDArray[np.float32],
+    rate: np.float32,
+) -> None:
+    """Add ``rate * values`` to the active weights, and see to the totals of those."""
+    state.updates[0] += 1
+    for entry in range(len(columns)):
+        if active[columns[entry]]:
+            _add(state, columns[entry], values[entry] * rate)
+
+
+@kernel
+def _add(state: State, column: int, change: np.float32) -> None:
+    """Add to one weight; its total first catches up with the updates that left it alone."""
+    missed = np.float32(state.updates[0] - state.updated[column])
+    state.totals[column] += missed * state.weights[column] + change
+    state.weights[column] += change
+    state.updated[column] = state.updates[0]
+
+
+@kernel
+def average(state: State) -> NDArray[np.float32]:
+    """The averaged weights, float32 ``[n_features]``; every total catches up.
+
+    The sum of the initial weights and those after each update, over the number of updates, as
+    Moses has it: a whole ``(n + 1) / n`` times the average, which ranks alike.
+    """
+    if state.updates[0] == 0:
+        return state.weights.copy()
+    for column in range(len(state.weights)):
+        _add(state, column, np.float32(0.0))
+    return state.totals / np.float32(state.updates[0])
+
+
+@kernel
+def learn(
+    lists: MiraLists,
+    settings: Settings,
+    state: State,
+    order: NDArray[np.int64],
+    decisions: Decisions,
+) -> None:
+    """Visit sentences in the given order, worth being BLEU in the background.
+
+    Args:
+        lists: the hypotheses.
+        settings: of the algorithm.
+        state: output.
+        order: int64 ``[n]``; sentences.
+        decisions: output, ``[n]``.
+    """
+    buffer = np.empty(_longest(lists.offsets), dtype=np.float32)
+    worths = np.empty(_longest(lists.row_offsets), dtype=np.float32)
+    for visit in range(len(order)):
+        sentence = order[visit]
+        scores = buffer[: lists.offsets[sentence + 1] - lists.offsets[sentence]]
+        model_scores(lists, sentence, state.weights, scores)
+        rows = lists.rows[lists.row_offsets[sentence] : lists.row_offsets[sentence + 1]]
+        background_bleu(rows, state.background, worths[: len(rows)])
+        step(lists, settings, state, sentence, scores, worths[: len(rows)], decisions, visit)
+
+
+@kernel
+def first_best(lists: MiraLists, weights: NDArray[np.float32]) -> NDArray[np.int64]:
+    """The highest-scoring hypothesis of each sentence, the first among equals: int64."""
+    best = np.empty(len(lists.offsets) - 1, dtype=np.int64)
+    buffer = np.empty(_longest(lists.offsets), dtype=np.float32)
+    for sentence in range(len(best)):
+        scores = buffer[: lists.offsets[sentence + 1] - lists.offsets[sentence]]
+        model_scores(lists, sentence, weights, scores)
+        best[sentence] = lists.offsets[sentence] + np.argmax(scores)
+    return best
+
+
+@kernel
+def _longest(offsets: NDArray[np.int64]) -> int:
+    """The largest number of rows of a sentence."""
+    longest = 0
+    for sentence in range(len(offsets) - 1):
+        longest = max(longest, offsets[sentence + 1] - offsets[sentence])
+    return longest

@@ -1,0 +1,86 @@
+"""Binary logistic regression with a Gaussian prior and without a bias, on sparse data.
+
+What the classifier ``megam`` fits with ``-nobias binary`` (Daumé III 2004, "Notes on CG and
+LM-BFGS optimization of logistic regression"): the weights ``w`` with the smallest
+
+    sum over examples of  log(1 + exp(m)) - y m,   m = x . w + offset,   plus  precision/2 |w|^2
+
+where the label ``y`` is 1, 0, or a probability between. The loss is convex; with a positive
+precision it has one minimum, which L-BFGS finds. Features of MT differ in scale by orders of
+magnitude, which L-BFGS alone takes badly: it works on weights in units of the curvature at 0.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosesplug.optimizers.batch.fits import Fit
+from mosesplug.optimizers.solvers.lbfgs import minimise_smooth
+
+__all__ = ["fit_logistic", "logistic_loss"]
+
+_MEMORY = 20
+"""Steps that the curvature is estimated from."""
+
+_STEEPNESS = 1e-7
+"""The fit has converged when no weight, in units of the curvature, changes the loss faster than
+this times the square root of the number of examples: rounding of the sums is below it."""
+
+
+def logistic_loss(
+    weights: NDArray[np.float64],
+    examples: Any,
+    labels: NDArray[np.float64],
+    precision: float,
+    offsets: NDArray[np.float64] | float = 0.0,
+) -> tuple[float, NDArray[np.float64]]:
+    """The loss at ``weights`` and its gradient, float64 ``[n_features]``; see ``fit_logistic``."""
+    margins = examples @ weights + offsets
+    # Neither exponential overflows: log(1 + exp(m)), and the logistic function of m.
+    losses = np.maximum(margins, 0.0) + np.log1p(np.exp(-np.abs(margins))) - labels * margins
+    loss = losses.sum()
+    gradient = examples.T @ (0.5 + 0.5 * np.tanh(0.5 * margins) - labels)
+    return (
+        float(loss + 0.5 * precision * (weights @ weights)),
+        np.asarray(gradient + precision * weights),
+    )
+
+
+def fit_logistic(
+    examples: Any,
+    labels: NDArray[np.float64],
+    *,
+    precision: float = 1.0,
+    offsets: NDArray[np.float64] | float = 0.0,
+    max_iterations: int = 1000,
+) -> Fit:
+    """Fit the weights.
+
+    Args:
+        examples: SciPy sparse array (CSR), float64 ``[n_examples, n_features]``.
+        labels: float64 ``[n_examples]``, 0 to 1.
+        precision: of the prior, 1 over its variance; ``megam``'s ``-lambda``, whose default is 1.
+        offsets: float64 ``[n_examples]``, added to the margins: what is not to be fitted.
+        max_iterations: of L-BFGS; ``megam``'s ``-maxi``.
+    """
+    n_examples, n_features = examples.shape
+    curvature = 0.25 * np.asarray(examples.multiply(examples).sum(axis=0)) + precision
+    unit = 1.0 / np.sqrt(np.where(curvature > 0.0, curvature, 1.0))
+
+    def scaled_loss(scaled: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        loss, gradient = logistic_loss(unit * scaled, examples, labels, precision, offsets)
+        return loss, unit * gradient
+
+    found = minimise_smooth(
+        scaled_loss,
+        np.zeros(n_features),
+        memory=_MEMORY,
+        max_iterations=max_iterations,
+        steepness=_STEEPNESS * math.sqrt(max(1, n_examples)),
+        decrease=0.0,
+    )
+    return Fit(unit * found.x, found.value, found.iterations, found.converged)

@@ -1,0 +1,187 @@
+"""Pairwise ranking optimization (Hopkins & May 2011), alone and as a start of MERT.
+
+Tuning as classification: of two hypotheses of a sentence, which has the better sentence score? The
+weights of a classifier on differences of feature vectors rank hypotheses as the metric does. It is
+convex, and takes many thousands of sparse features. The sampler is that of Moses' ``pro``, the
+classifier does what ``megam`` does, unless another is chosen; nothing but arrays passes between
+them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosesplug.errors import OptimizerError, UsageError
+from mosesplug.optimizers.batch.mert.mert import MertOptions, mert
+from mosesplug.optimizers.batch.ranking.classifiers import (
+    ClassifierOptions,
+    described,
+    fit_pairs,
+)
+from mosesplug.optimizers.batch.ranking.constraints import ConstraintOptions
+from mosesplug.optimizers.batch.ranking.gains import sentence_gains
+from mosesplug.optimizers.batch.ranking.pairs import PairSampling, sample_pairs
+from mosesplug.optimizers.batch.ranking.summary import Summaries
+from mosesplug.optimizers.problem import (
+    Problem,
+    Progress,
+    Solution,
+    checked_weights,
+    corpus_score,
+    normalised,
+    silent,
+    with_sparse_active,
+)
+
+__all__ = ["ProMertOptions", "ProOptions", "pro", "pro_mert"]
+
+_FACTOR = "SparseFactor"
+"""The dense feature that stands for the sparse ones while MERT runs: their score."""
+
+
+@dataclass(frozen=True)
+class ProOptions(ClassifierOptions, ConstraintOptions):
+    """Settings of PRO, with the defaults of Moses and of ``megam``."""
+
+    candidate_pairs: int = field(
+        default=5000,
+        metadata={
+            "help": "pairs of hypotheses drawn of each sentence",
+            "source": "Hopkins & May 2011, Gamma",
+            "minimum": 1,
+        },
+    )
+    kept_pairs: int = field(
+        default=50,
+        metadata={
+            "help": "of these, how many are kept, those with the largest differences of score",
+            "source": "Hopkins & May 2011, Xi",
+            "minimum": 1,
+        },
+    )
+    minimum_difference: float = field(
+        default=0.05,
+        metadata={
+            "help": "pairs whose sentence scores differ by less are dropped",
+            "source": "Hopkins & May 2011, alpha",
+            "minimum": 0.0,
+        },
+    )
+    smooth_brevity_penalty: bool = field(
+        default=False,
+        metadata={
+            "help": "smooth the brevity penalty of sentence BLEU too",
+            "source": "pro -b; Nakov et al. 2012",
+        },
+    )
+
+
+@dataclass(frozen=True)
+class ProMertOptions(MertOptions, ProOptions):
+    """Settings of PRO and of the MERT that follows."""
+
+
+def pro(
+    problem: Problem,
+    initial: NDArray[np.float64],
+    rng: np.random.Generator,
+    options: ProOptions,
+    progress: Progress = silent,
+) -> Solution:
+    """Tune the active weights so that the better hypotheses of pairs score higher.
+
+    Where no active features are given, all are active, sparse ones too. The result does not depend
+    on the initial weights, but for those that are not active: they keep their values, and the
+    others are found in proportion to them. Where every dense weight is active, the result is
+    divided by its L1 norm. Hypotheses are ranked by Moses' smoothed sentence BLEU where the metric
+    is BLEU or a mixture with it, otherwise by the metric of the sentence alone.
+
+    Args:
+        problem: hypotheses, metric and active features.
+        initial: float64 ``[n_features]``.
+        rng: draws the pairs, and the perceptron's orders.
+        options: settings.
+        progress: told of the two steps.
+
+    Raises:
+        OptimizerError: the problem cannot be tuned (see ``checked_weights``), or no two hypotheses
+            of a sentence differ enough in score and in features.
+        UsageError: a brevity penalty is to be smoothed, and the metric has none.
+    """
+    problem = with_sparse_active(problem)
+    initial = checked_weights(problem, initial)
+    tuning_set = problem.tuning_set
+    if options.smooth_brevity_penalty and "BLEU" not in problem.metric.name.split(","):
+        raise UsageError(
+            f"{problem.metric.name} has no brevity penalty to smooth: leave out "
+            "smooth_brevity_penalty"
+        )
+    scores = sentence_gains(problem, "nakov" if options.smooth_brevity_penalty else "moses")
+
+    def draw(top: int, count: int) -> NDArray[np.int64]:
+        return rng.integers(0, top, count)
+
+    sampling = PairSampling(
+        options.candidate_pairs,
+        options.kept_pairs,
+        options.minimum_difference,
+        largest=options.acceptance == "largest",
+    )
+    rule = options.rule(scores, tuning_set.lengths, draw)
+    pairs = sample_pairs(tuning_set.offsets, scores, draw, sampling, rule)
+    if not len(pairs):
+        constrained = "" if rule is None else " and are within the limits set"
+        raise OptimizerError(
+            "no two hypotheses of a sentence differ in score by "
+            f"{options.minimum_difference:g} or more{constrained}; take longer n-best lists, or a "
+            "smaller minimum difference"
+        )
+    progress(1, 2, "steps")
+    weights, fit = fit_pairs(problem, initial, pairs, options, rng)
+    progress(2, 2, "steps")
+    weights = normalised(problem, weights)
+    return Solution(weights, corpus_score(problem, weights), (described(pairs, fit, options),))
+
+
+def pro_mert(
+    problem: Problem,
+    initial: NDArray[np.float64],
+    rng: np.random.Generator,
+    options: ProMertOptions,
+    progress: Progress = silent,
+) -> Solution:
+    """MERT with PRO's weights as a further start, as ``mert-moses.pl --pro-starting-point``.
+
+    MERT tunes the dense weights and, where sparse features are active, one factor of all sparse
+    weights that PRO found.
+
+    Args:
+        problem: as for ``mert``; where no active features are given, sparse ones are active too.
+        initial: float64 ``[n_features]``, MERT's first start; its sparse weights are not used
+            unless they are inactive.
+        rng: of both.
+        options: settings of both.
+        progress: told of MERT's climbs.
+
+    Raises:
+        OptimizerError, UsageError: as ``pro`` and ``mert``.
+    """
+    problem = with_sparse_active(problem)
+    found = pro(problem, initial, rng, options)
+    n_dense, active = problem.tuning_set.space.n_dense, problem.active_mask
+    is_dense = np.arange(len(active)) < n_dense
+    start = np.where(active & ~is_dense, 0.0, initial)
+    by_pro = np.where(active & ~is_dense, found.weights, 0.0)
+    dense = replace(problem, active=active & is_dense, starts=(found.weights, *problem.starts))
+    if not by_pro.any():
+        solution = mert(dense, start, rng, options, progress)
+        weights = solution.weights
+    else:
+        whole = Summaries.of(problem, by_pro, [_FACTOR] * problem.tuning_set.space.n_sparse)
+        merged = whole.add_to(dense)
+        solution = mert(merged, whole.start(start), rng, options, progress)
+        weights = normalised(dense, whole.written_back(solution.weights))
+    return Solution(weights, corpus_score(problem, weights), found.history + solution.history)

@@ -1,0 +1,400 @@
+"""Exact line search on n-best lists (Och 2003, section 3).
+
+Sliding the weights along a line changes a sentence's first-best hypothesis at a few thresholds
+only (``envelope.py``). The thresholds of all sentences, sorted, cut the line into intervals on
+which every first-best, and so the corpus score, is constant; the statistics of neighbouring
+intervals differ by what changes at the threshold between them. One pass over the thresholds scores
+the whole line.
+
+An interval too narrow to be sure of is never chosen: thresholds are known to about 1e-12, and a
+point within that distance of one decodes to either side of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosesplug.kernels import kernel
+from mosesplug.metrics.protocol import Metric
+from mosesplug.optimizers.line_search.envelope import envelopes
+from mosesplug.optimizers.line_search.space import SearchSpace, Surface
+from mosesplug.optimizers.lists.arrangement import arrange, extremes, model_scores, project
+from mosesplug.optimizers.problem import Problem
+from mosesplug.tuning_set import TuningSet
+
+__all__ = [
+    "IntervalChoice",
+    "LinePoint",
+    "LineSpace",
+    "Lines",
+    "ListSearcher",
+    "Scratch",
+    "best_point",
+    "error_surfaces",
+    "filled_lists",
+    "line_space",
+    "search_space",
+]
+
+NARROWEST = 1e-7
+"""Least width of an interval that may be chosen, relative to the distance from the origin."""
+
+END_STEP = 0.1
+"""How far beyond the outermost threshold the point of an unbounded interval lies (as in Moses)."""
+
+
+@dataclass(frozen=True)
+class IntervalChoice:
+    """How the interval is chosen (Cer et al. 2008, section 3.3).
+
+    Attributes:
+        method: ``best`` takes the interval of the highest score; ``average`` and ``minimum``
+            judge an interval by the mean or the least of its own score and its neighbours', which
+            avoids narrow peaks.
+        neighbours: how many intervals on either side count as neighbours.
+    """
+
+    method: Literal["best", "average", "minimum"] = "best"
+    neighbours: int = 3
+
+    @property
+    def smooths(self) -> bool:
+        """Whether neighbours have a say."""
+        return self.method != "best" and self.neighbours > 0
+
+
+@dataclass(frozen=True)
+class Lines:
+    """Slopes of all hypotheses along some directions.
+
+    Attributes:
+        slopes: float64 ``[n_hyps * n_directions]``, arranged as ``arrangement.py`` says.
+        bounds: float64 ``[n_sentences, n_directions, 2]``, least and greatest slope.
+    """
+
+    slopes: NDArray[np.float64]
+    bounds: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, offsets: NDArray[np.int64], slopes: NDArray[np.float64]) -> Lines:
+        """From arranged slopes; ``offsets`` is int64 ``[n_sentences + 1]``."""
+        n_directions = len(slopes) // int(offsets[-1])
+        bounds = np.empty((len(offsets) - 1, n_directions, 2))
+        extremes(offsets, slopes, bounds)
+        return cls(slopes, bounds)
+
+
+@dataclass(frozen=True)
+class LineSpace:
+    """The tuning set as line search wants it: active features arranged, the rest summed up.
+
+    Attributes:
+        offsets: int64 ``[n_sentences + 1]``, empty sentences left out.
+        axes: the lines along each active feature.
+        base: float64 ``[n_hyps]``, what the features that stay fixed add to the model score.
+        stats: int32 or float64 ``[n_hyps, n_stats]``, the metric's sufficient statistics.
+        metric: scores the summed statistics.
+    """
+
+    offsets: NDArray[np.int64]
+    axes: Lines
+    base: NDArray[np.float64]
+    stats: NDArray[Any]
+    metric: Metric
+
+    @property
+    def spread(self) -> NDArray[np.float64]:
+        """Mean over sentences of each feature's greatest value less its least."""
+        return np.asarray((self.axes.bounds[:, :, 1] - self.axes.bounds[:, :, 0]).mean(axis=0))
+
+    @property
+    def fixed_spread(self) -> float:
+        """The same of ``base``; 0 where the scale of the active weights decides nothing."""
+        starts = self.offsets[:-1]
+        highest, least = (
+            np.maximum.reduceat(self.base, starts),
+            np.minimum.reduceat(self.base, starts),
+        )
+        return float((highest - least).mean())
+
+    def at(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Model scores at ``weights`` (float64 ``[n_active]``), the base first in their sums."""
+        scores = np.empty(len(self.base))
+        model_scores(self.offsets, self.axes.slopes, self.base, weights, scores)
+        return scores
+
+    def lines(self, directions: NDArray[np.float64]) -> Lines:
+        """The lines along ``directions``, float64 ``[n_directions, n_active]``."""
+        slopes = np.empty(len(self.base) * len(directions))
+        project(self.offsets, self.axes.slopes, directions, slopes)
+        return Lines.of(self.offsets, slopes)
+
+    def decode(self, point: NDArray[np.float64]) -> float:
+        """Corpus score of the hypotheses that score highest; ties go to the first."""
+        totals = np.empty(self.stats.shape[1])
+        _decode(self.offsets, point, self.stats, totals)
+        return float(self.metric.score(totals))
+
+    def searcher(self, n_directions: int) -> ListSearcher:
+        """Searches lines in memory of its own."""
+        return ListSearcher(self, Scratch.of(self, n_directions))
+
+
+@dataclass
+class Scratch:
+    """Memory that the line searches of one thread share; it grows to what they need.
+
+    Attributes:
+        thresholds: float64 ``[n_directions, room]``.
+        changes: ``[n_directions, room, n_stats]``.
+    """
+
+    thresholds: NDArray[np.float64]
+    changes: NDArray[Any]
+
+    @classmethod
+    def of(cls, space: LineSpace, n_directions: int) -> Scratch:
+        """Room for eight thresholds a sentence along each direction."""
+        room = 8 * len(space.offsets)
+        n_stats = space.stats.shape[1]
+        return cls(
+            np.empty((n_directions, room)),
+            np.empty((n_directions, room, n_stats), dtype=space.stats.dtype),
+        )
+
+    def make_room(self, room: int) -> None:
+        """Room for that many thresholds along each direction; what was there is lost."""
+        n_directions, _, n_stats = self.changes.shape
+        self.thresholds = np.empty((n_directions, room))
+        self.changes = np.empty((n_directions, room, n_stats), dtype=self.changes.dtype)
+
+
+@dataclass(frozen=True)
+class ListSearcher:
+    """Searches lines of one space.
+
+    Attributes:
+        space: the hypotheses.
+        scratch: the memory that it works in.
+    """
+
+    space: LineSpace
+    scratch: Scratch
+
+    def along_axes(self, axes: NDArray[np.int64], point: NDArray[np.float64]) -> Iterator[Surface]:
+        """See ``LineSearcher``."""
+        return error_surfaces(self.space, self.space.axes, axes, point, self.scratch)
+
+    def along(
+        self, directions: NDArray[np.float64], point: NDArray[np.float64]
+    ) -> Iterator[Surface]:
+        """See ``LineSearcher``."""
+        lines, wanted = self.space.lines(directions), np.arange(len(directions))
+        return error_surfaces(self.space, lines, wanted, point, self.scratch)
+
+
+@dataclass(frozen=True)
+class LinePoint:
+    """The chosen point of a line.
+
+    Attributes:
+        step: distance from the origin, in directions.
+        merit: what the interval was chosen by: the score there, or its smoothed value.
+    """
+
+    step: float
+    merit: float
+
+
+def search_space(problem: Problem, weights: NDArray[np.float64]) -> SearchSpace:
+    """What the problem's hypotheses are searched in; inactive features keep ``weights``."""
+    if problem.source is not None:
+        return problem.source.space(problem.active_mask, weights)
+    return line_space(problem, weights)
+
+
+def line_space(problem: Problem, weights: NDArray[np.float64]) -> LineSpace:
+    """Arrange the problem's hypotheses for line search; inactive features keep ``weights``."""
+    tuning_set, active = problem.tuning_set, problem.active_mask
+    n_dense = tuning_set.space.n_dense
+    columns = tuning_set.dense
+    if not active[:n_dense].all():
+        columns = columns[:, active[:n_dense]]
+    if active[n_dense:].any():
+        columns = np.concatenate([columns, _sparse_columns(problem, active[n_dense:])], axis=1)
+    base = tuning_set.model_scores(np.where(active, 0.0, weights))
+    offsets, stats = filled_lists(tuning_set)
+    slopes = np.empty(columns.size)
+    arrange(offsets, columns, slopes)
+    return LineSpace(offsets, Lines.of(offsets, slopes), base, stats, problem.metric)
+
+
+def filled_lists(tuning_set: TuningSet) -> tuple[NDArray[np.int64], NDArray[Any]]:
+    """Offsets without empty sentences, int64, and the statistics, as line search takes them."""
+    filled = np.diff(tuning_set.offsets) > 0
+    offsets = np.append(tuning_set.offsets[:-1][filled], tuning_set.offsets[-1])
+    # Differences of float statistics are summed by the thousand: float32 would show.
+    dtype = np.promote_types(tuning_set.stats.dtype, np.int32)
+    return offsets, np.ascontiguousarray(tuning_set.stats, dtype=dtype)
+
+
+def _sparse_columns(problem: Problem, active: NDArray[np.bool_]) -> NDArray[np.float32]:
+    """Active sparse features as dense columns, float32 ``[n_hyps, n_active_sparse]``."""
+    tuning_set = problem.tuning_set
+    columns = np.zeros((tuning_set.n_hyps, int(active.sum())), dtype=np.float32)
+    if tuning_set.sparse is not None:
+        sparse = tuning_set.sparse
+        row = np.repeat(np.arange(tuning_set.n_hyps), np.diff(sparse.indptr))
+        wanted = active[sparse.indices]
+        place = np.cumsum(active) - 1
+        np.add.at(columns, (row[wanted], place[sparse.indices[wanted]]), sparse.data[wanted])
+    return columns
+
+
+@kernel
+def _decode(
+    offsets: NDArray[np.int64],
+    scores: NDArray[np.float64],
+    stats: NDArray[Any],
+    totals: NDArray[np.float64],
+) -> None:
+    """Write the summed statistics of the first-best hypotheses to ``totals``."""
+    totals[:] = 0.0
+    for sentence in range(len(offsets) - 1):
+        best = offsets[sentence]
+        for row in range(best + 1, offsets[sentence + 1]):
+            if scores[row] > scores[best]:
+                best = row
+        for k in range(stats.shape[1]):
+            totals[k] += stats[best, k]
+
+
+@kernel
+def _accumulate(
+    order: NDArray[np.int64],
+    changes: NDArray[Any],
+    totals: NDArray[np.float64],
+    surface: NDArray[np.float64],
+) -> None:
+    """Write the running sum of ``changes[order]``, from ``totals`` on, to the rows of ``surface``.
+
+    ``surface`` is an output, float64 ``[len(order) + 1, n_stats]``.
+    """
+    n_stats = len(totals)
+    for k in range(n_stats):
+        surface[0, k] = totals[k]
+    for i in range(len(order)):
+        change = order[i]
+        for k in range(n_stats):
+            surface[i + 1, k] = surface[i, k] + changes[change, k]
+
+
+def error_surfaces(
+    space: LineSpace,
+    lines: Lines,
+    wanted: NDArray[np.int64],
+    intercepts: NDArray[np.float64],
+    scratch: Scratch,
+) -> Iterator[Surface]:
+    """The score along each wanted line, all in one pass over the hypotheses.
+
+    Args:
+        space: the hypotheses.
+        lines: the directions.
+        wanted: int64, which of them.
+        intercepts: float64 ``[n_hyps]``, ``origin . h``.
+        scratch: working memory for at least as many directions.
+
+    Yields:
+        ``(thresholds, scores)`` of each.
+    """
+    totals = np.empty((len(wanted), space.stats.shape[1]))
+    found = np.empty(len(wanted), dtype=np.int64)
+    while True:
+        envelopes(
+            space.offsets,
+            lines.slopes,
+            lines.bounds,
+            wanted,
+            intercepts,
+            space.stats,
+            scratch.thresholds,
+            scratch.changes,
+            totals,
+            found,
+        )
+        if (most := int(found.max(initial=0))) <= scratch.thresholds.shape[1]:
+            break
+        scratch.make_room(most + most // 4)
+    for line, size in enumerate(found):
+        thresholds = scratch.thresholds[line, :size]
+        order = np.argsort(thresholds)
+        surface = np.empty((size + 1, totals.shape[1]))
+        _accumulate(order, scratch.changes[line], totals[line], surface)
+        yield thresholds[order], np.asarray(space.metric.score(surface))
+
+
+def best_point(
+    thresholds: NDArray[np.float64],
+    scores: NDArray[np.float64],
+    choice: IntervalChoice,
+    furthest: float,
+    within: tuple[float, float] = (-np.inf, np.inf),
+) -> LinePoint | None:
+    """The middle of the best interval that is wide enough to be sure of.
+
+    Intervals that are not, as between thresholds that coincide, are nobody's neighbours either:
+    no weights decode to their scores. Neighbouring intervals of one score count as one. Among
+    equals the widest wins, since its middle is the safest; where a threshold lies there, the
+    middle of the widest interval among the neighbours takes its place. Intervals end at the
+    furthest step, and the unbounded ones twice ``END_STEP`` beyond the outermost threshold.
+
+    Args:
+        thresholds: float64 ``[m]``, sorted.
+        scores: float64 ``[m + 1]``.
+        choice: by what the interval is chosen.
+        furthest: greatest distance from the origin, in directions.
+        within: ends of the steps that are allowed; a step of 0 is.
+
+    Returns:
+        None where no interval within reach is wide enough.
+    """
+    if not len(thresholds):
+        return LinePoint(0.0, float(scores[0]))
+    left = np.concatenate([[thresholds[0] - 2 * END_STEP], thresholds])
+    right = np.concatenate([thresholds, [thresholds[-1] + 2 * END_STEP]])
+    low, high = max(-furthest, within[0]), min(furthest, within[1])
+    left, right = left.clip(low, high), right.clip(low, high)
+    certain = right - left > NARROWEST * (1.0 + np.maximum(np.abs(left), np.abs(right)))
+    candidates = np.flatnonzero(certain)
+    if not len(candidates):
+        return None
+    merits = _smoothed(scores[candidates], choice)
+    best = merits.max()
+    equals = candidates[merits == best]
+    starts = np.flatnonzero(np.diff(equals, prepend=-2) != 1)
+    ends = np.append(starts[1:], len(equals)) - 1
+    widths = right[equals[ends]] - left[equals[starts]]
+    widest = int(np.argmax(widths))
+    first, last = equals[starts[widest]], equals[ends[widest]]
+    step = 0.5 * (left[first] + right[last])
+    if np.abs(thresholds - step).min() <= NARROWEST * (1.0 + abs(step)):
+        inside = first + int(np.argmax((right - left)[first : last + 1]))
+        step = 0.5 * (left[inside] + right[inside])
+    return LinePoint(float(step), float(best))
+
+
+def _smoothed(scores: NDArray[np.float64], choice: IntervalChoice) -> NDArray[np.float64]:
+    """Each interval's score, or the mean or least over its neighbourhood (Cer et al. 2008)."""
+    if not choice.smooths:
+        return scores
+    window = 2 * choice.neighbours + 1
+    padded = np.pad(scores, choice.neighbours, mode="edge")
+    views = np.lib.stride_tricks.sliding_window_view(padded, window)
+    reduced = views.mean(axis=1) if choice.method == "average" else views.min(axis=1)
+    return np.asarray(reduced)

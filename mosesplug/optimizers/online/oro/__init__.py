@@ -1,0 +1,1 @@
+"""Online rank learning, plain and with optimized updates (Watanabe 2012)."""

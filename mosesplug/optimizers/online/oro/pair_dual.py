@@ -1,0 +1,160 @@
+"""The quadratic programs of all pairs of a batch (Watanabe 2012, equation 14).
+
+Of the box's multipliers many are not 0, and all pairs are visited in turn. Of the simplex's few
+are: the pairs that a solution violates most are collected, one a sentence, and solved for, until
+none is violated more than the slack that they share (see ``oro_dual.py``).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosesplug.kernels import kernel
+from mosesplug.optimizers.lists.oracle_pairs import (
+    Pairs,
+    add_differences,
+    products,
+)
+from mosesplug.optimizers.online.oro.dual import EXACT, simplex_multipliers
+from mosesplug.optimizers.solvers.pair_descent import begun, coefficients_of, descend
+
+__all__ = ["pairs_in_box", "pairs_in_simplex"]
+
+_ROUNDS = 1000
+"""Times that pairs are collected at most."""
+
+
+def pairs_in_box(
+    pairs: Pairs,
+    scores: NDArray[np.float64],
+    weights: NDArray[np.float64],
+    bound: float,
+    tolerance: float,
+    sweeps: int,
+    rng: np.random.Generator,
+) -> tuple[NDArray[np.float64], float]:
+    """Multipliers ``0 <= tau <= bound`` of pairs, for margins of 1, summed by hypothesis.
+
+    Pairs that have the margin by ``scores`` do not take part, nor do pairs without a difference:
+    no weights tell them apart.
+
+    Args:
+        pairs: the hypotheses.
+        scores: float64 ``[n_hyps]``; all 0: every pair takes part.
+        weights: float64 ``[n_columns]``, 0 where a feature is not active.
+        bound: of each multiplier.
+        tolerance: largest spread of the projected gradient at the end.
+        sweeps: visits of each pair at most.
+        rng: of the order of visits.
+
+    Returns:
+        ``(coefficients, total)``: float64 ``[n_hyps]``, so that ``sum tau phi`` is the
+        combination of the hypotheses with them, and ``sum tau``.
+    """
+    coefficients = np.zeros(len(pairs.base))
+    seed = np.uint64(rng.integers(1, 2**63))
+    descent = begun(pairs, scores)
+    descend(pairs, descent, 1.0, weights.copy(), bound, tolerance, sweeps, seed)
+    return coefficients, float(coefficients_of(descent, coefficients))
+
+
+def pairs_in_simplex(
+    pairs: Pairs, weights: NDArray[np.float64], bound: float
+) -> NDArray[np.float64]:
+    """Multipliers of all pairs with ``sum tau <= bound``, for margins of 1, exact.
+
+    Args:
+        pairs: the hypotheses.
+        weights: float64 ``[n_columns]``, 0 where a feature is not active.
+        bound: of the sum.
+
+    Returns:
+        float64 ``[n_hyps]``: ``sum tau phi`` is the combination of the hypotheses with them.
+    """
+    better = worse = np.zeros(0, dtype=np.int64)
+    gains = multipliers = np.zeros(0)
+    gram = np.zeros((0, 0))
+    moved = weights
+    for _ in range(_ROUNDS):
+        slack = max(0.0, float((gains - gram @ multipliers).max(initial=0.0)))
+        limit = slack + EXACT * max(1.0, np.abs(gains).max(initial=1.0))
+        found = np.empty((2, len(pairs.offsets) - 1), dtype=np.int64)
+        count = _most_violated(pairs, moved, limit, found)
+        if not count:
+            break
+        better = np.append(better, found[0, :count])
+        worse = np.append(worse, found[1, :count])
+        gram = _grown(pairs, gram, better, worse, len(weights))
+        gains = np.append(gains, 1.0 - _margins(pairs, better[-count:], worse[-count:], weights))
+        start = np.append(multipliers, np.zeros(count))
+        multipliers = simplex_multipliers(gram, gains, bound, start)
+        moved = weights.copy()
+        add_differences(pairs, better, worse, multipliers, moved)
+    coefficients = np.zeros(len(pairs.base))
+    np.add.at(coefficients, better, multipliers)
+    np.subtract.at(coefficients, worse, multipliers)
+    return coefficients
+
+
+def _margins(
+    pairs: Pairs, better: NDArray[np.int64], worse: NDArray[np.int64], weights: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Margins of some pairs, fixed features included, float64 ``[n]``."""
+    fixed = pairs.base[better] - pairs.base[worse]
+    return np.asarray(fixed + products(pairs, better, worse, weights))
+
+
+def _grown(
+    pairs: Pairs,
+    gram: NDArray[np.float64],
+    better: NDArray[np.int64],
+    worse: NDArray[np.int64],
+    n_columns: int,
+) -> NDArray[np.float64]:
+    """The products of the pairs' differences, of which ``gram`` has the first."""
+    known, size = len(gram), len(better)
+    grown = np.empty((size, size))
+    grown[:known, :known] = gram
+    for row in range(known, size):
+        difference = np.zeros(n_columns)
+        add_differences(pairs, better[row : row + 1], worse[row : row + 1], np.ones(1), difference)
+        grown[row] = grown[:, row] = products(pairs, better, worse, difference)
+    return grown
+
+
+@kernel
+def _most_violated(
+    pairs: Pairs, weights: NDArray[np.float64], limit: float, found: NDArray[np.int64]
+) -> int:
+    """Write each sentence's pair of the largest loss to ``found`` if that is above ``limit``.
+
+    Args:
+        pairs: the hypotheses.
+        weights: float64 ``[n_columns]``.
+        limit: of ``1 - margin``.
+        found: output, int64 ``[2, n_sentences]``: oracles and others, from the left.
+
+    Returns:
+        How many there are.
+    """
+    dense, indptr, indices, data = pairs.features
+    count = 0
+    for sentence in range(len(pairs.offsets) - 1):
+        start, end = pairs.offsets[sentence], pairs.offsets[sentence + 1]
+        best = worst = -1
+        highest, lowest = -np.inf, np.inf
+        for row in range(start, end):
+            score = pairs.base[row]
+            for k in range(dense.shape[1]):
+                score += weights[k] * dense[row, k]
+            for entry in range(indptr[row], indptr[row + 1]):
+                score += weights[indices[entry]] * data[entry]
+            if pairs.is_oracle[row] and score < lowest:
+                worst, lowest = row, score
+            elif not pairs.is_oracle[row] and score > highest:
+                best, highest = row, score
+        if best >= 0 and worst >= 0 and 1.0 - (lowest - highest) > limit:
+            found[0, count], found[1, count] = worst, best
+            count += 1
+    return count

@@ -1,0 +1,1 @@
+"""Numerical solvers that know no loss: L-BFGS, OWL-QN, small quadratic programs."""

@@ -1,0 +1,149 @@
+"""Large margins of pairs in a box: dual coordinate descent with shrinking (Hsieh et al. 2008).
+
+    min  1/2 |w|^2 + C sum max(0, least - margin of w in the pair)
+
+has the dual problem of multipliers ``0 <= tau <= C``, a pair each, and ``w = sum tau phi``. Visits
+are in random order; each makes one multiplier what is best while the others stay.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosesplug.kernels import kernel
+from mosesplug.optimizers.lists.oracle_pairs import Pairs, add_difference, product, violated_pairs
+
+__all__ = ["Descent", "begun", "coefficients_of", "descend", "projected", "shuffle"]
+
+
+class Descent(NamedTuple):
+    """Where a descent has come to: pairs that differ in an active feature.
+
+    Attributes:
+        better: int64 ``[n]``, rows of the oracles.
+        worse: int64 ``[n]``, rows of the others.
+        squares: float64 ``[n]``, squared norms of the differences ``phi``.
+        multipliers: float64 ``[n]``.
+        order: int64 ``[n]``, of the visits.
+    """
+
+    better: NDArray[np.int64]
+    worse: NDArray[np.int64]
+    squares: NDArray[np.float64]
+    multipliers: NDArray[np.float64]
+    order: NDArray[np.int64]
+
+
+@kernel
+def begun(pairs: Pairs, scores: NDArray[np.float64]) -> Descent:
+    """Multipliers of 0, of pairs whose margin by ``scores`` (float64 ``[n_hyps]``) is below 1."""
+    better, worse, squares = violated_pairs(pairs, scores)
+    return Descent(better, worse, squares, np.zeros(len(squares)), np.arange(len(squares)))
+
+
+@kernel
+def descend(
+    pairs: Pairs,
+    descent: Descent,
+    least: float,
+    weights: NDArray[np.float64],
+    bound: float,
+    tolerance: float,
+    sweeps: int,
+    seed: np.uint64,
+) -> tuple[np.uint64, float]:
+    """Sweep over the pairs (Hsieh et al. 2008, algorithm 3).
+
+    Pairs at a bound whose gradient holds them there are left out, until the others have
+    converged; then all are visited again.
+
+    Args:
+        pairs: the hypotheses; ``base`` counts in margins.
+        descent: ``multipliers`` are in and output, ``order`` is an output.
+        least: the margin that each pair should have.
+        weights: in and output, float64 ``[n_columns]``; ``sum tau phi`` goes into it.
+        bound: of each multiplier, ``C``.
+        tolerance: largest spread of the projected gradient at the end.
+        sweeps: at most.
+        seed: of the order.
+
+    Returns:
+        The next seed, and the spread over all pairs, infinite if it is not known.
+    """
+    base, features, order = pairs.base, pairs.features, descent.order
+    multipliers = descent.multipliers
+    size = len(order)
+    top, bottom = np.inf, -np.inf
+    spread = np.inf
+    for _ in range(sweeps):
+        least_slope, greatest = np.inf, -np.inf
+        seed = shuffle(order, size, seed)
+        place = 0
+        while place < size:
+            pair = order[place]
+            a, b = descent.better[pair], descent.worse[pair]
+            slope = base[a] - base[b] - least + product(features, a, b, weights)
+            old = multipliers[pair]
+            if (old <= 0.0 and slope > top) or (old >= bound and slope < bottom):
+                size -= 1
+                order[place], order[size] = order[size], pair
+                continue
+            place += 1
+            inside = projected(slope, old, bound)
+            least_slope, greatest = min(least_slope, inside), max(greatest, inside)
+            if inside != 0.0:
+                new = min(max(old - slope / descent.squares[pair], 0.0), bound)
+                multipliers[pair] = new
+                add_difference(features, a, b, new - old, weights)
+        spread = greatest - least_slope if size == len(order) else np.inf
+        if greatest - least_slope <= tolerance:
+            if size == len(order):
+                break
+            size = len(order)
+            top, bottom = np.inf, -np.inf
+        else:
+            top = greatest if greatest > 0.0 else np.inf
+            bottom = least_slope if least_slope < 0.0 else -np.inf
+    return seed, spread
+
+
+@kernel
+def coefficients_of(descent: Descent, coefficients: NDArray[np.float64]) -> float:
+    """Add what ``sum tau phi`` is as a combination of hypotheses; the sum of the multipliers.
+
+    Args:
+        descent: multipliers of pairs.
+        coefficients: output, float64 ``[n_hyps]``, of each hypothesis.
+    """
+    total = 0.0
+    for pair in range(len(descent.multipliers)):
+        total += descent.multipliers[pair]
+        coefficients[descent.better[pair]] += descent.multipliers[pair]
+        coefficients[descent.worse[pair]] -= descent.multipliers[pair]
+    return total
+
+
+@kernel
+def projected(slope: float, multiplier: float, bound: float) -> float:
+    """The slope, or 0 where it points out of the box."""
+    if (multiplier <= 0.0 and slope > 0.0) or (multiplier >= bound and slope < 0.0):
+        return 0.0
+    return slope
+
+
+@kernel
+def shuffle(order: NDArray[np.int64], size: int, seed: np.uint64) -> np.uint64:
+    """Permute the first ``size`` values of ``order``, in place; the next seed, never 0.
+
+    Drawn by xorshift64 (Marsaglia 2003): a generator of NumPy's is too slow for one draw a visit.
+    """
+    for last in range(size - 1, 0, -1):
+        seed ^= seed << np.uint64(13)
+        seed ^= seed >> np.uint64(7)
+        seed ^= seed << np.uint64(17)
+        other = np.int64(((seed >> np.uint64(32)) * np.uint64(last + 1)) >> np.uint64(32))
+        order[last], order[other] = order[other], order[last]
+    return seed

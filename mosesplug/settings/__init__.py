@@ -1,0 +1,1 @@
+"""The settings of a tuning run, each declared once."""

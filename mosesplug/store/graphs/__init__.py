@@ -1,0 +1,1 @@
+"""Search graphs in the store: their records, writing, reading and checks."""

@@ -1,0 +1,174 @@
+"""Lists, a metric and a store small enough to check by hand: the truth in tests of stores."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formats.nbest.files import NBestList
+from mosesplug.metrics.protocol import Prepared, check_references, reference_fingerprint
+
+__all__ = ["GROUPS", "Hypothesis", "StoreModel", "WordMetric", "make_list"]
+
+GROUPS = (("LM0", 1), ("TM0", 2))
+"""The dense groups of ``make_list`` if nothing else is said."""
+
+
+class Hypothesis(NamedTuple):
+    """One line of an n-best list."""
+
+    sentence: int
+    text: bytes
+    dense: tuple[float, ...] = (0.0, 0.0, 0.0)
+    sparse: tuple[tuple[str, float], ...] = ()
+    score: float = 0.0
+    extra: bytes = b""
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """What makes it the same hypothesis as another of its sentence."""
+        return (
+            self.text,
+            tuple(float(np.float32(value)) for value in self.dense),
+            frozenset((name, float(np.float32(value))) for name, value in self.sparse),
+        )
+
+
+def make_list(
+    hypotheses: Iterable[Hypothesis],
+    groups: tuple[tuple[str, int], ...] = GROUPS,
+    path: str = "list",
+) -> NBestList:
+    """An n-best list as the reader of ``formats`` gives it."""
+    lines = list(hypotheses)
+    names = list(dict.fromkeys(name for line in lines for name, _ in line.sparse))
+    pieces = [piece for line in lines for piece in (line.text, line.extra)]
+    bounds = np.concatenate([[0], np.cumsum([len(piece) for piece in pieces], dtype=np.int64)])
+    n_dense = sum(width for _, width in groups)
+    return NBestList(
+        path=path,
+        sentence_ids=np.array([line.sentence for line in lines], dtype=np.int64),
+        buffer=np.frombuffer(b"".join(pieces), dtype=np.uint8),
+        text_starts=bounds[:-1:2],
+        text_ends=bounds[1::2],
+        groups=groups,
+        dense=np.array([line.dense for line in lines], dtype=np.float32).reshape(
+            len(lines), n_dense
+        ),
+        sparse_names=tuple(names),
+        sparse_indptr=np.cumsum([0, *(len(line.sparse) for line in lines)], dtype=np.int64),
+        sparse_indices=np.array(
+            [names.index(name) for line in lines for name, _ in line.sparse], dtype=np.int32
+        ),
+        sparse_data=np.array(
+            [value for line in lines for _, value in line.sparse], dtype=np.float32
+        ),
+        scores=np.array([line.score for line in lines], dtype=np.float64),
+        extra_starts=bounds[1::2],
+        extra_ends=bounds[2::2],
+        lines=np.arange(1, len(lines) + 1),
+    )
+
+
+@dataclass
+class WordMetric:
+    """A metric in five lines: ``weight`` times the words that are in a reference, and all words.
+
+    Attributes:
+        weight: a setting, and so a part of the signature.
+        scored: how many hypotheses it has been asked about.
+    """
+
+    weight: int = 1
+    scored: int = 0
+    name: str = "WORDS"
+    n_statistics: int = 2
+    statistics_names: tuple[str, ...] = ("match", "total")
+    _known: dict[str, list[set[bytes]]] = field(default_factory=dict)
+
+    def signature(self) -> str:
+        """Name and setting."""
+        return f"WORDS|weight:{self.weight}"
+
+    def prepare(self, references: Sequence[Sequence[bytes]]) -> Prepared:
+        """Sets of words."""
+        n_sentences = check_references(references)
+        fingerprint = reference_fingerprint(references)
+        self._known[fingerprint] = [
+            {word for lines in references for word in lines[i].split()} for i in range(n_sentences)
+        ]
+        return Prepared(
+            n_sentences=n_sentences,
+            n_references=len(references),
+            signature=self.signature(),
+            fingerprint=fingerprint,
+        )
+
+    def statistics(
+        self,
+        prepared: Prepared,
+        sentence_ids: NDArray[np.int64],
+        buffer: NDArray[np.uint8],
+        starts: NDArray[np.int64],
+        ends: NDArray[np.int64],
+        *,
+        threads: int = 1,
+    ) -> NDArray[np.int32]:
+        """Words in a reference and all words."""
+        self.scored += len(starts)
+        data = buffer.tobytes()
+        rows = []
+        for sentence, start, end in zip(sentence_ids, starts, ends, strict=True):
+            words = data[start:end].split()
+            known = self._known[prepared.fingerprint][sentence]
+            rows.append((self.weight * sum(word in known for word in words), len(words)))
+        return np.array(rows, dtype=np.int32).reshape(-1, 2)
+
+    def score(self, totals: NDArray[Any]) -> NDArray[np.float64]:
+        """The share of words that are in a reference."""
+        totals = np.asarray(totals, dtype=np.float64)
+        return np.asarray(totals[..., 0] / np.maximum(totals[..., 1], 1.0))
+
+
+@dataclass
+class StoreModel:
+    """A store without any idea: what ``NBestStore`` must give, in the plainest words.
+
+    Attributes:
+        n_sentences: sentences of the input.
+        lists: the lists of each iteration by sentence.
+    """
+
+    n_sentences: int
+    lists: list[dict[int, list[Hypothesis]]] = field(default_factory=list)
+
+    def add(self, hypotheses: Iterable[Hypothesis]) -> None:
+        """One more iteration."""
+        added: dict[int, list[Hypothesis]] = {}
+        for hypothesis in hypotheses:
+            added.setdefault(hypothesis.sentence, []).append(hypothesis)
+        self.lists.append(added)
+
+    def merged(self, sentence: int, iterations: Iterable[int]) -> list[Hypothesis]:
+        """Distinct hypotheses of some iterations in the order of their first appearance."""
+        found: dict[object, Hypothesis] = {}
+        for iteration in sorted(iterations):
+            for hypothesis in self.lists[iteration - 1].get(sentence, []):
+                found.setdefault(hypothesis.key, hypothesis)
+        return list(found.values())
+
+    def sparse_names(self) -> tuple[str, ...]:
+        """Sparse features in the order of their first appearance."""
+        return tuple(
+            dict.fromkeys(
+                name
+                for lists in self.lists
+                for hypotheses in lists.values()
+                for hypothesis in hypotheses
+                for name, _ in hypothesis.sparse
+            )
+        )

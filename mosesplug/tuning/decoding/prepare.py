@@ -1,0 +1,160 @@
+"""Before the first decoding: the filtered model, and the features that the decoder announces."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+from formats.errors import FormatError, quoted
+from formats.moses.ini import unfit_value
+from formats.weights.files import ShowWeights, read_show_weights
+from mosesplug.decoders.process import failure, run
+from mosesplug.errors import DecoderError, UsageError
+from mosesplug.settings.configuration import Configuration, Filtering
+from mosesplug.tuning.events import Executing, Note, PhaseStarted, Watcher
+from mosesplug.tuning.workdir import caches
+from mosesplug.tuning.workdir.workspace import Workspace
+
+__all__ = ["announced_features", "decoding_config"]
+
+
+def decoding_config(configuration: Configuration, workspace: Workspace, watch: Watcher) -> Path:
+    """The ``moses.ini`` to decode with: the given one, or that of the model filtered or copied.
+
+    Raises:
+        DecoderError: the filter or the copying failed.
+    """
+    config = configuration.config
+    decoding = configuration.decoding
+    if decoding.filtering is not None:
+        config = _filtered(configuration, decoding.filtering, workspace, watch)
+    if decoding.cache is not None:
+        script, *arguments = decoding.cache
+        answer = workspace.directory / "cache-model.out"
+        command = (script, str(config), *arguments)
+        _execute(configuration, workspace, command, answer, "model cache", watch)
+        config = Path(answer.read_text().strip().splitlines()[-1])
+    return config
+
+
+def announced_features(
+    configuration: Configuration, workspace: Workspace, config: Path, watch: Watcher
+) -> ShowWeights:
+    """Features and starting weights, from ``features.list`` or from the decoder itself.
+
+    Raises:
+        DecoderError: the decoder failed, or announced nothing to tune; its answer cannot be read.
+        UsageError: sparse weights cannot lie in this working directory.
+    """
+    decoder = configuration.decoding.decoder
+    command = decoder.show_weights(config)
+    made_from = {
+        "command": shlex.join(command),
+        "configuration": caches.content(config),
+        "decoder": caches.size_and_time(decoder.program),
+    }
+    path = workspace.features_list
+    if not caches.is_fresh(path, made_from):
+        watch(PhaseStarted(0, "features"))
+        caches.forget(path)
+        answer = path.with_name("features.list.new")
+        try:
+            _execute(configuration, workspace, command, answer, "decoder", watch, decoder.timeout)
+        except DecoderError as error:
+            raise _with_hint(error, config, workspace) from error
+        answer.replace(path)
+        caches.remember(path, made_from)
+    try:
+        show = read_show_weights(path)
+    except FormatError as error:
+        raise failure(
+            f"the decoder's answer to -show-weights cannot be read: {error}", command, path
+        ) from error
+    if not show.names:
+        raise DecoderError(
+            f"the decoder announced no weights to tune\ncommand: {shlex.join(command)}\n"
+            f"(its answer is in {path}; is the [weight] section of {config} in order?)"
+        )
+    if show.sparse and (why := unfit_value(f"{workspace.directory}/")):
+        raise UsageError(
+            f"the working directory {quoted(str(workspace.directory))} cannot have sparse weights:"
+            f" moses.ini would name a file in it, and there {why}. Use another --working-dir"
+        )
+    return show
+
+
+def _with_hint(error: DecoderError, config: Path, workspace: Workspace) -> DecoderError:
+    """The error of a decoder that could not load its model, with the usual cause if it is here."""
+    lost = caches.lost_models(config, workspace.directory)
+    if not lost:
+        return error
+    return DecoderError(
+        f"{error}\nhint: the decoder runs in {workspace.directory} and looks for {lost[0]} there,"
+        f" as {config} says: write absolute paths in it"
+    )
+
+
+def _filtered(
+    configuration: Configuration, filtering: Filtering, workspace: Workspace, watch: Watcher
+) -> Path:
+    """The configuration of the filtered model, made anew if anything it came from has changed."""
+    target = workspace.filtered
+    made_from = {
+        "command": shlex.join(filtering.command),
+        "configuration": caches.content(configuration.config),
+        "input": caches.content(filtering.input),
+        "model": caches.model_files(configuration.config, workspace.directory),
+    }
+    config = target / "moses.ini"
+    if caches.is_fresh(target, made_from) and config.is_file():
+        watch(Note(f"the filtered model in {target} is still valid"))
+        return config
+    watch(PhaseStarted(0, "filter"))
+    caches.forget(target)
+    if target.is_symlink():  # another run's
+        target.unlink()
+    elif target.is_dir():
+        watch(Note(f"the model in {target} was filtered from something else: making it anew"))
+        shutil.rmtree(target)
+    command = (*filtering.command, "./filtered", str(configuration.config), str(filtering.input))
+    out = workspace.directory / "filterphrases.out"
+    _execute(configuration, workspace, command, out, "filter", watch)
+    if not config.is_file():
+        raise failure(f"the filter wrote no {config}", command, out.with_suffix(".err"))
+    caches.remember(target, made_from)
+    return config
+
+
+def _execute(
+    configuration: Configuration,
+    workspace: Workspace,
+    command: Sequence[str],
+    stdout: Path,
+    what: str,
+    watch: Watcher,
+    timeout: float | None = None,
+) -> None:
+    """Run a command here, or on the queue if there is one for such commands."""
+    watch(Executing(tuple(command)))
+    stderr = stdout.with_suffix(".err")
+    queue = configuration.decoding.decoder.queue
+    if queue is None or queue.wrapper is None:
+        run(
+            command,
+            directory=workspace.directory,
+            stdout=stdout,
+            stderr=stderr,
+            what=what,
+            timeout=timeout,
+        )
+        return
+    log = stdout.with_suffix(".queue")
+    run(
+        queue.submitted(queue.wrapper, command, stdout, stderr),
+        directory=workspace.directory,
+        stdout=log,
+        stderr=log.with_suffix(".queue.err"),
+        what=f"{what}, submitted to the queue,",
+    )

@@ -1,0 +1,146 @@
+"""Learning from search graphs: those of all iterations, in the place of their lists.
+
+MERT searches the derivations of all graphs of a sentence, MIRA finds hope and fear in them. Other
+algorithms learn from the lists that were taken out of the graphs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosesplug.errors import UsageError
+from mosesplug.features import FeatureSpace
+from mosesplug.forest.graph_search import GraphSearch
+from mosesplug.forest.line_search.graph_space import graph_source
+from mosesplug.forest.ngrams.reference_ngrams import ReferenceNgrams
+from mosesplug.forest.search_graph import search_graph
+from mosesplug.forest.union import united
+from mosesplug.metrics import Bleu, Prepared
+from mosesplug.optimizers import Algorithm, Problem
+from mosesplug.settings.configuration import Configuration
+from mosesplug.store import NBestStore, StoredGraphs
+from mosesplug.tuning.graphs.features import UNKNOWN_WORD, configured_features
+from mosesplug.tuning.graphs.storing import sentence_references
+from mosesplug.tuning.weights import Weights
+
+__all__ = [
+    "check_graphs",
+    "fixed_weights",
+    "found_weights",
+    "keeps_scale",
+    "starting_vector",
+    "with_graphs",
+]
+
+
+def check_graphs(configuration: Configuration, algorithm: Algorithm) -> None:
+    """Refuse settings that do not go together with search graphs from the decoder.
+
+    Raises:
+        UsageError: there is one.
+    """
+    decoding = configuration.decoding
+    if decoding.graphs is None:
+        return
+    refused = {
+        "--lattice-samples": decoding.lattice_samples > 0,
+        "rewriting the lists": decoding.transform is not None,
+        "--jobs": decoding.decoder.queue is not None,
+        "--multi-moses": decoding.decoder.several is not None,
+        "a decoder that is search graphs (forest:)": decoding.forest is not None,
+    }
+    found = [what for what, given in refused.items() if given]
+    if found:
+        raise UsageError(f"--forest does not go together with {', '.join(found)}")
+    metric = configuration.metric
+    if algorithm.graphs == "search" and not (isinstance(metric, Bleu) and not metric.lowercase):
+        raise UsageError(
+            f"{algorithm.name} learns from search graphs by BLEU with case, not by"
+            f" {metric.signature()}: leave out --forest (--hg-mira), or the other metric"
+        )
+
+
+def fixed_weights(
+    configuration: Configuration, config: Path, algorithm: Algorithm
+) -> Mapping[str, float]:
+    """Weights of features that are not tuned, by name, where search graphs are learnt from.
+
+    MIRA has them too, where Moses' ``kbmira`` has 0: derivations of one sentence differ in their
+    unknown words (a word that is known in longer phrases only), and the decoder weighs that.
+    """
+    if configuration.decoding.graphs is None or algorithm.graphs is None:
+        return {}
+    return configured_features(config).fixed
+
+
+def with_graphs(
+    problem: Problem,
+    configuration: Configuration,
+    algorithm: Algorithm,
+    store: NBestStore,
+    iterations: Iterable[int],
+    references: Prepared,
+    fixed: Mapping[str, float],
+) -> Problem:
+    """The problem with the search graphs of some iterations in the place of lists.
+
+    Args:
+        problem: without hypotheses.
+        configuration: of the run.
+        algorithm: learns from graphs.
+        store: of the run.
+        iterations: whose graphs are used; one at least has some.
+        references: compiled for the metric.
+        fixed: features that are not tuned: their weights are in the starting points, and stay.
+    """
+    with store.graphs(iterations) as graphs:
+        space = problem.tuning_set.space
+        tail = np.array([name in fixed for name in space.sparse], dtype=np.bool_)
+        own = replace(
+            problem,
+            fixed=np.concatenate([np.zeros(space.n_dense, np.bool_), tail]),
+            keeps_scale=keeps_scale(fixed),
+        )
+        if algorithm.graphs == "source":
+            every = [graphs.of_sentence(number) for number in range(graphs.n_sentences)]
+            source = graph_source(every, space, problem.metric, references, problem.threads)
+            return replace(own, source=source)
+        words = sentence_references(configuration, graphs.n_sentences)
+        return replace(own, search=_search(graphs, words))
+
+
+def keeps_scale(fixed: Mapping[str, float]) -> bool:
+    """Whether weights beside these, which are not tuned, must stay as large as they are found.
+
+    The penalty of unknown words does not ask for it: it outweighs the rest at any scale.
+    """
+    return any(weight and not name.startswith(UNKNOWN_WORD) for name, weight in fixed.items())
+
+
+def starting_vector(
+    weights: Weights, space: FeatureSpace, fixed: Mapping[str, float]
+) -> NDArray[np.float64]:
+    """A starting point, float64 ``[len(space)]``, with features that are not tuned."""
+    return Weights(weights.dense, {**weights.sparse, **fixed}).vector(space)
+
+
+def found_weights(
+    space: FeatureSpace, vector: NDArray[np.float64], fixed: Mapping[str, float]
+) -> Weights:
+    """The weights that were found, float64 ``[len(space)]``, without features not tuned."""
+    found = Weights.of_vector(space, vector)
+    return Weights(found.dense, {n: w for n, w in found.sparse.items() if n not in fixed})
+
+
+def _search(graphs: StoredGraphs, references: Sequence[Sequence[Sequence[bytes]]]) -> GraphSearch:
+    """Hope and fear in the graphs of each sentence that has one."""
+    found = []
+    for number, words in enumerate(references):
+        if every := graphs.of_sentence(number):
+            found.append(search_graph(united(every), ReferenceNgrams.of(words)))
+    return GraphSearch(found)

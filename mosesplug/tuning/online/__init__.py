@@ -1,0 +1,1 @@
+"""One epoch of learning while decoding."""

@@ -1,0 +1,71 @@
+"""The lists of the first iteration, wherever they lie: in the store of the run, or of shards."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any
+
+import numpy as np
+
+from mosesplug.store import NBestStore
+from mosesplug.tuning.online.state import same_start
+from mosesplug.tuning.steps import Context
+from mosesplug.tuning_set import TuningSet
+
+__all__ = ["FirstLists", "first_lists"]
+
+
+@dataclass
+class FirstLists:
+    """What is there of them.
+
+    Attributes:
+        parts: distinct hypotheses of each sentence; of shards one part each.
+        outputs: the decoder's translations, by sentence.
+    """
+
+    parts: list[TuningSet] = field(default_factory=list)
+    outputs: dict[int, bytes] = field(default_factory=dict)
+
+
+def first_lists(
+    context: Context, store: NBestStore, start: Mapping[str, Any], n_texts: int
+) -> FirstLists:
+    """Read them.
+
+    Args:
+        context: of the run.
+        store: the run's own.
+        start: the record of the first iteration's beginning, by which epochs of shards are told
+            from those that were begun anew with other settings.
+        n_texts: how many translations are enough.
+    """
+    found = FirstLists()
+    records = store.iterations()
+    if records and records[0].n_lists:
+        _add(found, context, store, 1, n_texts)
+        return found
+    wanted = {**start, "epoch": 1}
+    for number in count(1):
+        path = context.workspace.shard(number) / context.workspace.store.name
+        if not path.is_dir():
+            break
+        with NBestStore.open(path) as shard:
+            for record in shard.iterations():
+                if same_start(record.record, wanted):
+                    _add(found, context, shard, record.iteration, n_texts)
+    return found
+
+
+def _add(
+    found: FirstLists, context: Context, store: NBestStore, iteration: int, n_texts: int
+) -> None:
+    """Add the lists of one store's iteration."""
+    metric, references = context.configuration.metric, context.references
+    lists = store.tuning_set(iteration, metric=metric, references=references)
+    found.parts.append(lists)
+    filled = np.flatnonzero(np.diff(lists.offsets))
+    for sentence in filled[: n_texts - len(found.outputs)].tolist():
+        found.outputs[sentence] = store.hypotheses(sentence, iteration)[0]

@@ -1,0 +1,1 @@
+"""Parallel learning: shards, asynchronous workers, and the executors that run them."""

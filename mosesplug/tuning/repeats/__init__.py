@@ -1,0 +1,1 @@
+"""Several runs of one tuning with different seeds, and their summary."""

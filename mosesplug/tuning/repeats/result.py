@@ -1,0 +1,247 @@
+"""The end of several runs: whose weights win, the tuned configuration, the summary of all."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from formats.text import write_atomic
+from formats.weights.files import ShowWeights, format_sparse, read_show_weights
+from mosesplug import __version__
+from mosesplug.errors import DataError
+from mosesplug.optimizers import algorithm as find_algorithm
+from mosesplug.settings.configuration import Configuration
+from mosesplug.tuning.conclude import has_free_scale
+from mosesplug.tuning.events import Note, Watcher
+from mosesplug.tuning.graphs.features import configured_features
+from mosesplug.tuning.graphs.learning import fixed_weights
+from mosesplug.tuning.repeats.scores import (
+    FinishedRun,
+    Spread,
+    compared,
+    median_run,
+    spread,
+)
+from mosesplug.tuning.start import columns
+from mosesplug.tuning.weights import Weights, mean_of
+from mosesplug.tuning.workdir.files import date, write_config
+from mosesplug.tuning.workdir.workspace import Workspace
+
+__all__ = ["SeveralResult", "conclude_several"]
+
+
+@dataclass(frozen=True)
+class SeveralResult:
+    """Several runs that are finished.
+
+    Attributes:
+        runs: all of them.
+        choice: how the result was chosen.
+        chosen: the run whose weights it has; None for the mean of all.
+        by: what it was chosen by, ``dev`` or ``heldout``; None for the mean.
+        weights: those in ``moses.ini``.
+        dev: how the runs differ on the tuning set, if that is known.
+        heldout: how they differ on the held-out text, if there is one.
+    """
+
+    runs: tuple[FinishedRun, ...]
+    choice: str
+    chosen: FinishedRun | None
+    by: str | None
+    weights: Weights
+    dev: Spread | None
+    heldout: Spread | None
+
+    def as_json(self, algorithm: str, finished: str) -> bytes:
+        """``summary.json`` of the working directory; only ``finished`` differs between calls."""
+        first, chosen = self.runs[0], self.chosen
+        document = {
+            "program": f"mosesplug {__version__}",
+            "finished": finished,
+            "algorithm": algorithm,
+            "metric": first.metric,
+            "signature": first.signature,
+            "seed": first.seed,
+            "result": {
+                "selected": self.choice,
+                "by": self.by,
+                "run": None if chosen is None else chosen.number,
+                "dev": None if chosen is None else chosen.dev,
+                "heldout": None if chosen is None else chosen.heldout,
+                "weights": _named(first, self.weights),
+            },
+            "dev": _spelled(self.dev),
+            "heldout": _spelled(self.heldout),
+            "runs": [
+                {
+                    "run": run.number,
+                    "directory": run.directory.name,
+                    "seed": run.seed,
+                    "iterations": run.iterations,
+                    "reason": run.reason,
+                    "dev": run.dev,
+                    "dev_of": run.dev_of,
+                    "heldout": run.heldout,
+                    "weights": _named(run, run.weights),
+                }
+                for run in self.runs
+            ],
+        }
+        return (json.dumps(document, indent=1) + "\n").encode()
+
+
+def conclude_several(
+    configuration: Configuration,
+    workspace: Workspace,
+    runs: Sequence[FinishedRun],
+    choice: str,
+    watch: Watcher,
+) -> SeveralResult:
+    """Write ``moses.ini`` and ``summary.json`` into the working directory of all runs.
+
+    Raises:
+        DataError: the runs have other features or metrics than each other, or no scores to choose
+            by.
+    """
+    _compare(runs, watch)
+    by: str | None = None
+    chosen: FinishedRun | None = None
+    if choice == "average":
+        weights = _mean(configuration, runs)
+        _write_mean(configuration, workspace, runs[0], weights)
+    else:
+        by = "heldout"
+        if choice == "median":
+            by, chosen = compared(runs)[0], median_run(runs)
+        else:
+            chosen = max(runs, key=_on_held_out)
+        weights = chosen.weights
+        # As it is: the sparse weights that it names stay where they are.
+        tuned = Workspace(chosen.directory, 0).tuned_config
+        workspace.tuned_sparse.unlink(missing_ok=True)
+        write_atomic(workspace.tuned_config, tuned.read_bytes())
+    result = SeveralResult(
+        runs=tuple(runs),
+        choice=choice,
+        chosen=chosen,
+        by=by,
+        weights=weights,
+        dev=spread([run.dev for run in runs]),
+        heldout=spread([run.heldout for run in runs]),
+    )
+    document = result.as_json(configuration.optimising.algorithm, date())
+    write_atomic(workspace.summary, document)
+    return result
+
+
+def _compare(runs: Sequence[FinishedRun], watch: Watcher) -> None:
+    """See that the runs belong together, and say where one was done otherwise than the first.
+
+    Raises:
+        DataError: they do not.
+    """
+    first = runs[0]
+    for run in runs[1:]:
+        if (run.names, run.signature) != (first.names, first.signature):
+            raise DataError(
+                f"{run.directory} has other features or another metric than {first.directory}: the"
+                " runs cannot be compared"
+            )
+        changed = [
+            f"{name}: {first.settings[name]} -> {run.settings[name]}"
+            for name in run.settings
+            if first.settings.get(name, run.settings[name]) != run.settings[name]
+        ]
+        if changed:
+            text = f"run {run.number} was done with other settings than run 1: {'; '.join(changed)}"
+            watch(Note(text, warning=True))
+
+
+def _on_held_out(run: FinishedRun) -> float:
+    """The score on the held-out text.
+
+    Raises:
+        DataError: there is none.
+    """
+    if run.heldout is None:
+        raise DataError(
+            f"{run.directory} was done without held-out text: --select median or average, or"
+            " --overwrite the runs"
+        )
+    return run.heldout
+
+
+def _mean(configuration: Configuration, runs: Sequence[FinishedRun]) -> Weights:
+    """The mean of all runs' weights, each normalised if its scale is free."""
+    algorithm = find_algorithm(configuration.optimising.algorithm)
+    fixed = fixed_weights(configuration, configuration.config, algorithm)
+    free = has_free_scale(configuration, fixed)
+    mean = mean_of([run.weights for run in runs], normalise=free)
+    if not any(mean.dense):
+        raise DataError("the runs' weights cancel out: --select median takes those of one run")
+    return mean
+
+
+def _write_mean(
+    configuration: Configuration, workspace: Workspace, first: FinishedRun, weights: Weights
+) -> None:
+    """``moses.ini`` with the mean, and its sparse weights beside it."""
+    workspace.tuned_sparse.unlink(missing_ok=True)
+    sparse = None
+    if weights.sparse:
+        sparse = workspace.tuned_sparse
+        write_atomic(sparse, format_sparse(weights.sparse))
+    write_config(
+        configuration,
+        configuration.config,
+        workspace.tuned_config,
+        _features(first),
+        weights,
+        sparse,
+        first.iterations,
+        None,
+    )
+
+
+def _features(run: FinishedRun) -> ShowWeights:
+    """The decoder's features, as it announced them, or as the run's configuration has them.
+
+    Raises:
+        DataError: they are not those of the weights.
+    """
+    workspace = Workspace(run.directory, 0)
+    if workspace.features_list.is_file():
+        show = read_show_weights(workspace.features_list)
+    else:  # search graphs were the decoder
+        known = configured_features(workspace.tuned_config)
+        names = dict.fromkeys(name.rpartition("_")[0] for name in run.names)
+        groups = {group.name: group for group in known.groups}
+        found = tuple(groups[name] for name in names if name in groups)
+        show = ShowWeights(found, known.untuneable, known.sparse)
+    if columns(show).names != run.names:
+        raise DataError(
+            f"{run.directory}: its features are {', '.join(columns(show).names)}, its weights are"
+            f" of {', '.join(run.names)}"
+        )
+    return show
+
+
+def _named(run: FinishedRun, weights: Weights) -> dict[str, float]:
+    return {**dict(zip(run.names, weights.dense, strict=True)), **weights.sparse}
+
+
+def _spelled(found: Spread | None) -> dict[str, Any] | None:
+    """As JSON has it, under the names of the table."""
+    if found is None:
+        return None
+    fields = asdict(found)
+    return {
+        "runs": fields["runs"],
+        "mean": fields["mean"],
+        "s_opt": fields["optimizer"],
+        "min": fields["low"],
+        "median": fields["median"],
+        "max": fields["high"],
+    }

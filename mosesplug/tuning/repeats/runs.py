@@ -1,0 +1,269 @@
+"""Several runs of one tuning that differ in their seed alone, and the weights that come of them.
+
+An optimizer that draws random numbers gives other weights each time, whose scores differ by as much
+as many an improvement (Clark et al. 2011). So a tuning is done several times, each run in a
+directory of its own (``run.1/``, ``run.2/``, ...), as it would be done alone; then one of them, or
+their mean, is the result of the whole.
+
+``runs.json`` in the working directory says how many runs there are, the first one's seed, and which
+were begun. Run K has the seed of the first plus K - 1.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+from formats.text import write_atomic
+from mosesplug.errors import DataError, UsageError
+from mosesplug.optimizers import algorithm as find_algorithm
+from mosesplug.settings.algorithm_options import algorithm_options
+from mosesplug.settings.configuration import Configuration
+from mosesplug.tuning.events import Event, Note, Watcher, ignore
+from mosesplug.tuning.loop import check_apart, tune
+from mosesplug.tuning.online.state import selection
+from mosesplug.tuning.repeats.files import PLAN, run_directory, share_filtered
+from mosesplug.tuning.repeats.result import SeveralResult, conclude_several
+from mosesplug.tuning.repeats.scores import FinishedRun, finished_run
+from mosesplug.tuning.workdir.workspace import Workspace
+
+__all__ = ["Choice", "tune_several"]
+
+Choice = Literal["median", "best-heldout", "average"]
+"""Whose weights become the result: those of the run of median score, of the run that is best on the
+held-out text, or the mean of all."""
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """What ``runs.json`` says.
+
+    Attributes:
+        count: how many runs there are.
+        seed: of the first.
+        begun: numbers of runs of which there is anything to go on with.
+    """
+
+    count: int
+    seed: int
+    begun: frozenset[int] = frozenset()
+
+    def write(self, path: Path) -> None:
+        """Keep it."""
+        document = {"runs": self.count, "seed": self.seed, "begun": sorted(self.begun)}
+        write_atomic(path, (json.dumps(document, indent=1) + "\n").encode())
+
+    @classmethod
+    def read(cls, path: Path) -> _Plan:
+        """What was kept.
+
+        Raises:
+            DataError: it is damaged.
+        """
+        try:
+            found = json.loads(path.read_bytes())
+            return cls(int(found["runs"]), int(found["seed"]), frozenset(map(int, found["begun"])))
+        except (ValueError, KeyError, TypeError) as error:
+            raise DataError(
+                f"{path} does not say which runs there are: remove it and the runs beside it, or "
+                "name another working directory"
+            ) from error
+
+
+def tune_several(
+    configuration: Configuration,
+    count: int,
+    choice: Choice | None = None,
+    watch: Watcher = ignore,
+    began: Callable[[int, int], None] = lambda run, seed: None,
+    ended: Callable[[FinishedRun], None] = lambda run: None,
+) -> SeveralResult:
+    """Tune several times; the result is ``moses.ini`` in the working directory, as of one run.
+
+    With ``existing="continue"``, finished runs stay as they are, and the first that is not goes on.
+
+    Args:
+        configuration: of each run; its directory is that of all, its seed the first run's.
+        count: how many, 2 at least.
+        choice: whose weights are the result; None: the median run's, or where the runs end with
+            averages, which are not scored, the mean of all.
+        watch: told of everything that happens in each run.
+        began: told the number and the seed of each run that is about to begin or to go on.
+        ended: told of each that is finished.
+
+    Raises:
+        UsageError: the directory holds a single run, or others than these; the choice is not
+            possible; or as ``tune``.
+        DataError, DecoderError, StoreMismatch, OptimizerError, FormatError: as ``tune``.
+    """
+    choice = _checked_choice(configuration, count, choice)
+    workspace = Workspace(configuration.working_directory, configuration.decoding.nbest)
+    check_apart(configuration, workspace)
+    with workspace.locked():
+        path = workspace.directory / PLAN
+        for left in workspace.directory.glob(f".{path.name}.*"):  # by a process that was killed
+            left.unlink()
+        plan, anew = _plan(configuration, workspace, path, count, watch)
+        runs = []
+        for number in range(1, count + 1):
+            directory, seed = run_directory(workspace.directory, number), plan.seed + number - 1
+            if number not in plan.begun or not _is_finished(directory):
+                began(number, seed)
+                plan = _one(configuration, plan, path, directory, number, watch, anew=anew)
+            runs.append(finished_run(directory, number, seed))
+            ended(runs[-1])
+        return conclude_several(configuration, workspace, runs, choice, watch)
+
+
+def _checked_choice(configuration: Configuration, count: int, choice: Choice | None) -> Choice:
+    """The choice among the runs, if there can be one.
+
+    Raises:
+        UsageError: there cannot.
+    """
+    if count < 2:
+        raise UsageError(f"several runs are 2 at least, not {count}")
+    optimising = configuration.optimising
+    if optimising.predictable_seeds:
+        raise UsageError("runs with predictable seeds would all be alike")
+    if optimising.seed is not None and optimising.seed < 0:
+        raise UsageError(f"the seed must not be negative, as {optimising.seed} is")
+    options = algorithm_options(find_algorithm(optimising.algorithm), optimising.options)
+    each = configuration.select
+    if configuration.online is not None:
+        each = selection(configuration, getattr(options, "averaging", "last"))  # type: ignore[assignment]
+    if choice == "best-heldout" and configuration.held_out is None:
+        raise UsageError("the best run on held-out text needs such text: give --heldout, too")
+    if each != "average":
+        return choice or "median"
+    if choice in ("median", "best-heldout"):
+        raise UsageError(
+            f"each run ends with the average of its weights, which is not scored, so no run can be"
+            f" the {'median' if choice == 'median' else 'best'} one: give --select average, or"
+            " --select-run last"
+        )
+    return "average"
+
+
+def _plan(
+    configuration: Configuration, workspace: Workspace, path: Path, count: int, watch: Watcher
+) -> tuple[_Plan, bool]:
+    """What is to be done, and whether the runs that are there are to be replaced.
+
+    Raises:
+        UsageError: the directory holds a single run, or nothing is said about the runs in it, or
+            they are others than these.
+    """
+    directory, existing = workspace.directory, configuration.existing
+    if workspace.finished_step.is_file() or workspace.store.exists():
+        raise UsageError(
+            f"{directory} holds a single run: leave out --runs, or name another --working-dir"
+        )
+    seed = configuration.optimising.seed
+    if not path.is_file():
+        if existing == "continue":
+            watch(Note(f"there is nothing to continue in {directory}: starting anew"))
+        return _Plan(count, secrets.randbits(32) if seed is None else seed), False
+    if existing == "overwrite":
+        watch(
+            Note(
+                f"replacing the earlier runs in {directory} (--continue would have gone on with"
+                " them)",
+                warning=True,
+            )
+        )
+        return _Plan(count, secrets.randbits(32) if seed is None else seed), True
+    plan = _Plan.read(path)
+    if existing == "refuse":
+        raise UsageError(
+            f"{directory} holds {plan.count} runs: go on with them by --continue, replace them by"
+            " --overwrite, or name another --working-dir"
+        )
+    if count < plan.count:
+        raise UsageError(
+            f"{directory} holds {plan.count} runs: continue with --runs {plan.count} or more"
+        )
+    if seed not in (None, plan.seed):
+        raise UsageError(
+            f"the runs in {directory} have seeds from {plan.seed} on, not {seed}: leave --seed out,"
+            " or name another --working-dir"
+        )
+    return replace(plan, count=count), False
+
+
+def _is_finished(directory: Path) -> bool:
+    return Workspace(directory, 0).summary.is_file()
+
+
+def _one(
+    configuration: Configuration,
+    plan: _Plan,
+    path: Path,
+    directory: Path,
+    number: int,
+    watch: Watcher,
+    *,
+    anew: bool,
+) -> _Plan:
+    """Do a run, or what is left of it; returns what ``runs.json`` then says.
+
+    It is entered as begun when the first of its iterations begins. Until then, all that could be
+    wrong with the call has been looked at, and what an earlier run left is still there, or is
+    gone; a kill leaves nothing that would be taken for a part of this run.
+    """
+    begun = replace(plan, begun=plan.begun | {number})
+    replacing = anew and number == 1
+    entered = threading.Event()
+    lock = threading.Lock()
+
+    def enter() -> None:
+        with lock:
+            if not entered.is_set():
+                if replacing:
+                    plan.write(path)
+                    _clear(configuration.working_directory, plan.count)
+                begun.write(path)
+                entered.set()
+
+    def watching(event: Event) -> None:
+        if not entered.is_set() and getattr(event, "iteration", 0) >= 1:
+            enter()
+        watch(event)
+
+    one = replace(
+        configuration,
+        working_directory=directory,
+        existing="continue" if number in plan.begun else "overwrite" if replacing else "refuse",
+        optimising=replace(configuration.optimising, seed=plan.seed + number - 1),
+    )
+    if configuration.decoding.filtering is not None and number > 1:
+        share_filtered(configuration.config, run_directory(directory.parent, 1), directory)
+    tune(one, watching)
+    enter()
+    return begun
+
+
+def _clear(directory: Path, count: int) -> None:
+    """Remove the result of earlier runs, and all of them but the first, which is new already."""
+    workspace = Workspace(directory, 0)
+    for path in (workspace.tuned_config, workspace.tuned_sparse, workspace.summary):
+        path.unlink(missing_ok=True)
+    number = 2
+    while (place := run_directory(directory, number)).is_dir():
+        if place.is_symlink():  # what it leads to is somebody else's
+            place.unlink()
+            number += 1
+            continue
+        Workspace(place, 0).clear(keep_list=False)
+        if number > count:
+            for left in (place / "tuning.lock", *place.glob("features.list*")):
+                left.unlink(missing_ok=True)
+            with suppress(OSError):  # what others put there stays
+                place.rmdir()
+        number += 1

@@ -1,0 +1,169 @@
+"""The run in numbers: a table for people, ``summary.json`` for programs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from mosesplug.store import IterationRecord
+from mosesplug.tuning.weights import Weights
+from mosesplug.tuning.workdir.records import ShardLists, result_of, start_of
+
+__all__ = ["Iteration", "Result", "ScoreOf", "iterations_of"]
+
+ScoreOf = Literal["decoded", "lists", "graphs", "learning", "heldout"]
+"""What the score of a result is one of; see ``Result``."""
+
+
+@dataclass(frozen=True)
+class Iteration:
+    """One iteration in numbers.
+
+    Attributes:
+        number: from 1.
+        first_best_score: the metric of the decoder's own translations.
+        optimum: what the optimizer reached in the merged lists or graphs, at the next weights.
+        largest_change: of one weight.
+        hypotheses, new_hypotheses: of its lists.
+        sentences: that have a list.
+        weights: that it was decoded with.
+        seconds_decoding, seconds_optimising: wall time.
+        curve: what the optimizer reported of its steps: of an online learner, epochs with score,
+            loss, norm of the weights, weights that are not 0, updates, and more.
+        heldout: ``(updates, score)`` of each translation of the held-out text.
+    """
+
+    number: int
+    first_best_score: float
+    optimum: float
+    largest_change: float
+    hypotheses: int
+    new_hypotheses: int
+    sentences: int
+    weights: Weights
+    seconds_decoding: float
+    seconds_optimising: float
+    curve: tuple[Mapping[str, Any], ...] = ()
+    heldout: tuple[tuple[int, float], ...] = ()
+
+
+@dataclass(frozen=True)
+class Result:
+    """A finished run.
+
+    Attributes:
+        weights: those in ``moses.ini``.
+        chosen: the iteration that was decoded with them; 0 if none was: they are the optimum
+            found in the last iteration's lists.
+        score: of these weights, as far as one is known, or None.
+        names: the dense columns.
+        metric: name of the metric.
+        signature: of the scores.
+        algorithm: its name.
+        seed: of all random choices.
+        reason: why it ended.
+        iterations: all of them.
+        selected: how the weights were chosen, as ``--select`` has it.
+        online: whether each iteration was an epoch of learning while decoding.
+        score_of: what it is one of: ``decoded``, the first-best translations of that iteration;
+            ``lists``, the merged lists at the end; ``graphs``, the search graphs of all iterations;
+            ``learning``, the translations of the last epoch, each with the weights of its moment;
+            ``heldout``, the held-out text.
+        graphs: whether search graphs were learnt from, so that optima are scores in these.
+        warnings: signs that something is wrong, in sentences.
+    """
+
+    weights: Weights
+    chosen: int
+    score: float | None
+    names: tuple[str, ...]
+    metric: str
+    signature: str
+    algorithm: str
+    seed: int
+    reason: str
+    iterations: tuple[Iteration, ...]
+    selected: str = "last"
+    online: bool = False
+    score_of: ScoreOf | None = None
+    graphs: bool = False
+    warnings: tuple[str, ...] = ()
+
+    def as_json(self, finished: str, version: str) -> bytes:
+        """``summary.json``; only ``finished`` and what is named ``seconds`` differ between runs."""
+        document = {
+            "program": f"mosesplug {version}",
+            "finished": finished,
+            "reason": self.reason,
+            "online": self.online,
+            "learnt_from": "search graphs" if self.graphs else "lists",
+            "algorithm": self.algorithm,
+            "metric": self.metric,
+            "signature": self.signature,
+            "seed": self.seed,
+            "warnings": list(self.warnings),
+            "result": {
+                "selected": self.selected,
+                "decoded_in_iteration": self.chosen or None,
+                "score": self.score,
+                "score_of": self.score_of,
+                "weights": self._weights(self.weights),
+            },
+            "iterations": [self._iteration(iteration) for iteration in self.iterations],
+        }
+        return (json.dumps(document, indent=1) + "\n").encode()
+
+    def _iteration(self, iteration: Iteration) -> dict[str, Any]:
+        return {
+            "iteration": iteration.number,
+            "first_best_score": iteration.first_best_score,
+            "optimum": iteration.optimum,
+            "largest_change": iteration.largest_change,
+            "sentences": iteration.sentences,
+            "hypotheses": iteration.hypotheses,
+            "new_hypotheses": iteration.new_hypotheses,
+            "weights": self._weights(iteration.weights),
+            "curve": [dict(point) for point in iteration.curve],
+            "heldout": [
+                {"updates": updates, "score": score} for updates, score in iteration.heldout
+            ],
+            "seconds": {
+                "decoding": round(iteration.seconds_decoding, 3),
+                "optimising": round(iteration.seconds_optimising, 3),
+            },
+        }
+
+    def _weights(self, weights: Weights) -> dict[str, float]:
+        return {**dict(zip(self.names, weights.dense, strict=True)), **weights.sparse}
+
+
+def iterations_of(records: Sequence[IterationRecord]) -> tuple[Iteration, ...]:
+    """The store's records as iterations; those without a result are left out."""
+    found = []
+    for record in records:
+        if record.result is None:
+            continue
+        start = start_of(record)
+        result = result_of(record)
+        lists = result.shards or ShardLists(
+            record.first_best_score, record.n_lists, record.hypotheses, record.new_hypotheses
+        )
+        found.append(
+            Iteration(
+                number=record.iteration,
+                first_best_score=lists.first_best_score,
+                optimum=result.optimum,
+                largest_change=result.largest_change,
+                hypotheses=lists.hypotheses,
+                new_hypotheses=lists.new_hypotheses,
+                sentences=lists.sentences,
+                weights=start.weights,
+                seconds_decoding=start.seconds_decoding,
+                seconds_optimising=result.seconds_optimising,
+                curve=result.curve,
+                heldout=tuple((point.updates, point.score) for point in result.heldout),
+            )
+        )
+    return tuple(found)

@@ -1,0 +1,101 @@
+"""``mosesplug rerank`` as a user calls it, on lists as Marian writes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from formats.nbest.files import read_nbest
+from mosesplug.cli.main import main
+
+Run = Callable[..., tuple[int, str, str]]
+
+# As Marian's --n-best writes them.
+LIST = """0 ||| the house ||| F0= -1.5 ||| -0.5
+0 ||| a house ||| F0= -2 ||| -0.7
+0 ||| the house is ||| F0= -2.5 ||| -0.6
+2 ||| she went ||| F0= -1 ||| -0.3
+2 ||| she left ||| F0= -1.25 ||| -0.4
+"""
+COLUMN = "-3\n-1\n-9\n-2\n-1e0\n"
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Calls the command in a directory with the lists; its exit code, stdout and stderr."""
+    monkeypatch.chdir(tmp_path)
+    Path("list").write_text(LIST)
+    Path("column").write_text(COLUMN)
+    Path("weights").write_text("F0= 1\nLM= 0.5\n")
+    Path("alone").write_text("F0= 1\n")
+
+    def call(*words: object) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as end:
+            main(["rerank", "--nbest", "list", *map(str, words)])
+        said = capsys.readouterr()
+        return int(end.value.code or 0), said.out, said.err
+
+    return call
+
+
+def test_by_weights_alone_and_with_a_feature(run: Run) -> None:
+    assert run("--weights", "alone") == (0, "the house\n\nshe went\n", "")
+    words = ("--weights", "weights", "--add-feature", "LM=column")
+    assert run(*words) == (0, "a house\n\nshe left\n", "")
+    assert run(*words, "-o", "best") == (0, "", "")
+    assert Path("best").read_text() == "a house\n\nshe left\n"
+
+
+def test_sorted_lists(run: Run) -> None:
+    run("--weights", "weights", "--add-feature", "LM=column", "--output-nbest", "sorted.gz")
+    found = read_nbest("sorted.gz")
+    assert found.groups == (("F0", 1), ("LM", 1))
+    assert [found.text(row) for row in range(3)] == [b"a house", b"the house", b"the house is"]
+    assert found.scores.tolist() == [-2.5, -3.0, -7.0, -1.75, -2.0]
+    assert found.dense[:, 1].tolist() == [-1.0, -3.0, -9.0, -1.0, -2.0]
+
+
+def test_least_risk(run: Run) -> None:
+    # With all alike, "the house" shares most with the others.
+    words: tuple[object, ...] = ("--weights", "alone", "--mbr", "--scale", 0)
+    assert run(*words) == (0, "the house\n\nshe went\n", "")
+    # With a sharp posterior it is the model's best.
+    words = ("--weights", "weights", "--add-feature", "LM=column", "--mbr", "--scale", 100)
+    assert run(*words) == (0, "a house\n\nshe left\n", "")
+
+
+def test_lists_in_blocks(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        "formats.nbest.files.read_nbest_blocks.__kwdefaults__", {"names": None, "block_bytes": 1}
+    )
+    words = ("--weights", "weights", "--add-feature", "LM=column")
+    assert run(*words) == (0, "a house\n\nshe left\n", "")
+
+
+@pytest.mark.parametrize(
+    ("change", "words", "code", "said"),
+    [
+        ({"column": "1\n2\n"}, ("LM=column",), 1, "column:3: it ends before"),
+        ({"column": COLUMN + "4\n"}, ("LM=column",), 1, "column:6: there are more values"),
+        ({"column": "1\nx\n"}, ("LM=column",), 1, "column:2: 'x' is no number"),
+        ({"column": "1\n1e39\n"}, ("LM=column",), 1, "column:2: '1e39' is no number"),
+        ({}, ("LM",), 2, "give NAME=FILE"),
+        ({}, ("L_M=column",), 2, "without blanks and underscores"),
+        ({}, ("Other=column",), 1, "Other"),
+        ({}, ("F0=column",), 2, "there is a feature F0 already"),
+        ({}, ("LM=column", "LM=column"), 2, "there is a feature LM already"),
+        ({}, ("LM=none",), 1, "none"),
+    ],
+)
+def test_what_cannot_be_added(
+    change: dict[str, str], words: tuple[str, ...], code: int, said: str, run: Run
+) -> None:
+    for name, text in change.items():
+        Path(name).write_text(text)
+    added = [word for each in words for word in ("--add-feature", each)]
+    found, out, error = run("--weights", "weights", *added, "-o", "best")
+    assert (found, out) == (code, "")
+    assert said in error
+    assert not Path("best").exists()

@@ -1,0 +1,212 @@
+"""``mosesplug optimize --graphs`` as a user runs it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from formats.graphs.hypergraph import (
+    Edge,
+    hypergraph_names,
+    write_hypergraph,
+    write_hypergraph_weights,
+)
+from formats.weights.files import read_dense, read_sparse
+from mosesplug.cli.main import main
+
+GROUPS = [("UnknownWordPenalty0", 1), ("TM0", 2), ("LM0", 1)]
+NAMES = hypergraph_names(GROUPS)
+WORDS = [f"w{k}".encode() for k in range(6)]
+
+
+def nodes(sentence: int, *, good: bool) -> list[list[Edge]]:
+    """Word by word the right one, which TM0_2 knows, or another, which TM0_1 likes."""
+    made = [[Edge((b"<s>",), 0)]]
+    for place, word in enumerate(WORDS):
+        right = b"%b%d" % (word, sentence)
+        edges = [Edge((place, b"x%d" % place), place + 1, (0.0, 2.0, 0.0, -1.0))]
+        if good:
+            more = (("S_good", 1.0),) if place == 0 else ()
+            edges.append(Edge((place, right), place + 1, (0.0, 1.0, 1.5, -1.0), more))
+        made.append(edges)
+    made.append([Edge((len(WORDS), b"</s>"), len(WORDS))])
+    return made
+
+
+@pytest.fixture
+def graphs(tmp_path: Path) -> Path:
+    """Two decodings of five sentences: right words are in the second, but for one sentence."""
+    lines = [b" ".join(b"%b%d" % (word, sentence) for word in WORDS) for sentence in range(5)]
+    (tmp_path / "refs").write_bytes(b"\n".join(lines) + b"\n")
+    for name in ("one", "two"):
+        directory = tmp_path / name
+        directory.mkdir()
+        for sentence in range(5):
+            good = name == "two" or sentence == 4
+            if not (name == "two" and sentence == 4):
+                write_hypergraph(directory / f"{sentence}.gz", NAMES, nodes(sentence, good=good))
+        write_hypergraph_weights(directory / "weights", NAMES, [1.0, 0.5, 0.1, 0.4])
+    (tmp_path / "init.dense").write_text("LM0= 0.4\nTM0= 0.5 0.1\n")
+    return tmp_path
+
+
+def run(*words: object) -> int:
+    with pytest.raises(SystemExit) as ended:
+        main(["optimize", *map(str, words)])
+    return int(ended.value.code or 0)
+
+
+QUICK = ("--restarts", 3, "--polish", 2)
+
+
+def test_graphs_of_two_decodings_are_searched_together(
+    graphs: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output = graphs / "tuned"
+    code = run(
+        *("--graphs", graphs / "one", graphs / "two", "--refs", graphs / "refs", *QUICK),
+        *("--init", graphs / "init.dense", "-o", output),
+    )
+    said = capsys.readouterr().err
+    assert code == 0, said
+    assert "5 sentences, 9 search graphs, 102 of 102 edges, 5 features" in said
+    assert "score at the start  0.000000" in said
+    assert "score at the end    1.000000" in said
+    assert "BLEU|nrefs:1|case:mixed|" in said
+    found = dict(read_dense(output))
+    assert list(found) == ["TM0", "LM0"]
+    assert np.abs(np.concatenate(list(found.values()))).sum() == pytest.approx(1.0)
+    assert found["TM0"][1] * 1.5 > found["TM0"][0]
+    assert not Path(f"{output}.sparse").exists()
+    # One decoding alone has right words of one sentence only.
+    run("--graphs", graphs / "one", "--refs", graphs / "refs", *QUICK, "-o", output)
+    assert "score at the end    1." not in capsys.readouterr().err
+
+
+def test_without_starting_weights_those_of_the_decoding_are_taken(
+    graphs: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    printed = []
+    for more in ((), ("--init", graphs / "init.dense")):
+        words = ("--graphs", graphs / "two", "--refs", graphs / "refs", *QUICK, *more)
+        assert run(*words) == 0
+        printed.append(capsys.readouterr().out)
+    assert printed[0] == printed[1]
+
+
+def test_the_same_weights_whatever_the_threads(
+    graphs: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    printed = []
+    for threads in (1, 3):
+        run(
+            *("--graphs", graphs / "two", graphs / "one", "--refs", graphs / "refs", *QUICK),
+            *("--threads", threads, "--seed", 4, "--quiet"),
+        )
+        printed.append(capsys.readouterr())
+    assert printed[0] == printed[1]
+    assert printed[0].err == ""
+
+
+def test_sparse_features_of_graphs_can_be_tuned(graphs: Path) -> None:
+    output = graphs / "tuned"
+    code = run(
+        *("--graphs", graphs / "two", "--refs", graphs / "refs", "--active", "S_good"),
+        *("-o", output, *QUICK, "--quiet"),
+    )
+    assert code == 0
+    assert dict(read_dense(output)) == {"TM0": (0.5, 0.1), "LM0": (0.4,)}
+    assert read_sparse(Path(f"{output}.sparse")).keys() == {"S_good"}
+
+
+def test_graphs_are_cut_down(graphs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code = run(*("--graphs", graphs / "two", "--refs", graphs / "refs", "--hg-prune", 1, *QUICK))
+    said = capsys.readouterr().err
+    assert code == 0, said
+    assert "4 of 5 sentences, 4 search graphs, 32 of 56 edges" in said
+    assert "score at the end    0.000000" in said
+
+
+@pytest.mark.parametrize("algorithm", [("mert", *QUICK), ("kbmira", "--epochs", 5)])
+def test_sentences_can_be_left_out(
+    graphs: Path, capsys: pytest.CaptureFixture[str], algorithm: tuple[object, ...]
+) -> None:
+    words = ("--graphs", graphs / "one", graphs / "two", "--refs", graphs / "refs")
+    output = ("-o", graphs / "tuned", "--algorithm", *algorithm)
+    assert run(*words, *output, "--init", graphs / "init.dense", "--folds", 2) == 0
+    said = capsys.readouterr().err
+    # What TM0_2 knows is learnt from any of the sentences.
+    assert "each with weights of the other folds     1.0000" in said
+    assert "starting weights                         0.0000" in said
+    assert run(*words, *output, "--init", graphs / "init.dense", "--held-out", 0.4) == 0
+    assert "learnt from (3 sentences)  held out (2 sentences)" in capsys.readouterr().err
+
+
+def test_hope_and_fear_of_graphs(graphs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code = run(
+        *("--graphs", graphs / "two", "--refs", graphs / "refs", "--algorithm", "kbmira"),
+        *("--epochs", 5),
+    )
+    said = capsys.readouterr().err
+    assert code == 0, said
+    assert "score at the end    1.000000" in said
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (["--algorithm", "pro"], 2, "pro learns from n-best lists only"),
+        (["--algorithm", "kbmira", "--metric", "TER"], 2, "by BLEU with case, not by TER"),
+        (["--nbest", "{}/refs"], 2, "exclude each other"),
+        (["{}/nowhere"], 1, "nowhere"),
+        (["{}/other"], 1, "has the feature Other0"),
+        (["{}/more"], 1, "sentence 9, and"),
+        (["{}/refs"], 1, "no search graph of a known kind"),
+    ],
+)
+def test_what_cannot_be_learnt_from_is_refused(
+    graphs: Path,
+    words: list[str],
+    code: int,
+    message: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for name, number, features in (("other", 0, ["Other0"]), ("more", 9, ["LM0"])):
+        (graphs / name).mkdir()
+        edge = Edge((b"a",), 1, (1.0,))
+        write_hypergraph(graphs / name / f"{number}.gz", features, [[edge]])
+    more = [word.format(graphs) for word in words]
+    assert run("--graphs", graphs / "two", "--refs", graphs / "refs", *more) == code
+    assert message in capsys.readouterr().err
+
+
+def test_cutting_down_lists_is_refused(graphs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("--nbest", graphs / "refs", "--refs", graphs / "refs", "--hg-prune", 5) == 2
+    assert "--graphs" in capsys.readouterr().err
+
+
+def test_a_directory_without_graphs_is_refused(
+    graphs: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (graphs / "empty").mkdir()
+    assert run("--graphs", graphs / "empty", "--refs", graphs / "refs") == 1
+    assert "no search graph" in capsys.readouterr().err
+
+
+def test_recorded_graphs(
+    multi30k: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    forest = multi30k / "forest"
+    lines = (multi30k / "text" / "dev.en").read_bytes().split(b"\n")[:60]
+    (tmp_path / "refs").write_bytes(b"\n".join(lines) + b"\n")
+    code = run(
+        *("--graphs", forest / "hypergraph", "--refs", tmp_path / "refs", "--hg-prune", 5),
+        *("--init", forest / "init.dense", "--restarts", 0, "--polish", 0),
+    )
+    said = capsys.readouterr().err
+    assert code == 0, said
+    assert "score at the start  0.406516" in said  # as in the log of Moses' kbmira
+    end = float(said.split("score at the end")[1].split()[0])
+    assert end > 0.43

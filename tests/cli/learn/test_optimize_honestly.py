@@ -1,0 +1,190 @@
+"""``mosesplug optimize`` on stored lists, with sentences held out, and several times."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from formats.weights.files import read_dense
+from mosesplug.cli.learn.optimize_store import window_of
+from mosesplug.cli.learn.optimize_ways import ways_of
+from mosesplug.cli.main import main
+from mosesplug.errors import UsageError
+from mosesplug.metrics import metric
+from mosesplug.store import NBestStore
+from mosesplug.tuning.weights import Weights
+from mosesplug.tuning.workdir.records import IterationStart
+
+
+def write_lists(path: Path, first: int, sentences: int, spoilt: bool = False) -> None:
+    """Lists in which B knows the right translation, and A the wrong one."""
+    rng = np.random.default_rng(first)
+    lines = []
+    for sentence in range(sentences):
+        words = [f"w{sentence}{k}" for k in range(6)]
+        for wrong in range(4):
+            text = " ".join(words[: 6 - wrong] + ["x"] * wrong)
+            noise = rng.normal() if spoilt else 0.0
+            lines.append(
+                f"{sentence} ||| {text} ||| A= {wrong} {wrong / 2 + first} B= {noise - wrong:.3f} "
+                f"S_{first}w{wrong}= 1 ||| {wrong}"
+            )
+    path.write_text("\n".join(lines) + "\n")
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    references = [" ".join(f"w{sentence}{k}" for k in range(6)) for sentence in range(10)]
+    (tmp_path / "refs").write_text("\n".join(references) + "\n")
+    write_lists(tmp_path / "one", 1, 10, spoilt=True)
+    write_lists(tmp_path / "two", 2, 10, spoilt=True)
+    (tmp_path / "few-refs").write_text("\n".join(references[:3]) + "\n")
+    write_lists(tmp_path / "few", 3, 3)
+    (tmp_path / "init").write_text("A= 1 1\nB= 0.5\n")
+    return tmp_path
+
+
+def run(*words: object) -> int:
+    with pytest.raises(SystemExit) as ended:
+        main(["optimize", *map(str, words)])
+    return int(ended.value.code or 0)
+
+
+def store(files: Path) -> Path:
+    """A store of both lists, the first decoded with the weights of ``init``."""
+    from formats.nbest.files import read_nbest_blocks
+    from formats.references import read_references
+
+    bleu = metric("BLEU", "")
+    references = bleu.prepare(read_references(files / "refs"))
+    with NBestStore.open(files / "store", writable=True) as made:
+        for number, name in enumerate(("one", "two"), start=1):
+            weights = Weights((1.0, 1.0, 0.5) if number == 1 else (0.0, 0.0, 1.0))
+            made.add_iteration(
+                number,
+                read_nbest_blocks(files / name),
+                metric=bleu,
+                references=references,
+                n_sentences=10,
+                record=IterationStart(weights, 1, {}, (), 0.0).as_record(),
+            )
+    return files / "store"
+
+
+def test_lists_of_a_store_as_of_files(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    place, learn = store(files), ("--restarts", 1, "--threads", 1)
+    before = (place / "data.mdb").read_bytes()
+    lists = ("--nbest", files / "one", files / "two", "--refs", files / "refs")
+    assert run(*lists, "--init", files / "init", *learn) == 0
+    of_files = capsys.readouterr()
+    assert run("--from", place, *learn) == 0
+    of_store = capsys.readouterr()
+    assert of_store.out == of_files.out
+    assert of_store.err.splitlines()[:4] == of_files.err.splitlines()[:4]
+    assert "distinct hypotheses of 80" in of_store.err
+    # One iteration, another metric, other weights
+    ter = ("--metric", "WER", "--init", files / "init", *learn)
+    assert run("--nbest", files / "two", "--refs", files / "refs", *ter) == 0
+    of_files = capsys.readouterr()
+    assert run("--from", place, "--iterations", "-1", *ter) == 2
+    assert "give --refs, and they are computed" in capsys.readouterr().err
+    assert run("--from", place, "--iterations", "-1", *ter, "--refs", files / "refs") == 0
+    of_store = capsys.readouterr()
+    assert of_store.err.splitlines()[1:4] == of_files.err.splitlines()[1:4]
+    # Sparse features of the first iteration are columns still, of weight 0.
+    assert of_store.out == of_files.out
+    assert (place / "data.mdb").read_bytes() == before
+    assert run("--from", place, "--refs", files / "few-refs") == 1
+    assert "has 3 lines, the store" in capsys.readouterr().err
+
+
+def test_which_iterations() -> None:
+    for text, numbers in {
+        None: [1, 2, 3, 4], "2:3": [2, 3], ":2": [1, 2], "3:": [3, 4], "2": [2], "-3": [2, 3, 4],
+        "-9": [1, 2, 3, 4], ":": [1, 2, 3, 4],
+    }.items():  # fmt: skip
+        assert window_of(text, 4) == numbers
+    for text in ("0", "5", "3:2", "1:5", "0:2", "-0"):
+        with pytest.raises(UsageError, match="the store has iterations 1 to 4"):
+            window_of(text, 4)
+    for text in ("x", "1:2:3", "--1", "1-2", ""):
+        with pytest.raises(UsageError, match="is A:B, N, or -N"):
+            window_of(text, 4)
+
+
+def test_folds_leave_the_weights_alone(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ("--nbest", files / "one", "--refs", files / "refs", "--restarts", 1, "--threads", 1)
+    assert run(*words) == 0
+    plain = capsys.readouterr()
+    assert run(*words, "--folds", 3) == 0
+    validated = capsys.readouterr()
+    assert validated.out == plain.out
+    assert validated.err.splitlines()[-4:-1] == plain.err.splitlines()[-4:-1]
+    assert "fold  sentences  learnt from  left out" in validated.err
+    assert "all sentences, each with weights of the other folds" in validated.err
+    assert "gap: " in validated.err
+
+
+def test_what_is_held_out_is_not_learnt_from(
+    files: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ("--nbest", files / "one", "--refs", files / "refs", "--restarts", 1, "--threads", 1)
+    assert run(*words, "--held-out", 0.3) == 0
+    assert "learnt from (7 sentences)  held out (3 sentences)" in capsys.readouterr().err
+    other = ("--heldout-nbest", files / "few", "--heldout-refs", files / "few-refs")
+    sparse = ("--active", "A,B,S_1w0", "-o", files / "tuned")
+    assert run(*words, *other, *sparse) == 0
+    said = capsys.readouterr().err
+    assert "learnt from (10 sentences)  held out (3 sentences)" in said
+    # The held-out lists have sparse features of their own: their dense ones decide.
+    tuned = dict(read_dense(files / "tuned"))
+    weights = np.array([*tuned["A"], *tuned["B"]])
+    features = np.array([[[w, w / 2 + 3, -w] for w in range(4)] for _ in range(3)])
+    right = (np.argmax(features @ weights, axis=1) == 0).all()
+    assert (" 1.000000\nBLEU" in said) == right
+
+
+def test_runs_and_their_mean(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ("--nbest", files / "one", "--refs", files / "refs", "--restarts", 1, "--threads", 1)
+    points = []
+    for seed in (4, 5):
+        assert run(*words, "--seed", seed, "-o", files / "w", "--quiet") == 0
+        points.append([value for _, values in read_dense(files / "w") for value in values])
+    assert run(*words, "--seed", 4, "--runs", 2, "--select", "average", "-o", files / "w") == 0
+    mean = [value for _, values in read_dense(files / "w") for value in values]
+    np.testing.assert_allclose(mean, np.mean(points, axis=0), rtol=1e-9)
+    assert "weights: the mean of those of 2 runs" in capsys.readouterr().err
+    assert run(*words, "--seed", 4, "--runs", 2, "-o", files / "w") == 0
+    median = [value for _, values in read_dense(files / "w") for value in values]
+    assert median in points
+    said = capsys.readouterr().err
+    assert "s_opt" in said
+    assert "the median on what was learnt from" in said
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--folds", "3", "--held-out", "0.2"), "--folds and --held-out exclude each other"),
+        (("--folds", "3", "--runs", "2"), "--folds and --runs exclude each other"),
+        (("--held-out", "2"), "is a share of the sentences"),
+        (("--heldout-nbest", "few"), "go together"),
+        (("--select", "median"), "give --runs N, too"),
+        (("--runs", "2", "--select", "last"), "--select is one of median"),
+        (("--runs", "2", "--select", "best-heldout"), "needs --held-out SHARE"),
+        (("--iterations", "1"), "are those of a store"),
+        (("--from", "store"), "--from excludes n-best lists"),
+    ],
+)
+def test_what_does_not_go_together(
+    files: Path, words: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("--nbest", files / "one", "--refs", files / "refs", *words) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_ways_by_default() -> None:
+    ways = ways_of(None, None, None, None, None, None)
+    assert (ways.folds, ways.runs, ways.holds_out, ways.choice) == (0, 0, False, "median")

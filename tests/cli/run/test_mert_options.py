@@ -1,0 +1,92 @@
+"""The table of options: complete, consistent, and the same in the README."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mosesplug.cli.run.getopt import Kind, parse
+from mosesplug.cli.run.mert_options import (
+    ADDITIONS,
+    MARKERS,
+    OPTIONS,
+    markdown_table,
+    refusal,
+    usage,
+)
+from mosesplug.optimizers import algorithms
+
+GET_OPTIONS = """
+working-dir=s input=s inputtype=i refs=s decoder=s config=s nbest=i lattice-samples=i queue-flags=s
+jobs=i cache-model=s decoder-flags=s continue skip-decoder shortest average closest nocase nonorm
+help verbose mertdir=s mertargs=s extractorargs=s proargs=s mertmertargs=s rootdir=s filtercmd=s
+filterfile=s qsubwrapper=s mosesparallelcmd=s old-sge filter-phrase-table!
+transform-decoded-file=s predictable-seeds historic-bests random-directions
+number-of-random-directions=i random-restarts=i return-best-dev activate-features=s range=s@
+use-config-weights-for-first-run prev-aggregate-nbestlist=i maximum-iterations=i pairwise-ranked
+pro-starting-point historic-interpolation=f batch-mira hg-mira batch-mira-args=s promix-training=s
+promix-table=s threads=i spe-symal=s multi-moses
+"""
+
+
+def test_every_option_of_the_script() -> None:
+    spelled = [option.name + option.kind.value for option in OPTIONS]
+    # Given a list to fill, Getopt::Long repeats an option of kind =s too.
+    assert [s.replace("promix-table=s@", "promix-table=s") for s in spelled] == GET_OPTIONS.split()
+
+
+def test_additions_begin_as_no_option_does() -> None:
+    names = [option.name for option in OPTIONS]
+    for addition in ADDITIONS:
+        assert not any(name.startswith(addition.name) for name in names)
+
+
+def test_refused_options_say_what_to_use_instead() -> None:
+    refused = [option for option in OPTIONS if option.state == "refused"]
+    assert [option.name for option in refused] == ["promix-training", "promix-table"]
+    for option in refused:
+        assert option.note
+        assert option.note in refusal(option)
+
+
+def test_flags_choose_registered_algorithms() -> None:
+    chosen = {option.name: option.algorithm for option in OPTIONS if option.algorithm is not None}
+    assert chosen == {
+        "pairwise-ranked": "pro",
+        "pro-starting-point": "pro+mert",
+        "batch-mira": "kbmira",
+        "hg-mira": "kbmira",
+    }
+    assert set(chosen.values()) <= set(algorithms())
+
+
+def test_help_and_table_name_every_option() -> None:
+    for text in (usage(), markdown_table()):
+        for option in (*OPTIONS, *ADDITIONS):
+            assert option.spelling in text
+    assert "--[no-]filter-phrase-table" in usage()
+
+
+def test_readme_has_the_table() -> None:
+    readme = Path(__file__).parents[3] / "README.md"
+    text = readme.read_text() if readme.exists() else ""
+    if MARKERS[0] not in text:
+        pytest.skip("the README has no table of options yet")
+    table = text.partition(MARKERS[0])[2].partition(MARKERS[1])[0]
+    assert table.strip() == markdown_table().strip()
+
+
+def test_abbreviations_of_the_script_still_work() -> None:
+    parsed = parse(
+        ["--work", "w", "--nb", "5", "--max", "3", "--nofilter"],
+        [option.specification for option in OPTIONS],
+        [option.specification for option in ADDITIONS],
+    )
+    assert parsed.values == {
+        "working-dir": "w",
+        "nbest": 5,
+        "maximum-iterations": 3,
+        "filter-phrase-table": False,
+    }
+    assert all(o.kind is not Kind.STRINGS or o.name in ("range", "promix-table") for o in OPTIONS)

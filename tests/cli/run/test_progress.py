@@ -1,0 +1,184 @@
+"""Progress: a changing line on a terminal, plain lines elsewhere, nothing when quiet."""
+
+from __future__ import annotations
+
+import io
+
+from mosesplug.cli.run.progress import Reporter, table
+from mosesplug.cli.shared.tables import change
+from mosesplug.tuning.events import (
+    Decoded,
+    Event,
+    Executing,
+    Finished,
+    GraphsRead,
+    Judged,
+    Learning,
+    Learnt,
+    Note,
+    Optimised,
+    Optimising,
+    PhaseStarted,
+)
+from mosesplug.tuning.weights import Weights
+from mosesplug.tuning.workdir.summary import Iteration, Result
+
+EVENTS: tuple[Event, ...] = (
+    Note("hello"),
+    Note("look out", warning=True),
+    PhaseStarted(0, "features"),
+    GraphsRead(0, 9, 9),
+    Executing(("moses", "-show-weights", "a b")),
+    PhaseStarted(1, "decode"),
+    Decoded(1, 3, 10, 1.5),
+    Decoded(1, 10, 10, 5.0),
+    GraphsRead(1, 4, 10),
+    PhaseStarted(1, "optimise"),
+    Optimising(1, 2, 20, "starts"),
+    Optimised(1, "BLEU", 0.25, 0.5, 0.125, 1000),
+    PhaseStarted(2, "decode"),
+    Decoded(2, 1, 10, 0.5),
+    Finished(2, "enough"),
+)
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def shown(stream: io.StringIO, *, quiet: bool = False, verbose: bool = False) -> str:
+    reporter = Reporter(stream, quiet=quiet, verbose=verbose)
+    for event in EVENTS:
+        reporter(event)
+    reporter.close()
+    return stream.getvalue()
+
+
+def test_plain_lines() -> None:
+    assert shown(io.StringIO()).splitlines() == [
+        "hello",
+        "warning: look out",
+        "[1] decoding: 10 of 10 sentences, 2.0/s",
+        "[1] BLEU 0.2500 decoded (1000 hypotheses), 0.5000 in the merged lists; largest change"
+        " of a weight 0.12",
+        "[2] decoding: 1 of 10 sentences, 2.0/s",
+        "finished after iteration 2: enough",
+    ]
+
+
+def test_optima_in_search_graphs() -> None:
+    stream = io.StringIO()
+    Reporter(stream)(Optimised(1, "BLEU", 0.25, 0.5, 0.125, 1000, graphs=True))
+    assert "0.2500 decoded (1000 hypotheses), 0.5000 in the graphs; largest" in stream.getvalue()
+    weights = Weights((1.0,))
+    iteration = Iteration(1, 0.25, 0.5, 0.1, 1000, 900, 10, weights, 1.0, 2.0)
+    result = Result(
+        *(weights, 0, 0.5, ("LM0_0",), "BLEU", "BLEU|x", "mert", 1, "enough", (iteration,)),
+        score_of="graphs",
+        graphs=True,
+    )
+    head, *rest = table(result).splitlines()
+    assert head.split()[:4] == ["iteration", "BLEU", "in", "graphs"]
+    assert "weights: BLEU 0.5000 in the search graphs (enough)" in rest
+
+
+def test_sign_of_life() -> None:
+    stream = io.StringIO()
+    reporter = Reporter(stream)
+    for seconds in (10.0, 59.0, 61.0, 100.0, 125.0):
+        reporter(Decoded(1, int(seconds), 1000, seconds))
+    assert [line.split()[2] for line in stream.getvalue().splitlines()] == ["61", "125"]
+
+
+def test_verbose_shows_commands() -> None:
+    assert "running: moses -show-weights 'a b'\n" in shown(io.StringIO(), verbose=True)
+
+
+def test_terminal() -> None:
+    text = shown(Terminal())
+    assert "\r\x1b[K[1] decoding: 3 of 10 sentences, 2.0/s" in text
+    assert "\x1b[Kreading search graphs: 9 of 9" in text
+    assert "[1] reading search graphs: 4 of 10" in text
+    assert "[1] optimising: 2 of 20 starts" in text
+    assert "[2] decoding: 1 of 10 sentences, 2.0/s, BLEU so far 0.2500" in text
+    assert text.endswith("finished after iteration 2: enough\n")
+
+
+def test_quiet() -> None:
+    assert shown(Terminal(), quiet=True) == ""
+
+
+def test_interrupted_line_is_cleared() -> None:
+    stream = Terminal()
+    reporter = Reporter(stream)
+    reporter(PhaseStarted(1, "decode"))
+    reporter.close()
+    assert stream.getvalue().endswith("\r\x1b[K")
+
+
+def test_table() -> None:
+    weights = Weights((1.0,))
+    iterations = tuple(
+        Iteration(n, 0.25 * n, 0.5, 0.1, 1000, 900, 10, weights, 1.0, 2.0) for n in (1, 2)
+    )
+    result = Result(
+        *(weights, 2, 0.5, ("LM0_0",), "BLEU", "BLEU|x", "mert", 1, "enough", iterations),
+        score_of="decoded",
+    )
+    head, first, second, *rest = table(result).splitlines()
+    assert head.split()[:4] == ["iteration", "BLEU", "in", "lists"]
+    assert first.split()[:4] == ["1", "0.2500", "0.5000", "0.1"]
+    assert len(head) == len(first) == len(second)
+    assert rest == [
+        "weights: BLEU 0.5000 decoded in iteration 2 (enough)",
+        "signature: BLEU|x",
+    ]
+
+
+def test_learning() -> None:
+    stream = io.StringIO()
+    reporter = Reporter(stream)
+    report = {"updates": 13, "loss": 0.25, "norm": 1.5, "active": 14}
+    for event in (
+        Judged(1, 0, "BLEU", 0.3, None),
+        Learning(1, 1, 13, "BLEU", 0.2, 1.0),
+        Learning(1, 12, 13, "BLEU", 0.25, 61.0),
+        Learnt(1, "BLEU", 0.26, report, 70.0),
+        Judged(1, 13, "BLEU", 0.4, 0.3),
+        Judged(2, 26, "BLEU", 0.35, 0.4),
+    ):
+        reporter(event)
+    assert stream.getvalue().splitlines() == [
+        "[1] held out before learning: BLEU 0.3000",
+        "[1] learning: 12 of 13 batches, BLEU so far 0.2500",
+        "[1] BLEU 0.2600 while learning, 13 updates, loss 0.25, norm 1.5, 14 weights that are not"
+        " 0",
+        "[1] held out: BLEU 0.4000, the best so far (before: 0.3000)",
+        "[2] held out: BLEU 0.3500; the best is 0.4000",
+    ]
+
+
+def test_table_of_an_online_run() -> None:
+    weights = Weights((1.0,))
+    curve = ({"loss": 0.5, "norm": 2.0, "active": 3, "updates": 13},)
+    held_out = ((0, 0.3), (13, 0.4))
+    one = Iteration(1, 0.25, 0.25, 0.1, 9, 9, 3, weights, 1.0, 2.0, curve, held_out)
+    result = Result(
+        *(weights, 0, 0.4, ("LM0_0",), "BLEU", "BLEU|x", "oro", 1, "enough", (one,)),
+        selected="best-heldout",
+        online=True,
+        score_of="heldout",
+    )
+    head, first, *rest = table(result).splitlines()
+    assert head.split() == [
+        *("epoch", "BLEU", "loss", "norm", "active", "updates", "decode", "tune", "held", "out")
+    ]
+    assert first.split() == ["1", "0.2500", "0.5", "2", "3", "13", "1.0", "s", "2.0", "s", "0.4000"]
+    assert rest[0] == "weights: BLEU 0.4000 on the held-out text, the best there (enough)"
+
+
+def test_what_is_left_of_rounding_is_no_change() -> None:
+    assert change(2.8e-17) == change(0.0) == "0"
+    assert change(1.25e-3) == "0.0013"
+    assert change(None) == ""

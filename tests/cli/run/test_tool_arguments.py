@@ -1,0 +1,112 @@
+"""Arguments of mert and extractor, and metric settings given twice."""
+
+from __future__ import annotations
+
+import pytest
+
+from mosesplug.cli.run.tool_arguments import (
+    ToolArguments,
+    merged_settings,
+    read_extractor_arguments,
+    read_kbmira_arguments,
+    read_mert_arguments,
+    read_pro_arguments,
+)
+from mosesplug.errors import UsageError
+
+
+def test_nothing_given() -> None:
+    assert read_mert_arguments("", "mertargs") == ToolArguments()
+    assert read_extractor_arguments("") == ToolArguments()
+
+
+def test_mert() -> None:
+    text = "--sctype BLEU --scconfig=case:false -n5 -m 7 -t random-direction --rseed 3 -o LM0_0,d_0"
+    assert read_mert_arguments(text + " --threads 4 -v 1 -b", "mertargs") == ToolArguments(
+        "BLEU",
+        "case:false",
+        {"restarts": 5, "random_directions": 7, "method": "random-direction"},
+        "LM0_0,d_0",
+        3,
+        4,
+    )
+
+
+def test_extractor() -> None:
+    assert read_extractor_arguments("--binary -s BLEU") == ToolArguments("BLEU")
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("--shard-count 3", "--shard-count has no meaning"),
+        ("-n x", "whole number"),
+        ("-t simplex", "no method"),
+        ("--frob", "not recognized"),
+        ("-n", "requires argument"),
+        ("stray", "belongs to no option"),
+        ("'", "No closing quotation"),
+    ],
+)
+def test_refused_mert_arguments(text: str, why: str) -> None:
+    with pytest.raises(UsageError, match=why) as caught:
+        read_mert_arguments(text, "mertmertargs")
+    assert "--mertmertargs" in str(caught.value)
+
+
+def test_kbmira() -> None:
+    text = "-J60 -C 0.1 --decay=0.9 --streaming --safe-hope --type nbest --verbose --sctype BLEU"
+    assert read_kbmira_arguments(text + " -c case:false") == ToolArguments(
+        "BLEU",
+        "case:false",
+        {
+            "epochs": "60",
+            "step_cap": "0.1",
+            "decay": "0.9",
+            "shuffle": False,
+            "safe_hope": True,
+        },
+    )
+
+
+def test_kbmira_on_search_graphs() -> None:
+    found = read_kbmira_arguments("--hg-prune 20 -J 5")
+    assert found == ToolArguments(options={"epochs": "5"}, edges=20)
+
+
+def test_pro() -> None:
+    assert read_pro_arguments("") == ToolArguments()
+    assert read_pro_arguments("--smooth -r5") == ToolArguments(
+        options={"smooth_brevity_penalty": True}, seed=5
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("--type hypergraph", "--type has no meaning"),
+        ("--dense-init x", "--dense-init has no meaning"),
+        ("--streaming-out", "--streaming-out has no meaning"),
+        ("--random-seed x", "whole number"),
+        ("--st", "not a unique prefix"),
+    ],
+)
+def test_refused_kbmira_arguments(text: str, why: str) -> None:
+    with pytest.raises(UsageError, match=why) as caught:
+        read_kbmira_arguments(text)
+    assert "--batch-mira-args" in str(caught.value)
+
+
+def test_refused_pro_arguments() -> None:
+    with pytest.raises(UsageError, match="--scfile has no meaning here; -b and -r are read"):
+        read_pro_arguments("--scfile x")
+
+
+def test_refused_extractor_arguments() -> None:
+    with pytest.raises(UsageError, match="--transform-decoded-file"):
+        read_extractor_arguments("--filter cat")
+
+
+def test_first_setting_counts() -> None:
+    assert merged_settings("case:false reflen:average", "case:true") == "case:false,reflen:average"
+    assert merged_settings("", "reflen:closest", "case:true") == "reflen:closest,case:true"

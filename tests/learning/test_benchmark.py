@@ -1,0 +1,104 @@
+"""Comparing algorithms: what is measured, and on which sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from mosesplug.errors import OptimizerError, UsageError
+from mosesplug.learning.benchmark import Task, measured, options_of
+from mosesplug.optimizers import Algorithm, Problem, Progress, Solution, algorithm, corpus_score
+from tests.optimizers.problems import planted
+
+
+@dataclass(frozen=True)
+class Options:
+    step: float = field(default=0.5, metadata={"help": "", "source": "", "minimum": 0.0})
+
+
+def drawn(
+    problem: Problem,
+    initial: NDArray[np.float64],
+    rng: np.random.Generator,
+    options: Options,
+    progress: Progress,
+) -> Solution:
+    """Random weights, of which the first is 0."""
+    weights = initial + options.step * rng.standard_normal(len(initial))
+    weights[0] = 0.0
+    return Solution(weights, -1.0)
+
+
+def refuses(
+    problem: Problem,
+    initial: NDArray[np.float64],
+    rng: np.random.Generator,
+    options: Options,
+    progress: Progress,
+) -> Solution:
+    raise OptimizerError("not these lists")
+
+
+DRAWN = Algorithm("drawn", "", "", Options, drawn)
+
+
+def task(held_out: NDArray[np.int64] | None = None) -> Task:
+    problem, _ = planted(41, n_sentences=20)
+    return Task.of(problem, np.full(5, 0.2), held_out)
+
+
+def test_scores_are_of_decoding_what_each_seed_finds() -> None:
+    given = task()
+    told: list[tuple[int, int, str]] = []
+    outcome = measured(given, DRAWN, Options(), 3, lambda *said: told.append(said))
+    expected = []
+    for seed in (1, 2, 3):
+        weights = np.full(5, 0.2) + 0.5 * np.random.default_rng(seed).standard_normal(5)
+        weights[0] = 0.0
+        expected.append(corpus_score(given.problem, weights))
+    assert outcome.scores == tuple(expected)
+    assert outcome.active == (4, 4, 4)
+    assert outcome.held_out == ()
+    assert len(outcome.cpu_seconds) == 3
+    assert [said[0] for said in told] == [0, 1, 2, 3]
+    record: Mapping[str, Any] = outcome.as_record()
+    assert record["score"]["mean"] == pytest.approx(np.mean(expected))
+    assert record["score"]["deviation"] == pytest.approx(np.std(expected, ddof=1))
+    assert measured(given, DRAWN, Options(), 1).as_record()["score"]["deviation"] is None
+
+
+def test_held_out_sentences_are_scored_and_not_learnt_from() -> None:
+    left_out = np.array([3, 7, 19])
+    given = task(left_out)
+    whole, _ = planted(41, n_sentences=20)
+    assert given.n_held_out == 3
+    assert given.problem.tuning_set.sentence_ids.tolist() == [
+        each for each in range(20) if each not in left_out
+    ]
+    outcome = measured(given, DRAWN, Options(step=0.0), 1)
+    weights = np.array([0.0, 0.2, 0.2, 0.2, 0.2])
+    held_out = replace(whole, tuning_set=whole.tuning_set.take_sentences(left_out))
+    assert outcome.held_out == (corpus_score(held_out, weights),)
+    assert given.start_scores[1] == corpus_score(held_out, given.start)
+
+
+def test_a_refusal_is_told() -> None:
+    outcome = measured(task(), replace(DRAWN, optimize=refuses), Options(), 2)
+    assert outcome.as_record() == {"algorithm": "drawn", "refusal": "not these lists"}
+
+
+def test_settings_go_to_the_algorithms_that_have_them() -> None:
+    tuners = [DRAWN, algorithm("pro"), algorithm("adagrad")]
+    found = options_of(tuners, {"epochs": "2", "minimum-count": "7"})
+    assert found["drawn"] == Options()
+    assert found["pro"] == algorithm("pro").options()
+    assert (found["adagrad"].epochs, found["adagrad"].minimum_count) == (2, 7)
+    with pytest.raises(UsageError, match="drawn, pro, adagrad has an option polish"):
+        options_of(tuners, {"polish": "1"})
+    with pytest.raises(UsageError, match="step"):
+        options_of(tuners, {"step": "-1"})

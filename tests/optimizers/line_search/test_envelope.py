@@ -1,0 +1,165 @@
+"""Envelopes against brute force: who wins at the middle of every interval."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from mosesplug.optimizers.line_search.envelope import envelopes
+from mosesplug.optimizers.lists.arrangement import arrange, extremes, model_scores, project
+
+
+def run(
+    sizes: list[int], slopes: NDArray[np.float64], intercepts: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.int32], NDArray[np.float64]]:
+    """Thresholds, changes and totals along one direction; statistics name the row (one-hot)."""
+    offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    n_hyps = int(offsets[-1])
+    bounds = np.empty((len(sizes), 1, 2))
+    extremes(offsets, slopes, bounds)
+    thresholds = np.empty((1, n_hyps))
+    changes = np.empty((1, n_hyps, n_hyps), dtype=np.int32)
+    totals = np.empty((1, n_hyps))
+    found = np.empty(1, dtype=np.int64)
+    envelopes(
+        offsets,
+        slopes,
+        bounds,
+        np.zeros(1, dtype=np.int64),
+        intercepts,
+        np.eye(n_hyps, dtype=np.int32),
+        thresholds,
+        changes,
+        totals,
+        found,
+    )
+    return thresholds[0, : found[0]], changes[0, : found[0]], totals[0]
+
+
+def winners(
+    sizes: list[int], slopes: NDArray[np.float64], intercepts: NDArray[np.float64], x: float
+) -> NDArray[np.float64]:
+    """One-hot of each sentence's first highest line at ``x``."""
+    chosen = np.zeros(len(slopes))
+    start = 0
+    for size in sizes:
+        scores = intercepts[start : start + size] + x * slopes[start : start + size]
+        chosen[start + int(np.argmax(scores))] = 1.0
+        start += size
+    return chosen
+
+
+@settings(deadline=None, max_examples=200)
+@given(
+    sizes=st.lists(st.integers(1, 12), min_size=1, max_size=4),
+    seed=st.integers(0, 2**32 - 1),
+    grid=st.sampled_from([0, 2, 5]),
+)
+def test_every_interval_has_its_winners(sizes: list[int], seed: int, grid: int) -> None:
+    rng = np.random.default_rng(seed)
+    n_hyps = sum(sizes)
+    slopes, intercepts = rng.standard_normal((2, n_hyps))
+    if grid:  # equal slopes, equal lines and triple points abound
+        slopes = rng.integers(-grid, grid + 1, n_hyps).astype(np.float64)
+        intercepts = rng.integers(-grid, grid + 1, n_hyps).astype(np.float64)
+    thresholds, changes, totals = run(sizes, slopes, intercepts)
+    order = np.argsort(thresholds)
+    edges = thresholds[order]
+    points = np.concatenate([[-1e6], edges, [1e6]])
+    for i in range(len(points) - 1):
+        if points[i + 1] - points[i] < 1e-9:
+            continue
+        expected = winners(sizes, slopes, intercepts, 0.5 * (points[i] + points[i + 1]))
+        found = totals + changes[order][:i].sum(axis=0)
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_hand_computed_envelope() -> None:
+    # y = -x, y = 1, y = x - 1, and y = 0.5 below them all; 1 and -x meet at -1, 1 and x-1 at 2.
+    slopes = np.array([-1.0, 0.0, 1.0, 0.0])
+    intercepts = np.array([0.0, 1.0, -1.0, 0.5])
+    thresholds, changes, totals = run([4], slopes, intercepts)
+    np.testing.assert_allclose(thresholds, [-1.0, 2.0])
+    np.testing.assert_array_equal(totals, [1, 0, 0, 0])
+    np.testing.assert_array_equal(changes, [[-1, 1, 0, 0], [0, -1, 1, 0]])
+
+
+def test_the_first_of_equal_lines_wins() -> None:
+    thresholds, _, totals = run([3], np.zeros(3), np.array([1.0, 2.0, 2.0]))
+    assert not len(thresholds)
+    np.testing.assert_array_equal(totals, [0, 1, 0])
+
+
+def test_arranged_features_give_model_scores_and_projections() -> None:
+    rng = np.random.default_rng(5)
+    offsets = np.array([0, 3, 4, 9], dtype=np.int64)
+    columns = rng.standard_normal((9, 4)).astype(np.float32)
+    columns.flags.writeable = False
+    slopes = np.empty(36)
+    arrange(offsets, columns, slopes)
+    weights, base = rng.standard_normal(4), rng.standard_normal(9)
+    scores = np.empty(9)
+    model_scores(offsets, slopes, base, weights, scores)
+    np.testing.assert_allclose(scores, base + columns.astype(np.float64) @ weights)
+
+    directions = rng.standard_normal((2, 4))
+    projected = np.empty(18)
+    project(offsets, slopes, directions, projected)
+    expected = np.empty(18)
+    arrange(offsets, columns.astype(np.float64) @ directions.T, expected)
+    np.testing.assert_allclose(projected, expected)
+
+
+def upper_hull(slopes: NDArray[np.float64], intercepts: NDArray[np.float64]) -> list[int]:
+    """Rows of the upper hull by rising slope: Andrew's monotone chain, in exact fractions."""
+    points = [(Fraction(s), Fraction(i)) for s, i in zip(slopes, intercepts, strict=True)]
+    hull: list[int] = []
+    for row in sorted(range(len(points)), key=lambda row: points[row]):
+        if hull and points[hull[-1]][0] == points[row][0]:
+            hull.pop()
+        while len(hull) > 1:
+            (ax, ay), (bx, by), (cx, cy) = (points[k] for k in (*hull[-2:], row))
+            if (bx - ax) * (cy - ay) < (by - ay) * (cx - ax):
+                break
+            hull.pop()
+        hull.append(row)
+    return hull
+
+
+@pytest.mark.parametrize("shape", ["cloud", "parabola", "steps", "hyperbola"])
+def test_thousands_of_hypotheses_in_a_sentence(shape: str) -> None:
+    rng = np.random.default_rng(7)
+    slopes = rng.permutation(np.arange(1.0, 3001.0))
+    intercepts = {
+        "cloud": rng.standard_normal(3000),
+        "parabola": -(slopes**2),  # every point is on the hull
+        "steps": np.round(rng.standard_normal(3000)),
+        "hyperbola": -1.0 / slopes,
+    }[shape]
+    expected = upper_hull(slopes, intercepts)
+    thresholds, changes, totals = run([3000], slopes, intercepts)
+    assert np.argmax(totals) == expected[0]
+    np.testing.assert_array_equal(np.argmax(changes, axis=1), expected[1:])
+    steps = np.diff(intercepts[expected]) / np.diff(slopes[expected])
+    np.testing.assert_allclose(thresholds, -steps)
+
+
+def test_slopes_that_hardly_differ_end_in_infinite_thresholds() -> None:
+    slopes, intercepts = np.array([0.0, 1e-310, 1.0]), np.array([0.0, 1.0, 0.5])
+    thresholds, _, _ = run([3], slopes, intercepts)
+    np.testing.assert_array_equal(thresholds, [-np.inf, 0.5])
+
+
+@pytest.mark.parametrize("scale", [1e-30, 1.0, 1e30])
+def test_scale_does_not_matter(scale: float) -> None:
+    rng = np.random.default_rng(3)
+    slopes, intercepts = rng.standard_normal((2, 50))
+    thresholds, changes, _ = run([50], slopes, intercepts)
+    scaled, scaled_changes, _ = run([50], slopes * scale, intercepts * scale)
+    np.testing.assert_allclose(scaled, thresholds)
+    np.testing.assert_array_equal(scaled_changes, changes)

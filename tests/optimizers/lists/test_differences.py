@@ -1,0 +1,82 @@
+"""Differences of hypotheses against dense vectors."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from mosesplug.optimizers.lists.differences import (
+    Features,
+    add,
+    difference,
+    features_of,
+    filled,
+    product,
+    row_scores,
+    square,
+)
+from mosesplug.optimizers.lists.rows import compact
+from tests.optimizers.online.batches import full_rows, random_batch
+
+N = 7
+
+
+def features(rows: list[dict[int, int]], active: NDArray[np.bool_]) -> Features:
+    """Rows from columns to values."""
+    return Features(
+        np.cumsum([0, *map(len, rows)]),
+        np.array([column for row in rows for column in sorted(row)], dtype=np.int32),
+        np.array([row[column] for row in rows for column in sorted(row)], dtype=np.float64),
+        active,
+    )
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    rows=st.lists(
+        st.dictionaries(st.integers(0, N - 1), st.integers(-2, 2)), min_size=4, max_size=4
+    ),
+    active=st.lists(st.booleans(), min_size=N, max_size=N).map(np.array),
+)
+def test_against_dense_vectors(rows: list[dict[int, int]], active: NDArray[np.bool_]) -> None:
+    """Whole numbers: sums are exact in any order."""
+    made = features(rows, active)
+    full = np.array([[row.get(column, 0) for column in range(N)] for row in rows], dtype=float)
+    one, other = (full[0] - full[1]) * active, (full[2] - full[3]) * active
+    along, beside = difference(made, 0, 1), difference(made, 2, 3)
+    np.testing.assert_array_equal(along.places, np.flatnonzero(one))
+    np.testing.assert_array_equal(along.values, one[along.places])
+    assert square(along) == one @ one
+    assert product(along, beside) == product(beside, along) == one @ other
+    weights = np.arange(1.0, N + 1)
+    np.testing.assert_array_equal(row_scores(made, weights, 1, 4), full[1:] @ weights)
+    add(weights, along, 0.5)
+    np.testing.assert_array_equal(weights, np.arange(1.0, N + 1) + 0.5 * one)
+
+
+def test_what_is_shared_stays_to_the_last_bit() -> None:
+    made = features([{0: 3, 1: 1}, {0: 3}], np.ones(2, dtype=np.bool_))
+    weights = np.array([0.1, 0.0])
+    add(weights, difference(made, 0, 1), 0.7)
+    assert weights.tolist() == [0.1, 0.7]
+
+
+def test_rows_of_a_batch() -> None:
+    batch = random_batch(4, [3, 0, 5])
+    active = np.arange(len(batch.space)) % 3 > 0
+    made = features_of(compact(batch, np.arange(batch.n_hyps)), active)
+    wanted = np.where(active, full_rows(batch)[1] - full_rows(batch)[6], 0.0)
+    found = np.zeros(len(wanted))
+    add(found, difference(made, 1, 6), 1.0)
+    np.testing.assert_allclose(found, wanted)
+
+
+@pytest.mark.parametrize(
+    ("offsets", "kept"),
+    [([0], [0]), ([0, 0, 0], [0]), ([0, 2, 2, 5], [0, 2, 5]), ([0, 0, 3, 3], [0, 3])],
+)
+def test_sentences_without_hypotheses_are_left_out(offsets: list[int], kept: list[int]) -> None:
+    assert filled(np.array(offsets)).tolist() == kept

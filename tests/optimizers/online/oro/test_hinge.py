@@ -1,0 +1,361 @@
+"""Rank learning against finite differences, general solvers and the paper's equations by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+
+from mosesplug.metrics.bleu import Bleu
+from mosesplug.optimizers.online.learner import Change, Learner, Step
+from mosesplug.optimizers.online.oro.hinge import (
+    OOroOptions,
+    OroOptions,
+    o_oro_learner,
+    oro_learner,
+)
+from mosesplug.optimizers.online.oro.softmax import (
+    OOroSoftmaxOptions,
+    o_oro_softmax_learner,
+    oro_softmax_learner,
+)
+from mosesplug.tuning_set import Batch, SparseRows
+from tests.optimizers.problems import Accuracy, tuning_set
+
+LEARNERS: dict[str, Callable[[], Learner]] = {
+    "oro": lambda: oro_learner(OroOptions()),
+    "oro-softmax": lambda: oro_softmax_learner(OroOptions()),
+    "o-oro": lambda: o_oro_learner(OOroOptions()),
+    "o-oro exact": lambda: o_oro_learner(OOroOptions(exact_dual=True)),
+    "o-oro-softmax": lambda: o_oro_softmax_learner(OOroSoftmaxOptions()),
+    "o-oro-softmax exact": lambda: o_oro_softmax_learner(OOroSoftmaxOptions(exact_dual=True)),
+}
+RATE = 0.2 * 0.85 ** (3 / 7)
+"""The learning rate of the step below."""
+
+
+def step(active: NDArray[np.bool_], number: int = 3) -> Step:
+    return Step(number, 1, 7, Accuracy(), active, np.random.default_rng(5))
+
+
+def random_batch(seed: int, sizes: tuple[int, ...] = (4, 0, 5, 1, 3)) -> Batch:
+    """Sentences of two dense and four sparse features; accuracy has one best choice in each."""
+    rng = np.random.default_rng(seed)
+    n_hyps = sum(sizes)
+    matrix = rng.standard_normal((n_hyps, 4)) * (rng.random((n_hyps, 4)) < 0.6)
+    rows, columns = np.nonzero(matrix)
+    sparse = SparseRows(
+        np.searchsorted(rows, np.arange(n_hyps + 1)).astype(np.int64),
+        columns.astype(np.int32),
+        matrix[rows, columns].astype(np.float32),
+    )
+    won = np.concatenate([rng.permutation(size) for size in sizes])
+    names = ("A_a", "A_b", "A_c", "A_d")
+    return tuning_set(list(sizes), rng.standard_normal((n_hyps, 2)), won, sparse, names)
+
+
+def matrix_of(batch: Batch) -> NDArray[Any]:
+    """All features of all hypotheses, float64."""
+    matrix = np.zeros((batch.n_hyps, len(batch.space)))
+    n_dense = batch.dense.shape[1]
+    matrix[:, :n_dense] = batch.dense
+    if batch.sparse is not None:
+        owner = np.repeat(np.arange(batch.n_hyps), np.diff(batch.sparse.indptr))
+        matrix[owner, n_dense + batch.sparse.indices] = batch.sparse.data
+    return matrix
+
+
+def split(batch: Batch) -> list[tuple[list[int], list[int]]]:
+    """Oracles and others of each sentence: the metric is a sum over sentences."""
+    found = []
+    for start, end in zip(batch.offsets[:-1], batch.offsets[1:], strict=True):
+        won = batch.stats[start:end, 0]
+        oracles = [row for row in range(start, end) if batch.stats[row, 0] == won.max()]
+        found.append((oracles, [row for row in range(start, end) if row not in oracles]))
+    return found
+
+
+def differences(batch: Batch) -> NDArray[Any]:
+    """``h(oracle) - h(other)`` of all pairs."""
+    matrix = matrix_of(batch)
+    return np.array([matrix[a] - matrix[b] for o, rest in split(batch) for a in o for b in rest])
+
+
+def log_ratio(batch: Batch, weights: NDArray[Any]) -> NDArray[Any]:
+    """``L = log(Z_O / Z_N)`` of each sentence that has hypotheses (equation 6)."""
+    scores = np.exp(matrix_of(batch) @ weights)
+    return np.array(
+        [np.log(scores[o].sum() / scores[o + rest].sum()) for o, rest in split(batch) if o]
+    )
+
+
+def gradient(function: Callable[[NDArray[Any]], Any], weights: NDArray[Any]) -> NDArray[Any]:
+    """By central differences: ``[..., n_features]``."""
+    steps = np.eye(len(weights)) * 1e-6
+    parts = [function(weights + each) - function(weights - each) for each in steps]
+    return np.stack(parts, axis=-1) / 2e-6
+
+
+def on_all_features(change: Change, size: int) -> NDArray[Any]:
+    values = np.zeros(size)
+    values[change.columns] = change.values
+    return values
+
+
+def changed(learner: Learner, batch: Batch, weights: NDArray[Any]) -> tuple[Change, NDArray[Any]]:
+    """The change, and the weights after it."""
+    active = np.ones(len(weights), dtype=np.bool_)
+    state = learner.init(weights)
+    change = learner.change(state, batch, step(active))
+    np.testing.assert_array_equal(learner.weights(state), weights)
+    return change, learner.weights(learner.apply(state, change, step(active)))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_sub_gradient_of_the_hinge_loss(seed: int) -> None:
+    batch = random_batch(seed)
+    weights = np.random.default_rng(seed + 100).standard_normal(6)
+    losses = np.maximum(0.0, 1.0 - differences(batch) @ weights)
+    missing = np.count_nonzero(losses)
+
+    def loss(at: NDArray[Any]) -> float:
+        return float(np.maximum(0.0, 1.0 - differences(batch) @ at).sum()) / missing
+
+    change, after = changed(oro_learner(OroOptions(regularization=0.01)), batch, weights)
+    slope = gradient(loss, weights)
+    np.testing.assert_allclose(on_all_features(change, 6), -RATE * slope, atol=1e-7)
+    np.testing.assert_allclose(after, weights - RATE * (0.01 * weights + slope), atol=1e-7)
+    assert change.report["violations"] == missing
+    assert change.report["loss"] == pytest.approx(losses.mean())
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_gradient_of_the_softmax_loss(seed: int) -> None:
+    batch = random_batch(seed)
+    weights = np.random.default_rng(seed + 100).standard_normal(6)
+    change, after = changed(oro_softmax_learner(OroOptions(regularization=0.01)), batch, weights)
+    slope = gradient(lambda at: -log_ratio(batch, at).mean(), weights)
+    np.testing.assert_allclose(on_all_features(change, 6), -RATE * slope, atol=1e-7)
+    np.testing.assert_allclose(after, weights - RATE * (0.01 * weights + slope), atol=1e-7)
+    assert change.report["loss"] == pytest.approx(-log_ratio(batch, weights).mean())
+    assert change.report["violations"] == 3  # the sentence of one hypothesis has nothing to learn
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("all_pairs", [False, True])
+def test_uniform_multipliers_recover_the_plain_update(seed: int, all_pairs: bool) -> None:
+    """Where the rate is so small that every multiplier is at its bound, equation 11 comes out."""
+    batch = random_batch(seed)
+    weights = np.zeros(6) if all_pairs else np.random.default_rng(seed).standard_normal(6)
+    plain = OroOptions(rate=1e-6)
+    optimized = OOroOptions(rate=1e-6, all_pairs=all_pairs, dual_tolerance=0.0, dual_sweeps=50)
+    _, expected = changed(oro_learner(plain), batch, weights)
+    _, found = changed(o_oro_learner(optimized), batch, weights)
+    np.testing.assert_allclose(found - weights, expected - weights, rtol=1e-6, atol=1e-15)
+
+
+def test_one_pair_by_hand() -> None:
+    batch = tuning_set([2], np.array([[3.0, 0.0], [1.0, 1.0]]), np.array([5, 2]))
+    weights = np.array([0.25, 0.5])
+    # The difference is (2, -1), its margin 0 and its square 5.
+    for rate, tau in ((0.1, 0.1), (2.0, 0.2)):
+        scale = rate * 0.85 ** (3 / 7)
+        expected = np.array([2.0, -1.0]) * min(tau, scale)
+        for options in (OOroOptions(), OOroOptions(exact_dual=True)):
+            options = replace(options, rate=rate, regularization=0.0, dual_tolerance=0.0)
+            change, _ = changed(o_oro_learner(options), batch, weights)
+            np.testing.assert_allclose(change.values, expected, atol=1e-9)
+
+
+def minimised(
+    weights: NDArray[Any], phi: NDArray[Any], goals: NDArray[Any], rate: float, shared: bool
+) -> NDArray[Any]:
+    """Equations 12 and 16 as they stand, with a slack for each constraint, or one for all."""
+    size, n_slacks = len(weights), 1 if shared else len(goals)
+    owner = np.zeros(len(goals), dtype=int) if shared else np.arange(len(goals))
+    spread = np.eye(n_slacks)[owner]
+    solved = minimize(
+        lambda x: 0.5 * ((x[:size] - weights) ** 2).sum() + rate * x[size:].sum(),
+        np.concatenate([weights, np.ones(n_slacks) * 10.0]),
+        jac=lambda x: np.concatenate([x[:size] - weights, np.full(n_slacks, rate)]),
+        bounds=[(None, None)] * size + [(0.0, None)] * n_slacks,
+        constraints={
+            "type": "ineq",
+            "fun": lambda x: phi @ x[:size] - goals + spread @ x[size:],
+            "jac": lambda x: np.hstack([phi, spread]),
+        },
+        method="SLSQP",
+        options={"maxiter": 1000, "ftol": 1e-14},
+    )
+    return np.asarray(solved.x[:size])
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("shared", [False, True])
+def test_optimized_hinge_updates_solve_their_problem(seed: int, shared: bool) -> None:
+    batch = random_batch(seed)
+    weights = np.random.default_rng(seed + 50).standard_normal(6)
+    options = OOroOptions(
+        exact_dual=shared,
+        renormalise=False,
+        all_pairs=True,
+        dual_tolerance=1e-10,
+        dual_sweeps=10_000,
+    )
+    _, found = changed(o_oro_learner(replace(options, regularization=0.02)), batch, weights)
+    phi = differences(batch)
+    shrunk = (1.0 - 0.02 * RATE) * weights
+    expected = minimised(shrunk, phi, np.ones(len(phi)), RATE, shared)
+    np.testing.assert_allclose(found, expected, atol=2e-6)
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize("tangent", [False, True])
+def test_optimized_softmax_updates_solve_their_problem(
+    seed: int, shared: bool, tangent: bool
+) -> None:
+    batch = random_batch(seed)
+    weights = np.random.default_rng(seed + 50).standard_normal(6)
+    options = OOroSoftmaxOptions(
+        exact_dual=shared,
+        renormalise=False,
+        dual_tolerance=1e-10,
+        dual_sweeps=10_000,
+        regularization=0.02,
+        tangent=tangent,
+    )
+    _, found = changed(o_oro_softmax_learner(options), batch, weights)
+    planes = gradient(lambda at: log_ratio(batch, at), weights)
+    goals = -log_ratio(batch, weights) + (planes @ weights if tangent else 0.0)
+    told = np.abs(planes).sum(axis=1) > 1e-9
+    shrunk = (1.0 - 0.02 * RATE) * weights
+    expected = minimised(shrunk, planes[told], goals[told], RATE, shared)
+    np.testing.assert_allclose(found, expected, atol=2e-6)
+
+
+@pytest.mark.parametrize("softmax", [False, True])
+def test_shrinking_stops_at_zero_in_the_program_too(softmax: bool) -> None:
+    """Where lambda eta is above 1, the step is that from weights of 0, which are what it meets."""
+    batch = random_batch(1)
+    weights = np.random.default_rng(3).standard_normal(6)
+    options = {"renormalise": False, "dual_tolerance": 1e-10, "dual_sweeps": 10_000}
+
+    def after(regularization: float) -> NDArray[Any]:
+        if softmax:
+            soft = OOroSoftmaxOptions(regularization=regularization, **options)  # type: ignore[arg-type]
+            learner = o_oro_softmax_learner(soft)
+        else:
+            hard = OOroOptions(regularization=regularization, **options)  # type: ignore[arg-type]
+            learner = o_oro_learner(hard)
+        return changed(learner, batch, weights)[0].values
+
+    np.testing.assert_allclose(after(1e3), after(1.0 / RATE), atol=1e-9)
+
+
+def test_renormalised_multipliers_keep_their_direction() -> None:
+    batch = random_batch(3)
+    weights = np.random.default_rng(3).standard_normal(6)
+    free, _ = changed(o_oro_learner(OOroOptions(renormalise=False)), batch, weights)
+    bound, _ = changed(o_oro_learner(OOroOptions()), batch, weights)
+    ratios = bound.values / free.values
+    np.testing.assert_allclose(ratios, ratios[0])
+    assert 0.0 < ratios[0] < 1.0
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_weights_that_are_not_active_stay_and_still_count(name: str) -> None:
+    batch = random_batch(8)
+    weights = np.random.default_rng(8).standard_normal(6)
+    active = np.array([True, False, True, True, False, True])
+    learner = LEARNERS[name]()
+    state = learner.update(learner.init(weights), batch, step(active))
+    after = learner.weights(state)
+    np.testing.assert_array_equal(after[~active], weights[~active])
+    assert (after[active] != weights[active]).any()
+    # A fixed feature acts like a fixed score: move its share to an active feature of weight 1.
+    matrix = matrix_of(batch)
+    share = matrix[:, ~active] @ weights[~active]
+    dense = np.column_stack([matrix[:, active], share])
+    sizes = np.diff(batch.offsets).tolist()
+    other = tuning_set(sizes, dense, batch.stats[:, 0])
+    mask = np.array([True] * 4 + [False])
+    start = np.append(weights[active], 1.0)
+    same = learner.weights(learner.update(learner.init(start), other, step(mask)))
+    np.testing.assert_allclose(same[:4], after[active], rtol=1e-4, atol=1e-5)  # float32 shares
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_a_batch_without_anything_to_learn(name: str) -> None:
+    for batch in (random_batch(1, (1, 0, 1)), random_batch(1, (0, 0))):
+        weights = np.arange(6.0)
+        change, after = changed(LEARNERS[name](), batch, weights)
+        assert not change.values.any()
+        assert change.report["violations"] == 0.0
+        assert change.report["loss"] == 0.0
+        np.testing.assert_allclose(after, (1.0 - 1e-5 * RATE) * weights)
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_zero_start_forgets_the_weights_given(name: str) -> None:
+    batch = random_batch(2)
+    exact = "exact" in name
+    makers: dict[str, Callable[[bool], Learner]] = {
+        "oro": lambda zero: oro_learner(OroOptions(zero_start=zero)),
+        "oro-softmax": lambda zero: oro_softmax_learner(OroOptions(zero_start=zero)),
+        "o-oro": lambda zero: o_oro_learner(OOroOptions(zero_start=zero, exact_dual=exact)),
+        "o-oro-softmax": lambda zero: o_oro_softmax_learner(
+            OOroSoftmaxOptions(zero_start=zero, exact_dual=exact)
+        ),
+    }
+    active = np.ones(6, dtype=np.bool_)
+    plain, zero = (makers[name.removesuffix(" exact")](each) for each in (False, True))
+    expected = plain.update(plain.init(np.zeros(6)), batch, step(active, 1))
+    found = zero.update(zero.init(np.arange(6.0)), batch, step(active, 1))
+    assert zero.weights(found).tobytes() == plain.weights(expected).tobytes()
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_only_what_the_batch_has_is_touched(name: str) -> None:
+    batch = random_batch(4)
+    assert batch.sparse is not None
+    wide = replace(
+        batch,
+        space=type(batch.space)(batch.space.groups, tuple(f"W_{i}" for i in range(1000))),
+        sparse=replace(batch.sparse, indices=batch.sparse.indices * 300 + 5),
+    )
+    weights = np.ones(1002)
+    change, after = changed(LEARNERS[name](), wide, weights)
+    touched = np.union1d([0, 1], 2 + wide.sparse.indices)
+    assert set(change.columns.tolist()) <= set(touched.tolist())
+    untouched = np.setdiff1d(np.arange(1002), touched)
+    np.testing.assert_allclose(after[untouched], 1.0 - 1e-5 * RATE)
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_a_feature_that_a_sentence_shares_is_not_learnt(name: str) -> None:
+    rng = np.random.default_rng(6)
+    own = rng.standard_normal((12, 3))
+    shared = np.repeat(rng.standard_normal((3, 1)), 4, axis=0)
+    won = np.concatenate([rng.permutation(4) for _ in range(3)])
+    batch = tuning_set([4, 4, 4], np.column_stack([own, shared]), won)
+    change, _ = changed(LEARNERS[name](), batch, np.ones(4))
+    assert change.columns.tolist() == [0, 1, 2, 3]
+    assert change.values[:3].all()
+    assert change.values[3] == 0.0
+
+
+@pytest.mark.parametrize("learner", [oro_learner(OroOptions()), o_oro_learner(OOroOptions())])
+def test_a_sentence_without_a_match_of_four_words_teaches_something(learner: Learner) -> None:
+    """BLEU of both is 0; the first has more right words."""
+    batch = tuning_set([2], np.eye(2), np.zeros(2))
+    stats = np.array([[4, 6, 2, 5, 0, 4, 0, 3, 6], [2, 6, 0, 5, 0, 4, 0, 3, 6]], dtype=np.int32)
+    where = replace(step(np.ones(2, dtype=np.bool_), 1), metric=Bleu())
+    assert not Bleu().score(stats).any()
+    change = learner.change(learner.init(np.zeros(2)), replace(batch, stats=stats), where)
+    assert change.values[0] > 0.0 > change.values[1]

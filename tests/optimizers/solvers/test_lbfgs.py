@@ -1,0 +1,103 @@
+"""L-BFGS against closed forms and an independent solver."""
+
+from __future__ import annotations
+
+from collections import deque
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.optimize import minimize, rosen, rosen_der
+
+from mosesplug.optimizers.solvers.lbfgs import lbfgs_direction, minimise_smooth
+
+Floats = NDArray[np.float64]
+
+
+def rosenbrock(x: Floats) -> tuple[float, Floats]:
+    return float(rosen(x)), np.asarray(rosen_der(x))
+
+
+def quadratic(x: Floats) -> tuple[float, Floats]:
+    """With curvatures from 0.01 to 1000, lowest at 1, 2, ..."""
+    curvatures = 10.0 ** np.linspace(-2, 3, len(x))
+    miss = x - np.arange(1.0, len(x) + 1.0)
+    return 0.5 * float(curvatures @ miss**2), curvatures * miss
+
+
+def test_minimum_of_a_curved_valley() -> None:
+    found = minimise_smooth(rosenbrock, np.full(8, -1.0), decrease=0.0)
+    assert found.converged
+    value, gradient = rosenbrock(found.x)
+    assert value == found.value
+    assert np.abs(gradient).max() < 1e-6
+    expected = minimize(rosen, found.x + 0.01, jac=rosen_der, method="BFGS", tol=1e-9)
+    np.testing.assert_allclose(found.x, expected.x, atol=1e-5)
+
+
+def test_minimum_of_very_different_curvatures() -> None:
+    found = minimise_smooth(quadratic, np.zeros(10), memory=20, decrease=0.0)
+    np.testing.assert_allclose(found.x, np.arange(1.0, 11.0), atol=1e-5)
+
+
+def test_a_kink_does_not_stop_it() -> None:
+    """The larger of two slopes, rounded over a hundred-thousandth."""
+
+    def function(x: Floats) -> tuple[float, Floats]:
+        far = 1e5 * (x[0] - 0.3)
+        side = np.tanh(far)
+        value = float(np.logaddexp(far, -far)) / 1e5 + float(((x[1:] - 1.0) ** 2).sum())
+        return value, np.concatenate([[side], 2.0 * (x[1:] - 1.0)])
+
+    found = minimise_smooth(function, np.zeros(3), decrease=0.0)
+    np.testing.assert_allclose(found.x, [0.3, 1.0, 1.0], atol=1e-5)
+
+
+def test_steps_never_go_up_and_are_told() -> None:
+    steps: list[tuple[Floats, float, Floats]] = []
+    found = minimise_smooth(rosenbrock, np.full(5, 2.0), accepted=lambda *step: steps.append(step))
+    values = [value for _, value, _ in steps]
+    assert (np.diff(values) < 0.0).all()
+    assert len(steps) == found.iterations + 1
+    assert values[-1] == found.value
+    for x, value, gradient in steps:
+        assert value == rosenbrock(x)[0]
+        np.testing.assert_array_equal(gradient, rosenbrock(x)[1])
+
+
+def test_says_when_iterations_are_used_up() -> None:
+    short = minimise_smooth(rosenbrock, np.full(5, 2.0), max_iterations=3)
+    assert not short.converged
+    assert short.iterations == 3
+
+
+def test_where_the_function_has_no_value_is_not_gone() -> None:
+    def function(x: Floats) -> tuple[float, Floats]:
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return float((x - np.log(x)).sum()), 1.0 - 1.0 / x
+
+    found = minimise_smooth(function, np.full(3, 0.01))
+    np.testing.assert_allclose(found.x, 1.0, atol=1e-6)
+
+
+def test_at_the_minimum_there_is_nothing_to_do() -> None:
+    found = minimise_smooth(quadratic, np.arange(1.0, 6.0))
+    assert found.converged
+    assert found.iterations == 0
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_direction_is_that_of_the_matrix_it_stands_for(seed: int) -> None:
+    """The BFGS update of the inverse curvature, step by step, from a multiple of the identity."""
+    rng = np.random.default_rng(seed)
+    root = rng.standard_normal((4, 4))
+    curvature = root @ root.T + np.eye(4)
+    pairs = [(step, curvature @ step) for step in rng.standard_normal((3, 4))]
+    step, change = pairs[-1]
+    inverse = np.eye(4) * (step @ change) / (change @ change)
+    for step, change in pairs:
+        left = np.eye(4) - np.outer(step, change) / (step @ change)
+        inverse = left @ inverse @ left.T + np.outer(step, step) / (step @ change)
+    downhill = rng.standard_normal(4)
+    found = lbfgs_direction(deque(pairs), downhill)
+    np.testing.assert_allclose(found, inverse @ downhill, rtol=1e-10)

@@ -1,0 +1,112 @@
+"""Options of algorithms from texts."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal, get_args, get_type_hints
+
+import pytest
+
+from mosesplug.errors import UsageError
+from mosesplug.optimizers import Algorithm, algorithms
+from mosesplug.settings.algorithm_options import algorithm_options, idle_options
+
+
+@dataclass(frozen=True)
+class Options:
+    rounds: int = field(default=3, metadata={"minimum": 1})
+    rate: float = 0.5
+    kind: Literal["one", "two"] = "one"
+    shuffle: bool = True
+    label: str = "x"
+
+
+def fake() -> Algorithm:
+    def optimize(*arguments: Any) -> Any:
+        raise AssertionError(arguments)
+
+    return Algorithm("fake", "", "", Options, optimize)
+
+
+def test_values_take_the_fields_types() -> None:
+    given = {"rounds": "7", "rate": "1e-3", "kind": "two", "shuffle": "no", "label": 5}
+    assert algorithm_options(fake(), given) == Options(7, 1e-3, "two", False, "5")
+    assert algorithm_options(fake(), {}) == Options()
+    assert algorithm_options(fake(), {"rounds": 2}) == Options(2)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "why"),
+    [
+        ("speed", "1", "has no option speed; it has kind, label, rate, rounds, shuffle"),
+        ("rounds", "x", "a whole number"),
+        ("rounds", "0", "at least 1"),
+        ("rounds", "1" + 20 * "0", "at most 2147483647"),
+        ("rate", "x", "a number"),
+        ("rate", "nan", "a finite number"),
+        ("rate", "inf", "a finite number"),
+        ("rate", "-1e400", "a finite number"),
+        ("kind", "three", "one of one, two"),
+        ("shuffle", "perhaps", "true or false"),
+    ],
+)
+def test_refused_values(name: str, value: str, why: str) -> None:
+    with pytest.raises(UsageError, match=why):
+        algorithm_options(fake(), {name: value})
+
+
+def test_defaults_of_registered_algorithms_are_accepted() -> None:
+    for algorithm in algorithms().values():
+        defaults = algorithm.options()
+        assert algorithm_options(algorithm, vars(defaults)) == defaults
+        spelled = {name.replace("_", "-"): str(value) for name, value in vars(defaults).items()}
+        assert algorithm_options(algorithm, spelled) == defaults
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "idle"),
+    [
+        ("pro", {"perceptron-epochs": 3}, ["perceptron_epochs"]),
+        ("pro", {"perceptron_epochs": 3, "classifier": "perceptron"}, []),
+        (
+            "risk",
+            {"temperature_end": 0.1, "cooling_rate": 0.2},
+            ["temperature_end", "cooling_rate"],
+        ),
+        ("risk", {"temperature_end": 0.1, "temperature": 1.0}, []),
+        ("xbleu", {"quench_rate": 2.0, "quench_end": 1.0}, ["quench_rate"]),
+        ("xbleu", {"quench_rate": 2.0}, []),
+        ("o-oro", {"renormalise": False, "exact_dual": True}, ["renormalise"]),
+        ("o-oro", {"renormalise": False}, []),
+    ],
+)
+def test_options_that_do_nothing_beside_others(
+    name: str, given: dict[str, Any], idle: list[str]
+) -> None:
+    algorithm = algorithms()[name]
+    said = idle_options(algorithm, algorithm_options(algorithm, given), given)
+    assert [each.split()[1] for each in said] == idle
+    assert all(f"of {name} does nothing but with " in each for each in said)
+
+
+def test_conditions_of_options_are_such_that_can_hold_and_fail() -> None:
+    """Each names options and values that there are, and its own option is not among them."""
+    conditions = 0
+    for algorithm in algorithms().values():
+        types = get_type_hints(algorithm.options)
+        for setting in fields(algorithm.options):
+            condition = setting.metadata.get("only_with")
+            if condition is None:
+                continue
+            conditions += 1
+            name, values = re.split("[=>]", condition)
+            assert name in types, condition
+            assert name != setting.name
+            if "=" in condition:
+                known = {"true", "false"} if types[name] is bool else set(get_args(types[name]))
+                assert set(values.split("|")) < known, condition
+            else:
+                assert types[name] is float
+                assert values in types or float(values) == 0.0
+    assert conditions > 20

@@ -1,0 +1,543 @@
+"""Search graphs in the store: what comes out, and when."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import signal
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+import lmdb
+import msgpack
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from formats.errors import FormatError
+from formats.graphs.hypergraph import Edge, hypergraph_names, write_hypergraph
+from formats.graphs.hypergraph_reader import HypergraphFile, read_hypergraph
+from mosesplug.errors import DataError, StoreError, StoreMismatch
+from mosesplug.hypergraph import Hypergraph
+from mosesplug.store import NBestStore
+from mosesplug.store.graphs import writing as graph_writing
+from mosesplug.store.records import header_of
+from mosesplug.store.testing.toys import GROUPS, Hypothesis, WordMetric, make_list
+
+N_SENTENCES = 3
+METRIC = WordMetric()
+COMMON: dict[str, Any] = {
+    "metric": METRIC,
+    "references": METRIC.prepare(((b"a",) * N_SENTENCES,)),
+    "n_sentences": N_SENTENCES,
+}
+NODES = [
+    [Edge((b"<s>",), 0)],
+    [
+        Edge((0, b"a"), 1, (0.5, 0.0, -1.0), (("s_b", 2.0),)),
+        Edge((b"\xff|", 0), 1, (0.25, 1.0, 0.0)),
+    ],
+    [Edge((1, b"</s>"), 1)],
+]
+
+
+def graph(nodes: list[list[Edge]] = NODES, groups: Any = GROUPS) -> HypergraphFile:
+    """A graph as it is read."""
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory) / "0"
+        write_hypergraph(path, hypergraph_names(groups), nodes, compress=None)
+        return read_hypergraph(path)
+
+
+def finish(store: NBestStore, iteration: int, *lines: Hypothesis) -> None:
+    store.add_iteration(iteration, [make_list(lines or [Hypothesis(0, b"a")])], record={}, **COMMON)
+
+
+Spelled = list[list[tuple[list[int | bytes], dict[str, float]]]]
+
+
+def spelled(found: Hypergraph, names: tuple[str, ...]) -> tuple[Spelled, list[int]]:
+    """Edges by node, with words and names; and the words covered."""
+    edges = []
+    for edge in range(found.n_edges):
+        tails = iter(found.tails[found.tail_offsets[edge] : found.tail_offsets[edge + 1]].tolist())
+        target = [
+            next(tails) if word < 0 else found.words[word] for word in found.target(edge).tolist()
+        ]
+        part = slice(found.feature_indptr[edge], found.feature_indptr[edge + 1])
+        columns = found.feature_indices[part].tolist()
+        values = found.feature_values[part].tolist()
+        edges.append((target, {names[c]: v for c, v in zip(columns, values, strict=True)}))
+    bounds = found.edge_offsets.tolist()
+    nodes = [edges[i:j] for i, j in itertools.pairwise(bounds)]
+    return nodes, found.covered.tolist()
+
+
+def truth(nodes: list[list[Edge]]) -> tuple[Spelled, list[int]]:
+    """The same of what was written; a feature of value 0 is none."""
+    names = [f"{name}_{i}" for name, width in GROUPS for i in range(width)]
+    return [
+        [
+            (
+                list(edge.target),
+                {
+                    name: float(np.float32(value))
+                    for name, value in [*zip(names, edge.dense, strict=False), *edge.sparse]
+                    if value
+                },
+            )
+            for edge in edges
+        ]
+        for edges in nodes
+    ], [edges[0].covered for edges in nodes]
+
+
+WORDS = st.binary(min_size=1, max_size=4).filter(
+    lambda word: not set(word) & set(b" \t\n\r\x0b\x0c|") and not word.startswith((b"[", b"#"))
+)
+
+
+@st.composite
+def node_lists(draw: st.DrawFn) -> list[list[Edge]]:
+    """Small graphs with any words, and sparse features."""
+    nodes: list[list[Edge]] = []
+    for head in range(draw(st.integers(1, 4))):
+        edges = []
+        covered = draw(st.integers(0, 9))
+        for _ in range(draw(st.integers(1, 3))):
+            tails = draw(st.lists(st.integers(0, head - 1), max_size=2)) if head else []
+            words = draw(st.lists(WORDS, min_size=1, max_size=3))
+            target = tuple(draw(st.permutations([*tails, *words])))
+            dense = tuple(draw(st.sampled_from([0.0, -1.5, 0.25])) for _ in range(3))
+            names = draw(st.lists(st.sampled_from(["s_a", "s_b", "t_1", "t_2"]), unique=True))
+            sparse = tuple((name, draw(st.sampled_from([0.0, 2.0]))) for name in names)
+            edges.append(Edge(target, covered, dense, sparse))
+        nodes.append(edges)
+    return nodes
+
+
+@dataclass
+class Step:
+    """What is done next.
+
+    Attributes:
+        graphs: of some sentences, in some order; None for none, not even an empty choice.
+        cut: end the adding of graphs before the last one, and add them again.
+        parts: add the lists in parts.
+        drop: drop the iteration again.
+        sparse: a sparse feature of its list.
+    """
+
+    graphs: dict[int, list[list[Edge]]] | None
+    cut: bool
+    parts: bool
+    drop: bool
+    sparse: str
+
+
+steps = st.builds(
+    Step,
+    graphs=st.none() | st.dictionaries(st.integers(0, N_SENTENCES - 1), node_lists()),
+    cut=st.booleans(),
+    parts=st.booleans(),
+    drop=st.integers(0, 3).map(lambda n: n == 0),
+    sparse=st.sampled_from(["s_a", "u_x", "u_y"]),
+)
+
+
+class CutOff(Exception):
+    """What ends the adding of graphs."""
+
+
+def cut_off(files: list[tuple[int, HypergraphFile]]) -> Iterator[tuple[int, HypergraphFile]]:
+    yield from files[:-1]
+    raise CutOff
+
+
+def take(store: NBestStore, number: int, step: Step) -> None:
+    """Add an iteration."""
+    if step.graphs is not None:
+        files = [(sentence, graph(nodes)) for sentence, nodes in step.graphs.items()]
+        if step.cut:
+            with pytest.raises(CutOff):
+                store.add_graphs(number, cut_off(files), groups=GROUPS)
+        report = store.add_graphs(number, iter(files), groups=GROUPS)
+        assert report.sentences == len(files)
+    elif step.cut:
+        with pytest.raises(CutOff):
+            store.add_graphs(number, cut_off([(0, graph()), (1, graph())]), groups=GROUPS)
+    assert store.graphs().iterations == tuple(i for i in store.graphs().iterations if i < number)
+    lines = [Hypothesis(0, b"a", sparse=((step.sparse, 1.0),)), Hypothesis(2, b"b")]
+    if step.parts:
+        for line in lines:
+            store.add_part(number, [make_list([line])], progress={}, **COMMON)
+        store.finish_iteration(number, {})
+    else:
+        finish(store, number, *lines)
+
+
+@settings(max_examples=40, deadline=None)
+@given(run=st.lists(steps, max_size=4))
+def test_a_store_gives_the_graphs_that_it_was_given(run: list[Step]) -> None:
+    model: list[Step] = []
+    with tempfile.TemporaryDirectory() as path:
+        with NBestStore.open(path, writable=True, map_size=1 << 18) as store:
+            for step in run:
+                number = len(model) + 1
+                take(store, number, step)
+                if step.drop:
+                    store.drop_last(number)
+                else:
+                    model.append(step)
+            check(store, model)
+        with NBestStore.open(path) as store:
+            check(store, model)
+
+
+def check(store: NBestStore, model: list[Step]) -> None:
+    with store.graphs() as graphs:
+        assert [r.n_graphs for r in store.iterations()] == [len(s.graphs or {}) for s in model]
+        assert graphs.iterations == tuple(i for i, s in enumerate(model, start=1) if s.graphs)
+        if not model:
+            return
+        names = graphs.space.names
+        assert len(set(names)) == len(names)
+        assert graphs.space == store.space
+        for sentence in range(N_SENTENCES):
+            wanted = [truth(s.graphs[sentence]) for s in model if s.graphs and sentence in s.graphs]
+            assert [spelled(found, names) for found in graphs.of_sentence(sentence)] == wanted
+            for iteration, step in enumerate(model, start=1):
+                found = graphs.graph(iteration, sentence)
+                assert (found is not None) == (sentence in (step.graphs or {}))
+    # Lists count in the same columns.
+    for iteration, step in enumerate(model, start=1):
+        sparse = store.iteration_list(iteration, 0).sparse
+        assert sparse is not None
+        assert [names[len(names) - graphs.space.n_sparse + i] for i in sparse.indices] == [
+            step.sparse
+        ]
+
+
+def test_the_names_of_the_first_graph_tell_the_groups(tmp_path: Path) -> None:
+    borders = [[Edge((b"<s>",), 0)]]
+    edges = [Edge((b"x",), 1, (1.0, 2.0, 3.0, 4.0), (("t_1", 1.0), ("TM0_x", 1.0)))]
+    groups = (("LM0", 1), ("TM0", 2), ("D0", 1))
+    with NBestStore.open(tmp_path, writable=True) as store:
+        store.add_graphs(1, [(0, graph(borders, groups)), (1, graph([edges], groups))])
+        assert store.space is None
+        with pytest.raises(StoreMismatch, match=r"LM0 TM0\*2 D0"):
+            finish(store, 1)
+        line = Hypothesis(1, b"x", (1.0, 2.0, 3.0, 4.0), (("TM0_x", 3.0),))
+        store.add_iteration(1, [make_list([line], groups)], record={}, **COMMON)
+        space = store.graphs().space
+        assert (space.groups, space.sparse) == (groups, ("t_1", "TM0_x"))
+
+
+def test_columns_are_those_of_the_lists(tmp_path: Path) -> None:
+    with NBestStore.open(tmp_path, writable=True) as store:
+        finish(store, 1, Hypothesis(0, b"a", sparse=(("s_a", 1.0), ("s_b", 1.0))))
+        store.add_graphs(2, [(0, graph())])
+        finish(store, 2)
+        found = store.graphs(2).graph(2, 0)
+        assert found is not None
+        assert found.feature_indices.tolist() == [0, 2, 4, 0, 1]
+        assert found.feature_values.tolist() == [0.5, -1.0, 2.0, 0.25, 1.0]
+        assert found.words == (b"<s>", b"a", b"\xff|", b"</s>")
+
+
+@pytest.mark.parametrize(
+    ("groups", "name"),
+    [
+        ((("LM0", 1), ("TM0", 3)), "TM0_3"),
+        ((("LM0", 2), ("TM0", 2)), "LM0_1"),
+        ((("LM0", 1), ("D0", 1), ("TM0", 1)), "D0"),
+    ],
+)
+def test_dense_features_that_the_store_has_not_are_refused(
+    tmp_path: Path, groups: Any, name: str
+) -> None:
+    width = sum(n for _, n in groups)
+    wrong = replace(graph([[Edge((b"x",), 1, (1.0,) * width)]], groups), path="dir/1.gz")
+    with NBestStore.open(tmp_path, writable=True) as store:
+        finish(store, 1)
+        with pytest.raises(StoreMismatch, match=rf"dir/1.gz has the feature {name}, .* LM0 TM0\*2"):
+            store.add_graphs(2, [(0, graph()), (1, wrong)])
+        with pytest.raises(StoreMismatch, match=r"features are X, but"):
+            store.add_graphs(2, [], groups=(("X", 1),))
+        finish(store, 2)
+        assert store.graphs().iterations == ()
+
+
+def test_features_that_lists_have_not(tmp_path: Path) -> None:
+    groups = (("Unknown0", 1), *GROUPS)
+    nodes = [[Edge((b"x",), 1, (-100.0, 1.0, 2.0, 3.0))]]
+    with NBestStore.open(tmp_path, writable=True) as store:
+        store.add_graphs(1, [(0, graph(nodes, groups))], fixed=["Unknown0"])
+        finish(store, 1)
+        store.add_graphs(2, [(0, graph(nodes, groups))])
+        finish(store, 2)
+        space = store.graphs().space
+        assert (space.groups, space.sparse) == (GROUPS, ("Unknown0",))
+        for found in store.graphs().of_sentence(0):
+            assert found.feature_indices.tolist() == [3, 0, 1, 2]
+
+
+def test_graphs_that_cannot_be_taken(tmp_path: Path) -> None:
+    with NBestStore.open(tmp_path, writable=True) as store:
+        finish(store, 1)
+        for number in (1, 3):
+            with pytest.raises(StoreError, match="the next one is 2"):
+                store.add_graphs(number, [])
+        with pytest.raises(FormatError, match="no sentence 3: the input has 3"):
+            store.add_graphs(2, [(3, graph())])
+        with pytest.raises(FormatError, match="sentence 1 has a search graph already"):
+            store.add_graphs(2, [(1, graph()), (1, graph())])
+        store.add_part(2, [make_list([Hypothesis(0, b"a")])], progress={}, **COMMON)
+        with pytest.raises(StoreError, match="iteration 2 is open"):
+            store.add_graphs(2, [])
+    with (
+        NBestStore.open(tmp_path) as store,
+        pytest.raises(StoreError, match="opened to read only"),
+    ):
+        store.add_graphs(2, [])
+
+
+def test_the_input_is_as_long_as_its_graphs_say(tmp_path: Path) -> None:
+    with NBestStore.open(tmp_path, writable=True) as store:
+        store.add_graphs(1, [(N_SENTENCES, graph())])
+        with pytest.raises(StoreMismatch, match=f"graph of sentence {N_SENTENCES}"):
+            finish(store, 1)
+
+
+def test_sentences_and_iterations_that_are_not_there(tmp_path: Path) -> None:
+    with NBestStore.open(tmp_path, writable=True) as store:
+        store.add_graphs(1, [(1, graph())])
+        finish(store, 1)
+        graphs = store.graphs()
+        assert graphs.graph(1, 0) is None
+        assert graphs.graph(2, 1) is None
+        for sentence in (-1, N_SENTENCES):
+            with pytest.raises(DataError, match=f"no sentence {sentence}"):
+                graphs.graph(1, sentence)
+        with pytest.raises(StoreError, match="iteration 2 is not in"):
+            store.graphs([1, 2])
+
+
+def test_dropping_what_is_open_takes_its_graphs(tmp_path: Path) -> None:
+    with NBestStore.open(tmp_path, writable=True) as store:
+        store.add_graphs(1, [(1, graph())], groups=GROUPS)
+        store.drop_open()
+        finish(store, 1)
+        assert store.graphs().iterations == ()
+        assert store.space is not None
+        assert store.space.n_sparse == 0
+        store.add_graphs(2, [(1, graph())])
+        store.add_part(2, [make_list([Hypothesis(0, b"a")])], progress={}, **COMMON)
+        store.drop_open()
+        store.add_part(2, [make_list([Hypothesis(0, b"a")])], progress={}, **COMMON)
+        store.finish_iteration(2, {})
+        assert store.graphs().iterations == ()
+
+
+def test_graphs_after_the_last_iteration_go_with_it(tmp_path: Path) -> None:
+    """Their columns follow on those of the iteration that is dropped."""
+    with NBestStore.open(tmp_path, writable=True) as store:
+        finish(store, 1, Hypothesis(0, b"a", sparse=(("s_x", 1.0),)))
+        store.add_graphs(2, [(1, graph())])
+        store.drop_last(1)
+        finish(store, 1)
+        finish(store, 2)
+        assert store.graphs().iterations == ()
+        assert store.space is not None
+        assert store.space.n_sparse == 0
+
+
+def test_arrays_outlive_everything(tmp_path: Path) -> None:
+    big = [[Edge((b"w%d" % i,), 1, (0.5, 1.0, 2.0)) for i in range(2000)]]
+    with NBestStore.open(tmp_path, writable=True) as store:
+        store.add_graphs(1, [(0, graph(big))], groups=GROUPS)
+        finish(store, 1)
+        graphs = store.graphs()
+        found = graphs.graph(1, 0)
+        assert found is not None
+        assert not found.feature_values.flags.writeable
+        assert not found.feature_values.flags.owndata
+        graphs.close()
+        with pytest.raises(StoreError, match="closed"):
+            graphs.graph(1, 0)
+        store.drop_last(1)
+    assert found.feature_values.tolist() == [0.5, 1.0, 2.0] * 2000
+
+
+def test_memory_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is written in one transaction does not grow with the graphs."""
+    sizes = []
+    monkeypatch.setattr(graph_writing, "_TRANSACTION_BYTES", 3000)
+    put = graph_writing.put_sorted
+
+    def counted(transaction: Any, database: Any, items: dict[bytes, bytes]) -> None:
+        sizes.append(sum(map(len, items.values())))
+        put(transaction, database, items)
+
+    monkeypatch.setattr(graph_writing, "put_sorted", counted)
+    with NBestStore.open(tmp_path, writable=True) as store:
+        one = graph()
+        report = store.add_graphs(1, ((i, one) for i in range(100)))
+        assert max(sizes) < 3000 + report.stored_bytes / 100
+        assert sum(sizes) > report.stored_bytes > 5 * 3000
+
+
+def killed_while_adding(path: Path, graphs: Iterator[tuple[int, HypergraphFile]]) -> None:
+    """A child adds graphs, one in a transaction, and is killed by the last."""
+    child = os.fork()
+    if not child:
+        graph_writing._TRANSACTION_BYTES = 1
+        try:
+            with NBestStore.open(path, writable=True) as store:
+                store.add_graphs(2, graphs)
+        finally:
+            os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+
+
+def test_killed_while_graphs_are_added(tmp_path: Path) -> None:
+    with NBestStore.open(tmp_path, writable=True) as store:
+        store.add_graphs(1, [(0, graph())], groups=GROUPS)
+        finish(store, 1)
+
+    def until_killed() -> Iterator[tuple[int, HypergraphFile]]:
+        yield 0, graph([[Edge((b"x",), 1, (1.0, 1.0, 1.0), (("s_new", 1.0),))]])
+        yield 1, graph()
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    killed_while_adding(tmp_path, until_killed())
+    with NBestStore.open(tmp_path) as store:
+        assert len(store.iterations()) == 1
+        assert store.graphs().iterations == (1,)
+    killed_while_adding(tmp_path, until_killed())
+    with NBestStore.open(tmp_path, writable=True) as store:
+        store.add_graphs(2, [(2, graph())])
+        finish(store, 2)
+        graphs = store.graphs()
+        assert [len(graphs.of_sentence(i)) for i in range(3)] == [1, 0, 1]
+        assert graphs.space.sparse == ("s_b",)
+
+
+def test_graphs_of_an_iteration_that_is_not_finished(tmp_path: Path) -> None:
+    with NBestStore.open(tmp_path, writable=True) as store:
+        with pytest.raises(CutOff):
+            store.add_graphs(1, cut_off([(0, graph()), (1, graph())]), groups=GROUPS)
+        with store.graphs(unfinished=True) as graphs:
+            assert graphs.iterations == ()
+        edges = [Edge((b"x",), 1, (1.0, 1.0, 1.0), (("s_new", 1.0),))]
+        store.add_graphs(1, [(0, graph([edges])), (1, graph())], groups=GROUPS)
+        for parts in (False, True):  # before its first list, and after
+            if parts:
+                store.add_part(1, [make_list([Hypothesis(0, b"a")])], progress={}, **COMMON)
+            with store.graphs(unfinished=True) as graphs:
+                assert graphs.iterations == (1,)
+                assert graphs.n_sentences == (N_SENTENCES if parts else 2)
+                assert graphs.space.sparse == ("s_new", "s_b")
+                assert [len(graphs.of_sentence(number)) for number in (0, 1)] == [1, 1]
+            assert store.graphs().iterations == ()
+        store.finish_iteration(1, {})
+        store.add_graphs(2, [(1, graph())])
+        with store.graphs(unfinished=True) as graphs:
+            assert graphs.iterations == (1, 2)
+            assert len(graphs.of_sentence(1)) == 2
+        with store.graphs([1], unfinished=True) as graphs:
+            assert graphs.iterations == (1, 2)
+
+
+def raw(path: Path, name: bytes, key: bytes, value: bytes | None) -> bytes:
+    """What a database holds; ``value`` takes its place."""
+    with lmdb.open(str(path), max_dbs=8) as environment, environment.begin(write=True) as writing:
+        database = environment.open_db(name, writing, create=False)
+        found = writing.get(key, db=database)
+        if value is not None:
+            writing.put(key, value, db=database)
+        return bytes(found)
+
+
+def test_a_damaged_record_is_named(tmp_path: Path) -> None:
+    with NBestStore.open(tmp_path, writable=True) as store:
+        store.add_graphs(1, [(2, graph())], groups=GROUPS)
+        finish(store, 1)
+    key = b"\0\0\0\1\0\0\0\2"
+    whole = raw(tmp_path, b"forest", key, None)
+    longer = bytearray(whole)
+    place = whole.index(np.array([0, 1, 3, 4], "<i8").tobytes())
+    longer[place + 24] = 9
+    for damaged in (b"", b"\1", whole[:40], whole[:-40], b"\0" + whole[1:], bytes(longer)):
+        raw(tmp_path, b"forest", key, damaged)
+        with (
+            NBestStore.open(tmp_path) as store,
+            pytest.raises(StoreError, match="graph of sentence 2 in iteration 1 is none"),
+        ):
+            store.graphs().graph(1, 2)
+
+
+def test_a_store_says_that_it_has_graphs(tmp_path: Path) -> None:
+    """What does not know of them must not write to it; without them, it may."""
+    with NBestStore.open(tmp_path, writable=True) as store:
+        finish(store, 1)
+        store.require({"input": "1"})
+    assert msgpack.unpackb(raw(tmp_path, b"meta", b"schema", None)) == 2
+    with NBestStore.open(tmp_path, writable=True) as store:
+        with pytest.raises(CutOff):
+            store.add_graphs(2, cut_off([(0, graph())]))
+        store.require({"configuration": "1"})
+    assert msgpack.unpackb(raw(tmp_path, b"meta", b"schema", None)) == 3
+
+
+def test_graphs_are_seen_when_their_iteration_is(tmp_path: Path) -> None:
+    with NBestStore.open(tmp_path, writable=True) as store:
+        store.add_graphs(1, [(0, graph())], groups=GROUPS)
+        before = store.graphs()
+        assert (before.iterations, before.n_sentences) == ((), 0)
+        finish(store, 1)
+        assert before.iterations == ()
+        assert store.graphs().iterations == (1,)
+        assert store.iterations()[0].n_graphs == 1
+        # A snapshot stays what it was.
+        now = store.graphs()
+        store.drop_last(1)
+        assert now.graph(1, 0) is not None
+        assert store.graphs().iterations == ()
+
+
+def test_faults_of_graphs(tmp_path: Path) -> None:
+    with NBestStore.open(tmp_path, writable=True) as store:
+        store.add_graphs(1, [(2, graph())], groups=GROUPS)
+        finish(store, 1)
+        assert [store.faults(1, sentence) for sentence in range(3)] == [[], [], []]
+    key = b"\0\0\0\1\0\0\0\2"
+    whole = raw(tmp_path, b"forest", key, None)
+    # The arrays stand in the order of the fields, but for the words.
+    (_, *places), begin = header_of(np.frombuffer(whole, np.uint8))
+    at = {
+        field.name: begin + place
+        for field, place in zip(fields(Hypergraph), places[1::2], strict=False)
+    }
+    for name, changed, fault in (
+        ("edge_offsets", np.array([0, 4, 3, 4], "<i8"), "is out of order"),
+        ("tails", np.array([0, 2, 1], "<i4"), "does not come before it"),
+        ("tails", np.array([0, -1, 1], "<i4"), "does not come before it"),
+        ("targets", np.array([0, 1, 1, 2, -1, -1, 3], "<i4"), "other tails than its target"),
+        ("targets", np.array([0, -1, 9, 2, -1, -1, 3], "<i4"), "a word that is none"),
+        ("feature_indices", np.array([0, 2, 9, 0, 1], "<i4"), "has no name"),
+        ("feature_values", np.array([1, 2, np.nan, 0, 1], "<f4"), "not a finite number"),
+        ("covered", np.array([0, -1, 1], "<i4"), "less than nothing"),
+    ):
+        new = changed.tobytes()
+        raw(tmp_path, b"forest", key, whole[: at[name]] + new + whole[at[name] + len(new) :])
+        with NBestStore.open(tmp_path) as store:
+            (said,) = store.faults(1, 2)
+            assert fault in said
+    raw(tmp_path, b"forest", key, whole[:-40])
+    with NBestStore.open(tmp_path) as store:
+        assert store.faults(1, 2)[0].startswith("its search graph cannot be read")

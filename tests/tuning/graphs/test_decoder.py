@@ -1,0 +1,505 @@
+"""Search graphs in the place of a decoder: the same lists, so the same weights."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from formats.graphs.hypergraph import hypergraph_names, write_hypergraph
+from formats.graphs.hypergraph_reader import read_hypergraph
+from formats.moses.ini import read_moses_ini
+from formats.nbest.files import NBestList, read_nbest
+from formats.references import read_references
+from formats.text import read_lines
+from formats.weights.files import WeightGroup, read_dense, read_show_weights, read_sparse
+from mosesplug.decoders.batch import ModelWeights
+from mosesplug.decoders.moses import Decoder
+from mosesplug.errors import DataError, DecoderError, StoreMismatch, UsageError
+from mosesplug.metrics import metric
+from mosesplug.settings.configuration import HeldOut, Online
+from mosesplug.settings.sharding import Sharding
+from mosesplug.store import NBestStore, fingerprint_files
+from mosesplug.tuning import Configuration, tune
+from mosesplug.tuning.graphs.features import configured_features
+from mosesplug.tuning.graphs.files import DecodedText
+from mosesplug.tuning.graphs.setup import ForestRecipe, open_forest
+from mosesplug.tuning.graphs.source import opened_store, share_store
+from tests.tuning.forests import nodes_of, toy_decoder, write_toy_graphs
+
+Toy = Any
+Log = Any
+
+GROUPS = (
+    WeightGroup("Distortion0", (0.3,)),
+    WeightGroup("LM0", (0.5,)),
+    WeightGroup("WordPenalty0", (-1.0,)),
+    WeightGroup("TranslationModel0", (0.2, 0.2, 0.2)),
+)
+
+
+def by_forest(configuration: Configuration, place: Path, name: str = "forest") -> Configuration:
+    """The same run with search graphs for a decoder."""
+    return replace(
+        configuration,
+        working_directory=configuration.working_directory.with_name(name),
+        decoding=replace(
+            configuration.decoding, decoder=Decoder(Path(f"forest:{place}")), forest=place
+        ),
+        online=None if configuration.online is None else Online(),
+    )
+
+
+def rows(found: NBestList) -> list[tuple[Any, ...]]:
+    """Sentence, text and features of each hypothesis."""
+    ends = found.sparse_indptr.tolist()
+    return [
+        (
+            int(found.sentence_ids[row]),
+            found.text(row),
+            tuple(found.dense[row].tolist()),
+            {
+                found.sparse_names[found.sparse_indices[place]]: float(found.sparse_data[place])
+                for place in range(ends[row], ends[row + 1])
+            },
+        )
+        for row in range(len(found))
+    ]
+
+
+def test_a_run_is_that_of_the_decoder(toy: Toy) -> None:
+    graphs = write_toy_graphs(toy.directory / "input", toy.directory / "graphs")
+    live = toy.configuration("live", maximum_iterations=2)
+    one, other = tune(live), tune(by_forest(live, graphs))
+    assert other.weights == one.weights
+    assert [each.first_best_score for each in other.iterations] == [
+        each.first_best_score for each in one.iterations
+    ]
+    for number in (1, 2):
+        places = [toy.directory / name / f"run{number}" for name in ("live", "forest")]
+        lists = [rows(read_nbest(f"{place}.best15.out.gz")) for place in places]
+        assert lists[0] == lists[1]
+        assert Path(f"{places[0]}.out").read_bytes() == Path(f"{places[1]}.out").read_bytes()
+    tuned = read_moses_ini(toy.directory / "forest" / "moses.ini")
+    assert tuned.weights == read_moses_ini(toy.directory / "live" / "moses.ini").weights
+    features = toy.directory / "forest" / "features.list"
+    live_features = read_show_weights(toy.directory / "live" / "features.list")
+    assert read_show_weights(features) == live_features
+
+
+def test_one_file_with_the_graphs_of_all_sentences(toy: Toy) -> None:
+    """Moses' extended search graph, whose features have no names and three decimals."""
+    lines = []
+    for number, sentence in enumerate(read_lines(toy.directory / "input")):
+        lines.append(f"{number} hyp=0 stack=0 forward=1 fscore=0.000")
+        _, edges, _ = nodes_of(sentence.decode())
+        for hypothesis, edge in enumerate(edges, start=1):
+            unknown, *values = edge.dense  # [feature] names it last
+            core = ",".join(f"{value:.3f}" for value in (*values, unknown))
+            words = b" ".join(word for word in edge.target if isinstance(word, bytes)).decode()
+            lines.append(
+                f"{number} hyp={hypothesis} stack=1 back=0 score=0 transition=0 forward=-1"
+                f' fscore=0 covered=0-0 scores="core=({core}) " out="x|{words}"'
+            )
+    path = toy.directory / "graphs.all"
+    path.write_text("\n".join([*lines, ""]))
+    live = toy.configuration("live", maximum_iterations=1)
+    tune(live)
+    tune(by_forest(live, path))
+    first, other = (
+        read_nbest(toy.directory / name / "run1.best15.out.gz") for name in ("live", "forest")
+    )
+    assert len(first) == len(other) == 12 * 15
+    assert {first.text(row) for row in range(12 * 15)} == {
+        other.text(row) for row in range(12 * 15)
+    }
+    assert np.abs(np.sort(first.scores) - np.sort(other.scores)).max() < 2e-3
+
+
+def test_sparse_features(toy: Toy) -> None:
+    (toy.directory / "start.sparse").write_text("wt_hund 0.6\nwt_never 0.3\n")
+    graphs = write_toy_graphs(toy.directory / "input", toy.directory / "graphs", sparse=True)
+    live = toy.configuration(
+        "live",
+        flags="-sparse",
+        optimising={"algorithm": "kbmira", "options": {"epochs": 3}},
+        sparse_weights=toy.directory / "start.sparse",
+        maximum_iterations=2,
+    )
+    forest = by_forest(live, graphs)
+    one, other = tune(live), tune(forest)
+    assert other.weights.dense == pytest.approx(one.weights.dense, rel=1e-6)
+    assert set(other.weights.sparse) == set(one.weights.sparse)
+    lists = [
+        rows(read_nbest(toy.directory / name / "run2.best15.out.gz")) for name in ("live", "forest")
+    ]
+    assert lists[0] == lists[1]
+    sparse = [read_sparse(toy.directory / n / "run2.sparse-weights") for n in ("live", "forest")]
+    assert sparse[0] == pytest.approx(sparse[1])
+
+
+def online(toy: Toy, name: str = "live", **more: Any) -> Configuration:
+    """An online run on the toy system with batches of 4 sentences."""
+    options = {"epochs": 2, "batch": 4}
+    optimising = {"algorithm": "adagrad", "options": options, **more.pop("optimising", {})}
+    regime = {"online": Online("process"), "maximum_iterations": 0, "minimum_change": 0.0}
+    return toy.configuration(name, optimising=optimising, **(regime | more))
+
+
+def test_an_online_run_is_that_of_the_decoder(toy: Toy) -> None:
+    graphs = write_toy_graphs(toy.directory / "input", toy.directory / "graphs")
+    live = online(toy)
+    one, other = tune(live), tune(by_forest(live, graphs))
+    assert other.weights == one.weights
+    assert [each.curve for each in other.iterations] == [each.curve for each in one.iterations]
+
+
+def test_shards_are_those_of_the_decoder(toy: Toy) -> None:
+    graphs = write_toy_graphs(toy.directory / "input", toy.directory / "graphs")
+    live = online(toy, optimising={"sharding": Sharding(2, "average"), "threads": 2})
+    assert tune(by_forest(live, graphs)).weights == tune(live).weights
+
+
+def test_stale_weights_are_those_of_the_decoder(toy: Toy) -> None:
+    graphs = write_toy_graphs(toy.directory / "input", toy.directory / "graphs")
+    sharding = Sharding(2, asynchronous=True, async_order="fixed")
+    live = online(toy, optimising={"sharding": sharding, "threads": 2})
+    assert tune(by_forest(live, graphs)).weights == tune(live).weights
+
+
+def test_held_out_text_by_its_own_graphs(toy: Toy) -> None:
+    graphs = write_toy_graphs(toy.directory / "input", toy.directory / "graphs")
+    (toy.directory / "other").write_bytes((toy.directory / "input").read_bytes()[:200] + b" hund\n")
+    lines = (toy.directory / "other").read_bytes()
+    (toy.directory / "other.ref").write_bytes(lines)
+    others = write_toy_graphs(toy.directory / "other", toy.directory / "others")
+    text = toy.directory / "other", toy.directory / "other.ref"
+    live = online(toy, held_out=HeldOut(*text, every=2))
+    one = tune(live)
+    scores = [iteration.heldout for iteration in one.iterations]
+    assert len(scores[0]) > 1
+    for name, decoder in (
+        ("graphs", {"forest": others}),
+        ("program", {"decoder": live.decoding.decoder}),
+    ):
+        forest = by_forest(live, graphs, f"judged by {name}")
+        other = tune(replace(forest, held_out=HeldOut(*text, every=2, **decoder)))
+        assert other.weights == one.weights
+        assert scores == [own.heldout for own in other.iterations]
+
+
+class Killed(BaseException):
+    """Something that nobody catches."""
+
+
+@pytest.mark.parametrize("regime", ["batch", "online"])
+def test_a_run_that_was_cut_off_ends_with_the_same_bytes(
+    toy: Toy, regime: str, left_by_run: Callable[[Path], dict[str, bytes]]
+) -> None:
+    graphs = write_toy_graphs(toy.directory / "input", toy.directory / "graphs")
+    live = online(toy) if regime == "online" else toy.configuration("live")
+    tune(by_forest(live, graphs, "whole"))
+    parts = by_forest(live, graphs, "parts")
+    for cut in (4, 15, 24):
+        left = iter(range(cut))
+
+        def watch(event: object, left: Iterator[int] = left) -> None:
+            if next(left, None) is None:
+                raise Killed
+
+        with contextlib.suppress(Killed):
+            tune(parts, watch)
+        parts = replace(parts, existing="continue")
+    tune(parts)
+    whole, found = (left_by_run(toy.directory / name) for name in ("whole", "parts"))
+    assert found.keys() == whole.keys()
+    assert [name for name in whole if found[name] != whole[name]] == []
+
+
+def stored(path: Path, toy: Toy, parts: int, after: Callable[[], object] = lambda: None) -> Path:
+    """A store of as many iterations, whose graphs have a part of the hypotheses each.
+
+    It begins with little room; ``after`` is called with each iteration, while it can be written.
+    """
+    configuration = toy.configuration()
+    sentences = read_lines(configuration.input)
+    prefix = configuration.references
+    references = configuration.metric.prepare(read_references(prefix, len(sentences)))
+    with NBestStore.open(path, writable=True, map_size=1 << 17) as store:
+        share_store(store, path)
+        store.require({"input": fingerprint_files([configuration.input])})
+        for part in range(parts):
+            files = []
+            for number, sentence in enumerate(sentences):
+                begin, edges, end = nodes_of(sentence.decode())
+                names = hypergraph_names([("UnknownWordPenalty0", 1), *toy_decoder().GROUPS])
+                write_hypergraph(path / "graph", names, [begin, edges[part::parts], end])
+                files.append((number, read_hypergraph(path / "graph")))
+            groups = tuple(toy_decoder().GROUPS)
+            fixed = ("UnknownWordPenalty0",)
+            store.add_graphs(part + 1, files, groups=groups, fixed=fixed)
+            store.add_iteration(
+                part + 1,
+                (),
+                metric=configuration.metric,
+                references=references,
+                n_sentences=len(sentences),
+                record={},
+            )
+            after()
+    return path
+
+
+def test_the_runs_own_store_can_grow_between_two_batches(toy: Toy) -> None:
+    path = toy.directory / "store"
+    recipe = ForestRecipe(path, {"UnknownWordPenalty0": 1.0}, 9, "graphs", 2, growing=True)
+    decoder = recipe.make("", lambda text: None)
+    sentences = [(number, b"") for number in range(12)]
+    sizes: list[int] = []
+
+    def decode() -> None:
+        lists = decoder.decode(sentences, ModelWeights(GROUPS))
+        assert [len(found) for found in lists] == [9] * 12
+        sizes.append((path / "data.mdb").stat().st_size)
+
+    stored(path, toy, 4, decode)
+    assert len(sizes) == 4
+    assert sizes[0] < 1 << 17 < sizes[-1]
+
+
+def test_graphs_of_several_iterations_count_together(toy: Toy) -> None:
+    weights = ModelWeights(GROUPS)
+    sentences = [(number, b"") for number in (3, 0, 11)]
+    found = []
+    for parts, threads in ((1, 1), (1, 3), (3, 2)):
+        store = stored(toy.directory / f"in{parts}{threads}", toy, parts)
+        recipe = ForestRecipe(store, {"UnknownWordPenalty0": 1.0}, 9, "graphs", threads)
+        with recipe.make("", lambda text: None) as decoder:
+            lists = decoder.decode(sentences, weights)
+            assert [rows(each) for each in decoder.decode(sentences[:1], weights)] == [
+                rows(lists[0])
+            ]
+            with pytest.raises(DecoderError, match="LM0 Distortion0"):
+                decoder.decode(sentences, ModelWeights((GROUPS[1], GROUPS[0], *GROUPS[2:])))
+        assert [int(each.sentence_ids[0]) for each in lists] == [3, 0, 11]
+        assert [len(each) for each in lists] == [9, 9, 9]
+        found.append([rows(each) for each in lists])
+    assert found[0] == found[1] == found[2]
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        ("text", DataError, "no search graph of sentence 12"),
+        ("shorter", DataError, "search graph of sentence 11, but"),
+        ("no weight", DataError, "moses.ini has no weight of LM0, which the search graphs in"),
+        ("more weights", DataError, "has a weight of Extra0, and no search graph"),
+        ("other width", DataError, "moses.ini has no weight of TranslationModel0_3"),
+        ("no graphs", DataError, "there are no search graphs in"),
+        ("broken", ValueError, "3.gz"),
+    ],
+)
+def test_refuses_files(toy: Toy, change: str, error: type[Exception], message: str) -> None:
+    graphs = write_toy_graphs(toy.directory / "input", toy.directory / "graphs")
+    ini, text = toy.directory / "moses.ini", toy.directory / "input"
+    references = [toy.directory / f"reference{number}" for number in (0, 1)]
+    if change == "text":
+        for path in (text, *references):
+            path.write_bytes(path.read_bytes() + b"ein hund\n")
+    elif change == "shorter":
+        for path in (text, *references):
+            path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:-1]))
+    elif change == "no weight":
+        ini.write_text(ini.read_text().replace("LM0= 0.5\n", ""))
+    elif change == "more weights":
+        ini.write_text(ini.read_text() + "Extra0= 1\n")
+    elif change == "other width":
+        ini.write_text(ini.read_text().replace("0.2 0.2 0.2", "0.2 0.2"))
+    elif change == "no graphs":
+        for path in graphs.iterdir():
+            path.unlink()
+    else:
+        (graphs / "3.gz").write_bytes(b"nothing")
+    with pytest.raises(error, match=message):
+        tune(by_forest(toy.configuration(), graphs))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"decoding": {"lattice_samples": 3}}, "lattice samples"),
+        ({"flags": "-threads 2"}, "decoder flags"),
+        ({"held_out": HeldOut(Path("input"), Path("reference"))}, "--heldout-decoder"),
+    ],
+)
+def test_refuses_settings(toy: Toy, change: dict[str, Any], message: str) -> None:
+    graphs = write_toy_graphs(toy.directory / "input", toy.directory / "graphs")
+    plain = toy.configuration(**change)
+    forest = by_forest(plain, graphs)
+    decoder = replace(forest.decoding.decoder, flags=plain.decoding.decoder.flags)
+    with pytest.raises(UsageError, match=message):
+        tune(replace(forest, decoding=replace(forest.decoding, decoder=decoder)))
+
+
+def test_refuses_its_own_store_and_settings_of_servers(toy: Toy) -> None:
+    graphs = write_toy_graphs(toy.directory / "input", toy.directory / "graphs")
+    live = online(toy)
+    work = live.working_directory
+    for place in (work, work / "nbests.lmdb", work / "hypergraph"):
+        with pytest.raises(UsageError, match="run in the working directory"):
+            tune(by_forest(live, place, work.name))
+    judged = HeldOut(live.input, live.references, forest=work / "hypergraph")
+    with pytest.raises(UsageError, match="run in the working directory"):
+        tune(replace(live, held_out=judged))
+    with pytest.raises(UsageError, match="--online-decoder"):
+        tune(replace(by_forest(live, graphs), online=Online("server")))
+
+
+def test_a_store_of_another_text_or_without_graphs(toy: Toy) -> None:
+    graphs = write_toy_graphs(toy.directory / "input", toy.directory / "graphs")
+    configuration = toy.configuration(maximum_iterations=1)
+    tune(configuration)
+    with pytest.raises(DataError, match="has no search graphs: make some"):
+        tune(by_forest(configuration, configuration.working_directory))
+    tune(by_forest(configuration, graphs, "first"))
+    store = toy.directory / "first" / "forest.lmdb"
+    tune(by_forest(configuration, store, "second"))
+    ini = toy.directory / "moses.ini"
+    ini.write_text(ini.read_text() + "Extra0= 1\n")
+    with pytest.raises(DataError, match="has a weight of Extra0, and the search graphs"):
+        tune(by_forest(configuration, store))
+    ini.write_text(ini.read_text().replace("Extra0= 1\n", "").replace("LM0= 0.5\n", ""))
+    with pytest.raises(DataError, match="has no weight of LM0"):
+        tune(by_forest(configuration, store))
+    ini.write_text(ini.read_text().replace("0.2 0.2 0.2", "0.2 0.2") + "LM0= 1\n")
+    with pytest.raises(DataError, match="has 2 weights of TranslationModel0"):
+        tune(by_forest(configuration, store))
+    text = toy.directory / "input"
+    text.write_bytes(text.read_bytes().replace(b"hund", b"katze"))
+    with pytest.raises(StoreMismatch, match="of another text"):
+        tune(by_forest(configuration, store))
+
+
+def test_files_are_read_once(toy: Toy, log: Log) -> None:
+    graphs = write_toy_graphs(toy.directory / "input", toy.directory / "graphs")
+    configuration = by_forest(toy.configuration(maximum_iterations=1), graphs)
+    note = f"reading the search graphs in {graphs}"
+    tune(configuration, log)
+    tune(replace(configuration, existing="overwrite"), log)
+    assert sum(getattr(event, "text", "") == note for event in log.events) == 1
+    (graphs / "7.gz").write_bytes((graphs / "8.gz").read_bytes() + b"")
+    tune(replace(configuration, existing="overwrite"), log)
+    assert sum(getattr(event, "text", "") == note for event in log.events) == 2
+
+
+def test_sentences_without_graph(toy: Toy, log: Log) -> None:
+    text = toy.directory / "input"
+    lines = text.read_bytes().splitlines()
+    lines[4] = b""
+    text.write_bytes(b"\n".join([*lines, b""]))
+    graphs = write_toy_graphs(
+        text, toy.directory / "graphs", wanted=[n for n in range(12) if n != 4]
+    )
+    tune(by_forest(toy.configuration(maximum_iterations=1), graphs), log)
+    assert any("1 of 12 sentences have no n-best list" in str(event) for event in log.events)
+    out = (toy.directory / "forest" / "run1.out").read_bytes().splitlines()
+    assert len(out) == 12
+    assert [number for number, line in enumerate(out) if not line] == [4]
+
+
+def test_features_of_a_configuration(tmp_path: Path) -> None:
+    path = tmp_path / "moses.ini"
+    path.write_text(
+        "[feature]\nUnknownWordPenalty\nWordPenalty\n"
+        "PhraseDictionaryMemory name=TM0 num-features=4 tuneable-components=true,0,1,false\n"
+        "Other name=Fixed0 num-features=2 tuneable=false\nWordTranslation name=WT\n"
+        "[weight]\nTM0= 0.1 0.2 0.3 0.4\nWordPenalty0= -1\nFixed0= 5 6\nWT_a~b= 3\nLM0= 0.5\n"
+    )
+    found = configured_features(path)
+    assert found.groups == (
+        WeightGroup("WordPenalty0", (-1.0,)),
+        WeightGroup("TM0", (0.1, None, 0.3, None)),
+        WeightGroup("LM0", (0.5,)),
+    )
+    assert found.fixed == {
+        "UnknownWordPenalty0": 1.0, "TM0_2": 0.2, "TM0_4": 0.4, "Fixed0_1": 5.0, "Fixed0_2": 6.0,
+    }  # fmt: skip
+    assert found.names == ("WordPenalty0", "TM0_1", "TM0_3", "LM0")
+    assert found.columns == (("WordPenalty0", 1), ("TM0", 2), ("LM0", 1))
+    assert found.untuneable == ("UnknownWordPenalty0", "Fixed0")
+    assert found.sparse == ("WT",)
+    show = found.announced((("LM0", 1), ("TM0", 2), ("WordPenalty0", 1)), tmp_path)
+    assert show.names == ("LM0", "TM0", "TM0", "WordPenalty0")
+    assert np.allclose(show.values, (0.5, 0.1, 0.3, -1.0))
+
+
+def test_recorded_lists(multi30k: Path, tmp_path: Path) -> None:
+    """Moses' own graphs give Moses' own lists, at the weights that both were made with."""
+    recorded = read_nbest(multi30k / "forest" / "first60.best100.gz")
+    (tmp_path / "graphs").mkdir()
+    for number in range(6):
+        name = f"{number}.gz"
+        (tmp_path / "graphs" / name).symlink_to(multi30k / "forest" / "hypergraph" / name)
+    texts = {}
+    for language in ("de", "en"):
+        texts[language] = read_lines(multi30k / "text" / f"dev.{language}")[:6]
+        (tmp_path / language).write_bytes(b"\n".join([*texts[language], b""]))
+    bleu = metric("BLEU")
+    text = DecodedText(tmp_path / "de", texts["de"], bleu, bleu.prepare([texts["en"]]))
+    with open_forest(
+        tmp_path / "graphs",
+        tmp_path / "cache",
+        multi30k / "model" / "moses.ini",
+        text,
+        nbest=100,
+        threads=2,
+        watch=lambda event: None,
+    ).decoder as decoder:
+        used = dict(read_dense(multi30k / "forest" / "init.dense"))
+        groups = configured_features(multi30k / "model" / "moses.ini").groups
+        order = [WeightGroup(group.name, used[group.name]) for group in groups]
+        lists = decoder.decode(list(enumerate(texts["de"])), ModelWeights(tuple(order)))
+    names = [name for name, width in lists[0].groups for _ in range(width)]
+    theirs = [name for name, width in recorded.groups for _ in range(width)]
+    columns = np.concatenate([np.flatnonzero(np.array(names) == n) for n in dict.fromkeys(theirs)])
+    for number, found in enumerate(lists):
+        own = {found.text(row): row for row in range(len(found))}
+        rows_of = np.flatnonzero(recorded.sentence_ids == number)
+        ranks = [own[recorded.text(row)] for row in rows_of]
+        assert np.abs(found.dense[ranks][:, columns] - recorded.dense[rows_of]).max() < 1e-3
+        assert np.abs(found.scores[ranks] - recorded.scores[rows_of]).max() < 1e-2
+        assert ranks[0] == 0
+
+
+def test_graphs_that_have_changed_are_told(toy: Toy, log: Log) -> None:
+    graphs = write_toy_graphs(toy.directory / "input", toy.directory / "graphs")
+    configuration = by_forest(toy.configuration(maximum_iterations=1), graphs)
+    tune(configuration)
+    again = replace(configuration, existing="continue", maximum_iterations=2)
+    tune(again, log)
+    assert not any("other settings" in str(event) for event in log.events)
+    (graphs / "7.gz").write_bytes((graphs / "8.gz").read_bytes())
+    tune(replace(again, maximum_iterations=3), log)
+    assert any("continuing with other settings than before: search" in str(e) for e in log.events)
+
+
+def test_a_store_that_was_closed_is_opened_anew(toy: Toy) -> None:
+    store = stored(toy.directory / "store", toy, 1)
+    first = opened_store(store)
+    assert opened_store(store) is first
+    first.close()
+    second = opened_store(store)
+    assert second is not first
+    assert second.iterations()[0].n_graphs == 12
+
+
+def test_the_store_is_closed_with_its_last_user(toy: Toy) -> None:
+    graphs = write_toy_graphs(toy.directory / "input", toy.directory / "graphs")
+    tune(by_forest(toy.configuration(maximum_iterations=1), graphs))
+    with NBestStore.open(toy.directory / "forest" / "forest.lmdb", writable=True) as store:
+        assert store.iterations()[0].n_graphs == 12

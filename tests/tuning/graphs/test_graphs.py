@@ -1,0 +1,484 @@
+"""Tuning with search graphs from the decoder."""
+
+from __future__ import annotations
+
+import gc
+import gzip
+import itertools
+import shutil
+import sys
+from collections.abc import Callable
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import sacrebleu
+
+from formats.graphs.hypergraph_directory import hypergraph_files
+from formats.nbest.files import read_nbest
+from formats.text import read_lines
+from formats.weights.files import read_dense
+from mosesplug.cli.run.getopt import parse
+from mosesplug.cli.run.mert_options import ADDITIONS, OPTIONS
+from mosesplug.cli.run.mert_settings import settings
+from mosesplug.decoders.moses import Queue
+from mosesplug.errors import DecoderError, UsageError
+from mosesplug.features import FeatureSpace
+from mosesplug.forest.n_best import GraphFeatures, n_best
+from mosesplug.metrics import metric
+from mosesplug.optimizers import Problem, algorithm
+from mosesplug.optimizers.batch.mira.kbmira import KbmiraOptions
+from mosesplug.optimizers.batch.mira.optimizer import kbmira
+from mosesplug.settings.configuration import Configuration, Graphs
+from mosesplug.store import NBestStore
+from mosesplug.store.graphs import writing as graph_writing
+from mosesplug.tuning import tune
+from mosesplug.tuning.events import Event, Executing, Note, PhaseStarted
+from mosesplug.tuning.graphs.learning import found_weights, starting_vector, with_graphs
+from mosesplug.tuning.graphs.reading import GraphFiles
+from mosesplug.tuning.parallel.in_order import begun
+from mosesplug.tuning.weights import Weights
+from mosesplug.tuning.workdir.records import result_of
+from tests.tuning.conftest import make_toy
+
+Toy = Any
+Files = Callable[[Path], dict[str, bytes]]
+GRAPHS: dict[str, Any] = {"graphs": Graphs()}
+MIRA: dict[str, Any] = {"algorithm": "kbmira", "options": {"epochs": 3}}
+ON_LISTS: dict[str, Any] = {"algorithm": "pro", "options": {}}
+
+
+def opened(directory: Path) -> NBestStore:
+    return NBestStore.open(directory / "nbests.lmdb")
+
+
+@pytest.mark.parametrize("optimising", [{}, MIRA, ON_LISTS], ids=["mert", "kbmira", "lists"])
+def test_a_run(toy: Toy, log: Any, optimising: dict[str, Any]) -> None:
+    made = toy.configuration(decoding=GRAPHS, optimising=optimising, minimum_change=0.0)
+    result = tune(made, log)
+    scores = [step.first_best_score for step in result.iterations]
+    assert len(scores) == 3
+    assert max(scores) > scores[0]
+    work = toy.directory / "work"
+    with opened(work) as store:
+        assert [record.n_graphs for record in store.iterations()] == [12, 12, 12]
+        assert store.iterations()[0].hypotheses == 12 * 15
+        assert store.space is not None
+        assert "UnknownWordPenalty0" in store.space.sparse
+    from_graphs = "algorithm" not in optimising or optimising is MIRA
+    assert (result.graphs, result.score_of) == (from_graphs, "graphs" if from_graphs else "lists")
+    # It is never tuned.
+    assert not result.weights.sparse
+    assert not any(path.name.endswith("sparse-weights") for path in work.iterdir())
+    command = log.of(Executing)[1].command
+    at = command.index("-output-search-graph-hypergraph")
+    assert command[at : at + 4] == ("-output-search-graph-hypergraph", "true", "gz", "hypergraph")
+    assert "-n-best-list" not in command
+    # As with the script, the graphs of the last iteration are there to be looked at.
+    assert len(hypergraph_files(work / "hypergraph")) == 12
+
+
+def test_lists_are_those_that_the_decoder_would_have_written(toy: Toy) -> None:
+    for name, decoding in (("lists", {}), ("graphs", GRAPHS)):
+        tune(toy.configuration(name, decoding=decoding, maximum_iterations=1))
+    mine, theirs = (
+        read_nbest(toy.directory / name / "run1.best15.out.gz") for name in ("graphs", "lists")
+    )
+    assert mine.groups == theirs.groups
+    np.testing.assert_array_equal(mine.sentence_ids, theirs.sentence_ids)
+    assert [mine.text(i) for i in range(len(mine))] == [theirs.text(i) for i in range(len(mine))]
+    np.testing.assert_allclose(mine.dense, theirs.dense, rtol=1e-5)
+    unknown = np.where(mine.sentence_ids % 2 == 1, -100.0, 0.0)
+    np.testing.assert_allclose(mine.scores, theirs.scores + unknown, rtol=1e-4)
+
+
+def test_mert_searches_all_that_is_in_the_graphs(toy: Toy) -> None:
+    """On graphs that are lists it does what it does on these lists, of any length."""
+    optima = []
+    for name, decoding in (
+        ("lists", {"nbest": 100}),
+        ("graphs", {"nbest": 1, "graphs": Graphs(0)}),
+    ):
+        made = toy.configuration(name, decoding=decoding, maximum_iterations=1)
+        tune(made)
+        with opened(toy.directory / name) as store:
+            optima.append(result_of(store.iterations()[0]))
+    assert optima[1].optimum == pytest.approx(optima[0].optimum, abs=1e-6)
+    np.testing.assert_allclose(optima[1].weights.dense, optima[0].weights.dense, atol=1e-3)
+
+
+def test_graphs_of_all_iterations_are_learnt_from(toy: Toy) -> None:
+    """A second decoding changes nothing where the graphs had everything already."""
+    few = {"graphs": Graphs(1)}
+    made = toy.configuration(decoding=few, optimising=MIRA, maximum_iterations=2)
+    tune(made)
+    with opened(made.working_directory) as store, store.graphs() as graphs:
+        kept = [len(graphs.of_sentence(number)) for number in range(12)]
+        assert kept == [2] * 12
+        first, second = graphs.graph(1, 0), graphs.graph(2, 0)
+        assert first is not None
+        assert second is not None
+        # Of 60 hypotheses, one edge for each word of the reference; two more for the borders.
+        words = len((toy.directory / "reference0").read_text().split("\n")[0].split())
+        assert first.n_edges <= words + 2
+        assert store.iterations()[0].hypotheses == 12 * 15
+
+
+def test_the_window_and_historic_bests(toy: Toy) -> None:
+    optimising = {"window": 0, "historic_bests": True}
+    made = toy.configuration(decoding=GRAPHS, optimising=optimising, maximum_iterations=2)
+    assert len(tune(made).iterations) == 2
+
+
+def test_inactive_weights_stay(toy: Toy) -> None:
+    for optimising in ({}, MIRA):
+        made = toy.configuration(
+            decoding=GRAPHS,
+            optimising=optimising | {"active": ("LM0", "WordPenalty0")},
+            maximum_iterations=1,
+            existing="overwrite",
+        )
+        found = tune(made).iterations
+        with opened(made.working_directory) as store:
+            result = result_of(store.iterations()[0])
+            before = store.iterations()[0].record["dense"]
+        assert found
+        kept = [0, 3, 4, 5]
+        np.testing.assert_allclose(
+            np.array(result.weights.dense)[kept], np.array(before)[kept], rtol=1e-12
+        )
+        assert result.weights.dense[1] != before[1]
+
+
+def test_sparse_features_of_graphs_are_learnt(toy: Toy) -> None:
+    made = toy.configuration(
+        flags="-sparse", decoding=GRAPHS, optimising=MIRA, maximum_iterations=2
+    )
+    weights = tune(made).weights
+    with opened(made.working_directory) as store:
+        second = store.iterations()[1].record["sparse"]
+    assert any(name.startswith("wt_") and weight for name, weight in second.items())
+    assert "UnknownWordPenalty0" not in {*second, *weights.sparse}
+
+
+def test_killed_at_any_moment(
+    toy: Toy, left_by_run: Files, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What lay on the disk before and after each transaction with graphs is a run to continue."""
+    whole = toy.directory / "whole"
+    settings: dict[str, Any] = {
+        "decoding": GRAPHS, "optimising": MIRA, "maximum_iterations": 2, "minimum_change": 0.0
+    }  # fmt: skip
+    moments: list[str] = []
+
+    def remember(moment: str) -> None:
+        shutil.copytree(whole, toy.directory / f"killed{len(moments)}")
+        moments.append(moment)
+
+    put, puts = graph_writing._put, itertools.count()
+
+    def put_and_remember(transaction: Any, environment: Any, records: Any) -> None:
+        put(transaction, environment, records)
+        if next(puts) % 5 == 2:
+            remember("graphs")
+
+    def at_event(event: Event) -> None:
+        if isinstance(event, PhaseStarted) and event.phase in ("score", "optimise"):
+            remember(str(event))
+
+    monkeypatch.setattr(graph_writing, "_put", put_and_remember)
+    monkeypatch.setattr(graph_writing, "_TRANSACTION_BYTES", 4000)
+    tune(toy.configuration("whole", **settings), at_event)
+    monkeypatch.setattr(graph_writing, "_put", put)
+    assert moments.count("graphs") >= 2
+    expected = left_by_run(whole)
+    for number, moment in enumerate(moments):
+        name = f"killed{number}"
+        tune(toy.configuration(name, existing="continue", **settings))
+        assert left_by_run(toy.directory / name) == expected, moment
+        assert_same_graphs(whole, toy.directory / name)
+
+
+def assert_same_graphs(one: Path, other: Path, n_sentences: int = 12) -> None:
+    """Compare all graphs of two runs."""
+    with opened(one) as first, opened(other) as second:
+        assert first.space == second.space
+        with first.graphs() as here, second.graphs() as there:
+            for sentence in range(n_sentences):
+                pairs = zip(here.of_sentence(sentence), there.of_sentence(sentence), strict=True)
+                for a, b in pairs:
+                    assert a.words == b.words
+                    for field in fields(a):
+                        np.testing.assert_array_equal(
+                            getattr(a, field.name), getattr(b, field.name)
+                        )
+
+
+def test_mira_learns_what_moses_learnt(multi30k: Path, tmp_path: Path) -> None:
+    """Recorded graphs, pruned and stored, then three epochs: the weights of the best."""
+    recorded = multi30k / "forest"
+    dense = read_dense(recorded / "init.dense")
+    groups = FeatureSpace.of_names(name for name, values in dense for _ in values).groups
+    references = [[line.split()] for line in read_lines(multi30k / "text" / "dev.en")[:60]]
+    files = hypergraph_files(recorded / "hypergraph")
+    work = GraphFiles(
+        sentences=tuple(files),
+        paths=tuple(files.values()),
+        groups=groups,
+        fixed={"UnknownWordPenalty0": 1.0},
+        weights=Weights(tuple(value for _, values in dense for value in values)),
+        nbest=1,
+        edges=[50 * len(lines[0]) for lines in references],
+    )
+    bleu = metric("BLEU", "case:true")
+    lines = [tuple(b" ".join(each[0]) for each in references)]
+    with NBestStore.open(tmp_path / "store", writable=True) as store:
+        with begun(work, 60, 2) as taken:
+            store.add_graphs(
+                1,
+                enumerate(each.graph for each in taken),
+                groups=groups,
+                fixed=("UnknownWordPenalty0",),
+            )
+        prepared = bleu.prepare(lines)
+        store.add_iteration(1, (), metric=bleu, references=prepared, n_sentences=60, record={})
+        nothing = store.batch(())
+        (tmp_path / "reference").write_bytes(b"\n".join([*lines[0], b""]))
+        configuration = replace(
+            make_toy(tmp_path).configuration(), references=tmp_path / "reference"
+        )
+        fixed = {"UnknownWordPenalty0": 0.0}
+        given = with_graphs(
+            Problem(nothing, bleu), configuration, algorithm("kbmira"), store, (1,), prepared, fixed
+        )
+        initial = starting_vector(work.weights, nothing.space, fixed)
+    options = KbmiraOptions(epochs=3, shuffle=False)
+    found = kbmira(given, initial, np.random.default_rng(1), options)
+    expected = [
+        float(line.split()[1])
+        for line in (recorded / "kbmira.noshuffle.weights").read_text().splitlines()
+        if line.startswith("F")
+    ]
+    assert [step["updates"] for step in found.history] == [58, 56, 54]
+    assert found.history[0]["score"] == pytest.approx(0.413453, abs=1e-6)
+    np.testing.assert_allclose(
+        found.weights[:14], np.array(expected) / np.abs(expected).sum(), rtol=1e-5
+    )
+    assert found_weights(nothing.space, found.weights, fixed).sparse == {}
+
+
+DEMO = Path(__file__).parents[3] / "moses-config" / "demo"
+DECODER = "from mosesplug.cli.moses.decoder import main; main()"
+
+
+def interrupting(phase: str) -> Callable[[Event], None]:
+    """A watcher that ends a run where a phase of the second iteration begins."""
+
+    def watch(event: Event) -> None:
+        if event == PhaseStarted(2, phase):  # type: ignore[arg-type]
+            raise KeyboardInterrupt
+
+    return watch
+
+
+def demo(directory: Path, config: Path, flag: str, iterations: int) -> Configuration:
+    """A run of the demo system's bundled decoder on six sentences."""
+    decoder = directory / "decoder"
+    decoder.write_text(f'#!/bin/sh\nexec {sys.executable} -c "{DECODER}" "$@"\n')
+    decoder.chmod(0o755)
+    for name in ("tarvian", "english"):
+        lines = (DEMO / f"tune.{name}").read_bytes().splitlines(keepends=True)
+        (directory / name).write_bytes(b"".join(lines[:6]))
+    words = [directory / "tarvian", directory / "english", decoder, config, flag]
+    words += ["--nbest=10", f"--maximum-iterations={iterations}", "--seed=5", "--random-restarts=1"]
+    words += ["--decoder-flags=-stack 10", "--forest-edges=20", f"--working-dir={directory}/work"]
+    known = ([option.specification for option in options] for options in (OPTIONS, ADDITIONS))
+    return settings(parse([*map(str, words)], *known)).configuration
+
+
+@pytest.mark.parametrize("flag", ["--hg-mira", "--lattice-mert"])
+def test_the_score_is_that_of_decoding_the_graphs_beside_weights_not_tuned(
+    tmp_path: Path, flag: str
+) -> None:
+    config = tmp_path / "fixed.ini"
+    text = (DEMO / "moses.ini").read_text().replace("path=", f"path={DEMO}/")
+    text = text.replace("\nDistortion\n", "\nDistortion tuneable=false\n")
+    text = text.replace("num-features=4", "num-features=4 tuneable-components=true,false,true,true")
+    config.write_text(text)
+    made = demo(tmp_path, config, flag, iterations=1)
+    tune(made)
+    fixed = {"UnknownWordPenalty0": 1.0, "Distortion0": 0.3, "TranslationModel0_2": 0.2}
+    with opened(made.working_directory) as store, store.graphs() as graphs:
+        found = result_of(store.iterations()[0])
+        features = GraphFeatures(graphs.space, fixed)
+        weights = features.vector(found.weights.dense, {})
+        lists = [
+            n_best(number, graphs.of_sentence(number), features, weights, 1) for number in range(6)
+        ]
+    texts = ["" if each is None else each.text(0).decode() for each in lists]
+    english = (tmp_path / "english").read_text().splitlines()
+    bleu = sacrebleu.corpus_bleu(
+        texts, [english], tokenize="none", smooth_method="none", force=True
+    )
+    assert found.optimum == pytest.approx(bleu.score / 100.0, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("flag", "phases"), [("--hg-mira", ["score", "optimise"]), ("--lattice-mert", [])]
+)
+def test_graphs_of_the_bundled_decoder(
+    tmp_path: Path, left_by_run: Files, flag: str, phases: list[str]
+) -> None:
+    """What ``mert-moses`` asks for, cut off before and after the graphs are stored."""
+    made = demo(tmp_path, DEMO / "moses.ini", flag, iterations=2)
+    tune(made)
+    work = made.working_directory
+    with opened(work) as store:
+        first, second = store.iterations()
+        assert (first.n_graphs, second.n_graphs) == (6, 6)
+        assert second.first_best_score > first.first_best_score
+    # Lists begin with what the decoder itself thinks best.
+    listed = read_nbest(work / "run2.best10.out.gz")
+    firsts = np.flatnonzero(np.diff(listed.sentence_ids, prepend=-1)).tolist()
+    translations = (work / "run2.out").read_bytes().splitlines()
+    assert [listed.text(row) for row in firsts] == [line.strip() for line in translations]
+    if not phases:
+        return
+    killed = replace(made, working_directory=tmp_path / "killed", existing="continue")
+    for phase in phases:
+        with pytest.raises(KeyboardInterrupt):
+            tune(killed, interrupting(phase))
+    tune(killed)
+    assert left_by_run(killed.working_directory) == left_by_run(work)
+    assert_same_graphs(killed.working_directory, work, 6)
+
+
+def test_a_finished_run_goes_on(toy: Toy, left_by_run: Files) -> None:
+    tune(toy.configuration("whole", decoding=GRAPHS))
+    tune(toy.configuration("twice", decoding=GRAPHS, maximum_iterations=1))
+    tune(toy.configuration("twice", decoding=GRAPHS, existing="continue"))
+    assert left_by_run(toy.directory / "twice") == left_by_run(toy.directory / "whole")
+
+
+def test_a_run_with_lists_goes_on_with_graphs(toy: Toy, log: Any) -> None:
+    tune(toy.configuration(maximum_iterations=1))
+    made = toy.configuration(decoding=GRAPHS, existing="continue", maximum_iterations=2)
+    tune(made, log)
+    with opened(made.working_directory) as store:
+        assert [record.n_graphs for record in store.iterations()] == [0, 12]
+        assert store.graphs().iterations == (2,)
+    assert any("forest: None -> Graphs" in note.text for note in log.of(Note))
+
+
+def test_the_decoder_may_be_skipped(toy: Toy, left_by_run: Files) -> None:
+    made = toy.configuration(decoding=GRAPHS, maximum_iterations=1)
+    tune(made)
+    expected = left_by_run(made.working_directory)
+    again = replace(made, existing="overwrite", skip_decoder=True)
+    tune(again)
+    assert left_by_run(made.working_directory)["moses.ini"] == expected["moses.ini"]
+    shutil.rmtree(made.working_directory / "hypergraph")
+    with pytest.raises(DecoderError, match=r"there is no .*hypergraph"):
+        tune(again)
+
+
+def test_files_of_others_stay(toy: Toy) -> None:
+    made = toy.configuration(decoding=GRAPHS, maximum_iterations=1)
+    graphs = made.working_directory / "hypergraph"
+    graphs.mkdir(parents=True)
+    with gzip.open(graphs / "99.gz", "wb") as file:
+        file.write(b"of an earlier run")
+    tune(made)
+    assert not (graphs / "99.gz").exists()
+    (graphs / "notes").write_text("mine")
+    tune(replace(made, existing="overwrite", decoding=replace(made.decoding, graphs=None)))
+    assert [path.name for path in graphs.iterdir()] == ["notes"]
+
+
+@pytest.mark.parametrize(
+    ("fault", "why"),
+    [
+        ("gap", "n-best lists of 11 of 12 sentences and 12 translations; it left out sentence 3"),
+        ("short", "lists of 3 of 12 sentences and 3 translations"),
+        ("empty", "the decoder wrote no search graphs: .*there is no search graph in it"),
+        ("surprise", r"0.gz has the feature Surprise0, which the decoder did not announce: that is"
+                     r" Distortion0 LM0 WordPenalty0 TranslationModel0\*3"),
+        ("cut", "search graphs that cannot be used: .*0.gz.*the file ends"),
+        ("die", "assertion failed"),
+    ],
+)  # fmt: skip
+def test_what_a_decoder_must_not_write(toy: Toy, fault: str, why: str) -> None:
+    made = toy.configuration(flags=f"-fault {fault}", decoding=GRAPHS)
+    with pytest.raises(DecoderError, match=why):
+        tune(made)
+    with opened(made.working_directory) as store:
+        assert not store.iterations()
+    # What is there does not stand in the way of a run that goes on.
+    mended = toy.configuration(decoding=GRAPHS, existing="continue", maximum_iterations=1)
+    assert len(tune(mended).iterations) == 1
+
+
+@pytest.mark.parametrize("optimising", [{}, MIRA], ids=["mert", "kbmira"])
+def test_a_sentence_without_translation_has_no_graph(
+    toy: Toy, log: Any, optimising: dict[str, Any]
+) -> None:
+    made = toy.configuration(
+        flags="-fault unparsed", decoding=GRAPHS, optimising=optimising, maximum_iterations=1
+    )
+    tune(made, log)
+    warnings = [note.text for note in log.of(Note) if note.warning]
+    assert any("1 of 12 sentences have no n-best list" in text for text in warnings)
+    with opened(made.working_directory) as store, store.graphs() as graphs:
+        assert graphs.graph(1, 3) is None
+
+
+@pytest.mark.parametrize(
+    ("decoding", "more", "why"),
+    [
+        ({"lattice_samples": 3}, {}, "--lattice-samples"),
+        ({"transform": "bpe"}, {}, "rewriting the lists"),
+        ({}, {"metric": metric("TER", "")}, "kbmira learns from search graphs by BLEU with case"),
+        ({}, {"metric": metric("BLEU", "case:false")}, "not by BLEU.*lc-ascii"),
+    ],
+)
+def test_what_does_not_go_together(
+    toy: Toy, decoding: dict[str, Any], more: dict[str, Any], why: str
+) -> None:
+    made = toy.configuration(decoding=GRAPHS | decoding, optimising=MIRA, **more)
+    with pytest.raises(UsageError, match=why):
+        tune(made)
+    assert not made.working_directory.exists()
+
+
+def test_graphs_are_not_joined_by_queues(toy: Toy) -> None:
+    made = toy.configuration(decoding=GRAPHS)
+    decoder = replace(made.decoding.decoder, queue=Queue(Path("moses-parallel.pl"), 2))
+    with pytest.raises(UsageError, match="--jobs"):
+        tune(replace(made, decoding=replace(made.decoding, decoder=decoder)))
+
+
+@pytest.mark.parametrize("optimising", [{}, MIRA], ids=["mert", "kbmira"])
+def test_the_map_grows_from_iteration_to_iteration(
+    toy: Toy, monkeypatch: pytest.MonkeyPatch, optimising: dict[str, Any]
+) -> None:
+    """It cannot grow while graphs are in use; learning lets go of them."""
+    open_store = NBestStore.open.__func__  # type: ignore[attr-defined]
+
+    def small(cls: type[NBestStore], path: Path, *, writable: bool = False) -> NBestStore:
+        store = open_store(cls, path, writable=writable, map_size=1 << 17)
+        assert isinstance(store, NBestStore)
+        return store
+
+    monkeypatch.setattr(NBestStore, "open", classmethod(small))
+    made = toy.configuration(
+        decoding={"graphs": Graphs(0)}, optimising=optimising, minimum_change=0.0
+    )
+    gc.disable()
+    try:
+        assert len(tune(made).iterations) == 3
+    finally:
+        gc.enable()
+    with opened(made.working_directory) as store:
+        assert store.graphs().iterations == (1, 2, 3)

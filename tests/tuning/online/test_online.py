@@ -1,0 +1,272 @@
+"""Learning while decoding: what is decoded with which weights, stored, learnt, and written."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from formats.moses.ini import read_moses_ini
+from formats.weights.files import read_sparse
+from mosesplug.errors import UsageError
+from mosesplug.features import FeatureSpace
+from mosesplug.optimizers import algorithms
+from mosesplug.optimizers.online.epochs import Plan, averaged, mean_weights, run_epoch
+from mosesplug.optimizers.registry import algorithm
+from mosesplug.settings.algorithm_options import algorithm_options
+from mosesplug.settings.configuration import HeldOut, Online
+from mosesplug.settings.sharding import Sharding
+from mosesplug.store import NBestStore
+from mosesplug.tuning import tune
+from mosesplug.tuning.events import Executing, Learning, Learnt, Note
+from mosesplug.tuning.online.numbering import Numbering
+from mosesplug.tuning_set import Batch, SparseRows
+
+Toy = Any
+Log = Any
+
+LEARNERS = sorted(each.name for each in algorithms().values() if each.learner is not None)
+
+
+def online(toy: Toy, name: str = "work", *, learner: str = "o-oro", epochs: int = 2, **more: Any):
+    """A run on the toy system with batches of 4 sentences."""
+    options = {"epochs": epochs, "batch": 4, **more.pop("options", {})}
+    optimising = {"algorithm": learner, "options": options, **more.pop("optimising", {})}
+    regime = {"online": Online("process"), "maximum_iterations": 0, "minimum_change": 0.0}
+    return toy.configuration(name, optimising=optimising, **(regime | more))
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_every_learner_runs_and_leaves_a_result(toy: Toy, learner: str) -> None:
+    result = tune(online(toy, learner=learner, epochs=1))
+    assert result.online
+    assert np.isfinite(result.weights.dense).all()
+    assert any(result.weights.dense)
+    tuned = read_moses_ini(toy.directory / "work" / "moses.ini").weights
+    assert [w for name in dict.fromkeys(result.names) for w in _group(tuned, name)] == list(
+        result.weights.dense
+    )
+
+
+def _group(weights: Any, column: str) -> tuple[float, ...]:
+    name, _, place = column.rpartition("_")
+    return (weights[name][int(place)],)
+
+
+def test_each_batch_is_decoded_with_the_weights_after_the_last(toy: Toy, log: Log) -> None:
+    """The learner, run by hand on the stored lists, had the weights on each command line."""
+    result = tune(online(toy, epochs=1), log)
+    commands = [e.command for e in log.of(Executing) if "-n-best-list" in e.command]
+    assert len(commands) == 3
+    overwrites = [command[command.index("-weight-overwrite") + 1] for command in commands]
+    row = algorithm("o-oro")
+    assert row.learner is not None
+    options = algorithm_options(row, {"epochs": 1, "batch": 4})
+    learner = averaged(row.learner(options))
+    seen: list[np.ndarray] = []
+
+    class Stored:
+        sentences = np.arange(12)
+
+        def batch(self, sentences: Any, weights: Any) -> Batch:
+            seen.append(weights())
+            return lists.take_sentences(sentences)
+
+    with NBestStore.open(toy.directory / "work" / "nbests.lmdb") as store:
+        lists = store.iteration_set(1).tuning_set
+        (record,) = store.iterations()
+    start = np.array(record.record["dense"])
+    assert np.abs(start).sum() == pytest.approx(1.0)
+    configuration = online(toy)
+    plan = Plan(5, 4, configuration.metric, np.ones(6, dtype=np.bool_))
+    epoch = run_epoch(learner, learner.init(start), Stored(), plan, 1)
+    texts = [[float(w) for w in text.split() if not w.endswith("=")] for text in overwrites]
+    assert texts == [vector.tolist() for vector in seen]
+    assert list(result.weights.dense) == mean_weights(learner, epoch.state).tolist()
+    score = float(configuration.metric.score(epoch.totals))
+    assert record.first_best_score == pytest.approx(score)
+    assert result.iterations[0].curve[0]["score"] == pytest.approx(score)
+
+
+def test_files_summary_and_events(toy: Toy, log: Log) -> None:
+    result = tune(online(toy), log)
+    work = toy.directory / "work"
+    names = {path.name for path in work.iterdir()}
+    for number in (1, 2):
+        assert {f"run{number}.moses.ini", f"run{number}.dense", f"run{number}.weights.txt"} <= names
+    assert (work / "finished_step.txt").read_text().strip() == "2"
+    assert len(log.of(Learning)) == 6
+    assert [event.report["updates"] for event in log.of(Learnt)] == [3, 6]
+    summary = json.loads((work / "summary.json").read_text())
+    assert summary["online"]
+    assert summary["reason"] == "all 2 epochs are done"
+    assert summary["result"]["selected"] == "average"
+    (point,) = summary["iterations"][1]["curve"]
+    assert {"epoch", "score", "loss", "violations", "norm", "active", "updates"} <= set(point)
+    assert result.iterations[1].hypotheses == 12 * 15
+
+
+def test_only_the_newest_iteration_keeps_the_learner(toy: Toy) -> None:
+    tune(online(toy, epochs=3))
+    with NBestStore.open(toy.directory / "work" / "nbests.lmdb") as store:
+        kept = [(record.result or {})["learner"] for record in store.iterations()]
+    assert kept[:2] == [None, None]
+    assert kept[2]["updates"] == 9
+
+
+def test_more_epochs_later_are_those_of_one_run(toy: Toy) -> None:
+    tune(online(toy, "whole", epochs=2))
+    tune(online(toy, "parts", epochs=1))
+    tune(online(toy, "parts", epochs=2, existing="continue"))
+    whole, parts = (toy.directory / name / "moses.ini" for name in ("whole", "parts"))
+    assert read_moses_ini(whole).weights == read_moses_ini(parts).weights
+
+
+def test_sparse_features_appear_and_keep_their_starting_weights(toy: Toy, log: Log) -> None:
+    (toy.directory / "start.sparse").write_text("wt_hund 0.6\nwt_never 0.3\n")
+    configuration = online(toy, learner="perceptron") if "perceptron" in LEARNERS else online(toy)
+    decoder = replace(configuration.decoding.decoder, flags=("-sparse",))
+    configuration = replace(
+        configuration,
+        decoding=replace(configuration.decoding, decoder=decoder),
+        sparse_weights=toy.directory / "start.sparse",
+        select="last",
+    )
+    result = tune(configuration, log)
+    first = read_sparse(toy.directory / "work" / "run1.sparse-weights")
+    assert first["wt_hund"] == pytest.approx(2 * first["wt_never"])
+    assert len(result.weights.sparse) > 5
+    file = read_moses_ini(toy.directory / "work" / "moses.ini").section("weight-file")[0].text
+    assert read_sparse(Path(file)) == result.weights.sparse
+
+
+def test_only_active_weights_change(toy: Toy) -> None:
+    """Also where sparse features appear that were not named."""
+    configuration = online(
+        toy, learner="sgd", optimising={"active": ("LM0",)}, options={"rate": 1.0}, select="last"
+    )
+    decoder = replace(configuration.decoding.decoder, flags=("-sparse",))
+    result = tune(replace(configuration, decoding=replace(configuration.decoding, decoder=decoder)))
+    start = result.iterations[0].weights
+    moved = [a != b for a, b in zip(result.weights.dense, start.dense, strict=True)]
+    assert moved == [False, True, False, False, False, False]
+    assert not any(result.weights.sparse.values())
+
+
+def test_a_decoder_that_is_no_server_is_started_for_each_batch(toy: Toy, log: Log) -> None:
+    tune(online(toy, "auto", epochs=1, online=Online()), log)
+    assert any("does not run as a server" in note.text for note in log.of(Note))
+    tune(online(toy, "process", epochs=1))
+    auto, process = (toy.directory / name / "run1.weights.txt" for name in ("auto", "process"))
+    assert auto.read_bytes() == process.read_bytes()
+
+
+def test_text_that_no_request_can_hold_is_decoded_without_a_server(toy: Toy, log: Log) -> None:
+    configuration = online(toy, "auto", epochs=1, online=Online())
+    lines = configuration.input.read_bytes().splitlines()
+    configuration.input.write_bytes(b"\n".join([*lines[:-1], lines[-1] + b" \x01", b""]))
+    tune(configuration, log)
+    expected = f"sentence {len(lines) - 1} has the character U+0001"
+    assert any(expected in note.text for note in log.of(Note))
+
+
+@pytest.mark.parametrize(
+    ("more", "why"),
+    [
+        ({"learner": "mert"}, "mert learns from all lists at once"),
+        ({"decoding": {"lattice_samples": 3}}, "lattice samples"),
+        ({"decoding": {"transform": "bpe"}}, "rewriting"),
+        ({"optimising": {"window": 2}}, "earlier iterations' lists"),
+        ({"select": "best-dev"}, "best weights on the tuning set"),
+        ({"select": "best-heldout"}, "--heldout"),
+    ],
+)
+def test_refused(toy: Toy, more: dict[str, Any], why: str) -> None:
+    if more.get("learner") == "mert":
+        configuration = toy.configuration(online=Online())
+    else:
+        configuration = online(toy, **more)
+    with pytest.raises(UsageError, match=why):
+        tune(configuration)
+
+
+def test_start_from_a_former_run(toy: Toy) -> None:
+    former = tune(online(toy, "former"))
+    result = tune(online(toy, "next", epochs=1, start_from=toy.directory / "former"))
+    start = np.array(former.weights.dense) / former.weights.norm
+    assert result.iterations[0].weights.dense == pytest.approx(start)
+    with pytest.raises(UsageError, match="no finished run"):
+        tune(online(toy, "other", start_from=toy.directory / "none"))
+
+
+def test_held_out_text_is_translated_every_so_many_batches(toy: Toy) -> None:
+    held_out = HeldOut(toy.directory / "input", toy.directory / "reference", every=2)
+    result = tune(online(toy, held_out=held_out))
+    assert [[updates for updates, _ in i.heldout] for i in result.iterations] == [[0, 2, 3], [5, 6]]
+    scores = [score for iteration in result.iterations for _, score in iteration.heldout]
+    assert result.selected == "best-heldout"
+    assert result.score == max(scores)
+
+
+def test_held_out_text_that_comes_later_judges_what_there_is(toy: Toy) -> None:
+    tune(online(toy, options={"epochs": 1}))
+    held_out = HeldOut(toy.directory / "input", toy.directory / "reference")
+    result = tune(online(toy, options={"epochs": 2}, held_out=held_out, existing="continue"))
+    # Three batches were learnt from before; their weights are judged, and those after the epoch.
+    assert [[updates for updates, _ in i.heldout] for i in result.iterations] == [[], [3, 6]]
+
+
+def test_patience_ends_an_epoch(toy: Toy) -> None:
+    """A learner that never learns gets no better: the first score and another are enough."""
+    held_out = HeldOut(toy.directory / "input", toy.directory / "reference", every=1, patience=1)
+    result = tune(
+        online(toy, learner="sgd", options={"rate": 0.0, "regularization": 0.0}, held_out=held_out)
+    )
+    assert [updates for updates, _ in result.iterations[0].heldout] == [0, 1, 2]
+    assert len(result.iterations) == 1
+    assert result.reason == "the last translation of the held-out text was no better"
+    assert result.iterations[0].sentences == 8
+
+
+def test_numbering_follows_the_batches() -> None:
+    numbering = Numbering(FeatureSpace((("LM0", 1),)), ["b"], ["LM0", "a"])
+    rows = SparseRows(
+        np.array([0, 2, 3]), np.array([3, 1, 3], dtype=np.int32), np.array([1, 2, 3], np.float32)
+    )
+    batch = Batch(
+        FeatureSpace((("LM0", 1),), ("x", "b", "y", "a")),
+        np.array([0]),
+        np.array([0, 2]),
+        np.zeros((2, 1), np.float32),
+        rows,
+        np.zeros((2, 9), np.int32),
+        np.array([1, 1], np.int32),
+    )
+    found = numbering.renumbered(batch)
+    assert found.space.sparse == ("b", "a")
+    assert found.sparse is not None
+    assert found.sparse.indices.tolist() == [1, 0, 1]
+    assert numbering.active.tolist() == [True, False, True]
+    again = numbering.renumbered(replace(batch, sparse=None))
+    assert again.sparse is not None
+    assert again.sparse.indptr.tolist() == [0, 0, 0]
+
+
+def test_shards_of_stored_lists(toy: Toy) -> None:
+    """Between decodings, shards learn at once; the result does not depend on the workers."""
+    optimising = {"algorithm": "oro", "options": {"epochs": 3, "batch": 2}}
+    found = []
+    for name, threads in (("one", 1), ("two", 2)):
+        sharding = Sharding(shards=2)
+        given = {**optimising, "sharding": sharding, "threads": threads}
+        result = tune(toy.configuration(name, optimising=given, maximum_iterations=2))
+        assert len(result.iterations[0].curve) == 3
+        assert "rho" in result.iterations[0].curve[0]
+        found.append(result.weights)
+    assert found[0] == found[1]
+    plain = tune(toy.configuration("plain", optimising=optimising, maximum_iterations=2))
+    assert plain.weights != found[0]

@@ -1,0 +1,282 @@
+"""Stale changes and one writer."""
+
+from __future__ import annotations
+
+import pickle
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from mosesplug.errors import OptimizerError
+from mosesplug.optimizers import Problem, algorithm, algorithms, corpus_score
+from mosesplug.optimizers.online.epochs import (
+    BatchDone,
+    EpochResult,
+    Plan,
+    StoredSource,
+    batches_of,
+    run_epoch,
+    step_of,
+    usable,
+)
+from mosesplug.optimizers.online.learner import Change, Learner, Source, State, Step
+from mosesplug.optimizers.problem import silent
+from mosesplug.settings.sharding import AsyncOrder, Sharding
+from mosesplug.tuning.parallel.asynchronous import asynchronous_epoch
+from mosesplug.tuning.parallel.sharded import optimize_sharded
+from mosesplug.tuning.parallel.sharding import Recipe, copied
+from mosesplug.tuning_set import Batch
+from tests.optimizers.problems import planted
+
+ONLINE = [each for each in algorithms().values() if each.learner is not None]
+SCALE = 0.2
+
+
+@dataclass(frozen=True)
+class SlowShard:
+    """Lists that take a while, each batch as long as its last sentence says."""
+
+    source: StoredSource
+    delay: Callable[[int], float] = lambda sentence: 0.0
+
+    @property
+    def sentences(self) -> NDArray[np.int64]:
+        return self.source.sentences
+
+    def batch(
+        self, sentences: NDArray[np.int64], weights: Callable[[], NDArray[np.float64]]
+    ) -> Batch:
+        time.sleep(self.delay(int(sentences[-1])))
+        return self.source.batch(sentences, weights)
+
+    def open(self) -> AbstractContextManager[Source]:
+        return nullcontext(self)
+
+
+def epoch(
+    problem: Problem,
+    recipe: Any,
+    workers: int,
+    order: AsyncOrder,
+    *,
+    delay: Callable[[int], float] = lambda sentence: 0.0,
+    threads: int | None = None,
+    on_batch: Callable[[BatchDone], None] = lambda done: None,
+) -> EpochResult:
+    shard = SlowShard(StoredSource(problem.tuning_set), delay)
+    state = recipe.learner().init(SCALE * np.ones(5))
+    with ThreadPoolExecutor(threads or workers) as executor:
+        return asynchronous_epoch(
+            executor,
+            recipe,
+            state,
+            shard,
+            plan(problem),
+            1,
+            workers=workers,
+            order=order,
+            on_batch=on_batch,
+        )
+
+
+def plan(problem: Problem) -> Plan:
+    return Plan(3, 4, problem.metric, problem.active_mask)
+
+
+def recipe_of(name: str) -> Recipe:
+    return Recipe(name, algorithm(name).options())
+
+
+def same(one: EpochResult, two: EpochResult) -> bool:
+    vectors = all(
+        vector.tobytes() == two.state.vectors[name].tobytes()
+        for name, vector in one.state.vectors.items()
+    )
+    memory = all(
+        array.tobytes() == two.state.memory[name].tobytes()
+        for name, array in one.state.memory.items()
+    )
+    return vectors and memory and one.report == two.report
+
+
+@pytest.mark.parametrize("tuner", ONLINE, ids=lambda each: each.name)
+def test_one_worker_in_order_is_ordinary_learning(tuner: Any) -> None:
+    problem, _ = planted(21, n_sentences=30, noise=1.0)
+    recipe = recipe_of(tuner.name)
+    learner = recipe.learner()
+    source = StoredSource(problem.tuning_set)
+    serial = run_epoch(learner, learner.init(SCALE * np.ones(5)), source, plan(problem), 1)
+    assert same(epoch(problem, recipe, 1, "fixed"), serial)
+    assert same(epoch(problem, recipe, 1, "arrival"), serial)
+
+
+def test_in_order_each_change_is_as_stale_as_there_are_workers() -> None:
+    problem, _ = planted(22, n_sentences=30, noise=1.0)
+    workers, recipe = 3, recipe_of("adagrad")
+    learner, source = recipe.learner(), StoredSource(problem.tuning_set)
+    batches = batches_of(source.sentences, plan(problem), 1)
+    past = [learner.init(SCALE * np.ones(5))]
+    for place, sentences in enumerate(batches):
+        step = step_of(plan(problem), 1, place, len(batches), 5)
+        seen = past[max(0, place + 1 - workers)]
+        batch = source.batch(sentences, lambda: np.zeros(0))
+        past.append(learner.apply(copied(past[-1]), learner.change(seen, batch, step), step))
+    found = epoch(problem, recipe, workers, "fixed")
+    for name, vector in past[-1].vectors.items():
+        assert vector.tobytes() == found.state.vectors[name].tobytes()
+
+
+@pytest.mark.parametrize("name", ["adagrad", "o-oro"])
+def test_in_order_the_timing_changes_nothing(name: str) -> None:
+    problem, _ = planted(23, n_sentences=30, noise=1.0)
+    recipe = recipe_of(name)
+    quick = epoch(problem, recipe, 3, "fixed")
+    uneven = epoch(problem, recipe, 3, "fixed", delay=lambda sentence: 0.004 * (sentence % 3))
+    assert same(quick, uneven)
+    assert same(quick, epoch(problem, recipe, 3, "fixed", threads=1))
+
+
+def test_changes_are_applied_as_they_arrive() -> None:
+    problem, _ = planted(24, n_sentences=32)
+    batches = batches_of(StoredSource(problem.tuning_set).sentences, plan(problem), 1)
+    first = int(batches[0][-1])
+    order: list[int] = []
+    numbers = {int(sentences[-1]): place for place, sentences in enumerate(batches)}
+    found = epoch(
+        problem,
+        recipe_of("sgd"),
+        2,
+        "arrival",
+        delay=lambda sentence: 0.3 if sentence == first else 0.0,
+        on_batch=lambda done: order.append(numbers[int(done.sentences[-1])]),
+    )
+    assert order[0] == 1  # the first batch takes long; nobody waits for it
+    assert order[-1] == 0
+    assert sorted(order) == list(range(8))
+    assert found.state.updates == 8
+    assert np.isfinite(found.state.vectors["weights"]).all()
+
+
+@pytest.mark.parametrize("tuner", ONLINE, ids=lambda each: each.name)
+def test_every_learner_bears_stale_changes(tuner: Any) -> None:
+    problem, _ = planted(29, n_sentences=40, noise=1.0)
+    options = replace(tuner.options(), epochs=3, batch=2)
+    sharding = Sharding(5, asynchronous=True, async_order="fixed")
+    start, rng = SCALE * np.ones(5), np.random.default_rng(5)
+    found = optimize_sharded(problem, tuner, options, sharding, start, rng, silent)
+    assert usable(found.weights)
+    assert found.history[-1]["updates"] == 60
+
+
+@pytest.mark.parametrize("tuner", ONLINE, ids=lambda each: each.name)
+def test_states_and_changes_can_travel(tuner: Any) -> None:
+    problem, _ = planted(30, n_sentences=8, noise=1.0)
+    recipe = pickle.loads(pickle.dumps(recipe_of(tuner.name)))
+    learner = recipe.learner()
+    step = step_of(plan(problem), 1, 0, 1, 5)
+    state = learner.init(SCALE * np.ones(5))
+    for _ in range(2):
+        change = learner.change(pickle.loads(pickle.dumps(state)), problem.tuning_set, step)
+        state = learner.apply(state, pickle.loads(pickle.dumps(change)), step)
+    again = pickle.loads(pickle.dumps(state))
+    assert learner.weights(again).tobytes() == learner.weights(state).tobytes()
+
+
+@dataclass(frozen=True)
+class Counting:
+    """A recipe whose memory adds up sentences, and whose workers look whether states move."""
+
+    learnt: tuple[str, ...] = ()
+
+    def learner(self) -> Learner:
+        def change(state: State, batch: Batch, step: Step) -> Change:
+            before = state.vectors["weights"].copy()
+            time.sleep(0.002)
+            if state.vectors["weights"].tobytes() != before.tobytes():
+                raise AssertionError("the state of a worker was written")
+            memory = {"sentences": state.memory["sentences"] + batch.n_sentences}
+            rows = np.zeros((int(batch.sentence_ids.max()) + 1, 1))
+            old = state.memory["table"]
+            table = np.zeros((max(len(rows), len(old)), 1))
+            table[: len(old)] = old
+            table[batch.sentence_ids] = 1.0
+            return Change(
+                np.arange(5), np.ones(5), memory={**memory, "table": table}, report={"loss": 1.0}
+            )
+
+        def apply(state: State, change: Change, step: Step) -> State:
+            state.vectors["weights"][change.columns] += change.values
+            return State(state.vectors, change.memory, state.updates + 1)
+
+        def init(weights: NDArray[np.float64]) -> State:
+            memory = {"sentences": np.zeros(()), "table": np.zeros((0, 1))}
+            return State({"weights": weights.copy()}, memory)
+
+        return Learner({"weights": 0.0}, init, change, apply, lambda s: s.vectors["weights"].copy())
+
+
+@pytest.mark.parametrize("order", ["arrival", "fixed"])
+def test_no_change_is_lost_and_no_state_is_written_under_a_worker(order: AsyncOrder) -> None:
+    problem, _ = planted(25, n_sentences=41)
+    found = epoch(problem, Counting(), 4, order)
+    assert found.state.vectors["weights"] == pytest.approx(SCALE + 11 * np.ones(5))
+    assert found.state.memory["sentences"] == 41
+    assert found.state.memory["table"].ravel().tolist() == [1.0] * 41
+    assert found.report == {"loss": 1.0}
+
+
+@dataclass(frozen=True)
+class Broken(Counting):
+    """Changes that are no numbers."""
+
+    def learner(self) -> Learner:
+        whole = super().learner()
+
+        def change(state: State, batch: Batch, step: Step) -> Change:
+            return replace(whole.change(state, batch, step), values=np.full(5, np.nan))
+
+        return replace(whole, change=change)
+
+
+def test_a_change_that_is_no_number_is_an_error() -> None:
+    problem, _ = planted(26, n_sentences=8)
+    with pytest.raises(OptimizerError, match="no finite number"):
+        epoch(problem, Broken(), 2, "arrival")
+
+
+@pytest.mark.parametrize("averaging", ["last", "all", "best"])
+def test_learns_over_epochs(averaging: str) -> None:
+    problem, _ = planted(27, n_sentences=80)
+    problem = replace(problem, threads=2)
+    tuner = algorithm("adagrad")
+    options = replace(tuner.options(), epochs=10, batch=8, averaging=averaging)
+
+    def solve(order: AsyncOrder) -> tuple[bytes, float]:
+        sharding = Sharding(3, asynchronous=True, async_order=order)
+        start, rng = SCALE * np.ones(5), np.random.default_rng(5)
+        found = optimize_sharded(problem, tuner, options, sharding, start, rng, silent)
+        assert found.score == corpus_score(problem, found.weights)
+        assert [each["updates"] for each in found.history] == list(range(10, 101, 10))
+        return found.weights.tobytes(), found.score
+
+    assert solve("fixed") == solve("fixed")
+    assert solve("arrival")[1] > 0.8 > corpus_score(problem, SCALE * np.ones(5))
+
+
+def test_one_worker_over_epochs_is_no_sharding() -> None:
+    problem, _ = planted(28, n_sentences=30, noise=1.0)
+    tuner = algorithm("oro")
+    options = replace(tuner.options(), epochs=3, batch=4, averaging="all")
+    start = SCALE * np.ones(5)
+    alone = tuner.optimize(problem, start, np.random.default_rng(5), options, silent)
+    sharding = Sharding(1, asynchronous=True, async_order="fixed")
+    rng = np.random.default_rng(5)
+    one = optimize_sharded(problem, tuner, options, sharding, start, rng, silent)
+    assert one.weights.tobytes() == alone.weights.tobytes()

@@ -1,0 +1,228 @@
+"""Shards on a cluster: two worker processes, one of which is killed in the middle of an epoch."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from mosesplug.errors import DataError
+from mosesplug.optimizers import algorithm
+from mosesplug.optimizers.online.epochs import EpochResult, Plan, StoredSource
+from mosesplug.optimizers.online.learner import Source
+from mosesplug.optimizers.problem import silent
+from mosesplug.settings.configuration import Online
+from mosesplug.settings.sharding import Sharding
+from mosesplug.tuning import tune
+from mosesplug.tuning.parallel.executors import cluster, threads
+from mosesplug.tuning.parallel.sharded import optimize_sharded
+from mosesplug.tuning.parallel.sharding import Recipe, Shard, dealt, epoch_of_shards
+from mosesplug.tuning.parallel.stored_shard import FiledShard, SharedShard, write_lists
+from tests.optimizers.problems import planted
+
+dask = pytest.importorskip("dask", reason="the extra mosesplug[dask] is not installed")
+distributed = pytest.importorskip(
+    "distributed", reason="the extra mosesplug[dask] is not installed"
+)
+
+SCALE = 0.2
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    """Of a scheduler with two worker processes, each replaced when it dies."""
+    with distributed.LocalCluster(
+        n_workers=2,
+        threads_per_worker=1,
+        processes=True,
+        dashboard_address=":0",
+    ) as local:
+        yield local.scheduler_address
+
+
+@dataclass(frozen=True)
+class FatalShard:
+    """A shard whose first worker is killed in the middle of its epoch.
+
+    Attributes:
+        lists: the shard.
+        witness: a file that the first worker leaves, with its process id.
+    """
+
+    lists: FiledShard
+    witness: Path
+
+    @property
+    def sentences(self) -> NDArray[np.int64]:
+        return self.lists.sentences
+
+    @contextmanager
+    def open(self) -> Iterator[Source]:
+        with self.lists.open() as source:
+            yield _Fatal(source, self.witness)
+
+
+@dataclass
+class _Fatal:
+    source: Source
+    witness: Path
+    batches: int = 0
+
+    @property
+    def sentences(self) -> NDArray[np.int64]:
+        return self.source.sentences
+
+    def batch(self, sentences: NDArray[np.int64], weights: Any) -> Any:
+        self.batches += 1
+        if self.batches == 3 and not self.witness.exists():
+            self.witness.write_text(str(os.getpid()))
+            os.kill(os.getpid(), signal.SIGKILL)
+        return self.source.batch(sentences, weights)
+
+
+def same(one: EpochResult, two: EpochResult) -> bool:
+    return one.report == two.report and all(
+        vector.tobytes() == two.state.vectors[name].tobytes()
+        for name, vector in one.state.vectors.items()
+    )
+
+
+def test_the_epoch_of_a_killed_worker_is_done_again_elsewhere(address: str, tmp_path: Path) -> None:
+    problem, _ = planted(31, n_sentences=40, noise=1.0)
+    write_lists(problem.tuning_set, tmp_path)
+    recipe = Recipe("adagrad", algorithm("adagrad").options())
+    source = StoredSource(problem.tuning_set)
+    parts = dealt(source.sentences, 2, 1)
+    states = [recipe.learner().init(SCALE * np.ones(5)) for _ in parts]
+    plan = Plan(3, 4, problem.metric, problem.active_mask)
+    here: list[Shard] = [SharedShard(source, part) for part in parts]
+    there: list[Shard] = [FiledShard(str(tmp_path), part) for part in parts]
+    witness = tmp_path / "witness"
+    there[0] = FatalShard(FiledShard(str(tmp_path), parts[0]), witness)
+    with threads(2) as executor:
+        expected = epoch_of_shards(executor, recipe, states, here, plan, 1)
+    with cluster(address) as executor:
+        found = epoch_of_shards(executor, recipe, states, there, plan, 1)
+    assert int(witness.read_text()) != os.getpid()
+    assert all(same(one, two) for one, two in zip(expected, found, strict=True))
+
+
+@pytest.mark.parametrize(
+    "sharding",
+    [Sharding(3), Sharding(2, asynchronous=True, async_order="fixed")],
+    ids=["shards", "stale weights"],
+)
+def test_a_cluster_finds_what_threads_find(address: str, sharding: Sharding) -> None:
+    problem, _ = planted(32, n_sentences=24, noise=1.0)
+    tuner = algorithm("o-oro")
+    options = replace(tuner.options(), epochs=2, batch=4)
+
+    def solve(how: Sharding) -> bytes:
+        start, rng = SCALE * np.ones(5), np.random.default_rng(5)
+        return optimize_sharded(problem, tuner, options, how, start, rng, silent).weights.tobytes()
+
+    assert solve(replace(sharding, scheduler=address)) == solve(sharding)
+
+
+@pytest.mark.parametrize(
+    ("sharding", "second"),
+    [
+        (Sharding(2), "shard2"),
+        (Sharding(2, asynchronous=True, async_order="fixed"), "worker2"),
+    ],
+    ids=["shards", "async"],
+)
+def test_those_who_decode_outlive_a_worker(
+    address: str, toy: Any, sharding: Sharding, second: str
+) -> None:
+    """The decoder kills its worker in the middle of an epoch; another one goes on."""
+    armed, witness = toy.directory / "armed", toy.directory / "witness"
+    script = toy.decoder.read_text().replace(
+        "exec",
+        f'case "$*" in *{second}.nbest*) rm {armed} 2>/dev/null'
+        # The parent keeps the decoder on its leash; the worker is the parent's parent.
+        f" && worker=$(ps -o ppid= -p $PPID) && echo $worker > {witness} && kill -9 $worker;;"
+        " esac\nexec",
+    )
+    toy.decoder.write_text(script)
+
+    def run(name: str, sharding: Sharding) -> Any:
+        optimising = {
+            "algorithm": "adagrad",
+            "options": {"epochs": 1, "batch": 3},
+            "sharding": sharding,
+        }
+        return tune(toy.configuration(name, optimising=optimising, online=Online("process")))
+
+    expected = run("threads", sharding)
+    armed.touch()
+    found = run("cluster", replace(sharding, scheduler=address))
+    assert int(witness.read_text()) != os.getpid()
+    assert found.weights == expected.weights
+    assert found.iterations[0].curve == expected.iterations[0].curve
+
+
+def test_changes_arrive_from_a_cluster(address: str) -> None:
+    problem, _ = planted(33, n_sentences=24, noise=1.0)
+    tuner = algorithm("adagrad")
+    found = optimize_sharded(
+        problem,
+        tuner,
+        replace(tuner.options(), epochs=1, batch=4),
+        Sharding(2, asynchronous=True, scheduler=address),
+        SCALE * np.ones(5),
+        np.random.default_rng(5),
+        silent,
+    )
+    assert found.history[0]["updates"] == 6
+
+
+def test_a_task_that_kills_every_worker_is_one_clear_error(address: str) -> None:
+    def fails() -> None:
+        with cluster(address) as executor:
+            executor.submit(os._exit, 1).result()
+
+    with pytest.raises(DataError, match="died again and again"):
+        fails()
+
+
+def test_workers_without_the_software_are_one_clear_error(address: str) -> None:
+    with pytest.raises(DataError, match="lack software"), cluster(address) as executor:
+        executor.submit(__import__, "mosesplug_of_tomorrow").result()
+
+
+def test_a_scheduler_that_does_not_answer_is_one_clear_error() -> None:
+    with pytest.raises(DataError, match="no Dask scheduler answers at tcp:"):
+        cluster("tcp://127.0.0.1:1", patience=0.3).__enter__()
+
+
+def test_a_scheduler_that_goes_away_is_one_clear_error() -> None:
+    def left(local: Any) -> None:
+        with cluster(local.scheduler_address) as executor:
+            future = executor.submit(time.sleep, 5)
+            local.close()
+            future.result()
+
+    with (
+        dask.config.set({"distributed.comm.timeouts.connect": "1s"}),
+        distributed.LocalCluster(n_workers=1, processes=False, dashboard_address=":0") as local,
+        pytest.raises(DataError, match="broke and did not come back"),
+    ):
+        left(local)
+
+
+def test_a_cluster_without_workers_is_one_clear_error() -> None:
+    with (
+        distributed.LocalCluster(n_workers=0, dashboard_address=":0") as empty,
+        pytest.raises(DataError, match="has no workers; start some"),
+    ):
+        cluster(empty.scheduler_address, patience=0.3).__enter__()

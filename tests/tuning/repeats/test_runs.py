@@ -1,0 +1,292 @@
+"""Several runs of one tuning: seeds, directories, resumption, and whose weights are the result."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from formats.moses.ini import read_moses_ini
+from mosesplug.errors import DataError, UsageError
+from mosesplug.settings.configuration import Filtering, HeldOut
+from mosesplug.tuning import Configuration, tune
+from mosesplug.tuning.conclude import has_free_scale
+from mosesplug.tuning.decoding.prepare import decoding_config
+from mosesplug.tuning.events import Note, PhaseStarted
+from mosesplug.tuning.repeats import runs as several_runs
+from mosesplug.tuning.repeats.files import check_single, run_directories, share_filtered
+from mosesplug.tuning.repeats.runs import tune_several
+from mosesplug.tuning.repeats.scores import FinishedRun, compared, median_run, spread
+from mosesplug.tuning.weights import Weights
+from mosesplug.tuning.workdir.workspace import Workspace
+from tests.tuning.conftest import make_toy
+
+Toy = Any
+Log = Any
+Files = Callable[[Path], dict[str, bytes]]
+
+
+def a_run(number: int, dev: float | None, heldout: float | None = None) -> FinishedRun:
+    return FinishedRun(
+        number=number, directory=Path(f"run.{number}"), seed=number, iterations=1, reason="",
+        names=("LM0",), weights=Weights((1.0,)), dev=dev, dev_of="decoded", heldout=heldout,
+        metric="BLEU", signature="BLEU", settings={},
+    )  # fmt: skip
+
+
+def test_the_spread_is_that_of_a_sample() -> None:
+    found = spread([0.2, None, 0.5, 0.3, 0.4])
+    assert found is not None
+    assert (found.runs, found.low, found.high) == (4, 0.2, 0.5)
+    assert found.mean == pytest.approx(0.35)
+    assert found.median == pytest.approx(0.35)
+    assert found.optimizer == pytest.approx(np.std([0.2, 0.5, 0.3, 0.4], ddof=1))
+    alone = spread([0.2])
+    assert alone is not None
+    assert alone.optimizer is None
+    assert spread([None]) is None
+
+
+@pytest.mark.parametrize(
+    ("scores", "number"),
+    [([0.3, 0.1, 0.2], 3), ([0.4, 0.1, 0.3, 0.2], 4), ([0.2, 0.2, 0.2], 2), ([0.5, 0.1], 2)],
+)
+def test_the_median_is_the_lower_of_two_in_the_middle(scores: list[float], number: int) -> None:
+    runs = [a_run(place, score) for place, score in enumerate(scores, start=1)]
+    assert median_run(runs).number == number
+
+
+def test_held_out_scores_count_where_all_runs_have_one() -> None:
+    runs = [a_run(1, 0.3, 0.1), a_run(2, 0.2, 0.2), a_run(3, 0.1, 0.3)]
+    assert compared(runs) == ("heldout", (0.1, 0.2, 0.3))
+    assert compared([*runs[:2], replace(runs[2], heldout=None)]) == ("dev", (0.3, 0.2, 0.1))
+    with pytest.raises(DataError, match=r"run\.2: its weights are not scored"):
+        compared([runs[0], a_run(2, None)])
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Path]:
+    """A toy system, and the working directory of a run on it."""
+    system = make_toy(tmp_path_factory.mktemp("done"))
+    tune(system.configuration("done", maximum_iterations=1))
+    return system, system.directory / "done"
+
+
+@pytest.fixture
+def quick(done: tuple[Any, Path], monkeypatch: pytest.MonkeyPatch) -> tuple[Configuration, list]:
+    """A tuning whose runs are copies of one, but for their scores and weights; and their calls.
+
+    A run with seed S scores as S's place in a list says, and has LM weight S.
+    """
+    system, finished = done
+    scores = {10: 0.30, 11: 0.50, 12: 0.40, 13: 0.45}
+    calls: list[tuple[str, str, int | None]] = []
+    shutil.rmtree(system.directory / "work", ignore_errors=True)
+
+    def copied(configuration: Configuration, watch: Callable[[Any], None]) -> None:
+        seed, place = configuration.optimising.seed, configuration.working_directory
+        assert seed is not None
+        calls.append((place.name, configuration.existing, seed))
+        watch(Note("before"))
+        shutil.copytree(finished, place, dirs_exist_ok=True)
+        (place / "summary.json").unlink()
+        watch(PhaseStarted(1, "decode"))
+        summary = json.loads((finished / "summary.json").read_text())
+        summary["iterations"][0]["first_best_score"] = scores[seed]
+        summary["iterations"][0]["heldout"] = [{"updates": 0, "score": 1 - scores[seed]}]
+        summary["result"]["weights"]["LM0_0"] = float(seed)
+        summary["result"] |= {"decoded_in_iteration": 1, "score_of": "decoded"}
+        (place / "summary.json").write_text(json.dumps(summary))
+        (place / "moses.ini").write_text(f"seed {seed}\n")
+
+    monkeypatch.setattr(several_runs, "tune", copied)
+    base = system.configuration(select="best-dev")
+    return replace(base, optimising=replace(base.optimising, seed=10)), calls
+
+
+def test_seeds_directories_and_the_median(quick: Any) -> None:
+    configuration, calls = quick
+    result = tune_several(configuration, 3)
+    work = configuration.working_directory
+    assert calls == [("run.1", "refuse", 10), ("run.2", "refuse", 11), ("run.3", "refuse", 12)]
+    assert [run.name for run in run_directories(work)] == ["run.1", "run.2", "run.3"]
+    # 0.7, 0.5, 0.6 on the held-out text
+    assert (result.choice, result.by, result.chosen and result.chosen.number) == (
+        "median", "heldout", 3,
+    )  # fmt: skip
+    assert (work / "moses.ini").read_text() == "seed 12\n"
+    summary = json.loads((work / "summary.json").read_text())
+    assert summary["dev"]["mean"] == pytest.approx(0.4)
+    assert summary["dev"]["s_opt"] == pytest.approx(0.1)
+    assert [run["seed"] for run in summary["runs"]] == [10, 11, 12]
+    assert summary["result"]["run"] == 3
+    assert summary["result"]["weights"]["LM0_0"] == 12.0
+    with pytest.raises(UsageError, match="holds 3 runs"):
+        check_single(work)
+
+
+def test_finished_runs_are_kept_and_more_can_follow(quick: Any, log: Log) -> None:
+    configuration, calls = quick
+    work = configuration.working_directory
+
+    def killed(run: int, seed: int) -> None:
+        if run == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        tune_several(configuration, 2, None, log, killed)
+    with pytest.raises(UsageError, match="holds 2 runs: go on with them by --continue"):
+        tune_several(configuration, 2)
+    again = replace(configuration, existing="continue")
+    with pytest.raises(UsageError, match="seeds from 10 on, not 4"):
+        tune_several(replace(again, optimising=replace(again.optimising, seed=4)), 2)
+    del calls[:]
+    tune_several(replace(again, optimising=replace(again.optimising, seed=None)), 2)
+    assert calls == [("run.2", "refuse", 11)]
+    (work / "run.2" / "summary.json").unlink()  # as if it had been killed in the midst
+    tune_several(again, 4)
+    assert calls[1:] == [
+        ("run.2", "continue", 11), ("run.3", "refuse", 12), ("run.4", "refuse", 13),
+    ]  # fmt: skip
+    with pytest.raises(UsageError, match="holds 4 runs: continue with --runs 4 or more"):
+        tune_several(again, 3)
+
+
+def test_overwriting_leaves_nothing_of_earlier_runs(quick: Any) -> None:
+    configuration, calls = quick
+    work = configuration.working_directory
+    tune_several(configuration, 3)
+    del calls[:]
+    anew = replace(
+        configuration,
+        existing="overwrite",
+        optimising=replace(configuration.optimising, seed=11),
+    )
+
+    def refused(configuration: Configuration, watch: Callable[[Any], None]) -> None:
+        watch(Note("before"))
+        raise UsageError("no")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(several_runs, "tune", refused)
+        with pytest.raises(UsageError, match="no"):
+            tune_several(anew, 2)
+    assert (work / "summary.json").is_file()  # what cannot be begun replaces nothing
+
+    def killed(run: int, seed: int) -> None:
+        if run == 2:
+            assert [path.name for path in run_directories(work)] == ["run.1"]
+            assert not (work / "moses.ini").exists()
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        tune_several(anew, 2, began=killed)
+    result = tune_several(replace(anew, existing="continue"), 2)
+    assert calls == [("run.1", "overwrite", 11), ("run.2", "refuse", 12)]
+    assert [run.seed for run in result.runs] == [11, 12]
+
+
+def test_the_mean_of_all_runs(quick: Any) -> None:
+    configuration, _ = quick
+    result = tune_several(configuration, 2, "average")
+    points = [np.array(run.weights.dense) for run in result.runs]
+    mean = np.mean([point / np.abs(point).sum() for point in points], axis=0)
+    np.testing.assert_allclose(result.weights.dense, mean, rtol=1e-12)
+    written = read_moses_ini(configuration.working_directory / "moses.ini").weights
+    assert written["LM0"] == (pytest.approx(mean[1], rel=1e-12),)
+    # Where some features only are tuned, weights have a scale that must stay.
+    some = replace(configuration.optimising, active=("LM0",))
+    result = tune_several(
+        replace(configuration, optimising=some, existing="continue"), 2, "average"
+    )
+    np.testing.assert_allclose(result.weights.dense, np.mean(points, axis=0), rtol=1e-12)
+
+
+def test_weights_beside_features_that_are_not_tuned_have_a_scale(quick: Any) -> None:
+    configuration, _ = quick
+    assert has_free_scale(configuration, {})
+    assert has_free_scale(configuration, {"UnknownWordPenalty0": 1.0, "TM0_2": 0.0})
+    assert not has_free_scale(configuration, {"UnknownWordPenalty0": 1.0, "TM0_2": 0.5})
+
+
+def test_what_cannot_be_is_refused(quick: Any, done: tuple[Any, Path]) -> None:
+    configuration, calls = quick
+    _, single = done
+    with pytest.raises(UsageError, match="holds a single run"):
+        tune_several(replace(configuration, working_directory=single), 2)
+    with pytest.raises(UsageError, match="2 at least"):
+        tune_several(configuration, 1)
+    with pytest.raises(UsageError, match="give --heldout, too"):
+        tune_several(configuration, 2, "best-heldout")
+    averaged = replace(configuration, select="average")
+    with pytest.raises(UsageError, match="no run can be the median one"):
+        tune_several(averaged, 2, "median")
+    inside = replace(configuration, working_directory=configuration.config.parent)
+    with pytest.raises(UsageError, match=r"would replace .*moses\.ini"):
+        tune_several(inside, 2)
+    assert calls == []
+    assert tune_several(averaged, 2).choice == "average"
+
+
+def test_the_model_is_filtered_once(toy: Toy, log: Log) -> None:
+    script, calls = toy.directory / "filter", toy.directory / "calls"
+    script.write_text(f'#!/bin/sh\necho >> {calls}\nmkdir "$1" && cp "$2" "$1/moses.ini"\n')
+    script.chmod(0o755)
+    filtering = Filtering((str(script),), toy.directory / "input")
+
+    def filtered(name: str) -> Path:
+        one = toy.configuration(name, decoding={"filtering": filtering})
+        one.working_directory.mkdir(exist_ok=True)
+        return decoding_config(one, Workspace(one.working_directory, 15), log)
+
+    config, first, other = (toy.directory / name for name in ("moses.ini", "first", "other"))
+    filtered("first")
+    share_filtered(config, first, other)
+    assert filtered("other") == other / "filtered" / "moses.ini"
+    assert calls.read_text() == "\n"
+    config.write_bytes(config.read_bytes() + b"# changed\n")
+    assert filtered("other").read_bytes() == config.read_bytes()
+    assert not (other / "filtered").is_symlink()
+    assert not (first / "filtered" / "moses.ini").read_bytes().endswith(b"# changed\n")
+    assert calls.read_text() == "\n\n"
+    config.write_bytes(config.read_bytes() + b"[feature]\nX path=model\n")
+    for place in (first, toy.directory / "third"):
+        place.mkdir(exist_ok=True)
+        (place / "model").write_text(place.name)  # of one name, and not the same
+    share_filtered(config, first, toy.directory / "third")
+    assert not (toy.directory / "third" / "filtered").exists()
+
+
+def test_a_run_is_as_one_alone_and_goes_on_after_a_kill(
+    toy: Toy, log: Log, left_by_run: Files
+) -> None:
+    (toy.directory / "heldout").write_bytes((toy.directory / "input").read_bytes())
+    held_out = HeldOut(toy.directory / "heldout", toy.directory / "reference")
+    configuration = toy.configuration("several", maximum_iterations=2, held_out=held_out)
+
+    class Killed(Exception):
+        pass
+
+    def watch(event: Any) -> None:
+        log(event)
+        phases = [(each.iteration, each.phase) for each in log.of(PhaseStarted)]
+        if phases.count((2, "optimise")) == 2:
+            raise Killed
+
+    with pytest.raises(Killed):
+        tune_several(configuration, 2, "best-heldout", watch)
+    result = tune_several(replace(configuration, existing="continue"), 2, "best-heldout")
+    alone = toy.configuration("alone", maximum_iterations=2, held_out=held_out)
+    tune(replace(alone, optimising=replace(alone.optimising, seed=6)))
+    assert left_by_run(toy.directory / "several" / "run.2") == left_by_run(alone.working_directory)
+    assert result.chosen is not None
+    scores = [run.heldout for run in result.runs]
+    assert result.chosen.heldout == max(s for s in scores if s is not None)
+    ini = (toy.directory / "several" / "moses.ini").read_bytes()
+    assert ini == (result.chosen.directory / "moses.ini").read_bytes()

@@ -1,0 +1,107 @@
+"""Who may work in a directory: one run, and none that another machine's run is in."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import socket
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mosesplug.errors import DataError
+from mosesplug.tuning.workdir import holding
+from mosesplug.tuning.workdir.holding import held
+
+HOST = socket.gethostname()
+
+
+def ended_process() -> int:
+    child = subprocess.Popen(["true"])
+    child.wait()
+    return child.pid
+
+
+def test_a_second_run_is_told_who_the_first_is(tmp_path: Path) -> None:
+    lock = tmp_path / "lock"
+    with held(lock), pytest.raises(DataError, match=f"process {os.getpid()} on {HOST}"), held(lock):
+        pass
+    assert lock.read_bytes() == b""
+    with held(lock):
+        assert lock.read_text() == f"process {os.getpid()} on {HOST}\n"
+
+
+def test_what_a_killed_run_left_is_no_lock(tmp_path: Path) -> None:
+    lock = tmp_path / "lock"
+    for note in (f"process {ended_process()} on {HOST}\n", "process 1 on elsewhere\n", "\0\0"):
+        lock.write_text(note)
+        with held(lock):
+            assert f"process {os.getpid()} " in lock.read_text()
+
+
+def without_locks(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def refuse(file: Any, operation: int) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+
+
+def with_local_locks(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    mounts = tmp_path / "mounts"
+    mounts.write_text(
+        f"disk / ext4 rw 0 0\nserver:/a {tmp_path.resolve()} nfs rw,local_lock=flock,hard 0 0\n"
+        f"server:/b {tmp_path.resolve()}x nfs rw 0 0\n"
+    )
+    monkeypatch.setattr(holding, "_MOUNTS", mounts)
+
+
+@pytest.mark.parametrize("kind", [without_locks, with_local_locks])
+def test_where_locks_do_not_reach_words_count(
+    kind: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kind(monkeypatch, tmp_path)
+    lock = tmp_path / "lock"
+    for living in (f"process 1 on {HOST}\n", f"process {os.getppid()} on {HOST}\n"):
+        lock.write_text(living)
+        with pytest.raises(DataError, match="in use by another tuning run, process"), held(lock):
+            pass
+    lock.write_text("process 12345 on elsewhere\n")
+    with pytest.raises(DataError, match=r"process 12345 on elsewhere, .* remove this file"):
+        held(lock).__enter__()
+    assert lock.read_text() == "process 12345 on elsewhere\n"
+    lock.write_text(f"process {ended_process()} on {HOST}\n")
+    with held(lock):
+        pass
+    with held(lock):  # nobody is named after a run that ended by itself
+        pass
+
+
+def test_other_faults_of_the_disk_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(file: Any, operation: int) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(fcntl, "flock", fail)
+    with pytest.raises(OSError, match="Input/output"), held(tmp_path / "lock"):
+        pass
+
+
+def test_the_lock_of_a_file_that_was_removed_is_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run that was refused removes its directory while another one waits at the door."""
+    lock, flock = tmp_path / "lock", fcntl.flock
+    removed = []
+
+    def remove_first(file: Any, operation: int) -> None:
+        if not removed:
+            lock.unlink()
+            removed.append(lock)
+        flock(file, operation)
+
+    monkeypatch.setattr(fcntl, "flock", remove_first)
+    with held(lock), pytest.raises(DataError, match="in use"), held(lock):
+        pass
+    assert removed

@@ -1,0 +1,65 @@
+"""Records of iterations that are not what a run has stored."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from mosesplug.errors import StoreError
+from mosesplug.store import IterationRecord
+from mosesplug.tuning.weights import Weights
+from mosesplug.tuning.workdir.records import IterationResult, IterationStart, result_of, start_of
+
+WEIGHTS = Weights((0.5, -1.0), {"s_a": 2.0})
+START = IterationStart(WEIGHTS, 5, {"algorithm": "mert"}, ("moses", "-f"), 1.5)
+RESULT = IterationResult(WEIGHTS, 0.5, 0.1, 2.0, ({"step": 1},), average=WEIGHTS)
+
+
+def stored(record: dict[str, Any], result: dict[str, Any]) -> IterationRecord:
+    return IterationRecord(2, record, result, 1, 1, 1, 1, 0.5, "BLEU")
+
+
+def test_what_was_stored_comes_back() -> None:
+    record = stored(START.as_record(), RESULT.as_record())
+    assert start_of(record) == START
+    assert result_of(record) == RESULT
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        *({"dense": value} for value in (None, 3, "text", [None], [float("nan")], [[1.0]])),
+        *({"sparse": value} for value in (None, 3, [1], {1: 2.0}, {"a": "x"}, {"a": 1e999})),
+        *({"settings": value} for value in (None, [1], {"a": 1}, {1: "a"})),
+        *({"command": value} for value in (None, 3, [1])),
+        {"seed": "x"},
+        {"seconds_decoding": None},
+    ],
+    ids=str,
+)
+def test_what_was_not(change: dict[str, Any]) -> None:
+    with pytest.raises(StoreError, match="says of iteration 2 cannot be read"):
+        start_of(stored(START.as_record() | change, {}))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"optimum": "x"},
+        {"largest_change": None},
+        {"curve": 3},
+        {"curve": [3]},
+        {"heldout": [3]},
+        {"heldout": [{"updates": 1}]},
+        {"average": 3},
+        {"shards": {"sentences": 1}},
+        {"shards": 3},
+    ],
+    ids=str,
+)
+def test_what_was_no_result(change: dict[str, Any]) -> None:
+    with pytest.raises(StoreError, match="says of iteration 2 cannot be read"):
+        result_of(stored({}, RESULT.as_record() | change))
+    with pytest.raises(StoreError, match="KeyError: 'dense'"):
+        result_of(stored({}, {}))
