@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
-import time
+import sys
+import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from subprocess import Popen
 from typing import Any
 
 import numpy as np
@@ -34,19 +36,37 @@ distributed = pytest.importorskip(
     "distributed", reason="the extra mosesplug[dask] is not installed"
 )
 
+ROOT = Path(__file__).parents[2]
 SCALE = 0.2
 
 
-@pytest.fixture(scope="module")
-def address() -> Iterator[str]:
-    """Of a scheduler with two worker processes, each replaced when it dies."""
-    with distributed.LocalCluster(
-        n_workers=2,
-        threads_per_worker=1,
-        processes=True,
-        dashboard_address=":0",
-    ) as local:
-        yield local.scheduler_address
+@pytest.fixture
+def address(tmp_path: Path) -> Iterator[str]:
+    """Address of a scheduler with two worker processes; one that dies is not replaced."""
+    options = {
+        "--nthreads": "1",
+        "--memory-limit": "0",
+        "--local-directory": str(tmp_path / "workers"),
+        "--death-timeout": "240",
+    }
+    words = [word for option in options.items() for word in option]
+    with ExitStack() as stack:
+        scheduler = stack.enter_context(
+            distributed.LocalCluster(
+                n_workers=0,
+                dashboard_address=":0",
+                # A task that killed each of the two is given up.
+                scheduler_kwargs={"allowed_failures": 1},
+            )
+        )
+        command = [sys.executable, "-m", "distributed.cli.dask_worker", *words]
+        command += ["--no-nanny", "--no-dashboard", scheduler.scheduler_address]
+        for number in range(2):
+            log = stack.enter_context((tmp_path / f"worker{number}.log").open("wb"))
+            worker = stack.enter_context(Popen(command, cwd=ROOT, stdout=log, stderr=log))
+            stack.callback(worker.kill)
+        scheduler.wait_for_workers(2, timeout=240)
+        yield scheduler.scheduler_address
 
 
 @dataclass(frozen=True)
@@ -205,24 +225,41 @@ def test_a_scheduler_that_does_not_answer_is_one_clear_error() -> None:
         cluster("tcp://127.0.0.1:1", patience=0.3).__enter__()
 
 
+_released = threading.Event()
+
+
+def _wait_for_release() -> None:
+    _released.wait()
+
+
 def test_a_scheduler_that_goes_away_is_one_clear_error() -> None:
     def left(local: Any) -> None:
-        with cluster(local.scheduler_address) as executor:
-            future = executor.submit(time.sleep, 5)
-            local.close()
-            future.result()
+        with (
+            cluster(local.scheduler_address) as executor,
+            dask.config.set({"distributed.comm.timeouts.connect": "1s"}),
+        ):
+            future = executor.submit(_wait_for_release)
+            try:
+                local.close()
+                future.result()
+            finally:
+                _released.set()
 
     with (
-        dask.config.set({"distributed.comm.timeouts.connect": "1s"}),
         distributed.LocalCluster(n_workers=1, processes=False, dashboard_address=":0") as local,
         pytest.raises(DataError, match="broke and did not come back"),
     ):
         left(local)
 
 
-def test_a_cluster_without_workers_is_one_clear_error() -> None:
+def test_a_cluster_without_workers_is_one_clear_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    wait = distributed.Client.wait_for_workers
+    soon = {"timeout": 0.1}
+    monkeypatch.setattr(
+        distributed.Client, "wait_for_workers", lambda client, n, timeout: wait(client, n, **soon)
+    )
     with (
         distributed.LocalCluster(n_workers=0, dashboard_address=":0") as empty,
         pytest.raises(DataError, match="has no workers; start some"),
     ):
-        cluster(empty.scheduler_address, patience=0.3).__enter__()
+        cluster(empty.scheduler_address).__enter__()
