@@ -36,7 +36,7 @@ distributed = pytest.importorskip(
     "distributed", reason="the extra mosesplug[dask] is not installed"
 )
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 SCALE = 0.2
 
 
