@@ -37,7 +37,7 @@ from mosesplug.learning.weighted_graphs import weights_beside
 from mosesplug.metrics import Bleu, Metric, Prepared
 from mosesplug.optimizers import Algorithm, Problem
 from mosesplug.tuning.graphs.features import UNKNOWN_WORD
-from mosesplug.tuning.parallel.in_order import begun
+from mosesplug.tuning.parallel.ordered_map import start_in_order
 from mosesplug.tuning_set import TuningSet
 
 __all__ = [
@@ -255,7 +255,7 @@ def _files(
         yield read_graphs(place, core_names=core)
         return
     paths = hypergraph_files(place)
-    with begun(partial(_read, list(paths.values()), core), len(paths), processes) as files:
+    with start_in_order(partial(_read, list(paths.values()), core), len(paths), processes) as files:
         yield zip(paths, files, strict=True)
 
 

@@ -30,7 +30,7 @@ from mosesplug.forest.pruning import pruned
 from mosesplug.metrics import metric
 from mosesplug.store import NBestStore, StoredGraphs
 from mosesplug.tuning.graphs.setup import ForestRecipe
-from mosesplug.tuning.parallel.in_order import begun
+from mosesplug.tuning.parallel.ordered_map import start_in_order
 
 ROUNDS = {"rounds": 5, "iterations": 1, "warmup_rounds": 1}
 FIXED = "UnknownWordPenalty0"
@@ -76,7 +76,7 @@ def store_all(recorded: Recorded, directory: Path, processes: int) -> int:
     """Read and store all graphs; the number of their edges."""
     n = len(recorded.paths)
     with NBestStore.open(directory, writable=True) as store:
-        with begun(partial(read, recorded.paths), n, processes) as files:
+        with start_in_order(partial(read, recorded.paths), n, processes) as files:
             report = store.add_graphs(1, enumerate(files), groups=recorded.groups, fixed=(FIXED,))
         references = BLEU.prepare([(b"",) * n])
         store.add_iteration(1, (), metric=BLEU, references=references, n_sentences=n, record={})

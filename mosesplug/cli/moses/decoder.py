@@ -32,7 +32,7 @@ from mosesplug.decoders.phrase.settings import (
 )
 from mosesplug.decoders.phrase.translation import Translation, sentences_of, translate
 from mosesplug.errors import UsageError
-from mosesplug.tuning.parallel.in_order import in_order
+from mosesplug.tuning.parallel.ordered_map import map_in_order
 
 __all__ = ["main"]
 
@@ -135,7 +135,7 @@ def _decode(features: Features, wanted: Settings) -> None:
     work = partial(_translate, model, wanted, sentences)
     with (
         _n_best_file(wanted.n_best_file) as n_best,
-        closing(in_order(work, len(sentences), wanted.threads)) as translations,
+        closing(map_in_order(work, len(sentences), wanted.threads)) as translations,
     ):
         for translation in translations:
             if n_best is not None:

@@ -241,11 +241,11 @@ def _read_files(given: Arguments) -> ExtractorSet:
     """
     from concurrent.futures import ThreadPoolExecutor
 
-    from mosesplug.tuning.parallel.in_order import begun
+    from mosesplug.tuning.parallel.ordered_map import start_in_order
 
     pairs = list(zip(given["ffile"], given["scfile"], strict=False))
     with (
-        begun(partial(_read_pair, pairs), len(pairs), os.cpu_count() or 1) as read,
+        start_in_order(partial(_read_pair, pairs), len(pairs), os.cpu_count() or 1) as read,
         ThreadPoolExecutor(1) as receiver,
     ):
         iterations = receiver.submit(list, read)

@@ -162,9 +162,9 @@ def _paths(directory: str, n_sentences: int, reference: str) -> list[Path]:
 @contextmanager
 def _files(paths: Sequence[Path]) -> Iterator[Iterator[HypergraphFile]]:
     """The graphs, read by other processes while this one loads what it needs."""
-    from mosesplug.tuning.parallel.in_order import begun
+    from mosesplug.tuning.parallel.ordered_map import start_in_order
 
-    with begun(partial(_read, paths), len(paths), os.cpu_count() or 1) as files:
+    with start_in_order(partial(_read, paths), len(paths), os.cpu_count() or 1) as files:
         from mosesplug.kernels import load_compiler
 
         load_compiler()

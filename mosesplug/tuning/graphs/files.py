@@ -24,7 +24,7 @@ from mosesplug.metrics import Metric, Prepared
 from mosesplug.store import NBestStore, fingerprint_files
 from mosesplug.tuning.events import GraphsRead, Note, Watcher
 from mosesplug.tuning.graphs.features import ConfiguredFeatures
-from mosesplug.tuning.parallel.in_order import begun
+from mosesplug.tuning.parallel.ordered_map import start_in_order
 from mosesplug.tuning.workdir import caches
 from mosesplug.tuning.workdir.workspace import remove_tree
 
@@ -130,7 +130,9 @@ def _read(
     if place.is_file():
         yield read_graphs(place, core_names=names)
         return
-    with begun(partial(_read_one, tuple(files.values()), names), len(files), threads) as graphs:
+    with start_in_order(
+        partial(_read_one, tuple(files.values()), names), len(files), threads
+    ) as graphs:
         yield zip(files, graphs, strict=True)
 
 

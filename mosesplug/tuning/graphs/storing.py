@@ -19,7 +19,7 @@ from mosesplug.tuning.decoding.decode import Lists
 from mosesplug.tuning.events import GraphsRead, Watcher
 from mosesplug.tuning.graphs.features import configured_features
 from mosesplug.tuning.graphs.reading import GraphFiles
-from mosesplug.tuning.parallel.in_order import begun
+from mosesplug.tuning.parallel.ordered_map import start_in_order
 from mosesplug.tuning.weights import Weights
 
 __all__ = ["sentence_references", "store_graphs"]
@@ -78,7 +78,7 @@ def store_graphs(
     processes = min(configuration.optimising.threads, os.cpu_count() or 1)
     try:
         with (
-            begun(work, len(files), processes) as taken,
+            start_in_order(work, len(files), processes) as taken,
             atomic_write(lists.path, compress="gz") as written,
         ):
 

@@ -38,7 +38,7 @@ from mosesplug.tuning import tune
 from mosesplug.tuning.events import Event, Executing, Note, PhaseStarted
 from mosesplug.tuning.graphs.learning import found_weights, starting_vector, with_graphs
 from mosesplug.tuning.graphs.reading import GraphFiles
-from mosesplug.tuning.parallel.in_order import begun
+from mosesplug.tuning.parallel.ordered_map import start_in_order
 from mosesplug.tuning.weights import Weights
 from mosesplug.tuning.workdir.records import result_of
 from tests.tuning.conftest import make_toy
@@ -235,7 +235,7 @@ def test_mira_learns_what_moses_learnt(multi30k: Path, tmp_path: Path) -> None:
     bleu = metric("BLEU", "case:true")
     lines = [tuple(b" ".join(each[0]) for each in references)]
     with NBestStore.open(tmp_path / "store", writable=True) as store:
-        with begun(work, 60, 2) as taken:
+        with start_in_order(work, 60, 2) as taken:
             store.add_graphs(
                 1,
                 enumerate(each.graph for each in taken),

@@ -1,4 +1,4 @@
-"""The same work on many items in several processes, results in the order of the items."""
+"""Apply a function to many items in several processes and return the results in order."""
 
 from __future__ import annotations
 
@@ -12,33 +12,33 @@ from typing import Any, TypeVar
 
 from mosesplug.errors import DecoderError
 
-__all__ = ["begun", "in_order"]
+__all__ = ["map_in_order", "start_in_order"]
 
 Result = TypeVar("Result")
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-def in_order(
+def map_in_order(
     work: Callable[[int], Result], n_items: int, processes: int
 ) -> Generator[Result, None, None]:
-    """``work(0)``, ``work(1)``, ... computed by ``processes`` processes, begun when asked for one.
+    """Yield ``work(0)``, ``work(1)``, ...; the processes start with the first ``next()``.
 
-    As ``begun``; the processes are gone when the iterator is exhausted or closed.
+    They end when the generator is exhausted or closed. See ``start_in_order``.
     """
-    with begun(work, n_items, processes) as results:
+    with start_in_order(work, n_items, processes) as results:
         yield from results
 
 
 @contextmanager
-def begun(
+def start_in_order(
     work: Callable[[int], Result], n_items: int, processes: int
 ) -> Iterator[Iterator[Result]]:
-    """``work(0)``, ``work(1)``, ... by ``processes`` processes that are at work at once.
+    """Start processes that compute ``work(0)``, ``work(1)``, ... and iterate over the results.
 
-    Item ``i`` belongs to process ``i % processes``, so the outcome does not depend on timing. With
-    one process, or one item, the caller does the work itself, when it asks for the result. The
-    processes are gone after the block, and by themselves soon after the caller is killed.
+    Process ``i % processes`` computes item ``i``, so the results do not depend on timing. With one
+    process, or one item, the caller computes each result when it asks for it. The processes end
+    with the block, and soon after the caller is killed.
 
     Raises:
         Whatever ``work`` raises; DecoderError if a process dies.
@@ -47,7 +47,7 @@ def begun(
     if processes <= 1:
         yield map(work, range(n_items))
         return
-    # A forked child shares the model with its parent; where there is no fork it gets a copy.
+    # A forked child shares the model with its parent; a spawned one gets a copy.
     method = "fork" if "fork" in multiprocessing.get_all_start_methods() else "spawn"
     context: BaseContext = multiprocessing.get_context(method)
     ends: list[Connection] = []
@@ -61,11 +61,11 @@ def begun(
             worker = context.Process(  # type: ignore[attr-defined]
                 target=_serve, args=(work, items, send, inherited), daemon=True
             )
-            with _signals_held():
+            with _blocked_signals():
                 worker.start()
             workers.append(worker)
             send.close()
-        yield (_received(ends[item % processes]) for item in range(n_items))
+        yield (_receive(ends[item % processes]) for item in range(n_items))
     finally:
         for worker in workers:
             worker.terminate()
@@ -76,10 +76,10 @@ def begun(
 
 
 @contextmanager
-def _signals_held() -> Iterator[None]:
-    """Let signals wait: a child would take them with its parent's handlers before it has its own.
+def _blocked_signals() -> Iterator[None]:
+    """Delay signals: a new child would run its parent's handlers before it has set its own.
 
-    An exception that is raised there may be ignored, and the child go on.
+    Python may ignore an exception that such a handler raises, and the child would keep running.
     """
     earlier = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
     try:
@@ -88,12 +88,14 @@ def _signals_held() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, earlier)
 
 
-def _received(end: Connection) -> Any:
-    """The next result of a process, or its error raised."""
+def _receive(end: Connection) -> Any:
+    """Return the next result of a process, or raise its error."""
     try:
         result, error = end.recv()
-    except (EOFError, OSError):  # the latter if it died at writing
-        raise DecoderError("a working process died (killed, or out of memory)") from None
+    except (EOFError, OSError):  # OSError if the process died while writing
+        raise DecoderError(
+            "a worker process died: it was killed, or the machine ran out of memory"
+        ) from None
     if error is not None:
         raise error
     return result
@@ -103,7 +105,7 @@ def _serve(
     work: Callable[[int], Result], items: range, send: Connection, inherited: tuple[Connection, ...]
 ) -> None:
     """Compute the items and send ``(result, None)`` or ``(None, error)``, in a child process."""
-    # While a child holds the parent's ends, its own writes never fail, and it outlives the parent.
+    # While a child holds the parent's ends, its writes never fail and it outlives the parent.
     for end in inherited:
         end.close()
     signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -1,4 +1,4 @@
-"""Work in several processes: order, errors, and nothing left behind."""
+"""Test the ordered map over processes: order, errors, and cleanup."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 
 from mosesplug.cli.shared.exits import signals_raise
 from mosesplug.errors import DataError, DecoderError
-from mosesplug.tuning.parallel.in_order import begun, in_order
+from mosesplug.tuning.parallel.ordered_map import map_in_order, start_in_order
 
 
 def square(number: int) -> int:
@@ -40,15 +40,15 @@ def die_at_three(number: int) -> int:
 
 @pytest.mark.parametrize("processes", [1, 2, 5])
 def test_results_come_in_order(processes: int) -> None:
-    assert list(in_order(square, 12, processes)) == [n * n for n in range(12)]
-    assert list(in_order(square, 0, processes)) == []
+    assert list(map_in_order(square, 12, processes)) == [n * n for n in range(12)]
+    assert list(map_in_order(square, 0, processes)) == []
 
 
 def test_the_work_is_shared_out() -> None:
-    found = list(in_order(process_id, 6, 2))
+    found = list(map_in_order(process_id, 6, 2))
     assert len(set(found)) == 2
     assert os.getpid() not in found
-    assert list(in_order(process_id, 3, 1)) == [os.getpid()] * 3
+    assert list(map_in_order(process_id, 3, 1)) == [os.getpid()] * 3
 
 
 def leave_a_file(directory: Path, number: int) -> int:
@@ -57,7 +57,7 @@ def leave_a_file(directory: Path, number: int) -> int:
 
 
 def test_work_may_begin_before_it_is_asked_for(tmp_path: Path) -> None:
-    with begun(partial(leave_a_file, tmp_path), 2, 2) as results:
+    with start_in_order(partial(leave_a_file, tmp_path), 2, 2) as results:
         deadline = time.monotonic() + 30.0
         while len(list(tmp_path.iterdir())) < 2 and time.monotonic() < deadline:
             time.sleep(0.01)
@@ -68,7 +68,7 @@ def test_work_may_begin_before_it_is_asked_for(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("processes", [1, 2])
 def test_an_error_reaches_the_caller(processes: int) -> None:
-    results = in_order(fail_at_three, 6, processes)
+    results = map_in_order(fail_at_three, 6, processes)
     assert [next(results) for _ in range(3)] == [0, 1, 2]
     with pytest.raises(DataError, match="three"):
         next(results)
@@ -76,7 +76,7 @@ def test_an_error_reaches_the_caller(processes: int) -> None:
 
 def test_a_process_that_dies_is_an_error() -> None:
     with pytest.raises(DecoderError, match="died"):
-        list(in_order(die_at_three, 6, 2))
+        list(map_in_order(die_at_three, 6, 2))
 
 
 def die_at_writing(number: int) -> bytes:
@@ -85,7 +85,7 @@ def die_at_writing(number: int) -> bytes:
 
 
 def test_a_process_that_dies_at_writing_is_an_error() -> None:
-    with begun(die_at_writing, 2, 2) as results:
+    with start_in_order(die_at_writing, 2, 2) as results:
         for worker in multiprocessing.active_children():
             worker.join()
         with pytest.raises(DecoderError, match="died"):
@@ -93,7 +93,7 @@ def test_a_process_that_dies_at_writing_is_an_error() -> None:
 
 
 def test_no_process_is_left() -> None:
-    results = in_order(square, 1000, 3)
+    results = map_in_order(square, 1000, 3)
     assert next(results) == 0
     # One may have no task left to wait for.
     assert multiprocessing.active_children()
@@ -104,7 +104,7 @@ def test_no_process_is_left() -> None:
 def test_processes_end_at_once_and_in_silence(capfd: pytest.CaptureFixture[str]) -> None:
     """Also while they are starting, still with the handlers of the program that starts them."""
     for _ in range(10):
-        with signals_raise(), pytest.raises(DataError), begun(square, 4, 4):
+        with signals_raise(), pytest.raises(DataError), start_in_order(square, 4, 4):
             raise DataError
     assert multiprocessing.active_children() == []
     assert capfd.readouterr().err == ""
