@@ -21,7 +21,8 @@ class Algorithm:
 
     Attributes:
         name: what ``--algorithm`` takes.
-        summary: one line for ``--help``.
+        family: the group that ``mosesplug algorithms`` lists it in.
+        summary: what it does, in one sentence of at most 60 characters.
         source: the paper.
         options: frozen dataclass of its settings, every field with a default.
         optimize: ``(problem, initial, rng, options, progress) -> Solution``.
@@ -30,9 +31,11 @@ class Algorithm:
         graphs: how it learns from search graphs: by a ``source`` or a ``search`` of its problem;
             None if it learns from lists only.
         needs_bleu: whether it can tune by no other metric than BLEU.
+        tunes_sparse: whether it tunes sparse features unless told which features are active.
     """
 
     name: str
+    family: str
     summary: str
     source: str
     options: type[Any]
@@ -41,3 +44,4 @@ class Algorithm:
     graphs: Literal["source", "search"] | None = None
     restarts: bool = False
     needs_bleu: bool = False
+    tunes_sparse: bool = True

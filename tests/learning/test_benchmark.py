@@ -44,7 +44,7 @@ def refuses(
     raise OptimizerError("not these lists")
 
 
-DRAWN = Algorithm("drawn", "", "", Options, drawn)
+DRAWN = Algorithm("drawn", "", "", "", Options, drawn)
 
 
 def task(held_out: NDArray[np.int64] | None = None) -> Task:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from mosesplug.errors import OptimizerError, UsageError
 from mosesplug.optimizers.problem import Problem, corpus_score, silent
 from mosesplug.optimizers.registry import Algorithm, algorithm, algorithms
+from mosesplug.tuning_set import SparseRows
 from tests.optimizers.problems import planted_for, tuning_set
 
 pytestmark = pytest.mark.parametrize("tuner", algorithms().values(), ids=lambda each: each.name)
@@ -93,9 +94,27 @@ def test_refuses_what_cannot_be_tuned(tuner: Algorithm) -> None:
         tuner.optimize(replace(problem, tuning_set=empty), np.ones(5), rng, options, silent)
 
 
+def test_says_whether_it_tunes_sparse_features(tuner: Algorithm) -> None:
+    problem = planted_for(tuner, 16)
+    made = problem.tuning_set
+    rows = SparseRows(
+        np.arange(0, 2 * made.n_hyps + 1, 2),
+        np.tile(np.array([0, 1], dtype=np.int32), made.n_hyps),
+        made.dense[:, 3:].ravel(),
+    )
+    sizes = np.diff(made.offsets).tolist()
+    won = np.zeros(made.n_hyps)
+    sparse = tuning_set(sizes, made.dense[:, :3], won, rows, ("sparse_a", "sparse_b"))
+    problem = replace(problem, tuning_set=replace(sparse, stats=made.stats))
+    start = np.array([0.2, 0.2, 0.2, 0.0, 0.0])
+    found = tuner.optimize(problem, start, np.random.default_rng(0), tuner.options(), silent)
+    assert found.weights[3:].any() == tuner.tunes_sparse
+
+
 def test_settings_are_documented(tuner: Algorithm) -> None:
     assert is_dataclass(tuner.options)
-    assert tuner.summary
+    assert tuner.family
+    assert 0 < len(tuner.summary) <= 60
     assert tuner.source
     for setting in fields(tuner.options):
         assert setting.metadata["help"], setting.name

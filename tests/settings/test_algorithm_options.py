@@ -26,7 +26,7 @@ def fake() -> Algorithm:
     def optimize(*arguments: Any) -> Any:
         raise AssertionError(arguments)
 
-    return Algorithm("fake", "", "", Options, optimize)
+    return Algorithm("fake", "", "", "", Options, optimize)
 
 
 def test_values_take_the_fields_types() -> None:

@@ -20,21 +20,24 @@ def algorithms() -> tuple[Algorithm, ...]:
     return (
         Algorithm(
             name="softmax",
-            summary="oracles made likely among their lists; many and sparse features, L1 or L2",
+            family="expectation",
+            summary="Make the oracles of each list likely.",
             source="Och & Ney 2002",
             options=SoftmaxOptions,
             optimize=softmax,
         ),
         Algorithm(
             name="risk",
-            summary="the expected error of a sentence, annealed; many and sparse features",
+            family="expectation",
+            summary="Minimise the expected sentence cost, with annealing.",
             source="Smith & Eisner 2006",
             options=RiskOptions,
             optimize=risk,
         ),
         Algorithm(
             name="linear-bleu",
-            summary="the expectation of linear BLEU, annealed; many and sparse features",
+            family="expectation",
+            summary="Maximise the expectation of linear BLEU, with annealing.",
             source="Tromble et al. 2008",
             options=LinearBleuOptions,
             optimize=expected_linear_bleu,
@@ -42,7 +45,8 @@ def algorithms() -> tuple[Algorithm, ...]:
         ),
         Algorithm(
             name="xbleu",
-            summary="BLEU of expected statistics, annealed; many and sparse features",
+            family="expectation",
+            summary="Maximise BLEU of the expected statistics, with annealing.",
             source="Rosti et al. 2010, 2011",
             options=XbleuOptions,
             optimize=xbleu,
