@@ -8,7 +8,6 @@ from pathlib import Path
 from formats.references import reference_files
 from mosesplug.cli.run.getopt import Parsed
 from mosesplug.cli.run.graph_options import graphs_of
-from mosesplug.cli.run.helper_scripts import HelperScripts, filter_command
 from mosesplug.cli.run.mert_given import Given, held_out, select, sharding
 from mosesplug.cli.run.mert_options import ADDITIONS, OPTIONS, refusal
 from mosesplug.cli.run.online_options import held_out_of, online_of
@@ -20,7 +19,10 @@ from mosesplug.cli.run.tool_arguments import (
     read_mert_arguments,
     read_pro_arguments,
 )
-from mosesplug.cli.shared.arguments import (
+from mosesplug.decoders.moses import Decoder, PostEditing, Queue, checked_flags
+from mosesplug.errors import UsageError
+from mosesplug.metrics import metric
+from mosesplug.settings.arguments import (
     assignments,
     checked_timeout,
     existing_decoder,
@@ -28,15 +30,13 @@ from mosesplug.cli.shared.arguments import (
     existing_references,
     transformation,
 )
-from mosesplug.decoders.moses import Decoder, PostEditing, Queue, checked_flags
-from mosesplug.errors import UsageError
-from mosesplug.metrics import metric
 from mosesplug.settings.configuration import (
     Configuration,
     Decoding,
     Filtering,
     Optimising,
 )
+from mosesplug.settings.helper_scripts import HelperScripts, filter_command
 
 __all__ = ["Settings", "settings"]
 

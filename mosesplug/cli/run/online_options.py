@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import cast, get_args
 
-from mosesplug.cli.shared.arguments import existing_decoder, existing_file, existing_references
 from mosesplug.decoders.moses import Decoder, checked_flags
 from mosesplug.errors import UsageError
+from mosesplug.settings.arguments import existing_decoder, existing_file, existing_references
 from mosesplug.settings.configuration import HeldOut, Online, OnlineDecoder, Select
 
 __all__ = ["held_out_of", "online_of", "selected"]

@@ -317,7 +317,11 @@ def tune(
     from mosesplug.cli.run.running import run
     from mosesplug.cli.run.several_runs import run_several, selections
     from mosesplug.cli.run.sharding_options import sharding_of
-    from mosesplug.cli.shared.arguments import (
+    from mosesplug.decoders.moses import Decoder, checked_flags
+    from mosesplug.errors import UsageError
+    from mosesplug.metrics import metric as find_metric
+    from mosesplug.optimizers import algorithm as find_algorithm
+    from mosesplug.settings.arguments import (
         assignments,
         checked_timeout,
         existing_decoder,
@@ -326,10 +330,6 @@ def tune(
         existing_references,
         transformation,
     )
-    from mosesplug.decoders.moses import Decoder, checked_flags
-    from mosesplug.errors import UsageError
-    from mosesplug.metrics import metric as find_metric
-    from mosesplug.optimizers import algorithm as find_algorithm
     from mosesplug.settings.configuration import Configuration, Decoding, Filtering, Optimising
 
     if resume and overwrite:
