@@ -15,6 +15,7 @@ import typer.main
 
 from mosesplug import __version__
 from mosesplug.cli.shared.exits import TUNING_GOES_ON, exit_code
+from mosesplug.cli.shared.panels import PanelCommand
 
 __all__ = ["run"]
 
@@ -206,7 +207,7 @@ def _listing(table: _Table) -> type[typer.core.TyperGroup]:
                 return _group(cmd_name, entry)
             function = getattr(importlib.import_module(entry.module), entry.function)
             loaded = typer.Typer(**_SETTINGS)
-            loaded.command(cmd_name)(_ending_well(function, entry))
+            loaded.command(cmd_name, cls=PanelCommand)(_ending_well(function, entry))
             return typer.main.get_command(loaded)
 
         def format_commands(self, ctx: Any, formatter: Any) -> None:
