@@ -152,7 +152,9 @@ class Handler(BaseHTTPRequestHandler):
             self.close_connection = True
             return True
         if how == "sleeps":
-            time.sleep(60)
+            for path in self.decoder.files if self.decoder.behaviour == how else ():
+                Path(path).touch()
+            time.sleep(600)
         if how == "garbage":
             self.answer(b"<html>Not here</html>")
             return True
@@ -183,7 +185,7 @@ class Handler(BaseHTTPRequestHandler):
 
 def serve(decoder: Decoder, port: int) -> None:
     if decoder.behaviour == "never-ready":
-        time.sleep(60)
+        time.sleep(600)
     if decoder.behaviour == "no-start":
         sys.exit("cannot load the model")
     Handler.decoder = decoder

@@ -99,7 +99,7 @@ def test_a_decoder_that_finds_nothing(stand_in: Callable[..., Decoder], tmp_path
     program.write_text(f"#!/bin/sh\necho words; : > {tmp_path}/batch.nbest\n")
     with pytest.raises(DecoderError, match="lists of 0 of 1 sentences and 1 translations"):
         process.decode(BATCH[:1], WEIGHTS)
-    program.write_text("#!/bin/sh\nexec sleep 60\n")
+    program.write_text("#!/bin/sh\nexec sleep 600\n")
     hanging = replace(process, decoder=replace(process.decoder, timeout=0.2))
     with pytest.raises(DecoderError, match=r"wrote nothing for 0\.2 s"):
         hanging.decode(BATCH[:1], WEIGHTS)

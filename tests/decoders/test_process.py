@@ -6,14 +6,15 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from mosesplug.decoders import process
 from mosesplug.decoders.process import LineCounter, death, executable, run, tail
 from mosesplug.errors import DecoderError
+from tests.waiting import LIMIT, alive, gone, hurry, wait_until
 
 
 def python(code: str, *arguments: str) -> list[str]:
@@ -84,31 +85,24 @@ def test_a_script_may_say_by_which_signal_its_decoder_ended(
     assert death(255) == "ended with exit code 255"
 
 
-def test_one_that_is_silent_for_too_long_is_killed_with_all_it_started(tmp_path: Path) -> None:
-    script = "echo loading >&2; sleep 77 & echo $! >pid; sleep 78"
+def test_one_that_is_silent_for_too_long_is_killed_with_all_it_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = "echo loading >&2; sleep 777 & echo $! >pid.new; mv pid.new pid; sleep 778"
+    hurry(monkeypatch, process, (tmp_path / "pid").exists)
     with pytest.raises(DecoderError) as caught:
         run(
             ["sh", "-c", script],
             directory=tmp_path,
             stdout=tmp_path / "o",
             stderr=tmp_path / "e",
-            timeout=0.5,
+            timeout=60,
         )
     text = str(caught.value)
-    assert "wrote nothing for 0.5 s and was killed" in text
-    assert "sleep 78" in text
+    assert "wrote nothing for 60 s and was killed" in text
+    assert "sleep 778" in text
     assert "\nloading\n" in text
-    if (tmp_path / "pid").exists():  # unless it was too slow to come so far
-        assert _is_gone(int((tmp_path / "pid").read_text()))
-
-
-def _is_gone(pid: int) -> bool:
-    for _ in range(100):
-        status = Path(f"/proc/{pid}/stat")
-        if not status.exists() or status.read_text().rpartition(")")[2].split()[0] == "Z":
-            return True
-        time.sleep(0.02)
-    return False
+    assert gone(int((tmp_path / "pid").read_text()))
 
 
 @pytest.mark.parametrize("place", ["list", "graphs"])
@@ -117,7 +111,8 @@ def test_what_is_written_elsewhere_counts(
 ) -> None:
     """On a clock that is a second later at each look, so that no machine is too slow for it."""
     seconds = iter(range(1000))
-    monkeypatch.setattr(process.time, "monotonic", lambda: float(next(seconds)))
+    clock = SimpleNamespace(monotonic=lambda: float(next(seconds)))
+    monkeypatch.setattr(process, "time", clock)
     (tmp_path / "graphs").mkdir()
     path = tmp_path / "list"
     patience = process._Patience(10, [tmp_path / "missing", tmp_path / place])
@@ -194,15 +189,6 @@ run([sys.executable, "-c", child], directory=here, stdout=here / "out", stderr=h
 """
 
 
-def alive(process: int) -> bool:
-    """Whether a process runs; a zombie that nobody has collected does not."""
-    try:
-        state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
-    except FileNotFoundError:
-        return False
-    return state != "Z"
-
-
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 def test_nothing_is_left_of_a_child_that_fails(tmp_path: Path) -> None:
     command = ["sh", "-c", "sleep 600 & echo $! > helper; exit 3"]
@@ -210,10 +196,7 @@ def test_nothing_is_left_of_a_child_that_fails(tmp_path: Path) -> None:
         run(command, directory=tmp_path, stdout=tmp_path / "o", stderr=tmp_path / "e")
     helper = int((tmp_path / "helper").read_text())
     try:
-        deadline = time.monotonic() + 10
-        while alive(helper) and time.monotonic() < deadline:
-            time.sleep(0.02)
-        assert not alive(helper)
+        assert gone(helper)
     finally:
         if alive(helper):
             os.kill(helper, signal.SIGKILL)
@@ -228,16 +211,13 @@ def test_no_orphans(tmp_path: Path, number: signal.Signals) -> None:
         [sys.executable, "-c", GRANDPARENT, str(tmp_path)], stderr=subprocess.DEVNULL
     )
     pids = tmp_path / "pids"
-    deadline = time.monotonic() + 60
-    while not pids.exists() and time.monotonic() < deadline:
-        time.sleep(0.02)
+    wait_until(pids.exists)
     child, helper = map(int, pids.read_text().split())
     try:
         parent.send_signal(number)
-        parent.wait(60)
-        while any(map(alive, (child, helper))) and time.monotonic() < deadline:
-            time.sleep(0.02)
-        assert not any(map(alive, (child, helper)))
+        parent.wait(LIMIT)
+        assert gone(child)
+        assert gone(helper)
     finally:
         if alive(helper):
             os.kill(helper, signal.SIGKILL)

@@ -27,13 +27,25 @@ from mosesplug.decoders.exactness import changed_weights, differing_lists, requi
 from mosesplug.decoders.moses import Decoder, PostEditing
 from mosesplug.decoders.server import ServerDecoder
 from mosesplug.errors import DecoderError, UsageError
-from tests.decoders.batches import OTHERS, WEIGHTS, alive, gone
+from tests.decoders.batches import OTHERS, WEIGHTS
+from tests.waiting import LIMIT, alive, gone, hurry, wait_until
 
 StandIn = Callable[..., Decoder]
 Pids = Callable[[], list[int]]
 # Hypotheses score so alike with these that changed ones rank them otherwise.
 ALIKE = ModelWeights((WeightGroup("LM0", (1.0,)), WeightGroup("TM0", (0.2, None))))
 BATCH = [(41, b"c a"), (7, b"x y z"), (12, "b ß <&".encode()), (3, b"fatal error"), (5, b"")]
+
+
+@pytest.fixture(autouse=True)
+def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wait until a dying server has ended, however busy the machine is."""
+    monkeypatch.setattr(server_process, "_DYING_SECONDS", LIMIT)
+
+
+def lives_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Do not wait for the end of a server that has hung up and lives on."""
+    monkeypatch.setattr(server_process, "_DYING_SECONDS", 0.01)
 
 
 def server(decoder: Decoder, directory: Path, **options: Any) -> ServerDecoder:
@@ -110,8 +122,15 @@ def test_one_that_can_be_reached_from_elsewhere(stand_in: StandIn, tmp_path: Pat
 
 @pytest.mark.parametrize(("how", "workers"), [("dies-once", 1), ("drops-once", 2)])
 def test_a_crash_costs_one_more_try(
-    how: str, workers: int, stand_in: StandIn, tmp_path: Path, pids: Pids
+    how: str,
+    workers: int,
+    stand_in: StandIn,
+    tmp_path: Path,
+    pids: Pids,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    if how == "drops-once":
+        lives_on(monkeypatch)
     notes: list[str] = []
     decoder = stand_in(how, tmp_path / "happened")
     with server(decoder, tmp_path, workers=workers, note=notes.append) as online:
@@ -132,7 +151,6 @@ def test_one_that_dies_between_two_batches(stand_in: StandIn, tmp_path: Path, pi
         online.decode(BATCH, WEIGHTS)
         os.kill(pids()[0], signal.SIGKILL)
         assert gone(pids()[0])
-        time.sleep(0.1)
         lists = online.decode(BATCH, OTHERS)
     assert len(lists) == len(BATCH)
     assert len(notes) == 1
@@ -167,10 +185,12 @@ def test_one_clear_error(
     pids: Pids,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    if how in ("drops", "cut"):  # they live on: no use waiting for their end
-        monkeypatch.setattr(server_process, "_DYING_SECONDS", 0.01)
+    if how in ("drops", "cut"):
+        lives_on(monkeypatch)
     wait = {"start_timeout": 2.0} if how == "never-ready" else {}
-    timeout = 0.3 if how == "sleeps" else 20.0
+    if how == "never-ready":
+        hurry(monkeypatch, server_process, pids)
+    timeout = 0.3 if how == "sleeps" else LIMIT
     with (
         server(stand_in(how), tmp_path, timeout=timeout, **wait) as online,
         pytest.raises(DecoderError, match=message),
@@ -249,7 +269,7 @@ def test_a_port_that_was_taken(
         return offered[-1]
 
     monkeypatch.setattr(server_process, "reserved_port", reserve)
-    monkeypatch.setattr(server_process, "_PROBE_SECONDS", 0.05)
+    monkeypatch.setattr(server_process, "_PROBE_SECONDS", 1.0)
     with taken, server(stand_in(), tmp_path) as online:
         lists = online.decode(BATCH, WEIGHTS)
     assert len(lists) == len(BATCH)
@@ -271,18 +291,22 @@ def test_reserved_ports_are_given_to_nobody_else() -> None:
 
 
 def test_an_interrupt_ends_the_servers(stand_in: StandIn, tmp_path: Path, pids: Pids) -> None:
-    def interrupt(number: int, frame: object) -> None:
-        raise KeyboardInterrupt
+    asked = tmp_path / "asked"
+    online = server(stand_in("sleeps", asked), tmp_path, workers=2)
 
-    earlier = signal.signal(signal.SIGALRM, interrupt)
-    online = server(stand_in("sleeps"), tmp_path, workers=2)
+    def interrupt() -> None:
+        wait_until(asked.exists)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    earlier = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        signal.setitimer(signal.ITIMER_REAL, 1.0)
+        interrupter = threading.Thread(target=interrupt)
+        interrupter.start()
         with pytest.raises(KeyboardInterrupt):
             online.decode(BATCH, WEIGHTS)
+        interrupter.join()
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0.0)
-        signal.signal(signal.SIGALRM, earlier)
+        signal.signal(signal.SIGINT, earlier)
     assert pids()
     assert all(gone(pid) for pid in pids())
     online.close()
@@ -311,7 +335,7 @@ online = ServerDecoder(decoder, directory / "moses.ini", directory, 2)
 online.decode([(0, b"a")], WEIGHTS)
 print("ready", flush=True)
 if end == "wait":
-    time.sleep(60)
+    time.sleep(600)
 if end == "raise":
     raise ValueError
 """
@@ -331,7 +355,7 @@ def test_no_server_outlives_the_program(
         assert parent.stdout.readline() == b"ready\n"
         if signalled:
             parent.send_signal(signal.Signals[end])
-        parent.wait(20)
+        parent.wait(LIMIT)
     assert len(pids()) == 1
     assert gone(pids()[0])
 
@@ -340,10 +364,7 @@ def test_no_thread_is_left(stand_in: StandIn, tmp_path: Path) -> None:
     before = set(threading.enumerate())
     with server(stand_in(), tmp_path, workers=2) as online:
         online.decode(BATCH, WEIGHTS)
-    end = time.monotonic() + 5.0
-    while (left := set(threading.enumerate()) - before) and time.monotonic() < end:
-        time.sleep(0.02)
-    assert not left
+    wait_until(lambda: before.issuperset(threading.enumerate()))
 
 
 def test_a_server_that_scores_at_look_up_is_exact(

@@ -17,6 +17,7 @@ from mosesplug.decoders.phrase.serving import TranslationService, service_at
 from mosesplug.decoders.phrase.settings import settings
 from mosesplug.decoders.phrase.translation import sentences_of, translate
 from mosesplug.decoders.server_calls import PROBE, ServerLost, list_lines, post
+from tests.waiting import LIMIT
 
 NAMES = ("LexicalReordering0", "Distortion0", "LM0", "WordPenalty0", "PhrasePenalty0", "TM0")
 SENTENCES = ("a b c", "c a b a", "", "a unknown c", "b")
@@ -130,10 +131,10 @@ def test_an_interrupt_at_work_ends_it(ini: MosesIni, monkeypatch: pytest.MonkeyP
     request = xmlrpc.client.dumps(({},), "translate").encode()
     with service_at(0, answers) as server, ThreadPoolExecutor(1) as client:
         port = server.server_address[1]
-        alive = client.submit(post, port, PROBE, 5.0)
+        alive = client.submit(post, port, PROBE, LIMIT)
         server.handle_request()
         assert b"<string>translate</string>" in alive.result()
-        lost = client.submit(post, port, request, 5.0)
+        lost = client.submit(post, port, request, LIMIT)
         with pytest.raises(KeyboardInterrupt):
             server.handle_request()
         with pytest.raises(ServerLost):
@@ -147,7 +148,7 @@ def test_a_fault_of_the_program_is_a_fault_in_the_reply(
     monkeypatch.setattr(answers, "translate", lambda request: 1 // 0)
     with service_at(0, answers) as server, ThreadPoolExecutor(1) as client:
         request = xmlrpc.client.dumps(({},), "translate").encode()
-        reply = client.submit(post, server.server_address[1], request, 5.0)
+        reply = client.submit(post, server.server_address[1], request, LIMIT)
         server.handle_request()
         with pytest.raises(xmlrpc.client.Fault, match="ZeroDivisionError"):
             xmlrpc.client.loads(reply.result())
