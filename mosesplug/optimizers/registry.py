@@ -1,35 +1,84 @@
-"""Every optimizer under its name; what is registered is what the command line offers and tests.
+"""All optimizers by name. To add one, write its module and add one line here.
 
-An algorithm is a function and a frozen dataclass of its settings, each field with ``help`` and
-``source`` in its metadata. Command-line options are made from the fields. Each family of algorithms
-lists its own, in ``families/``.
+The command line, the conformance tests and the benchmarks take their algorithms from here. A module
+is imported only when one of its algorithms is asked for, so that a program that runs one algorithm
+starts fast.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
+from collections.abc import Iterator, Mapping
+from importlib import import_module
 
 from mosesplug.errors import UsageError
 from mosesplug.optimizers.entry import Algorithm
-from mosesplug.optimizers.families import direct, expected, margin, moses, online, ranking
 
 __all__ = ["Algorithm", "algorithm", "algorithms"]
 
+_MODULES = {
+    "mert": "batch.mert.mert",
+    "kbmira": "batch.mira.optimizer",
+    "pro": "batch.ranking.pro",
+    "pro+mert": "batch.ranking.pro",
+    "rank-all": "batch.ranking.rank_all",
+    "cross-entropy": "batch.ranking.cross_entropy",
+    "pareto": "batch.ranking.pareto",
+    "summary-mert": "batch.ranking.summary_mert",
+    "softmax": "batch.expected.softmax",
+    "risk": "batch.expected.risk",
+    "linear-bleu": "batch.expected.risk",
+    "xbleu": "batch.expected.xbleu",
+    "margin": "batch.margin.margin",
+    "cutting-plane": "batch.margin.margin",
+    "rampion": "batch.margin.rampion",
+    "mse": "batch.margin.regression",
+    "nelder-mead": "batch.direct.nelder_mead",
+    "pso": "batch.direct.swarm",
+    "xbleu-mert": "batch.direct.xbleu_mert",
+    "perceptron": "online.perceptron",
+    "mira": "online.mira",
+    "arow": "online.arow",
+    "rm-pa": "online.relative_margin",
+    "rm-cp": "online.relative_margin",
+    "oro": "online.oro.hinge",
+    "oro-softmax": "online.oro.softmax",
+    "o-oro": "online.oro.hinge",
+    "o-oro-softmax": "online.oro.softmax",
+    "pegasos": "online.pegasos",
+    "sgd": "online.sgd",
+    "adagrad": "online.adagrad",
+    "rda": "online.rda",
+}
+"""The module below ``mosesplug.optimizers`` that has the algorithm in its ``ALGORITHMS``."""
+
+
+class _Algorithms(Mapping[str, Algorithm]):
+    def __getitem__(self, name: str) -> Algorithm:
+        module = import_module(f"mosesplug.optimizers.{_MODULES[name]}")
+        entries: tuple[Algorithm, ...] = module.ALGORITHMS
+        return next(entry for entry in entries if entry.name == name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_MODULES)
+
+    def __len__(self) -> int:
+        return len(_MODULES)
+
+    def __contains__(self, name: object) -> bool:
+        return name in _MODULES
+
 
 def algorithms() -> Mapping[str, Algorithm]:
-    """All optimizers by name."""
-    families = (moses, ranking, expected, margin, direct, online)
-    return MappingProxyType({each.name: each for made in families for each in made.algorithms()})
+    """Return all optimizers by name. Names alone import no optimizer."""
+    return _Algorithms()
 
 
 def algorithm(name: str) -> Algorithm:
-    """The optimizer of that name.
+    """Return the optimizer of that name.
 
     Raises:
-        UsageError: there is none; the message lists those there are.
+        UsageError: unknown name; the message lists the known ones.
     """
-    known = algorithms()
-    if name not in known:
-        raise UsageError(f"unknown algorithm {name!r}; known: {', '.join(sorted(known))}")
-    return known[name]
+    if name not in _MODULES:
+        raise UsageError(f"unknown algorithm {name!r}; known: {', '.join(sorted(_MODULES))}")
+    return algorithms()[name]

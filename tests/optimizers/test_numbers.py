@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -17,45 +17,9 @@ from tests.optimizers.problems import planted, planted_for
 
 BATCH = [tuner for tuner in algorithms().values() if tuner.learner is None]
 
-VISITS = "sentences are visited in random order, and each step starts where the last one ended"
-STOPS = "sentences are visited in random order until the solver's tolerance is reached"
-PAIRS = "each sentence's pairs are drawn after those of the sentences before it"
-
-BY_ORDER: dict[str, tuple[str, float, dict[str, Any]]] = {
-    "kbmira": (VISITS, 0.03, {}),
-    "margin": (STOPS, 0.03, {}),
-    "cutting-plane": (STOPS, 0.03, {}),
-    "rampion": (VISITS, 0.03, {}),
-    "pro": (PAIRS, 0.05, {"candidate_pairs": 20, "kept_pairs": 10}),
-    "pareto": (PAIRS, 0.05, {"candidate_pairs": 20, "kept_pairs": 10}),
-}
-"""Algorithms whose random choices go by the order of sentences: why, how far scores may be apart,
-and settings with which the choices matter in lists as short as these, of whose pairs the thousands
-drawn by default miss none."""
-
-INDEPENDENT = frozenset(
-    [
-        "mert",
-        "pro+mert",
-        "rank-all",
-        "cross-entropy",
-        "summary-mert",
-        "softmax",
-        "risk",
-        "linear-bleu",
-        "xbleu",
-        "mse",
-        "nelder-mead",
-        "pso",
-        "xbleu-mert",
-    ]
-)
-"""Those that draw nothing, or what has nothing to do with sentences (starts, directions).
-
-The starts of two of them may go by the order, yet not here: PRO's in ``pro+mert``, from which MERT
-gets no further than from the given one, and that of ``summary-mert``, which only sparse features
-need.
-"""
+SMALL_SAMPLES = {"candidate_pairs": 20, "kept_pairs": 10}
+"""Settings with which random choices matter in lists as short as these: of their pairs, the
+thousands drawn by default miss none."""
 
 UNKNOWN = -100.0
 """The score of an unknown word; nobody tunes its weight, which is 1."""
@@ -68,16 +32,13 @@ def solve(problem: Problem, tuner: Algorithm, **settings: Any) -> Solution:
     return tuner.optimize(problem, start, np.random.default_rng(0), options, silent)
 
 
-def test_all_algorithms_are_declared() -> None:
-    assert {tuner.name for tuner in BATCH} == INDEPENDENT | BY_ORDER.keys()
-    assert not INDEPENDENT & BY_ORDER.keys()
-
-
 @pytest.mark.parametrize("tuner", BATCH, ids=lambda each: each.name)
 def test_order_of_sentences(tuner: Algorithm) -> None:
-    """Sums over sentences are rounded otherwise, and no more, unless random choices are others."""
+    """Another order changes the rounding of sums, and more only where ``order_matters``."""
     problem = planted_for(tuner, 12, noise=1.0, n_sentences=30, n_hyps=10)
-    _, bound, settings = BY_ORDER.get(tuner.name, ("", 1e-6, {}))
+    names = {each.name for each in fields(tuner.options)} if tuner.order_matters else set()
+    settings = {name: value for name, value in SMALL_SAMPLES.items() if name in names}
+    bound = 0.05 if settings else 0.03 if tuner.order_matters else 1e-6
     first = solve(problem, tuner, **settings)
     moved = []
     for seed in range(2):
@@ -86,8 +47,7 @@ def test_order_of_sentences(tuner: Algorithm) -> None:
         found = solve(permuted, tuner, **settings)
         assert found.score == pytest.approx(first.score, abs=bound)
         moved.append(float(np.abs(found.weights - first.weights).max()))
-    # What is declared to go by the order does.
-    assert (max(moved) > 1e-6) == (tuner.name in BY_ORDER)
+    assert (max(moved) > 1e-6) == tuner.order_matters
 
 
 def unknown_words(made: TuningSet, counts: NDArray[np.int64]) -> TuningSet:

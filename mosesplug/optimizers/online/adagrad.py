@@ -25,10 +25,11 @@ from mosesplug.optimizers.online.descent import (
     gradient_of,
     quietly,
 )
+from mosesplug.optimizers.online.epochs import online_algorithm
 from mosesplug.optimizers.online.learner import Change, Learner, State, Step
 from mosesplug.optimizers.online.proximal import Norm, dose, shrunk
 
-__all__ = ["AdagradOptions", "adagrad_learner"]
+__all__ = ["ALGORITHMS", "AdagradOptions", "adagrad_learner"]
 
 
 @dataclass(frozen=True)
@@ -115,3 +116,14 @@ def adagrad_learner(options: AdagradOptions) -> Learner:
         apply=quietly(apply),
         weights=full,
     )
+
+
+ALGORITHMS = (
+    online_algorithm(
+        name="adagrad",
+        summary="Adapt the step size of each feature to its gradients.",
+        source="Green et al. 2013",
+        options=AdagradOptions,
+        learner=adagrad_learner,
+    ),
+)

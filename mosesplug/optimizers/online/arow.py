@@ -36,10 +36,11 @@ from mosesplug.optimizers.lists.differences import (
 )
 from mosesplug.optimizers.lists.rows import compact
 from mosesplug.optimizers.online.costs import CostOptions
+from mosesplug.optimizers.online.epochs import online_algorithm
 from mosesplug.optimizers.online.learner import Change, Learner, State, Step
 from mosesplug.tuning_set import Batch
 
-__all__ = ["ArowOptions", "arow_learner"]
+__all__ = ["ALGORITHMS", "ArowOptions", "arow_learner"]
 
 
 @dataclass(frozen=True)
@@ -185,3 +186,14 @@ def _apply(state: State, change: Change, step: Step) -> State:
     state.vectors["variances"][change.columns] *= change.more["shrink"]
     memory = {**state.memory, **change.memory}
     return replace(state, memory=memory, updates=state.updates + 1)
+
+
+ALGORITHMS = (
+    online_algorithm(
+        name="arow",
+        summary="Learn weights with a confidence for each feature.",
+        source="Crammer et al. 2009; Chiang 2012",
+        options=ArowOptions,
+        learner=arow_learner,
+    ),
+)

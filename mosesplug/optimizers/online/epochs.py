@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from mosesplug.errors import OptimizerError
 from mosesplug.metrics.protocol import Metric
+from mosesplug.optimizers.entry import Algorithm
 from mosesplug.optimizers.online.learner import Learner, Source, State, Step, grown
 from mosesplug.optimizers.online.options import OnlineOptions
 from mosesplug.optimizers.problem import (
@@ -39,6 +40,7 @@ __all__ = [
     "Tally",
     "averaged",
     "batches_of",
+    "online_algorithm",
     "optimize_online",
     "run_epoch",
     "step_of",
@@ -326,3 +328,19 @@ def optimize_online(
         return Solution(weights, corpus_score(problem, weights), tuple(history))
 
     return optimize
+
+
+def online_algorithm(
+    *, name: str, summary: str, source: str, options: type[Any], learner: Callable[[Any], Learner]
+) -> Algorithm:
+    """Return the registry's entry of an online learner."""
+    return Algorithm(
+        name=name,
+        summary=summary,
+        source=source,
+        family="online",
+        options=options,
+        optimize=optimize_online(learner),
+        learner=learner,
+        order_matters=True,
+    )

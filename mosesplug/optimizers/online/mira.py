@@ -24,12 +24,13 @@ import numpy as np
 from mosesplug.optimizers.lists.differences import features_of, filled
 from mosesplug.optimizers.lists.rows import compact
 from mosesplug.optimizers.online.costs import CostOptions
+from mosesplug.optimizers.online.epochs import online_algorithm
 from mosesplug.optimizers.online.learner import Change, Learner, State, Step
 from mosesplug.optimizers.online.mira_steps import Task, one_by_one, with_working_sets
 from mosesplug.optimizers.online.working_sets import Walk
 from mosesplug.tuning_set import Batch
 
-__all__ = ["MiraOptions", "mira_learner"]
+__all__ = ["ALGORITHMS", "MiraOptions", "mira_learner"]
 
 
 @dataclass(frozen=True)
@@ -129,3 +130,14 @@ def _apply(state: State, change: Change, step: Step) -> State:
     state.vectors["weights"][change.columns] += change.values
     memory = {**state.memory, **change.memory}
     return replace(state, memory=memory, updates=state.updates + 1)
+
+
+ALGORITHMS = (
+    online_algorithm(
+        name="mira",
+        summary="Take the smallest step that reaches the margin.",
+        source="Crammer et al. 2006",
+        options=MiraOptions,
+        learner=mira_learner,
+    ),
+)

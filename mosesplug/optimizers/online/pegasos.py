@@ -22,10 +22,11 @@ from mosesplug.optimizers.online.descent import (
     filled,
     gradient_of,
 )
+from mosesplug.optimizers.online.epochs import online_algorithm
 from mosesplug.optimizers.online.learner import Change, Learner, State, Step
 from mosesplug.optimizers.online.objectives import Loss
 
-__all__ = ["PegasosOptions", "pegasos_learner"]
+__all__ = ["ALGORITHMS", "PegasosOptions", "pegasos_learner"]
 
 
 @dataclass(frozen=True)
@@ -84,3 +85,14 @@ def pegasos_learner(options: PegasosOptions) -> Learner:
         apply=apply,
         weights=ball.full,
     )
+
+
+ALGORITHMS = (
+    online_algorithm(
+        name="pegasos",
+        summary="Take sub-gradient steps of size 1/(lambda k).",
+        source="Shalev-Shwartz et al. 2007",
+        options=PegasosOptions,
+        learner=pegasos_learner,
+    ),
+)

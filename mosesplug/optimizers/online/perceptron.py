@@ -19,11 +19,12 @@ from numpy.typing import NDArray
 from mosesplug.optimizers.costs import first_of_largest
 from mosesplug.optimizers.lists.rows import compact
 from mosesplug.optimizers.online.costs import CostOptions
+from mosesplug.optimizers.online.epochs import online_algorithm
 from mosesplug.optimizers.online.learner import Change, Learner, State, Step
 from mosesplug.optimizers.oracles import sentence_oracles
 from mosesplug.tuning_set import Batch
 
-__all__ = ["PerceptronOptions", "perceptron_learner"]
+__all__ = ["ALGORITHMS", "PerceptronOptions", "perceptron_learner"]
 
 
 @dataclass(frozen=True)
@@ -103,3 +104,14 @@ def _apply(state: State, change: Change, step: Step) -> State:
     state.vectors["weights"][change.columns] += change.values
     memory = {**state.memory, **change.memory}
     return replace(state, memory=memory, updates=state.updates + 1)
+
+
+ALGORITHMS = (
+    online_algorithm(
+        name="perceptron",
+        summary="Move towards the oracle, away from the 1-best; averaged.",
+        source="Collins 2002",
+        options=PerceptronOptions,
+        learner=perceptron_learner,
+    ),
+)

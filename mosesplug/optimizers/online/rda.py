@@ -29,10 +29,11 @@ from mosesplug.optimizers.online.descent import (
     gradient_of,
     quietly,
 )
+from mosesplug.optimizers.online.epochs import online_algorithm
 from mosesplug.optimizers.online.learner import Change, Learner, State, Step
 from mosesplug.optimizers.online.proximal import shrunk
 
-__all__ = ["RdaOptions", "rda_learner"]
+__all__ = ["ALGORITHMS", "RdaOptions", "rda_learner"]
 
 
 @dataclass(frozen=True)
@@ -135,3 +136,14 @@ def rda_learner(options: RdaOptions) -> Learner:
         apply=quietly(apply),
         weights=lambda state: present(state, slice(None)),
     )
+
+
+ALGORITHMS = (
+    online_algorithm(
+        name="rda",
+        summary="Average gradients under L1, for sparse weights.",
+        source="Xiao 2010",
+        options=RdaOptions,
+        learner=rda_learner,
+    ),
+)

@@ -28,6 +28,7 @@ from mosesplug.optimizers.costs import Remembered
 from mosesplug.optimizers.lists.differences import features_of, filled
 from mosesplug.optimizers.lists.rows import compact
 from mosesplug.optimizers.online.costs import CostOptions
+from mosesplug.optimizers.online.epochs import online_algorithm
 from mosesplug.optimizers.online.learner import Change, Learner, State, Step
 from mosesplug.optimizers.online.relative_margin_steps import (
     Task,
@@ -37,7 +38,7 @@ from mosesplug.optimizers.online.relative_margin_steps import (
 from mosesplug.optimizers.online.working_sets import Walk
 from mosesplug.tuning_set import Batch
 
-__all__ = ["RelativeMarginOptions", "RmCpOptions", "rm_cp_learner", "rm_pa_learner"]
+__all__ = ["ALGORITHMS", "RelativeMarginOptions", "RmCpOptions", "rm_cp_learner", "rm_pa_learner"]
 
 
 @dataclass(frozen=True)
@@ -194,3 +195,21 @@ def _apply(state: State, change: Change, step: Step) -> State:
     weights[change.columns] = moved
     memory = {**state.memory, **change.memory}
     return replace(state, memory=memory, updates=state.updates + 1)
+
+
+ALGORITHMS = (
+    online_algorithm(
+        name="rm-pa",
+        summary="Keep every hypothesis near the hope (relative margin).",
+        source="Eidelman et al. 2013",
+        options=RelativeMarginOptions,
+        learner=rm_pa_learner,
+    ),
+    online_algorithm(
+        name="rm-cp",
+        summary="Solve `rm-pa` over working sets of constraints.",
+        source="Eidelman et al. 2013",
+        options=RmCpOptions,
+        learner=rm_cp_learner,
+    ),
+)

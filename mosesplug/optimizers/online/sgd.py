@@ -25,10 +25,11 @@ from mosesplug.optimizers.online.descent import (
     gradient_of,
     quietly,
 )
+from mosesplug.optimizers.online.epochs import online_algorithm
 from mosesplug.optimizers.online.learner import Change, Learner, State, Step
 from mosesplug.optimizers.online.proximal import Norm, dose, shrunk
 
-__all__ = ["SgdOptions", "sgd_learner"]
+__all__ = ["ALGORITHMS", "SgdOptions", "sgd_learner"]
 
 
 @dataclass(frozen=True)
@@ -104,3 +105,14 @@ def sgd_learner(options: SgdOptions) -> Learner:
         apply=quietly(apply),
         weights=full,
     )
+
+
+ALGORITHMS = (
+    online_algorithm(
+        name="sgd",
+        summary="Run stochastic gradient descent on a selectable loss.",
+        source="Neubig & Watanabe 2016",
+        options=SgdOptions,
+        learner=sgd_learner,
+    ),
+)

@@ -24,6 +24,7 @@ from mosesplug.optimizers.batch.direct.simplex import (
 )
 from mosesplug.optimizers.batch.direct.solutions import best_of, solution_of
 from mosesplug.optimizers.batch.mert.starts import starting_points
+from mosesplug.optimizers.entry import Algorithm
 from mosesplug.optimizers.line_search.lists import line_space
 from mosesplug.optimizers.problem import (
     Problem,
@@ -34,7 +35,7 @@ from mosesplug.optimizers.problem import (
     silent,
 )
 
-__all__ = ["NelderMeadOptions", "nelder_mead"]
+__all__ = ["ALGORITHMS", "NelderMeadOptions", "nelder_mead"]
 
 
 @dataclass(frozen=True)
@@ -147,3 +148,17 @@ def _history(found: list[Found]) -> tuple[Mapping[str, object], ...]:
         }
         for each in found
     )
+
+
+ALGORITHMS = (
+    Algorithm(
+        name="nelder-mead",
+        summary="Search with a downhill simplex on the metric.",
+        source="Zens et al. 2007",
+        family="direct search",
+        options=NelderMeadOptions,
+        optimize=nelder_mead,
+        restarts=True,
+        tunes_sparse=False,
+    ),
+)

@@ -23,6 +23,7 @@ from mosesplug.errors import UsageError
 from mosesplug.optimizers.batch.direct.decoding import Decoder
 from mosesplug.optimizers.batch.direct.solutions import best_of, solution_of
 from mosesplug.optimizers.batch.mert.starts import starting_points
+from mosesplug.optimizers.entry import Algorithm
 from mosesplug.optimizers.line_search.lists import line_space
 from mosesplug.optimizers.problem import (
     Problem,
@@ -33,7 +34,7 @@ from mosesplug.optimizers.problem import (
     silent,
 )
 
-__all__ = ["PsoOptions", "Swarm", "pso"]
+__all__ = ["ALGORITHMS", "PsoOptions", "Swarm", "pso"]
 
 Vector = NDArray[np.float64]
 
@@ -221,3 +222,17 @@ def _step(move: int, swarm: Swarm) -> Mapping[str, object]:
         "mean_score": float(swarm.own_scores.mean()),
         "speed": float(speeds.mean()),
     }
+
+
+ALGORITHMS = (
+    Algorithm(
+        name="pso",
+        summary="Search with a particle swarm on the metric.",
+        source="Suzuki et al. 2011",
+        family="direct search",
+        options=PsoOptions,
+        optimize=pso,
+        restarts=True,
+        tunes_sparse=False,
+    ),
+)

@@ -32,6 +32,7 @@ from mosesplug.optimizers.batch.expected.objectives import Objective
 from mosesplug.optimizers.batch.expected.risk import needs_bleu
 from mosesplug.optimizers.batch.mert.climb import FURTHEST
 from mosesplug.optimizers.batch.mert.starts import starting_points
+from mosesplug.optimizers.entry import Algorithm
 from mosesplug.optimizers.problem import (
     Problem,
     Progress,
@@ -42,7 +43,7 @@ from mosesplug.optimizers.problem import (
     with_sparse_active,
 )
 
-__all__ = ["XbleuMertOptions", "xbleu_mert"]
+__all__ = ["ALGORITHMS", "XbleuMertOptions", "xbleu_mert"]
 
 Vector = NDArray[np.float64]
 
@@ -306,3 +307,17 @@ def _history(task: _Task, climbs: list[_Climb]) -> tuple[Mapping[str, object], .
         }
         for each in climbs
     )
+
+
+ALGORITHMS = (
+    Algorithm(
+        name="xbleu-mert",
+        summary="Search lines along the gradients of expected BLEU.",
+        source="Galley et al. 2013",
+        family="direct search",
+        options=XbleuMertOptions,
+        optimize=xbleu_mert,
+        restarts=True,
+        needs_bleu=True,
+    ),
+)

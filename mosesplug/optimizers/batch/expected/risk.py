@@ -19,6 +19,7 @@ from mosesplug.optimizers.batch.expected.lists import Lists
 from mosesplug.optimizers.batch.expected.objectives import Objective
 from mosesplug.optimizers.batch.expected.stages import AnnealingOptions, Stage, fit
 from mosesplug.optimizers.costs import CostKind, Costs
+from mosesplug.optimizers.entry import Algorithm
 from mosesplug.optimizers.problem import (
     Problem,
     Progress,
@@ -29,6 +30,7 @@ from mosesplug.optimizers.problem import (
 )
 
 __all__ = [
+    "ALGORITHMS",
     "LinearBleuOptions",
     "RiskOptions",
     "expected_linear_bleu",
@@ -208,3 +210,24 @@ def _replacing(problem: Problem, weights: Floats, rng: np.random.Generator) -> F
     costs = Costs("pseudo-corpus", "one-best")
     memory = costs.remembered(tuning_set, costs.memory(metric), tuning_set.first_best(weights))
     return -costs.gains(tuning_set, metric, memory, rng)
+
+
+ALGORITHMS = (
+    Algorithm(
+        name="risk",
+        summary="Minimise the expected sentence cost, with annealing.",
+        source="Smith & Eisner 2006",
+        family="expectation",
+        options=RiskOptions,
+        optimize=risk,
+    ),
+    Algorithm(
+        name="linear-bleu",
+        summary="Maximise the expectation of linear BLEU, with annealing.",
+        source="Tromble et al. 2008",
+        family="expectation",
+        options=LinearBleuOptions,
+        optimize=expected_linear_bleu,
+        needs_bleu=True,
+    ),
+)

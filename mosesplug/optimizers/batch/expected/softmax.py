@@ -20,6 +20,7 @@ from mosesplug.optimizers.batch.expected.lists import Lists
 from mosesplug.optimizers.batch.expected.objectives import Objective
 from mosesplug.optimizers.batch.expected.stages import Stage, fit
 from mosesplug.optimizers.costs import Costs, first_of_largest
+from mosesplug.optimizers.entry import Algorithm
 from mosesplug.optimizers.problem import (
     Problem,
     Progress,
@@ -29,7 +30,7 @@ from mosesplug.optimizers.problem import (
     with_sparse_active,
 )
 
-__all__ = ["SoftmaxOptions", "softmax"]
+__all__ = ["ALGORITHMS", "SoftmaxOptions", "softmax"]
 
 
 @dataclass(frozen=True)
@@ -170,3 +171,15 @@ def _oracles(
     if options.error_margin == 0.0:
         return is_oracle, None
     return is_oracle, np.where(is_oracle, 0.0, options.error_margin * losses)
+
+
+ALGORITHMS = (
+    Algorithm(
+        name="softmax",
+        summary="Make the oracles of each list likely.",
+        source="Och & Ney 2002",
+        family="expectation",
+        options=SoftmaxOptions,
+        optimize=softmax,
+    ),
+)

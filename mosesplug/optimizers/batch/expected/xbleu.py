@@ -14,6 +14,7 @@ from mosesplug.optimizers.batch.expected.lists import Lists
 from mosesplug.optimizers.batch.expected.objectives import Objective
 from mosesplug.optimizers.batch.expected.risk import needs_bleu
 from mosesplug.optimizers.batch.expected.stages import AnnealingOptions, Stage, fit
+from mosesplug.optimizers.entry import Algorithm
 from mosesplug.optimizers.problem import (
     Problem,
     Progress,
@@ -23,7 +24,7 @@ from mosesplug.optimizers.problem import (
     with_sparse_active,
 )
 
-__all__ = ["XbleuOptions", "xbleu"]
+__all__ = ["ALGORITHMS", "XbleuOptions", "xbleu"]
 
 
 @dataclass(frozen=True)
@@ -73,3 +74,16 @@ def xbleu(
         return objectives.xbleu(lists, stats, stage.temperature)
 
     return fit(problem, initial, stages, options.regularised(), objective, progress)
+
+
+ALGORITHMS = (
+    Algorithm(
+        name="xbleu",
+        summary="Maximise BLEU of the expected statistics, with annealing.",
+        source="Rosti et al. 2010, 2011",
+        family="expectation",
+        options=XbleuOptions,
+        optimize=xbleu,
+        needs_bleu=True,
+    ),
+)

@@ -33,6 +33,7 @@ from mosesplug.optimizers.batch.margin.pairs import PairsLoss, solve_pairs
 from mosesplug.optimizers.batch.margin.planes import Planes, solve_n_slack, solve_one_slack
 from mosesplug.optimizers.batch.margin.worst import WorstLoss, solve_dual
 from mosesplug.optimizers.costs import first_of_largest
+from mosesplug.optimizers.entry import Algorithm
 from mosesplug.optimizers.oracles import OracleSets, sentence_oracles
 from mosesplug.optimizers.problem import (
     Problem,
@@ -45,7 +46,14 @@ from mosesplug.optimizers.problem import (
     with_sparse_active,
 )
 
-__all__ = ["CuttingPlaneOptions", "MarginOptions", "cutting_plane", "large_margin", "ramp_loss"]
+__all__ = [
+    "ALGORITHMS",
+    "CuttingPlaneOptions",
+    "MarginOptions",
+    "cutting_plane",
+    "large_margin",
+    "ramp_loss",
+]
 
 Floats = NDArray[np.float64]
 
@@ -355,3 +363,25 @@ def _pairs_loss(
     by_cost = options.margin == "cost"
     worths = gains if by_cost else np.zeros(len(gains))
     return PairsLoss(lists, oracles, worths, 0.0 if by_cost else 1.0, options.regularization)
+
+
+ALGORITHMS = (
+    Algorithm(
+        name="margin",
+        summary="Minimise the structured hinge loss in its dual.",
+        source="Neubig & Watanabe 2016, eq. 25-37; Hsieh et al. 2008",
+        family="margin",
+        options=MarginOptions,
+        optimize=large_margin,
+        order_matters=True,
+    ),
+    Algorithm(
+        name="cutting-plane",
+        summary="Minimise the loss of `margin` with cutting planes.",
+        source="Joachims et al. 2009; Tsochantaridis et al. 2005",
+        family="margin",
+        options=CuttingPlaneOptions,
+        optimize=cutting_plane,
+        order_matters=True,
+    ),
+)

@@ -37,6 +37,7 @@ from mosesplug.optimizers.batch.margin.lists import Lists, lists_of
 from mosesplug.optimizers.batch.margin.options import GainOptions
 from mosesplug.optimizers.batch.margin.rampion_steps import descend
 from mosesplug.optimizers.costs import first_of_largest
+from mosesplug.optimizers.entry import Algorithm
 from mosesplug.optimizers.problem import (
     Problem,
     Progress,
@@ -48,7 +49,7 @@ from mosesplug.optimizers.problem import (
     with_sparse_active,
 )
 
-__all__ = ["Ramp", "RampionOptions", "rampion"]
+__all__ = ["ALGORITHMS", "Ramp", "RampionOptions", "rampion"]
 
 Floats = NDArray[np.float64]
 
@@ -289,3 +290,16 @@ def _written_back(initial: Floats, lists: Lists, weights: Floats) -> Floats:
     full = initial.copy()
     full[lists.columns] = weights / lists.units
     return full
+
+
+ALGORITHMS = (
+    Algorithm(
+        name="rampion",
+        summary="Minimise the structured ramp loss of hope and fear.",
+        source="Gimpel & Smith 2012",
+        family="margin",
+        options=RampionOptions,
+        optimize=rampion,
+        order_matters=True,
+    ),
+)

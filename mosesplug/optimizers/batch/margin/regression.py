@@ -35,6 +35,7 @@ from mosesplug.optimizers.batch.margin.lists import Lists, found_weights, lists_
 from mosesplug.optimizers.batch.margin.options import RegularizedOptions
 from mosesplug.optimizers.batch.ranking.pairs import Pairs, PairSampling, sample_pairs
 from mosesplug.optimizers.costs import first_of_largest
+from mosesplug.optimizers.entry import Algorithm
 from mosesplug.optimizers.problem import (
     Problem,
     Progress,
@@ -46,7 +47,7 @@ from mosesplug.optimizers.problem import (
     with_sparse_active,
 )
 
-__all__ = ["Contrast", "RegressionOptions", "fit_differences", "regression"]
+__all__ = ["ALGORITHMS", "Contrast", "RegressionOptions", "fit_differences", "regression"]
 
 Floats = NDArray[np.float64]
 
@@ -242,3 +243,15 @@ def _contrast(
             "n-best lists, or a smaller minimum difference"
         )
     return of_pairs(pairs, len(gains)), len(pairs)
+
+
+ALGORITHMS = (
+    Algorithm(
+        name="mse",
+        summary="Fit differences of sentence scores by linear regression.",
+        source="Bazrafshan et al. 2012",
+        family="margin",
+        options=RegressionOptions,
+        optimize=regression,
+    ),
+)

@@ -30,6 +30,7 @@ from mosesplug.optimizers.batch.mert.climb import (
     made_positive,
 )
 from mosesplug.optimizers.batch.mert.starts import starting_points
+from mosesplug.optimizers.entry import Algorithm
 from mosesplug.optimizers.line_search.lists import IntervalChoice, search_space
 from mosesplug.optimizers.line_search.space import SearchSpace
 from mosesplug.optimizers.problem import (
@@ -42,7 +43,7 @@ from mosesplug.optimizers.problem import (
     silent,
 )
 
-__all__ = ["MertOptions", "mert"]
+__all__ = ["ALGORITHMS", "MertOptions", "mert"]
 
 CLIMBS: Mapping[str, ClimbFunction] = MappingProxyType(
     {
@@ -287,3 +288,18 @@ def _history(climbs: list[Climb], n_starts: int) -> tuple[Mapping[str, object], 
         }
         for index, climb in enumerate(climbs)
     )
+
+
+ALGORITHMS = (
+    Algorithm(
+        name="mert",
+        summary="Find the metric's optimum along lines, exactly.",
+        source="Och 2003",
+        family="Moses",
+        options=MertOptions,
+        optimize=mert,
+        graphs="source",
+        restarts=True,
+        tunes_sparse=False,
+    ),
+)

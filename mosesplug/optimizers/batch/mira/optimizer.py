@@ -17,6 +17,7 @@ from mosesplug.optimizers.batch.mira.kbmira import (
     Learner,
     run_epochs,
 )
+from mosesplug.optimizers.entry import Algorithm
 from mosesplug.optimizers.problem import (
     Problem,
     Progress,
@@ -28,7 +29,7 @@ from mosesplug.optimizers.problem import (
     with_sparse_active,
 )
 
-__all__ = ["kbmira"]
+__all__ = ["ALGORITHMS", "kbmira"]
 
 
 def kbmira(
@@ -96,3 +97,17 @@ def _learner(problem: Problem, initial: NDArray[np.float64], options: KbmiraOpti
     weights = checked_weights(problem, initial)
     n_dense = problem.tuning_set.space.n_dense
     return SearchLearner(problem.search, n_dense, weights, options, problem.active_mask)
+
+
+ALGORITHMS = (
+    Algorithm(
+        name="kbmira",
+        summary="Learn a margin between hope and fear (batch MIRA).",
+        source="Cherry & Foster 2012",
+        family="Moses",
+        options=KbmiraOptions,
+        optimize=kbmira,
+        graphs="search",
+        order_matters=True,
+    ),
+)

@@ -29,6 +29,7 @@ from mosesplug.optimizers.batch.fits import Fit
 from mosesplug.optimizers.batch.ranking.gains import SentenceBleu, sentence_gains
 from mosesplug.optimizers.batch.ranking.linear import Curve, Moments, ScoreLoss, minimise
 from mosesplug.optimizers.batch.ranking.lists import fit_lists
+from mosesplug.optimizers.entry import Algorithm
 from mosesplug.optimizers.problem import (
     Problem,
     Progress,
@@ -41,6 +42,7 @@ from mosesplug.optimizers.problem import (
 )
 
 __all__ = [
+    "ALGORITHMS",
     "CrossEntropyOptions",
     "cross_entropy",
     "cross_entropy_loss",
@@ -235,3 +237,15 @@ def cross_entropy_loss(offsets: NDArray[np.int64], goals: Floats) -> ScoreLoss:
         return Curve(value, shares - goals, product)
 
     return loss
+
+
+ALGORITHMS = (
+    Algorithm(
+        name="cross-entropy",
+        summary="Fit the model's distribution to one of the metric.",
+        source="Green et al. 2014",
+        family="ranking",
+        options=CrossEntropyOptions,
+        optimize=cross_entropy,
+    ),
+)

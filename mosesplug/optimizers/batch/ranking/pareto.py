@@ -30,6 +30,7 @@ from mosesplug.optimizers.batch.ranking.classifiers import (
 from mosesplug.optimizers.batch.ranking.fronts import pareto_fronts
 from mosesplug.optimizers.batch.ranking.gains import SentenceBleu, sentence_gains
 from mosesplug.optimizers.batch.ranking.pairs import PairSampling, sample_pairs
+from mosesplug.optimizers.entry import Algorithm
 from mosesplug.optimizers.problem import (
     Problem,
     Progress,
@@ -41,7 +42,7 @@ from mosesplug.optimizers.problem import (
     with_sparse_active,
 )
 
-__all__ = ["ParetoOptions", "pareto"]
+__all__ = ["ALGORITHMS", "ParetoOptions", "pareto"]
 
 Floats = NDArray[np.float64]
 
@@ -202,3 +203,16 @@ def _parts(problem: Problem) -> list[Problem]:
         )
         for part, end in zip(metric.metrics, ends, strict=True)
     ]
+
+
+ALGORITHMS = (
+    Algorithm(
+        name="pareto",
+        summary="Rank hypotheses that are best by any of several metrics.",
+        source="Duh et al. 2012",
+        family="ranking",
+        options=ParetoOptions,
+        optimize=pareto,
+        order_matters=True,
+    ),
+)

@@ -25,6 +25,7 @@ from mosesplug.optimizers.batch.ranking.constraints import ConstraintOptions
 from mosesplug.optimizers.batch.ranking.gains import sentence_gains
 from mosesplug.optimizers.batch.ranking.pairs import PairSampling, sample_pairs
 from mosesplug.optimizers.batch.ranking.summary import Summaries
+from mosesplug.optimizers.entry import Algorithm
 from mosesplug.optimizers.problem import (
     Problem,
     Progress,
@@ -36,7 +37,7 @@ from mosesplug.optimizers.problem import (
     with_sparse_active,
 )
 
-__all__ = ["ProMertOptions", "ProOptions", "pro", "pro_mert"]
+__all__ = ["ALGORITHMS", "ProMertOptions", "ProOptions", "pro", "pro_mert"]
 
 _FACTOR = "SparseFactor"
 """The dense feature that stands for the sparse ones while MERT runs: their score."""
@@ -185,3 +186,25 @@ def pro_mert(
         solution = mert(merged, whole.start(start), rng, options, progress)
         weights = normalised(dense, whole.written_back(solution.weights))
     return Solution(weights, corpus_score(problem, weights), found.history + solution.history)
+
+
+ALGORITHMS = (
+    Algorithm(
+        name="pro",
+        summary="Train a classifier on sampled pairs of hypotheses.",
+        source="Hopkins & May 2011",
+        family="Moses",
+        options=ProOptions,
+        optimize=pro,
+        order_matters=True,
+    ),
+    Algorithm(
+        name="pro+mert",
+        summary="Run MERT with PRO's weights among its starting points.",
+        source="mert-moses.pl --pro-starting-point",
+        family="Moses",
+        options=ProMertOptions,
+        optimize=pro_mert,
+        restarts=True,
+    ),
+)

@@ -26,6 +26,7 @@ from mosesplug.optimizers.batch.ranking.gains import SentenceBleu, sentence_gain
 from mosesplug.optimizers.batch.ranking.hinge import HingeFit, minimise_hinge
 from mosesplug.optimizers.batch.ranking.linear import Moments, minimise
 from mosesplug.optimizers.batch.ranking.lists import fit_lists
+from mosesplug.optimizers.entry import Algorithm
 from mosesplug.optimizers.problem import (
     Problem,
     Progress,
@@ -37,7 +38,7 @@ from mosesplug.optimizers.problem import (
     with_sparse_active,
 )
 
-__all__ = ["RankAllOptions", "rank_all"]
+__all__ = ["ALGORITHMS", "RankAllOptions", "rank_all"]
 
 Floats = NDArray[np.float64]
 
@@ -158,3 +159,15 @@ def _fit(
         losses = all_pairs_hinge(pairs)
         return minimise_hinge(rows, losses, second, precision=precision, offsets=offsets)
     return minimise(rows, squared_hinge(pairs), second, precision=precision, offsets=offsets)
+
+
+ALGORITHMS = (
+    Algorithm(
+        name="rank-all",
+        summary="Rank all pairs of hypotheses instead of a sample.",
+        source="Dreyer & Dong 2015",
+        family="ranking",
+        options=RankAllOptions,
+        optimize=rank_all,
+    ),
+)

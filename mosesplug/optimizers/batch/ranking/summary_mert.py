@@ -26,8 +26,9 @@ from mosesplug.optimizers.problem import (
     silent,
     with_sparse_active,
 )
+from mosesplug.optimizers.registry import algorithm
 
-__all__ = ["SummaryMertOptions", "summary_mert"]
+__all__ = ["ALGORITHMS", "SummaryMertOptions", "summary_mert"]
 
 Floats = NDArray[np.float64]
 
@@ -100,7 +101,7 @@ def summary_mert(
             pass found no sparse weights.
         UsageError: ``first`` is no algorithm, or groups cannot be made as the options say.
     """
-    learner = _learner(options.first)
+    learner = algorithm(options.first)
     problem = with_sparse_active(problem)
     initial = checked_weights(problem, initial)
     space, active = problem.tuning_set.space, problem.active_mask
@@ -120,14 +121,6 @@ def summary_mert(
     return Solution(weights, corpus_score(problem, weights), (step, *solution.history))
 
 
-def _learner(name: str) -> Algorithm:
-    """The algorithm of the first pass, which must be one even where it is not needed."""
-    # Here and not above: the registry's own table names this module.
-    from mosesplug.optimizers.registry import algorithm
-
-    return algorithm(name)
-
-
 def _first_pass(
     problem: Problem, initial: Floats, rng: np.random.Generator, learner: Algorithm
 ) -> Solution:
@@ -139,3 +132,16 @@ def _first_pass(
             "algorithm for the first pass, as kbmira or rank-all"
         )
     return found
+
+
+ALGORITHMS = (
+    Algorithm(
+        name="summary-mert",
+        summary="Run MERT on dense features and summaries of sparse ones.",
+        source="Neubig & Watanabe 2016, section 2.3.3",
+        family="ranking",
+        options=SummaryMertOptions,
+        optimize=summary_mert,
+        restarts=True,
+    ),
+)

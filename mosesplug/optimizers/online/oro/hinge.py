@@ -28,6 +28,7 @@ from mosesplug.optimizers.online.ball import (
     shrinkage,
     stepped,
 )
+from mosesplug.optimizers.online.epochs import online_algorithm
 from mosesplug.optimizers.online.learner import Change, Learner, State, Step
 from mosesplug.optimizers.online.options import OnlineOptions
 from mosesplug.optimizers.online.oro.dual import renormalised
@@ -36,6 +37,7 @@ from mosesplug.optimizers.oracles import OracleSets, corpus_oracles
 from mosesplug.tuning_set import Batch
 
 __all__ = [
+    "ALGORITHMS",
     "BatchView",
     "DualOptions",
     "OOroOptions",
@@ -278,3 +280,21 @@ def _pairs(view: BatchView, batch: Batch) -> Pairs:
             data=rows.data[kept],
         ),
     )
+
+
+ALGORITHMS = (
+    online_algorithm(
+        name="oro",
+        summary="Rank oracles above the rest with the hinge loss.",
+        source="Watanabe 2012",
+        options=OroOptions,
+        learner=oro_learner,
+    ),
+    online_algorithm(
+        name="o-oro",
+        summary="Optimise each update of `oro` in its dual.",
+        source="Watanabe 2012",
+        options=OOroOptions,
+        learner=o_oro_learner,
+    ),
+)

@@ -20,6 +20,7 @@ import numpy as np
 
 from mosesplug.optimizers.losses import SOFTMAX
 from mosesplug.optimizers.online.ball import exponential_rate, shrinkage
+from mosesplug.optimizers.online.epochs import online_algorithm
 from mosesplug.optimizers.online.learner import Change, Learner, State, Step
 from mosesplug.optimizers.online.oro.dual import (
     box_multipliers,
@@ -35,7 +36,7 @@ from mosesplug.optimizers.online.oro.hinge import (
 )
 from mosesplug.tuning_set import Batch
 
-__all__ = ["OOroSoftmaxOptions", "o_oro_softmax_learner", "oro_softmax_learner"]
+__all__ = ["ALGORITHMS", "OOroSoftmaxOptions", "o_oro_softmax_learner", "oro_softmax_learner"]
 
 
 @dataclass(frozen=True)
@@ -103,3 +104,21 @@ def o_oro_softmax_learner(options: OOroSoftmaxOptions) -> Learner:
         return change_of(view, -slopes * shares[owner], float(losses.sum()) / size, len(told))
 
     return learner_of(options, change)
+
+
+ALGORITHMS = (
+    online_algorithm(
+        name="oro-softmax",
+        summary="Rank oracles above the rest with the softmax loss.",
+        source="Watanabe 2012",
+        options=OroOptions,
+        learner=oro_softmax_learner,
+    ),
+    online_algorithm(
+        name="o-oro-softmax",
+        summary="Optimise each update of `oro-softmax` in its dual.",
+        source="Watanabe 2012",
+        options=OOroSoftmaxOptions,
+        learner=o_oro_softmax_learner,
+    ),
+)

@@ -1,1 +1,0 @@
-"""The algorithms there are, family by family."""
