@@ -13,22 +13,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.errors import DataError, StoreError
+from mosesplug.errors import DataError
 from mosesplug.features import FeatureSpace
 from mosesplug.inspection.texts import marked
 from mosesplug.store import IterationRecord, NBestStore
-from mosesplug.tuning.repeats.files import run_directories
 from mosesplug.tuning.weights import Weights
 from mosesplug.tuning.workdir.records import result_of, start_of
+from mosesplug.tuning.workdir.stores import open_run_store
 from mosesplug.tuning.workdir.workspace import Workspace
 
 if TYPE_CHECKING:
     # At run time it would bring Numba, which looking at a sentence does not need.
     from mosesplug.metrics.protocol import Metric
 
-__all__ = ["Run", "opened", "store_path"]
-
-_DATABASE = "data.mdb"
+__all__ = ["Run", "opened"]
 
 
 @dataclass(frozen=True)
@@ -97,49 +95,12 @@ def opened(path: Path, *, with_lists: bool = False) -> Iterator[Run]:
         DataError: it has no finished iteration, or no lists; or ``summary.json`` beside it is
             damaged.
     """
-    place = store_path(path)
-    with NBestStore.open(place) as store:
+    with open_run_store(path, with_lists=with_lists) as (place, store):
         records = store.iterations()
-        if not records:
-            raise DataError(f"the n-best store at {place} has no finished iteration yet")
         names, weights, where = _result(records, place)
         if store.space is not None:
             names = store.space.names[: store.space.n_dense]
-        run = Run(place, store, records, tuple(map(marked, names)), weights, where)
-        if with_lists and not run.has_lists:
-            raise _without_lists(place)
-        yield run
-
-
-def _without_lists(store: Path) -> DataError:
-    shards = sorted(store.parent.glob("shard.*"))
-    if not shards:
-        return DataError(f"the n-best store at {store} has no hypotheses")
-    return DataError(
-        f"the n-best store at {store} has no lists: they lie in the stores of the run's shards; "
-        f"name one of them, as {shards[0]}"
-    )
-
-
-def store_path(path: Path) -> Path:
-    """The store that lies there: it itself, or that of a working directory.
-
-    Raises:
-        StoreError: there is none.
-    """
-    inside = Workspace(path, 0).store
-    for place in (path, inside):
-        if (place / _DATABASE).exists():
-            return place.absolute()
-    if runs := run_directories(path):
-        raise StoreError(
-            f"{path} holds {len(runs)} runs, each with a store of its own: name one of them, as "
-            f"{', '.join(map(str, runs))}"
-        )
-    raise StoreError(
-        f"there is no n-best store at {path}: name a working directory of mosesplug, or the "
-        f"{inside.name} in it"
-    )
+        yield Run(place, store, records, tuple(map(marked, names)), weights, where)
 
 
 def _result(

@@ -10,7 +10,7 @@ import pytest
 from mosesplug.errors import DataError, StoreError, UsageError
 from mosesplug.evaluation.translations import systems
 from mosesplug.evaluation.tuned_translations import tuned_translations
-from mosesplug.inspection.run import store_path
+from mosesplug.tuning.workdir.stores import find_store
 
 
 def a_run(directory: Path, decoded: int | None) -> Path:
@@ -52,4 +52,4 @@ def test_a_run_without_such_translations_is_refused(tmp_path: Path) -> None:
 def test_a_store_in_a_directory_of_several_runs_must_be_named(tmp_path: Path) -> None:
     many = several(tmp_path / "many")
     with pytest.raises(StoreError, match=r"holds 3 runs.*many/run\.1, .*run\.2, .*run\.10$"):
-        store_path(many)
+        find_store(many)

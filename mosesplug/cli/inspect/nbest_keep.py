@@ -29,12 +29,12 @@ def verify(
     """
     from mosesplug.cli.shared.bar import bar
     from mosesplug.cli.shared.output import print_json
-    from mosesplug.inspection.run import store_path
     from mosesplug.inspection.soundness import Soundness, soundness
+    from mosesplug.tuning.workdir.stores import find_store
 
     found = Soundness()
     with bar(quiet or json) as progress:
-        for found in soundness(store_path(store)):
+        for found in soundness(find_store(store)):
             progress(found.done, found.total, "sentences")
     if json:
         print_json([asdict(fault) for fault in found.faults])
@@ -60,10 +60,10 @@ def compact(store: Store) -> None:
 
     Example: mosesplug nbest compact tuning
     """
-    from mosesplug.inspection.run import store_path
     from mosesplug.store.maintenance import compact as compacted
+    from mosesplug.tuning.workdir.stores import find_store
 
-    before, after = compacted(store_path(store))
+    before, after = compacted(find_store(store))
     print(f"{before} bytes before, {after} after")
 
 
@@ -75,10 +75,10 @@ def copy(
 
     Example: mosesplug nbest copy tuning /backup/tuning.lmdb
     """
-    from mosesplug.inspection.run import store_path
     from mosesplug.store.maintenance import copy as copied
+    from mosesplug.tuning.workdir.stores import find_store
 
-    print(f"{copied(store_path(store), target)} bytes in {target}")
+    print(f"{copied(find_store(store), target)} bytes in {target}")
 
 
 def drop(
@@ -96,9 +96,9 @@ def drop(
     Example: mosesplug nbest drop tuning 7
     """
     from mosesplug.inspection.dropping import drop as dropped
-    from mosesplug.inspection.run import store_path
+    from mosesplug.tuning.workdir.stores import find_store
 
-    place = store_path(store)
+    place = find_store(store)
     mended = dropped(place, iteration)
     print(f"iteration {iteration} is removed")
     for path in mended:

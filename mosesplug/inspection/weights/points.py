@@ -21,9 +21,10 @@ from formats.weights.any_format import AnyWeights, Format, parse_weights, read_w
 from formats.weights.files import ShowWeights, WeightGroup, read_sparse
 from mosesplug.errors import DataError, UsageError
 from mosesplug.features import FeatureSpace
-from mosesplug.inspection.run import Run, opened, store_path
+from mosesplug.inspection.run import Run, opened
 from mosesplug.tuning.weights import Weights
 from mosesplug.tuning.workdir.records import start_of
+from mosesplug.tuning.workdir.stores import find_store
 from mosesplug.tuning.workdir.workspace import Workspace
 
 __all__ = [
@@ -193,7 +194,7 @@ def _of_files(source: str, directory: Path, iteration: int | None, files: list[P
 def has_store(directory: Path) -> bool:
     """Whether a store is there, or in it; what mert-moses.pl leaves has none."""
     try:
-        store_path(directory)
+        find_store(directory)
     except DataError:
         return False
     return True
