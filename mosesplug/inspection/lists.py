@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.inspection.run import Run
-from mosesplug.metrics import Bleu, sentence_bleu_lin_och
 from mosesplug.metrics.protocol import Metric
 from mosesplug.optimizers.line_search.lists import search_space
 from mosesplug.optimizers.oracles import corpus_oracles
@@ -33,9 +32,10 @@ def sentence_scores(metric: Metric, stats: NDArray[np.number]) -> NDArray[np.flo
     BLEU of a sentence is BLEU+1 (Lin & Och 2004): without smoothing it is mostly 0. All other
     metrics score the sentence as a corpus of one.
     """
-    if isinstance(metric, Bleu):
-        return sentence_bleu_lin_och(stats)
-    return np.asarray(metric.score(stats.astype(np.float64)), dtype=np.float64)
+    counts = stats.astype(np.float64)
+    if metric.has_bleu_statistics:
+        return metric.sentence_scores(counts)
+    return np.asarray(metric.score(counts), dtype=np.float64)
 
 
 def first_rows(tuning_set: TuningSet, widths: NDArray[np.int64]) -> TuningSet:

@@ -34,7 +34,7 @@ from mosesplug.forest.union import united
 from mosesplug.hypergraph import Hypergraph
 from mosesplug.learning.start import Start, read_start
 from mosesplug.learning.weighted_graphs import weights_beside
-from mosesplug.metrics import Bleu, Metric, Prepared
+from mosesplug.metrics import Metric, Prepared
 from mosesplug.optimizers import Algorithm, Problem
 from mosesplug.tuning.graphs.features import UNKNOWN_WORD
 from mosesplug.tuning.parallel.ordered_map import start_in_order
@@ -170,7 +170,7 @@ def check_learner(algorithm: Algorithm, metric: Metric) -> None:
     """
     if algorithm.graphs is None:
         raise UsageError(f"--algorithm {algorithm.name} learns from n-best lists only")
-    if algorithm.graphs == "search" and not (isinstance(metric, Bleu) and not metric.lowercase):
+    if algorithm.graphs == "search" and not metric.can_search_graphs:
         raise UsageError(
             f"--algorithm {algorithm.name} learns from search graphs by BLEU with case, not by "
             f"{metric.signature()}"

@@ -24,7 +24,12 @@ from mosesplug.errors import UsageError
 from mosesplug.kernels import kernel
 from mosesplug.metrics.hypotheses import checked_hypotheses, read_only, share_out
 from mosesplug.metrics.ngrams import ReferenceNgrams, compile_ngrams, count_matches
-from mosesplug.metrics.protocol import Prepared, check_references, reference_fingerprint
+from mosesplug.metrics.protocol import (
+    Prepared,
+    Smoothing,
+    check_references,
+    reference_fingerprint,
+)
 from mosesplug.metrics.words import ReferenceWords, compile_words
 
 __all__ = ["ORDER", "Bleu", "BleuReferences", "ReferenceLength", "bleu_score_row", "bleu_scores"]
@@ -82,6 +87,21 @@ def bleu_scores(totals: NDArray[Any]) -> NDArray[np.float64]:
     for row in range(len(totals)):
         scores[row] = bleu_score_row(totals[row])
     return scores
+
+
+@kernel
+def _floored(totals: NDArray[np.float64]) -> NDArray[np.float64]:
+    """A copy of ``totals``, float64 ``[m, 9]``, with ``2 ** -n`` matches of order n for none."""
+    floored = totals.copy()
+    for row in range(len(floored)):
+        least = 1.0
+        for order in range(ORDER):
+            least *= 0.5
+            match, total = 2 * order, 2 * order + 1
+            floored[row, match] = max(floored[row, match], least)
+            if order > 0:  # the total of single words is the length, too
+                floored[row, total] = max(floored[row, total], 1.0)
+    return floored
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -199,6 +219,33 @@ class Bleu:
             raise ValueError(f"BLEU has 9 statistics, not an array of shape {totals.shape}")
         rows = read_only(totals.reshape(-1, self.n_statistics), totals.dtype)
         return bleu_scores(rows).reshape(totals.shape[:-1])
+
+    has_bleu_statistics: ClassVar[bool] = True
+    has_smoothing: ClassVar[bool] = True
+    sentence_metric: ClassVar[str] = "BLEU+1"
+
+    @property
+    def can_search_graphs(self) -> bool:
+        """Whether case counts: the n-grams of search graphs are matched as they are spelled."""
+        return not self.lowercase
+
+    def sentence_scores(
+        self, stats: NDArray[np.float64], smoothing: Smoothing = "lin-och"
+    ) -> NDArray[np.float64]:
+        """Return the smoothed BLEU of each row of ``stats``; see ``Metric.sentence_scores``."""
+        # Loaded when it is asked for: it imports this module, and its kernels compile for seconds.
+        from mosesplug.metrics import sentence_bleu
+
+        smoothed = {
+            "lin-och": sentence_bleu.sentence_bleu_lin_och,
+            "moses": sentence_bleu.sentence_bleu_moses,
+            "nakov": sentence_bleu.sentence_bleu_nakov,
+        }
+        return np.asarray(smoothed[smoothing](np.ascontiguousarray(stats)), dtype=np.float64)
+
+    def floor_matches(self, totals: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return a copy of ``totals`` with no zero match count; see ``metrics.few_sentences``."""
+        return _floored(totals)
 
     def _own(self, prepared: Prepared) -> BleuReferences:
         """``prepared``, made sure that these very settings made it."""

@@ -33,7 +33,12 @@ from mosesplug.kernels import kernel
 from mosesplug.metrics.characters import space_out, space_out_lines
 from mosesplug.metrics.hypotheses import Hypotheses, checked_hypotheses, read_only, share_out
 from mosesplug.metrics.ngrams import ReferenceNgrams, compile_ngrams, count_matches
-from mosesplug.metrics.protocol import Prepared, check_references, reference_fingerprint
+from mosesplug.metrics.protocol import (
+    Prepared,
+    UnsmoothedMetric,
+    check_references,
+    reference_fingerprint,
+)
 from mosesplug.metrics.word_metric import checked_totals
 from mosesplug.metrics.words import ReferenceWords, compile_words
 
@@ -83,7 +88,7 @@ class ChrfReferences(Prepared):
 
 
 @dataclass(frozen=True)
-class Chrf:
+class Chrf(UnsmoothedMetric):
     """Corpus chrF.
 
     Attributes:

@@ -16,9 +16,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.kernels import kernel
-from mosesplug.metrics.bleu import ORDER
-from mosesplug.metrics.interpolated import Interpolated
 from mosesplug.metrics.protocol import Metric
 
 __all__ = ["FewSentences"]
@@ -40,34 +37,5 @@ class FewSentences:
         No output at all still scores 0 in BLEU.
         """
         totals = np.ascontiguousarray(totals, dtype=np.float64)
-        for first in _bleu_columns(self.metric):
-            floored = _floored(totals.reshape(-1, totals.shape[-1]), first)
-            totals = floored.reshape(totals.shape)
-        return self.metric.score(totals)
-
-
-def _bleu_columns(metric: Metric) -> list[int]:
-    """The first statistic of BLEU, if it is there."""
-    parts = metric.metrics if isinstance(metric, Interpolated) else (metric,)
-    starts = np.cumsum([0, *(part.n_statistics for part in parts)]).tolist()
-    return [start for start, part in zip(starts, parts, strict=False) if part.name == "BLEU"]
-
-
-@kernel
-def _floored(totals: NDArray[np.float64], first: int) -> NDArray[np.float64]:
-    """The rows with a share of a match where there is none; a copy, float64 ``[m, n]``.
-
-    Args:
-        totals: float64 ``[m, n]``.
-        first: column of BLEU's first statistic.
-    """
-    floored = totals.copy()
-    for row in range(len(floored)):
-        least = 1.0
-        for order in range(ORDER):
-            least *= 0.5
-            match, total = first + 2 * order, first + 2 * order + 1
-            floored[row, match] = max(floored[row, match], least)
-            if order > 0:  # the total of single words is the length, too
-                floored[row, total] = max(floored[row, total], 1.0)
-    return floored
+        floored = self.metric.floor_matches(totals.reshape(-1, totals.shape[-1]))
+        return self.metric.score(floored.reshape(totals.shape))

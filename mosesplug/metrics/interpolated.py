@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.errors import UsageError
-from mosesplug.metrics.protocol import Metric, Prepared
+from mosesplug.metrics.protocol import Metric, Prepared, Smoothing
 from mosesplug.metrics.word_metric import checked_totals
 
 __all__ = ["Interpolated", "InterpolatedReferences"]
@@ -139,6 +139,48 @@ class Interpolated:
         ):
             scores += weight / whole * metric.score(totals[..., columns])
         return scores
+
+    @property
+    def has_bleu_statistics(self) -> bool:
+        """Never: the statistics of several metrics lie side by side."""
+        return False
+
+    @property
+    def can_search_graphs(self) -> bool:
+        """Never: search graphs are searched by one metric."""
+        return False
+
+    @property
+    def has_smoothing(self) -> bool:
+        """Whether one of the metrics has."""
+        return any(metric.has_smoothing for metric in self.metrics)
+
+    @property
+    def sentence_metric(self) -> str:
+        """The metrics' names."""
+        return self.name
+
+    def sentence_scores(
+        self, stats: NDArray[np.float64], smoothing: Smoothing = "lin-och"
+    ) -> NDArray[np.float64]:
+        """Return the weighted sum of the sentence scores; see ``Metric.sentence_scores``."""
+        scores = np.zeros(len(stats))
+        whole = math.fsum(self.weights)
+        for metric, weight, columns in zip(
+            self.metrics, self.weights, self._columns(), strict=True
+        ):
+            scores += weight / whole * metric.sentence_scores(stats[:, columns], smoothing)
+        return scores
+
+    def floor_matches(self, totals: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the totals as each metric floors its own; see ``Metric.floor_matches``."""
+        return np.concatenate(
+            [
+                metric.floor_matches(np.ascontiguousarray(totals[:, columns]))
+                for metric, columns in zip(self.metrics, self._columns(), strict=True)
+            ],
+            axis=1,
+        )
 
     def _columns(self) -> Iterator[slice]:
         """Where each metric's statistics are."""

@@ -8,16 +8,27 @@ sees text: it sums rows and asks for scores. References are compiled once, by ``
 from __future__ import annotations
 
 import hashlib
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.errors import DataError
 
-__all__ = ["Metric", "Prepared", "check_references", "reference_fingerprint"]
+__all__ = [
+    "Metric",
+    "Prepared",
+    "Smoothing",
+    "UnsmoothedMetric",
+    "check_references",
+    "reference_fingerprint",
+]
+
+Smoothing = Literal["lin-och", "moses", "nakov"]
+"""How the score of a single sentence is smoothed; ``metrics.sentence_bleu`` has the formulas."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +51,12 @@ class Prepared:
 
 
 class Metric(Protocol):
-    """A corpus metric that is a function of summed statistics; larger scores are better."""
+    """A corpus metric that is a function of summed statistics; larger scores are better.
+
+    A metric states what it can do: ``has_bleu_statistics``, ``can_search_graphs`` and
+    ``has_smoothing`` are what algorithms ask before they use it. ``UnsmoothedMetric`` answers for
+    metrics that can do nothing of the kind.
+    """
 
     @property
     def name(self) -> str:
@@ -98,6 +114,76 @@ class Metric(Protocol):
         gives it; where output is so long that there are more errors than reference words, that
         is below 0.
         """
+
+    @property
+    def has_bleu_statistics(self) -> bool:
+        """Whether the statistics are BLEU's, so that expected n-gram counts give its score."""
+
+    @property
+    def can_search_graphs(self) -> bool:
+        """Whether hope and fear of this metric can be searched for in search graphs."""
+
+    @property
+    def has_smoothing(self) -> bool:
+        """Whether ``sentence_scores`` depends on the smoothing."""
+
+    @property
+    def sentence_metric(self) -> str:
+        """The name of the metric that scores single sentences, such as ``BLEU+1``."""
+
+    def sentence_scores(
+        self, stats: NDArray[np.float64], smoothing: Smoothing = "lin-och"
+    ) -> NDArray[np.float64]:
+        """Return the score of each hypothesis as a corpus of one sentence, smoothed if it can be.
+
+        Args:
+            stats: float64 ``[n, n_statistics]``.
+            smoothing: the variant; ignored without ``has_smoothing``.
+
+        Returns:
+            float64 ``[n]``.
+        """
+
+    def floor_matches(self, totals: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the totals of a few sentences with zero match counts replaced by small ones.
+
+        See ``metrics.few_sentences``; totals of other statistics are returned as they are.
+
+        Args:
+            totals: float64 ``[m, n_statistics]``, never written.
+        """
+
+
+class UnsmoothedMetric(ABC):
+    """The answers of a metric whose score of one sentence is its score of a corpus of one."""
+
+    has_bleu_statistics: ClassVar[bool] = False
+    can_search_graphs: ClassVar[bool] = False
+    has_smoothing: ClassVar[bool] = False
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """The name in Moses' spelling."""
+
+    @abstractmethod
+    def score(self, totals: NDArray[Any]) -> NDArray[np.float64]:
+        """Score of summed statistics; see ``Metric.score``."""
+
+    @property
+    def sentence_metric(self) -> str:
+        """The metric's own name."""
+        return self.name
+
+    def sentence_scores(
+        self, stats: NDArray[np.float64], smoothing: Smoothing = "lin-och"
+    ) -> NDArray[np.float64]:
+        """Return the score of each row of ``stats``; see ``Metric.sentence_scores``."""
+        return np.asarray(self.score(stats), dtype=np.float64)
+
+    def floor_matches(self, totals: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return ``totals``; see ``Metric.floor_matches``."""
+        return totals
 
 
 def check_references(references: Sequence[Sequence[bytes]]) -> int:

@@ -7,7 +7,7 @@ done here once.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -20,6 +20,7 @@ from mosesplug.metrics.encoding import EncodedHypotheses, encode
 from mosesplug.metrics.hypotheses import checked_hypotheses, share_out
 from mosesplug.metrics.protocol import (
     Prepared,
+    UnsmoothedMetric,
     check_references,
     reference_fingerprint,
 )
@@ -54,7 +55,7 @@ def checked_totals(name: str, n_statistics: int, totals: NDArray[Any]) -> NDArra
 
 
 @dataclass(frozen=True)
-class WordMetric(ABC):
+class WordMetric(UnsmoothedMetric):
     """A corpus metric over sequences of words; see ``Metric`` for the protocol.
 
     Attributes:

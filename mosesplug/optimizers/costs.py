@@ -11,22 +11,15 @@ share of one (``few_sentences``).
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.metrics.few_sentences import FewSentences
-from mosesplug.metrics.interpolated import Interpolated
-from mosesplug.metrics.protocol import Metric
-from mosesplug.metrics.sentence_bleu import (
-    sentence_bleu_lin_och,
-    sentence_bleu_moses,
-    sentence_bleu_nakov,
-)
+from mosesplug.metrics.protocol import Metric, Smoothing
 from mosesplug.optimizers.oracles import corpus_oracles
 from mosesplug.tuning_set import Batch
 
@@ -35,11 +28,7 @@ __all__ = ["CostKind", "Costs", "Remembered", "first_of_largest"]
 CostKind = Literal["corpus", "lin-och", "moses", "nakov", "pseudo-corpus", "background"]
 Remembered = Literal["one-best", "hope", "oracle"]
 
-_SENTENCE_BLEU = {
-    "lin-och": sentence_bleu_lin_och,
-    "moses": sentence_bleu_moses,
-    "nakov": sentence_bleu_nakov,
-}
+_SMOOTHINGS: dict[str, Smoothing] = {name: name for name in get_args(Smoothing)}
 
 
 @dataclass(frozen=True)
@@ -88,8 +77,8 @@ class Costs:
             rng: of the greedy search where the batch itself is the corpus.
         """
         stats = batch.stats.astype(np.float64)
-        if self.kind in _SENTENCE_BLEU:
-            return _sentence_scores(self.kind, stats, metric)
+        if (smoothing := _SMOOTHINGS.get(self.kind)) is not None:
+            return metric.sentence_scores(stats, smoothing)
         remembered = memory.get(self.kind)
         if remembered is None:
             remembered = self.memory(metric).get(self.kind)
@@ -138,21 +127,6 @@ class Costs:
         corpus[: len(old)] = old
         corpus[sentences] = counted
         return {self.kind: corpus}
-
-
-def _sentence_scores(kind: str, stats: NDArray[np.float64], metric: Metric) -> NDArray[np.float64]:
-    """The score of each sentence by itself, BLEU smoothed, float64 ``[n_hyps]``."""
-    if isinstance(metric, Interpolated):
-        scores, end = np.zeros(len(stats)), 0
-        for part, weight in zip(metric.metrics, metric.weights, strict=True):
-            start, end = end, end + part.n_statistics
-            own = _sentence_scores(kind, stats[:, start:end], part)
-            scores += weight / math.fsum(metric.weights) * own
-        return scores
-    if metric.name == "BLEU":
-        rows = np.ascontiguousarray(stats)
-        return np.asarray(_SENTENCE_BLEU[kind](rows), dtype=np.float64)
-    return np.asarray(metric.score(stats), dtype=np.float64)
 
 
 def _corpus(

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from mosesplug.errors import OptimizerError
 from mosesplug.features import FeatureSpace
-from mosesplug.metrics.protocol import Metric
+from mosesplug.metrics.protocol import Metric, Smoothing
 from mosesplug.optimizers.batch.mira.search import Search, first_best_bleu, first_best_statistics
 from mosesplug.optimizers.line_search.space import SpaceSource
 from mosesplug.tuning_set import TuningSet
@@ -28,6 +28,7 @@ __all__ = [
     "corpus_score",
     "corpus_statistics",
     "normalised",
+    "sentence_scores",
     "silent",
     "with_sparse_active",
 ]
@@ -131,6 +132,17 @@ def corpus_statistics(problem: Problem, weights: NDArray[np.float64]) -> NDArray
         return found.astype(np.float64)
     chosen = problem.tuning_set.first_best(weights)
     return np.asarray(problem.tuning_set.stats[chosen].sum(axis=0, dtype=np.float64))
+
+
+def sentence_scores(problem: Problem, smoothing: Smoothing) -> NDArray[np.float64]:
+    """Return the score of every hypothesis by itself, float64 ``[n_hyps]``.
+
+    Args:
+        problem: hypotheses and metric.
+        smoothing: the smoothed sentence BLEU, where the metric is BLEU or has it as a part.
+    """
+    stats = problem.tuning_set.stats.astype(np.float64)
+    return problem.metric.sentence_scores(stats, smoothing)
 
 
 def normalised(problem: Problem, weights: NDArray[np.float64]) -> NDArray[np.float64]:

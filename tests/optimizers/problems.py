@@ -10,13 +10,14 @@ from numpy.typing import NDArray
 
 from mosesplug.features import FeatureSpace
 from mosesplug.metrics import metric
+from mosesplug.metrics.protocol import UnsmoothedMetric
 from mosesplug.optimizers.problem import Problem
 from mosesplug.optimizers.registry import Algorithm
 from mosesplug.tuning_set import SparseRows, TuningSet
 
 
 @dataclass(frozen=True)
-class Accuracy:
+class Accuracy(UnsmoothedMetric):
     """A metric of two statistics: points won, points possible."""
 
     name: str = "accuracy"

@@ -10,7 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formats.nbest.files import NBestList
-from mosesplug.metrics.protocol import Prepared, check_references, reference_fingerprint
+from mosesplug.metrics.protocol import (
+    Prepared,
+    UnsmoothedMetric,
+    check_references,
+    reference_fingerprint,
+)
 
 __all__ = ["GROUPS", "Hypothesis", "StoreModel", "WordMetric", "make_list"]
 
@@ -75,7 +80,7 @@ def make_list(
 
 
 @dataclass
-class WordMetric:
+class WordMetric(UnsmoothedMetric):
     """A metric in five lines: ``weight`` times the words that are in a reference, and all words.
 
     Attributes:

@@ -20,7 +20,7 @@ from mosesplug.forest.line_search.graph_space import graph_source
 from mosesplug.forest.ngrams.reference_ngrams import ReferenceNgrams
 from mosesplug.forest.search_graph import search_graph
 from mosesplug.forest.union import united
-from mosesplug.metrics import Bleu, Prepared
+from mosesplug.metrics import Prepared
 from mosesplug.optimizers import Algorithm, Problem
 from mosesplug.settings.configuration import Configuration
 from mosesplug.store import NBestStore, StoredGraphs
@@ -58,7 +58,7 @@ def check_graphs(configuration: Configuration, algorithm: Algorithm) -> None:
     if found:
         raise UsageError(f"--forest does not go together with {', '.join(found)}")
     metric = configuration.metric
-    if algorithm.graphs == "search" and not (isinstance(metric, Bleu) and not metric.lowercase):
+    if algorithm.graphs == "search" and not metric.can_search_graphs:
         raise UsageError(
             f"{algorithm.name} learns from search graphs by BLEU with case, not by"
             f" {metric.signature()}: leave out --forest (--hg-mira), or the other metric"

@@ -97,7 +97,7 @@ def needs_bleu(problem: Problem, name: str) -> None:
     Raises:
         UsageError: the metric has no statistics of BLEU.
     """
-    if problem.metric.name != "BLEU":
+    if not problem.metric.has_bleu_statistics:
         raise UsageError(
             f"{name} tunes by the statistics of BLEU, not of {problem.metric.name}: choose the "
             "metric BLEU, or the algorithm risk"

@@ -23,7 +23,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.errors import OptimizerError
-from mosesplug.metrics import Bleu
 from mosesplug.metrics.protocol import Metric
 from mosesplug.metrics.single_bleu import single_bleu
 from mosesplug.optimizers.batch.mira.lists import MiraLists, mira_lists
@@ -220,7 +219,7 @@ class Learner:
     def visit(self, order: NDArray[np.int64]) -> Decisions:
         """Learn from the given sentences, int64 ``[n]``, one after the other."""
         decisions = _decisions(len(order))
-        if isinstance(self._metric, Bleu):
+        if self._metric.has_bleu_statistics:
             learn(self.lists, self.settings, self.state, order, decisions)
             return decisions
         for visit, sentence in enumerate(order.tolist()):
@@ -245,7 +244,7 @@ class Learner:
         """The metric of the first-best hypotheses at ``weights``, float32 ``[n_features]``."""
         best = first_best(self.lists, weights)
         totals = self.lists.rows[self.lists.row_of[best]].sum(axis=0, dtype=np.float64)
-        if isinstance(self._metric, Bleu):
+        if self._metric.has_bleu_statistics:
             return float(single_bleu(totals.astype(np.float32)))
         return float(self._metric.score(totals))
 

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.errors import OptimizerError
-from mosesplug.metrics import Bleu
 from mosesplug.optimizers.batch.mira.graphs import SearchLearner
 from mosesplug.optimizers.batch.mira.kbmira import (
     AnyLearner,
@@ -89,7 +88,7 @@ def _learner(problem: Problem, initial: NDArray[np.float64], options: KbmiraOpti
     """What learns from the problem's hypotheses."""
     if problem.search is None:
         return Learner(problem, initial, options)
-    if not isinstance(problem.metric, Bleu):
+    if not problem.metric.has_bleu_statistics:
         raise OptimizerError(
             f"hope and fear are searched for by BLEU only, not by {problem.metric.name}: learn "
             "from lists"

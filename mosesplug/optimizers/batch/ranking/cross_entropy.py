@@ -25,8 +25,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.errors import OptimizerError
+from mosesplug.metrics.protocol import Smoothing
 from mosesplug.optimizers.batch.fits import Fit
-from mosesplug.optimizers.batch.ranking.gains import SentenceBleu, sentence_gains
 from mosesplug.optimizers.batch.ranking.linear import Curve, Moments, ScoreLoss, minimise
 from mosesplug.optimizers.batch.ranking.lists import fit_lists
 from mosesplug.optimizers.entry import Algorithm
@@ -37,6 +37,7 @@ from mosesplug.optimizers.problem import (
     checked_weights,
     corpus_score,
     normalised,
+    sentence_scores,
     silent,
     with_sparse_active,
 )
@@ -94,7 +95,7 @@ class CrossEntropyOptions:
             "minimum": 0.0,
         },
     )
-    sentence_bleu: SentenceBleu = field(
+    sentence_bleu: Smoothing = field(
         default="nakov",
         metadata={
             "help": "where the metric is BLEU, whose smoothed BLEU of sentences hypotheses are "
@@ -140,7 +141,7 @@ def cross_entropy(
     problem = with_sparse_active(problem)
     initial = checked_weights(problem, initial)
     offsets = problem.tuning_set.offsets
-    gains = sentence_gains(problem, options.sentence_bleu)
+    gains = sentence_scores(problem, options.sentence_bleu)
     if options.distribution == "exponential":
         goals = metric_distributions(offsets, gains, exponential_shares(options.sharpness))
     else:

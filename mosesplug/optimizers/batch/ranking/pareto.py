@@ -21,14 +21,13 @@ from numpy.typing import NDArray
 
 from mosesplug.errors import OptimizerError
 from mosesplug.metrics.interpolated import Interpolated
-from mosesplug.metrics.protocol import Metric
+from mosesplug.metrics.protocol import Metric, Smoothing
 from mosesplug.optimizers.batch.ranking.classifiers import (
     ClassifierOptions,
     described,
     fit_pairs,
 )
 from mosesplug.optimizers.batch.ranking.fronts import pareto_fronts
-from mosesplug.optimizers.batch.ranking.gains import SentenceBleu, sentence_gains
 from mosesplug.optimizers.batch.ranking.pairs import PairSampling, sample_pairs
 from mosesplug.optimizers.entry import Algorithm
 from mosesplug.optimizers.problem import (
@@ -38,6 +37,7 @@ from mosesplug.optimizers.problem import (
     checked_weights,
     corpus_score,
     normalised,
+    sentence_scores,
     silent,
     with_sparse_active,
 )
@@ -83,7 +83,7 @@ class ParetoOptions(ClassifierOptions):
             "source": "mosesplug's, after Hopkins & May 2011 and Nakov et al. 2013",
         },
     )
-    sentence_bleu: SentenceBleu = field(
+    sentence_bleu: Smoothing = field(
         default="nakov",
         metadata={
             "help": "where a metric is BLEU, whose smoothed BLEU of sentences hypotheses are "
@@ -126,9 +126,9 @@ def pareto(
     problem = with_sparse_active(problem)
     initial = checked_weights(problem, initial)
     tuning_set, parts = problem.tuning_set, _parts(problem)
-    scores = [sentence_gains(part, options.sentence_bleu) for part in parts]
+    scores = [sentence_scores(part, options.sentence_bleu) for part in parts]
     fronts = pareto_fronts(tuning_set.offsets, np.column_stack(scores))
-    worth = _worth(tuning_set.offsets, fronts, sentence_gains(problem, options.sentence_bleu))
+    worth = _worth(tuning_set.offsets, fronts, sentence_scores(problem, options.sentence_bleu))
     sampling = PairSampling(
         options.candidate_pairs, options.kept_pairs, largest=options.acceptance == "largest"
     )

@@ -22,7 +22,6 @@ from mosesplug.optimizers.batch.ranking.classifiers import (
     fit_pairs,
 )
 from mosesplug.optimizers.batch.ranking.constraints import ConstraintOptions
-from mosesplug.optimizers.batch.ranking.gains import sentence_gains
 from mosesplug.optimizers.batch.ranking.pairs import PairSampling, sample_pairs
 from mosesplug.optimizers.batch.ranking.summary import Summaries
 from mosesplug.optimizers.entry import Algorithm
@@ -33,6 +32,7 @@ from mosesplug.optimizers.problem import (
     checked_weights,
     corpus_score,
     normalised,
+    sentence_scores,
     silent,
     with_sparse_active,
 )
@@ -115,12 +115,12 @@ def pro(
     problem = with_sparse_active(problem)
     initial = checked_weights(problem, initial)
     tuning_set = problem.tuning_set
-    if options.smooth_brevity_penalty and "BLEU" not in problem.metric.name.split(","):
+    if options.smooth_brevity_penalty and not problem.metric.has_smoothing:
         raise UsageError(
             f"{problem.metric.name} has no brevity penalty to smooth: leave out "
             "smooth_brevity_penalty"
         )
-    scores = sentence_gains(problem, "nakov" if options.smooth_brevity_penalty else "moses")
+    scores = sentence_scores(problem, "nakov" if options.smooth_brevity_penalty else "moses")
 
     def draw(top: int, count: int) -> NDArray[np.int64]:
         return rng.integers(0, top, count)

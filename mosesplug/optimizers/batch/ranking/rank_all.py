@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.errors import OptimizerError
+from mosesplug.metrics.protocol import Smoothing
 from mosesplug.optimizers.batch.fits import Fit
 from mosesplug.optimizers.batch.ranking.all_pairs import (
     AllPairs,
@@ -22,7 +23,6 @@ from mosesplug.optimizers.batch.ranking.all_pairs import (
     all_pairs_hinge,
     squared_hinge,
 )
-from mosesplug.optimizers.batch.ranking.gains import SentenceBleu, sentence_gains
 from mosesplug.optimizers.batch.ranking.hinge import HingeFit, minimise_hinge
 from mosesplug.optimizers.batch.ranking.linear import Moments, minimise
 from mosesplug.optimizers.batch.ranking.lists import fit_lists
@@ -34,6 +34,7 @@ from mosesplug.optimizers.problem import (
     checked_weights,
     corpus_score,
     normalised,
+    sentence_scores,
     silent,
     with_sparse_active,
 )
@@ -71,7 +72,7 @@ class RankAllOptions:
             "minimum": 0.0,
         },
     )
-    sentence_bleu: SentenceBleu = field(
+    sentence_bleu: Smoothing = field(
         default="moses",
         metadata={
             "help": "where the metric is BLEU, whose smoothed BLEU of sentences hypotheses are "
@@ -118,7 +119,7 @@ def rank_all(
     initial = checked_weights(problem, initial)
     pairs = all_pairs(
         problem.tuning_set.offsets,
-        sentence_gains(problem, options.sentence_bleu),
+        sentence_scores(problem, options.sentence_bleu),
         minimum_difference=options.minimum_difference,
         by_gap=options.pair_weights == "difference",
     )

@@ -218,6 +218,7 @@ def test_other_metrics_have_the_scale_of_bleu() -> None:
         name = "unknown"
         n_statistics = 9
         statistics_names = Bleu.statistics_names
+        has_bleu_statistics = False
         score = staticmethod(Bleu().score)
 
     problem = bleu_problem(5, n_sparse=4)
