@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.waiting import LIMIT
+
 ROOT = Path(__file__).parents[1]
 
 PASSES = """
@@ -63,7 +65,7 @@ def run_suite(directory: Path, last_file: str, faulthandler_timeout: float) -> t
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        timeout=240,
+        timeout=LIMIT,
         check=False,
     )
     return ended.returncode, ended.stdout
@@ -79,7 +81,7 @@ def test_a_test_that_hangs_fails_with_all_stacks_and_the_run_goes_on(tmp_path: P
 
 @pytest.mark.parametrize(
     ("last_file", "faulthandler_timeout"),
-    [(EXITS, 900), (HANGS_DEAF, 3)],
+    [(EXITS, 1800), (HANGS_DEAF, 3)],
     ids=["exits", "hangs and takes no signal"],
 )
 def test_a_worker_that_dies_ends_the_run_with_a_red_summary(

@@ -12,7 +12,7 @@ import pytest
 
 __all__ = ["LIMIT", "alive", "gone", "hurry", "wait_until"]
 
-LIMIT = 200.0
+LIMIT = 300.0
 """Seconds: more than a busy machine needs, and less than a phase of a test may last."""
 
 

@@ -6,13 +6,13 @@ import json
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from mosesplug.cli.main import main as mosesplug
 from mosesplug.cli.run.mert_moses import main as mert_moses
+from tests.waiting import LIMIT, wait_until
 
 PROGRAM = "from mosesplug.cli.main import main; main()"
 
@@ -154,17 +154,15 @@ def test_interrupted_while_decoding(
     child = subprocess.Popen(
         [sys.executable, "-c", PROGRAM, "mert-moses", *words], stderr=subprocess.PIPE, text=True
     )
-    deadline = time.monotonic() + 60
     out = work / "run1.out"
-    while not (out.exists() and out.stat().st_size) and time.monotonic() < deadline:
-        time.sleep(0.02)
+    wait_until(lambda: child.poll() is not None or (out.exists() and out.stat().st_size))
     child.send_signal(number)
-    _, said = child.communicate(timeout=60)
+    _, said = child.communicate(timeout=LIMIT)
     assert child.returncode == code
     assert "--continue" in said
     assert "Traceback" not in said
     if sys.platform == "linux":
-        assert not [p for p in _command_lines() if str(tmp_path) in p]
+        wait_until(lambda: not [p for p in _command_lines() if str(tmp_path) in p])
 
 
 def _command_lines() -> list[str]:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from mosesplug.metrics.hypotheses import SMALLEST_SHARE, read_only, share_out
+from tests.waiting import LIMIT
 
 
 @pytest.mark.parametrize("n", [0, 1, SMALLEST_SHARE - 1, 2 * SMALLEST_SHARE + 1, 7777])
@@ -26,7 +27,7 @@ def test_shares_are_the_whole_once(n: int, threads: int) -> None:
 
 
 def test_shares_run_at_the_same_time() -> None:
-    meeting = threading.Barrier(2, timeout=30)
+    meeting = threading.Barrier(2, timeout=LIMIT)
 
     def work(rows: slice) -> None:
         meeting.wait()

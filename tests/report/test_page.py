@@ -19,6 +19,7 @@ from mosesplug.report.data import ReportData
 from mosesplug.report.figures import FIGURES, png, svg
 from mosesplug.report.page import page
 from tests.inspection.runs import REFERENCE, make_run, read_graph
+from tests.waiting import LIMIT
 
 pytest.importorskip("matplotlib")
 
@@ -130,6 +131,6 @@ def test_in_a_browser_without_complaints(data: ReportData, tmp_path: Path) -> No
     command += ["--disable-background-networking", "--disable-component-update", "--disable-sync"]
     command += [f"--user-data-dir={profile}", "--enable-logging=stderr", "--window-size=400,800"]
     command += ["--dump-dom", path.as_uri()]
-    shown = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    shown = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT, check=True)
     assert "CONSOLE" not in shown.stderr
     assert shown.stdout.count("<svg") == len(FIGURES)

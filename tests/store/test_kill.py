@@ -21,6 +21,7 @@ from mosesplug.store import NBestStore
 from mosesplug.store.testing.conformance import check_rows, check_store
 from mosesplug.store.testing.toys import StoreModel, WordMetric
 from mosesplug.tuning_set import TuningSet
+from tests.waiting import LIMIT
 
 SCRIPT = Path(__file__).with_name("writer.py")
 
@@ -60,7 +61,7 @@ def start(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Ca
     assert hand(path=str(tmp_path_factory.mktemp("first")), iterations=(1, 1))() == 0
     yield hand
     process.stdin.close()
-    assert process.wait(10) == 0
+    assert process.wait(LIMIT) == 0
     process.stdout.close()
 
 

@@ -8,13 +8,13 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 from sacrebleu.metrics.bleu import BLEU
 
 from formats.nbest.files import read_nbest
+from tests.waiting import LIMIT, wait_until
 
 REPOSITORY = Path(__file__).parents[3]
 DEMO = REPOSITORY / "moses-config" / "demo"
@@ -218,14 +218,6 @@ def long_run(*arguments: str) -> subprocess.Popen[bytes]:
     return process
 
 
-def wait_until_gone(group: int) -> None:
-    for _ in range(100):
-        if not running(group):
-            return
-        time.sleep(0.1)
-    pytest.fail(f"processes left: {running(group)}")
-
-
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
 def test_a_signal_leaves_no_process(number: signal.Signals) -> None:
@@ -236,10 +228,10 @@ def test_a_signal_leaves_no_process(number: signal.Signals) -> None:
         os.kill(process.pid, number)
         process.stdout.close()
         errors = process.stderr.read()
-        code = process.wait(timeout=20)
+        code = process.wait(LIMIT)
     assert code == {signal.SIGTERM: 143, signal.SIGINT: 130, signal.SIGKILL: -9}[number]
     assert b"Traceback" not in errors
-    wait_until_gone(process.pid)
+    wait_until(lambda: not running(process.pid))
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
@@ -250,9 +242,9 @@ def test_a_reader_that_goes_away_ends_it_quietly() -> None:
         process.stdout.readline()
         process.stdout.close()
         errors = process.stderr.read()
-        assert process.wait(timeout=20) != 0
+        assert process.wait(LIMIT) != 0
     assert errors == b""
-    wait_until_gone(process.pid)
+    wait_until(lambda: not running(process.pid))
 
 
 def test_the_demo_files_are_what_their_script_makes(tmp_path: Path) -> None:

@@ -82,7 +82,7 @@ def test_a_signal_is_not_lost_where_objects_are_finalised(
         begun = generator()
         next(begun)
         del begun  # what its end raises, Python drops
-        time.sleep(10)
+        time.sleep(60)
 
     assert exit_code("prog", work) == 128 + number
     assert capsys.readouterr().err.count("\n") == 1

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import re
 import signal
 import threading
-import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import fields, replace
@@ -33,6 +33,7 @@ from mosesplug.tuning import tune
 from mosesplug.tuning.events import Event, Learning, Learnt, Note
 from mosesplug.tuning.online.counter import Counter, Word
 from mosesplug.tuning.online.shard import OnlineShard
+from tests.waiting import gone, wait_until
 
 Toy = Any
 Log = Any
@@ -190,11 +191,11 @@ def test_stored_batches_are_not_decoded_again(
 ) -> None:
     """Of the shard that was slower, nothing is; the other is done, and is not asked again."""
     decoded = []
-    decode = ProcessDecoder.decode
+    decode, numbers = ProcessDecoder.decode, itertools.count()
 
     def counted(decoder: ProcessDecoder, sentences: Any, weights: Any) -> Any:
         decoded.append(len(sentences))
-        if len(decoded) == 4:
+        if next(numbers) == 3:
             raise DecoderError("out of memory")
         return decode(decoder, sentences, weights)
 
@@ -207,13 +208,12 @@ def test_stored_batches_are_not_decoded_again(
 
 
 def test_an_interrupt_ends_decoders_at_once(toy: Toy) -> None:
-    hang = 'case "$*" in *shard*.nbest*) touch pid.$$; sleep 60;; esac\nexec'
+    hang = 'case "$*" in *shard*.nbest*) touch pid.$$; sleep 600;; esac\nexec'
     toy.decoder.write_text(toy.decoder.read_text().replace("exec", hang))
     work = toy.directory / "work"
 
     def interrupt() -> None:
-        while len(list(work.glob("pid.*"))) < 2:
-            time.sleep(0.01)
+        wait_until(lambda: len(list(work.glob("pid.*"))) == 2)
         os.kill(os.getpid(), signal.SIGINT)
 
     handler = signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -223,9 +223,9 @@ def test_an_interrupt_ends_decoders_at_once(toy: Toy) -> None:
             tune(shards(toy))
     finally:
         signal.signal(signal.SIGINT, handler)
-    pids = [path.suffix[1:] for path in work.glob("pid.*")]
+    pids = [int(path.suffix[1:]) for path in work.glob("pid.*")]
     assert len(pids) == 2
-    assert not any(Path("/proc", pid).exists() for pid in pids)
+    assert all(gone(pid) for pid in pids)
 
 
 def test_an_epoch_begun_with_other_settings_is_begun_anew(toy: Toy, log: Log) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import shutil
@@ -38,6 +39,7 @@ from mosesplug.tuning.online.decoder import ProgramRecipe
 from mosesplug.tuning.online.numbering import Numbering
 from mosesplug.tuning.online.workers import decoding_workers
 from mosesplug.tuning.parallel.sharding import copied
+from tests.waiting import LIMIT, gone, wait_until
 
 Toy = Any
 Log = Any
@@ -90,16 +92,17 @@ def kept(directory: Path, left_by_run: Files) -> dict[str, Any]:
 def uneven(monkeypatch: pytest.MonkeyPatch, seed: int) -> Iterator[list[list[int]]]:
     """Let decoders take their time, the first batch the most; tells what was decoded."""
     chance = np.random.default_rng(seed)
-    decode, late = ProcessDecoder.decode, threading.Event()
+    decode, late, numbers = ProcessDecoder.decode, threading.Event(), itertools.count()
     decoded: list[list[int]] = []
 
     def slow(decoder: ProcessDecoder, sentences: Any, weights: Any) -> Any:
+        number = next(numbers)
         decoded.append([number for number, _ in sentences])
-        if len(decoded) == 1:
-            late.wait(10)  # another one comes first
+        if number == 0:
+            assert late.wait(LIMIT)  # another one comes first
         time.sleep(float(chance.random()) * 0.05)
         lists = decode(decoder, sentences, weights)
-        if len(decoded) > 2:
+        if number > 1:
             late.set()
         return lists
 
@@ -338,10 +341,14 @@ def test_a_decoder_that_fails_ends_the_run_and_it_goes_on(
     toy: Toy, log: Log, left_by_run: Files, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     decode, calls = ProcessDecoder.decode, []
+    numbers, all_begun = itertools.count(), threading.Barrier(3, timeout=LIMIT)
 
     def failing(decoder: ProcessDecoder, sentences: Any, weights: Any) -> Any:
+        number = next(numbers)
         calls.append(decoder.prefix)
-        if len(calls) == 4:
+        if number < 3:
+            all_begun.wait()
+        if number == 3:
             raise DecoderError("out of memory")
         return decode(decoder, sentences, weights)
 
@@ -432,7 +439,7 @@ def test_servers_may_die_and_runs_be_interrupted(
     tune(configuration("whole"))
     with pytest.raises(KeyboardInterrupt):
         tune(configuration("work"), disturb)
-    assert not servers(toy.directory / "work")
+    assert all(gone(number) for number in servers(toy.directory / "work"))
     assert any("is started again" in note.text for note in log.of(Note))
     tune(configuration("work", existing="continue"))
     found = [kept(toy.directory / name, left_by_run) for name in ("work", "whole")]
@@ -455,25 +462,23 @@ def test_what_is_decoded_when_the_block_ends_is_given_up(tmp_path: Path) -> None
     decoder = tmp_path / "decoder"
     decoder.write_text(
         f"#!{sys.executable}\nimport os, pathlib, time\n"
-        "pathlib.Path('pid.%d' % os.getpid()).touch()\ntime.sleep(60)\n"
+        "pathlib.Path('pid.%d' % os.getpid()).touch()\ntime.sleep(600)\n"
     )
     decoder.chmod(0o755)
     (tmp_path / "moses.ini").write_text("[weight]\nLM0= 1\n")
     recipe = ProgramRecipe(Decoder(decoder, ()), tmp_path / "moses.ini", tmp_path, 5, 0, False)
     notes: list[Event] = []
-    began = threading.active_count()
+    threads = set(threading.enumerate())
     futures: list[Future[Any]] = []
 
     def interrupted() -> None:
         with decoding_workers(recipe, Sharding(2, asynchronous=True), notes.append) as workers:
             futures.extend(workers.submit([(n, b"text")], ModelWeights(())) for n in range(2))
-            while len(list(tmp_path.glob("pid.*"))) < 2:
-                time.sleep(0.01)
+            wait_until(lambda: len(list(tmp_path.glob("pid.*"))) == 2)
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         interrupted()
     assert all(future.done() and future.exception() for future in futures)
-    assert threading.active_count() == began
-    for path in tmp_path.glob("pid.*"):
-        assert not Path("/proc", path.suffix[1:]).exists()
+    assert threads.issuperset(threading.enumerate())
+    assert all(gone(int(path.suffix[1:])) for path in tmp_path.glob("pid.*"))

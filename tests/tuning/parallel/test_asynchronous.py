@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -34,6 +35,7 @@ from mosesplug.tuning.parallel.sharded import optimize_sharded
 from mosesplug.tuning.parallel.sharding import Recipe, copied
 from mosesplug.tuning_set import Batch
 from tests.optimizers.problems import planted
+from tests.waiting import LIMIT
 
 ONLINE = [each for each in algorithms().values() if each.learner is not None]
 SCALE = 0.2
@@ -149,14 +151,19 @@ def test_changes_are_applied_as_they_arrive() -> None:
     first = int(batches[0][-1])
     order: list[int] = []
     numbers = {int(sentences[-1]): place for place, sentences in enumerate(batches)}
-    found = epoch(
-        problem,
-        recipe_of("sgd"),
-        2,
-        "arrival",
-        delay=lambda sentence: 0.3 if sentence == first else 0.0,
-        on_batch=lambda done: order.append(numbers[int(done.sentences[-1])]),
-    )
+    others_applied = threading.Event()
+
+    def delay(sentence: int) -> float:
+        if sentence == first:
+            others_applied.wait(LIMIT)
+        return 0.0
+
+    def on_batch(done: BatchDone) -> None:
+        order.append(numbers[int(done.sentences[-1])])
+        if len(order) == 7:
+            others_applied.set()
+
+    found = epoch(problem, recipe_of("sgd"), 2, "arrival", delay=delay, on_batch=on_batch)
     assert order[0] == 1  # the first batch takes long; nobody waits for it
     assert order[-1] == 0
     assert sorted(order) == list(range(8))

@@ -30,6 +30,7 @@ from mosesplug.tuning.parallel.sharded import optimize_sharded
 from mosesplug.tuning.parallel.sharding import Recipe, Shard, dealt, epoch_of_shards
 from mosesplug.tuning.parallel.stored_shard import FiledShard, SharedShard, write_lists
 from tests.optimizers.problems import planted
+from tests.waiting import LIMIT
 
 dask = pytest.importorskip("dask", reason="the extra mosesplug[dask] is not installed")
 distributed = pytest.importorskip(
@@ -47,7 +48,7 @@ def address(tmp_path: Path) -> Iterator[str]:
         "--nthreads": "1",
         "--memory-limit": "0",
         "--local-directory": str(tmp_path / "workers"),
-        "--death-timeout": "240",
+        "--death-timeout": str(LIMIT),
     }
     words = [word for option in options.items() for word in option]
     with ExitStack() as stack:
@@ -65,7 +66,7 @@ def address(tmp_path: Path) -> Iterator[str]:
             log = stack.enter_context((tmp_path / f"worker{number}.log").open("wb"))
             worker = stack.enter_context(Popen(command, cwd=ROOT, stdout=log, stderr=log))
             stack.callback(worker.kill)
-        scheduler.wait_for_workers(2, timeout=240)
+        scheduler.wait_for_workers(2, timeout=LIMIT)
         yield scheduler.scheduler_address
 
 

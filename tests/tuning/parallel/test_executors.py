@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 import time
 from concurrent.futures import CancelledError
 
@@ -11,6 +12,7 @@ import pytest
 
 from mosesplug.errors import DataError, UsageError
 from mosesplug.tuning.parallel.executors import Ending, cluster, processes, threads, workers
+from tests.waiting import LIMIT
 
 
 def test_threads_are_of_this_process() -> None:
@@ -46,11 +48,13 @@ def test_a_process_that_dies_is_one_clear_error() -> None:
 
 def test_what_waits_is_not_begun_after_a_failure() -> None:
     begun: list[int] = []
+    cancelled = threading.Event()
 
     def fails() -> None:
         with threads(1) as executor:
-            executor.submit(time.sleep, 0.05)
-            executor.submit(begun.append, 1)
+            executor.submit(cancelled.wait, LIMIT)
+            waiting = executor.submit(begun.append, 1)
+            waiting.add_done_callback(lambda _: cancelled.set())
             raise RuntimeError
 
     with pytest.raises(RuntimeError):
