@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from mosesplug.errors import UsageError
 from mosesplug.inspection.run import Run
 from mosesplug.inspection.sentence import worth, worth_name
-from mosesplug.inspection.texts import Texts, marked, readable
+from mosesplug.inspection.texts import Texts, decode_text, mark_invalid_utf8
 from mosesplug.store import IterationLists, IterationRecord
 from mosesplug.store.snapshot import Snapshot
 from mosesplug.tuning.workdir.records import start_of
@@ -165,8 +165,8 @@ def difference(run: Run, a: int, b: int, texts: Texts = Texts()) -> IterationDif
                 hypotheses_b=len(set(theirs)),
                 shared=len(set(mine) & set(theirs)),
                 was_there=theirs[0] in mine,
-                text_a=readable(words[0][place]),
-                text_b=readable(words[1][place]),
+                text_a=decode_text(words[0][place]),
+                text_b=decode_text(words[1][place]),
             )
         )
     return IterationDifference(
@@ -265,7 +265,7 @@ def _features(
     moved = (values != 0.0) & ((one.vector != 0.0) | (other.vector != 0.0))
     moved |= one.vector != other.vector
     sparse = {
-        column: marked(run.space.sparse[column - n_dense])
+        column: mark_invalid_utf8(run.space.sparse[column - n_dense])
         for column in np.flatnonzero(moved).tolist()
         if column >= n_dense
     }

@@ -12,7 +12,7 @@ from mosesplug.forest import Hypergraph, envelope
 from mosesplug.forest.pruning import pruned
 from mosesplug.inspection.lists import sentence_scores
 from mosesplug.inspection.run import Run
-from mosesplug.inspection.texts import readable
+from mosesplug.inspection.texts import decode_text
 from mosesplug.report.data import LatticeFacts, LatticeLine
 from mosesplug.store import StoredGraphs
 from mosesplug.tuning_set import TuningSet
@@ -114,7 +114,7 @@ def _along(graph: Hypergraph, weights: NDArray[np.float64], column: int) -> list
 
 def _said(words: Iterable[bytes]) -> str:
     """The translation as lists have it, without the marks of its ends."""
-    return readable(b" ".join(word for word in words if word not in _ENDS))
+    return decode_text(b" ".join(word for word in words if word not in _ENDS))
 
 
 def _facts(
@@ -122,7 +122,7 @@ def _facts(
 ) -> LatticeFacts:
     start, end = merged.offsets[sentence], merged.offsets[sentence + 1]
     scores = sentence_scores(run.metric, merged.stats[start:end]).tolist()
-    texts = map(readable, run.store.hypotheses(sentence))
+    texts = map(decode_text, run.store.hypotheses(sentence))
     known = dict(zip(texts, scores, strict=True))
     lines = [
         LatticeLine(
@@ -156,5 +156,5 @@ def _edges(graph: Hypergraph) -> tuple[tuple[int, int, str], ...]:
             words = [graph.words[word] for word in graph.target(edge).tolist() if word >= 0]
             if not tails and not any(word for word in words if word not in _ENDS):
                 continue  # the hypothesis that covers nothing, with no translation yet
-            found.append((tails[0] if tails else 0, node, readable(b" ".join(words))))
+            found.append((tails[0] if tails else 0, node, decode_text(b" ".join(words))))
     return tuple(found)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from mosesplug.errors import DataError, UsageError
 from mosesplug.inspection.lists import sentence_scores
 from mosesplug.inspection.run import Run
-from mosesplug.inspection.texts import readable
+from mosesplug.inspection.texts import decode_text
 from mosesplug.optimizers.line_search.lists import search_space
 from mosesplug.optimizers.problem import Problem
 from mosesplug.tuning.weights import Weights
@@ -185,8 +185,8 @@ def moved_sentences(run: Run, merged: TuningSet, line: Line, step: float) -> lis
         found.append(
             Moved(
                 sentence,
-                readable(texts[before - first]),
-                readable(texts[after - first]),
+                decode_text(texts[before - first]),
+                decode_text(texts[after - first]),
                 float(scores[before]),
                 float(scores[after]),
             )

@@ -10,7 +10,7 @@ from mosesplug.inspection.lattice import lattice_facts
 from mosesplug.inspection.lists import coverage_by_rank, error_surfaces, growth
 from mosesplug.inspection.run import Run
 from mosesplug.inspection.sentences import worst_and_best
-from mosesplug.inspection.texts import Texts, marked
+from mosesplug.inspection.texts import Texts, mark_invalid_utf8
 from mosesplug.report.data import IterationFacts, ReportData
 from mosesplug.store import IterationRecord
 from mosesplug.tuning.workdir.records import result_of, start_of
@@ -56,7 +56,7 @@ def report_steps(
         names=run.names,
     )
     sparse = sorted(run.weights.normalised().sparse.items(), key=lambda item: -abs(item[1]))
-    active = [(marked(name), weight) for name, weight in sparse if weight != 0.0]
+    active = [(mark_invalid_utf8(name), weight) for name, weight in sparse if weight != 0.0]
     data = replace(data, sparse=tuple(active[:_SPARSE]), n_sparse=len(active))
     yield data
     if not run.has_lists:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from mosesplug.errors import DataError
 from mosesplug.features import FeatureSpace
-from mosesplug.inspection.texts import marked
+from mosesplug.inspection.texts import mark_invalid_utf8
 from mosesplug.store import IterationRecord, NBestStore
 from mosesplug.tuning.weights import Weights
 from mosesplug.tuning.workdir.records import result_of, start_of
@@ -100,7 +100,7 @@ def opened(path: Path, *, with_lists: bool = False) -> Iterator[Run]:
         names, weights, where = _result(records, place)
         if store.space is not None:
             names = store.space.names[: store.space.n_dense]
-        yield Run(place, store, records, tuple(map(marked, names)), weights, where)
+        yield Run(place, store, records, tuple(map(mark_invalid_utf8, names)), weights, where)
 
 
 def _result(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from mosesplug.inspection.run import Run
-from mosesplug.inspection.texts import Texts, readable
+from mosesplug.inspection.texts import Texts, decode_text
 
 __all__ = ["FIELDS", "Field", "Hit", "hits"]
 
@@ -58,7 +58,7 @@ def hits(
                 continue
             for number, string in enumerate(strings):
                 if pattern.search(string):
-                    yield Hit(field, sentence, number, readable(string))  # type: ignore[arg-type]
+                    yield Hit(field, sentence, number, decode_text(string))  # type: ignore[arg-type]
 
 
 def _hypotheses(run: Run, sentence: int) -> Sequence[bytes]:

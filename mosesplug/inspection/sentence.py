@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.inspection.run import Run
-from mosesplug.inspection.texts import Texts, readable
+from mosesplug.inspection.texts import Texts, decode_text
 from mosesplug.tuning.weights import Weights
 from mosesplug.tuning_set import SparseRows
 
@@ -134,7 +134,7 @@ def sentence_of(
         Hypothesis(
             number=row,
             rank=int(ranks[row]),
-            text=readable(strings[row]),
+            text=decode_text(strings[row]),
             model=float(model[row]),
             metric=float(metric[row]),
             roles=tuple(name for name, of in roles.items() if of == row),

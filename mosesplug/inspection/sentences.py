@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from mosesplug.inspection.lists import sentence_scores
 from mosesplug.inspection.run import Run
-from mosesplug.inspection.texts import Texts, readable
+from mosesplug.inspection.texts import Texts, decode_text
 from mosesplug.report.data import SentenceFacts
 from mosesplug.tuning_set import TuningSet
 
@@ -50,8 +50,8 @@ def _facts(
         number=sentence,
         source=texts.source_of(sentence),
         references=texts.references_of(sentence),
-        chosen=readable(hypotheses[chosen]),
+        chosen=decode_text(hypotheses[chosen]),
         chosen_score=float(scores[chosen]),
-        oracle=readable(hypotheses[oracle]),
+        oracle=decode_text(hypotheses[oracle]),
         oracle_score=float(scores[oracle]),
     )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from mosesplug.errors import DataError
 
-__all__ = ["Texts", "marked", "readable"]
+__all__ = ["Texts", "decode_text", "mark_invalid_utf8"]
 
 
 @dataclass(frozen=True)
@@ -40,18 +40,18 @@ class Texts:
 
     def source_of(self, sentence: int) -> str | None:
         """The text of one sentence."""
-        return readable(self.source[sentence]) if self.source else None
+        return decode_text(self.source[sentence]) if self.source else None
 
     def references_of(self, sentence: int) -> tuple[str, ...]:
         """The translations of one sentence."""
-        return tuple(readable(lines[sentence]) for lines in self.references)
+        return tuple(decode_text(lines[sentence]) for lines in self.references)
 
 
-def readable(text: bytes) -> str:
+def decode_text(text: bytes) -> str:
     """Bytes for people; what is no UTF-8 is marked."""
     return text.decode("utf-8", "replace").strip()
 
 
-def marked(text: str) -> str:
+def mark_invalid_utf8(text: str) -> str:
     """Text with names of features or files, in which bytes that are no UTF-8 are marked, too."""
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")

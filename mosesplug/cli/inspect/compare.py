@@ -56,7 +56,7 @@ def compare(
     Example: mosesplug compare base=b1.en,b2.en,b3.en new=n1.en,n2.en,n3.en --refs test.en
     """
     from formats.references import read_references
-    from mosesplug.cli.shared.bar import bar
+    from mosesplug.cli.shared.output import progress_bar
     from mosesplug.evaluation.translations import judges
     from mosesplug.evaluation.translations import systems as named
 
@@ -68,7 +68,7 @@ def compare(
     lines = read_references(refs)
     wanted = judges(metric or METRICS, lines)
     rows: list[dict[str, Any]] = []
-    with bar(quiet) as progress:
+    with progress_bar(quiet) as progress:
         for judge in wanted:
             rows += _compared(judge, found, len(lines[0]), samples, trials, seed)
             progress(len(rows), len(wanted) * len(found), "systems")
@@ -157,7 +157,7 @@ def _p_value(value: float | None) -> str:
 
 
 def _text(rows: list[dict[str, Any]]) -> None:
-    from mosesplug.cli.shared.output import print_table
+    from mosesplug.cli.shared.tables import print_table
 
     head, cells = _cells(rows)
     print_table(head, cells, left=2)

@@ -100,7 +100,7 @@ def nbest(
     import numpy as np
 
     from formats.nbest.files import format_list
-    from mosesplug.cli.shared.bar import bar
+    from mosesplug.cli.shared.output import progress_bar
     from mosesplug.forest.diverse import ORDER, diverse_of
     from mosesplug.forest.diverse import diverse as diverse_list
     from mosesplug.forest.k_best import Derivations, k_best
@@ -127,7 +127,7 @@ def nbest(
     known = _known(graphs, weights, sparse_weights)
     if known is None:
         raise UsageError("there are no weights: use --weights FILE")
-    with _written(output) as write, bar(quiet) as progress:
+    with _written(output) as write, progress_bar(quiet) as progress:
         for done, found in enumerate(weighted_graphs(graphs, known), start=1):
             with _named(found):
                 derivations = chosen(found)
@@ -185,7 +185,7 @@ def oracle(
     import numpy as np
 
     from formats.references import read_references
-    from mosesplug.cli.shared.bar import bar
+    from mosesplug.cli.shared.output import progress_bar
     from mosesplug.forest.oracles.bleu import BEAM, oracle_graph
     from mosesplug.forest.oracles.corpus import (
         greedy_oracles,
@@ -197,7 +197,7 @@ def oracle(
 
     lines = read_references(refs)
     known = _known(graphs, weights, sparse_weights)
-    with bar(quiet) as progress:
+    with progress_bar(quiet) as progress:
         searched = []
         for found in weighted_graphs(graphs, known):
             if found.sentence >= len(lines[0]):

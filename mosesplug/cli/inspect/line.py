@@ -64,7 +64,8 @@ def line(
 
     Example: mosesplug line tuning --direction LM0
     """
-    from mosesplug.cli.shared.output import print_json, print_table
+    from mosesplug.cli.shared.output import print_json
+    from mosesplug.cli.shared.tables import print_table
     from mosesplug.inspection.line import line_of, moved_sentences
     from mosesplug.inspection.run import opened
 

@@ -136,7 +136,7 @@ def mbr(
     # Loaded here, since --help needs none of it.
     from formats.text import write_atomic
     from mosesplug.cli.learn.optimize_output import check_output
-    from mosesplug.cli.shared.bar import bar
+    from mosesplug.cli.shared.output import progress_bar
     from mosesplug.forest.mbr.decisions import Criterion
     from mosesplug.forest.oracles.linear_bleu import LinearBleu
 
@@ -153,7 +153,7 @@ def mbr(
     )
     tasks = _tasks(graphs, nbest, store, iteration, weights, sparse_weights, names)
     found: dict[int, Decision] = {}
-    with bar(quiet) as told:
+    with progress_bar(quiet) as told:
         for sentence, decision in _decided(tasks, criterion, threads):
             found[sentence] = decision
             told(len(found), len(found), "sentences")

@@ -82,7 +82,7 @@ def _print_overview(found: IterationDifference) -> None:
 
 def _print_features(found: IterationDifference) -> None:
     """Those that decided first."""
-    from mosesplug.cli.shared.output import print_table
+    from mosesplug.cli.shared.tables import print_table
 
     ordered = sorted(found.features, key=lambda each: -max(abs(each.lead_a), abs(each.lead_b)))
     print(

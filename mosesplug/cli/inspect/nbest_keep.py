@@ -27,13 +27,12 @@ def verify(
 
     Example: mosesplug nbest verify tuning
     """
-    from mosesplug.cli.shared.bar import bar
-    from mosesplug.cli.shared.output import print_json
+    from mosesplug.cli.shared.output import print_json, progress_bar
     from mosesplug.inspection.soundness import Soundness, soundness
     from mosesplug.tuning.workdir.stores import find_store
 
     found = Soundness()
-    with bar(quiet or json) as progress:
+    with progress_bar(quiet or json) as progress:
         for found in soundness(find_store(store)):
             progress(found.done, found.total, "sentences")
     if json:

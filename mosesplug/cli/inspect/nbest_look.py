@@ -101,8 +101,8 @@ def stats(
 
     Example: mosesplug nbest stats tuning
     """
-    from mosesplug.cli.shared.bar import bar
-    from mosesplug.cli.shared.output import print_json, print_table
+    from mosesplug.cli.shared.output import print_json, progress_bar
+    from mosesplug.cli.shared.tables import print_table
     from mosesplug.inspection.diversity import list_facts
     from mosesplug.inspection.features import FeatureSums, merged_parts
     from mosesplug.inspection.lists import coverage_by_rank
@@ -112,12 +112,12 @@ def stats(
     with opened(store, with_lists=True) as run:
         last = chosen or run.records[-1].iteration
         sums = FeatureSums.none(len(run.names))
-        with bar(json) as progress:
+        with progress_bar(json) as progress:
             for part in merged_parts(run, chosen):
                 sums = sums.added(run, part)
                 progress(int(part.sentence_ids[-1]) + 1, run.n_sentences, "sentences")
         features, distinct = sums.facts(run), sums.hypotheses
-        with bar(json) as progress:
+        with progress_bar(json) as progress:
             lists = None
             for lists in list_facts(run, last):
                 progress(lists.sentences, run.n_sentences, "lists")

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from mosesplug.cli.inspect.inspecting import Json, Store
-from mosesplug.cli.shared.tables import change
+from mosesplug.cli.shared.tables import format_change
 
 __all__ = ["ls"]
 
@@ -34,14 +34,14 @@ def ls(
 
     Example: mosesplug nbest ls tuning
     """
-    from mosesplug.cli.shared.bar import bar
-    from mosesplug.cli.shared.output import print_json, print_table
+    from mosesplug.cli.shared.output import print_json, progress_bar
+    from mosesplug.cli.shared.tables import print_table
     from mosesplug.inspection.overview import overview
     from mosesplug.inspection.run import opened
 
     with opened(store) as run:
         lines = []
-        with bar(json) as progress:
+        with progress_bar(json) as progress:
             for line in overview(run, oracles=oracle):
                 lines.append(line)
                 progress(len(lines), len(run.records), "iterations")
@@ -50,7 +50,16 @@ def ls(
             print_json({**found, "iterations": [asdict(line) for line in lines]})
             return
         name = run.signature.partition("|")[0]
-        head = ["iteration", "date", "sentences", "hypotheses", "new", "graphs", "size", "change"]
+        head = [
+            "iteration",
+            "date",
+            "sentences",
+            "hypotheses",
+            "new",
+            "graphs",
+            "size",
+            "change",
+        ]
         head += [name, "oracle", "in lists"]
         rows = [
             (
@@ -61,7 +70,7 @@ def ls(
                 str(line.new_hypotheses),
                 str(line.graphs),
                 _size(line.stored_bytes),
-                change(line.change),
+                format_change(line.change),
                 f"{line.score:.4f}",
                 "" if line.oracle is None else f"{line.oracle:.4f}",
                 "" if line.optimum is None else f"{line.optimum:.4f}",

@@ -55,7 +55,7 @@ def export(
     """
     import numpy as np
 
-    from mosesplug.cli.shared.bar import bar
+    from mosesplug.cli.shared.output import progress_bar
     from mosesplug.inspection.exporting import export_arrays, export_extractor, export_lists
     from mosesplug.inspection.run import opened
 
@@ -65,7 +65,7 @@ def export(
     with opened(store, with_lists=True) as run:
         sentences = sorted(set(sentence)) if sentence else list(range(run.n_sentences))
         if layout == "nbest":
-            with bar(quiet) as progress:
+            with progress_bar(quiet) as progress:
                 for done in export_lists(run, output, chosen, sentences, digits):
                     progress(done, len(sentences), "sentences")
             return
@@ -106,7 +106,7 @@ def import_(
 
     Example: mosesplug nbest import mert-work old.lmdb --refs dev.en --source dev.de
     """
-    from mosesplug.cli.shared.bar import bar
+    from mosesplug.cli.shared.output import progress_bar
     from mosesplug.inspection.importing import found_lists, import_lists
     from mosesplug.learning.named_lists import dense_given
     from mosesplug.metrics import metric as find_metric
@@ -128,7 +128,7 @@ def import_(
         threads=threads,
     )
     try:
-        with bar(quiet) as progress:
+        with progress_bar(quiet) as progress:
             for report in reports:
                 progress(report.iteration, len(iterations), "iterations")
                 if not quiet:

@@ -136,7 +136,8 @@ def diff(
 
     Example: mosesplug nbest diff tuning --iterations 3 4 --refs dev.en
     """
-    from mosesplug.cli.shared.output import print_json, print_table
+    from mosesplug.cli.shared.output import print_json
+    from mosesplug.cli.shared.tables import print_table
     from mosesplug.inspection.run import opened
     from mosesplug.inspection.sentence import sentence_of
 
@@ -244,7 +245,8 @@ def _print_texts(found: Sentence) -> None:
 
 def _print_hypotheses(found: Sentence, shown: list[Hypothesis]) -> None:
     """A table; words in colour where a person looks at it and references are known."""
-    from mosesplug.cli.shared.output import is_terminal, print_table
+    from mosesplug.cli.shared.output import is_terminal
+    from mosesplug.cli.shared.tables import print_table
 
     head = ["rank", "model", found.worth, "matches", "plays", "text"]
     rows = [
@@ -282,7 +284,7 @@ def _coloured(found: Sentence, rows: list[list[str]]) -> Iterator[list[str | Tex
 
 def _print_contributions(found: Sentence, shown: list[Hypothesis]) -> None:
     """Weight times value as columns, one a hypothesis; bars beside the first."""
-    from mosesplug.cli.shared.output import print_table
+    from mosesplug.cli.shared.tables import print_table
 
     parts = [
         {**dict(zip(found.names, each.contributions, strict=True)), **each.sparse} for each in shown

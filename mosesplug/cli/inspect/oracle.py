@@ -117,9 +117,8 @@ def oracle(
     Examples: mosesplug oracle tuning --top 1,10,100,all; mosesplug oracle run7.best100.out.gz
     --refs dev.en --method all -o oracle.en
     """
-    from mosesplug.cli.shared.bar import bar
-    from mosesplug.cli.shared.output import print_json, print_table
-    from mosesplug.cli.shared.signatures import explained
+    from mosesplug.cli.shared.output import explain_signature, print_json, progress_bar
+    from mosesplug.cli.shared.tables import print_table
     from mosesplug.inspection.oracles import OracleSettings, find_oracle, ranked
 
     methods, tops = _methods(method), _tops(top)
@@ -132,7 +131,7 @@ def oracle(
     for path in (*places, weights, sparse_weights):
         if path is not None:
             path.stat()
-    with bar(quiet or json) as told:
+    with progress_bar(quiet or json) as told:
         source = _Source(places, refs, metric, metric_settings, names)
         with _opened(source, weights, sparse_weights, told) as given:
             lists = ranked(given.lists, given.scores)
@@ -164,7 +163,7 @@ def oracle(
         return
     print(
         f"{len(lists.firsts)} sentences, {given.lists.n_hyps} distinct hypotheses\n"
-        f"{explained(given.signature)}\n"
+        f"{explain_signature(given.signature)}\n"
     )
     heads = ["all" if count is None else f"first {count}" for count in tops]
     table = [(each, *(f"{found[each, count].score:.4f}" for count in tops)) for each in methods]

@@ -52,10 +52,10 @@ def report(
     """
     from formats.references import read_references
     from formats.text import read_lines, write_atomic
-    from mosesplug.cli.shared.bar import bar
+    from mosesplug.cli.shared.output import progress_bar
     from mosesplug.inspection.report import STEPS, report_steps
     from mosesplug.inspection.run import opened
-    from mosesplug.inspection.texts import Texts, marked
+    from mosesplug.inspection.texts import Texts, mark_invalid_utf8
     from mosesplug.report.figures import FIGURES, available
     from mosesplug.report.figures import png as drawn
     from mosesplug.report.page import page
@@ -68,7 +68,7 @@ def report(
         read_lines(source) if source is not None else (),
         read_references(refs) if refs is not None else (),
     )
-    with opened(store) as run, bar(quiet) as progress:
+    with opened(store) as run, progress_bar(quiet) as progress:
         steps = enumerate(report_steps(run, texts, sentences, sentence), start=1)
         for done, data in steps:  # noqa: B007 - the last one is whole
             progress(done, len(STEPS), "parts of the report")
@@ -76,7 +76,7 @@ def report(
         path, content = output or Path(f"{png}.png"), drawn(png, data, dpi)
     else:
         path = output or Path("report.html")
-        content = marked(page(data, title or f"Tuning in {store}")).encode()
+        content = mark_invalid_utf8(page(data, title or f"Tuning in {store}")).encode()
     write_atomic(path, content)
     if not quiet:
         print(path)

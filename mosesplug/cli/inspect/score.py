@@ -69,7 +69,8 @@ def score(
     """
     import numpy as np
 
-    from mosesplug.cli.shared.output import print_json, print_table
+    from mosesplug.cli.shared.output import print_json
+    from mosesplug.cli.shared.tables import print_table
     from mosesplug.evaluation.scores import candidate
     from mosesplug.evaluation.significance import bootstrap_interval
     from mosesplug.evaluation.translations import (

@@ -62,7 +62,7 @@ def show(
     if not directory.is_dir():
         _show_point(read_point(weights), top, json)
         return
-    from mosesplug.cli.shared.bar import bar
+    from mosesplug.cli.shared.output import progress_bar
     from mosesplug.inspection.run import opened
     from mosesplug.inspection.weights.series import of_files, of_run, sparse_use
 
@@ -73,14 +73,15 @@ def show(
     with opened(directory) as run:
         series = of_run(run, weights)
         if use and run.has_lists and run.space.n_sparse:
-            with bar(json) as progress:
+            with progress_bar(json) as progress:
                 for used in sparse_use(run):
                     progress(used.sentences, run.n_sentences, "lists")
     _show_series(series, used, top, json)
 
 
 def _show_point(point: Point, top: int, json: bool) -> None:
-    from mosesplug.cli.shared.output import print_json, print_table
+    from mosesplug.cli.shared.output import print_json
+    from mosesplug.cli.shared.tables import print_table
     from mosesplug.inspection.weights.algebra import norm_of
 
     norm = norm_of(point)
@@ -154,7 +155,8 @@ def _show_series(series: Series, used: Use | None, top: int, json: bool) -> None
 
 def _series_table(series: Series) -> None:
     """Dense weights over iterations; on a terminal as many of the newest as there is room for."""
-    from mosesplug.cli.shared.output import is_terminal, print_table
+    from mosesplug.cli.shared.output import is_terminal
+    from mosesplug.cli.shared.tables import print_table
 
     numbers = [str(number) for number in range(1, len(series.iterations) + 1)]
     heads = numbers if series.result is None else [*numbers, "result"]
@@ -175,7 +177,7 @@ def _series_table(series: Series) -> None:
 def _sparse_table(
     series: Series, sparse: Mapping[str, float], shares: Mapping[str, float], names: list[str]
 ) -> None:
-    from mosesplug.cli.shared.output import print_table
+    from mosesplug.cli.shared.tables import print_table
 
     head = ("sparse feature", "iterations", "weight", *(["active"] if shares else []))
     rows = []
@@ -208,7 +210,8 @@ def diff(
 
     Example: mosesplug weights diff tuning:1 tuning
     """
-    from mosesplug.cli.shared.output import print_json, print_table
+    from mosesplug.cli.shared.output import print_json
+    from mosesplug.cli.shared.tables import print_table
     from mosesplug.inspection.weights.algebra import cosine, differences, norm_of, normalised
     from mosesplug.inspection.weights.points import read_point
 
@@ -302,6 +305,6 @@ def _more(count: int) -> None:
 
 
 def _seen(name: str) -> str:
-    from mosesplug.inspection.texts import marked
+    from mosesplug.inspection.texts import mark_invalid_utf8
 
-    return marked(name)
+    return mark_invalid_utf8(name)

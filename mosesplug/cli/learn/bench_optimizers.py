@@ -113,15 +113,14 @@ def bench_optimizers(
     if json and format_ != "plain":
         raise UsageError("--json and --format exclude each other")
 
-    from mosesplug.cli.shared.bar import bar
-    from mosesplug.cli.shared.output import print_json
+    from mosesplug.cli.shared.output import print_json, progress_bar
     from mosesplug.learning.benchmark import measured, options_of
     from mosesplug.optimizers import algorithm, algorithms
 
     wanted = [each.strip() for each in chosen.split(",")] if chosen else list(algorithms())
     tuners = [algorithm(name) for name in wanted]
     options = options_of(tuners, _settings(option or []))
-    with bar(quiet or json) as told:
+    with progress_bar(quiet or json) as told:
         given = given_places(
             places, refs, metric, metric_settings, init, sparse_init, names, threads, told
         )
@@ -131,7 +130,9 @@ def bench_optimizers(
     if not json:
         _print_head(given, task, seeds, wanted, format_)
     for each in tuners:
-        with bar(quiet or json) as told:  # its console takes what is printed while it is shown
+        with progress_bar(
+            quiet or json
+        ) as told:  # its console takes what is printed while it is shown
             found.append(measured(task, each, options[each.name], seeds, told))
         if not json:
             _print_row(_cells(found[-1], before[1] is not None), wanted, format_)
@@ -215,10 +216,10 @@ def _task(given: Given, share: float | None, seed: int) -> Task:
 
 def _print_head(given: Given, task: Task, seeds: int, names: Sequence[str], style: str) -> None:
     """What is compared, and what the start scores."""
-    from mosesplug.cli.shared.signatures import explained
+    from mosesplug.cli.shared.output import explain_signature
 
     score, held_out = task.start_scores
-    print(f"{given.summary}; seeds 1 to {seeds}\n{explained(given.signature)}")
+    print(f"{given.summary}; seeds 1 to {seeds}\n{explain_signature(given.signature)}")
     if task.n_held_out:
         print(f"held out: {task.n_held_out} of the sentences")
     print()

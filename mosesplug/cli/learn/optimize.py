@@ -42,7 +42,7 @@ from mosesplug.cli.run.sharding_parameters import (
     Shards,
     Workers,
 )
-from mosesplug.cli.shared.bar import bar
+from mosesplug.cli.shared.output import progress_bar
 from mosesplug.errors import UsageError
 from mosesplug.features import FeatureSpace
 from mosesplug.learning.named_lists import dense_given
@@ -203,7 +203,7 @@ def _optimize(
     for said in idle_options(tuner, options, settings):
         print(f"warning: {said}", file=sys.stderr)
 
-    with bar(quiet) as told:
+    with progress_bar(quiet) as told:
         began = time.perf_counter()
         if from_store is not None:
             given = given_store(

@@ -7,8 +7,8 @@ from statistics import fmean
 
 from mosesplug.cli.learn.optimize_input import Given
 from mosesplug.cli.learn.optimize_ways import Learnt, Ways
-from mosesplug.cli.shared.signatures import explained
-from mosesplug.cli.shared.tables import aligned, figure, spread_rows
+from mosesplug.cli.shared.output import explain_signature
+from mosesplug.cli.shared.tables import format_score, format_table, tabulate_spreads
 from mosesplug.learning.cross_validation import CrossValidation
 from mosesplug.tuning.guards import list_findings, weight_findings
 from mosesplug.tuning.repeats.scores import spread
@@ -32,7 +32,7 @@ def report(given: Given, found: Learnt, ways: Ways, seconds: tuple[float, float,
     if ways.runs:
         lines += ["", *_runs(found, ways), ""]
     lines += _scores(found)
-    lines.append(explained(given.signature))
+    lines.append(explain_signature(given.signature))
     lines.append(
         f"loading {seconds[0]:.2f} s, optimising {seconds[1]:.2f} s ({seconds[2]:.2f} s of CPU)"
     )
@@ -77,34 +77,37 @@ def _scores(found: Learnt) -> list[str]:
         ("score at the start", f"{found.start:.6f}", f"{found.start_held_out:.6f}"),
         ("score at the end", f"{found.solution.score:.6f}", f"{found.held_out:.6f}"),
     ]
-    return aligned(rows, left=1)
+    return format_table(rows, left=1)
 
 
 def _folds(validation: CrossValidation, found: Learnt) -> list[str]:
     """Each fold, how folds differ, and all decisions on what was left out together."""
     rows = [("fold", "sentences", "learnt from", "left out")]
     rows += [
-        (str(number), str(fold.sentences), figure(fold.learning), figure(fold.held_out))
+        (str(number), str(fold.sentences), format_score(fold.learning), format_score(fold.held_out))
         for number, fold in enumerate(validation.folds, start=1)
     ]
     for name, of_learning, of_left_out in zip(
         ("mean", "sd"), validation.learning, validation.left_out, strict=True
     ):
-        rows.append((name, "", figure(of_learning), figure(of_left_out)))
+        rows.append((name, "", format_score(of_learning), format_score(of_left_out)))
     average = fmean(fold.sentences for fold in validation.folds)
     together = [
         ("", "score"),
-        ("all sentences, starting weights", figure(validation.start)),
-        ("all sentences, each with weights of the other folds", figure(validation.held_out)),
-        ("all sentences, weights learnt from all (those written)", figure(found.solution.score)),
+        ("all sentences, starting weights", format_score(validation.start)),
+        ("all sentences, each with weights of the other folds", format_score(validation.held_out)),
+        (
+            "all sentences, weights learnt from all (those written)",
+            format_score(found.solution.score),
+        ),
     ]
     return [
-        *aligned(rows),
+        *format_table(rows),
         "",
         f"gap: {validation.gap:+.4f}, by which weights do better on what they were learnt from"
         f" than on the {average:.0f} sentences of a fold left out",
         "",
-        *aligned(together, left=1),
+        *format_table(together, left=1),
     ]
 
 
@@ -112,7 +115,7 @@ def _runs(found: Learnt, ways: Ways) -> list[str]:
     """Each run, how runs differ, and which one counts."""
     rows = [("run", "seed", "score", "held out")]
     rows += [
-        (str(number), str(run.seed), figure(run.solution.score), figure(run.held_out))
+        (str(number), str(run.seed), format_score(run.solution.score), format_score(run.held_out))
         for number, run in enumerate(found.runs, start=1)
     ]
     spreads = [
@@ -126,4 +129,10 @@ def _runs(found: Learnt, ways: Ways) -> list[str]:
         order = {"median": "the median", "best-heldout": "the best"}[ways.choice]
         where = "what was learnt from" if found.held_out is None else "what was held out"
         which = f"those of run {number}, {order} on {where}"
-    return [*aligned(rows), "", *aligned(spread_rows(known), left=1), "", f"weights: {which}"]
+    return [
+        *format_table(rows),
+        "",
+        *format_table(tabulate_spreads(known), left=1),
+        "",
+        f"weights: {which}",
+    ]

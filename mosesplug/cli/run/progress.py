@@ -6,8 +6,8 @@ import shlex
 import threading
 from typing import TextIO
 
-from mosesplug.cli.shared.signatures import explained
-from mosesplug.cli.shared.tables import change
+from mosesplug.cli.shared.output import explain_signature
+from mosesplug.cli.shared.tables import format_change, format_table
 from mosesplug.tuning.events import (
     Decoded,
     Event,
@@ -97,7 +97,7 @@ class Reporter:
                 self._line(
                     f"[{event.iteration}] {event.metric} {event.first_best_score:.4f} decoded"
                     f" ({event.hypotheses} hypotheses), {event.optimum:.4f} {where};"
-                    f" largest change of a weight {change(event.largest_change)}"
+                    f" largest change of a weight {format_change(event.largest_change)}"
                 )
             case Learning():
                 text = _learning(event)
@@ -140,13 +140,9 @@ def table(result: Result) -> str:
     if any(iteration.heldout for iteration in result.iterations):
         best = [_best(iteration) for iteration in result.iterations]
         rows = [(*row, cell) for row, cell in zip(rows, ("held out", *best), strict=True)]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = [
-        "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
-        for row in rows
-    ]
+    lines = format_table(rows)
     lines.append(f"weights: {_where(result)} ({result.reason})")
-    lines.append(f"signature: {explained(result.signature)}")
+    lines.append(f"signature: {explain_signature(result.signature)}")
     return "\n".join(lines) + "\n"
 
 
@@ -178,7 +174,16 @@ def _best(iteration: Iteration) -> str:
 def _rows(result: Result) -> list[tuple[str, ...]]:
     """Head and iterations of a run that decodes everything at a time."""
     where = "in graphs" if result.graphs else "in lists"
-    head = ("iteration", result.metric, where, "change", "hypotheses", "new", "decode", "tune")
+    head = (
+        "iteration",
+        result.metric,
+        where,
+        "change",
+        "hypotheses",
+        "new",
+        "decode",
+        "tune",
+    )
     return [
         head,
         *(
@@ -186,7 +191,7 @@ def _rows(result: Result) -> list[tuple[str, ...]]:
                 str(iteration.number),
                 f"{iteration.first_best_score:.4f}",
                 f"{iteration.optimum:.4f}",
-                change(iteration.largest_change),
+                format_change(iteration.largest_change),
                 str(iteration.hypotheses),
                 str(iteration.new_hypotheses),
                 f"{iteration.seconds_decoding:.1f} s",

@@ -6,8 +6,8 @@ import sys
 from typing import cast, get_args
 
 from mosesplug.cli.run.progress import Reporter
-from mosesplug.cli.shared.signatures import explained
-from mosesplug.cli.shared.tables import aligned, figure, spread_rows
+from mosesplug.cli.shared.output import explain_signature
+from mosesplug.cli.shared.tables import format_score, format_table, tabulate_spreads
 from mosesplug.errors import UsageError
 from mosesplug.settings.configuration import Configuration, Select
 from mosesplug.tuning.events import Note
@@ -94,18 +94,18 @@ def table(result: SeveralResult) -> str:
             str(run.number),
             str(run.seed),
             str(run.iterations),
-            figure(run.dev),
-            figure(run.heldout),
+            format_score(run.dev),
+            format_score(run.heldout),
         )
         for run in result.runs
     ]
-    lines = aligned(rows)
+    lines = format_table(rows)
     spreads = [("dev" if where == first.metric else f"dev, {where}", result.dev)]
     spreads += [("held out", result.heldout)]
     known = [(name, found) for name, found in spreads if found is not None]
     if known:
-        lines += ["", *aligned(spread_rows(known), left=1)]
-    lines += ["", f"weights: {_chosen(result)}", f"signature: {explained(first.signature)}"]
+        lines += ["", *format_table(tabulate_spreads(known), left=1)]
+    lines += ["", f"weights: {_chosen(result)}", f"signature: {explain_signature(first.signature)}"]
     return "\n".join(lines) + "\n"
 
 

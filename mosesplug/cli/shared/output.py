@@ -1,96 +1,112 @@
-"""Tables and documents of the commands that show things: for people, for pipes, for machines."""
+"""What commands write: JSON, raw bytes and files, progress bars, metric signatures."""
 
 from __future__ import annotations
 
 import json
 import math
 import sys
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
 
-from mosesplug.inspection.texts import marked
+from formats.text import atomic_write, write_atomic
+from mosesplug.inspection.texts import mark_invalid_utf8
 
-if TYPE_CHECKING:
-    from rich.text import Text
+__all__ = [
+    "explain_signature",
+    "is_terminal",
+    "open_output",
+    "print_bytes",
+    "print_json",
+    "progress_bar",
+    "write_output",
+]
 
-__all__ = ["is_terminal", "print_json", "print_table"]
-
-_NARROW = 20
+_ERROR_RATES = frozenset({"CDER", "PER", "TER", "TER-SACREBLEU", "WER"})
+"""Metrics whose scores are 1 minus the error rate, as in Moses' scorers."""
 
 
 def is_terminal() -> bool:
-    """Whether a person is looking at stdout."""
+    """Return whether stdout is a terminal."""
     return sys.stdout.isatty()
 
 
-def print_json(document: Any) -> None:
-    """One JSON document on stdout, in UTF-8 whatever the terminal's encoding.
-
-    What is no number (NaN, infinity) is null; bytes of names that are no UTF-8 are marked.
-    """
-    text = json.dumps(_plain(document), ensure_ascii=False, indent=1, allow_nan=False)
+def print_bytes(data: bytes) -> None:
+    """Write bytes to stdout unchanged, whatever the locale."""
     sys.stdout.flush()
-    sys.stdout.buffer.write(marked(text + "\n").encode())
+    sys.stdout.buffer.write(data)
     sys.stdout.buffer.flush()
 
 
-def _plain(value: Any) -> Any:
+def print_json(document: Any) -> None:
+    """Print a JSON document in UTF-8.
+
+    NaN and infinity become null. Bytes of names that are not valid UTF-8 are replaced.
+    """
+    text = json.dumps(_replace_nonfinite(document), ensure_ascii=False, indent=1, allow_nan=False)
+    print_bytes(mark_invalid_utf8(text + "\n").encode())
+
+
+def _replace_nonfinite(value: Any) -> Any:
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, dict):
-        return {key: _plain(each) for key, each in value.items()}
+        return {key: _replace_nonfinite(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
+        return [_replace_nonfinite(each) for each in value]
     return value
 
 
-def print_table(
-    head: Sequence[str],
-    rows: Iterable[Sequence[str | Text]],
-    left: int = 0,
-    last: int = 0,
-) -> None:
-    """A table: drawn for a terminal, columns of plain text for a pipe.
+def write_output(path: Path | None, data: bytes) -> None:
+    """Write a file atomically, or stdout if no path is given."""
+    if path is None:
+        print_bytes(data)
+    else:
+        write_atomic(path, data)
 
-    Args:
-        head: of the columns.
-        rows: cells; styled ones lose their style in a pipe.
-        left: so many columns, from the first, hold words.
-        last: and so many before the end; other cells are numbers, and end below each other.
+
+@contextmanager
+def open_output(path: Path | None) -> Iterator[Callable[[bytes], object]]:
+    """Open an output for writing: stdout, or a file that appears only when it is complete.
+
+    Yields:
+        A function that writes bytes. A path that ends in ``.gz`` is compressed.
     """
-    rows = [tuple(row) for row in rows]
-    words = {*range(left), *range(len(head) - last, len(head))}
-    if is_terminal():
-        _drawn(head, rows, words)
+    if path is None:
+        sys.stdout.flush()
+        yield sys.stdout.buffer.write
+        sys.stdout.buffer.flush()
         return
-    cells = [tuple(head), *(tuple(map(str, row)) for row in rows)]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    for row in cells:
-        spelled = [
-            cell.ljust(width) if place in words else cell.rjust(width)
-            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ]
-        print("  ".join(spelled).rstrip())
+    with atomic_write(path, compress="gz" if path.suffix == ".gz" else None) as file:
+        yield file.write
 
 
-def _drawn(head: Sequence[str], rows: Sequence[Sequence[str | Text]], words: set[int]) -> None:
-    """With what is wider than the terminal: words go on in the next line, numbers stay whole."""
-    from rich.box import SIMPLE_HEAD
+@contextmanager
+def progress_bar(quiet: bool) -> Iterator[Callable[[int, int, str], None]]:
+    """Show a progress bar on stderr if it is a terminal.
+
+    Yields:
+        A function ``(done, total, description)`` that updates the bar.
+    """
+    if quiet or not sys.stderr.isatty():
+        yield lambda done, total, description: None
+        return
     from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
+    from rich.progress import Progress
 
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
-    needed = 2
-    for place, name in enumerate(head):
-        widest = max(len(cell) for cell in (name, *(row[place] for row in rows)))
-        if place in words:
-            widest = min(widest, _NARROW)
-            table.add_column(Text(name), overflow="fold", min_width=widest)
-        else:
-            table.add_column(Text(name), justify="right", no_wrap=True, min_width=widest)
-        needed += widest + 2
-    for row in rows:
-        table.add_row(*(Text(cell) if isinstance(cell, str) else cell for cell in row))
-    console = Console()
-    console.print(table, width=max(needed, console.width), crop=False)
+    with Progress(console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task("")
+        yield lambda done, total, description: progress.update(
+            task, completed=done, total=total, description=description
+        )
+
+
+def explain_signature(signature: str) -> str:
+    """Return a metric's signature; for error rates, add that scores are 1 minus the rate."""
+    names = signature.partition("|")[0].split(",")
+    if not _ERROR_RATES.intersection(names):
+        return signature
+    parts = [f"1 - {name}" if name in _ERROR_RATES else name for name in names]
+    what = parts[0] if len(parts) == 1 else f"a weighted sum of {' and '.join(parts)}"
+    return f"{signature} (scores are {what}: larger is better)"

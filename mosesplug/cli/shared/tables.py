@@ -1,52 +1,147 @@
-"""Tables in plain text, of commands whose output goes to people and to files alike."""
+"""Tables in text, Markdown and LaTeX, and how numbers are written in them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
+from mosesplug.cli.shared.output import is_terminal
 from mosesplug.tuning.repeats.scores import Spread
 
-__all__ = ["aligned", "change", "figure", "spread_rows"]
+if TYPE_CHECKING:
+    from rich.text import Text
 
+__all__ = [
+    "format_change",
+    "format_latex",
+    "format_markdown",
+    "format_markdown_row",
+    "format_row",
+    "format_score",
+    "format_table",
+    "print_table",
+    "tabulate_spreads",
+]
 
 _ROUNDING = 1e-12
-"""Differences of weights of length 1 that the order of additions makes."""
+"""Largest difference of normalised weights that the order of additions causes."""
+
+_MIN_TEXT_WIDTH = 20
+"""Width down to which a text column of a drawn table may shrink."""
 
 
-def aligned(rows: Sequence[tuple[str, ...]], left: int = 0) -> list[str]:
-    """Lines of a table; columns without any text are left out.
-
-    Args:
-        rows: cells.
-        left: so many columns, from the first, hold words.
-    """
-    columns = [column for column in zip(*rows, strict=True) if any(column)]
-    widths = [max(map(len, column)) for column in columns]
-    return [
-        "  ".join(
-            cell.ljust(width) if place < left else cell.rjust(width)
-            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in zip(*columns, strict=True)
-    ]
+def format_score(value: float | None) -> str:
+    """Return a score with 4 decimals, empty if unknown."""
+    return "" if value is None else f"{value:.4f}"
 
 
-def spread_rows(spreads: Sequence[tuple[str, Spread]]) -> list[tuple[str, ...]]:
-    """How scores of several runs differ: a head, and a row for each text."""
-    rows: list[tuple[str, ...]] = [("", "runs", "mean", "s_opt", "min", "median", "max")]
-    for name, found in spreads:
-        values = (found.mean, found.optimizer, found.low, found.median, found.high)
-        rows.append((name, str(found.runs), *map(figure, values)))
-    return rows
-
-
-def change(value: float | None) -> str:
-    """A difference of weights for people; what is left of rounding is none."""
+def format_change(value: float | None) -> str:
+    """Return a difference of weights with 2 digits, empty if unknown, 0 for rounding errors."""
     if value is None:
         return ""
     return f"{value:.2g}" if abs(value) > _ROUNDING else "0"
 
 
-def figure(value: float | None) -> str:
-    """A score for people; nothing where it is not known."""
-    return "" if value is None else f"{value:.4f}"
+def format_row(cells: Sequence[str], widths: Sequence[int], left: int = 0, last: int = 0) -> str:
+    """Return one line of a text table.
+
+    Args:
+        cells: one for each column.
+        widths: of the columns.
+        left: number of leading columns that hold text and are aligned left.
+        last: number of trailing columns that hold text.
+    """
+    texts = _text_columns(len(widths), left, last)
+    return "  ".join(
+        cell.ljust(width) if place in texts else cell.rjust(width)
+        for place, (cell, width) in enumerate(zip(cells, widths, strict=True))
+    ).rstrip()
+
+
+def format_table(rows: Iterable[Sequence[str]], left: int = 0, last: int = 0) -> list[str]:
+    """Return the lines of a text table, without columns whose cells are all empty.
+
+    Args:
+        rows: the head, then the rows.
+        left, last: as for ``format_row``.
+    """
+    columns = [column for column in zip(*rows, strict=True) if any(column)]
+    widths = [max(map(len, column)) for column in columns]
+    return [format_row(row, widths, left, last) for row in zip(*columns, strict=True)]
+
+
+def print_table(
+    head: Sequence[str], rows: Iterable[Sequence[str | Text]], left: int = 0, last: int = 0
+) -> None:
+    """Print a table: drawn on a terminal, as plain text in a pipe, where cells lose their style."""
+    rows = [tuple(row) for row in rows]
+    if is_terminal():
+        _draw(head, rows, _text_columns(len(head), left, last))
+    else:
+        for line in format_table([head, *(tuple(map(str, row)) for row in rows)], left, last):
+            print(line)
+
+
+def _text_columns(count: int, left: int, last: int) -> set[int]:
+    return {*range(left), *range(count - last, count)}
+
+
+def _draw(head: Sequence[str], rows: Sequence[Sequence[str | Text]], texts: set[int]) -> None:
+    """Draw a table. Text columns wrap if the terminal is too narrow; numbers never do."""
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+    needed = 2
+    for place, name in enumerate(head):
+        width = max(len(cell) for cell in (name, *(row[place] for row in rows)))
+        if place in texts:
+            width = min(width, _MIN_TEXT_WIDTH)
+            table.add_column(Text(name), overflow="fold", min_width=width)
+        else:
+            table.add_column(Text(name), justify="right", no_wrap=True, min_width=width)
+        needed += width + 2
+    for row in rows:
+        table.add_row(*(Text(cell) if isinstance(cell, str) else cell for cell in row))
+    console = Console()
+    console.print(table, width=max(needed, console.width), crop=False)
+
+
+def format_markdown_row(cells: Sequence[str]) -> str:
+    """Return one row of a Markdown table."""
+    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+
+
+def format_markdown(head: Sequence[str], rows: Iterable[Sequence[str]], left: int) -> list[str]:
+    """Return the lines of a Markdown table whose first ``left`` columns hold text."""
+    marks = [":--"] * left + ["--:"] * (len(head) - left)
+    return [
+        format_markdown_row(head),
+        f"|{'|'.join(marks)}|",
+        *map(format_markdown_row, rows),
+    ]
+
+
+def format_latex(head: Sequence[str], rows: Iterable[Sequence[str]], left: int) -> list[str]:
+    """Return the lines of a LaTeX tabular whose first ``left`` columns hold text."""
+    lines = [" & ".join(map(_escape_latex, row)) + r" \\" for row in (head, *rows)]
+    columns = "l" * left + "r" * (len(head) - left)
+    begin, end = rf"\begin{{tabular}}{{{columns}}}", r"\end{tabular}"
+    return [begin, r"\hline", lines[0], r"\hline", *lines[1:], r"\hline", end]
+
+
+def _escape_latex(text: str) -> str:
+    special = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+    special |= {character: "\\" + character for character in "&%$#_{}"}
+    return "".join(special.get(character, character) for character in text)
+
+
+def tabulate_spreads(spreads: Sequence[tuple[str, Spread]]) -> list[tuple[str, ...]]:
+    """Return a head and one row for each score, showing how it varies over several runs."""
+    rows: list[tuple[str, ...]] = [("", "runs", "mean", "s_opt", "min", "median", "max")]
+    for name, spread in spreads:
+        values = (spread.mean, spread.optimizer, spread.low, spread.median, spread.high)
+        rows.append((name, str(spread.runs), *map(format_score, values)))
+    return rows

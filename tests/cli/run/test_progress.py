@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 
 from mosesplug.cli.run.progress import Reporter, table
-from mosesplug.cli.shared.tables import change
+from mosesplug.cli.shared.tables import format_change
 from mosesplug.tuning.events import (
     Decoded,
     Event,
@@ -179,6 +179,6 @@ def test_table_of_an_online_run() -> None:
 
 
 def test_what_is_left_of_rounding_is_no_change() -> None:
-    assert change(2.8e-17) == change(0.0) == "0"
-    assert change(1.25e-3) == "0.0013"
-    assert change(None) == ""
+    assert format_change(2.8e-17) == format_change(0.0) == "0"
+    assert format_change(1.25e-3) == "0.0013"
+    assert format_change(None) == ""
