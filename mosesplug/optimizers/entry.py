@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.optimizers.problem import Problem, Progress, Solution
+from mosesplug.errors import UsageError
+from mosesplug.optimizers.online.options import OnlineOptions
+from mosesplug.optimizers.problem import Problem, Progress, Solution, silent
 
 if TYPE_CHECKING:
     from mosesplug.optimizers.online.learner import Learner
 
-__all__ = ["Algorithm"]
+__all__ = ["Algorithm", "Optimizer"]
 
 
 @dataclass(frozen=True)
@@ -53,3 +55,63 @@ class Algorithm:
     needs_bleu: bool = False
     tunes_sparse: bool = True
     order_matters: bool = False
+
+    def bind(self, options: object) -> Optimizer:
+        """Return the algorithm with its settings, an instance of ``self.options``."""
+        return Optimizer(self, options)
+
+
+@dataclass(frozen=True)
+class Optimizer:
+    """An algorithm with its settings. It can be pickled: the algorithm travels by its name.
+
+    Attributes:
+        algorithm: from the registry.
+        options: an instance of ``algorithm.options``.
+    """
+
+    algorithm: Algorithm
+    options: object
+
+    @property
+    def name(self) -> str:
+        """Name of the algorithm."""
+        return self.algorithm.name
+
+    def optimize(
+        self,
+        problem: Problem,
+        initial: NDArray[np.float64],
+        rng: np.random.Generator,
+        progress: Progress = silent,
+    ) -> Solution:
+        """Optimize weights from ``initial``, float64 ``[n_features]``."""
+        return self.algorithm.optimize(problem, initial, rng, self.options, progress)
+
+    @property
+    def is_online(self) -> bool:
+        """Whether the algorithm learns from mini-batches."""
+        return isinstance(self.options, OnlineOptions)
+
+    @property
+    def online(self) -> OnlineOptions:
+        """The settings that all online learners share.
+
+        Raises:
+            UsageError: the algorithm is a batch optimizer.
+        """
+        if not isinstance(self.options, OnlineOptions):
+            raise UsageError(f"{self.name} does not learn from mini-batches")
+        return self.options
+
+    def learner(self) -> Learner:
+        """Return a new online learner.
+
+        Raises:
+            UsageError: the algorithm is a batch optimizer, or its settings cannot be used.
+        """
+        if self.algorithm.learner is None:
+            raise UsageError(
+                f"{self.name} does not learn from mini-batches, so it can have no shards"
+            )
+        return self.algorithm.learner(self.options)

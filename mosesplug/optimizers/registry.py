@@ -7,13 +7,14 @@ starts fast.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import copyreg
+from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
 
 from mosesplug.errors import UsageError
-from mosesplug.optimizers.entry import Algorithm
+from mosesplug.optimizers.entry import Algorithm, Optimizer
 
-__all__ = ["Algorithm", "algorithm", "algorithms"]
+__all__ = ["Algorithm", "Optimizer", "algorithm", "algorithms"]
 
 _MODULES = {
     "mert": "batch.mert.mert",
@@ -82,3 +83,11 @@ def algorithm(name: str) -> Algorithm:
     if name not in _MODULES:
         raise UsageError(f"unknown algorithm {name!r}; known: {', '.join(sorted(_MODULES))}")
     return algorithms()[name]
+
+
+def _by_name(entry: Algorithm) -> tuple[Callable[[str], Algorithm], tuple[str]]:
+    return algorithm, (entry.name,)
+
+
+# Its functions cannot be pickled: a worker looks the algorithm up in its own registry.
+copyreg.pickle(Algorithm, _by_name)

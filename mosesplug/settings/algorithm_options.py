@@ -8,7 +8,7 @@ from dataclasses import fields
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from mosesplug.errors import UsageError
-from mosesplug.optimizers import Algorithm
+from mosesplug.optimizers import Algorithm, Optimizer
 
 __all__ = ["algorithm_options", "idle_options"]
 
@@ -44,7 +44,7 @@ def algorithm_options(algorithm: Algorithm, values: Mapping[str, object]) -> Any
     return algorithm.options(**found)
 
 
-def idle_options(algorithm: Algorithm, options: Any, given: Iterable[str]) -> list[str]:
+def idle_options(optimizer: Optimizer, given: Iterable[str]) -> list[str]:
     """What is to be said of options that do nothing beside the values of others.
 
     A field says by ``only_with`` in its metadata beside what it counts: ``name=value|value``, where
@@ -52,16 +52,16 @@ def idle_options(algorithm: Algorithm, options: Any, given: Iterable[str]) -> li
     third option.
 
     Args:
-        algorithm: from the registry.
-        options: all of its settings.
+        optimizer: with all of its settings.
         given: names of those that were asked for; ``-`` counts as ``_``.
     """
-    conditions = {each.name: each.metadata.get("only_with") for each in fields(algorithm.options)}
+    known = fields(optimizer.algorithm.options)
+    conditions = {each.name: each.metadata.get("only_with") for each in known}
     found = []
     for name in (each.replace("-", "_") for each in given):
         condition = conditions[name]
-        if condition is not None and not _holds(condition, options):
-            found.append(f"option {name} of {algorithm.name} does nothing but with {condition}")
+        if condition is not None and not _holds(condition, optimizer.options):
+            found.append(f"option {name} of {optimizer.name} does nothing but with {condition}")
     return found
 
 

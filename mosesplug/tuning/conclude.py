@@ -10,14 +10,15 @@ from formats.text import write_atomic
 from formats.weights.files import format_sparse
 from mosesplug import __version__
 from mosesplug.settings.configuration import Configuration
-from mosesplug.store import IterationRecord, NBestStore
+from mosesplug.store import IterationRecord
+from mosesplug.tuning.context import Context
 from mosesplug.tuning.events import Finished, Note
 from mosesplug.tuning.graphs.learning import keeps_scale
 from mosesplug.tuning.guarding import guard_result
 from mosesplug.tuning.heldout import best_of, since_best
 from mosesplug.tuning.online.state import selection
 from mosesplug.tuning.start import columns
-from mosesplug.tuning.steps import Context, write_after
+from mosesplug.tuning.steps import write_after
 from mosesplug.tuning.weights import Weights, mean_of
 from mosesplug.tuning.workdir.files import date, write_config
 from mosesplug.tuning.workdir.records import (
@@ -35,13 +36,13 @@ __all__ = ["conclude", "has_free_scale", "reason_to_stop"]
 _BEST = "best-heldout"
 
 
-def reason_to_stop(context: Context, store: NBestStore) -> str:
+def reason_to_stop(context: Context) -> str:
     """Why the newest iteration is the last, or empty.
 
     It follows from the settings of now, so that a run that ended can be continued with others.
     """
-    configuration = context.configuration
-    iterations = store.iterations()
+    configuration = context.data.configuration
+    iterations = context.files.store.iterations()
     if not iterations or iterations[-1].result is None:
         return ""
     if result_of(iterations[-1]).largest_change < configuration.minimum_change:
@@ -53,7 +54,7 @@ def reason_to_stop(context: Context, store: NBestStore) -> str:
             return "the last translation of the held-out text was no better"
         if stale >= held_out.patience:
             return f"{stale} translations of the held-out text in a row were no better"
-    epochs = getattr(context.options, "epochs", 0) if configuration.online else 0
+    epochs = context.optimizer.online.epochs if configuration.online else 0
     if epochs and len(iterations) >= epochs:
         return "the epoch is done" if epochs == 1 else f"all {epochs} epochs are done"
     if configuration.maximum_iterations and len(iterations) >= configuration.maximum_iterations:
@@ -61,15 +62,15 @@ def reason_to_stop(context: Context, store: NBestStore) -> str:
     return ""
 
 
-def conclude(context: Context, store: NBestStore, reason: str) -> Result:
+def conclude(context: Context, reason: str) -> Result:
     """Write ``moses.ini`` and ``summary.json``."""
-    records = store.iterations()
+    records = context.files.store.iterations()
     last = result_of(records[-1])
     # A kill may have come between the result and its files.
     write_after(context, len(records), last)
     chosen = _choose(context, records)
-    configuration, workspace = context.configuration, context.workspace
-    warnings = guard_result(context, store, chosen.weights)
+    configuration, workspace = context.data.configuration, context.files.workspace
+    warnings = guard_result(context, chosen.weights)
     sparse_file = None
     if chosen.weights.sparse:
         sparse_file = _sparse_file(workspace, chosen)
@@ -79,7 +80,7 @@ def conclude(context: Context, store: NBestStore, reason: str) -> Result:
         configuration,
         configuration.config,
         workspace.tuned_config,
-        context.show,
+        context.data.show,
         chosen.weights,
         sparse_file,
         chosen.iteration or len(records),
@@ -92,11 +93,11 @@ def conclude(context: Context, store: NBestStore, reason: str) -> Result:
         score=chosen.score,
         score_of=chosen.score_of,
         graphs=context.learns_from_graphs,
-        names=columns(context.show).names,
+        names=columns(context.data.show).names,
         metric=configuration.metric.name,
-        signature=context.references.signature,
-        algorithm=context.algorithm.name,
-        seed=context.seed,
+        signature=context.data.references.signature,
+        algorithm=context.optimizer.name,
+        seed=context.data.seed,
         reason=reason,
         iterations=iterations_of(records),
         selected=chosen.how,
@@ -104,7 +105,7 @@ def conclude(context: Context, store: NBestStore, reason: str) -> Result:
         warnings=warnings,
     )
     write_atomic(workspace.summary, result.as_json(date(), __version__))
-    context.watch(Finished(len(records), reason))
+    context.files.watch(Finished(len(records), reason))
     return result
 
 
@@ -140,11 +141,11 @@ def _sparse_file(workspace: Workspace, chosen: _Chosen) -> Path:
 
 def _choose(context: Context, records: Sequence[IterationRecord]) -> _Chosen:
     """The winning weights."""
-    configuration = context.configuration
+    configuration = context.data.configuration
     last = result_of(records[-1])
     how: str = configuration.select or ("last" if configuration.held_out is None else _BEST)
     if configuration.online:
-        how = selection(configuration, getattr(context.options, "averaging", "last"))
+        how = selection(configuration, context.optimizer)
     if how == _BEST and (best := best_of(evaluations_of(records))) and best.weights is not None:
         return _best_there(context, records, best, best.weights)
     if how == "best-dev":
@@ -164,7 +165,7 @@ def _best_there(
 ) -> _Chosen:
     """The best on the held-out text; those that the run started with if none was better."""
     if not best.updates:
-        context.watch(
+        context.files.watch(
             Note(
                 "no weights that were found translate the held-out text better than those that the"
                 " run started with: these are returned",
@@ -172,7 +173,7 @@ def _best_there(
             )
         )
     decoded = (each.iteration for each in records if start_of(each).weights == weights)
-    iteration = 0 if context.configuration.online else next(decoded, 0)
+    iteration = 0 if context.data.configuration.online else next(decoded, 0)
     return _Chosen(weights, iteration, best.score, "heldout", _BEST, iteration)
 
 
@@ -180,7 +181,7 @@ def _mean(context: Context, records: Sequence[IterationRecord]) -> Weights:
     """The mean of the weights that all iterations found, each normalised if its scale is free."""
     return mean_of(
         [result_of(record).weights for record in records],
-        normalise=has_free_scale(context.configuration, context.fixed),
+        normalise=has_free_scale(context.data.configuration, context.data.fixed),
     )
 
 
@@ -203,8 +204,8 @@ def _best_decoded(
     decoded; where the run did not converge nobody knows its score, and it is not chosen blindly.
     """
     best = max(records, key=lambda record: record.first_best_score)
-    if last.largest_change >= context.configuration.minimum_change:
-        context.watch(
+    if last.largest_change >= context.data.configuration.minimum_change:
+        context.files.watch(
             Note(
                 "the weights found last were never decoded: the best of those that were are"
                 f" returned, the ones that iteration {best.iteration} was decoded with"

@@ -17,6 +17,7 @@ from formats.text import read_lines
 from mosesplug.errors import DataError, OptimizerError
 from mosesplug.settings.configuration import Configuration
 from mosesplug.store import NBestStore
+from mosesplug.tuning.context import Context
 from mosesplug.tuning.events import Note, Watcher
 from mosesplug.tuning.guards import (
     Finding,
@@ -28,7 +29,6 @@ from mosesplug.tuning.guards import (
 )
 from mosesplug.tuning.online.first_lists import first_lists
 from mosesplug.tuning.start import columns
-from mosesplug.tuning.steps import Context
 from mosesplug.tuning.weights import Weights
 from mosesplug.tuning.workdir.records import result_of
 from mosesplug.tuning.workdir.summary import iterations_of
@@ -59,52 +59,50 @@ def guard_input(
 
 def guard_decoded(
     context: Context,
-    store: NBestStore,
     shards: float | None = None,
     start: Mapping[str, Any] | None = None,
 ) -> None:
     """Look at the newest lists and their score before anything is learnt, or accepted, from them.
 
     Args:
-        context: of the run.
-        store: of the run. Its newest iteration is to be looked at, and has no result yet.
+        context: of the run. Its newest iteration is to be looked at, and has no result yet.
         shards: instead, the score of an epoch whose lists are in the stores of shards.
         start: and the record of its beginning.
 
     Raises:
         DataError: something new is found, and ``strict`` refuses it.
     """
-    scores = [*_scores(store), *(() if shards is None else (shards,))]
+    scores = [*_scores(context.files.store), *(() if shards is None else (shards,))]
     number = len(scores)
-    found = _of_first_lists(context, store, start or {}) if number == 1 else []
-    found += score_findings(scores, context.configuration.max_drop)
+    found = _of_first_lists(context, start or {}) if number == 1 else []
+    found += score_findings(scores, context.data.configuration.max_drop)
     known = {each.name for each in _of_scores(context, scores[:-1])}
     new = [each for each in found if each.name not in known]
-    _tell(context.configuration, new, context.watch, _kept(context, number))
+    _tell(context.data.configuration, new, context.files.watch, _kept(context, number))
 
 
-def guard_weights(context: Context, store: NBestStore, weights: Weights) -> None:
+def guard_weights(context: Context, weights: Weights) -> None:
     """Look at weights before they are accepted.
 
     Raises:
         OptimizerError: no decoder can use them.
         DataError: something new is found, and ``strict`` refuses it.
     """
-    earlier = _found(store)
+    earlier = _found(context.files.store)
     number = len(earlier) + 1
     found = _of_weights(context, weights)
     for each in found:
         if each.fatal:
             raise OptimizerError(
-                f"{context.algorithm.name} found no usable weights in iteration {number}"
+                f"{context.optimizer.name} found no usable weights in iteration {number}"
                 f" ({each.message}); its lists are kept: try another algorithm with --continue"
             )
     known = {each.name for used in earlier for each in _of_weights(context, used)}
     new = [each for each in found if each.name not in known]
-    _tell(context.configuration, new, context.watch, _kept(context, number))
+    _tell(context.data.configuration, new, context.files.watch, _kept(context, number))
 
 
-def guard_result(context: Context, store: NBestStore, weights: Weights) -> tuple[str, ...]:
+def guard_result(context: Context, weights: Weights) -> tuple[str, ...]:
     """Look at the weights of the result before they are written, and sum up what was found.
 
     Returns:
@@ -121,18 +119,20 @@ def guard_result(context: Context, store: NBestStore, weights: Weights) -> tuple
                 f"the run ends with no usable weights ({each.message}); {_result(context)}; go on"
                 " with --continue and other settings"
             )
-    records = store.iterations()
-    every = _of_first_lists(context, store, records[0].record) if records else []
-    every += _of_scores(context, _scores(store))
+    records = context.files.store.iterations()
+    every = _of_first_lists(context, records[0].record) if records else []
+    every += _of_scores(context, _scores(context.files.store))
     every += found
     said = {each.name: each for each in reversed(every)}  # of one sign, where it was first
     every = [each for each in every if said[each.name] == each]
-    configuration = context.configuration
+    configuration = context.data.configuration
     if configuration.strict:
         # Also what was a warning when it was found, in a run that is continued.
-        _tell(configuration, every, context.watch, _kept(context, len(records)))
-    seen = {each.name for used in _found(store) for each in _of_weights(context, used)}
-    _tell(configuration, [e for e in found if e.name not in seen], context.watch)
+        _tell(configuration, every, context.files.watch, _kept(context, len(records)))
+    seen = {
+        each.name for used in _found(context.files.store) for each in _of_weights(context, used)
+    }
+    _tell(configuration, [e for e in found if e.name not in seen], context.files.watch)
     return tuple(dict.fromkeys(each.message for each in every))
 
 
@@ -143,11 +143,15 @@ class FirstLook:
     waits for the end of the epoch, where ``guard_decoded`` sees everything.
     """
 
-    def __init__(self, context: Context, store: NBestStore) -> None:
+    def __init__(self, context: Context) -> None:
         """Say whose translations they are."""
-        configuration = context.configuration
+        configuration = context.data.configuration
         self._context = context
-        self._waits = configuration.strict and _is_text(configuration) and not store.iterations()
+        self._waits = (
+            configuration.strict
+            and _is_text(configuration)
+            and not context.files.store.iterations()
+        )
         self._outputs: dict[int, bytes] = {}
 
     def __call__(self, lists: Sequence[NBestList]) -> None:
@@ -166,7 +170,7 @@ class FirstLook:
             self._waits = False
             found = _of_texts(self._context, self._outputs)
             kept = f"the lists of {len(self._outputs)} sentences are kept; {_result(self._context)}"
-            _tell(self._context.configuration, found, self._context.watch, kept)
+            _tell(self._context.data.configuration, found, self._context.files.watch, kept)
 
 
 def _kept(context: Context, number: int) -> str:
@@ -176,7 +180,7 @@ def _kept(context: Context, number: int) -> str:
 
 def _result(context: Context) -> str:
     """What becomes of the result."""
-    place = context.workspace.tuned_config
+    place = context.files.workspace.tuned_config
     return f"{place} is as it was" if place.exists() else f"no {place.name} is written"
 
 
@@ -203,24 +207,24 @@ def _is_text(configuration: Configuration) -> bool:
     return not configuration.decoding.decoder.input_type
 
 
-def _of_first_lists(context: Context, store: NBestStore, start: Mapping[str, Any]) -> list[Finding]:
+def _of_first_lists(context: Context, start: Mapping[str, Any]) -> list[Finding]:
     """Signs in the first iteration's lists; those that explain others first."""
-    lists = first_lists(context, store, start, _SENTENCES)
-    texts = _of_texts(context, lists.outputs) if _is_text(context.configuration) else []
+    lists = first_lists(context, start, _SENTENCES)
+    texts = _of_texts(context, lists.outputs) if _is_text(context.data.configuration) else []
     return [*texts, *list_findings(*lists.parts)]
 
 
 def _of_texts(context: Context, outputs: Mapping[int, bytes]) -> list[Finding]:
     """Signs in input, references and translations of some sentences."""
     numbers = sorted(outputs)
-    source = read_lines(context.configuration.input)
-    references = read_references(context.configuration.references)
+    source = read_lines(context.data.configuration.input)
+    references = read_references(context.data.configuration.references)
     texts = (
         [source[i] for i in numbers],
         [[lines[i] for i in numbers] for lines in references],
         [outputs[i] for i in numbers],
     )
-    cased = "case:lc" not in context.references.signature
+    cased = "case:lc" not in context.data.references.signature
     return [*source_findings(*texts), *text_findings(*texts, cased=cased)]
 
 
@@ -235,7 +239,7 @@ def _scores(store: NBestStore) -> list[float]:
 
 def _of_scores(context: Context, scores: Sequence[float]) -> list[Finding]:
     """Signs in scores, as they were found one after the other."""
-    drop = context.configuration.max_drop
+    drop = context.data.configuration.max_drop
     ends = range(1, len(scores) + 1)
     return [each for end in ends for each in score_findings(scores[:end], drop)]
 
@@ -246,6 +250,6 @@ def _found(store: NBestStore) -> list[Weights]:
 
 
 def _of_weights(context: Context, weights: Weights) -> list[Finding]:
-    names = columns(context.show).names
+    names = columns(context.data.show).names
     values = np.array([*weights.dense, *weights.sparse.values()], dtype=np.float64)
     return weight_findings(values, (*names, *weights.sparse), len(weights.dense))

@@ -12,20 +12,20 @@ import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from formats.references import read_references, reference_files
 from formats.text import read_lines
 from mosesplug.errors import UsageError
-from mosesplug.optimizers import Algorithm, algorithms
+from mosesplug.optimizers import Algorithm, Optimizer, algorithms
 from mosesplug.optimizers import algorithm as find_algorithm
 from mosesplug.settings.algorithm_options import algorithm_options, idle_options
 from mosesplug.settings.configuration import Configuration, Online, Optimising
 from mosesplug.settings.sharding import Sharding
 from mosesplug.store import NBestStore, fingerprint_files
 from mosesplug.tuning.conclude import conclude, reason_to_stop
+from mosesplug.tuning.context import PREDICTABLE_SEED, Context, RunData, RunFiles
 from mosesplug.tuning.decoding.faults import naming_the_iteration
 from mosesplug.tuning.decoding.prepare import announced_features, decoding_config
 from mosesplug.tuning.events import Note, Optimised, Watcher, ignore
@@ -43,15 +43,7 @@ from mosesplug.tuning.online.workers import decoding_workers
 from mosesplug.tuning.parallel.executors import workers
 from mosesplug.tuning.parallel.sharding import dealt
 from mosesplug.tuning.start import check_names, starting_weights
-from mosesplug.tuning.steps import (
-    PREDICTABLE_SEED,
-    Context,
-    before_decoding,
-    decoded,
-    ingest,
-    optimised,
-    write_after,
-)
+from mosesplug.tuning.steps import before_decoding, decoded, ingest, optimised, write_after
 from mosesplug.tuning.workdir.adopt import adopt, unstored_iterations
 from mosesplug.tuning.workdir.earlier import Earlier, earlier_run
 from mosesplug.tuning.workdir.records import evaluations_of, result_of, start_of
@@ -84,15 +76,16 @@ def tune(configuration: Configuration, watch: Watcher = ignore) -> Result:
     check_apart(configuration, workspace)
     with workspace.locked():
         earlier = earlier_run(configuration, workspace, watch)
-        with _context(configuration, workspace, watch, earlier) as (context, store, judge):
+        with _context(configuration, workspace, watch, earlier) as (context, judge):
+            store = context.files.store
             _drop_unrecorded_epoch(store)
             forget_earlier_states(store)
             with naming_the_iteration(store):
                 if configuration.online is None:
-                    _run(context, store, judge)
-                elif not reason_to_stop(context, store):
-                    _run_online(context, store, configuration.online, judge)
-            return conclude(context, store, reason_to_stop(context, store))
+                    _run(context, judge)
+                elif not reason_to_stop(context):
+                    _run_online(context, configuration.online, judge)
+            return conclude(context, reason_to_stop(context))
 
 
 def _drop_unrecorded_epoch(store: NBestStore) -> None:
@@ -102,36 +95,35 @@ def _drop_unrecorded_epoch(store: NBestStore) -> None:
         store.drop_last(records[-1].iteration)
 
 
-def _run(context: Context, store: NBestStore, judge: Judge | None) -> None:
+def _run(context: Context, judge: Judge | None) -> None:
     """Decode everything, optimise on all lists, and again."""
-    if (opened := store.open_iteration()) is not None:
+    if (opened := context.files.store.open_iteration()) is not None:
         raise UsageError(
-            f"iteration {opened.iteration} in {context.workspace.directory} was cut off in an"
+            f"iteration {opened.iteration} in {context.files.workspace.directory} was cut off in an"
             " online run: go on with --online, or begin anew in another --working-dir"
         )
-    skip_decoder = context.configuration.skip_decoder
-    while not reason_to_stop(context, store):
-        _iterate(context, store, judge, skip_decoder=skip_decoder)
+    skip_decoder = context.data.configuration.skip_decoder
+    while not reason_to_stop(context):
+        _iterate(context, judge, skip_decoder=skip_decoder)
         skip_decoder = False
 
 
-def _run_online(context: Context, store: NBestStore, online: Online, judge: Judge | None) -> None:
+def _run_online(context: Context, online: Online, judge: Judge | None) -> None:
     """Decode a few sentences, learn from them, and again."""
-    texts = read_lines(context.configuration.input)
-    sharding = context.configuration.optimising.sharding
+    texts = read_lines(context.data.configuration.input)
+    sharding = context.data.configuration.optimising.sharding
     if sharding is not None:
         run = _run_workers if sharding.asynchronous else _run_shards
-        run(context, store, online, judge, texts, sharding)
+        run(context, online, judge, texts, sharding)
         return
     with online_decoder(context, online, texts) as decoder:
-        while not reason_to_stop(context, store):
-            make_graphs(context, store)
-            online_iteration(context, store, texts, decoder, judge)
+        while not reason_to_stop(context):
+            make_graphs(context)
+            online_iteration(context, texts, decoder, judge)
 
 
 def _run_workers(
     context: Context,
-    store: NBestStore,
     online: Online,
     judge: Judge | None,
     texts: Sequence[bytes],
@@ -140,28 +132,27 @@ def _run_workers(
     """As one learner, with several decoders at once, which have weights of some time ago."""
     with online_decoder(context, online, texts) as decoder:
         recipe = recipe_of(context, online, decoder)
-    with decoding_workers(recipe, sharding, context.watch) as workers:
-        while not reason_to_stop(context, store):
-            online_iteration(context, store, texts, workers, judge)
+    with decoding_workers(recipe, sharding, context.files.watch) as workers:
+        while not reason_to_stop(context):
+            online_iteration(context, texts, workers, judge)
 
 
 def _run_shards(
     context: Context,
-    store: NBestStore,
     online: Online,
     judge: Judge | None,
     texts: Sequence[bytes],
     sharding: Sharding,
 ) -> None:
     """Shards decode and learn at once for an epoch, then their weights are mixed, and again."""
-    parts = dealt(np.arange(len(texts)), sharding.shards, context.seed)
+    parts = dealt(np.arange(len(texts)), sharding.shards, context.data.seed)
     # It has shown what decoders can do, and whether servers are exact; each shard has its own.
     with online_decoder(context, online, texts) as decoder:
         recipe = recipe_of(context, online, decoder)
     with workers(sharding.workers, sharding.shards, sharding.scheduler) as executor:
-        run = Sharded(context, store, texts, parts, sharding, executor, recipe, judge)
-        while not reason_to_stop(context, store):
-            make_graphs(context, store)
+        run = Sharded(context, texts, parts, sharding, executor, recipe, judge)
+        while not reason_to_stop(context):
+            make_graphs(context)
             sharded_iteration(run)
 
 
@@ -188,23 +179,23 @@ def check_apart(configuration: Configuration, workspace: Workspace) -> None:
 @contextmanager
 def _context(
     configuration: Configuration, workspace: Workspace, watch: Watcher, earlier: Earlier
-) -> Iterator[tuple[Context, NBestStore, Judge | None]]:
+) -> Iterator[tuple[Context, Judge | None]]:
     """Everything an iteration needs, checked; only then is an earlier run replaced."""
     optimising = configuration.optimising
     if optimising.seed is not None and optimising.seed < 0:
         raise UsageError(f"the seed must not be negative, as {optimising.seed} is")
     algorithm = find_algorithm(optimising.algorithm)
-    options = algorithm_options(algorithm, optimising.options)
+    optimizer = algorithm.bind(algorithm_options(algorithm, optimising.options))
     _check_regime(configuration, algorithm)
-    _tell_idle(optimising, algorithm, options, watch)
+    _tell_idle(optimising, optimizer, watch)
     prefix = configuration.references
     lines = read_references(prefix, _input_lines(configuration), input_path=configuration.input)
     guard_input(configuration, lines, watch)
     references = configuration.metric.prepare(lines)
     # Here, before anything is decoded or an earlier run replaced, settings that cannot be used and
     # too many shards are refused.
-    if algorithm.learner is not None:
-        algorithm.learner(options)
+    if optimizer.is_online:
+        optimizer.learner()
     if optimising.sharding is not None and not optimising.sharding.asynchronous:
         dealt(np.arange(references.n_sentences), optimising.sharding.shards, 0)
     config = decoding_config(configuration, workspace, watch)
@@ -237,24 +228,23 @@ def _context(
             }
         )
         context = Context(
-            configuration=configuration,
-            workspace=workspace,
-            config=config,
-            show=show,
-            start=start,
-            references=references,
-            algorithm=algorithm,
-            options=options,
-            seed=_seed(configuration, store),
-            watch=watch,
-            forest=forest or own_forest(configuration, workspace, store, show),
-            fixed=fixed_weights(configuration, config, algorithm),
+            RunData(
+                configuration,
+                show,
+                start,
+                references,
+                seed=_seed(configuration, store),
+                fixed=fixed_weights(configuration, config, algorithm),
+            ),
+            RunFiles(workspace, config, store, watch),
+            optimizer,
+            forest or own_forest(configuration, workspace, store, show),
         )
         if unstored := unstored_iterations(workspace, store):
-            adopt(context, store, unstored)
-        _compare_settings(context, store)
+            adopt(context, unstored)
+        _compare_settings(context)
         with nullcontext() if context.forest is None else context.forest.decoder:
-            yield context, store, judge
+            yield context, judge
 
 
 def _check_regime(configuration: Configuration, algorithm: Algorithm) -> None:
@@ -277,17 +267,17 @@ def _check_regime(configuration: Configuration, algorithm: Algorithm) -> None:
     check_online(configuration, configuration.online)
 
 
-def _tell_idle(optimising: Optimising, algorithm: Algorithm, options: Any, watch: Watcher) -> None:
+def _tell_idle(optimising: Optimising, optimizer: Optimizer, watch: Watcher) -> None:
     """Say which settings do nothing for this algorithm, or beside its others."""
-    for said in idle_options(algorithm, options, optimising.options):
+    for said in idle_options(optimizer, optimising.options):
         watch(Note(said, warning=True))
-    if algorithm.restarts:
+    if optimizer.algorithm.restarts:
         return
     idle = {"--range": bool(optimising.ranges), "--historic-bests": optimising.historic_bests}
     for name in (name for name, given in idle.items() if given):
         watch(
             Note(
-                f"{name} is for algorithms that start from several points; {algorithm.name}"
+                f"{name} is for algorithms that start from several points; {optimizer.name}"
                 " starts from one",
                 warning=True,
             )
@@ -313,14 +303,14 @@ def _seed(configuration: Configuration, store: NBestStore) -> int:
     return secrets.randbits(32)
 
 
-def _compare_settings(context: Context, store: NBestStore) -> None:
+def _compare_settings(context: Context) -> None:
     """Say what a continued run does otherwise than the run that it continues."""
-    iterations = store.iterations()
+    iterations = context.files.store.iterations()
     if not iterations:
         return
     start = start_of(iterations[-1])
     earlier = {**start.settings, "seed": str(start.seed)}
-    now = {**context.settings, "seed": str(context.seed)}
+    now = {**context.settings, "seed": str(context.data.seed)}
     changed = [
         # What an older version did not know, it did not do.
         f"{name}: {earlier[name]} -> {now[name]}"
@@ -328,20 +318,19 @@ def _compare_settings(context: Context, store: NBestStore) -> None:
         if earlier.get(name, now[name]) != now[name]
     ]
     if changed:
-        context.watch(
+        context.files.watch(
             Note(f"continuing with other settings than before: {'; '.join(changed)}", warning=True)
         )
-    context.watch(Note(f"continuing after iteration {len(iterations)}"))
+    context.files.watch(Note(f"continuing after iteration {len(iterations)}"))
 
 
-def _iterate(
-    context: Context, store: NBestStore, judge: Judge | None, *, skip_decoder: bool
-) -> None:
+def _iterate(context: Context, judge: Judge | None, *, skip_decoder: bool) -> None:
     """Do what is left to do of the current iteration, or the whole of the next."""
+    store = context.files.store
     iterations = store.iterations()
     if not iterations or iterations[-1].result is not None:
         iteration = len(iterations) + 1
-        weights, optimum = context.start, None
+        weights, optimum = context.data.start, None
         if iterations:
             last = result_of(iterations[-1])
             weights, optimum = last.weights, last.optimum
@@ -349,21 +338,21 @@ def _iterate(
             write_after(context, iteration - 1, last)
         before_decoding(context, iteration, weights, optimum)
         lists = decoded(context, iteration, weights, skip=skip_decoder)
-        ingest(context, store, iteration, weights, lists)
+        ingest(context, iteration, weights, lists)
     current = store.iterations()[-1]
-    guard_decoded(context, store)
-    result = optimised(context, store, current)
-    guard_weights(context, store, result.weights)
+    guard_decoded(context)
+    result = optimised(context, current)
+    guard_weights(context, result.weights)
     if judge is not None:
         before, start = evaluations_of(store.iterations()[:-1]), start_of(current).weights
         found = judge.of_iteration(current.iteration, start, result.weights, before)
         result = replace(result, heldout=found)
     store.record_result(current.iteration, result.as_record())
     write_after(context, current.iteration, result)
-    context.watch(
+    context.files.watch(
         Optimised(
             current.iteration,
-            context.configuration.metric.name,
+            context.data.configuration.metric.name,
             current.first_best_score,
             result.optimum,
             result.largest_change,

@@ -80,8 +80,7 @@ class Task:
         def run(seed: int) -> float:
             found = optimize_sharded(
                 self.problem,
-                tuner,
-                self.options(tuner, **changed),
+                tuner.bind(self.options(tuner, **changed)),
                 Sharding(SHARDS, mixing),
                 self.start,
                 np.random.default_rng(seed),

@@ -25,7 +25,7 @@ from mosesplug.optimizers.online.epochs import Plan, StoredSource, run_epoch
 from mosesplug.settings.sharding import WorkerKind
 from mosesplug.tuning.parallel.asynchronous import asynchronous_epoch
 from mosesplug.tuning.parallel.executors import workers
-from mosesplug.tuning.parallel.sharding import Recipe, Shard, copied
+from mosesplug.tuning.parallel.sharding import Shard, copied
 from mosesplug.tuning.parallel.stored_shard import FiledShard, SharedShard, write_lists
 from mosesplug.tuning_set import TuningSet
 from tests.benchmarks.synthetic_sparse import plant
@@ -35,8 +35,8 @@ from tests.optimizers.problems import Accuracy
 def figures(tuning_set: TuningSet, directory: str) -> Iterator[tuple[str, float]]:
     """``(what, milliseconds a batch)``."""
     n_features = len(tuning_set.space)
-    recipe = Recipe("adagrad", algorithm("adagrad").options())
-    learner, source = recipe.learner(), StoredSource(tuning_set)
+    optimizer = algorithm("adagrad").bind(algorithm("adagrad").options())
+    learner, source = optimizer.learner(), StoredSource(tuning_set)
     plan = Plan(1, 20, Accuracy(), np.ones(n_features, dtype=np.bool_))
     write_lists(tuning_set, directory)
     for _ in range(2):
@@ -58,7 +58,7 @@ def figures(tuning_set: TuningSet, directory: str) -> Iterator[tuple[str, float]
                 state = learner.init(np.zeros(n_features))
                 began = time.perf_counter()
                 asynchronous_epoch(
-                    executor, recipe, state, shard, plan, 1, workers=2, order="fixed"
+                    executor, optimizer, state, shard, plan, 1, workers=2, order="fixed"
                 )
                 seconds = time.perf_counter() - began
         yield f"two {kind}", 1e3 * seconds / batches

@@ -85,7 +85,7 @@ def test_options_that_do_nothing_beside_others(
     name: str, given: dict[str, Any], idle: list[str]
 ) -> None:
     algorithm = algorithms()[name]
-    said = idle_options(algorithm, algorithm_options(algorithm, given), given)
+    said = idle_options(algorithm.bind(algorithm_options(algorithm, given)), given)
     assert [each.split()[1] for each in said] == idle
     assert all(f"of {name} does nothing but with " in each for each in said)
 

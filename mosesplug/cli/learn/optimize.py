@@ -182,7 +182,7 @@ def _optimize(
         raise UsageError("--heldout-nbest goes with lists: --held-out SHARE goes with graphs, too")
     tuner = algorithm(algorithm_name)
     settings = settings_of(chosen)
-    options = algorithm_options(tuner, settings)
+    optimizer = tuner.bind(algorithm_options(tuner, settings))
     sharding = sharding_of(
         tuner,
         shards=shards,
@@ -200,7 +200,7 @@ def _optimize(
         if path is not None:
             path.stat()
     check_output(output)
-    for said in idle_options(tuner, options, settings):
+    for said in idle_options(optimizer, settings):
         print(f"warning: {said}", file=sys.stderr)
 
     with progress_bar(quiet) as told:
@@ -239,10 +239,10 @@ def _optimize(
 
         def learn(problem: Problem, rng: np.random.Generator, progress: Progress) -> Solution:
             if sharding is None:
-                return tuner.optimize(problem, start.weights, rng, options, progress)
+                return optimizer.optimize(problem, start.weights, rng, progress)
             from mosesplug.tuning.parallel.sharded import optimize_sharded
 
-            return optimize_sharded(problem, tuner, options, sharding, start.weights, rng, progress)
+            return optimize_sharded(problem, optimizer, sharding, start.weights, rng, progress)
 
         found = learnt(replace(given, problem=problem), judged, learn, ways, seed, told)
         seconds = (loaded - began, time.perf_counter() - loaded, time.process_time() - cpu)

@@ -15,9 +15,9 @@ from mosesplug.decoders.moses import Decoder
 from mosesplug.decoders.server import ServerDecoder, sendable
 from mosesplug.errors import DecoderError, UsageError
 from mosesplug.settings.configuration import Configuration, Online
+from mosesplug.tuning.context import Context
 from mosesplug.tuning.events import Executing, Note, PhaseStarted
 from mosesplug.tuning.online.source import model_weights
-from mosesplug.tuning.steps import Context
 
 __all__ = ["DecoderRecipe", "ProgramRecipe", "check_online", "online_decoder", "recipe_of"]
 
@@ -100,7 +100,7 @@ def online_decoder(
     except UsageError as error:
         if online.decoder == "server":
             raise
-        context.watch(Note(f"{error}; one is started for each batch"))
+        context.files.watch(Note(f"{error}; one is started for each batch"))
         yield _process(context, "batch")
         return
     with server:
@@ -175,14 +175,14 @@ class ProgramRecipe:
 def recipe_of(context: Context, online: Online, decoder: BatchDecoder) -> DecoderRecipe:
     """How to make others like a decoder that ``online_decoder`` gave."""
     if context.forest is not None:
-        sharding = context.configuration.optimising.sharding
+        sharding = context.data.configuration.optimising.sharding
         return context.forest.recipe.shared_among(1 if sharding is None else sharding.shards)
     server = isinstance(decoder, ServerDecoder)
     return ProgramRecipe(
-        context.configuration.decoding.decoder,
-        context.config,
-        context.workspace.directory,
-        context.configuration.decoding.nbest,
+        context.data.configuration.decoding.decoder,
+        context.files.config,
+        context.files.workspace.directory,
+        context.data.configuration.decoding.nbest,
         online.servers if server else 0,
         isinstance(decoder, ServerDecoder) and decoder.restart_each_batch,
     )
@@ -192,8 +192,8 @@ def _serves(
     context: Context, online: Online, server: ServerDecoder, texts: Sequence[bytes]
 ) -> bool:
     """Whether the server is there; compared with fresh decoders, and told to restart if it must."""
-    context.watch(PhaseStarted(0, "compare"))
-    weights = model_weights(context.show, context.start)
+    context.files.watch(PhaseStarted(0, "compare"))
+    weights = model_weights(context.data.show, context.data.start)
     sentences = [(number, text) for number, text in enumerate(texts) if text.strip()][:_COMPARED]
     try:
         for number, text in enumerate(texts):  # or an odd one ends the run in the middle
@@ -204,39 +204,39 @@ def _serves(
             raise
         server.close()
         reason = str(error).partition("\n")[0]
-        context.watch(
+        context.files.watch(
             Note(f"this decoder does not run as a server ({reason}); one is started for each batch")
         )
         return False
     fresh = _process(context, _COMPARING)
     note = require_exact(server, fresh, sentences, weights, strict=online.strict)
-    for path in context.workspace.directory.glob(f"{_COMPARING}.*"):
+    for path in context.files.workspace.directory.glob(f"{_COMPARING}.*"):
         path.unlink()
     if note is not None:
-        context.watch(Note(note, warning=True))
+        context.files.watch(Note(note, warning=True))
     return True
 
 
 def _process(context: Context, prefix: str) -> ProcessDecoder:
-    decoding = context.configuration.decoding
+    decoding = context.data.configuration.decoding
     return ProcessDecoder(
         decoding.decoder,
-        context.config,
-        context.workspace.directory,
+        context.files.config,
+        context.files.workspace.directory,
         decoding.nbest,
         prefix,
-        lambda command: context.watch(Executing(command)),
+        lambda command: context.files.watch(Executing(command)),
     )
 
 
 def _server(context: Context, online: Online) -> ServerDecoder:
-    decoding = context.configuration.decoding
+    decoding = context.data.configuration.decoding
     return ServerDecoder(
         decoding.decoder,
-        context.config,
-        context.workspace.directory,
+        context.files.config,
+        context.files.workspace.directory,
         decoding.nbest,
         workers=online.servers,
-        note=lambda text: context.watch(Note(text)),
-        executing=lambda command: context.watch(Executing(command)),
+        note=lambda text: context.files.watch(Note(text)),
+        executing=lambda command: context.files.watch(Executing(command)),
     )

@@ -25,8 +25,9 @@ from mosesplug.optimizers.online.epochs import (
     run_epoch,
 )
 from mosesplug.optimizers.online.learner import Learner, State
-from mosesplug.store import IterationRecord, NBestStore
+from mosesplug.store import IterationRecord
 from mosesplug.tuning.clock import Clock
+from mosesplug.tuning.context import Context
 from mosesplug.tuning.events import Learning, Learnt, Note, PhaseStarted
 from mosesplug.tuning.guarding import FirstLook, guard_decoded, guard_weights
 from mosesplug.tuning.heldout import Judge, since_best
@@ -41,7 +42,7 @@ from mosesplug.tuning.online.state import (
     same_start,
 )
 from mosesplug.tuning.online.workers import DecodingWorkers, StaleSource
-from mosesplug.tuning.steps import Context, before_decoding, write_after
+from mosesplug.tuning.steps import before_decoding, write_after
 from mosesplug.tuning.weights import Weights
 from mosesplug.tuning.workdir.records import (
     Evaluation,
@@ -61,7 +62,6 @@ class _Online:
 
     Attributes:
         context: of the run.
-        store: open to be written.
         texts: the sentences.
         decoder: of the batches, or several that work at once.
         judge: of held-out text, or None.
@@ -72,7 +72,6 @@ class _Online:
     """
 
     context: Context
-    store: NBestStore
     texts: Sequence[bytes]
     decoder: BatchDecoder | DecodingWorkers
     judge: Judge | None
@@ -96,7 +95,6 @@ class _Enough(Exception):
 
 def online_iteration(
     context: Context,
-    store: NBestStore,
     texts: Sequence[bytes],
     decoder: BatchDecoder | DecodingWorkers,
     judge: Judge | None,
@@ -108,6 +106,7 @@ def online_iteration(
         OptimizerError: the weights are no longer usable.
         DataError: something looks wrong, and ``strict`` refuses it.
     """
+    store = context.files.store
     records = store.iterations()
     current = records[-1] if records and records[-1].result is None else None
     done = records[:-1] if current else records
@@ -119,14 +118,14 @@ def online_iteration(
         write_after(context, iteration - 1, last)
     before_decoding(context, iteration, weights, last.optimum if last else None)
     before = evaluations_of(done)
-    start = IterationStart(weights, context.seed, context.settings, (), 0.0)
+    start = IterationStart(weights, context.data.seed, context.settings, (), 0.0)
     begin = beginning(context, weights, last)
-    online = _Online(context, store, texts, decoder, judge, iteration, start, begin, before)
+    online = _Online(context, texts, decoder, judge, iteration, start, begin, before)
     give_back()  # the decoder's models want all the room that there is
-    context.watch(PhaseStarted(iteration, "decode"))
+    context.files.watch(PhaseStarted(iteration, "decode"))
     result = _learn(online, current)
-    guard_decoded(context, store)
-    guard_weights(context, store, result.weights)
+    guard_decoded(context)
+    guard_weights(context, result.weights)
     store.record_result(iteration, result.as_record())
     forget_earlier_states(store)
     write_after(context, iteration, result)
@@ -143,18 +142,17 @@ def _learn(online: _Online, finished: IterationRecord | None) -> IterationResult
     read, progress = _stored(online, finished)
     earlier = float(progress.get("seconds", 0.0))
     scores = _HeldOutScores(online, map(Evaluation.of_record, progress.get("heldout", ())))
-    metric = context.configuration.metric
-    options: Any = context.options
-    plan = Plan(context.seed, options.batch, metric, begin.numbering.active)
+    metric = context.data.configuration.metric
+    plan = Plan(context.data.seed, context.optimizer.online.batch, metric, begin.numbering.active)
     lists = EpochLists(
-        online.store,
+        online.context.files.store,
         iteration,
         begin.numbering,
         read,
         metric,
-        context.references,
-        context.configuration.optimising.threads,
-        FirstLook(context, online.store),
+        context.data.references,
+        context.data.configuration.optimising.threads,
+        FirstLook(context),
     )
 
     def far() -> dict[str, Any]:
@@ -170,7 +168,9 @@ def _learn(online: _Online, finished: IterationRecord | None) -> IterationResult
     def after(done: BatchDone) -> None:
         score = float(metric.score(done.tally.totals))
         seconds = clock.seconds()
-        context.watch(Learning(iteration, done.place + 1, done.of, metric.name, score, seconds))
+        context.files.watch(
+            Learning(iteration, done.place + 1, done.of, metric.name, score, seconds)
+        )
         scores.after(done)
 
     # Held-out text may have come with this epoch only: what it begins with is a result then, too.
@@ -187,7 +187,9 @@ def _learn(online: _Online, finished: IterationRecord | None) -> IterationResult
         scores.add(epoch.state)
     if finished is None:
         start = replace(online.start, seconds_decoding=earlier + source.seconds)
-        online.store.finish_iteration(iteration, {**start.as_record(), **source.record})
+        online.context.files.store.finish_iteration(
+            iteration, {**start.as_record(), **source.record}
+        )
     return _result(online, epoch, scores.found, seconds)
 
 
@@ -236,7 +238,7 @@ def _source(
     context, learner = online.context, online.begin.learner
 
     def to_weights(vector: NDArray[np.float64]) -> ModelWeights:
-        return model_weights(context.show, online.weights(vector))
+        return model_weights(context.data.show, online.weights(vector))
 
     if not isinstance(online.decoder, DecodingWorkers):
         source = OnlineSource(
@@ -269,13 +271,13 @@ def _tell_staleness(online: _Online, workers: int, batches: int) -> None:
     """Say it where weights are never stale, or never fresh."""
     if workers == 1:
         note = "--async with one worker learns as without it: --shards says how many there are"
-        online.context.watch(Note(note))
+        online.context.files.watch(Note(note))
     elif workers >= batches > 1:
         note = (
             f"all {batches} mini-batches of an epoch are decoded with the weights that it begins"
             " with: take fewer --shards, or smaller mini-batches"
         )
-        online.context.watch(Note(note, warning=True))
+        online.context.files.watch(Note(note, warning=True))
 
 
 class _HeldOutScores:
@@ -313,7 +315,7 @@ class _HeldOutScores:
         Raises:
             _Enough: it was in vain too often.
         """
-        held_out = self._online.context.configuration.held_out
+        held_out = self._online.context.data.configuration.held_out
         place = done.place + 1
         if held_out is None or not held_out.every or place % held_out.every or place == done.of:
             return
@@ -327,9 +329,9 @@ def _stored(
     online: _Online, finished: IterationRecord | None
 ) -> tuple[Callable[[NDArray[np.int64]], Batch], Mapping[str, Any]]:
     """What reads stored batches, and the progress of the epoch; another beginning is dropped."""
-    context, store = online.context, online.store
+    context, store = online.context, online.context.files.store
     if finished is not None:
-        metric, references = context.configuration.metric, context.references
+        metric, references = context.data.configuration.metric, context.data.references
         lists = store.iteration_set(finished.iteration, metric=metric, references=references)
         order = finished.record.get("order", ())
         return lists.tuning_set.take_sentences, {"batches": len(online.texts), "order": order}
@@ -337,7 +339,7 @@ def _stored(
     if opened is None:
         return store.open_batch, {"batches": 0}
     if not same_start(online.start.as_record(), opened.progress["start"]):
-        context.watch(
+        context.files.watch(
             Note(
                 f"the epoch that was cut off, with lists of {len(opened.sentences)} sentences, was"
                 " begun with other settings or weights: it is begun anew",
@@ -346,7 +348,7 @@ def _stored(
         )
         store.drop_open()
         return store.open_batch, {"batches": 0}
-    context.watch(
+    context.files.watch(
         Note(
             f"going on inside epoch {online.iteration}: {len(opened.sentences)} of"
             f" {len(online.texts)} sentences are decoded"
@@ -363,12 +365,12 @@ def _result(
     vector = learner.weights(state)
     if not np.isfinite(vector).all():
         raise OptimizerError(
-            f"the weights of {context.algorithm.name} became too large in epoch {online.iteration};"
+            f"the weights of {context.optimizer.name} became too large in epoch {online.iteration};"
             " begin anew with a lower learning rate"
         )
     weights = online.weights(vector)
     average = online.weights(mean_weights(learner, state)) if AVERAGE in learner.fills else None
-    score = float(context.configuration.metric.score(epoch.totals))
+    score = float(context.data.configuration.metric.score(epoch.totals))
     return IterationResult(
         weights=weights,
         optimum=score,
@@ -394,7 +396,7 @@ def _report(online: _Online, epoch: EpochResult) -> dict[str, float]:
 
 def _tell(online: _Online, epoch: EpochResult, seconds: float) -> None:
     """Tell those who watch that an epoch is over."""
-    metric = online.context.configuration.metric
+    metric = online.context.data.configuration.metric
     score = float(metric.score(epoch.totals))
     report = _report(online, epoch)
-    online.context.watch(Learnt(online.iteration, metric.name, score, report, seconds))
+    online.context.files.watch(Learnt(online.iteration, metric.name, score, report, seconds))

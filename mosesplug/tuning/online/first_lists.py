@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from mosesplug.store import NBestStore
+from mosesplug.tuning.context import Context
 from mosesplug.tuning.online.state import same_start
-from mosesplug.tuning.steps import Context
 from mosesplug.tuning_set import TuningSet
 
 __all__ = ["FirstLists", "first_lists"]
@@ -30,26 +30,23 @@ class FirstLists:
     outputs: dict[int, bytes] = field(default_factory=dict)
 
 
-def first_lists(
-    context: Context, store: NBestStore, start: Mapping[str, Any], n_texts: int
-) -> FirstLists:
+def first_lists(context: Context, start: Mapping[str, Any], n_texts: int) -> FirstLists:
     """Read them.
 
     Args:
         context: of the run.
-        store: the run's own.
         start: the record of the first iteration's beginning, by which epochs of shards are told
             from those that were begun anew with other settings.
         n_texts: how many translations are enough.
     """
-    found = FirstLists()
+    found, store = FirstLists(), context.files.store
     records = store.iterations()
     if records and records[0].n_lists:
         _add(found, context, store, 1, n_texts)
         return found
     wanted = {**start, "epoch": 1}
     for number in count(1):
-        path = context.workspace.shard(number) / context.workspace.store.name
+        path = context.files.workspace.shard(number) / context.files.workspace.store.name
         if not path.is_dir():
             break
         with NBestStore.open(path) as shard:
@@ -63,7 +60,7 @@ def _add(
     found: FirstLists, context: Context, store: NBestStore, iteration: int, n_texts: int
 ) -> None:
     """Add the lists of one store's iteration."""
-    metric, references = context.configuration.metric, context.references
+    metric, references = context.data.configuration.metric, context.data.references
     lists = store.tuning_set(iteration, metric=metric, references=references)
     found.parts.append(lists)
     filled = np.flatnonzero(np.diff(lists.offsets))

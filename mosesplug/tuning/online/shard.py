@@ -25,6 +25,7 @@ from formats.weights.files import ShowWeights
 from mosesplug.decoders.batch import BatchDecoder, ModelWeights
 from mosesplug.errors import DataError
 from mosesplug.metrics import Metric, Prepared
+from mosesplug.optimizers import Optimizer
 from mosesplug.optimizers.online.epochs import BatchDone, Plan, Tally, run_epoch
 from mosesplug.optimizers.online.learner import State, grown
 from mosesplug.store import NBestStore
@@ -34,7 +35,7 @@ from mosesplug.tuning.online.numbering import Numbering
 from mosesplug.tuning.online.source import EpochLists, OnlineSource, model_weights, weights_of
 from mosesplug.tuning.online.state import same_start
 from mosesplug.tuning.parallel.executors import Ending
-from mosesplug.tuning.parallel.sharding import Recipe, copied
+from mosesplug.tuning.parallel.sharding import copied
 from mosesplug.tuning.parallel.stored_shard import SharedShard
 from mosesplug.tuning.start import columns
 from mosesplug.tuning.weights import Weights
@@ -265,7 +266,7 @@ class ShardEpoch:
 
 def learn_shard(
     shard: OnlineShard,
-    recipe: Recipe,
+    optimizer: Optimizer,
     state: State,
     plan: Plan,
     ending: Ending | None = None,
@@ -275,7 +276,7 @@ def learn_shard(
 
     Args:
         shard: with the epoch's beginning.
-        recipe: the learner.
+        optimizer: an online learner.
         state: over the features that all shards know; only read.
         plan: the shard's own.
         ending: of threads, which end before the next batch, or there and then.
@@ -288,7 +289,7 @@ def learn_shard(
     """
     give_back()  # what the epoch before needed, where this is another process than the run's
     with shard.open(ending) as opened:
-        learner = opened.numbering.restricted(recipe.learner())
+        learner = opened.numbering.restricted(optimizer.learner())
         part = SharedShard(opened, opened.sentences, (ending or Ending()).soon)
         with part.open() as source:
             epoch: int = shard.start["epoch"]

@@ -24,8 +24,8 @@ from mosesplug.optimizers.online.epochs import Plan, batches_of
 from mosesplug.optimizers.online.learner import State
 from mosesplug.optimizers.online.mixing import MixResult, average
 from mosesplug.settings.sharding import Sharding
-from mosesplug.store import NBestStore
 from mosesplug.tuning.clock import Clock
+from mosesplug.tuning.context import Context
 from mosesplug.tuning.events import Learnt, Note, PhaseStarted
 from mosesplug.tuning.guarding import guard_decoded, guard_weights
 from mosesplug.tuning.heldout import Judge
@@ -44,9 +44,9 @@ from mosesplug.tuning.online.state import (
     online_start,
 )
 from mosesplug.tuning.parallel.executors import Ending
-from mosesplug.tuning.parallel.sharding import Recipe, continued, joined, plan_of, shared_weights
+from mosesplug.tuning.parallel.sharding import continued, joined, plan_of, shared_weights
 from mosesplug.tuning.start import columns
-from mosesplug.tuning.steps import Context, before_decoding, write_after
+from mosesplug.tuning.steps import before_decoding, write_after
 from mosesplug.tuning.weights import Weights
 from mosesplug.tuning.workdir.records import (
     Evaluation,
@@ -66,7 +66,6 @@ class Sharded:
 
     Attributes:
         context: of the run.
-        store: the run's own, open to be written.
         texts: the sentences.
         parts: int64 each, the sentences of each shard.
         sharding: how.
@@ -77,7 +76,6 @@ class Sharded:
     """
 
     context: Context
-    store: NBestStore
     texts: Sequence[bytes]
     parts: Sequence[NDArray[np.int64]]
     sharding: Sharding
@@ -85,11 +83,6 @@ class Sharded:
     decoder: DecoderRecipe
     judge: Judge | None
     told: set[str] = field(default_factory=set)
-
-    @property
-    def recipe(self) -> Recipe:
-        """Of the learner."""
-        return Recipe(self.context.algorithm.name, self.context.options)
 
 
 @dataclass(frozen=True)
@@ -119,8 +112,8 @@ def sharded_iteration(run: Sharded) -> None:
         OptimizerError: the weights are no longer usable.
         DataError: workers died; or something looks wrong, and ``strict`` refuses it.
     """
-    context, store = run.context, run.store
-    _drop_unfinished(context, store)
+    context, store = run.context, run.context.files.store
+    _drop_unfinished(context)
     records = store.iterations()
     last = result_of(records[-1]) if records else None
     iteration = len(records) + 1
@@ -134,10 +127,10 @@ def sharded_iteration(run: Sharded) -> None:
     if iteration == 1:
         found += _judged(run, begin, begin.start.weights, 0, before)
     give_back()  # the decoders' models want all the room that there is
-    context.watch(PhaseStarted(iteration, "decode"))
+    context.files.watch(PhaseStarted(iteration, "decode"))
     result, seconds = _epoch(run, begin)
-    guard_decoded(context, store, result.optimum, begin.start.as_record())
-    guard_weights(context, store, result.weights)
+    guard_decoded(context, result.optimum, begin.start.as_record())
+    guard_weights(context, result.weights)
     if last is not None and result.average is not None and last.average is not None:
         result = replace(result, average=result.weights.mixed(last.average, 1.0 / iteration))
     point = result.curve[0]
@@ -145,10 +138,10 @@ def sharded_iteration(run: Sharded) -> None:
         run, begin, result.average or result.weights, point["updates"], (*before, *found)
     )
     result = replace(result, heldout=tuple(found))
-    context.watch(
+    context.files.watch(
         Learnt(
             iteration,
-            context.configuration.metric.name,
+            context.data.configuration.metric.name,
             result.optimum,
             {name: value for name, value in point.items() if name not in ("epoch", "score")},
             result.seconds_optimising,
@@ -164,7 +157,7 @@ def _epoch(run: Sharded, begin: _Beginning) -> tuple[IterationResult, float]:
     shards = _shards(run, begin)
     epochs = _learn(run, begin, shards)
     space = joined_space(begin.numbering.space, epochs)
-    fills = run.recipe.learner().fills
+    fills = run.context.optimizer.learner().fills
     states = [widened(epoch, len(begin.numbering.space), space, fills) for epoch in epochs]
     mix = _mixed(run, begin, shards, space, states)
     states = [continued(state, mix.weights) for state in states]
@@ -180,12 +173,12 @@ def _record(
     result: IterationResult,
 ) -> None:
     """Store an epoch that is over."""
-    context, store = run.context, run.store
+    context, store = run.context, run.context.files.store
     store.add_iteration(
         iteration,
         (),
-        metric=context.configuration.metric,
-        references=context.references,
+        metric=context.data.configuration.metric,
+        references=context.data.references,
         n_sentences=len(run.texts),
         record=start.as_record(),
     )
@@ -193,8 +186,9 @@ def _record(
     forget_earlier_states(store)
 
 
-def _drop_unfinished(context: Context, store: NBestStore) -> None:
+def _drop_unfinished(context: Context) -> None:
     """Lists of an epoch that was begun without shards are of no use to them."""
+    store = context.files.store
     records = store.iterations()
     opened = store.open_iteration()
     unfinished = bool(records) and records[-1].result is None
@@ -203,7 +197,7 @@ def _drop_unfinished(context: Context, store: NBestStore) -> None:
     elif unfinished:
         store.drop_last(records[-1].iteration)
     if opened is not None or (unfinished and records[-1].n_lists):
-        context.watch(
+        context.files.watch(
             Note(
                 "the epoch that was cut off was begun without shards: it is begun anew",
                 warning=True,
@@ -215,7 +209,7 @@ def _beginning(run: Sharded, iteration: int, last: IterationResult | None) -> _B
     """Where the next epoch begins: where the last one ended, or at given weights."""
     context = run.context
     weights = last.weights if last else online_start(context)
-    learner = run.recipe.learner()
+    learner = run.context.optimizer.learner()
     stored = None if last is None or last.learner is None else last.learner
     shards = [] if stored is None else stored.get("shards", [])
     if len(shards) != run.sharding.shards or any(
@@ -223,35 +217,35 @@ def _beginning(run: Sharded, iteration: int, last: IterationResult | None) -> _B
     ):
         shards, stored = [], None  # another learner's, or number: weights can be gone on with
     names = sorted(weights.sparse) if stored is None else stored["sparse"]
-    active = context.configuration.optimising.active
-    numbering = Numbering(columns(context.show), names, active)
+    active = context.data.configuration.optimising.active
+    numbering = Numbering(columns(context.data.show), names, active)
     vector = weights.vector(numbering.space)
     states = [decode_state(state) for state in shards]
     if not states:
         states = [learner.init(vector) for _ in range(run.sharding.shards)]
     else:
         vector = states[0].vectors["weights"]
-    start = IterationStart(weights, context.seed, context.settings, (), 0.0)
+    start = IterationStart(weights, context.data.seed, context.settings, (), 0.0)
     return _Beginning(iteration, start, numbering, vector, states)
 
 
 def _shards(run: Sharded, begin: _Beginning) -> list[OnlineShard]:
     """The shards, told where the epoch begins."""
-    context, configuration = run.context, run.context.configuration
+    context, configuration = run.context, run.context.data.configuration
     return [
         OnlineShard(
             number=number,
-            directory=context.workspace.shard(number),
+            directory=context.files.workspace.shard(number),
             texts={sentence: run.texts[sentence] for sentence in part.tolist()},
             decoder=run.decoder,
-            show=context.show,
+            show=context.data.show,
             weights=begin.start.weights,
             start={**begin.start.as_record(), "epoch": begin.iteration},
             sparse=begin.numbering.space.sparse,
             active=configuration.optimising.active,
-            fingerprints=run.store.fingerprints,
+            fingerprints=context.files.store.fingerprints,
             metric=configuration.metric,
-            references=context.references,
+            references=context.data.references,
             threads=configuration.optimising.threads,
         )
         for number, part in enumerate(run.parts, start=1)
@@ -260,16 +254,17 @@ def _shards(run: Sharded, begin: _Beginning) -> list[OnlineShard]:
 
 def _learn(run: Sharded, begin: _Beginning, shards: list[OnlineShard]) -> list[ShardEpoch]:
     """All shards at once."""
-    options: Any = run.context.options
-    metric = run.context.configuration.metric
-    plan = Plan(run.context.seed, options.batch, metric, begin.numbering.active)
+    metric = run.context.data.configuration.metric
+    plan = Plan(
+        run.context.data.seed, run.context.optimizer.online.batch, metric, begin.numbering.active
+    )
     plans = [plan_of(plan, number) for number in range(len(shards))]
     epoch = begin.iteration
     total = sum(
         len(batches_of(shard.sentences, plan, epoch))
         for shard, plan in zip(shards, plans, strict=True)
     )
-    counter = Counter(run.context.watch, plan.metric, epoch, total)
+    counter = Counter(run.context.files.watch, plan.metric, epoch, total)
     ending = Ending()
     elsewhere = run.sharding.elsewhere
     for shard in shards:  # of a run that was killed
@@ -281,7 +276,7 @@ def _learn(run: Sharded, begin: _Beginning, shards: list[OnlineShard]) -> list[S
     ]
     try:
         under_way = [
-            run.executor.submit(learn_shard, shard, run.recipe, state, own, *more)
+            run.executor.submit(learn_shard, shard, run.context.optimizer, state, own, *more)
             for shard, state, own, more in zip(shards, begin.states, plans, telling, strict=True)
         ]
         counter.wait(under_way, [shard.progress for shard in shards] if elsewhere else [])
@@ -296,7 +291,7 @@ def _learn(run: Sharded, begin: _Beginning, shards: list[OnlineShard]) -> list[S
     for note in (note for found in epochs for note in found.notes):
         if note not in run.told:  # each epoch has decoders of its own, which say the same again
             run.told.add(note)
-            run.context.watch(Note(note))
+            run.context.files.watch(Note(note))
     return epochs
 
 
@@ -313,21 +308,21 @@ def _mixed(
         OptimizerError: the weights of a shard are not finite.
     """
     context, sharding = run.context, run.sharding
-    learner = run.recipe.learner()
+    learner = run.context.optimizer.learner()
     vectors = [learner.weights(state) for state in states]
     if not all(np.isfinite(vector).all() for vector in vectors):
         raise OptimizerError(
-            f"the weights of {context.algorithm.name} became too large in epoch {begin.iteration};"
+            f"the weights of {context.optimizer.name} became too large in epoch {begin.iteration};"
             " begin anew with a lower learning rate"
         )
     old = np.append(begin.vector, np.zeros(len(space) - len(begin.vector)))
     if sharding.mixing == "line-search":
-        metric = context.configuration.metric
+        metric = context.data.configuration.metric
         return searched(run.executor, shards, space, metric, old, average(vectors))
     pairs = zip(states, begin.states, strict=True)
     gained = [now.updates - then.updates for now, then in pairs]
     active = Numbering(
-        columns(context.show), space.sparse, context.configuration.optimising.active
+        columns(context.data.show), space.sparse, context.data.configuration.optimising.active
     ).active
     weights = shared_weights(sharding, old, vectors, gained, active, space.n_dense)
     return MixResult(weights, 1.0, np.nan)
@@ -343,13 +338,12 @@ def _result(
     seconds: float,
 ) -> IterationResult:
     """What the epoch led to."""
-    context, learner = run.context, run.recipe.learner()
+    context, learner = run.context, run.context.optimizer.learner()
     tally = joined([epoch.tally for epoch in epochs])
-    score = float(context.configuration.metric.score(tally.totals))
+    score = float(context.data.configuration.metric.score(tally.totals))
     numbering = Numbering(space, space.sparse, None)
     weights = weights_of(numbering, mix.weights, begin.start.weights)
-    options: Any = context.options
-    mean = keeps_mean(context.configuration, options.averaging)
+    mean = keeps_mean(context.data.configuration, context.optimizer)
     searched = {} if np.isnan(mix.score) else {"mixed": mix.score}
     point = {
         "epoch": begin.iteration,

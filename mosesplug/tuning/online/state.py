@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 
 from mosesplug.features import FeatureSpace
+from mosesplug.optimizers import Optimizer
 from mosesplug.optimizers.online.epochs import AVERAGE, averaged
 from mosesplug.optimizers.online.learner import Learner, State, grown
 from mosesplug.settings.configuration import Configuration
 from mosesplug.store import NBestStore
+from mosesplug.tuning.context import Context
 from mosesplug.tuning.online.numbering import Numbering
 from mosesplug.tuning.start import columns
-from mosesplug.tuning.steps import Context
 from mosesplug.tuning.weights import Weights
 from mosesplug.tuning.workdir.records import IterationResult, result_of
 
@@ -47,30 +48,31 @@ class Beginning:
     numbering: Numbering
 
 
-def selection(configuration: Configuration, averaging: str) -> str:
+def selection(configuration: Configuration, optimizer: Optimizer) -> str:
     """Which weights an online run ends with: ``last``, ``average`` or ``best-heldout``.
 
     Args:
         configuration: says it, or leaves it to the learner.
-        averaging: the learner's option. ``best`` needs held-out text to be known; without, the
+        optimizer: of the run. Its ``averaging`` ``best`` needs a held-out set; without one, the
             average is taken.
     """
     if configuration.select is not None:
         return configuration.select
     if configuration.held_out is not None:
         return "best-heldout"
-    return "last" if averaging == "last" else "average"
+    is_averaged = optimizer.is_online and optimizer.online.averaging != "last"
+    return "average" if is_averaged else "last"
 
 
-def keeps_mean(configuration: Configuration, averaging: str) -> bool:
+def keeps_mean(configuration: Configuration, optimizer: Optimizer) -> bool:
     """Whether an online run has use for the mean of its weights.
 
     Args:
         configuration: says which weights are wanted.
-        averaging: the learner's option.
+        optimizer: of the run.
     """
-    return selection(configuration, averaging) == "average" or (
-        averaging == "all" and configuration.select != "last"
+    return selection(configuration, optimizer) == "average" or (
+        optimizer.online.averaging == "all" and configuration.select != "last"
     )
 
 
@@ -85,9 +87,9 @@ _DECIDING = ("dense", "sparse", "seed", "settings", "epoch")
 
 def online_start(context: Context) -> Weights:
     """The weights of the first batch: normalised, as those of the first decoding otherwise are."""
-    if context.configuration.decoding.config_weights_first:
-        return context.start
-    return context.start.normalised()
+    if context.data.configuration.decoding.config_weights_first:
+        return context.data.start
+    return context.data.start.normalised()
 
 
 def beginning(context: Context, weights: Weights, last: IterationResult | None) -> Beginning:
@@ -98,19 +100,15 @@ def beginning(context: Context, weights: Weights, last: IterationResult | None) 
         weights: to begin with where there is no state to go on with.
         last: the result of the iteration before, if there is one.
     """
-    options: Any = context.options
-    make = context.algorithm.learner
-    if make is None:
-        raise ValueError(f"{context.algorithm.name} is no online learner")
-    learner = make(options)
-    if keeps_mean(context.configuration, options.averaging):
+    learner = context.optimizer.learner()
+    if keeps_mean(context.data.configuration, context.optimizer):
         learner = averaged(learner)
     stored = None if last is None else last.learner
     if stored is not None and not _serves(learner, stored.get("vectors", ())):
         stored = None  # another learner's, or of shards: only weights can be gone on with
     names = sorted(weights.sparse) if stored is None else stored["sparse"]
-    active = context.configuration.optimising.active
-    numbering = Numbering(columns(context.show), names, active)
+    active = context.data.configuration.optimising.active
+    numbering = Numbering(columns(context.data.show), names, active)
     learner = numbering.restricted(learner)
     if stored is not None:
         # What is no longer wanted, as a mean of the weights, is left behind.

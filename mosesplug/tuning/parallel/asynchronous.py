@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.errors import OptimizerError
+from mosesplug.optimizers import Optimizer
 from mosesplug.optimizers.online.epochs import (
     AVERAGE,
     BatchDone,
@@ -35,7 +36,7 @@ from mosesplug.optimizers.online.epochs import (
 from mosesplug.optimizers.online.learner import Change, Learner, State, grown
 from mosesplug.settings.sharding import AsyncOrder
 from mosesplug.tuning.clock import Clock
-from mosesplug.tuning.parallel.sharding import Recipe, Shard, copied, joined
+from mosesplug.tuning.parallel.sharding import Shard, copied, joined
 from mosesplug.tuning_set import Batch
 
 __all__ = ["Crew", "Found", "Task", "Writer", "asynchronous_epoch", "found_in", "stale_epoch"]
@@ -85,7 +86,7 @@ class Crew(Protocol):
 
 def asynchronous_epoch(
     executor: Executor,
-    recipe: Recipe,
+    optimizer: Optimizer,
     state: State,
     shard: Shard,
     plan: Plan,
@@ -100,7 +101,7 @@ def asynchronous_epoch(
 
     Args:
         executor: where the workers are.
-        recipe: the learner.
+        optimizer: an online learner.
         state: where the epoch begins; it is spent. Workers are sent copies of it, through memory
             to threads, and by message to others: 24 MB for AdaGrad on 1,000,000 features.
         shard: all sentences of the epoch; opened for every batch, in the worker.
@@ -112,10 +113,10 @@ def asynchronous_epoch(
     Raises:
         OptimizerError: the weights are no longer finite numbers.
     """
-    learner = recipe.learner()
+    learner = optimizer.learner()
     batches = batches_of(shard.sentences, plan, epoch)
     writer = Writer(averaged(learner) if averaging else learner, state, plan, epoch, len(batches))
-    crew = _OnStoredLists(executor, recipe, shard, plan, epoch, len(batches))
+    crew = _OnStoredLists(executor, optimizer, shard, plan, epoch, len(batches))
     return stale_epoch(writer, batches, crew, workers=workers, order=order, on_batch=on_batch)
 
 
@@ -195,7 +196,7 @@ class _OnStoredLists:
     """A ``Crew`` that computes changes on lists that are there."""
 
     executor: Executor
-    recipe: Recipe
+    optimizer: Optimizer
     shard: Shard
     plan: Plan
     epoch: int
@@ -204,7 +205,7 @@ class _OnStoredLists:
     def send(self, task: Task) -> Future[Found]:
         where = (self.plan, self.epoch, task.place, self.per_epoch)
         return self.executor.submit(
-            _look, self.recipe, self.shard, task.state, task.sentences, where
+            _look, self.optimizer, self.shard, task.state, task.sentences, where
         )
 
     def found(self, task: Task, result: Found) -> Found:
@@ -212,14 +213,14 @@ class _OnStoredLists:
 
 
 def _look(
-    recipe: Recipe,
+    optimizer: Optimizer,
     shard: Shard,
     state: State,
     sentences: NDArray[np.int64],
     where: tuple[Plan, int, int, int],
 ) -> Found:
     """In a worker: open the shard, and look at one batch of it."""
-    learner = recipe.learner()
+    learner = optimizer.learner()
     with shard.open() as source:
         batch = source.batch(sentences, lambda: learner.weights(state))
         return found_in(batch, learner, state, where)

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.errors import OptimizerError
+from mosesplug.optimizers import Optimizer
 from mosesplug.optimizers.online.epochs import (
     Plan,
     StoredSource,
@@ -36,12 +37,10 @@ from mosesplug.optimizers.problem import (
     silent,
     with_sparse_active,
 )
-from mosesplug.optimizers.registry import Algorithm
 from mosesplug.settings.sharding import Sharding
 from mosesplug.tuning.parallel.asynchronous import asynchronous_epoch
 from mosesplug.tuning.parallel.executors import workers
 from mosesplug.tuning.parallel.sharding import (
-    Recipe,
     Shard,
     continued,
     dealt,
@@ -72,8 +71,7 @@ class _Passed:
 
 def optimize_sharded(
     problem: Problem,
-    algorithm: Algorithm,
-    options: Any,
+    optimizer: Optimizer,
     sharding: Sharding,
     initial: NDArray[np.float64],
     rng: np.random.Generator,
@@ -86,9 +84,9 @@ def optimize_sharded(
 
     Args:
         problem: lists, metric, and how many threads or processes may work at once.
-        algorithm: an online learner.
-        options: its options; ``averaging`` ``all`` is the mean of the mixed weights of all epochs
-            (Neubig & Watanabe 2016, Figure 11), or asynchronously of those after every update.
+        optimizer: an online learner. Its ``averaging`` ``all`` is the mean of the mixed weights of
+            all epochs (Neubig & Watanabe 2016, Figure 11), or, asynchronously, of those after
+            every update.
         sharding: how.
         initial: float64 ``[n_features]``.
         rng: of the deal and of all steps.
@@ -103,8 +101,8 @@ def optimize_sharded(
         DataError: workers died, or a cluster does not answer.
         OptimizerError: no usable weights came of it.
     """
-    recipe = Recipe(algorithm.name, options)
-    recipe.learner()  # refuses what does not learn online
+    optimizer.learner()  # rejects batch optimizers
+    options = optimizer.online
     problem = with_sparse_active(problem)
     initial = checked_weights(problem, initial)
     plan = Plan(int(rng.integers(1 << 62)), options.batch, problem.metric, problem.active_mask)
@@ -120,7 +118,7 @@ def optimize_sharded(
         at_once = min(sharding.shards, problem.threads)
         executor = stack.enter_context(workers(sharding.workers, at_once, sharding.scheduler))
         shards = stack.enter_context(_shards(problem.tuning_set, parts, sharding))
-        run = _Run(executor, recipe, shards, sharding, problem, plan, initial)
+        run = _Run(executor, optimizer, shards, sharding, problem, plan, initial)
         for epoch, passed in enumerate(islice(passes(run), options.epochs), start=1):
             found = usable(passed.weights)
             if found and (best is None or passed.score > best[0] or options.averaging != "best"):
@@ -149,7 +147,7 @@ class _Run:
     """What all epochs have in common."""
 
     executor: Executor
-    recipe: Recipe
+    optimizer: Optimizer
     shards: list[Shard]
     sharding: Sharding
     problem: Problem
@@ -159,12 +157,12 @@ class _Run:
 
 def _synchronous(run: _Run) -> Iterator[_Passed]:
     """Epochs of shards, mixed after each."""
-    learner = run.recipe.learner()
+    learner = run.optimizer.learner()
     weights, mean = run.initial, np.zeros(len(run.initial))
     states = [learner.init(weights) for _ in run.shards]
     for epoch in count(1):
         before = [state.updates for state in states]
-        results = epoch_of_shards(run.executor, run.recipe, states, run.shards, run.plan, epoch)
+        results = epoch_of_shards(run.executor, run.optimizer, states, run.shards, run.plan, epoch)
         states = [result.state for result in results]
         updates = [state.updates for state in states]
         gained = [now - then for now, then in zip(updates, before, strict=True)]
@@ -174,7 +172,7 @@ def _synchronous(run: _Run) -> Iterator[_Passed]:
         states = [continued(state, weights) for state in states]
         tally = joined([result.tally for result in results])
         facts = {**tally.report, "rho": mix.rho, "updates": sum(updates)}
-        if run.recipe.options.averaging == "all":
+        if run.optimizer.online.averaging == "all":
             mean = mean + (weights - mean) / epoch
             yield _Passed(mean, corpus_score(run.problem, mean), facts)
         else:
@@ -183,8 +181,8 @@ def _synchronous(run: _Run) -> Iterator[_Passed]:
 
 def _asynchronous(run: _Run) -> Iterator[_Passed]:
     """Epochs of one state that all workers look at."""
-    averaging = run.recipe.options.averaging == "all"
-    learner = run.recipe.learner()
+    averaging = run.optimizer.online.averaging == "all"
+    learner = run.optimizer.learner()
     if averaging:
         learner = averaged(learner)
     state = learner.init(run.initial)
@@ -192,7 +190,7 @@ def _asynchronous(run: _Run) -> Iterator[_Passed]:
     for epoch in count(1):
         result = asynchronous_epoch(
             run.executor,
-            run.recipe,
+            run.optimizer,
             state,
             everything,
             run.plan,

@@ -16,22 +16,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from dataclasses import replace
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.errors import UsageError
+from mosesplug.optimizers import Optimizer
 from mosesplug.optimizers.online.epochs import EpochResult, Plan, Tally, run_epoch
-from mosesplug.optimizers.online.learner import Learner, Source, State
+from mosesplug.optimizers.online.learner import Source, State
 from mosesplug.optimizers.online.mixing import MixResult, average, line_search, select_features
 from mosesplug.optimizers.problem import Problem, corpus_score
-from mosesplug.optimizers.registry import algorithm
 from mosesplug.settings.sharding import Sharding
 
 __all__ = [
-    "Recipe",
     "Shard",
     "continued",
     "copied",
@@ -58,32 +57,6 @@ class Shard(Protocol):
         """The source, opened where it is used: there it has its decoder and its store."""
 
 
-@dataclass(frozen=True)
-class Recipe:
-    """A learner by its name and options, which can travel; the learner itself is functions.
-
-    Attributes:
-        name: in the registry.
-        options: the algorithm's option dataclass.
-    """
-
-    name: str
-    options: Any
-
-    def learner(self) -> Learner:
-        """The learner, made here.
-
-        Raises:
-            UsageError: the algorithm is none that learns online.
-        """
-        make = algorithm(self.name).learner
-        if make is None:
-            raise UsageError(
-                f"{self.name} does not learn from mini-batches, so it can have no shards"
-            )
-        return make(self.options)
-
-
 def dealt(sentences: NDArray[np.int64], shards: int, seed: int) -> list[NDArray[np.int64]]:
     """Deal sentences to shards at random, as evenly as can be; each ascending.
 
@@ -107,7 +80,7 @@ def dealt(sentences: NDArray[np.int64], shards: int, seed: int) -> list[NDArray[
 
 def epoch_of_shards(
     executor: Executor,
-    recipe: Recipe,
+    optimizer: Optimizer,
     states: Sequence[State],
     shards: Sequence[Shard],
     plan: Plan,
@@ -120,14 +93,14 @@ def epoch_of_shards(
 
     Args:
         executor: where.
-        recipe: the learner.
+        optimizer: an online learner.
         states: one a shard; only read.
         shards: as dealt.
         plan: how; of ``seed`` each shard has its own.
         epoch: from 1.
     """
     under_way = [
-        executor.submit(_learn, recipe, shard, state, plan_of(plan, number), epoch)
+        executor.submit(_learn, optimizer, shard, state, plan_of(plan, number), epoch)
         for number, (state, shard) in enumerate(zip(states, shards, strict=True))
     ]
     return [future.result() for future in under_way]
@@ -141,10 +114,10 @@ def plan_of(plan: Plan, number: int) -> Plan:
     return replace(plan, seed=int(sequence.generate_state(1)[0]))
 
 
-def _learn(recipe: Recipe, shard: Shard, state: State, plan: Plan, epoch: int) -> EpochResult:
+def _learn(optimizer: Optimizer, shard: Shard, state: State, plan: Plan, epoch: int) -> EpochResult:
     """In a worker: one epoch of one shard."""
     with shard.open() as source:
-        return run_epoch(recipe.learner(), copied(state), source, plan, epoch)
+        return run_epoch(optimizer.learner(), copied(state), source, plan, epoch)
 
 
 def copied(state: State) -> State:

@@ -134,10 +134,11 @@ def _checked_choice(configuration: Configuration, count: int, choice: Choice | N
         raise UsageError("runs with predictable seeds would all be alike")
     if optimising.seed is not None and optimising.seed < 0:
         raise UsageError(f"the seed must not be negative, as {optimising.seed} is")
-    options = algorithm_options(find_algorithm(optimising.algorithm), optimising.options)
+    algorithm = find_algorithm(optimising.algorithm)
+    optimizer = algorithm.bind(algorithm_options(algorithm, optimising.options))
     each = configuration.select
     if configuration.online is not None:
-        each = selection(configuration, getattr(options, "averaging", "last"))  # type: ignore[assignment]
+        each = selection(configuration, optimizer)  # type: ignore[assignment]
     if choice == "best-heldout" and configuration.held_out is None:
         raise UsageError("the best run on held-out text needs such text: give --heldout, too")
     if each != "average":

@@ -12,9 +12,10 @@ from formats.weights.files import ShowWeights, read_dense, read_sparse, read_wei
 from mosesplug.errors import DataError
 from mosesplug.optimizers import corpus_score
 from mosesplug.store import NBestStore
+from mosesplug.tuning.context import Context
 from mosesplug.tuning.decoding.decode import skipped
 from mosesplug.tuning.events import Note
-from mosesplug.tuning.steps import Context, ingest, problem
+from mosesplug.tuning.steps import ingest, problem
 from mosesplug.tuning.weights import Weights
 from mosesplug.tuning.workdir.records import IterationResult
 from mosesplug.tuning.workdir.workspace import Workspace
@@ -44,7 +45,7 @@ def unstored_iterations(workspace: Workspace, store: NBestStore) -> range:
     return range(stored + 1, finished + 1)
 
 
-def adopt(context: Context, store: NBestStore, iterations: range) -> None:
+def adopt(context: Context, iterations: range) -> None:
     """Fill the store from the files of iterations that are finished.
 
     Raises:
@@ -52,26 +53,26 @@ def adopt(context: Context, store: NBestStore, iterations: range) -> None:
         DecoderError: a list is not one of this input.
         FormatError: a file cannot be read.
     """
-    workspace = context.workspace
-    context.watch(
+    workspace, store = context.files.workspace, context.files.store
+    context.files.watch(
         Note(f"taking over lists and weights of iterations {iterations[0]} to {iterations[-1]}")
     )
     for iteration in iterations:
-        weights = _read(workspace, context.show, iteration)
+        weights = _read(workspace, context.data.show, iteration)
         found = _weights_after(context, iteration)
         if len(store.iterations()) < iteration:
             # mert-moses.pl --hg-mira leaves none.
             _present(workspace.nbest_packed(iteration))
-            ingest(context, store, iteration, weights, skipped(workspace, iteration))
-        given = problem(context, store, iteration)
-        optimum = corpus_score(given, context.vector(found, given.tuning_set.space))
+            ingest(context, iteration, weights, skipped(workspace, iteration))
+        given = problem(context, iteration)
+        optimum = corpus_score(given, context.data.vector(found, given.tuning_set.space))
         result = IterationResult(found, optimum, found.largest_change(weights), 0.0)
         store.record_result(iteration, result.as_record())
 
 
 def _weights_after(context: Context, iteration: int) -> Weights:
     """The weights that came of an iteration: those of the next, or those the optimizer wrote."""
-    workspace, show = context.workspace, context.show
+    workspace, show = context.files.workspace, context.data.show
     if workspace.run(iteration + 1, "dense").is_file():
         return _read(workspace, show, iteration + 1)
     path = workspace.run(iteration, "weights.txt")

@@ -16,7 +16,7 @@ import pytest
 from numpy.typing import NDArray
 
 from mosesplug.errors import OptimizerError
-from mosesplug.optimizers import Problem, algorithm, algorithms, corpus_score
+from mosesplug.optimizers import Optimizer, Problem, algorithm, algorithms, corpus_score
 from mosesplug.optimizers.online.epochs import (
     BatchDone,
     EpochResult,
@@ -32,7 +32,7 @@ from mosesplug.optimizers.problem import silent
 from mosesplug.settings.sharding import AsyncOrder, Sharding
 from mosesplug.tuning.parallel.asynchronous import asynchronous_epoch
 from mosesplug.tuning.parallel.sharded import optimize_sharded
-from mosesplug.tuning.parallel.sharding import Recipe, copied
+from mosesplug.tuning.parallel.sharding import copied
 from mosesplug.tuning_set import Batch
 from tests.optimizers.problems import planted
 from tests.waiting import LIMIT
@@ -64,7 +64,7 @@ class SlowShard:
 
 def epoch(
     problem: Problem,
-    recipe: Any,
+    optimizer: Any,
     workers: int,
     order: AsyncOrder,
     *,
@@ -73,11 +73,11 @@ def epoch(
     on_batch: Callable[[BatchDone], None] = lambda done: None,
 ) -> EpochResult:
     shard = SlowShard(StoredSource(problem.tuning_set), delay)
-    state = recipe.learner().init(SCALE * np.ones(5))
+    state = optimizer.learner().init(SCALE * np.ones(5))
     with ThreadPoolExecutor(threads or workers) as executor:
         return asynchronous_epoch(
             executor,
-            recipe,
+            optimizer,
             state,
             shard,
             plan(problem),
@@ -92,8 +92,8 @@ def plan(problem: Problem) -> Plan:
     return Plan(3, 4, problem.metric, problem.active_mask)
 
 
-def recipe_of(name: str) -> Recipe:
-    return Recipe(name, algorithm(name).options())
+def optimizer_of(name: str) -> Optimizer:
+    return algorithm(name).bind(algorithm(name).options())
 
 
 def same(one: EpochResult, two: EpochResult) -> bool:
@@ -111,18 +111,18 @@ def same(one: EpochResult, two: EpochResult) -> bool:
 @pytest.mark.parametrize("tuner", ONLINE, ids=lambda each: each.name)
 def test_one_worker_in_order_is_ordinary_learning(tuner: Any) -> None:
     problem, _ = planted(21, n_sentences=30, noise=1.0)
-    recipe = recipe_of(tuner.name)
-    learner = recipe.learner()
+    optimizer = optimizer_of(tuner.name)
+    learner = optimizer.learner()
     source = StoredSource(problem.tuning_set)
     serial = run_epoch(learner, learner.init(SCALE * np.ones(5)), source, plan(problem), 1)
-    assert same(epoch(problem, recipe, 1, "fixed"), serial)
-    assert same(epoch(problem, recipe, 1, "arrival"), serial)
+    assert same(epoch(problem, optimizer, 1, "fixed"), serial)
+    assert same(epoch(problem, optimizer, 1, "arrival"), serial)
 
 
 def test_in_order_each_change_is_as_stale_as_there_are_workers() -> None:
     problem, _ = planted(22, n_sentences=30, noise=1.0)
-    workers, recipe = 3, recipe_of("adagrad")
-    learner, source = recipe.learner(), StoredSource(problem.tuning_set)
+    workers, optimizer = 3, optimizer_of("adagrad")
+    learner, source = optimizer.learner(), StoredSource(problem.tuning_set)
     batches = batches_of(source.sentences, plan(problem), 1)
     past = [learner.init(SCALE * np.ones(5))]
     for place, sentences in enumerate(batches):
@@ -130,7 +130,7 @@ def test_in_order_each_change_is_as_stale_as_there_are_workers() -> None:
         seen = past[max(0, place + 1 - workers)]
         batch = source.batch(sentences, lambda: np.zeros(0))
         past.append(learner.apply(copied(past[-1]), learner.change(seen, batch, step), step))
-    found = epoch(problem, recipe, workers, "fixed")
+    found = epoch(problem, optimizer, workers, "fixed")
     for name, vector in past[-1].vectors.items():
         assert vector.tobytes() == found.state.vectors[name].tobytes()
 
@@ -138,11 +138,11 @@ def test_in_order_each_change_is_as_stale_as_there_are_workers() -> None:
 @pytest.mark.parametrize("name", ["adagrad", "o-oro"])
 def test_in_order_the_timing_changes_nothing(name: str) -> None:
     problem, _ = planted(23, n_sentences=30, noise=1.0)
-    recipe = recipe_of(name)
-    quick = epoch(problem, recipe, 3, "fixed")
-    uneven = epoch(problem, recipe, 3, "fixed", delay=lambda sentence: 0.004 * (sentence % 3))
+    optimizer = optimizer_of(name)
+    quick = epoch(problem, optimizer, 3, "fixed")
+    uneven = epoch(problem, optimizer, 3, "fixed", delay=lambda sentence: 0.004 * (sentence % 3))
     assert same(quick, uneven)
-    assert same(quick, epoch(problem, recipe, 3, "fixed", threads=1))
+    assert same(quick, epoch(problem, optimizer, 3, "fixed", threads=1))
 
 
 def test_changes_are_applied_as_they_arrive() -> None:
@@ -163,7 +163,7 @@ def test_changes_are_applied_as_they_arrive() -> None:
         if len(order) == 7:
             others_applied.set()
 
-    found = epoch(problem, recipe_of("sgd"), 2, "arrival", delay=delay, on_batch=on_batch)
+    found = epoch(problem, optimizer_of("sgd"), 2, "arrival", delay=delay, on_batch=on_batch)
     assert order[0] == 1  # the first batch takes long; nobody waits for it
     assert order[-1] == 0
     assert sorted(order) == list(range(8))
@@ -177,7 +177,7 @@ def test_every_learner_bears_stale_changes(tuner: Any) -> None:
     options = replace(tuner.options(), epochs=3, batch=2)
     sharding = Sharding(5, asynchronous=True, async_order="fixed")
     start, rng = SCALE * np.ones(5), np.random.default_rng(5)
-    found = optimize_sharded(problem, tuner, options, sharding, start, rng, silent)
+    found = optimize_sharded(problem, tuner.bind(options), sharding, start, rng, silent)
     assert usable(found.weights)
     assert found.history[-1]["updates"] == 60
 
@@ -185,8 +185,8 @@ def test_every_learner_bears_stale_changes(tuner: Any) -> None:
 @pytest.mark.parametrize("tuner", ONLINE, ids=lambda each: each.name)
 def test_states_and_changes_can_travel(tuner: Any) -> None:
     problem, _ = planted(30, n_sentences=8, noise=1.0)
-    recipe = pickle.loads(pickle.dumps(recipe_of(tuner.name)))
-    learner = recipe.learner()
+    optimizer = pickle.loads(pickle.dumps(optimizer_of(tuner.name)))
+    learner = optimizer.learner()
     step = step_of(plan(problem), 1, 0, 1, 5)
     state = learner.init(SCALE * np.ones(5))
     for _ in range(2):
@@ -198,7 +198,7 @@ def test_states_and_changes_can_travel(tuner: Any) -> None:
 
 @dataclass(frozen=True)
 class Counting:
-    """A recipe whose memory adds up sentences, and whose workers look whether states move."""
+    """A optimizer whose memory adds up sentences, and whose workers look whether states move."""
 
     learnt: tuple[str, ...] = ()
 
@@ -268,7 +268,7 @@ def test_learns_over_epochs(averaging: str) -> None:
     def solve(order: AsyncOrder) -> tuple[bytes, float]:
         sharding = Sharding(3, asynchronous=True, async_order=order)
         start, rng = SCALE * np.ones(5), np.random.default_rng(5)
-        found = optimize_sharded(problem, tuner, options, sharding, start, rng, silent)
+        found = optimize_sharded(problem, tuner.bind(options), sharding, start, rng, silent)
         assert found.score == corpus_score(problem, found.weights)
         assert [each["updates"] for each in found.history] == list(range(10, 101, 10))
         return found.weights.tobytes(), found.score
@@ -285,5 +285,5 @@ def test_one_worker_over_epochs_is_no_sharding() -> None:
     alone = tuner.optimize(problem, start, np.random.default_rng(5), options, silent)
     sharding = Sharding(1, asynchronous=True, async_order="fixed")
     rng = np.random.default_rng(5)
-    one = optimize_sharded(problem, tuner, options, sharding, start, rng, silent)
+    one = optimize_sharded(problem, tuner.bind(options), sharding, start, rng, silent)
     assert one.weights.tobytes() == alone.weights.tobytes()

@@ -27,7 +27,7 @@ from mosesplug.settings.sharding import Sharding
 from mosesplug.tuning import tune
 from mosesplug.tuning.parallel.executors import cluster, threads
 from mosesplug.tuning.parallel.sharded import optimize_sharded
-from mosesplug.tuning.parallel.sharding import Recipe, Shard, dealt, epoch_of_shards
+from mosesplug.tuning.parallel.sharding import Shard, dealt, epoch_of_shards
 from mosesplug.tuning.parallel.stored_shard import FiledShard, SharedShard, write_lists
 from tests.optimizers.problems import planted
 from tests.waiting import LIMIT
@@ -120,19 +120,19 @@ def same(one: EpochResult, two: EpochResult) -> bool:
 def test_the_epoch_of_a_killed_worker_is_done_again_elsewhere(address: str, tmp_path: Path) -> None:
     problem, _ = planted(31, n_sentences=40, noise=1.0)
     write_lists(problem.tuning_set, tmp_path)
-    recipe = Recipe("adagrad", algorithm("adagrad").options())
+    optimizer = algorithm("adagrad").bind(algorithm("adagrad").options())
     source = StoredSource(problem.tuning_set)
     parts = dealt(source.sentences, 2, 1)
-    states = [recipe.learner().init(SCALE * np.ones(5)) for _ in parts]
+    states = [optimizer.learner().init(SCALE * np.ones(5)) for _ in parts]
     plan = Plan(3, 4, problem.metric, problem.active_mask)
     here: list[Shard] = [SharedShard(source, part) for part in parts]
     there: list[Shard] = [FiledShard(str(tmp_path), part) for part in parts]
     witness = tmp_path / "witness"
     there[0] = FatalShard(FiledShard(str(tmp_path), parts[0]), witness)
     with threads(2) as executor:
-        expected = epoch_of_shards(executor, recipe, states, here, plan, 1)
+        expected = epoch_of_shards(executor, optimizer, states, here, plan, 1)
     with cluster(address) as executor:
-        found = epoch_of_shards(executor, recipe, states, there, plan, 1)
+        found = epoch_of_shards(executor, optimizer, states, there, plan, 1)
     assert int(witness.read_text()) != os.getpid()
     assert all(same(one, two) for one, two in zip(expected, found, strict=True))
 
@@ -149,7 +149,9 @@ def test_a_cluster_finds_what_threads_find(address: str, sharding: Sharding) -> 
 
     def solve(how: Sharding) -> bytes:
         start, rng = SCALE * np.ones(5), np.random.default_rng(5)
-        return optimize_sharded(problem, tuner, options, how, start, rng, silent).weights.tobytes()
+        return optimize_sharded(
+            problem, tuner.bind(options), how, start, rng, silent
+        ).weights.tobytes()
 
     assert solve(replace(sharding, scheduler=address)) == solve(sharding)
 
@@ -197,8 +199,7 @@ def test_changes_arrive_from_a_cluster(address: str) -> None:
     tuner = algorithm("adagrad")
     found = optimize_sharded(
         problem,
-        tuner,
-        replace(tuner.options(), epochs=1, batch=4),
+        tuner.bind(replace(tuner.options(), epochs=1, batch=4)),
         Sharding(2, asynchronous=True, scheduler=address),
         SCALE * np.ones(5),
         np.random.default_rng(5),

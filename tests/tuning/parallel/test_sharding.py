@@ -21,7 +21,7 @@ from mosesplug.optimizers.online.mixing import average
 from mosesplug.optimizers.problem import silent
 from mosesplug.settings.sharding import Mixing, Sharding
 from mosesplug.tuning.parallel.sharded import optimize_sharded
-from mosesplug.tuning.parallel.sharding import Recipe, continued, dealt, epoch_of_shards, mixed
+from mosesplug.tuning.parallel.sharding import continued, dealt, epoch_of_shards, mixed
 from mosesplug.tuning.parallel.stored_shard import FiledShard, SharedShard, read_lists, write_lists
 from mosesplug.tuning_set import SparseRows
 from tests.optimizers.problems import planted
@@ -55,7 +55,7 @@ def solve(
     tuner = algorithm(name)
     chosen = replace(tuner.options(), **{"epochs": 3, "batch": 4, **options})
     start, rng = SCALE * np.ones(5), np.random.default_rng(seed)
-    return optimize_sharded(problem, tuner, chosen, sharding, start, rng, silent)
+    return optimize_sharded(problem, tuner.bind(chosen), sharding, start, rng, silent)
 
 
 @given(st.integers(1, 40), st.integers(1, 40), st.integers(0, 9))
@@ -116,15 +116,15 @@ def test_one_shard_that_is_averaged_is_no_sharding(tuner: Any) -> None:
 
 def test_an_epoch_is_that_of_each_shard_and_spends_no_state() -> None:
     problem = sparse_problem(3)
-    recipe = Recipe("adagrad", algorithm("adagrad").options())
-    learner = recipe.learner()
+    optimizer = algorithm("adagrad").bind(algorithm("adagrad").options())
+    learner = optimizer.learner()
     source = StoredSource(problem.tuning_set)
     parts = dealt(source.sentences, 3, 1)
     shards = [SharedShard(source, part) for part in parts]
     states = [learner.init(SCALE * np.ones(5)) for _ in shards]
     with ThreadPoolExecutor(3) as executor:
-        results = epoch_of_shards(executor, recipe, states, shards, plan(problem), 1)
-        again = epoch_of_shards(executor, recipe, states, shards, plan(problem), 1)
+        results = epoch_of_shards(executor, optimizer, states, shards, plan(problem), 1)
+        again = epoch_of_shards(executor, optimizer, states, shards, plan(problem), 1)
     assert all((state.vectors["weights"] == SCALE).all() for state in states)
     with shards[0].open() as first:
         own = run_epoch(learner, states[0], first, plan(problem), 1)
@@ -142,13 +142,13 @@ def test_an_epoch_is_that_of_each_shard_and_spends_no_state() -> None:
 
 def test_who_learns_stops_when_told() -> None:
     problem = sparse_problem(5)
-    recipe = Recipe("sgd", algorithm("sgd").options())
+    optimizer = algorithm("sgd").bind(algorithm("sgd").options())
     source = StoredSource(problem.tuning_set)
     shard = SharedShard(source, source.sentences)
     shard.stopped.set()
-    state = recipe.learner().init(np.ones(5))
+    state = optimizer.learner().init(np.ones(5))
     with ThreadPoolExecutor(1) as executor, pytest.raises(CancelledError):
-        epoch_of_shards(executor, recipe, [state], [shard], plan(problem), 1)
+        epoch_of_shards(executor, optimizer, [state], [shard], plan(problem), 1)
 
 
 @pytest.fixture(scope="module")
@@ -163,15 +163,15 @@ def others() -> Iterator[Executor]:
 def test_processes_find_what_threads_find(others: Executor, tmp_path: Path) -> None:
     problem = sparse_problem(4)
     write_lists(problem.tuning_set, tmp_path)
-    recipe = Recipe("adagrad", algorithm("adagrad").options())
+    optimizer = algorithm("adagrad").bind(algorithm("adagrad").options())
     source = StoredSource(problem.tuning_set)
     parts = dealt(source.sentences, 3, 1)
-    states = [recipe.learner().init(SCALE * np.ones(5)) for _ in parts]
+    states = [optimizer.learner().init(SCALE * np.ones(5)) for _ in parts]
     inside = [SharedShard(source, part) for part in parts]
     outside = [FiledShard(str(tmp_path), part) for part in parts]
     with ThreadPoolExecutor(1) as executor:
-        here = epoch_of_shards(executor, recipe, states, inside, plan(problem), 1)
-    there = epoch_of_shards(others, recipe, states, outside, plan(problem), 1)
+        here = epoch_of_shards(executor, optimizer, states, inside, plan(problem), 1)
+    there = epoch_of_shards(others, optimizer, states, outside, plan(problem), 1)
     for one, two in zip(here, there, strict=True):
         assert one.totals.tobytes() == two.totals.tobytes()
         for name, vector in one.state.vectors.items():
@@ -279,8 +279,7 @@ def test_batch_algorithms_have_no_shards() -> None:
     with pytest.raises(UsageError, match="does not learn from mini-batches"):
         optimize_sharded(
             problem,
-            tuner,
-            tuner.options(),
+            tuner.bind(tuner.options()),
             Sharding(2),
             np.ones(5),
             np.random.default_rng(1),

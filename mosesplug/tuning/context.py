@@ -1,0 +1,143 @@
+"""What the steps of a run share: its data, its files and events, and its optimizer."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formats.weights.files import ShowWeights
+from mosesplug.features import FeatureSpace
+from mosesplug.metrics import Prepared
+from mosesplug.optimizers import Optimizer
+from mosesplug.settings.configuration import Configuration, HeldOut
+from mosesplug.settings.sharding import Sharding
+from mosesplug.store import NBestStore
+from mosesplug.tuning.events import Watcher
+from mosesplug.tuning.graphs.learning import starting_vector
+from mosesplug.tuning.graphs.setup import Forest
+from mosesplug.tuning.weights import Weights
+from mosesplug.tuning.workdir.workspace import Workspace
+
+__all__ = ["PREDICTABLE_SEED", "Context", "RunData", "RunFiles"]
+
+PREDICTABLE_SEED = 1000
+"""With --predictable-seeds, mert-moses.pl seeds iteration N with N times this."""
+
+
+@dataclass(frozen=True)
+class RunData:
+    """What a run tunes and scores; nothing of it changes during the run.
+
+    Attributes:
+        configuration: the settings of the run.
+        show: the decoder's features and their weights.
+        start: the starting weights, dense and sparse.
+        references: compiled for the metric.
+        seed: of all random choices.
+        fixed: weights of features that are not tuned, if the run learns from search graphs.
+    """
+
+    configuration: Configuration
+    show: ShowWeights
+    start: Weights
+    references: Prepared
+    seed: int
+    fixed: Mapping[str, float] = field(default_factory=dict)
+
+    def vector(self, weights: Weights, space: FeatureSpace) -> NDArray[np.float64]:
+        """Return weights as an optimizer takes them, float64 ``[len(space)]``."""
+        return starting_vector(weights, space, self.fixed)
+
+    def generator(self, iteration: int) -> np.random.Generator:
+        """Return the random numbers of an iteration, the same however often it is begun."""
+        if self.configuration.optimising.predictable_seeds:
+            return np.random.default_rng(PREDICTABLE_SEED * iteration)
+        return np.random.default_rng([self.seed, iteration])
+
+
+@dataclass(frozen=True)
+class RunFiles:
+    """What a run writes, and who is told of its progress.
+
+    Attributes:
+        workspace: paths in the working directory.
+        config: the ``moses.ini`` to decode with.
+        store: the run's own store, open for writing.
+        watch: receives all events.
+    """
+
+    workspace: Workspace
+    config: Path
+    store: NBestStore
+    watch: Watcher
+
+
+@dataclass(frozen=True)
+class Context:
+    """The parts of a run that all its steps share.
+
+    Attributes:
+        data: what is tuned and scored.
+        files: what is written.
+        optimizer: turns hypotheses into weights.
+        forest: search graphs that decode some or all iterations, or None.
+    """
+
+    data: RunData
+    files: RunFiles
+    optimizer: Optimizer
+    forest: Forest | None = None
+
+    @property
+    def settings(self) -> Mapping[str, str]:
+        """What the results depend on besides the files that the store has fingerprints of."""
+        configuration = self.data.configuration
+        optimising, decoding = configuration.optimising, configuration.decoding
+        return {
+            "algorithm": f"{optimising.algorithm} {self.optimizer.options}",
+            "active features": str(optimising.active),
+            "ranges": str(optimising.ranges),
+            "earlier iterations": str(optimising.window),
+            "historic bests": str(optimising.historic_bests),
+            "interpolation": str(optimising.interpolation),
+            "predictable seeds": str(optimising.predictable_seeds),
+            "n-best size": str(decoding.nbest),
+            "lattice samples": str(decoding.lattice_samples),
+            "transformation": str(decoding.transform),
+            "decoder flags": shlex.join(decoding.decoder.flags),
+            "search graphs": str(None) if self.forest is None else self.forest.version,
+            "forest": str(decoding.graphs),
+            "online": str(configuration.online is not None),
+            "shards": _sharding_text(optimising.sharding),
+            "held-out text": _held_out_text(configuration.held_out),
+        }
+
+    def decodes(self, iteration: int) -> bool:
+        """Whether the decoder itself decodes an iteration, rather than search graphs."""
+        graphs = self.data.configuration.decoding.graphs
+        return self.forest is None if graphs is None else (iteration - 1) % graphs.every == 0
+
+    @property
+    def learns_from_graphs(self) -> bool:
+        """Whether the algorithm learns from search graphs, where there are any."""
+        has_graphs = self.data.configuration.decoding.graphs is not None
+        return has_graphs and self.optimizer.algorithm.graphs is not None
+
+
+def _sharding_text(sharding: Sharding | None) -> str:
+    """Where shards learn does not change the result."""
+    if sharding is None:
+        return str(None)
+    return str(replace(sharding, workers="threads", scheduler=None, directory=None))
+
+
+def _held_out_text(held_out: HeldOut | None) -> str:
+    """What the scores of the held-out set depend on."""
+    if held_out is None:
+        return "none"
+    return f"{held_out.input}, {held_out.references}, every {held_out.every}"
