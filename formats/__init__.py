@@ -69,7 +69,7 @@ if TYPE_CHECKING:
         regular_file,
         write_atomic,
     )
-    from formats.weights.any_format import AnyWeights, parse_weights, read_weights
+    from formats.weights.any_format import WeightFile, parse_weights, read_weights
     from formats.weights.files import (
         InitOpt,
         ShowWeights,
@@ -89,7 +89,6 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
-    "AnyWeights",
     "Edge",
     "Examples",
     "FeatureData",
@@ -105,6 +104,7 @@ __all__ = [
     "ScoreData",
     "ShowWeights",
     "SparseColumns",
+    "WeightFile",
     "WeightGroup",
     "atomic_write",
     "core_names",

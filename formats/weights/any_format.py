@@ -42,8 +42,8 @@ from formats.weights.lines import content_lines, decoded, weights_text
 
 __all__ = [
     "FORMATS",
-    "AnyWeights",
     "Format",
+    "WeightFile",
     "parse_weights",
     "read_weights",
     "spelled_in_graphs",
@@ -66,7 +66,7 @@ FORMATS: tuple[Format, ...] = get_args(Format)
 
 
 @dataclass(frozen=True)
-class AnyWeights:
+class WeightFile:
     """What a file of weights holds.
 
     Attributes:
@@ -108,14 +108,14 @@ class AnyWeights:
         return self.sparse if self.ini is None else sparse_weights(self.ini)
 
 
-def read_weights(path: str | PathLike[str], formats: Sequence[Format] = FORMATS) -> AnyWeights:
+def read_weights(path: str | PathLike[str], formats: Sequence[Format] = FORMATS) -> WeightFile:
     """Read a file of weights; ``parse_weights`` says what is refused."""
     return parse_weights(weights_text(path), path, formats)
 
 
 def parse_weights(
     text: bytes, path: str | PathLike[str], formats: Sequence[Format] = FORMATS
-) -> AnyWeights:
+) -> WeightFile:
     """The weights in a file of any format.
 
     Args:
@@ -171,27 +171,27 @@ def spelled_in_graphs(show: ShowWeights, fixed: Mapping[str, float], path: str) 
     return {**known, **fixed}
 
 
-def _parsed(found: Format, text: bytes, path: str) -> AnyWeights:
+def _parsed(found: Format, text: bytes, path: str) -> WeightFile:
     """The content of a file whose format is known."""
     match found:
         case "moses.ini":
             ini = parse_moses_ini(text, path)
-            return AnyWeights(path, found, announced(ini), fixed=fixed_weights(ini), ini=ini)
+            return WeightFile(path, found, announced(ini), fixed=fixed_weights(ini), ini=ini)
         case "show-weights":
-            return AnyWeights(path, found, read_show_weights(text, path))
+            return WeightFile(path, found, read_show_weights(text, path))
         case "dense":
-            return AnyWeights(path, found, _shown(read_dense(path, text)))
+            return WeightFile(path, found, _shown(read_dense(path, text)))
         case "overwrite":
-            return AnyWeights(path, found, _shown(_overwritten(text, path).items()))
+            return WeightFile(path, found, _shown(_overwritten(text, path).items()))
         case "sparse" | "graph" | "kbmira":
             return _named(path, found, read_sparse(path, text))
         case "init.opt":
             init = read_init_opt(path, text)
-            return AnyWeights(
+            return WeightFile(
                 path, found, numbers=init.start, minima=init.minima, maxima=init.maxima
             )
         case "weights.txt":
-            return AnyWeights(path, found, numbers=read_weights_txt(path, text))
+            return WeightFile(path, found, numbers=read_weights_txt(path, text))
 
 
 def _format_of(lines: Sequence[bytes]) -> Format | None:
@@ -255,14 +255,14 @@ def _overwritten(text: bytes, path: str) -> Mapping[str, tuple[float | None, ...
         raise FormatError(error.message, path=path, line=1, remedy=error.remedy) from None
 
 
-def _named(path: str, found: Format, known: Mapping[str, float]) -> AnyWeights:
+def _named(path: str, found: Format, known: Mapping[str, float]) -> WeightFile:
     """Weights by names, among which search graphs spell dense features, too."""
     if found == "sparse":
-        return AnyWeights(path, found, sparse=known)
+        return WeightFile(path, found, sparse=known)
     if found == "kbmira":
         numbers = {name: value for name, value in known.items() if "_" not in name}
         rest = {name: value for name, value in known.items() if name not in numbers}
-        return AnyWeights(path, found, sparse=rest, numbers=tuple(numbers.values()))
+        return WeightFile(path, found, sparse=rest, numbers=tuple(numbers.values()))
     fixed = {name: value for name, value in known.items() if name.startswith(UNKNOWN_WORD)}
     groups = groups_of_graph(tuple(known), tuple(fixed))
     dense = dict(zip(hypergraph_names(groups), _spread(groups), strict=True))
@@ -270,7 +270,7 @@ def _named(path: str, found: Format, known: Mapping[str, float]) -> AnyWeights:
     for name, group in dense.items():
         values[group].append(known[name])
     rest = {name: v for name, v in known.items() if name not in dense and name not in fixed}
-    return AnyWeights(path, found, _shown(values.items()), rest, fixed)
+    return WeightFile(path, found, _shown(values.items()), rest, fixed)
 
 
 def _spread(groups: Iterable[tuple[str, int]]) -> list[str]:

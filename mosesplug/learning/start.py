@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from formats.errors import FormatError
 from formats.graphs.hypergraph import hypergraph_names
 from formats.nbest.files import NBestList
-from formats.weights.any_format import AnyWeights, read_weights
+from formats.weights.any_format import WeightFile, read_weights
 from formats.weights.files import read_sparse
 from mosesplug.features import FeatureSpace
 from mosesplug.tuning_set import SparseRows, linear_scores
@@ -47,7 +47,7 @@ class GivenWeights:
             the first; None where none is given.
     """
 
-    file: AnyWeights
+    file: WeightFile
     sparse_file: Mapping[str, float] | None = None
 
     @cached_property
@@ -133,14 +133,14 @@ def list_scores(block: NBestList, weights: GivenWeights) -> NDArray[np.float64]:
     return linear_scores(block.dense, sparse, vector)
 
 
-def _single(file: AnyWeights) -> dict[str, float]:
+def _single(file: WeightFile) -> dict[str, float]:
     """Weights by the names of single values, ``TM0_1``, as other decoders name all of theirs."""
     names = hypergraph_names((name, len(values)) for name, values in file.groups.items())
     values = (value for group in file.groups.values() for value in group)
     return {**file.sparse, **dict(zip(names, values, strict=True))}
 
 
-def _by_name(file: AnyWeights, space: FeatureSpace) -> list[float]:
+def _by_name(file: WeightFile, space: FeatureSpace) -> list[float]:
     """The weights of the lists' dense groups, found by name."""
     known = file.groups
     single = _single(file) if any("_" in name for name, _ in space.groups) else {}

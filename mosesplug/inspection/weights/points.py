@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
 
-from formats.weights.any_format import AnyWeights, Format, parse_weights, read_weights
+from formats.weights.any_format import Format, WeightFile, parse_weights, read_weights
 from formats.weights.files import ShowWeights, WeightGroup, read_sparse
 from mosesplug.errors import DataError, UsageError
 from mosesplug.features import FeatureSpace
@@ -60,7 +60,7 @@ class Point:
     show: ShowWeights
     weights: Weights
     fixed: Mapping[str, float] = field(default_factory=dict)
-    file: AnyWeights | None = None
+    file: WeightFile | None = None
 
     @property
     def is_named(self) -> bool:
@@ -158,7 +158,7 @@ def files_of_iterations(directory: Path) -> list[Point]:
     return points
 
 
-def _of_file(source: str, file: AnyWeights) -> Point:
+def _of_file(source: str, file: WeightFile) -> Point:
     dense = file.numbers or file.show.values
     weights = Weights(dense, file.all_sparse())
     return Point(source, file.format, file.show, weights, file.fixed, file)
