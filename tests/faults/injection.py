@@ -16,7 +16,6 @@ import os
 import signal
 import sys
 import threading
-import time
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -33,19 +32,19 @@ PHASES = {
     ("workspace.py", "clear"): "preparing",
     ("prepare.py", "_filtered"): "filtering",
     ("prepare.py", "announced_features"): "show-weights",
-    ("online_decoder.py", "_serves"): "comparing",
-    ("decoding.py", "decode"): "decoding",
-    ("decoding.py", "decode_graphs"): "decoding",
+    ("decoder.py", "_serves"): "comparing",
+    ("decode.py", "decode"): "decoding",
+    ("decode.py", "decode_graphs"): "decoding",
     ("server.py", "decode"): "decoding",
     ("batch_process.py", "decode"): "decoding",
     ("heldout.py", "evaluated"): "held-out text",
     ("steps.py", "ingest"): "ingest",
-    ("online_source.py", "keep"): "ingest",
+    ("source.py", "keep"): "ingest",
     ("environment.py", "write"): "commit",
     ("steps.py", "optimised"): "optimising",
     ("epochs.py", "run_epoch"): "optimising",
     ("asynchronous.py", "stale_epoch"): "optimising",
-    ("online_sharded.py", "_mixed"): "mixing",
+    ("sharded.py", "_mixed"): "mixing",
     ("text.py", "atomic_write"): "writing a file",
     ("files.py", "write_config"): "writing a file",
     ("conclude.py", "conclude"): "concluding",
@@ -59,7 +58,7 @@ _OPERATIONS = frozenset(
     }
 )
 SENT = "the signal is sent at "
-"""What is printed, with the system's time, before a signal that is sent at an event itself."""
+"""Printed, with the CPU seconds used so far, before a signal that is sent at an event itself."""
 _PACKAGES = tuple(str(Path(package.__path__[0])) + os.sep for package in (formats, mosesplug))
 
 
@@ -155,7 +154,7 @@ class Events:
 def end_by(number: int, delay: float) -> None:
     """Send this process a signal, now or in some seconds, wherever it is then."""
     if not delay:
-        os.write(2, f"{SENT}{time.monotonic():.3f}\n".encode())
+        os.write(2, f"{SENT}{sum(os.times()[:4]):.3f}\n".encode())
         os.kill(os.getpid(), number)
         return
     signal.setitimer(signal.ITIMER_REAL, delay)

@@ -9,10 +9,11 @@ from typing import Any
 import lmdb
 
 from mosesplug.store.records import encode_value
+from tests.faults.injection import PHASES
 from tests.faults.kill_matrix import matrix
 from tests.faults.kills import SIGNALS
 from tests.faults.left_behind import differences, left_in
-from tests.faults.system import make_toy
+from tests.faults.system import ROOT, make_toy
 
 
 def test_a_sample(tmp_path: Path) -> None:
@@ -29,6 +30,13 @@ def test_a_sample(tmp_path: Path) -> None:
     for outcome in outcomes:
         assert not outcome.problems, (outcome.case.name, outcome.kills, outcome.problems)
         assert outcome.met, outcome.kills
+
+
+def test_every_phase_is_a_function_of_the_software() -> None:
+    for (file, function), phase in PHASES.items():
+        texts = [path.read_text() for path in (ROOT / "mosesplug").rglob(file)]
+        texts += [path.read_text() for path in (ROOT / "formats").rglob(file)]
+        assert any(f"def {function}(" in text for text in texts), (phase, file, function)
 
 
 def left_by(directory: Path, **changes: Any) -> dict[str, Any]:
