@@ -62,7 +62,7 @@ _KILLED_AGAIN = 0.33
 _LATER = {"commit": (0.6, 0.004), "decoding": (0.5, 0.3), "held-out text": (0.5, 0.3)}
 """Phases in which the timer is used more than elsewhere: how often, and seconds at most."""
 _LATER_ELSEWHERE = (0.1, 0.05)
-_PATIENCE = 5.0
+_PATIENCE = 60.0
 """Seconds after which a process that is still there was left behind."""
 
 

@@ -13,7 +13,7 @@ from tests.faults.tuners import Ended
 
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
 _LOST_AFTER = 1.0
-"""Seconds after which a run that has been sent a signal has no excuse to end well."""
+"""CPU seconds after which a run that has been sent a signal has no excuse to end well."""
 _IN_PYTHON = "init_import_site"
 """What Python says where it is interrupted before it runs a program at all."""
 

@@ -31,6 +31,7 @@ from typing import Any
 
 from tests.faults.system import ROOT, System, make_toy
 from tests.faults.tuners import READING, Ended, Tuners
+from tests.waiting import wait_until
 
 PROGRAM = "from mosesplug.cli.main import main; main()"
 COMMANDS = {
@@ -48,7 +49,6 @@ KINDS = {
         *("--option=batch=3", "--epochs=100000"),
     ],
 }
-_PATIENCE = 120.0
 _FIXED = ("number", "sentences", "hypotheses", "new_hypotheses", "score", "oracle", "date")
 """What is known of an iteration as soon as it can be seen."""
 
@@ -146,11 +146,8 @@ def _tuner(system: System, work: Path, kind: str) -> Iterator[None]:
     )
     assert child.stderr is not None
     try:
-        deadline = time.monotonic() + _PATIENCE
-        while not (work / "finished_step.txt").exists() and child.poll() is None:
-            if time.monotonic() > deadline:
-                raise RuntimeError("the tuner does not come to the end of an iteration")
-            time.sleep(0.05)
+        finished = work / "finished_step.txt"
+        wait_until(lambda: finished.exists() or child.poll() is not None)
         yield
         if child.poll() is not None:
             raise RuntimeError(f"the tuner ended with {child.returncode}: {child.stderr.read()}")

@@ -14,6 +14,7 @@ from formats.weights.files import read_show_weights
 from mosesplug.cli.run.getopt import parse
 from mosesplug.cli.run.mert_options import ADDITIONS, OPTIONS
 from mosesplug.cli.run.mert_settings import settings
+from mosesplug.decoders import process, server_process
 from mosesplug.errors import DecoderError
 from mosesplug.store import NBestStore
 from mosesplug.tuning.decoding.checks import checked_blocks
@@ -32,6 +33,7 @@ from tests.faults.decoder_faults import (
     whole,
 )
 from tests.faults.faulty_decoder import ACCEPTED, BEFORE, REFUSED
+from tests.waiting import LIMIT, hurry
 
 _WHOLE = (*BEFORE, "empty", "cut-in-line", "cut-after-line", "nan", "order", "fewer-features")
 """Those that a whole run meets; the others are met by what reads its list."""
@@ -76,11 +78,18 @@ def test_every_fault_has_its_row() -> None:
     ids=lambda fault: fault.how,
 )
 def test_one_message_and_nothing_lost(
-    fault: Fault, systems: Callable[[bool], tuple[System, Path]], tmp_path: Path
+    fault: Fault,
+    systems: Callable[[bool], tuple[System, Path]],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    work = tmp_path / "work"
+    if fault.how == "hangs":
+        hurry(monkeypatch, process, lambda: _says(work, b"translating"))
+    monkeypatch.setattr(server_process, "_DYING_SECONDS", LIMIT)
     system, begun = systems(fault.server)
     expected = whole(system, tmp_path / "whole") if fault.how in _MENDED else None
-    met = outcome(system, fault, begun, expected, tmp_path / "work")
+    met = outcome(system, fault, begun, expected, work)
     assert met.code == 1
     assert met.said.startswith("mosesplug: iteration 2: ")
     command = "--server" if fault.server else "-n-best-list"
@@ -89,6 +98,11 @@ def test_one_message_and_nothing_lost(
     assert "Traceback" not in met.said
     assert met.kept[0] == 1
     assert met.same
+
+
+def _says(work: Path, words: bytes) -> bool:
+    """Whether a decoder of a run has written these words to its messages."""
+    return any(words in path.read_bytes() for path in work.glob("*.err"))
 
 
 @pytest.mark.parametrize(
@@ -149,7 +163,7 @@ def test_a_list_that_was_compressed_by_halves(system: System, tmp_path: Path) ->
 
 def test_one_that_hangs_before_it_has_said_what_it_tunes(tmp_path: Path) -> None:
     system = make_system(tmp_path / "system")
-    (system.directory / "decoder").write_text("#!/bin/sh\necho loading >&2\nexec sleep 60\n")
+    (system.directory / "decoder").write_text("#!/bin/sh\necho loading >&2\nexec sleep 600\n")
     code, said = run(system.arguments(tmp_path / "work", "--decoder-timeout=0.5"))
     assert code == 1
     assert said.startswith("mosesplug: the decoder wrote nothing for 0.5 s and was killed")

@@ -28,6 +28,7 @@ from typing import Any, Self
 
 from tests.faults.injection import SENT, Events, Plan
 from tests.faults.system import ROOT
+from tests.waiting import LIMIT
 
 TUNING = (
     *(
@@ -61,7 +62,8 @@ class Ended:
         code: its exit code; of a signal that killed it, minus its number.
         said: what it printed.
         seconds: from its beginning.
-        went_on: seconds from the signal that was sent at an event to the end; 0 without one.
+        went_on: CPU seconds, also of its own children, from the signal that was sent at an event
+            to the end; 0 without one.
     """
 
     code: int
@@ -97,7 +99,7 @@ class Tuners:
         assert self._host.stdin is not None
         assert self._host.stdout is not None
         self._host.stdin.close()
-        self._host.wait(30)
+        self._host.wait(LIMIT)
         self._host.stdout.close()
 
     def run(
@@ -131,22 +133,25 @@ class Tuners:
             "report": None if report is None else str(report),
         }
         started = time.monotonic()
-        code = self._answer(task)
+        code, cpu_seconds = self._answer(task)
         now = time.monotonic()
         said = output.read_text(errors="replace")
         sent = re.search(rf"^{SENT}(.*)\n", said, re.MULTILINE)
         if sent is None:
             return Ended(code, said, now - started)
-        return Ended(code, said.replace(sent[0], ""), now - started, now - float(sent[1]))
+        went_on = max(cpu_seconds - float(sent[1]), 0.01)
+        return Ended(code, said.replace(sent[0], ""), now - started, went_on)
 
-    def _answer(self, task: Mapping[str, Any]) -> int:
+    def _answer(self, task: Mapping[str, Any]) -> tuple[int, float]:
+        """Exit code and CPU seconds of a run."""
         assert self._host.stdin is not None
         assert self._host.stdout is not None
         print(json.dumps(task), file=self._host.stdin, flush=True)
         answer = self._host.stdout.readline()
         if not answer:
             raise RuntimeError("the process that starts runs has died")
-        return int(answer)
+        code, cpu_seconds = answer.split()
+        return int(code), float(cpu_seconds)
 
 
 def _child(task: dict[str, Any]) -> None:
@@ -188,14 +193,15 @@ def _here(task: dict[str, Any]) -> int:
     return 0
 
 
-def _forked(task: dict[str, Any]) -> int | None:
-    """Do a run in a child; its exit code. None in the child itself, at its end."""
+def _forked(task: dict[str, Any]) -> tuple[int, float] | None:
+    """Do a run in a child; its exit code and CPU seconds. None in the child itself, at its end."""
     gc.freeze()  # or each child copies all memory, to look for garbage in it
     child = os.fork()
     if not child:
         _child(task)
         return None
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    _, status, usage = os.wait4(child, 0)
+    return os.waitstatus_to_exitcode(status), usage.ru_utime + usage.ru_stime
 
 
 def main() -> None:
@@ -204,10 +210,10 @@ def main() -> None:
         importlib.import_module(f"mosesplug.{name}")
     for line in sys.stdin:
         task = json.loads(line)
-        code = _here(task) if task["here"] else _forked(task)
-        if code is None:
+        ended = (_here(task), 0.0) if task["here"] else _forked(task)
+        if ended is None:
             return
-        print(code, flush=True)
+        print(*ended, flush=True)
 
 
 if __name__ == "__main__":
