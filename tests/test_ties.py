@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from mosesplug.cli.main import main
 from mosesplug.inspection.oracles import find_oracle
-from mosesplug.optimizers.batch.direct.decoding import Decoder
+from mosesplug.optimizers.batch.direct.decoding import PointDecoder
 from mosesplug.optimizers.line_search.lists import line_space
 from mosesplug.optimizers.oracles import corpus_oracles, sentence_oracles
 from mosesplug.optimizers.problem import Problem
@@ -41,7 +41,7 @@ def test_line_search_decodes_as_first_best(tied: Problem) -> None:
     space = line_space(tied, EVEN)
     expected = (1 + 2) / 20
     assert space.decode(space.at(EVEN)) == expected
-    assert Decoder(space).scores(np.array([EVEN])).tolist() == [expected]
+    assert PointDecoder(space).scores(np.array([EVEN])).tolist() == [expected]
 
 
 def test_oracles_by_sentence() -> None:

@@ -16,7 +16,11 @@ from numpy.typing import NDArray
 from mosesplug.errors import OptimizerError
 from mosesplug.features import FeatureSpace
 from mosesplug.metrics.protocol import Metric, Smoothing
-from mosesplug.optimizers.batch.mira.search import Search, first_best_bleu, first_best_statistics
+from mosesplug.optimizers.batch.mira.search import (
+    HopeFearSearch,
+    first_best_bleu,
+    first_best_statistics,
+)
 from mosesplug.optimizers.line_search.space import SpaceSource
 from mosesplug.tuning_set import TuningSet
 
@@ -75,7 +79,7 @@ class Problem:
     threads: int = 1
     positive: NDArray[np.bool_] | None = None
     source: SpaceSource | None = None
-    search: Search | None = None
+    search: HopeFearSearch | None = None
     fixed: NDArray[np.bool_] | None = None
     keeps_scale: bool = False
 

@@ -22,7 +22,7 @@ from mosesplug.learning.start import read_start
 from mosesplug.metrics import metric
 from mosesplug.optimizers import Problem
 from mosesplug.optimizers.batch.mert.mert import MertOptions, mert
-from mosesplug.optimizers.line_search.lists import Scratch, error_surfaces, line_space
+from mosesplug.optimizers.line_search.lists import LineScratch, error_surfaces, line_space
 from tests.benchmarks.conftest import Workload
 
 BLEU = metric("BLEU", "case:true")
@@ -45,7 +45,7 @@ def test_line_searches(benchmark: Any, problem: tuple[Problem, np.ndarray]) -> N
     """One exact line search along every feature."""
     made, start = problem
     space = line_space(made, start)
-    scratch = Scratch.of(space, len(start))
+    scratch = LineScratch.of(space, len(start))
     intercepts, axes = space.at(start), np.arange(len(start))
 
     def search() -> int:

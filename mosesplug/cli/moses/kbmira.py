@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from mosesplug.metrics import Metric
     from mosesplug.moses_tools.extractor_files import ExtractorSet, Iteration
-    from mosesplug.optimizers.batch.mira.kbmira import AnyLearner, Epoch, KbmiraOptions
+    from mosesplug.optimizers.batch.mira.kbmira import BatchMiraLearner, KbmiraOptions, MiraEpoch
     from mosesplug.tuning_set import TuningSet
 
 __all__ = ["PROGRAM", "main"]
@@ -141,7 +141,7 @@ class _Task:
         shown: makes a display of the learner's visits.
     """
 
-    learner: AnyLearner
+    learner: BatchMiraLearner
     orders: Orders
     n_dense: int
     sparse: Sequence[str]
@@ -153,11 +153,11 @@ def _lists(given: Arguments, start: Start, seed: int) -> _Task:
     files = _read_files(given)
 
     from mosesplug.cli.moses.kbmira_display import Display, vectors_in_lists
-    from mosesplug.optimizers.batch.mira.kbmira import Learner
+    from mosesplug.optimizers.batch.mira.kbmira import ListMiraLearner
     from mosesplug.optimizers.problem import Problem
 
     tuning_set, initial = _with_start(files, start, given["dense-init"])
-    learner = Learner(Problem(tuning_set, _metric(given, files)), initial, _options(given))
+    learner = ListMiraLearner(Problem(tuning_set, _metric(given, files)), initial, _options(given))
     orders = Orders(
         seed, learner.n_sentences, shuffled=not (given["no-shuffle"] or given["streaming"])
     )
@@ -183,11 +183,11 @@ def _graphs(given: Arguments, start: Start, seed: int) -> _Task:
     import numpy as np
 
     from mosesplug.cli.moses.kbmira_display import Display, vectors_found
-    from mosesplug.optimizers.batch.mira.graphs import SearchLearner
+    from mosesplug.optimizers.batch.mira.graphs import SearchMiraLearner
 
     n_dense = len(start.dense)
     initial = np.array([*start.dense, *(start.sparse.get(name, 0.0) for name in graphs.sparse)])
-    learner = SearchLearner(graphs.search, n_dense, initial, _options(given))
+    learner = SearchMiraLearner(graphs.search, n_dense, initial, _options(given))
     orders = Orders(seed, graphs.search.n_sentences, shuffled=not given["no-shuffle"], once=True)
     shown = partial(
         Display, learner.state, learner.visit, vectors_found(n_dense), n_dense, named=True
@@ -333,7 +333,7 @@ def _with_start(
     return replace(made, space=FeatureSpace(space.groups, names), sparse=sparse), initial
 
 
-def _write(path: str | None, task: _Task, epoch: Epoch) -> None:
+def _write(path: str | None, task: _Task, epoch: MiraEpoch) -> None:
     """``F0 value`` of dense weights and ``name value`` of sparse ones, as mert-moses.pl reads them.
 
     Weights that an earlier epoch wrote are replaced.

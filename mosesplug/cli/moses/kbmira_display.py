@@ -8,10 +8,10 @@ from typing import Generic, NamedTuple, Protocol, TextIO, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.optimizers.batch.mira.graphs import Visits
-from mosesplug.optimizers.batch.mira.kbmira import Learner
-from mosesplug.optimizers.batch.mira.search import Found
-from mosesplug.optimizers.batch.mira.step import Decisions, State
+from mosesplug.optimizers.batch.mira.graphs import SearchVisits
+from mosesplug.optimizers.batch.mira.kbmira import ListMiraLearner
+from mosesplug.optimizers.batch.mira.search import SearchHypothesis
+from mosesplug.optimizers.batch.mira.step import MiraDecisions, MiraState
 from mosesplug.tuning_set import TuningSet
 
 __all__ = ["Display", "Vector", "vectors_found", "vectors_in_lists"]
@@ -60,7 +60,7 @@ class Display(Generic[Kind]):
 
     def __init__(
         self,
-        state: State,
+        state: MiraState,
         visit: Callable[[NDArray[np.int64]], Kind],
         vectors: Callable[[Kind], Pair],
         n_dense: int,
@@ -149,7 +149,9 @@ class Display(Generic[Kind]):
             yield f"{column if column < self._n_dense else column + self._shift}:{value:g}"
 
 
-def vectors_in_lists(learner: Learner, tuning_set: TuningSet) -> Callable[[Decisions], Pair]:
+def vectors_in_lists(
+    learner: ListMiraLearner, tuning_set: TuningSet
+) -> Callable[[MiraDecisions], Pair]:
     """Takes the features of hope and fear from the lists that ``learner`` learns from."""
 
     def features(hypothesis: int) -> Vector:
@@ -162,21 +164,21 @@ def vectors_in_lists(learner: Learner, tuning_set: TuningSet) -> Callable[[Decis
         columns = (sparse.indices[entries] + tuning_set.space.n_dense).tolist()
         return vector + sorted(zip(columns, sparse.data[entries], strict=True))
 
-    def vectors(visit: Decisions) -> Pair:
+    def vectors(visit: MiraDecisions) -> Pair:
         return features(int(visit.hope[0])), features(int(visit.fear[0]))
 
     return vectors
 
 
-def vectors_found(n_dense: int) -> Callable[[Visits], Pair]:
+def vectors_found(n_dense: int) -> Callable[[SearchVisits], Pair]:
     """Takes the features of hope and fear from what the search found."""
 
-    def features(found: Found) -> Vector:
+    def features(found: SearchHypothesis) -> Vector:
         values = dict.fromkeys(range(n_dense), np.float32(0.0))
         values.update(zip(found.columns.tolist(), found.values, strict=True))
         return list(values.items())
 
-    def vectors(visit: Visits) -> Pair:
+    def vectors(visit: SearchVisits) -> Pair:
         return features(visit.found[0].hope), features(visit.found[0].fear)
 
     return vectors

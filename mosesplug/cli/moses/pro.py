@@ -16,7 +16,7 @@ from mosesplug.errors import DataError
 
 if TYPE_CHECKING:
     from formats.extractor.megam import Examples
-    from mosesplug.optimizers.batch.ranking.pairs import Pairs
+    from mosesplug.optimizers.batch.ranking.pairs import RankedPairs
     from mosesplug.tuning_set import TuningSet
 
 __all__ = ["PROGRAM", "main"]
@@ -81,7 +81,7 @@ def _pro(given: Arguments) -> None:
         file.writelines(lines)
 
 
-def _examples(made: TuningSet, pairs: Pairs) -> Examples:
+def _examples(made: TuningSet, pairs: RankedPairs) -> Examples:
     """Each pair as two examples: the better hypothesis less the worse, and the other way round."""
     import numpy as np
     from scipy.sparse import vstack

@@ -30,10 +30,10 @@ from mosesplug.tuning_set import TuningSet
 __all__ = [
     "IntervalChoice",
     "LinePoint",
+    "LineScratch",
     "LineSpace",
     "Lines",
     "ListSearcher",
-    "Scratch",
     "best_point",
     "error_surfaces",
     "filled_lists",
@@ -142,11 +142,11 @@ class LineSpace:
 
     def searcher(self, n_directions: int) -> ListSearcher:
         """Searches lines in memory of its own."""
-        return ListSearcher(self, Scratch.of(self, n_directions))
+        return ListSearcher(self, LineScratch.of(self, n_directions))
 
 
 @dataclass
-class Scratch:
+class LineScratch:
     """Memory that the line searches of one thread share; it grows to what they need.
 
     Attributes:
@@ -158,7 +158,7 @@ class Scratch:
     changes: NDArray[Any]
 
     @classmethod
-    def of(cls, space: LineSpace, n_directions: int) -> Scratch:
+    def of(cls, space: LineSpace, n_directions: int) -> LineScratch:
         """Room for eight thresholds a sentence along each direction."""
         room = 8 * len(space.offsets)
         n_stats = space.stats.shape[1]
@@ -184,7 +184,7 @@ class ListSearcher:
     """
 
     space: LineSpace
-    scratch: Scratch
+    scratch: LineScratch
 
     def along_axes(self, axes: NDArray[np.int64], point: NDArray[np.float64]) -> Iterator[Surface]:
         """See ``LineSearcher``."""
@@ -299,7 +299,7 @@ def error_surfaces(
     lines: Lines,
     wanted: NDArray[np.int64],
     intercepts: NDArray[np.float64],
-    scratch: Scratch,
+    scratch: LineScratch,
 ) -> Iterator[Surface]:
     """The score along each wanted line, all in one pass over the hypotheses.
 

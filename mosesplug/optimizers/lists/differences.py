@@ -1,8 +1,8 @@
-"""Two hypotheses of one sentence against each other: the difference of their features.
+"""Differences of the features of two hypotheses of one sentence, for use inside kernels.
 
-Margins are about such differences, and learners move along them. Hypotheses are rows as in
-``rows.Rows``. What hypotheses share, and weights that must not change, are not in a difference, so
-that a step along it leaves them as they are to the last bit. All of this runs inside kernels.
+Margins are defined on such differences, and learners move along them. Features that the hypotheses
+share and weights that must not change are left out, so that a step along a difference leaves them
+as they are to the last bit.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.kernels import kernel
-from mosesplug.optimizers.lists.rows import Rows
+from mosesplug.optimizers.lists.rows import CompactRows
 
 __all__ = [
-    "Difference",
-    "Features",
+    "CompactArrays",
+    "RowDifference",
     "add",
     "difference",
     "features_of",
@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 
-class Features(NamedTuple):
+class CompactArrays(NamedTuple):
     """Rows as kernels take them.
 
     Attributes:
@@ -44,7 +44,7 @@ class Features(NamedTuple):
     active: NDArray[np.bool_]
 
 
-class Difference(NamedTuple):
+class RowDifference(NamedTuple):
     """A sparse vector.
 
     Attributes:
@@ -56,9 +56,9 @@ class Difference(NamedTuple):
     values: NDArray[np.float64]
 
 
-def features_of(rows: Rows, active: NDArray[np.bool_]) -> Features:
+def features_of(rows: CompactRows, active: NDArray[np.bool_]) -> CompactArrays:
     """The rows, with the active ones among all features, bool ``[n_features]``."""
-    return Features(rows.indptr, rows.indices, rows.data, active[rows.columns])
+    return CompactArrays(rows.indptr, rows.indices, rows.data, active[rows.columns])
 
 
 def filled(offsets: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -70,7 +70,7 @@ def filled(offsets: NDArray[np.int64]) -> NDArray[np.int64]:
 
 @kernel
 def row_scores(
-    features: Features, weights: NDArray[np.float64], start: int, end: int
+    features: CompactArrays, weights: NDArray[np.float64], start: int, end: int
 ) -> NDArray[np.float64]:
     """``w . h`` of the rows ``start:end``, float64 ``[end - start]``."""
     scores = np.empty(end - start)
@@ -83,7 +83,7 @@ def row_scores(
 
 
 @kernel
-def difference(features: Features, one: int, other: int) -> Difference:
+def difference(features: CompactArrays, one: int, other: int) -> RowDifference:
     """Row ``one`` less row ``other``, over active features."""
     left, left_end = features.indptr[one], features.indptr[one + 1]
     right, right_end = features.indptr[other], features.indptr[other + 1]
@@ -103,11 +103,11 @@ def difference(features: Features, one: int, other: int) -> Difference:
         if value != 0.0 and features.active[column]:
             places[size], values[size] = column, value
             size += 1
-    return Difference(places[:size], values[:size])
+    return RowDifference(places[:size], values[:size])
 
 
 @kernel
-def square(along: Difference) -> float:
+def square(along: RowDifference) -> float:
     """The squared norm."""
     total = 0.0
     for value in along.values:
@@ -116,7 +116,7 @@ def square(along: Difference) -> float:
 
 
 @kernel
-def product(one: Difference, other: Difference) -> float:
+def product(one: RowDifference, other: RowDifference) -> float:
     """The product of two differences over the same columns."""
     total, left, right = 0.0, 0, 0
     while left < len(one.places) and right < len(other.places):
@@ -132,7 +132,7 @@ def product(one: Difference, other: Difference) -> float:
 
 
 @kernel
-def add(weights: NDArray[np.float64], along: Difference, size: float) -> None:
+def add(weights: NDArray[np.float64], along: RowDifference, size: float) -> None:
     """Add ``size`` times a difference to ``weights``, float64 ``[n_columns]``, an output."""
     for entry in range(len(along.places)):
         weights[along.places[entry]] += size * along.values[entry]

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from mosesplug.kernels import kernel
 
 __all__ = [
-    "Features",
-    "Pairs",
+    "ActiveFeatures",
+    "OraclePairs",
     "add_difference",
     "add_differences",
     "product",
@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 
-class Features(NamedTuple):
+class ActiveFeatures(NamedTuple):
     """Active features of the hypotheses of a batch, on the columns of the batch.
 
     Attributes:
@@ -44,7 +44,7 @@ class Features(NamedTuple):
     data: NDArray[np.float64]
 
 
-class Pairs(NamedTuple):
+class OraclePairs(NamedTuple):
     """The hypotheses of a batch, and which of them are oracles.
 
     Attributes:
@@ -61,12 +61,12 @@ class Pairs(NamedTuple):
     oracle_offsets: NDArray[np.int64]
     is_oracle: NDArray[np.bool_]
     base: NDArray[np.float64]
-    features: Features
+    features: ActiveFeatures
 
 
 @kernel
 def violated(
-    pairs: Pairs, scores: NDArray[np.float64], least: float, coefficients: NDArray[np.float64]
+    pairs: OraclePairs, scores: NDArray[np.float64], least: float, coefficients: NDArray[np.float64]
 ) -> tuple[int, int, float]:
     """The pairs of a margin below ``least`` (1 in equation 9), counted by hypothesis.
 
@@ -101,7 +101,7 @@ def violated(
 
 
 @kernel
-def product(rows: Features, a: int, b: int, weights: NDArray[np.float64]) -> float:
+def product(rows: ActiveFeatures, a: int, b: int, weights: NDArray[np.float64]) -> float:
     """``weights . (h_a - h_b)`` on active features.
 
     Every visit of a pair is one call. Four running sums, since each waits for its last addition.
@@ -127,7 +127,7 @@ def product(rows: Features, a: int, b: int, weights: NDArray[np.float64]) -> flo
 
 @kernel
 def add_difference(
-    rows: Features, a: int, b: int, size: float, weights: NDArray[np.float64]
+    rows: ActiveFeatures, a: int, b: int, size: float, weights: NDArray[np.float64]
 ) -> None:
     """Add ``size * (h_a - h_b)`` on active features to ``weights``, in place."""
     dense, indptr, indices, data = rows
@@ -141,7 +141,7 @@ def add_difference(
 
 
 @kernel
-def row_scores(rows: Features, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+def row_scores(rows: ActiveFeatures, weights: NDArray[np.float64]) -> NDArray[np.float64]:
     """``weights . h`` of every row, float64 ``[n_hyps]``; equal rows tie exactly."""
     dense, indptr, indices, data = rows
     scores = np.empty(len(dense))
@@ -157,7 +157,10 @@ def row_scores(rows: Features, weights: NDArray[np.float64]) -> NDArray[np.float
 
 @kernel
 def products(
-    pairs: Pairs, better: NDArray[np.int64], worse: NDArray[np.int64], weights: NDArray[np.float64]
+    pairs: OraclePairs,
+    better: NDArray[np.int64],
+    worse: NDArray[np.int64],
+    weights: NDArray[np.float64],
 ) -> NDArray[np.float64]:
     """``weights . phi`` of some pairs, float64 ``[n]``."""
     found = np.empty(len(better))
@@ -168,7 +171,7 @@ def products(
 
 @kernel
 def add_differences(
-    pairs: Pairs,
+    pairs: OraclePairs,
     better: NDArray[np.int64],
     worse: NDArray[np.int64],
     multipliers: NDArray[np.float64],
@@ -181,7 +184,7 @@ def add_differences(
 
 @kernel
 def violated_pairs(
-    pairs: Pairs, scores: NDArray[np.float64]
+    pairs: OraclePairs, scores: NDArray[np.float64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
     """Pairs that miss the margin and differ in an active feature, in rows.
 
@@ -213,7 +216,7 @@ def violated_pairs(
 
 
 @kernel
-def square(rows: Features, a: int, b: int, scratch: NDArray[np.float64]) -> float:
+def square(rows: ActiveFeatures, a: int, b: int, scratch: NDArray[np.float64]) -> float:
     """``|h_a - h_b|^2`` on active features; ``scratch`` is all 0, before and after."""
     dense, indptr, indices, data = rows
     total = 0.0

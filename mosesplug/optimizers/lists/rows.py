@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 from mosesplug.kernels import kernel
 from mosesplug.tuning_set import Batch, SparseRows
 
-__all__ = ["Rows", "compact", "without_rounding"]
+__all__ = ["CompactRows", "compact", "without_rounding"]
 
 _ROUNDING = 1e-12
 """A sum that is a smaller share than this of the sizes of its terms has cancelled out."""
 
 
 @dataclass(frozen=True)
-class Rows:
+class CompactRows:
     """Feature values of some hypotheses, compressed by row (CSR).
 
     Attributes:
@@ -64,7 +64,7 @@ def without_rounding(sums: NDArray[np.float64], sizes: NDArray[np.float64]) -> N
     return np.where(cancelled, 0.0, sums)
 
 
-def compact(batch: Batch, rows: NDArray[np.int64]) -> Rows:
+def compact(batch: Batch, rows: NDArray[np.int64]) -> CompactRows:
     """Hypotheses of a batch over their own features.
 
     Args:
@@ -76,7 +76,7 @@ def compact(batch: Batch, rows: NDArray[np.int64]) -> Rows:
     if batch.sparse is None:
         indices = np.tile(np.arange(n_dense, dtype=np.int32), n_rows)
         indptr = n_dense * np.arange(n_rows + 1)
-        return Rows(np.arange(n_dense), indptr, indices, dense.reshape(-1))
+        return CompactRows(np.arange(n_dense), indptr, indices, dense.reshape(-1))
     sparse = batch.sparse.take(rows)
     used, places = np.unique(sparse.indices, return_inverse=True)
     order = _by_row_and_column(sparse, places)
@@ -91,7 +91,7 @@ def compact(batch: Batch, rows: NDArray[np.int64]) -> Rows:
     indices[~is_dense] = n_dense + places[order]
     data[~is_dense] = sparse.data[order]
     columns = np.concatenate([np.arange(n_dense), n_dense + used.astype(np.int64)])
-    return Rows(columns, indptr, indices, data)
+    return CompactRows(columns, indptr, indices, data)
 
 
 def _by_row_and_column(sparse: SparseRows, places: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from mosesplug.errors import OptimizerError, UsageError
 from mosesplug.optimizers.lists.differences import (
-    Difference,
+    RowDifference,
     difference,
     features_of,
     filled,
@@ -107,7 +107,7 @@ def arow_learner(options: ArowOptions) -> Learner:
         raise UsageError(f"variance_weight must be above 0, not {options.variance_weight:g}")
     costs = options.costs()
 
-    def learn(walk: _Walk, along: Difference, loss: float) -> None:
+    def learn(walk: _Walk, along: RowDifference, loss: float) -> None:
         places, values = along.places, along.values
         variances = walk.variances[places]
         if options.update == "linearised":

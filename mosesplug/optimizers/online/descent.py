@@ -16,7 +16,7 @@ from mosesplug.errors import OptimizerError
 from mosesplug.metrics.few_sentences import FewSentences
 from mosesplug.optimizers.batch.ranking.pairs import PairSampling
 from mosesplug.optimizers.costs import CostKind
-from mosesplug.optimizers.lists.rows import Rows, compact
+from mosesplug.optimizers.lists.rows import CompactRows, compact
 from mosesplug.optimizers.online.costs import CostOptions
 from mosesplug.optimizers.online.learner import Change, State, Step
 from mosesplug.optimizers.online.objectives import (
@@ -178,7 +178,7 @@ def _objective(
     return list_objective(LISTWISE[options.loss], batch.offsets, goals, oracles)
 
 
-def _sentences(rows: Rows, chosen: NDArray[np.int64], batch: Batch) -> NDArray[np.float64]:
+def _sentences(rows: CompactRows, chosen: NDArray[np.int64], batch: Batch) -> NDArray[np.float64]:
     """How many sentences have each feature in a row that counts, float64 ``[n_columns]``."""
     n_columns = len(rows.columns)
     sentence = np.searchsorted(batch.offsets, chosen, side="right") - 1

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from mosesplug.kernels import kernel
 from mosesplug.optimizers.lists.differences import (
-    Features,
+    CompactArrays,
     add,
     difference,
     row_scores,
@@ -65,7 +65,7 @@ def _reference(task: Task, scores: NDArray[np.float64], start: int) -> int:
 
 
 @kernel
-def one_by_one(features: Features, task: Task, walk: Walk) -> None:
+def one_by_one(features: CompactArrays, task: Task, walk: Walk) -> None:
     """Equations 61 and 62 for each sentence in turn; writes what is in ``walk``."""
     for sentence in range(len(walk.losses)):
         start, end = task.offsets[sentence], task.offsets[sentence + 1]
@@ -90,7 +90,7 @@ def one_by_one(features: Features, task: Task, walk: Walk) -> None:
 
 
 @kernel
-def with_working_sets(features: Features, task: Task, walk: Walk, together: int) -> None:
+def with_working_sets(features: CompactArrays, task: Task, walk: Walk, together: int) -> None:
     """All hypotheses as constraints; ``together`` sentences have one quadratic program.
 
     Writes what is in ``walk``.
@@ -108,7 +108,7 @@ def with_working_sets(features: Features, task: Task, walk: Walk, together: int)
 
 @kernel
 def _cut(
-    features: Features, task: Task, walk: Walk, first: int, references: NDArray[np.int64]
+    features: CompactArrays, task: Task, walk: Walk, first: int, references: NDArray[np.int64]
 ) -> None:
     """Solve for some sentences at once, the worst constraints of each joining round by round.
 
@@ -148,7 +148,7 @@ def _cut(
 
 @kernel
 def _missing(
-    features: Features, task: Task, walk: Walk, sentence: int, reference: int
+    features: CompactArrays, task: Task, walk: Walk, sentence: int, reference: int
 ) -> NDArray[np.float64]:
     """How far each hypothesis is from being outscored by its margin, float64, below 0 if it is."""
     start, end = task.offsets[sentence], task.offsets[sentence + 1]

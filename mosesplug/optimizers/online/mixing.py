@@ -18,8 +18,8 @@ from mosesplug.errors import OptimizerError
 from mosesplug.optimizers.line_search.lists import (
     IntervalChoice,
     Lines,
+    LineScratch,
     LineSpace,
-    Scratch,
     best_point,
     error_surfaces,
 )
@@ -155,7 +155,7 @@ def _best_rho(
     )
     intercepts = tuning_set.model_scores(old)
     space = LineSpace(offsets, line, intercepts, stats, problem.metric)
-    surfaces = error_surfaces(space, line, np.arange(1), intercepts, Scratch.of(space, 1))
+    surfaces = error_surfaces(space, line, np.arange(1), intercepts, LineScratch.of(space, 1))
     thresholds, scores = next(iter(surfaces))
     furthest = min(reach, _FURTHEST * max(1.0, float(np.abs(old).sum())) / length)
     point = best_point(thresholds, scores, IntervalChoice(), furthest)

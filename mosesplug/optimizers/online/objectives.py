@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.optimizers import losses
-from mosesplug.optimizers.batch.ranking.pairs import Pairs, PairSampling, sample_pairs
+from mosesplug.optimizers.batch.ranking.pairs import PairSampling, RankedPairs, sample_pairs
 from mosesplug.optimizers.losses import ListLoss, PairLoss
 from mosesplug.optimizers.oracles import OracleSets
 
@@ -92,7 +92,7 @@ def pair_objective(
     """
     pairs = sample_pairs(offsets, gains, lambda top, count: rng.integers(0, top, count), sampling)
     rows, places = np.unique(np.concatenate([pairs.better, pairs.worse]), return_inverse=True)
-    own = Pairs(places[: len(pairs)], places[len(pairs) :])
+    own = RankedPairs(places[: len(pairs)], places[len(pairs) :])
     gaps = gains[pairs.better] - gains[pairs.worse]
 
     def pull(scores: NDArray[np.float64]) -> Pull:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from mosesplug.kernels import kernel
 from mosesplug.optimizers.lists.differences import (
-    Features,
+    CompactArrays,
     add,
     difference,
     row_scores,
@@ -50,7 +50,7 @@ class Task(NamedTuple):
 
 @kernel
 def passive_aggressive(
-    features: Features, task: Task, walk: Walk
+    features: CompactArrays, task: Task, walk: Walk
 ) -> tuple[NDArray[np.float64], int]:
     """Algorithm 2: a step for the most violated constraint of each kind; writes ``walk``.
 
@@ -75,7 +75,7 @@ def passive_aggressive(
 
 
 @kernel
-def _begin(features: Features, task: Task, walk: Walk, sentence: int) -> tuple[int, float]:
+def _begin(features: CompactArrays, task: Task, walk: Walk, sentence: int) -> tuple[int, float]:
     """Score a sentence: the row of its reference, and the reference's lead over the worst.
 
     Its scores and its loss in ``walk`` are outputs.
@@ -91,7 +91,7 @@ def _begin(features: Features, task: Task, walk: Walk, sentence: int) -> tuple[i
 
 @kernel
 def _step(
-    features: Features,
+    features: CompactArrays,
     walk: Walk,
     reference: int,
     other: int,
@@ -115,7 +115,9 @@ def _step(
 
 
 @kernel
-def cutting_planes(features: Features, task: Task, walk: Walk) -> tuple[NDArray[np.float64], int]:
+def cutting_planes(
+    features: CompactArrays, task: Task, walk: Walk
+) -> tuple[NDArray[np.float64], int]:
     """Algorithm 1: constraints join working sets until all are met, but for the slack.
 
     Writes ``walk``; returns what ``passive_aggressive`` does.
@@ -128,7 +130,7 @@ def cutting_planes(features: Features, task: Task, walk: Walk) -> tuple[NDArray[
 
 
 @kernel
-def _cut(features: Features, task: Task, walk: Walk, sentence: int, reference: int) -> int:
+def _cut(features: CompactArrays, task: Task, walk: Walk, sentence: int, reference: int) -> int:
     """The most violated constraint of a sentence joins, and all are solved again, round by round.
 
     Algorithm 1 takes off what those in the set miss, their slack, for margins only, and asks for

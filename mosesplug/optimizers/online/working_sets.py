@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.kernels import kernel
-from mosesplug.optimizers.lists.differences import Features, add, difference, product
+from mosesplug.optimizers.lists.differences import CompactArrays, add, difference, product
 from mosesplug.optimizers.solvers.qp import solve_groups
 
 __all__ = ["Walk", "WorkingSet", "empty_set", "join", "solve", "with_room"]
@@ -92,7 +92,7 @@ def with_room(working: WorkingSet, size: int, more: int) -> WorkingSet:
 
 @kernel
 def join(
-    features: Features,
+    features: CompactArrays,
     working: WorkingSet,
     size: int,
     group: int,
@@ -121,7 +121,7 @@ def join(
 
 @kernel
 def solve(
-    features: Features,
+    features: CompactArrays,
     working: WorkingSet,
     size: int,
     caps: NDArray[np.float64],

@@ -17,11 +17,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Minimum", "Pairs", "lbfgs_direction", "minimise_smooth"]
+__all__ = ["CurvaturePairs", "Minimum", "lbfgs_direction", "minimise_smooth"]
 
 Floats = NDArray[np.float64]
 
-Pairs = deque[tuple[Floats, Floats]]
+CurvaturePairs = deque[tuple[Floats, Floats]]
 """Steps, and what each changed in the gradient; the newest last."""
 
 _DECREASE = 1e-4
@@ -75,7 +75,7 @@ def minimise_smooth(
     """
     x = np.array(start, dtype=np.float64)
     value, gradient = value_and_gradient(x)
-    pairs: Pairs = deque(maxlen=memory)
+    pairs: CurvaturePairs = deque(maxlen=memory)
     if accepted is not None:
         accepted(x, value, gradient)
     for iteration in range(max_iterations):
@@ -101,7 +101,7 @@ def minimise_smooth(
     return Minimum(x, value, max_iterations, False)
 
 
-def lbfgs_direction(pairs: Pairs, downhill: Floats) -> Floats:
+def lbfgs_direction(pairs: CurvaturePairs, downhill: Floats) -> Floats:
     """``downhill`` times the inverse curvature that the pairs tell, float64 ``[n]``.
 
     Nocedal & Wright 2006, algorithm 7.4 (two loops).

@@ -14,7 +14,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.optimizers.solvers.lbfgs import Minimum, Pairs, lbfgs_direction
+from mosesplug.optimizers.solvers.lbfgs import CurvaturePairs, Minimum, lbfgs_direction
 
 __all__ = ["minimise_with_l1", "pseudo_gradient"]
 
@@ -58,7 +58,7 @@ def minimise_with_l1(
     smooth, gradient = value_and_gradient(x)
     value = smooth + float(penalties @ np.abs(x))
     downhill = -pseudo_gradient(x, gradient, penalties)
-    pairs: Pairs = deque(maxlen=memory)
+    pairs: CurvaturePairs = deque(maxlen=memory)
     iterations, resting = 0, 0
     if accepted is not None:
         accepted(x, value, -downhill)

@@ -14,12 +14,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.kernels import kernel
-from mosesplug.optimizers.lists.oracle_pairs import Pairs, add_difference, product, violated_pairs
+from mosesplug.optimizers.lists.oracle_pairs import (
+    OraclePairs,
+    add_difference,
+    product,
+    violated_pairs,
+)
 
-__all__ = ["Descent", "begun", "coefficients_of", "descend", "projected", "shuffle"]
+__all__ = ["PairMultipliers", "begun", "coefficients_of", "descend", "projected", "shuffle"]
 
 
-class Descent(NamedTuple):
+class PairMultipliers(NamedTuple):
     """Where a descent has come to: pairs that differ in an active feature.
 
     Attributes:
@@ -38,16 +43,16 @@ class Descent(NamedTuple):
 
 
 @kernel
-def begun(pairs: Pairs, scores: NDArray[np.float64]) -> Descent:
+def begun(pairs: OraclePairs, scores: NDArray[np.float64]) -> PairMultipliers:
     """Multipliers of 0, of pairs whose margin by ``scores`` (float64 ``[n_hyps]``) is below 1."""
     better, worse, squares = violated_pairs(pairs, scores)
-    return Descent(better, worse, squares, np.zeros(len(squares)), np.arange(len(squares)))
+    return PairMultipliers(better, worse, squares, np.zeros(len(squares)), np.arange(len(squares)))
 
 
 @kernel
 def descend(
-    pairs: Pairs,
-    descent: Descent,
+    pairs: OraclePairs,
+    descent: PairMultipliers,
     least: float,
     weights: NDArray[np.float64],
     bound: float,
@@ -111,7 +116,7 @@ def descend(
 
 
 @kernel
-def coefficients_of(descent: Descent, coefficients: NDArray[np.float64]) -> float:
+def coefficients_of(descent: PairMultipliers, coefficients: NDArray[np.float64]) -> float:
     """Add what ``sum tau phi`` is as a combination of hypotheses; the sum of the multipliers.
 
     Args:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from mosesplug.optimizers.line_search.lists import (
     IntervalChoice,
     LinePoint,
-    Scratch,
+    LineScratch,
     best_point,
     error_surfaces,
     line_space,
@@ -38,7 +38,7 @@ def test_score_of_every_interval_is_the_score_of_decoding_there(seed: int, integ
     directions = np.concatenate([np.eye(3), rng.standard_normal((2, 3))])
     space = line_space(problem, origin)
     surfaces = error_surfaces(
-        space, space.lines(directions), np.arange(5), space.at(origin), Scratch.of(space, 5)
+        space, space.lines(directions), np.arange(5), space.at(origin), LineScratch.of(space, 5)
     )
     for direction, (thresholds, scores) in zip(directions, surfaces, strict=True):
         assert len(scores) == len(thresholds) + 1
@@ -57,7 +57,7 @@ def test_wanted_lines_only() -> None:
     problem, hidden = planted(1)
     space = line_space(problem, hidden)
     intercepts = space.at(hidden)
-    scratch = Scratch.of(space, 5)
+    scratch = LineScratch.of(space, 5)
     all_lines = [
         (thresholds.copy(), scores.copy())
         for thresholds, scores in error_surfaces(
@@ -156,7 +156,7 @@ def test_no_point_of_a_line_beats_the_chosen_one(seed: int, quarters: bool) -> N
     space = line_space(problem, origin)
     directions = np.concatenate([np.eye(3), rng.uniform(0.0, 1.0, (1, 3))])
     surfaces = error_surfaces(
-        space, space.lines(directions), np.arange(4), space.at(origin), Scratch.of(space, 4)
+        space, space.lines(directions), np.arange(4), space.at(origin), LineScratch.of(space, 4)
     )
     heights = problem.tuning_set.model_scores(origin)
     for direction, (thresholds, scores) in zip(directions, surfaces, strict=True):
@@ -190,7 +190,9 @@ def test_float_statistics_lose_nothing_along_a_line() -> None:
     origin = np.array([1.0, 0.5])
     space = line_space(problem, origin)
     intercepts = space.at(origin)
-    surfaces = error_surfaces(space, space.axes, np.array([1]), intercepts, Scratch.of(space, 1))
+    surfaces = error_surfaces(
+        space, space.axes, np.array([1]), intercepts, LineScratch.of(space, 1)
+    )
     ((thresholds, scores),) = surfaces
     chosen = made.first_best(np.array([1.0, 0.5 + thresholds[-1] + 1.0]))
     exact = stats[chosen].astype(np.float64)
@@ -230,7 +232,7 @@ def test_room_for_thresholds_grows() -> None:
     dense = np.concatenate([slopes, -(slopes**2)], axis=1)
     problem = Problem(tuning_set([200], dense, np.arange(200), possible=200), Accuracy())
     space = line_space(problem, np.ones(2))
-    scratch = Scratch.of(space, 2)
+    scratch = LineScratch.of(space, 2)
     before = scratch.thresholds.shape[1]
     origin = np.array([0.0, 1.0])
     surfaces = error_surfaces(space, space.axes, np.array([0]), space.at(origin), scratch)

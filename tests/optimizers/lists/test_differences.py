@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from mosesplug.optimizers.lists.differences import (
-    Features,
+    CompactArrays,
     add,
     difference,
     features_of,
@@ -24,9 +24,9 @@ from tests.optimizers.online.batches import full_rows, random_batch
 N = 7
 
 
-def features(rows: list[dict[int, int]], active: NDArray[np.bool_]) -> Features:
+def features(rows: list[dict[int, int]], active: NDArray[np.bool_]) -> CompactArrays:
     """Rows from columns to values."""
-    return Features(
+    return CompactArrays(
         np.cumsum([0, *map(len, rows)]),
         np.array([column for row in rows for column in sorted(row)], dtype=np.int32),
         np.array([row[column] for row in rows for column in sorted(row)], dtype=np.float64),

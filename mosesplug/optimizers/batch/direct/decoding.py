@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 from mosesplug.kernels import kernel
 from mosesplug.optimizers.line_search.lists import LineSpace
 
-__all__ = ["Decoder"]
+__all__ = ["PointDecoder"]
 
 Vector = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Decoder:
+class PointDecoder:
     """Decodes the lists of a space at any points.
 
     Attributes:

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from mosesplug.optimizers.line_search.lists import (
     Lines,
+    LineScratch,
     LineSpace,
-    Scratch,
     error_surfaces,
     filled_lists,
 )
@@ -25,13 +25,13 @@ from mosesplug.optimizers.lists.arrangement import arrange
 from mosesplug.optimizers.problem import Problem
 from mosesplug.tuning_set import TuningSet
 
-__all__ = ["AnyLines"]
+__all__ = ["DirectionSpace"]
 
 Vector = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class AnyLines:
+class DirectionSpace:
     """The lists of a problem.
 
     Attributes:
@@ -43,7 +43,7 @@ class AnyLines:
     space: LineSpace
 
     @classmethod
-    def of(cls, problem: Problem) -> AnyLines:
+    def of(cls, problem: Problem) -> DirectionSpace:
         """The lists of a problem; its active features are of no interest here."""
         offsets, stats = filled_lists(problem.tuning_set)
         axes = Lines(np.zeros(0), np.zeros((len(offsets) - 1, 0, 2)))
@@ -68,6 +68,6 @@ class AnyLines:
         slopes = np.empty(columns.size)
         arrange(self.space.offsets, columns, slopes)
         lines = Lines.of(self.space.offsets, slopes)
-        scratch = Scratch.of(self.space, len(directions))
+        scratch = LineScratch.of(self.space, len(directions))
         wanted = np.arange(len(directions))
         return list(error_surfaces(self.space, lines, wanted, scores, scratch))

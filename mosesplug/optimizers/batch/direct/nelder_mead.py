@@ -15,9 +15,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.optimizers.batch.direct.decoding import Decoder
+from mosesplug.optimizers.batch.direct.decoding import PointDecoder
 from mosesplug.optimizers.batch.direct.simplex import (
-    Found,
+    SimplexResult,
     SimplexSettings,
     side_by_side,
     simplex_search,
@@ -123,7 +123,7 @@ def nelder_mead(
         simplex_search(start, settings, generator)
         for start, generator in zip(starts, rng.spawn(len(starts)), strict=True)
     ]
-    decoder, scored = Decoder(space, problem.threads), 0
+    decoder, scored = PointDecoder(space, problem.threads), 0
 
     def scorer(points: NDArray[np.float64]) -> NDArray[np.float64]:
         nonlocal scored
@@ -137,7 +137,7 @@ def nelder_mead(
     return solution_of(problem, initial, weights[best], _history(found))
 
 
-def _history(found: list[Found]) -> tuple[Mapping[str, object], ...]:
+def _history(found: list[SimplexResult]) -> tuple[Mapping[str, object], ...]:
     """One mapping a start."""
     return tuple(
         {

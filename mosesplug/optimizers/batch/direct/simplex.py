@@ -24,7 +24,7 @@ from typing import Literal, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Found", "Plane", "Search", "SimplexSettings", "side_by_side", "simplex_search"]
+__all__ = ["Plane", "Search", "SimplexResult", "SimplexSettings", "side_by_side", "simplex_search"]
 
 Vector = NDArray[np.float64]
 Result = TypeVar("Result")
@@ -71,7 +71,7 @@ class SimplexSettings:
 
 
 @dataclass(frozen=True)
-class Found:
+class SimplexResult:
     """Where a search led.
 
     Attributes:
@@ -139,7 +139,7 @@ class Plane:
 
 def simplex_search(
     start: Vector, settings: SimplexSettings, rng: np.random.Generator
-) -> Search[Found]:
+) -> Search[SimplexResult]:
     """Climb from ``start``, float64 ``[n_active]``, by one simplex after the other."""
     best, start_score, score = start, -np.inf, -np.inf
     evaluations = simplexes = 0
@@ -152,7 +152,7 @@ def simplex_search(
             start_score = score = float(scores[0])
         evaluations, simplexes = evaluations + len(points), simplexes + 1
         if len(points) == 1:  # nothing but a scale, or nothing at all, could change
-            return Found(best, start_score, score, evaluations, simplexes)
+            return SimplexResult(best, start_score, score, evaluations, simplexes)
         room = settings.evaluations - evaluations
         evaluations += yield from _climb(plane, points, scores, settings, room)
         top = int(np.argmax(scores))
@@ -160,7 +160,7 @@ def simplex_search(
         if gain > 0.0:
             best, score = plane.weights(points[top : top + 1])[0], float(scores[top])
         if gain <= settings.tolerance or evaluations >= settings.evaluations:
-            return Found(best, start_score, score, evaluations, simplexes)
+            return SimplexResult(best, start_score, score, evaluations, simplexes)
 
 
 def _identity(plane: Plane) -> Vector:

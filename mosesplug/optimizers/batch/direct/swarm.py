@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.errors import UsageError
-from mosesplug.optimizers.batch.direct.decoding import Decoder
+from mosesplug.optimizers.batch.direct.decoding import PointDecoder
 from mosesplug.optimizers.batch.direct.solutions import best_of, solution_of
 from mosesplug.optimizers.batch.mert.starts import starting_points
 from mosesplug.optimizers.entry import Algorithm
@@ -177,7 +177,7 @@ def pso(
         raise UsageError(f"inertia is less than 1, not {options.inertia:g}")
     initial = normalised(problem, checked_weights(problem, initial))
     space = line_space(problem, initial)
-    decoder = Decoder(space, problem.threads)
+    decoder = PointDecoder(space, problem.threads)
     # A weight that decides nothing keeps its scale, and its particles their one value of it.
     matters = space.spread > 0.0
     scale = np.where(matters, space.spread, 1.0)

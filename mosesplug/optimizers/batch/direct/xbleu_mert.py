@@ -22,17 +22,17 @@ from numpy.typing import NDArray
 
 from mosesplug.errors import UsageError
 from mosesplug.metrics.hypotheses import read_only
-from mosesplug.optimizers.batch.direct.lines import AnyLines
+from mosesplug.optimizers.batch.direct.lines import DirectionSpace
 from mosesplug.optimizers.batch.direct.regularised import LineMove, Regulariser, best_move
 from mosesplug.optimizers.batch.direct.solutions import solution_of
 from mosesplug.optimizers.batch.expected import objectives
 from mosesplug.optimizers.batch.expected.coordinates import feature_variances, variance_in_lists
-from mosesplug.optimizers.batch.expected.lists import Lists
 from mosesplug.optimizers.batch.expected.objectives import Objective
 from mosesplug.optimizers.batch.expected.risk import needs_bleu
 from mosesplug.optimizers.batch.mert.climb import FURTHEST
 from mosesplug.optimizers.batch.mert.starts import starting_points
 from mosesplug.optimizers.entry import Algorithm
+from mosesplug.optimizers.lists.blocks import BlockedLists
 from mosesplug.optimizers.problem import (
     Problem,
     Progress,
@@ -115,7 +115,7 @@ class _Task:
         options: settings.
     """
 
-    lines: AnyLines
+    lines: DirectionSpace
     objective: Objective
     active: NDArray[np.bool_]
     deviations: Vector
@@ -198,10 +198,10 @@ def xbleu_mert(
 def _task(problem: Problem, initial: Vector, options: XbleuMertOptions) -> _Task:
     made = problem.tuning_set
     # Threads are for climbs; sums over blocks are the same whatever their number.
-    lists = Lists.of(made, threads=1)
+    lists = BlockedLists.of(made, threads=1)
     active = problem.active_mask
     return _Task(
-        lines=AnyLines.of(problem),
+        lines=DirectionSpace.of(problem),
         objective=objectives.xbleu(lists, read_only(made.stats, np.float64)),
         active=active,
         deviations=np.where(active, np.sqrt(feature_variances(made)), 0.0),

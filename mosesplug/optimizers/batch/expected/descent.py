@@ -19,7 +19,7 @@ from mosesplug.optimizers.batch.expected.objectives import Objective, at_scale
 from mosesplug.optimizers.solvers.lbfgs import Minimum, minimise_smooth
 from mosesplug.optimizers.solvers.owl_qn import minimise_with_l1
 
-__all__ = ["Descent", "Regularised", "descend"]
+__all__ = ["DescentSettings", "StageResult", "descend"]
 
 Floats = NDArray[np.float64]
 
@@ -31,7 +31,7 @@ _STEEPNESS = 1e-9
 
 
 @dataclass(frozen=True)
-class Regularised:
+class DescentSettings:
     """What is minimised beside the objective, and when that has been done well enough.
 
     Attributes:
@@ -52,7 +52,7 @@ class Regularised:
 
 
 @dataclass(frozen=True)
-class Descent:
+class StageResult:
     """Where a descent ended.
 
     Attributes:
@@ -74,8 +74,8 @@ def descend(
     coordinates: Coordinates,
     start: Floats,
     scale: float,
-    settings: Regularised,
-) -> Descent:
+    settings: DescentSettings,
+) -> StageResult:
     """Minimise ``objective(scale w) + l2/2 |w|^2 + l1 |w|_1`` over ``w``, and the scale if told to.
 
     No accepted step increases it.
@@ -124,4 +124,4 @@ def descend(
     )
     point = found.x
     end = math.exp(point[n]) if settings.learns_scale else scale
-    return Descent(units * point[:n], end, tuple(steps), found.converged)
+    return StageResult(units * point[:n], end, tuple(steps), found.converged)

@@ -1,9 +1,9 @@
 """What a distribution over lists is worth: softmax, risk, xBLEU, each less some entropy.
 
-An objective is to be minimised. It says what a distribution costs, and how that changes with the
-score of each hypothesis; features come in by the chain rule (``Lists.gradient``). The temperature
-``T`` of risk and xBLEU takes ``T H`` away, where ``H`` is the mean entropy (survey, equations 44
-and 45): it is what deterministic annealing lowers, and more of it keeps the distribution undecided.
+An objective is to be minimised. It returns the cost of a distribution and its derivatives by the
+weights; ``BlockedLists.gradient`` applies the chain rule from scores to features. The temperature
+``T`` of risk and xBLEU subtracts ``T H``, where ``H`` is the mean entropy (survey, equations 44 and
+45). Deterministic annealing lowers it; a higher temperature keeps the distribution undecided.
 
 Search graphs have the same objectives, over all their derivations (``forest.objectives``).
 """
@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.metrics.expected_bleu import expected_bleu
-from mosesplug.optimizers.batch.expected import kernels
-from mosesplug.optimizers.batch.expected.lists import Distribution, Lists
+from mosesplug.optimizers.lists import block_kernels as kernels
+from mosesplug.optimizers.lists.blocks import BlockedLists, Distribution
 
 __all__ = ["Objective", "at_scale", "risk", "softmax", "xbleu"]
 
@@ -43,7 +43,9 @@ def at_scale(objective: Objective, weights: Floats, scale: float) -> tuple[float
     return value, scale * gradient, float(gradient @ weights)
 
 
-def softmax(lists: Lists, is_oracle: NDArray[np.bool_], costs: Floats | None = None) -> Objective:
+def softmax(
+    lists: BlockedLists, is_oracle: NDArray[np.bool_], costs: Floats | None = None
+) -> Objective:
     """Minus the mean log-probability of the oracles (survey, equations 20 and 21).
 
     The survey prints a product over the sentences where its logarithm is meant, a sum. It is convex
@@ -77,7 +79,7 @@ def softmax(lists: Lists, is_oracle: NDArray[np.bool_], costs: Floats | None = N
     return objective
 
 
-def risk(lists: Lists, errors: Floats, temperature: float = 0.0) -> Objective:
+def risk(lists: BlockedLists, errors: Floats, temperature: float = 0.0) -> Objective:
     """The mean expected error of a sentence (survey, equation 24), less entropy (45).
 
     Args:
@@ -94,7 +96,7 @@ def risk(lists: Lists, errors: Floats, temperature: float = 0.0) -> Objective:
     return objective
 
 
-def xbleu(lists: Lists, stats: Floats, temperature: float = 0.0) -> Objective:
+def xbleu(lists: BlockedLists, stats: Floats, temperature: float = 0.0) -> Objective:
     """Minus BLEU of the expected statistics (survey, equations 53 to 55), less entropy (45).
 
     Args:
@@ -127,7 +129,7 @@ def xbleu(lists: Lists, stats: Floats, temperature: float = 0.0) -> Objective:
 
 
 def _expected(
-    lists: Lists, found: Distribution, errors: Floats, temperature: float
+    lists: BlockedLists, found: Distribution, errors: Floats, temperature: float
 ) -> tuple[float, Floats]:
     """The expected errors of all sentences, less the temperature times all their entropies.
 

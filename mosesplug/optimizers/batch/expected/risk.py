@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from mosesplug.errors import DataError, OptimizerError, UsageError
 from mosesplug.metrics.linear_bleu import LinearBleu, linear_bleu
 from mosesplug.optimizers.batch.expected import objectives
-from mosesplug.optimizers.batch.expected.lists import Lists
 from mosesplug.optimizers.batch.expected.objectives import Objective
-from mosesplug.optimizers.batch.expected.stages import AnnealingOptions, Stage, fit
+from mosesplug.optimizers.batch.expected.stages import AnnealingOptions, AnnealingStage, fit
 from mosesplug.optimizers.costs import CostKind, Costs
 from mosesplug.optimizers.entry import Algorithm
+from mosesplug.optimizers.lists.blocks import BlockedLists
 from mosesplug.optimizers.problem import (
     Problem,
     Progress,
@@ -131,10 +131,10 @@ def risk(
     problem = with_sparse_active(problem)
     initial = checked_weights(problem, initial)
     stages = options.stages()
-    lists = Lists.of(problem.tuning_set, problem.threads)
+    lists = BlockedLists.of(problem.tuning_set, problem.threads)
     same = None if options.error == "pseudo-corpus" else _errors(problem, options.error, rng)
 
-    def objective(stage: Stage, weights: Floats) -> Objective:
+    def objective(stage: AnnealingStage, weights: Floats) -> Objective:
         errors = _replacing(problem, weights, rng) if same is None else same
         return objectives.risk(lists, errors, stage.temperature)
 
@@ -172,9 +172,9 @@ def expected_linear_bleu(
     if not options.precision_ratio > 0.0:
         raise UsageError(f"precision_ratio is more than 0, not {options.precision_ratio:g}")
     tuning_set = problem.tuning_set
-    lists = Lists.of(tuning_set, problem.threads)
+    lists = BlockedLists.of(tuning_set, problem.threads)
 
-    def objective(stage: Stage, weights: Floats) -> Objective:
+    def objective(stage: AnnealingStage, weights: Floats) -> Objective:
         rows = tuning_set.first_best(weights)
         totals = tuning_set.stats[rows].sum(axis=0, dtype=np.float64)
         errors = -len(rows) * _linear(totals, options).gains(tuning_set.stats)

@@ -15,12 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.optimizers.batch.expected import objectives
-from mosesplug.optimizers.batch.expected.descent import Regularised
-from mosesplug.optimizers.batch.expected.lists import Lists
+from mosesplug.optimizers.batch.expected.descent import DescentSettings
 from mosesplug.optimizers.batch.expected.objectives import Objective
-from mosesplug.optimizers.batch.expected.stages import Stage, fit
+from mosesplug.optimizers.batch.expected.stages import AnnealingStage, fit
 from mosesplug.optimizers.costs import Costs, first_of_largest
 from mosesplug.optimizers.entry import Algorithm
+from mosesplug.optimizers.lists.blocks import BlockedLists
 from mosesplug.optimizers.problem import (
     Problem,
     Progress,
@@ -133,9 +133,9 @@ def softmax(
     """
     problem = with_sparse_active(problem)
     initial = checked_weights(problem, initial)
-    lists = Lists.of(problem.tuning_set, problem.threads)
+    lists = BlockedLists.of(problem.tuning_set, problem.threads)
     is_oracle, costs = _oracles(problem, options, rng)
-    settings = Regularised(
+    settings = DescentSettings(
         l1=options.l1,
         l2=options.l2,
         learns_scale=False,
@@ -143,10 +143,10 @@ def softmax(
         tolerance=options.flatness,
     )
 
-    def objective(stage: Stage, weights: NDArray[np.float64]) -> Objective:
+    def objective(stage: AnnealingStage, weights: NDArray[np.float64]) -> Objective:
         return objectives.softmax(lists, is_oracle, costs)
 
-    return fit(problem, initial, (Stage(),), settings, objective, progress)
+    return fit(problem, initial, (AnnealingStage(),), settings, objective, progress)
 
 
 def _oracles(

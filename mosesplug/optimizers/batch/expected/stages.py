@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from mosesplug.errors import OptimizerError, UsageError
 from mosesplug.optimizers.batch.expected.coordinates import Coordinates
-from mosesplug.optimizers.batch.expected.descent import Regularised, descend
+from mosesplug.optimizers.batch.expected.descent import DescentSettings, descend
 from mosesplug.optimizers.batch.expected.objectives import Objective
 from mosesplug.optimizers.problem import (
     Problem,
@@ -28,7 +28,7 @@ from mosesplug.optimizers.problem import (
     normalised,
 )
 
-__all__ = ["AnnealingOptions", "Stage", "fit"]
+__all__ = ["AnnealingOptions", "AnnealingStage", "fit"]
 
 Floats = NDArray[np.float64]
 
@@ -37,7 +37,7 @@ _STAGES = 1000
 
 
 @dataclass(frozen=True)
-class Stage:
+class AnnealingStage:
     """One descent of several.
 
     Attributes:
@@ -139,7 +139,7 @@ class AnnealingOptions:
         },
     )
 
-    def stages(self) -> tuple[Stage, ...]:
+    def stages(self) -> tuple[AnnealingStage, ...]:
         """The schedule.
 
         Raises:
@@ -164,22 +164,22 @@ class AnnealingOptions:
                 )
         return tuple(found)
 
-    def _endless(self) -> Iterator[Stage]:
+    def _endless(self) -> Iterator[AnnealingStage]:
         """Cooling, then quenching; the last scale is ``quench_end`` itself."""
         temperature = self.temperature
         while temperature > 0.0 and temperature >= self.temperature_end:
-            yield Stage(self.scale, temperature)
+            yield AnnealingStage(self.scale, temperature)
             temperature *= self.cooling_rate
         scale = self.scale
-        yield Stage(scale)
+        yield AnnealingStage(scale)
         # Rounding must not make a stage of its own.
         while scale * (1.0 + 1e-9) < self.quench_end:
             scale = min(scale * self.quench_rate, self.quench_end)
-            yield Stage(scale)
+            yield AnnealingStage(scale)
 
-    def regularised(self) -> Regularised:
+    def regularised(self) -> DescentSettings:
         """What each stage minimises beside the objective."""
-        return Regularised(
+        return DescentSettings(
             l1=0.0,
             l2=self.l2,
             learns_scale=self.learn_scale,
@@ -191,9 +191,9 @@ class AnnealingOptions:
 def fit(
     problem: Problem,
     initial: Floats,
-    stages: tuple[Stage, ...],
-    settings: Regularised,
-    objective: Callable[[Stage, Floats], Objective],
+    stages: tuple[AnnealingStage, ...],
+    settings: DescentSettings,
+    objective: Callable[[AnnealingStage, Floats], Objective],
     progress: Progress,
 ) -> Solution:
     """Descend stage by stage.
@@ -237,9 +237,9 @@ def _descended(
     problem: Problem,
     initial: Floats,
     coordinates: Coordinates,
-    stages: tuple[Stage, ...],
-    settings: Regularised,
-    objective: Callable[[Stage, Floats], Objective],
+    stages: tuple[AnnealingStage, ...],
+    settings: DescentSettings,
+    objective: Callable[[AnnealingStage, Floats], Objective],
     progress: Progress,
 ) -> tuple[Floats, list[dict[str, Any]]]:
     """Where the last stage ended, float64 ``[n_coordinates]``, and the steps of all."""

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from mosesplug.errors import OptimizerError
 from mosesplug.metrics.hypotheses import read_only
 from mosesplug.optimizers.batch.expected import objectives
-from mosesplug.optimizers.batch.expected.lists import Lists
 from mosesplug.optimizers.batch.expected.objectives import Objective
 from mosesplug.optimizers.batch.expected.risk import needs_bleu
-from mosesplug.optimizers.batch.expected.stages import AnnealingOptions, Stage, fit
+from mosesplug.optimizers.batch.expected.stages import AnnealingOptions, AnnealingStage, fit
 from mosesplug.optimizers.entry import Algorithm
+from mosesplug.optimizers.lists.blocks import BlockedLists
 from mosesplug.optimizers.problem import (
     Problem,
     Progress,
@@ -61,7 +61,7 @@ def xbleu(
     problem = with_sparse_active(problem)
     initial = checked_weights(problem, initial)
     stages = options.stages()
-    lists = Lists.of(problem.tuning_set, problem.threads)
+    lists = BlockedLists.of(problem.tuning_set, problem.threads)
     stats = read_only(problem.tuning_set.stats, np.float64)
     matches = stats[:, 0:-1:2].any(axis=0)
     if not matches.all():
@@ -70,7 +70,7 @@ def xbleu(
             "the weights; check that the references belong to the lists"
         )
 
-    def objective(stage: Stage, weights: NDArray[np.float64]) -> Objective:
+    def objective(stage: AnnealingStage, weights: NDArray[np.float64]) -> Objective:
         return objectives.xbleu(lists, stats, stage.temperature)
 
     return fit(problem, initial, stages, options.regularised(), objective, progress)

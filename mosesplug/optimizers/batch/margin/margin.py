@@ -27,13 +27,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.optimizers.batch.margin.fits import MarginFit
-from mosesplug.optimizers.batch.margin.lists import Lists, found_weights, lists_of
 from mosesplug.optimizers.batch.margin.options import RegularizedOptions
 from mosesplug.optimizers.batch.margin.pairs import PairsLoss, solve_pairs
 from mosesplug.optimizers.batch.margin.planes import Planes, solve_n_slack, solve_one_slack
 from mosesplug.optimizers.batch.margin.worst import WorstLoss, solve_dual
 from mosesplug.optimizers.costs import first_of_largest
 from mosesplug.optimizers.entry import Algorithm
+from mosesplug.optimizers.lists.scaled import ScaledLists, found_weights, lists_of
 from mosesplug.optimizers.oracles import OracleSets, sentence_oracles
 from mosesplug.optimizers.problem import (
     Problem,
@@ -151,7 +151,7 @@ class CuttingPlaneOptions(_ReferenceOptions):
     )
 
 
-_Solve = Callable[[Lists, NDArray[np.int64]], MarginFit]
+_Solve = Callable[[ScaledLists, NDArray[np.int64]], MarginFit]
 """From lists and references to the weights of one round; it begins where the last one ended."""
 
 
@@ -186,7 +186,7 @@ def large_margin(
     def solver() -> _Solve:
         latest: list[Floats] = []
 
-        def solve(lists: Lists, references: NDArray[np.int64]) -> MarginFit:
+        def solve(lists: ScaledLists, references: NDArray[np.int64]) -> MarginFit:
             if options.violations == "all":
                 loss = _pairs_loss(lists, references, gains, options)
                 return solve_pairs(
@@ -226,7 +226,7 @@ def cutting_plane(
         planes: list[Planes] = []
         latest: list[Floats] = []
 
-        def solve(lists: Lists, references: NDArray[np.int64]) -> MarginFit:
+        def solve(lists: ScaledLists, references: NDArray[np.int64]) -> MarginFit:
             loss = _worst_loss(lists, references, gains, options)
             epsilon, limit = options.epsilon, options.planes
             if options.slack_variables == "one":
@@ -261,7 +261,7 @@ def _in_rounds(
     """Choose references, solve, and choose again; the round that scores best is the result."""
     lists = lists_of(problem, initial, options.scaling)
 
-    def fit(lists: Lists) -> MarginFit:
+    def fit(lists: ScaledLists) -> MarginFit:
         solve, weights = solver(), np.zeros(len(lists.columns))
         best, best_score, rounds = None, -np.inf, []
         before = None
@@ -288,7 +288,7 @@ def _in_rounds(
 
 
 def _round(
-    lists: Lists, gains: Floats, found: MarginFit, score: float, options: _ReferenceOptions
+    lists: ScaledLists, gains: Floats, found: MarginFit, score: float, options: _ReferenceOptions
 ) -> Mapping[str, Any]:
     """A round as the history has it."""
     step = {
@@ -304,7 +304,7 @@ def _round(
     return step
 
 
-def ramp_loss(lists: Lists, weights: Floats, gains: Floats, regularization: float) -> float:
+def ramp_loss(lists: ScaledLists, weights: Floats, gains: Floats, regularization: float) -> float:
     """``lambda/2 |w|^2 + 1/N sum of max (w . h - gain) - max (w . h + gain)``."""
     scores, starts = lists.scores(weights), lists.offsets[:-1]
     fears = np.maximum.reduceat(scores - gains, starts)
@@ -313,7 +313,7 @@ def ramp_loss(lists: Lists, weights: Floats, gains: Floats, regularization: floa
 
 
 def _references(
-    lists: Lists, weights: Floats, gains: Floats, options: _ReferenceOptions
+    lists: ScaledLists, weights: Floats, gains: Floats, options: _ReferenceOptions
 ) -> NDArray[np.int64]:
     """The hope of each sentence, or of its oracles the first: rows, int64 ``[n_sentences]``."""
     if options.oracles == "best":
@@ -321,7 +321,7 @@ def _references(
     return first_of_largest(lists.offsets, lists.scores(weights) + gains)
 
 
-def _score(problem: Problem, lists: Lists, weights: Floats) -> float:
+def _score(problem: Problem, lists: ScaledLists, weights: Floats) -> float:
     """The metric of the first bests at weights in their features' units."""
     best = first_of_largest(lists.offsets, lists.scores(weights))
     totals = problem.tuning_set.stats[best].sum(axis=0, dtype=np.float64)
@@ -329,7 +329,7 @@ def _score(problem: Problem, lists: Lists, weights: Floats) -> float:
 
 
 def _worst_loss(
-    lists: Lists, references: NDArray[np.int64], gains: Floats, options: _ReferenceOptions
+    lists: ScaledLists, references: NDArray[np.int64], gains: Floats, options: _ReferenceOptions
 ) -> WorstLoss:
     """The loss of the worst violations; other oracles than the reference demand nothing."""
     owners = lists.owners
@@ -353,7 +353,7 @@ def _others(
 
 
 def _pairs_loss(
-    lists: Lists, references: NDArray[np.int64], gains: Floats, options: _ReferenceOptions
+    lists: ScaledLists, references: NDArray[np.int64], gains: Floats, options: _ReferenceOptions
 ) -> PairsLoss:
     """The loss of all pairs: of all oracles, or of the hopes."""
     if options.oracles == "best":

@@ -8,8 +8,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.optimizers.batch.margin.lists import Scaling
 from mosesplug.optimizers.costs import Costs
+from mosesplug.optimizers.lists.scaled import Scaling
 from mosesplug.optimizers.problem import Problem
 
 __all__ = ["GainOptions", "RegularizedOptions"]

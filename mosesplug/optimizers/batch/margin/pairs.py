@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.optimizers.batch.margin.fits import MarginFit
-from mosesplug.optimizers.batch.margin.lists import Lists
-from mosesplug.optimizers.lists.oracle_pairs import Pairs, violated
+from mosesplug.optimizers.lists.oracle_pairs import OraclePairs, violated
+from mosesplug.optimizers.lists.scaled import ScaledLists
 from mosesplug.optimizers.oracles import OracleSets
 from mosesplug.optimizers.solvers.pair_descent import begun, coefficients_of, descend
 
@@ -43,18 +43,18 @@ class PairsLoss:
         regularization: lambda.
     """
 
-    lists: Lists
+    lists: ScaledLists
     oracles: OracleSets
     worths: Floats
     least: float
     regularization: float
 
     @property
-    def pairs(self) -> Pairs:
+    def pairs(self) -> OraclePairs:
         """As kernels take them: what is fixed, and what is demanded, counts in the base."""
         is_oracle = np.zeros(len(self.worths), dtype=np.bool_)
         is_oracle[self.oracles.rows] = True
-        return Pairs(
+        return OraclePairs(
             self.lists.offsets,
             self.oracles.rows,
             self.oracles.offsets,
@@ -63,7 +63,7 @@ class PairsLoss:
             self.lists.features,
         )
 
-    def mean_loss(self, weights: Floats, pairs: Pairs) -> tuple[float, int]:
+    def mean_loss(self, weights: Floats, pairs: OraclePairs) -> tuple[float, int]:
         """The mean hinge loss at ``weights``, and the number of pairs."""
         scores = self.lists.scores(weights) - self.worths
         _, count, loss = violated(pairs, scores, self.least, np.zeros(len(scores)))

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.optimizers.batch.margin.fits import MarginFit
-from mosesplug.optimizers.batch.margin.worst import Best, WorstLoss, dual_bound, visit
+from mosesplug.optimizers.batch.margin.worst import BestWeights, WorstLoss, dual_bound, visit
 from mosesplug.optimizers.costs import first_of_largest
 from mosesplug.optimizers.solvers.qp import EXCHANGES, solve_groups
 
@@ -57,7 +57,7 @@ def solve_n_slack(
     weights = loss.weights(multipliers)
     members = multipliers > 0.0
     starts = loss.lists.offsets[:-1]
-    best, spread = Best(), np.inf
+    best, spread = BestWeights(), np.inf
     for _ in range(rounds):
         violations = loss.violations(weights)
         best.see(loss, weights, violations, loss.bound(weights, multipliers))
@@ -113,7 +113,7 @@ def solve_one_slack(
     for rows in others:
         gram = normals.joined(loss.mean_difference(rows), gram)
     idle = np.zeros(len(goals), dtype=np.int64)
-    cap, best = np.array([1.0 / loss.regularization]), Best()
+    cap, best = np.array([1.0 / loss.regularization]), BestWeights()
     for _ in range(rounds):
         multipliers = np.array(multipliers)
         groups = np.zeros(len(goals), dtype=np.int64)

@@ -33,11 +33,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.errors import OptimizerError, UsageError
-from mosesplug.optimizers.batch.margin.lists import Lists, lists_of
 from mosesplug.optimizers.batch.margin.options import GainOptions
 from mosesplug.optimizers.batch.margin.rampion_steps import descend
 from mosesplug.optimizers.costs import first_of_largest
 from mosesplug.optimizers.entry import Algorithm
+from mosesplug.optimizers.lists.scaled import ScaledLists, lists_of
 from mosesplug.optimizers.problem import (
     Problem,
     Progress,
@@ -138,7 +138,7 @@ class Ramp:
         regularization: ``C``.
     """
 
-    lists: Lists
+    lists: ScaledLists
     costs: Floats
     raised: float
     lowered: float
@@ -259,7 +259,7 @@ def _accepted(
 def _ramp(
     problem: Problem,
     initial: Floats,
-    lists: Lists,
+    lists: ScaledLists,
     rng: np.random.Generator,
     options: RampionOptions,
 ) -> Ramp:
@@ -285,7 +285,7 @@ def _sized(problem: Problem, initial: Floats, norm: float) -> Floats:
     return np.where(problem.active_mask, initial * (norm / length), initial)
 
 
-def _written_back(initial: Floats, lists: Lists, weights: Floats) -> Floats:
+def _written_back(initial: Floats, lists: ScaledLists, weights: Floats) -> Floats:
     """All weights."""
     full = initial.copy()
     full[lists.columns] = weights / lists.units

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.kernels import kernel
-from mosesplug.optimizers.lists.oracle_pairs import Features, add_difference
+from mosesplug.optimizers.lists.oracle_pairs import ActiveFeatures, add_difference
 
 __all__ = ["descend"]
 
@@ -19,7 +19,7 @@ _TINY = 1e-100
 
 @kernel
 def descend(
-    features: Features,
+    features: ActiveFeatures,
     offsets: NDArray[np.int64],
     base: NDArray[np.float64],
     fixed: NDArray[np.int64],

@@ -31,11 +31,11 @@ from numpy.typing import NDArray
 
 from mosesplug.errors import OptimizerError
 from mosesplug.optimizers.batch.fits import Fit
-from mosesplug.optimizers.batch.margin.lists import Lists, found_weights, lists_of
 from mosesplug.optimizers.batch.margin.options import RegularizedOptions
-from mosesplug.optimizers.batch.ranking.pairs import Pairs, PairSampling, sample_pairs
+from mosesplug.optimizers.batch.ranking.pairs import PairSampling, RankedPairs, sample_pairs
 from mosesplug.optimizers.costs import first_of_largest
 from mosesplug.optimizers.entry import Algorithm
+from mosesplug.optimizers.lists.scaled import ScaledLists, found_weights, lists_of
 from mosesplug.optimizers.problem import (
     Problem,
     Progress,
@@ -121,7 +121,7 @@ class Contrast(NamedTuple):
     transposed: Callable[[Floats], Floats]
 
 
-def of_pairs(pairs: Pairs, n_hyps: int) -> Contrast:
+def of_pairs(pairs: RankedPairs, n_hyps: int) -> Contrast:
     """The better one less the worse, of each pair."""
 
     def transposed(values: Floats) -> Floats:
@@ -142,7 +142,9 @@ def from_means(offsets: NDArray[np.int64]) -> Contrast:
     return Contrast(centred, centred)
 
 
-def fit_differences(lists: Lists, gains: Floats, contrast: Contrast, regularization: float) -> Fit:
+def fit_differences(
+    lists: ScaledLists, gains: Floats, contrast: Contrast, regularization: float
+) -> Fit:
     """The weights, in their features' units, with the least loss.
 
     Args:
@@ -221,7 +223,7 @@ def regression(
 
 
 def _contrast(
-    lists: Lists, gains: Floats, rng: np.random.Generator, options: RegressionOptions
+    lists: ScaledLists, gains: Floats, rng: np.random.Generator, options: RegressionOptions
 ) -> tuple[Contrast, int]:
     """What the examples are, and how many."""
     if options.examples == "all":
@@ -229,7 +231,7 @@ def _contrast(
     if options.examples == "oracles":
         oracles = first_of_largest(lists.offsets, gains)[lists.owners]
         others = np.flatnonzero(oracles != np.arange(len(gains)))
-        pairs = Pairs(oracles[others], others)
+        pairs = RankedPairs(oracles[others], others)
     else:
         pairs = sample_pairs(
             lists.offsets,

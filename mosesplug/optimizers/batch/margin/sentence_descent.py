@@ -14,14 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.kernels import kernel
-from mosesplug.optimizers.lists.oracle_pairs import Features, add_difference, product, square
+from mosesplug.optimizers.lists.oracle_pairs import ActiveFeatures, add_difference, product, square
 
 __all__ = ["exchange"]
 
 
 @kernel
 def exchange(
-    features: Features,
+    features: ActiveFeatures,
     members: NDArray[np.int64],
     offsets: NDArray[np.int64],
     references: NDArray[np.int64],

@@ -21,10 +21,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.optimizers.batch.margin.fits import MarginFit
-from mosesplug.optimizers.batch.margin.lists import Lists
 from mosesplug.optimizers.batch.margin.sentence_descent import exchange
+from mosesplug.optimizers.lists.scaled import ScaledLists
 
-__all__ = ["Best", "WorstLoss", "dual_bound", "solve_dual", "visit"]
+__all__ = ["BestWeights", "WorstLoss", "dual_bound", "solve_dual", "visit"]
 
 Floats = NDArray[np.float64]
 
@@ -50,7 +50,7 @@ class WorstLoss:
         regularization: lambda.
     """
 
-    lists: Lists
+    lists: ScaledLists
     references: NDArray[np.int64]
     demands: Floats
     regularization: float
@@ -118,7 +118,7 @@ def solve_dual(
     multipliers = loss.start() if multipliers is None else multipliers.copy()
     weights = loss.weights(multipliers)
     everyone = np.arange(len(multipliers))
-    best = Best()
+    best = BestWeights()
     for sweep in range(1, sweeps + 1):
         spread = visit(loss, everyone, multipliers, weights, rng, exchanges=1)
         for _ in range(_INNER):
@@ -164,7 +164,7 @@ def visit(
     )
 
 
-class Best:
+class BestWeights:
     """The best weights so far, the best bound, and what came when."""
 
     def __init__(self) -> None:

@@ -1,7 +1,7 @@
 """MIRA where a search finds hope and fear, instead of a list that holds all hypotheses.
 
 The steps are those of k-best MIRA (``optimizers.batch.mira.kbmira``); what finds the hypotheses, a
-search graph for one, is given by a ``Search``.
+search graph for one, is given by a ``HopeFearSearch``.
 """
 
 from __future__ import annotations
@@ -13,20 +13,25 @@ from numpy.typing import NDArray
 
 from mosesplug.errors import OptimizerError
 from mosesplug.optimizers.batch.mira.kbmira import LARGEST, KbmiraOptions
-from mosesplug.optimizers.batch.mira.search import Found, HopeFear, Search, first_best_bleu
+from mosesplug.optimizers.batch.mira.search import (
+    HopeAndFear,
+    HopeFearSearch,
+    SearchHypothesis,
+    first_best_bleu,
+)
 from mosesplug.optimizers.batch.mira.step import (
     NEGLIGIBLE,
-    Settings,
-    State,
+    MiraSettings,
+    MiraState,
     average,
     remember,
     towards,
 )
 
-__all__ = ["SearchLearner", "Visits", "difference"]
+__all__ = ["SearchMiraLearner", "SearchVisits", "difference"]
 
 
-class Visits(NamedTuple):
+class SearchVisits(NamedTuple):
     """What was found at each visited sentence.
 
     Attributes:
@@ -37,14 +42,14 @@ class Visits(NamedTuple):
         occasion: bool ``[n]``; whether the hope is worth more than the fear.
     """
 
-    found: list[HopeFear]
+    found: list[HopeAndFear]
     hope_worth: NDArray[np.float32]
     fear_worth: NDArray[np.float32]
     loss: NDArray[np.float32]
     occasion: NDArray[np.bool_]
 
 
-class SearchLearner:
+class SearchMiraLearner:
     """Weights that learn from a search.
 
     Attributes:
@@ -52,12 +57,12 @@ class SearchLearner:
         state: weights, totals and background; changes with each visit.
     """
 
-    settings: Settings
-    state: State
+    settings: MiraSettings
+    state: MiraState
 
     def __init__(
         self,
-        search: Search,
+        search: HopeFearSearch,
         n_dense: int,
         initial: NDArray[np.float64],
         options: KbmiraOptions,
@@ -83,14 +88,14 @@ class SearchLearner:
         self._search = search
         self._n_dense = n_dense
         weights = initial.astype(np.float32)
-        self.settings = Settings(
+        self.settings = MiraSettings(
             np.float32(options.step_cap),
             np.float32(options.decay),
             options.background == "model",
             options.safe_hope,
             np.ones(len(weights), np.bool_) if active is None else np.array(active, np.bool_),
         )
-        self.state = State(
+        self.state = MiraState(
             weights,
             weights.copy(),
             np.zeros(len(weights), dtype=np.int64),
@@ -103,7 +108,7 @@ class SearchLearner:
         """Sentences that can be searched."""
         return self._search.n_sentences
 
-    def visit(self, order: NDArray[np.int64]) -> Visits:
+    def visit(self, order: NDArray[np.int64]) -> SearchVisits:
         """Learn from the given sentences, int64 ``[n]``, one after the other."""
         found = []
         losses = np.zeros(len(order), dtype=np.float32)
@@ -129,7 +134,7 @@ class SearchLearner:
             remember(self.settings, self.state, chosen.statistics)
         hope_worth = np.array([pair.hope_worth for pair in found], dtype=np.float32)
         fear_worth = np.array([pair.fear_worth for pair in found], dtype=np.float32)
-        return Visits(found, hope_worth, fear_worth, losses, hope_worth > fear_worth)
+        return SearchVisits(found, hope_worth, fear_worth, losses, hope_worth > fear_worth)
 
     def average(self) -> NDArray[np.float32]:
         """The averaged weights, float32 ``[n_features]``, in Moses' scale.
@@ -144,7 +149,7 @@ class SearchLearner:
 
 
 def difference(
-    hope: Found, fear: Found, n_dense: int
+    hope: SearchHypothesis, fear: SearchHypothesis, n_dense: int
 ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
     """Features of hope minus those of fear, ascending; sparse ones only where they differ."""
     columns = np.union1d(hope.columns, fear.columns)

@@ -25,26 +25,26 @@ from numpy.typing import NDArray
 from mosesplug.errors import OptimizerError
 from mosesplug.metrics.protocol import Metric
 from mosesplug.metrics.single_bleu import single_bleu
-from mosesplug.optimizers.batch.mira.lists import MiraLists, mira_lists
 from mosesplug.optimizers.batch.mira.step import (
-    Decisions,
-    Settings,
-    State,
+    MiraDecisions,
+    MiraSettings,
+    MiraState,
     average,
     first_best,
     learn,
     model_scores,
     step,
 )
+from mosesplug.optimizers.lists.single_precision import MiraLists, mira_lists
 from mosesplug.optimizers.problem import Problem, checked_weights, with_sparse_active
 
 __all__ = [
-    "AnyLearner",
-    "Epoch",
+    "BatchMiraLearner",
     "KbmiraOptions",
-    "Learner",
-    "Losses",
+    "ListMiraLearner",
+    "MiraEpoch",
     "Ordering",
+    "VisitLosses",
     "run_epochs",
 ]
 
@@ -107,7 +107,7 @@ class KbmiraOptions:
 
 
 @dataclass(frozen=True)
-class Epoch:
+class MiraEpoch:
     """What one epoch did.
 
     Attributes:
@@ -116,7 +116,7 @@ class Epoch:
         loss: sum of the margins missed, over the number of sentences.
         score: the metric of the first-best hypotheses at ``weights``.
         weights: float32 ``[n_features]``, averaged over all updates so far, in Moses' scale
-            (see ``Learner.average``).
+            (see ``ListMiraLearner.average``).
         total_updates: updates since the start.
     """
 
@@ -134,7 +134,7 @@ class Epoch:
         return np.asarray(self.weights.astype(np.float64) * (n / (n + 1) if n else 1.0))
 
 
-class Losses(Protocol):
+class VisitLosses(Protocol):
     """What visits to sentences tell."""
 
     @property
@@ -142,22 +142,22 @@ class Losses(Protocol):
         """Of each sentence, float32 ``[n]``; above 0 where the margin was too small."""
 
 
-class AnyLearner(Protocol):
+class BatchMiraLearner(Protocol):
     """Learns from sentences, wherever their hypotheses come from."""
 
     @property
-    def settings(self) -> Settings:
+    def settings(self) -> MiraSettings:
         """Of the algorithm."""
 
     @property
-    def state(self) -> State:
+    def state(self) -> MiraState:
         """Weights, totals and background."""
 
     @property
     def n_sentences(self) -> int:
         """Sentences that have a hypothesis."""
 
-    def visit(self, order: NDArray[np.int64]) -> Losses:
+    def visit(self, order: NDArray[np.int64]) -> VisitLosses:
         """Learn from the given sentences, int64 ``[n]``, one after the other."""
 
     def average(self) -> NDArray[np.float32]:
@@ -167,7 +167,7 @@ class AnyLearner(Protocol):
         """The metric of the first-best hypotheses at ``weights``, float32 ``[n_features]``."""
 
 
-class Learner:
+class ListMiraLearner:
     """Weights that learn from one tuning set.
 
     Attributes:
@@ -179,8 +179,8 @@ class Learner:
 
     lists: MiraLists
     rows: NDArray[np.int64]
-    settings: Settings
-    state: State
+    settings: MiraSettings
+    state: MiraState
 
     def __init__(
         self, problem: Problem, initial: NDArray[np.float64], options: KbmiraOptions
@@ -195,14 +195,14 @@ class Learner:
         weights = _single(problem, checked_weights(problem, initial))
         self._metric = problem.metric
         self.lists, self.rows = mira_lists(problem.tuning_set)
-        self.settings = Settings(
+        self.settings = MiraSettings(
             np.float32(options.step_cap),
             np.float32(options.decay),
             options.background == "model",
             options.safe_hope,
             np.array(problem.active_mask, dtype=np.bool_),
         )
-        self.state = State(
+        self.state = MiraState(
             weights,
             weights.copy(),
             np.zeros(len(weights), dtype=np.int64),
@@ -216,7 +216,7 @@ class Learner:
         """Sentences that have a hypothesis."""
         return len(self.lists.offsets) - 1
 
-    def visit(self, order: NDArray[np.int64]) -> Decisions:
+    def visit(self, order: NDArray[np.int64]) -> MiraDecisions:
         """Learn from the given sentences, int64 ``[n]``, one after the other."""
         decisions = _decisions(len(order))
         if self._metric.has_bleu_statistics:
@@ -280,11 +280,11 @@ class _Worth:
 
 
 def run_epochs(
-    learner: AnyLearner,
+    learner: BatchMiraLearner,
     ordering: Ordering,
     epochs: int,
-    visit: Callable[[NDArray[np.int64]], Losses] | None = None,
-) -> Iterator[Epoch]:
+    visit: Callable[[NDArray[np.int64]], VisitLosses] | None = None,
+) -> Iterator[MiraEpoch]:
     """Go through the sentences ``epochs`` times.
 
     Args:
@@ -304,7 +304,7 @@ def run_epochs(
                 "the weights overflow; take a smaller step, or start from smaller weights"
             )
         missed = np.maximum(decisions.loss, 0.0)
-        yield Epoch(
+        yield MiraEpoch(
             updates=int(np.count_nonzero(missed)),
             sentences=len(missed),
             # Summed one by one in single precision, as Moses does.
@@ -326,9 +326,9 @@ def _single(problem: Problem, weights: NDArray[np.float64]) -> NDArray[np.float3
     return weights.astype(np.float32)
 
 
-def _decisions(n: int) -> Decisions:
+def _decisions(n: int) -> MiraDecisions:
     """Room for ``n`` decisions."""
-    return Decisions(
+    return MiraDecisions(
         hope=np.zeros(n, dtype=np.int64),
         fear=np.zeros(n, dtype=np.int64),
         hope_worth=np.zeros(n, dtype=np.float32),

@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.errors import OptimizerError
-from mosesplug.optimizers.batch.mira.graphs import SearchLearner
+from mosesplug.optimizers.batch.mira.graphs import SearchMiraLearner
 from mosesplug.optimizers.batch.mira.kbmira import (
-    AnyLearner,
-    Epoch,
+    BatchMiraLearner,
     KbmiraOptions,
-    Learner,
+    ListMiraLearner,
+    MiraEpoch,
     run_epochs,
 )
 from mosesplug.optimizers.entry import Algorithm
@@ -66,7 +66,7 @@ def kbmira(
     def ordering() -> NDArray[np.int64]:
         return rng.permutation(numbers) if options.shuffle else numbers
 
-    best: Epoch | None = None
+    best: MiraEpoch | None = None
     history: list[Mapping[str, object]] = []
     for epoch in run_epochs(learner, ordering, options.epochs):
         history.append({"updates": epoch.updates, "loss": epoch.loss, "score": epoch.score})
@@ -84,10 +84,12 @@ def kbmira(
     return Solution(weights, corpus_score(problem, weights), tuple(history))
 
 
-def _learner(problem: Problem, initial: NDArray[np.float64], options: KbmiraOptions) -> AnyLearner:
+def _learner(
+    problem: Problem, initial: NDArray[np.float64], options: KbmiraOptions
+) -> BatchMiraLearner:
     """What learns from the problem's hypotheses."""
     if problem.search is None:
-        return Learner(problem, initial, options)
+        return ListMiraLearner(problem, initial, options)
     if not problem.metric.has_bleu_statistics:
         raise OptimizerError(
             f"hope and fear are searched for by BLEU only, not by {problem.metric.name}: learn "
@@ -95,7 +97,7 @@ def _learner(problem: Problem, initial: NDArray[np.float64], options: KbmiraOpti
         )
     weights = checked_weights(problem, initial)
     n_dense = problem.tuning_set.space.n_dense
-    return SearchLearner(problem.search, n_dense, weights, options, problem.active_mask)
+    return SearchMiraLearner(problem.search, n_dense, weights, options, problem.active_mask)
 
 
 ALGORITHMS = (

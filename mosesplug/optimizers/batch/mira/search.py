@@ -13,10 +13,16 @@ from numpy.typing import NDArray
 
 from mosesplug.metrics.single_bleu import single_bleu
 
-__all__ = ["Found", "HopeFear", "Search", "first_best_bleu", "first_best_statistics"]
+__all__ = [
+    "HopeAndFear",
+    "HopeFearSearch",
+    "SearchHypothesis",
+    "first_best_bleu",
+    "first_best_statistics",
+]
 
 
-class Found(Protocol):
+class SearchHypothesis(Protocol):
     """A hypothesis."""
 
     @property
@@ -32,15 +38,15 @@ class Found(Protocol):
         """Float32 ``[9]``, statistics of ``metrics.Bleu``."""
 
 
-class HopeFear(Protocol):
+class HopeAndFear(Protocol):
     """A hope and a fear, with what they are worth beside the background."""
 
     @property
-    def hope(self) -> Found:
+    def hope(self) -> SearchHypothesis:
         """What model and metric like."""
 
     @property
-    def fear(self) -> Found:
+    def fear(self) -> SearchHypothesis:
         """What the model likes and the metric does not."""
 
     @property
@@ -52,7 +58,7 @@ class HopeFear(Protocol):
         """The same of the fear."""
 
 
-class Search(Protocol):
+class HopeFearSearch(Protocol):
     """Finds hypotheses of sentences."""
 
     @property
@@ -66,19 +72,21 @@ class Search(Protocol):
         background: NDArray[np.float32],
         *,
         safe_hope: bool,
-    ) -> HopeFear:
+    ) -> HopeAndFear:
         """Hope and fear at float32 weights and a background of float32 ``[9]``."""
 
-    def model_best(self, sentence: int, weights: NDArray[np.float32]) -> Found:
+    def model_best(self, sentence: int, weights: NDArray[np.float32]) -> SearchHypothesis:
         """The hypothesis of the highest model score."""
 
 
-def first_best_bleu(search: Search, weights: NDArray[np.float32]) -> float:
+def first_best_bleu(search: HopeFearSearch, weights: NDArray[np.float32]) -> float:
     """BLEU of the first-best hypotheses at ``weights``, float32 ``[n_features]``."""
     return float(single_bleu(first_best_statistics(search, weights)))
 
 
-def first_best_statistics(search: Search, weights: NDArray[np.float32]) -> NDArray[np.float32]:
+def first_best_statistics(
+    search: HopeFearSearch, weights: NDArray[np.float32]
+) -> NDArray[np.float32]:
     """Their summed statistics, float32 ``[9]``."""
     totals = np.zeros(9, dtype=np.float32)
     for sentence in range(search.n_sentences):

@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 
 from mosesplug.kernels import finite_kernel, kernel
 from mosesplug.metrics.single_bleu import single_bleu
-from mosesplug.optimizers.batch.mira.lists import MiraLists
+from mosesplug.optimizers.lists.single_precision import MiraLists
 
 __all__ = [
-    "Decisions",
-    "Settings",
-    "State",
+    "MiraDecisions",
+    "MiraSettings",
+    "MiraState",
     "average",
     "background_bleu",
     "first_best",
@@ -38,7 +38,7 @@ NEGLIGIBLE = 1e-6
 """Differences of a sparse feature that hope and fear share, up to which it counts as equal."""
 
 
-class Settings(NamedTuple):
+class MiraSettings(NamedTuple):
     """What a step depends on besides data and state.
 
     Attributes:
@@ -56,7 +56,7 @@ class Settings(NamedTuple):
     active: NDArray[np.bool_]
 
 
-class State(NamedTuple):
+class MiraState(NamedTuple):
     """What learning has learnt; the kernels write to its arrays.
 
     Attributes:
@@ -75,7 +75,7 @@ class State(NamedTuple):
     background: NDArray[np.float32]
 
 
-class Decisions(NamedTuple):
+class MiraDecisions(NamedTuple):
     """What was chosen at each visited sentence; the kernels write to its arrays.
 
     Attributes:
@@ -146,12 +146,12 @@ def background_bleu(
 @kernel
 def step(
     lists: MiraLists,
-    settings: Settings,
-    state: State,
+    settings: MiraSettings,
+    state: MiraState,
     sentence: int,
     scores: NDArray[np.float32],
     worths: NDArray[np.float32],
-    decisions: Decisions,
+    decisions: MiraDecisions,
     visit: int,
 ) -> None:
     """Choose hope and fear of one sentence, and move the weights until the margin is right.
@@ -190,8 +190,8 @@ def step(
 
 @kernel
 def towards(
-    settings: Settings,
-    state: State,
+    settings: MiraSettings,
+    state: MiraState,
     columns: NDArray[np.int32],
     values: NDArray[np.float32],
     margin: np.float32,
@@ -223,7 +223,7 @@ def towards(
 
 
 @kernel
-def remember(settings: Settings, state: State, statistics: NDArray[np.float32]) -> None:
+def remember(settings: MiraSettings, state: MiraState, statistics: NDArray[np.float32]) -> None:
     """A choice, float32 ``[n_statistics]``, joins the background of ``state``, an output."""
     for column in range(len(state.background)):
         state.background[column] *= settings.decay
@@ -303,7 +303,7 @@ def _difference(
 
 @kernel
 def _update(
-    state: State,
+    state: MiraState,
     active: NDArray[np.bool_],
     columns: NDArray[np.int32],
     values: NDArray[np.float32],
@@ -317,7 +317,7 @@ def _update(
 
 
 @kernel
-def _add(state: State, column: int, change: np.float32) -> None:
+def _add(state: MiraState, column: int, change: np.float32) -> None:
     """Add to one weight; its total first catches up with the updates that left it alone."""
     missed = np.float32(state.updates[0] - state.updated[column])
     state.totals[column] += missed * state.weights[column] + change
@@ -326,7 +326,7 @@ def _add(state: State, column: int, change: np.float32) -> None:
 
 
 @kernel
-def average(state: State) -> NDArray[np.float32]:
+def average(state: MiraState) -> NDArray[np.float32]:
     """The averaged weights, float32 ``[n_features]``; every total catches up.
 
     The sum of the initial weights and those after each update, over the number of updates, as
@@ -342,10 +342,10 @@ def average(state: State) -> NDArray[np.float32]:
 @kernel
 def learn(
     lists: MiraLists,
-    settings: Settings,
-    state: State,
+    settings: MiraSettings,
+    state: MiraState,
     order: NDArray[np.int64],
-    decisions: Decisions,
+    decisions: MiraDecisions,
 ) -> None:
     """Visit sentences in the given order, worth being BLEU in the background.
 

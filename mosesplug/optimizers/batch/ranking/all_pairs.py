@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.optimizers.batch.ranking.hinge import HingeLosses
-from mosesplug.optimizers.batch.ranking.linear import Curve, ScoreLoss
+from mosesplug.optimizers.batch.ranking.linear import LossCurve, ScoreLoss
 from mosesplug.optimizers.batch.ranking.pair_sweep import close_pairs, sort_lists
 
 __all__ = ["AllPairs", "all_pairs", "all_pairs_hinge", "squared_hinge"]
@@ -120,13 +120,13 @@ def all_pairs_hinge(pairs: AllPairs) -> HingeLosses:
         return _first(pairs, sort_lists(pairs.offsets, scores), scores, 1.0)
 
     def rounded(width: float) -> ScoreLoss:
-        def loss(scores: Floats) -> Curve:
+        def loss(scores: Floats) -> LossCurve:
             scores = _centred(pairs.offsets, scores)
             order = sort_lists(pairs.offsets, scores)
             far = _second(pairs, order, scores, 1.0)
             near = _second(pairs, order, scores, 1.0 - width)
             share = 0.5 / width
-            return Curve(
+            return LossCurve(
                 share * (far.value - near.value),
                 share * (far.derivatives - near.derivatives),
                 lambda vector: share * (far.product(vector) - near.product(vector)),
@@ -146,7 +146,7 @@ def all_pairs_hinge(pairs: AllPairs) -> HingeLosses:
 def squared_hinge(pairs: AllPairs) -> ScoreLoss:
     """``sum c max(0, 1 - d)^2`` (Lee & Lin 2014)."""
 
-    def loss(scores: Floats) -> Curve:
+    def loss(scores: Floats) -> LossCurve:
         scores = _centred(pairs.offsets, scores)
         order = sort_lists(pairs.offsets, scores)
         return _second(pairs, order, scores, 1.0)
@@ -160,7 +160,7 @@ def _first(pairs: AllPairs, order: NDArray[np.int64], scores: Floats, margin: fl
     return margin * float(sums[:, 0].sum()) + float(scores @ (sums[:, 2] - sums[:, 0]))
 
 
-def _second(pairs: AllPairs, order: NDArray[np.int64], scores: Floats, margin: float) -> Curve:
+def _second(pairs: AllPairs, order: NDArray[np.int64], scores: Floats, margin: float) -> LossCurve:
     """``P2`` at a margin.
 
     As it is a sum of squares of ``m - d``, and ``d`` is linear in the scores, ``P2 = m P1 +
@@ -178,7 +178,7 @@ def _second(pairs: AllPairs, order: NDArray[np.int64], scores: Floats, margin: f
         own = pairs.sums(order, scores, margin, vector)
         return np.asarray(2.0 * (vector * (own[:, 0] + own[:, 2]) - own[:, 1] - own[:, 3]))
 
-    return Curve(value, derivatives, product)
+    return LossCurve(value, derivatives, product)
 
 
 def _centred(offsets: NDArray[np.int64], scores: Floats) -> Floats:

@@ -17,7 +17,7 @@ from mosesplug.errors import OptimizerError
 from mosesplug.optimizers.batch.fits import Fit, in_proportion
 from mosesplug.optimizers.batch.ranking.hinge import HingeFit, fit_hinge
 from mosesplug.optimizers.batch.ranking.logistic import fit_logistic
-from mosesplug.optimizers.batch.ranking.pairs import Pairs, differences
+from mosesplug.optimizers.batch.ranking.pairs import RankedPairs, differences
 from mosesplug.optimizers.batch.ranking.perceptron import fit_perceptron
 from mosesplug.optimizers.problem import Problem
 
@@ -61,7 +61,7 @@ class ClassifierOptions:
 def fit_pairs(
     problem: Problem,
     initial: Floats,
-    pairs: Pairs,
+    pairs: RankedPairs,
     options: ClassifierOptions,
     rng: np.random.Generator,
 ) -> tuple[Floats, Fit]:
@@ -121,7 +121,7 @@ def _fit(
     return fit_logistic(examples, labels, precision=precision, offsets=offsets)
 
 
-def described(pairs: Pairs, fit: Fit, options: ClassifierOptions) -> Mapping[str, Any]:
+def described(pairs: RankedPairs, fit: Fit, options: ClassifierOptions) -> Mapping[str, Any]:
     """The step as a history has it; a perceptron looks for no minimum, and has none to miss."""
     ended = "without_mistakes" if options.classifier == "perceptron" else "converged"
     step = {

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from mosesplug.errors import OptimizerError
 from mosesplug.metrics.protocol import Smoothing
 from mosesplug.optimizers.batch.fits import Fit
-from mosesplug.optimizers.batch.ranking.linear import Curve, Moments, ScoreLoss, minimise
+from mosesplug.optimizers.batch.ranking.linear import FeatureMoments, LossCurve, ScoreLoss, minimise
 from mosesplug.optimizers.batch.ranking.lists import fit_lists
 from mosesplug.optimizers.entry import Algorithm
 from mosesplug.optimizers.problem import (
@@ -154,7 +154,7 @@ def cross_entropy(
     progress(1, 2, "steps")
     loss = cross_entropy_loss(offsets, goals)
 
-    def minimised(rows: Any, second: Moments, fixed: Floats | float) -> Fit:
+    def minimised(rows: Any, second: FeatureMoments, fixed: Floats | float) -> Fit:
         return minimise(rows, loss, second, precision=options.prior_precision, offsets=fixed)
 
     weights, fit = fit_lists(problem, initial, minimised)
@@ -224,7 +224,7 @@ def cross_entropy_loss(offsets: NDArray[np.int64], goals: Floats) -> ScoreLoss:
     def spread(values: Floats) -> Floats:
         return np.repeat(values, widths)
 
-    def loss(scores: Floats) -> Curve:
+    def loss(scores: Floats) -> LossCurve:
         shifted = scores - spread(np.maximum.reduceat(scores, starts))
         raw = np.exp(shifted)
         sums = np.add.reduceat(raw, starts)
@@ -235,7 +235,7 @@ def cross_entropy_loss(offsets: NDArray[np.int64], goals: Floats) -> ScoreLoss:
             weighted = shares * vector
             return np.asarray(weighted - shares * spread(np.add.reduceat(weighted, starts)))
 
-        return Curve(value, shares - goals, product)
+        return LossCurve(value, shares - goals, product)
 
     return loss
 

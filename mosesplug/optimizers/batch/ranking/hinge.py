@@ -27,8 +27,8 @@ from numpy.typing import NDArray
 
 from mosesplug.optimizers.batch.fits import Fit
 from mosesplug.optimizers.batch.ranking.linear import (
-    Curve,
-    Moments,
+    FeatureMoments,
+    LossCurve,
     ScoreLoss,
     minimise,
     moments,
@@ -77,7 +77,7 @@ class HingeFit(Fit):
 def minimise_hinge(
     rows: Any,
     losses: HingeLosses,
-    second: Moments,
+    second: FeatureMoments,
     *,
     precision: float,
     offsets: Floats | float = 0.0,
@@ -161,11 +161,11 @@ def _about(centre: Floats) -> HingeLosses:
         return np.clip((1.0 - scores) / width + centre, 0.0, 1.0)
 
     def rounded(width: float) -> ScoreLoss:
-        def loss(scores: Floats) -> Curve:
+        def loss(scores: Floats) -> LossCurve:
             own = slopes(width, scores)
             value = float(np.sum(own * (1.0 - scores) - 0.5 * width * (own - centre) ** 2))
             curved = np.where((own > 0.0) & (own < 1.0), 1.0 / width, 0.0)
-            return Curve(value, -own, lambda vector: curved * vector)
+            return LossCurve(value, -own, lambda vector: curved * vector)
 
         return loss
 

@@ -24,10 +24,10 @@ from mosesplug.optimizers.batch.fits import Fit
 from mosesplug.tuning_set import TuningSet
 
 __all__ = [
-    "Curve",
-    "Moments",
+    "FeatureMoments",
+    "FeatureUnits",
+    "LossCurve",
     "ScoreLoss",
-    "Units",
     "feature_rows",
     "minimise",
     "moments",
@@ -48,7 +48,7 @@ _FLATTER = 0.1
 """A step ends where the slope along it is so much flatter than at its beginning."""
 
 
-class Curve(NamedTuple):
+class LossCurve(NamedTuple):
     """A loss at some scores.
 
     Attributes:
@@ -62,7 +62,7 @@ class Curve(NamedTuple):
     product: Callable[[Floats], Floats]
 
 
-ScoreLoss = Callable[[Floats], Curve]
+ScoreLoss = Callable[[Floats], LossCurve]
 """A convex function of scores, float64 ``[n]``, and its derivatives."""
 
 
@@ -100,7 +100,7 @@ def within_lists(offsets: NDArray[np.int64], rows: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class Moments:
+class FeatureMoments:
     """Means of the products of features over rows.
 
     Attributes:
@@ -114,7 +114,7 @@ class Moments:
     products: Floats
 
 
-def moments(rows: Any, less: Any = None) -> Moments:
+def moments(rows: Any, less: Any = None) -> FeatureMoments:
     """Second moments of rows, less those of other rows.
 
     Args:
@@ -135,14 +135,14 @@ def moments(rows: Any, less: Any = None) -> Moments:
         products += sign * (product.toarray() if _is_sparse(product) else product)
         squared = part.multiply(part) if _is_sparse(part) else part * part
         squares += sign * np.asarray(squared.sum(axis=0))
-    return Moments(np.maximum(squares, 0.0) / n_rows, block, products / n_rows)
+    return FeatureMoments(np.maximum(squares, 0.0) / n_rows, block, products / n_rows)
 
 
 def _is_sparse(rows: Any) -> bool:
     return not isinstance(rows, np.ndarray)
 
 
-class Units(NamedTuple):
+class FeatureUnits(NamedTuple):
     """The solver's weights ``u``, whose features are independent and of one scale: ``w = T u``.
 
     Attributes:
@@ -156,7 +156,7 @@ class Units(NamedTuple):
     turn: Floats
 
     @classmethod
-    def of(cls, second: Moments, precision: float) -> Units:
+    def of(cls, second: FeatureMoments, precision: float) -> FeatureUnits:
         """Units in which the moments plus the prior are one, where they are not zero."""
         curvature = second.squares + precision
         values, vectors = np.linalg.eigh(second.products + precision * np.eye(len(second.block)))
@@ -185,7 +185,7 @@ class Units(NamedTuple):
 def minimise(
     rows: Any,
     loss: ScoreLoss,
-    second: Moments,
+    second: FeatureMoments,
     *,
     precision: float,
     offsets: Floats | float = 0.0,
@@ -206,7 +206,7 @@ def minimise(
             no longer than this at the end.
         max_iterations: Newton steps at most.
     """
-    units = Units.of(second, precision / max(1, rows.shape[0]))
+    units = FeatureUnits.of(second, precision / max(1, rows.shape[0]))
     weights = np.zeros(rows.shape[1]) if start is None else start.copy()
     scores = np.asarray(rows @ weights + offsets)
     curve = loss(scores)
@@ -272,8 +272,8 @@ def _along(
     weights: Floats,
     step: Floats,
     precision: float,
-    curve: Curve,
-) -> tuple[float, Curve]:
+    curve: LossCurve,
+) -> tuple[float, LossCurve]:
     """How far to go, 1 being Newton's step, and the loss there.
 
     Beyond the reach of the second derivatives the loss may bend otherwise. The slope along the

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from mosesplug.errors import OptimizerError
 from mosesplug.optimizers.batch.fits import Fit, in_proportion
 from mosesplug.optimizers.batch.ranking.linear import (
-    Moments,
+    FeatureMoments,
     feature_rows,
     moments,
     within_lists,
@@ -22,7 +22,7 @@ __all__ = ["ListFit", "fit_lists"]
 
 Floats = NDArray[np.float64]
 
-ListFit = Callable[[Any, Moments, Floats | float], Fit]
+ListFit = Callable[[Any, FeatureMoments, Floats | float], Fit]
 """``(rows, moments within lists, offsets)`` to the best weights: see ``linear.minimise``."""
 
 

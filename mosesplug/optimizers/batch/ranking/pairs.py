@@ -19,7 +19,7 @@ from mosesplug.tuning_set import SparseRows, TuningSet
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-__all__ = ["Draw", "PairRule", "PairSampling", "Pairs", "differences", "sample_pairs"]
+__all__ = ["Draw", "PairRule", "PairSampling", "RankedPairs", "differences", "sample_pairs"]
 
 Draw = Callable[[int, int], NDArray[np.int64]]
 """``draw(top, count)``: ``count`` random numbers from 0 to ``top - 1``, int64."""
@@ -50,7 +50,7 @@ class PairSampling:
 
 
 @dataclass(frozen=True)
-class Pairs:
+class RankedPairs:
     """Rows of hypotheses, int64 ``[n_pairs]`` each, in the order of sentences and of drawing.
 
     Attributes:
@@ -71,7 +71,7 @@ def sample_pairs(
     draw: Draw,
     sampling: PairSampling,
     rule: PairRule | None = None,
-) -> Pairs:
+) -> RankedPairs:
     """Sample pairs of every sentence.
 
     Args:
@@ -98,7 +98,7 @@ def sample_pairs(
         better.append(np.where(gains > 0.0, first, second))
         worse.append(np.where(gains > 0.0, second, first))
     none = np.zeros(0, dtype=np.int64)
-    return Pairs(np.concatenate([none, *better]), np.concatenate([none, *worse]))
+    return RankedPairs(np.concatenate([none, *better]), np.concatenate([none, *worse]))
 
 
 def _kept(gaps: NDArray[np.float64], sampling: PairSampling) -> NDArray[np.int64]:
@@ -113,7 +113,7 @@ def _kept(gaps: NDArray[np.float64], sampling: PairSampling) -> NDArray[np.int64
 
 
 def differences(
-    tuning_set: TuningSet, pairs: Pairs, columns: NDArray[np.bool_] | None = None
+    tuning_set: TuningSet, pairs: RankedPairs, columns: NDArray[np.bool_] | None = None
 ) -> csr_array:
     """Features of the better hypothesis less those of the worse.
 

@@ -24,7 +24,7 @@ from mosesplug.optimizers.batch.ranking.all_pairs import (
     squared_hinge,
 )
 from mosesplug.optimizers.batch.ranking.hinge import HingeFit, minimise_hinge
-from mosesplug.optimizers.batch.ranking.linear import Moments, minimise
+from mosesplug.optimizers.batch.ranking.linear import FeatureMoments, minimise
 from mosesplug.optimizers.batch.ranking.lists import fit_lists
 from mosesplug.optimizers.entry import Algorithm
 from mosesplug.optimizers.problem import (
@@ -131,7 +131,7 @@ def rank_all(
         )
     progress(1, 2, "steps")
 
-    def fit(rows: Any, second: Moments, offsets: Floats | float) -> Fit:
+    def fit(rows: Any, second: FeatureMoments, offsets: Floats | float) -> Fit:
         return _fit(pairs, rows, second, offsets, options)
 
     weights, found = fit_lists(problem, initial, fit)
@@ -151,7 +151,7 @@ def rank_all(
 def _fit(
     pairs: AllPairs,
     rows: Any,
-    second: Moments,
+    second: FeatureMoments,
     offsets: Floats | float,
     options: RankAllOptions,
 ) -> Fit:

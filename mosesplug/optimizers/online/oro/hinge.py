@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.metrics.few_sentences import FewSentences
-from mosesplug.optimizers.lists.oracle_pairs import Features, Pairs, violated
-from mosesplug.optimizers.lists.rows import Rows, compact
+from mosesplug.optimizers.lists.oracle_pairs import ActiveFeatures, OraclePairs, violated
+from mosesplug.optimizers.lists.rows import CompactRows, compact
 from mosesplug.optimizers.online.ball import (
     FILLS,
     exponential_rate,
@@ -153,7 +153,7 @@ class BatchView:
         active: bool ``[n_columns]``.
     """
 
-    rows: Rows
+    rows: CompactRows
     oracles: OracleSets
     is_oracle: NDArray[np.bool_]
     weights: NDArray[np.float64]
@@ -258,7 +258,7 @@ def learner_of(options: OroOptions, change: Callable[[State, Batch, Step], Chang
     return Learner(fills=FILLS, init=scaled, change=change, apply=apply, weights=full)
 
 
-def _pairs(view: BatchView, batch: Batch) -> Pairs:
+def _pairs(view: BatchView, batch: Batch) -> OraclePairs:
     """The pairs of the batch, features that are not active apart, in arrays of its own."""
     n_dense = batch.dense.shape[1]
     rows, active = view.rows, view.active
@@ -267,13 +267,13 @@ def _pairs(view: BatchView, batch: Batch) -> Pairs:
         base = rows.scores(np.where(active, 0.0, view.weights))
     kept = (rows.indices >= n_dense) & active[rows.indices]
     indptr = np.concatenate([[0], np.cumsum(kept)])[rows.indptr]
-    return Pairs(
+    return OraclePairs(
         offsets=np.array(batch.offsets, dtype=np.int64),
         oracles=np.array(view.oracles.rows, dtype=np.int64),
         oracle_offsets=np.array(view.oracles.offsets, dtype=np.int64),
         is_oracle=view.is_oracle,
         base=base,
-        features=Features(
+        features=ActiveFeatures(
             dense=np.where(active[:n_dense], batch.dense, 0.0).astype(np.float64),
             indptr=indptr,
             indices=rows.indices[kept],

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from mosesplug.kernels import kernel
 from mosesplug.optimizers.lists.oracle_pairs import (
-    Pairs,
+    OraclePairs,
     add_differences,
     products,
 )
@@ -26,7 +26,7 @@ _ROUNDS = 1000
 
 
 def pairs_in_box(
-    pairs: Pairs,
+    pairs: OraclePairs,
     scores: NDArray[np.float64],
     weights: NDArray[np.float64],
     bound: float,
@@ -60,7 +60,7 @@ def pairs_in_box(
 
 
 def pairs_in_simplex(
-    pairs: Pairs, weights: NDArray[np.float64], bound: float
+    pairs: OraclePairs, weights: NDArray[np.float64], bound: float
 ) -> NDArray[np.float64]:
     """Multipliers of all pairs with ``sum tau <= bound``, for margins of 1, exact.
 
@@ -98,7 +98,10 @@ def pairs_in_simplex(
 
 
 def _margins(
-    pairs: Pairs, better: NDArray[np.int64], worse: NDArray[np.int64], weights: NDArray[np.float64]
+    pairs: OraclePairs,
+    better: NDArray[np.int64],
+    worse: NDArray[np.int64],
+    weights: NDArray[np.float64],
 ) -> NDArray[np.float64]:
     """Margins of some pairs, fixed features included, float64 ``[n]``."""
     fixed = pairs.base[better] - pairs.base[worse]
@@ -106,7 +109,7 @@ def _margins(
 
 
 def _grown(
-    pairs: Pairs,
+    pairs: OraclePairs,
     gram: NDArray[np.float64],
     better: NDArray[np.int64],
     worse: NDArray[np.int64],
@@ -125,7 +128,7 @@ def _grown(
 
 @kernel
 def _most_violated(
-    pairs: Pairs, weights: NDArray[np.float64], limit: float, found: NDArray[np.int64]
+    pairs: OraclePairs, weights: NDArray[np.float64], limit: float, found: NDArray[np.int64]
 ) -> int:
     """Write each sentence's pair of the largest loss to ``found`` if that is above ``limit``.
 

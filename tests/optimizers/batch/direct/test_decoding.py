@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from mosesplug.optimizers.batch.direct.decoding import Decoder
+from mosesplug.optimizers.batch.direct.decoding import PointDecoder
 from mosesplug.optimizers.line_search.lists import line_space
 from mosesplug.optimizers.problem import corpus_score
 from tests.optimizers.problems import planted
@@ -16,7 +16,7 @@ def test_scores_are_those_of_decoding_whatever_the_threads() -> None:
     problem, _ = planted(1, n_sentences=20)
     points = np.random.default_rng(2).standard_normal((7, 5))
     space = line_space(problem, np.ones(5))
-    one, three = (Decoder(space, threads).scores(points) for threads in (1, 3))
+    one, three = (PointDecoder(space, threads).scores(points) for threads in (1, 3))
     assert one.tolist() == [corpus_score(problem, point) for point in points]
     np.testing.assert_array_equal(one, three)
 
@@ -26,12 +26,12 @@ def test_fixed_weights_count_and_ties_go_to_the_first() -> None:
     active = np.array([True, False, True, True, False])
     problem = replace(problem, active=active)
     weights = np.array([0.3, -0.7, 0.2, 0.4, 0.9])
-    decoder = Decoder(line_space(problem, weights))
+    decoder = PointDecoder(line_space(problem, weights))
     points = np.array([weights[active], [0.0, 0.0, 0.0]])
     fixed = np.where(active, 0.0, weights)
     expected = [corpus_score(problem, weights), corpus_score(problem, fixed)]
     assert decoder.scores(points).tolist() == expected
-    free = Decoder(line_space(replace(problem, active=None), weights))
+    free = PointDecoder(line_space(replace(problem, active=None), weights))
     assert free.scores(np.zeros((1, 5))).tolist() == [corpus_score(problem, np.zeros(5))]
 
 

@@ -15,9 +15,9 @@ from mosesplug.optimizers.batch.direct.simplex import (
     ARMIJO_SHARE,
     ARMIJO_SHORTER,
     ARMIJO_STEPS,
-    Found,
     Plane,
     Search,
+    SimplexResult,
     SimplexSettings,
     _armijo_step,
     side_by_side,
@@ -171,7 +171,7 @@ def test_ends_after_as_many_points_as_it_may_score() -> None:
 
 
 def test_searches_side_by_side_do_as_each_alone() -> None:
-    def searches() -> list[Search[Found]]:
+    def searches() -> list[Search[SimplexResult]]:
         starts = np.random.default_rng(6).standard_normal((3, 4))
         return [
             simplex_search(start, settings(), generator)

@@ -11,16 +11,16 @@ from scipy.optimize import minimize
 
 from mosesplug.metrics import metric
 from mosesplug.optimizers.batch.expected.coordinates import Coordinates
-from mosesplug.optimizers.batch.expected.descent import Regularised, descend
-from mosesplug.optimizers.batch.expected.lists import Lists
+from mosesplug.optimizers.batch.expected.descent import DescentSettings, descend
 from mosesplug.optimizers.batch.expected.objectives import softmax, xbleu
+from mosesplug.optimizers.lists.blocks import BlockedLists
 from mosesplug.optimizers.problem import Problem
 from mosesplug.tuning_set import TuningSet
 from tests.optimizers.batch.expected.small import bleu_lists, features
 
 Floats = NDArray[np.float64]
 
-SETTINGS = Regularised(l1=0.0, l2=0.05, learns_scale=False, iterations=2000, tolerance=0.0)
+SETTINGS = DescentSettings(l1=0.0, l2=0.05, learns_scale=False, iterations=2000, tolerance=0.0)
 SIZES = (9, 1, 0, 14, 6, 8, 11, 7, 10, 12)
 
 
@@ -66,7 +66,7 @@ def test_convex_minimum_is_that_of_a_newton_solver(seed: int, scale: float) -> N
     """Of single oracles and L2; with a scale, of the weights times that."""
     lists = lists_of_all_scales(seed)
     found = descend(
-        softmax(Lists.of(lists), first_ones(lists)),
+        softmax(BlockedLists.of(lists), first_ones(lists)),
         coordinates(lists),
         coordinates(lists).start,
         scale,
@@ -89,7 +89,7 @@ def test_l1_is_minimal_by_its_optimality_conditions() -> None:
     """A slope of exactly the penalty where a weight is not 0, and no more than it elsewhere."""
     lists, l1 = lists_of_all_scales(4), 0.05
     settings = replace(SETTINGS, l1=l1, l2=0.0)
-    objective = softmax(Lists.of(lists), first_ones(lists))
+    objective = softmax(BlockedLists.of(lists), first_ones(lists))
     found = descend(objective, coordinates(lists), coordinates(lists).start, 1.0, settings)
     slope, used = objective(found.x)[1], found.x != 0.0
     assert 0 < used.sum() < len(used)
@@ -102,7 +102,7 @@ def test_l1_is_minimal_by_its_optimality_conditions() -> None:
 def test_steps_never_go_up(learns_scale: bool, l1: float) -> None:
     lists = lists_of_all_scales(5)
     settings = replace(SETTINGS, l1=l1, l2=1e-3, learns_scale=learns_scale, iterations=40)
-    objective = xbleu(Lists.of(lists), lists.stats.astype(np.float64))
+    objective = xbleu(BlockedLists.of(lists), lists.stats.astype(np.float64))
     where = coordinates(lists)
     found = descend(objective, where, where.start, 1.0, settings)
     values = [step["objective"] for step in found.steps]
@@ -116,7 +116,7 @@ def test_steps_never_go_up(learns_scale: bool, l1: float) -> None:
 
 def test_gradient_that_is_told_is_by_the_weights() -> None:
     lists = lists_of_all_scales(6)
-    objective, where = softmax(Lists.of(lists), first_ones(lists)), coordinates(lists)
+    objective, where = softmax(BlockedLists.of(lists), first_ones(lists)), coordinates(lists)
     settings = replace(SETTINGS, iterations=1)
     first = descend(objective, where, where.start, 2.0, settings).steps[0]
     gradient = 2.0 * objective(2.0 * where.start)[1] + settings.l2 * where.start

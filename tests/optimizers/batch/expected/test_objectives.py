@@ -16,8 +16,8 @@ from mosesplug.forest.ngrams.reference_ngrams import ReferenceNgrams
 from mosesplug.metrics.expected_bleu import expected_bleu
 from mosesplug.metrics.linear_bleu import LinearBleu
 from mosesplug.optimizers import losses
-from mosesplug.optimizers.batch.expected.lists import Lists
 from mosesplug.optimizers.batch.expected.objectives import Objective, at_scale, risk, softmax, xbleu
+from mosesplug.optimizers.lists.blocks import BlockedLists
 from mosesplug.tuning_set import TuningSet
 from tests.forest.every_derivation import made
 from tests.optimizers.batch.expected.small import bleu_lists, features, probabilities
@@ -43,7 +43,7 @@ def errors_of(lists: TuningSet) -> Floats:
 
 
 def made_from(lists: TuningSet, threads: int = 1) -> dict[str, Objective]:
-    own = Lists.of(lists, threads)
+    own = BlockedLists.of(lists, threads)
     errors, stats = errors_of(lists), lists.stats.astype(np.float64)
     costs = np.where(is_oracle(lists), 0.0, 2.0 * errors)
     return {
@@ -132,7 +132,7 @@ def test_nothing_overflows() -> None:
 
 def test_threads_change_nothing() -> None:
     lists = bleu_lists(3, sizes=tuple(np.random.default_rng(3).integers(0, 900, 50).tolist()))
-    assert len(Lists.of(lists).blocks) > 3
+    assert len(BlockedLists.of(lists).blocks) > 3
     weights = weights_for(lists)
     for one, three in zip(made_from(lists).values(), made_from(lists, 3).values(), strict=True):
         (value, gradient), (other, other_gradient) = one(weights), three(weights)
@@ -161,7 +161,7 @@ def test_same_as_on_graphs_of_the_same_hypotheses() -> None:
     stats[:, 8] = len(reference)
     lists = bleu_lists(0, sizes=(4,), n_sparse=0)
     lists = replace(lists, dense=values, stats=stats.astype(np.float32))
-    own_lists, weights, scale = Lists.of(lists), np.array([0.9, -0.7, 0.31]), 1.7
+    own_lists, weights, scale = BlockedLists.of(lists), np.array([0.9, -0.7, 0.31]), 1.7
     gains = LinearBleu(-0.02, np.array([0.05, 0.07, 0.11, 0.2]))
     best = k_best(graph, graph.edge_scores(weights), 2)
     chosen = np.argsort(values.astype(np.float64) @ weights)[-2:]

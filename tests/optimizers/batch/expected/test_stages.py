@@ -7,13 +7,17 @@ from typing import Any
 import pytest
 
 from mosesplug.errors import UsageError
-from mosesplug.optimizers.batch.expected.stages import AnnealingOptions, Stage
+from mosesplug.optimizers.batch.expected.stages import AnnealingOptions, AnnealingStage
 
 
 def test_scale_is_raised_to_its_end_and_no_further() -> None:
-    assert AnnealingOptions().stages() == (Stage(1.0), Stage(10.0), Stage(100.0))
+    assert AnnealingOptions().stages() == (
+        AnnealingStage(1.0),
+        AnnealingStage(10.0),
+        AnnealingStage(100.0),
+    )
     stages = AnnealingOptions(scale=0.5, quench_end=7.0, quench_rate=4.0).stages()
-    assert stages == (Stage(0.5), Stage(2.0), Stage(7.0))
+    assert stages == (AnnealingStage(0.5), AnnealingStage(2.0), AnnealingStage(7.0))
     tenths = AnnealingOptions(scale=0.01, quench_end=100.0).stages()
     assert len(tenths) == 5
 
@@ -21,16 +25,18 @@ def test_scale_is_raised_to_its_end_and_no_further() -> None:
 def test_cooling_comes_before_quenching() -> None:
     options = AnnealingOptions(temperature=2.0, temperature_end=0.4, quench_end=10.0)
     assert options.stages() == (
-        Stage(1.0, 2.0),
-        Stage(1.0, 1.0),
-        Stage(1.0, 0.5),
-        Stage(1.0),
-        Stage(10.0),
+        AnnealingStage(1.0, 2.0),
+        AnnealingStage(1.0, 1.0),
+        AnnealingStage(1.0, 0.5),
+        AnnealingStage(1.0),
+        AnnealingStage(10.0),
     )
 
 
 def test_no_schedule_is_one_stage() -> None:
-    assert AnnealingOptions(scale=3.0, quench_end=0.0, quench_rate=1.0).stages() == (Stage(3.0),)
+    assert AnnealingOptions(scale=3.0, quench_end=0.0, quench_rate=1.0).stages() == (
+        AnnealingStage(3.0),
+    )
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tests.optimizers.batch.margin.test_lists import matrix
 
 from mosesplug.errors import OptimizerError
-from mosesplug.optimizers.batch.margin.lists import lists_of
 from mosesplug.optimizers.batch.margin.margin import (
     CuttingPlaneOptions,
     MarginOptions,
@@ -18,8 +18,8 @@ from mosesplug.optimizers.batch.margin.margin import (
     large_margin,
     ramp_loss,
 )
+from mosesplug.optimizers.lists.scaled import lists_of
 from mosesplug.optimizers.problem import Problem, Solution
-from tests.optimizers.batch.margin.test_lists import matrix
 from tests.optimizers.online.batches import random_batch
 from tests.optimizers.problems import Accuracy, planted, tuning_set
 

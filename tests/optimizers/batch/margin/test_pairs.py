@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy.optimize import minimize
+from tests.optimizers.batch.margin.test_lists import matrix
 
-from mosesplug.optimizers.batch.margin.lists import lists_of
 from mosesplug.optimizers.batch.margin.pairs import PairsLoss, solve_pairs
+from mosesplug.optimizers.lists.scaled import lists_of
 from mosesplug.optimizers.oracles import sentence_oracles
 from mosesplug.optimizers.problem import Problem
-from tests.optimizers.batch.margin.test_lists import matrix
 from tests.optimizers.online.batches import random_batch
 from tests.optimizers.problems import Accuracy
 

@@ -9,13 +9,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from tests.optimizers.batch.margin.test_lists import matrix
 
 from mosesplug.errors import UsageError
-from mosesplug.optimizers.batch.margin.lists import lists_of
 from mosesplug.optimizers.batch.margin.rampion import Ramp, RampionOptions, rampion
 from mosesplug.optimizers.batch.margin.rampion_steps import descend
+from mosesplug.optimizers.lists.scaled import lists_of
 from mosesplug.optimizers.problem import Problem
-from tests.optimizers.batch.margin.test_lists import matrix
 from tests.optimizers.online.batches import random_batch
 from tests.optimizers.problems import Accuracy, planted
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tests.optimizers.batch.margin.test_lists import matrix
 
 from mosesplug.errors import OptimizerError
-from mosesplug.optimizers.batch.margin.lists import lists_of
 from mosesplug.optimizers.batch.margin.regression import (
     RegressionOptions,
     fit_differences,
@@ -17,19 +17,19 @@ from mosesplug.optimizers.batch.margin.regression import (
     of_pairs,
     regression,
 )
-from mosesplug.optimizers.batch.ranking.pairs import Pairs
+from mosesplug.optimizers.batch.ranking.pairs import RankedPairs
+from mosesplug.optimizers.lists.scaled import lists_of
 from mosesplug.optimizers.problem import Problem
-from tests.optimizers.batch.margin.test_lists import matrix
 from tests.optimizers.online.batches import random_batch
 from tests.optimizers.problems import Accuracy, planted, tuning_set
 
 SIZES = [6, 8, 1, 7]
-PAIRS = Pairs(np.array([0, 1, 3, 9, 14, 16, 20]), np.array([5, 0, 4, 7, 8, 20, 15]))
+PAIRS = RankedPairs(np.array([0, 1, 3, 9, 14, 16, 20]), np.array([5, 0, 4, 7, 8, 20, 15]))
 
 
 @pytest.mark.parametrize("regularization", [1e-3, 0.5])
 @pytest.mark.parametrize("pairs", [PAIRS, None], ids=["pairs", "means"])
-def test_normal_equations(regularization: float, pairs: Pairs | None) -> None:
+def test_normal_equations(regularization: float, pairs: RankedPairs | None) -> None:
     made, rng = random_batch(1, SIZES), np.random.default_rng(2)
     lists = lists_of(Problem(made, Accuracy(), np.ones(9, np.bool_)), np.ones(9), "deviation")
     lists = replace(lists, fixed=rng.standard_normal(22))

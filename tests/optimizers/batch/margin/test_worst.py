@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy.optimize import minimize
+from tests.optimizers.batch.margin.test_lists import matrix
 
 from mosesplug.optimizers.batch.margin.fits import MarginFit
-from mosesplug.optimizers.batch.margin.lists import lists_of
 from mosesplug.optimizers.batch.margin.planes import solve_n_slack, solve_one_slack
 from mosesplug.optimizers.batch.margin.worst import WorstLoss, solve_dual
+from mosesplug.optimizers.lists.scaled import lists_of
 from mosesplug.optimizers.problem import Problem
-from tests.optimizers.batch.margin.test_lists import matrix
 from tests.optimizers.online.batches import random_batch
 from tests.optimizers.problems import Accuracy
 

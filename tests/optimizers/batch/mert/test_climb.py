@@ -23,8 +23,8 @@ from mosesplug.optimizers.line_search import lists as line_search
 from mosesplug.optimizers.line_search.lists import (
     IntervalChoice,
     LinePoint,
+    LineScratch,
     LineSpace,
-    Scratch,
     best_point,
     error_surfaces,
     line_space,
@@ -57,7 +57,7 @@ def test_no_axis_leads_up_from_where_a_climb_ends(
     assert found.score == score(space, found.weights)
     assert found.start_score == score(space, START)
     intercepts = space.at(found.weights)
-    scratch = Scratch.of(space, 5)
+    scratch = LineScratch.of(space, 5)
     surfaces = list(error_surfaces(space, space.axes, np.arange(5), intercepts, scratch))
     assert len(surfaces) == 5
     for thresholds, scores in surfaces:
@@ -69,7 +69,7 @@ def test_no_axis_leads_up_from_where_a_climb_ends(
 def test_the_best_of_all_axes_is_taken_first() -> None:
     space = hill()
     intercepts = space.at(START)
-    surfaces = error_surfaces(space, space.axes, np.arange(5), intercepts, Scratch.of(space, 5))
+    surfaces = error_surfaces(space, space.axes, np.arange(5), intercepts, LineScratch.of(space, 5))
     points = [best_point(*surface, SETTINGS.choice, 1000.0) for surface in surfaces]
     best = max(point.merit for point in points if point is not None)
     found = along_axes(space, START, np.random.default_rng(0), replace(SETTINGS, tolerance=np.inf))

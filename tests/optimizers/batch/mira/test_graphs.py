@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from mosesplug.errors import OptimizerError
 from mosesplug.metrics import metric
 from mosesplug.metrics.sentence_bleu import background_bleu_moses
-from mosesplug.optimizers.batch.mira.graphs import SearchLearner, difference
-from mosesplug.optimizers.batch.mira.kbmira import KbmiraOptions, Learner
+from mosesplug.optimizers.batch.mira.graphs import SearchMiraLearner, difference
+from mosesplug.optimizers.batch.mira.kbmira import KbmiraOptions, ListMiraLearner
 from mosesplug.optimizers.batch.mira.optimizer import kbmira
 from mosesplug.tuning_set import TuningSet
 from tests.optimizers.batch.mira.test_kbmira import bleu_problem, dense_features
@@ -101,9 +101,9 @@ def test_learns_as_lists_do(n_sparse: int, options: KbmiraOptions) -> None:
     for seed in range(4):
         problem = bleu_problem(seed, n_sparse)
         start = np.array([0.5, -0.25, 1.0] + [0.125] * n_sparse)
-        expected = Learner(problem, start, options)
+        expected = ListMiraLearner(problem, start, options)
         search = ListSearch(problem.tuning_set, np.flatnonzero(np.diff(problem.tuning_set.offsets)))
-        found = SearchLearner(search, 3, start, options)
+        found = SearchMiraLearner(search, 3, start, options)
         order = np.arange(expected.n_sentences)
         for _ in range(3):
             there, here = expected.visit(order), found.visit(order)
@@ -172,4 +172,4 @@ def test_refuses_weights_beyond_single_precision(value: float) -> None:
     problem = bleu_problem(0)
     search = ListSearch(problem.tuning_set, np.arange(5))
     with pytest.raises(OptimizerError, match="starting weights"):
-        SearchLearner(search, 3, np.array([1.0, value, 0.0]), OPTIONS)
+        SearchMiraLearner(search, 3, np.array([1.0, value, 0.0]), OPTIONS)

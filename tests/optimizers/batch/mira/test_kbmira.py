@@ -15,7 +15,7 @@ from mosesplug.errors import OptimizerError
 from mosesplug.features import FeatureSpace
 from mosesplug.metrics import Bleu
 from mosesplug.metrics.sentence_bleu import background_bleu_moses
-from mosesplug.optimizers.batch.mira.kbmira import KbmiraOptions, Learner, run_epochs
+from mosesplug.optimizers.batch.mira.kbmira import KbmiraOptions, ListMiraLearner, run_epochs
 from mosesplug.optimizers.batch.mira.optimizer import kbmira
 from mosesplug.optimizers.problem import Problem, corpus_score
 from mosesplug.tuning_set import SparseRows, TuningSet
@@ -130,7 +130,7 @@ def test_follows_the_paper(n_sparse: int, options: KbmiraOptions) -> None:
         start = np.array([0.5, -0.25, 1.0] + [0.125] * n_sparse)
         everything = np.ones(len(start), dtype=np.bool_)
         expected = plain_mira(problem, start, options, everything)
-        learner = Learner(problem, start, options)
+        learner = ListMiraLearner(problem, start, options)
         order = np.arange(learner.n_sentences)
         found = list(run_epochs(learner, lambda order=order: order, options.epochs))
         for (updates, loss, weights), epoch in zip(expected, found, strict=True):
@@ -189,7 +189,7 @@ def test_hypotheses_with_the_same_features_are_one() -> None:
     )
     dense = np.array([[0.0, 1.0], [-0.0, 1.0], [0.0, 1.0], [0.0, 2.0]])
     made = tuning_set([3, 1], dense, np.array([1, 9, 2, 3]), sparse, ("S_a", "S_b"))
-    learner = Learner(Problem(made, Accuracy()), np.array([1.0, 1.0, 0.1, 0.1]), IN_ORDER)
+    learner = ListMiraLearner(Problem(made, Accuracy()), np.array([1.0, 1.0, 0.1, 0.1]), IN_ORDER)
     assert learner.rows.tolist() == [0, 2, 3]
     decisions = learner.visit(np.array([0, 1]))
     assert decisions.hope[0] == 1

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from mosesplug.errors import OptimizerError
 from mosesplug.optimizers.batch.ranking.constraints import ConstraintOptions
-from mosesplug.optimizers.batch.ranking.pairs import Pairs, PairSampling, sample_pairs
+from mosesplug.optimizers.batch.ranking.pairs import PairSampling, RankedPairs, sample_pairs
 from mosesplug.optimizers.batch.ranking.pro import ProOptions, pro
 from mosesplug.optimizers.problem import Problem
 from tests.optimizers.problems import planted
@@ -69,7 +69,7 @@ def test_typical_differences_are_taken_more_often() -> None:
     assert by_length(slice(0, 400), first, second).all()  # all are as long: none is untypical
 
 
-def sampled(settings: ConstraintOptions, sampling: PairSampling) -> Pairs:
+def sampled(settings: ConstraintOptions, sampling: PairSampling) -> RankedPairs:
     rng = np.random.default_rng(2)
 
     def draw(top: int, count: int) -> NDArray[np.int64]:

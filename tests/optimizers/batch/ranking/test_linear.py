@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from mosesplug.optimizers.batch.ranking.linear import (
-    Curve,
-    Units,
+    FeatureUnits,
+    LossCurve,
     feature_rows,
     minimise,
     moments,
@@ -22,9 +22,9 @@ Floats = NDArray[np.float64]
 
 
 def least_squares(goal: Floats) -> object:
-    def loss(scores: Floats) -> Curve:
+    def loss(scores: Floats) -> LossCurve:
         missed = scores - goal
-        return Curve(0.5 * float(missed @ missed), missed, lambda vector: vector)
+        return LossCurve(0.5 * float(missed @ missed), missed, lambda vector: vector)
 
     return loss
 
@@ -72,7 +72,7 @@ def test_units_of_many_features() -> None:
     assert len(found.block) == 256
     assert set(range(50)) <= set(found.block.tolist())
     np.testing.assert_allclose(found.squares, (wide**2).mean(axis=0))
-    units = Units.of(found, 0.1)
+    units = FeatureUnits.of(found, 0.1)
     basis = np.array([units.outer(unit) for unit in np.eye(300)]).T
     np.testing.assert_allclose(basis.T @ np.ones(300), units.inner(np.ones(300)))
     whole = basis.T @ (wide.T @ wide / 40 + 0.1 * np.eye(300)) @ basis

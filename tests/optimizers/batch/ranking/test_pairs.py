@@ -17,8 +17,8 @@ from mosesplug.metrics.sentence_bleu import sentence_bleu_moses
 from mosesplug.moses_tools.c_rand import CRand
 from mosesplug.optimizers.batch.ranking.pairs import (
     Draw,
-    Pairs,
     PairSampling,
+    RankedPairs,
     differences,
     sample_pairs,
 )
@@ -104,7 +104,7 @@ def with_sparse() -> tuple[TuningSet, NDArray[np.float64]]:
 
 def test_differences_of_dense_and_sparse_features() -> None:
     made, values = with_sparse()
-    pairs = Pairs(np.array([0, 2, 6, 3]), np.array([1, 0, 4, 3]))
+    pairs = RankedPairs(np.array([0, 2, 6, 3]), np.array([1, 0, 4, 3]))
     expected = values[pairs.better] - values[pairs.worse]
     found = differences(made, pairs)
     np.testing.assert_array_equal(found.toarray(), expected)

@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from mosesplug.optimizers.lists.oracle_pairs import Features, Pairs, violated
+from mosesplug.optimizers.lists.oracle_pairs import ActiveFeatures, OraclePairs, violated
 from mosesplug.optimizers.online.oro.dual import (
     box_multipliers,
     renormalised,
@@ -101,7 +101,7 @@ def test_shuffle_permutes_uniformly() -> None:
 
 def random_pairs(
     rng: np.random.Generator, n_dense: int = 5, n_sparse: int = 0
-) -> tuple[Pairs, NDArray[Any]]:
+) -> tuple[OraclePairs, NDArray[Any]]:
     """Sentences of some hypotheses, the last without oracles or with oracles only, and features."""
     sizes = [int(size) for size in rng.integers(1, 6, 3)]
     offsets = np.concatenate([[0], np.cumsum(sizes)])
@@ -112,7 +112,7 @@ def random_pairs(
     matrix = rng.standard_normal((n_hyps, n_dense + n_sparse))
     matrix[:, n_dense:] *= rng.random((n_hyps, n_sparse)) < 0.4
     rows, columns = np.nonzero(matrix[:, n_dense:])
-    features = Features(
+    features = ActiveFeatures(
         np.ascontiguousarray(matrix[:, :n_dense]),
         np.searchsorted(rows, np.arange(n_hyps + 1)),
         (columns + n_dense).astype(np.int32),
@@ -120,10 +120,10 @@ def random_pairs(
     )
     base = rng.standard_normal(n_hyps)
     counts = np.searchsorted(oracles, offsets)
-    return Pairs(offsets, oracles, counts, is_oracle, base, features), matrix
+    return OraclePairs(offsets, oracles, counts, is_oracle, base, features), matrix
 
 
-def listed(pairs: Pairs) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def listed(pairs: OraclePairs) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """All pairs, one by one."""
     found = [
         (a, b)
@@ -181,8 +181,10 @@ def test_the_exact_solution_of_many_pairs_leaves_nothing_to_gain() -> None:
     is_oracle[oracles] = True
     dense = rng.standard_normal((n_hyps, 6)) * np.array([8.0, 4.0, 1.0, 1.0, 0.1, 3.0])
     none = np.zeros(n_hyps + 1, dtype=np.int64)
-    features = Features(dense, none, np.zeros(0, dtype=np.int32), np.zeros(0))
-    pairs = Pairs(offsets, oracles, np.arange(0, 25, 4), is_oracle, np.zeros(n_hyps), features)
+    features = ActiveFeatures(dense, none, np.zeros(0, dtype=np.int32), np.zeros(0))
+    pairs = OraclePairs(
+        offsets, oracles, np.arange(0, 25, 4), is_oracle, np.zeros(n_hyps), features
+    )
     weights = rng.standard_normal(6)
     better, worse = listed(pairs)
     phi = dense[better] - dense[worse]
@@ -199,13 +201,13 @@ def test_the_exact_solution_of_many_pairs_leaves_nothing_to_gain() -> None:
 def test_pairs_without_a_difference_do_not_count() -> None:
     dense = np.array([[1.0, 2.0], [1.0, 2.0], [0.0, 2.0]])
     none = np.zeros(4, dtype=np.int64)
-    pairs = Pairs(
+    pairs = OraclePairs(
         np.array([0, 3]),
         np.array([0]),
         np.array([0, 1]),
         np.array([True, False, False]),
         np.zeros(3),
-        Features(dense, none, np.zeros(0, dtype=np.int32), np.zeros(0)),
+        ActiveFeatures(dense, none, np.zeros(0, dtype=np.int32), np.zeros(0)),
     )
     rng = np.random.default_rng(0)
     found, total = pairs_in_box(pairs, np.zeros(3), np.zeros(2), 0.2, 0.0, 10, rng)

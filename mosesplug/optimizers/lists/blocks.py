@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.metrics.hypotheses import read_only
-from mosesplug.optimizers.batch.expected import kernels
+from mosesplug.optimizers.lists import block_kernels as kernels
 from mosesplug.tuning_set import SparseRows, TuningSet
 
-__all__ = ["Distribution", "Lists"]
+__all__ = ["BlockedLists", "Distribution"]
 
 Floats = NDArray[np.float64]
 
@@ -45,7 +45,7 @@ class Distribution:
 
 
 @dataclass(frozen=True)
-class Lists:
+class BlockedLists:
     """Hypotheses as kernels take them.
 
     Attributes:
@@ -67,7 +67,7 @@ class Lists:
     threads: int
 
     @classmethod
-    def of(cls, tuning_set: TuningSet, threads: int = 1) -> Lists:
+    def of(cls, tuning_set: TuningSet, threads: int = 1) -> BlockedLists:
         """The hypotheses of a tuning set, copied only where arrays are not aligned."""
         offsets = read_only(tuning_set.offsets, np.int64)
         sparse = tuning_set.sparse

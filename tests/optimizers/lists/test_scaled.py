@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from mosesplug.errors import OptimizerError
 from mosesplug.optimizers.batch.margin.fits import MarginFit
-from mosesplug.optimizers.batch.margin.lists import Lists, found_weights, lists_of
+from mosesplug.optimizers.lists.scaled import ScaledLists, found_weights, lists_of
 from mosesplug.optimizers.problem import Problem
 from tests.optimizers.online.batches import N_DENSE, full_rows, random_batch
 from tests.optimizers.problems import Accuracy
@@ -21,7 +21,7 @@ def problem_of(seed: int, active: NDArray[np.bool_] | None = ACTIVE) -> Problem:
     return Problem(random_batch(seed, SIZES), Accuracy(), active)
 
 
-def matrix(lists: Lists) -> NDArray[np.float64]:
+def matrix(lists: ScaledLists) -> NDArray[np.float64]:
     """All rows, float64 ``[n_hyps, n_columns]``, in features' units."""
     dense, indptr, indices, data = lists.features
     rows = np.zeros((len(dense), len(lists.columns)))
@@ -82,7 +82,7 @@ def test_weights_are_found_in_proportion_to_fixed_ones() -> None:
     lists = lists_of(problem, initial, "deviation")
     length = float(np.linalg.norm(initial[~ACTIVE]))
 
-    def twice(own: Lists) -> MarginFit:
+    def twice(own: ScaledLists) -> MarginFit:
         """A fit in whose scale fixed weights weigh double."""
         weights = np.append(np.full(6, 3.0), 2.0 * length) * own.units
         return MarginFit(weights, 0.0, 1, True, 0.0)

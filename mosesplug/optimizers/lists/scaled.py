@@ -21,12 +21,12 @@ from numpy.typing import NDArray
 
 from mosesplug.errors import OptimizerError
 from mosesplug.optimizers.batch.fits import Fit, in_proportion
-from mosesplug.optimizers.lists.oracle_pairs import Features, row_scores
+from mosesplug.optimizers.lists.oracle_pairs import ActiveFeatures, row_scores
 from mosesplug.optimizers.lists.rows import compact, without_rounding
 from mosesplug.optimizers.problem import Problem
 from mosesplug.tuning_set import TuningSet
 
-__all__ = ["Lists", "Scaling", "found_weights", "lists_of"]
+__all__ = ["ScaledLists", "Scaling", "found_weights", "lists_of"]
 
 Floats = NDArray[np.float64]
 Scaling = Literal["deviation", "none"]
@@ -34,7 +34,7 @@ FitT = TypeVar("FitT", bound=Fit)
 
 
 @dataclass(frozen=True)
-class Lists:
+class ScaledLists:
     """The sentences that have hypotheses.
 
     Attributes:
@@ -47,7 +47,7 @@ class Lists:
     """
 
     offsets: NDArray[np.int64]
-    features: Features
+    features: ActiveFeatures
     columns: NDArray[np.int64]
     units: Floats
     fixed: Floats
@@ -85,7 +85,7 @@ class Lists:
             sizes += np.bincount(indices, np.abs(terms), size)
         return without_rounding(sums, sizes)
 
-    def with_fixed_column(self, column: Floats) -> Lists:
+    def with_fixed_column(self, column: Floats) -> ScaledLists:
         """The lists with one more feature, float64 ``[n_hyps]``, the last; nothing is fixed."""
         dense, indptr, indices, data = self.features
         n_hyps, width = len(dense), len(self.columns)
@@ -93,7 +93,7 @@ class Lists:
         places = indptr[1:]
         return replace(
             self,
-            features=Features(
+            features=ActiveFeatures(
                 dense,
                 indptr + np.arange(n_hyps + 1),
                 np.insert(indices, places, width).astype(np.int32),
@@ -106,7 +106,7 @@ class Lists:
         )
 
 
-def lists_of(problem: Problem, initial: Floats, scaling: Scaling) -> Lists:
+def lists_of(problem: Problem, initial: Floats, scaling: Scaling) -> ScaledLists:
     """The problem's hypotheses.
 
     Args:
@@ -133,9 +133,9 @@ def lists_of(problem: Problem, initial: Floats, scaling: Scaling) -> Lists:
         data = data / units[n_active:][indices]
     fixed = tuning_set.model_scores(np.where(active, 0.0, initial))
     fixed -= np.repeat(fixed[offsets[:-1]], np.diff(offsets))
-    return Lists(
+    return ScaledLists(
         offsets,
-        Features(dense, indptr, (indices + n_active).astype(np.int32), data),
+        ActiveFeatures(dense, indptr, (indices + n_active).astype(np.int32), data),
         np.concatenate([np.flatnonzero(is_dense), n_dense + sparse_columns]).astype(np.int64),
         units,
         fixed,
@@ -143,7 +143,7 @@ def lists_of(problem: Problem, initial: Floats, scaling: Scaling) -> Lists:
 
 
 def found_weights(
-    problem: Problem, initial: Floats, lists: Lists, fit: Callable[[Lists], FitT]
+    problem: Problem, initial: Floats, lists: ScaledLists, fit: Callable[[ScaledLists], FitT]
 ) -> tuple[Floats, FitT]:
     """All weights, and the fit that the active ones come from.
 
