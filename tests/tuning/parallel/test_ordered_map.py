@@ -15,6 +15,7 @@ import pytest
 from mosesplug.cli.shared.exits import signals_raise
 from mosesplug.errors import DataError, DecoderError
 from mosesplug.tuning.parallel.ordered_map import map_in_order, start_in_order
+from tests.waiting import wait_until
 
 
 def square(number: int) -> int:
@@ -58,10 +59,7 @@ def leave_a_file(directory: Path, number: int) -> int:
 
 def test_work_may_begin_before_it_is_asked_for(tmp_path: Path) -> None:
     with start_in_order(partial(leave_a_file, tmp_path), 2, 2) as results:
-        deadline = time.monotonic() + 30.0
-        while len(list(tmp_path.iterdir())) < 2 and time.monotonic() < deadline:
-            time.sleep(0.01)
-        assert len(list(tmp_path.iterdir())) == 2
+        wait_until(lambda: len(list(tmp_path.iterdir())) == 2)
         assert list(results) == [0, 1]
     assert multiprocessing.active_children() == []
 
