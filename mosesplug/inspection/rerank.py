@@ -16,8 +16,8 @@ from formats.errors import FormatError
 from formats.nbest.files import NBestList, read_nbest_blocks
 from formats.text import open_text
 from mosesplug.errors import UsageError
-from mosesplug.learning.named_lists import dense_by_weights
-from mosesplug.learning.start import list_scores, read_given
+from mosesplug.learning.lists import dense_by_weights
+from mosesplug.learning.weights import list_model_scores, read_named_weights
 
 __all__ = ["AddedFeature", "least_risk", "parse_added", "rescored", "sentences_of"]
 
@@ -69,7 +69,7 @@ def rescored(
         FormatError: a file cannot be read, or a column has not a number for each hypothesis.
         UsageError: an added feature has the name of another.
     """
-    given = read_given(weights, sparse)
+    given = read_named_weights(weights, sparse)
     dense = dense_by_weights(path, given)
     if dense is not None:
         dense = tuple(name for name in dense if name not in {feature.name for feature in added})
@@ -85,7 +85,7 @@ def rescored(
             groups = (*block.groups, *((feature.name, 1) for feature in added))
             columns_of_all = np.column_stack([block.dense, *values]).astype(np.float32)
             wider = replace(block, groups=groups, dense=np.ascontiguousarray(columns_of_all))
-            yield replace(wider, scores=list_scores(wider, given))
+            yield replace(wider, scores=list_model_scores(wider, given))
         for column in columns:
             column.end(rows, path)
 

@@ -1,7 +1,7 @@
-"""Tuning without a decoder on existing search graphs: directories or files in, weights out.
+"""Read the search graphs of a tuning set, and make the problem that an optimizer solves on them.
 
-A directory (``0.gz``, ``1.gz``, ... and ``weights``, as Moses leaves it) or a file is one decoding
-of the text; the graphs of several decodings are used together.
+A directory (``0.gz``, ``1.gz``, ... and ``weights``, as Moses writes it) or a file is one decoding
+of the tuning set. The graphs of several decodings are used together.
 """
 
 from __future__ import annotations
@@ -32,8 +32,11 @@ from mosesplug.forest.pruning import pruned
 from mosesplug.forest.search_graph import search_graph
 from mosesplug.forest.union import united
 from mosesplug.hypergraph import Hypergraph
-from mosesplug.learning.start import Start, read_start
-from mosesplug.learning.weighted_graphs import weights_beside
+from mosesplug.learning.weights import (
+    StartingWeights,
+    find_graph_weights,
+    read_starting_weights,
+)
 from mosesplug.metrics import Metric, Prepared
 from mosesplug.optimizers import Algorithm, Problem
 from mosesplug.tuning.graphs.features import UNKNOWN_WORD
@@ -41,49 +44,33 @@ from mosesplug.tuning.parallel.ordered_map import start_in_order
 from mosesplug.tuning_set import TuningSet
 
 __all__ = [
-    "Graphs",
-    "Starts",
-    "check_learner",
-    "graph_problem",
+    "TuningGraphs",
+    "check_graph_learner",
     "load_graphs",
-    "some_sentences",
-    "without_lists",
+    "make_graph_problem",
+    "select_sentences",
 ]
 
 Path_ = str | PathLike[str]
 
 
 @dataclass(frozen=True)
-class Starts:
-    """Files of starting weights.
+class TuningGraphs:
+    """The search graphs of a tuning set.
 
     Attributes:
-        dense: any that ``read_start`` takes; None: the weights that the first graphs were made
-            with, or where there are none, all equal.
-        sparse: of sparse features, ``name value``.
-    """
-
-    dense: Path | None = None
-    sparse: Path | None = None
-
-
-@dataclass(frozen=True)
-class Graphs:
-    """Search graphs of a text, and where they came from.
-
-    Attributes:
-        space: their features; those that are not tuned are in the sparse tail.
-        fixed: bool ``[len(space)]``; features that are not tuned.
-        start: where to start; with the weights of features that are not tuned.
-        sentences: the graphs of each line of the references.
-        references: ``references[k][line]``.
+        space: the features; those that are not tuned are in the sparse tail.
+        fixed: bool ``[len(space)]``, the features that are not tuned.
+        start: the starting weights, with the weights of features that are not tuned.
+        sentences: the graphs of each sentence, by sentence id.
+        references: ``references[k][sentence_id]``.
         prepared: the references compiled for the metric.
-        n_edges: of all graphs as they were read.
+        n_edges: number of hyperedges of all graphs before pruning.
     """
 
     space: FeatureSpace
     fixed: NDArray[np.bool_]
-    start: Start
+    start: StartingWeights
     sentences: Sequence[Sequence[Hypergraph]]
     references: Sequence[Sequence[bytes]]
     prepared: Prepared
@@ -91,17 +78,17 @@ class Graphs:
 
     @property
     def n_sentences(self) -> int:
-        """Sentences that have a graph."""
+        """Number of sentences that have a graph."""
         return sum(1 for graphs in self.sentences if graphs)
 
     @property
     def n_graphs(self) -> int:
-        """Graphs of all sentences."""
+        """Number of graphs."""
         return sum(len(graphs) for graphs in self.sentences)
 
     @property
     def n_kept(self) -> int:
-        """Edges that were kept."""
+        """Number of hyperedges after pruning."""
         return sum(graph.n_edges for graphs in self.sentences for graph in graphs)
 
 
@@ -110,34 +97,36 @@ def load_graphs(
     references: Path_,
     metric: Metric,
     *,
-    starts: Starts,
+    init: Path | None = None,
+    sparse_init: Path | None = None,
     edges: int = 0,
     names: Sequence[str] | None = None,
     threads: int = 1,
     loaded: Callable[[int], None] = lambda done: None,
-) -> Graphs:
-    """Read search graphs, and cut them down if that is asked for.
+) -> TuningGraphs:
+    """Read search graphs, and prune them if ``edges`` is not 0.
 
     Args:
-        places: directories or files of graphs, one for each decoding of the text.
+        places: directories or files of graphs, one for each decoding of the tuning set.
         references: the reference, or the prefix of several.
-        metric: for which the references are compiled.
-        starts: starting weights.
-        edges: how many are kept of a graph, on the best derivations at the starting weights, for
-            each word of the shortest reference; those as good as the last of them stay too. 0
-            keeps all.
-        names: one a dense value, where graphs do not name them (Moses' extended search graphs).
-        threads: how many processes may read.
-        loaded: told how many places are done.
+        metric: the metric that the references are compiled for.
+        init: a file of starting weights; None: the weights that the first graphs were made with,
+            or equal ones if these are unknown.
+        sparse_init: a file of starting weights of sparse features, ``name value`` a line.
+        edges: number of hyperedges to keep of each graph for each word of the shortest reference,
+            those of the best derivations at the starting weights, with ties. 0 keeps all.
+        names: one for each dense value, for graphs without names (Moses' extended search graphs).
+        threads: number of processes that read.
+        loaded: called with the number of places that have been read.
 
     Raises:
-        FormatError: a file that is no search graph, no weights, or no reference.
-        DataError: graphs that do not go together, or not with the references.
+        FormatError: a file is not a search graph, a weight file, or a reference.
+        DataError: graphs have different features, or sentences that the references lack.
     """
     lines = read_references(references)
     prepared = metric.prepare(lines)
     core = None if names is None else hypergraph_names(FeatureSpace.of_names(names).groups)
-    reading = _Reading(starts, _made_with(places[0]))
+    reading = _GraphReader(init, sparse_init, _read_graph_weights(places[0]))
     sentences: list[list[Hypergraph]] = [[] for _ in lines[0]]
     n_edges = 0
     for done, place in enumerate(places, start=1):
@@ -159,14 +148,14 @@ def load_graphs(
         loaded(done)
     space = reading.space
     fixed = np.array([name in reading.fixed for name in space.names], dtype=np.bool_)
-    return Graphs(space, fixed, reading.start(), sentences, lines, prepared, n_edges)
+    return TuningGraphs(space, fixed, reading.start(), sentences, lines, prepared, n_edges)
 
 
-def check_learner(algorithm: Algorithm, metric: Metric) -> None:
-    """Refuse what cannot learn from search graphs.
+def check_graph_learner(algorithm: Algorithm, metric: Metric) -> None:
+    """Check that an algorithm can learn from search graphs with a metric.
 
     Raises:
-        UsageError: the algorithm learns from lists only, or not by this metric.
+        UsageError: it learns from n-best lists only, or does not support this metric.
     """
     if algorithm.graphs is None:
         raise UsageError(f"--algorithm {algorithm.name} learns from n-best lists only")
@@ -177,20 +166,22 @@ def check_learner(algorithm: Algorithm, metric: Metric) -> None:
         )
 
 
-def graph_problem(graphs: Graphs, metric: Metric, algorithm: Algorithm, threads: int) -> Problem:
-    """The graphs as an algorithm learns from them, with the box of the starting weights.
+def make_graph_problem(
+    graphs: TuningGraphs, metric: Metric, algorithm: Algorithm, threads: int
+) -> Problem:
+    """Return the problem that an algorithm solves on search graphs.
 
     Args:
-        graphs: what to learn from.
-        metric: for which they were read.
-        algorithm: learns from graphs by this metric.
-        threads: how many may work at once.
+        graphs: the graphs to learn from.
+        metric: the metric that they were read for.
+        algorithm: one that ``check_graph_learner`` accepts with this metric.
+        threads: number of threads.
 
     Raises:
         DataError: there is no graph.
     """
     problem = Problem(
-        without_lists(graphs.space, metric),
+        _empty_tuning_set(graphs.space, metric),
         metric,
         minima=graphs.start.minima,
         maxima=graphs.start.maxima,
@@ -209,13 +200,15 @@ def graph_problem(graphs: Graphs, metric: Metric, algorithm: Algorithm, threads:
     return replace(problem, search=GraphSearch(found))
 
 
-def some_sentences(graphs: Graphs, positions: NDArray[np.int64], metric: Metric) -> Graphs:
-    """The graphs of the sentences at some positions, in that order.
+def select_sentences(
+    graphs: TuningGraphs, positions: NDArray[np.int64], metric: Metric
+) -> TuningGraphs:
+    """Return the graphs of some sentences, in the given order.
 
     Args:
-        graphs: of all sentences.
-        positions: int64, lines of the references.
-        metric: for which the references are compiled.
+        graphs: those of all sentences.
+        positions: int64, sentence ids.
+        metric: the metric that the references are compiled for.
     """
     places = positions.tolist()
     references = [[each[place] for place in places] for each in graphs.references]
@@ -227,8 +220,8 @@ def some_sentences(graphs: Graphs, positions: NDArray[np.int64], metric: Metric)
     )
 
 
-def without_lists(space: FeatureSpace, metric: Metric) -> TuningSet:
-    """No hypotheses, of any sentence."""
+def _empty_tuning_set(space: FeatureSpace, metric: Metric) -> TuningSet:
+    """Return a tuning set without sentences."""
     return TuningSet(
         space,
         np.zeros(0, np.int64),
@@ -240,9 +233,9 @@ def without_lists(space: FeatureSpace, metric: Metric) -> TuningSet:
     )
 
 
-def _made_with(place: Path) -> Mapping[str, float]:
-    """The weights that graphs were made with, by the names that graphs have."""
-    path = weights_beside([place])
+def _read_graph_weights(place: Path) -> Mapping[str, float]:
+    """Return the weights that graphs were made with, by the names that graphs have."""
+    path = find_graph_weights([place])
     return {} if path is None else read_sparse(path)
 
 
@@ -250,17 +243,19 @@ def _made_with(place: Path) -> Mapping[str, float]:
 def _files(
     place: Path, core: Sequence[str] | None, processes: int
 ) -> Iterator[Iterator[tuple[int, HypergraphFile]]]:
-    """The graphs of one decoding with the numbers of their sentences."""
+    """Yield the graphs of one decoding with their sentence ids."""
     if not place.is_dir():
         yield read_graphs(place, core_names=core)
         return
     paths = hypergraph_files(place)
-    with start_in_order(partial(_read, list(paths.values()), core), len(paths), processes) as files:
+    with start_in_order(
+        partial(_read_graph, list(paths.values()), core), len(paths), processes
+    ) as files:
         yield zip(paths, files, strict=True)
 
 
-def _read(paths: Sequence[Path], core: Sequence[str] | None, number: int) -> HypergraphFile:
-    """One graph of a directory."""
+def _read_graph(paths: Sequence[Path], core: Sequence[str] | None, number: int) -> HypergraphFile:
+    """Read one graph of a directory."""
     found = list(read_graphs(paths[number], core_names=core))
     if len(found) != 1:
         raise DataError(
@@ -270,39 +265,41 @@ def _read(paths: Sequence[Path], core: Sequence[str] | None, number: int) -> Hyp
     return found[0][1]
 
 
-class _Reading:
-    """Graphs of one system, as they come; the first that has features says which there are."""
+class _GraphReader:
+    """Maps features to columns; the first graph with features sets the dense ones."""
 
-    def __init__(self, starts: Starts, made_with: Mapping[str, float]) -> None:
-        self._starts = starts
-        self._made_with = made_with
-        self._sparse = {} if starts.dense is not None else made_with
-        if starts.sparse is not None:
-            self._sparse = read_sparse(starts.sparse)
+    def __init__(
+        self, init: Path | None, sparse_init: Path | None, decoded_with: Mapping[str, float]
+    ) -> None:
+        self._init = init
+        self._decoded_with = decoded_with
+        self._sparse = {} if init is not None else decoded_with
+        if sparse_init is not None:
+            self._sparse = read_sparse(sparse_init)
         self._columns: GraphColumns | None = None
-        self._dense = Start(np.zeros(0))
+        self._dense = StartingWeights(np.zeros(0))
 
     @property
     def fixed(self) -> frozenset[str]:
-        """Features that are not tuned."""
+        """The features that are not tuned."""
         return frozenset() if self._columns is None else self._columns.fixed
 
     @property
     def space(self) -> FeatureSpace:
-        """The features that were seen.
+        """The features of the graphs that have been read.
 
         Raises:
-            DataError: none was.
+            DataError: no graph has features.
         """
         if self._columns is None:
-            raise DataError("there are no search graphs to tune on, or none that has features")
+            raise DataError("there are no search graphs to tune on, or none of them has features")
         return FeatureSpace(self._columns.groups, tuple(self._columns.sparse))
 
     def graph(self, file: HypergraphFile, edges: int | None) -> Hypergraph:
-        """A graph, or so many edges of its best derivations.
+        """Return a graph, pruned to ``edges`` hyperedges of its best derivations.
 
         Raises:
-            DataError: it has other dense features than the first, or cannot be cut down.
+            DataError: it has other dense features than the first graph, or cannot be pruned.
         """
         if self._columns is None and file.names:
             self._begin(file.names)
@@ -322,8 +319,8 @@ class _Reading:
         except DataError as error:
             raise DataError(f"{file.path}: {error}") from None
 
-    def start(self) -> Start:
-        """The starting point of all features."""
+    def start(self) -> StartingWeights:
+        """Return the starting weights of all features."""
         columns = self._columns or GraphColumns(())
         box = (self._dense.minima, self._dense.maxima)
         n = len(columns.sparse)
@@ -331,26 +328,24 @@ class _Reading:
             None if end is None else np.append(end, np.full(n, side))
             for side, end in enumerate(box)
         )
-        return Start(np.append(self._dense.weights, self._tail(columns)), low, high)
+        return StartingWeights(np.append(self._dense.weights, self._tail(columns)), low, high)
 
     def _begin(self, names: Sequence[str]) -> None:
-        """Say which features there are, and where the dense ones start."""
+        """Set the dense features and their starting weights."""
         fixed = [name for name in names if name.startswith(UNKNOWN_WORD)]
         groups = groups_of_graph(names, fixed)
         self._columns = GraphColumns(groups, fixed=fixed)
         dense = hypergraph_names(groups)
-        if self._starts.dense is not None:
-            self._dense = read_start(self._starts.dense, FeatureSpace(groups))
-        elif all(name in self._made_with for name in dense):
-            self._dense = Start(np.array([self._made_with[name] for name in dense]))
-        else:
-            self._dense = Start(np.full(len(dense), 1.0 / max(1, len(dense))))
+        default = None
+        if all(name in self._decoded_with for name in dense):
+            default = np.array([self._decoded_with[name] for name in dense])
+        self._dense = read_starting_weights(FeatureSpace(groups), self._init, default=default)
 
     def _tail(self, columns: GraphColumns) -> NDArray[np.float64]:
-        """Weights of the features behind the dense ones."""
+        """Return the weights of the sparse and fixed features."""
         return np.array(
             [
-                self._made_with.get(name, 1.0)
+                self._decoded_with.get(name, 1.0)
                 if name in columns.fixed
                 else self._sparse.get(name, 0.0)
                 for name in columns.sparse

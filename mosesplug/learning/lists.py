@@ -1,7 +1,7 @@
-"""Tuning without a decoder: existing n-best lists in, weights out.
+"""Read n-best lists from files, score them and merge them, as a tuning run does.
 
-The lists go through a store of their own, so that they are read, scored, merged and freed of
-duplicates exactly as in a tuning run.
+A temporary store removes the duplicates. Lists of Joshua and cdec name every value: which of these
+features are dense follows from the names of given weights, or from the lists.
 """
 
 from __future__ import annotations
@@ -13,25 +13,36 @@ from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 
+from formats.errors import FormatError
+from formats.nbest.dense import dense_features, is_named
 from formats.nbest.files import read_nbest_blocks
 from formats.references import read_references
+from mosesplug.errors import UsageError
+from mosesplug.learning.weights import NamedWeights
 from mosesplug.metrics import Metric
 from mosesplug.store import NBestStore
 from mosesplug.tuning_set import TuningSet
 
-__all__ = ["Lists", "Stored", "load_lists", "stored_lists"]
+__all__ = [
+    "MergedLists",
+    "StoredLists",
+    "dense_by_weights",
+    "list_dense_features",
+    "load_lists",
+    "store_lists",
+]
 
 Path_ = str | PathLike[str]
 
 
 @dataclass(frozen=True)
-class Lists:
-    """Merged lists, and where they came from.
+class MergedLists:
+    """Merged lists of several files.
 
     Attributes:
         tuning_set: distinct hypotheses with the metric's statistics.
         signature: the metric with its settings and the number of references.
-        hypotheses: hypotheses read, duplicates included.
+        hypotheses: number of hypotheses read, duplicates included.
     """
 
     tuning_set: TuningSet
@@ -40,13 +51,13 @@ class Lists:
 
 
 @dataclass(frozen=True)
-class Stored:
-    """n-best lists in a store, an iteration each, with their texts.
+class StoredLists:
+    """n-best lists of several files in a store, one iteration for each file.
 
     Attributes:
-        store: open to be read.
+        store: open for reading.
         signature: the metric with its settings and the number of references.
-        hypotheses: hypotheses read, duplicates included.
+        hypotheses: number of hypotheses read, duplicates included.
     """
 
     store: NBestStore
@@ -63,30 +74,30 @@ def load_lists(
     dense: Sequence[str] | None = None,
     threads: int = 1,
     loaded: Callable[[int], None] = lambda done: None,
-) -> Lists:
+) -> MergedLists:
     """Read, score and merge n-best lists.
 
     Args:
-        files: n-best lists of the same text, one for each iteration or shard.
+        files: n-best lists of the same sentences, one for each iteration or shard.
         references: the reference, or the prefix of several.
         metric: scores the hypotheses.
         names: names of the values of unlabelled lists.
         dense: names of the dense features of lists that name every value.
-        threads: for reading and scoring.
-        loaded: told how many files are done.
+        threads: number of threads for reading and scoring.
+        loaded: called with the number of files that have been read.
 
     Raises:
-        FormatError: a file that is no n-best list, or no reference.
-        DataError: lists that do not go together.
+        FormatError: a file is not an n-best list, or not a reference.
+        DataError: the lists have different sentences or features.
     """
-    with stored_lists(
+    with store_lists(
         files, references, metric, names=names, dense=dense, threads=threads, loaded=loaded
     ) as stored:
-        return Lists(stored.store.tuning_set(), stored.signature, stored.hypotheses)
+        return MergedLists(stored.store.tuning_set(), stored.signature, stored.hypotheses)
 
 
 @contextmanager
-def stored_lists(
+def store_lists(
     files: Sequence[Path_],
     references: Path_,
     metric: Metric,
@@ -95,11 +106,8 @@ def stored_lists(
     dense: Sequence[str] | None = None,
     threads: int = 1,
     loaded: Callable[[int], None] = lambda done: None,
-) -> Iterator[Stored]:
-    """Read and score n-best lists into a store that goes with the context.
-
-    Arguments and errors are those of ``load_lists``.
-    """
+) -> Iterator[StoredLists]:
+    """Read and score n-best lists into a temporary store; see ``load_lists``."""
     lines = read_references(references)
     prepared = metric.prepare(lines)
     hypotheses = 0
@@ -119,4 +127,47 @@ def stored_lists(
             )
             hypotheses += report.hypotheses
             loaded(number)
-        yield Stored(store, prepared.signature, hypotheses)
+        yield StoredLists(store, prepared.signature, hypotheses)
+
+
+def list_dense_features(paths: Sequence[Path], text: str | None = None) -> tuple[str, ...] | None:
+    """Return the dense features of lists; None for lists that do not name every value.
+
+    Args:
+        paths: the lists.
+        text: comma-separated names; None: those that every list has.
+
+    Raises:
+        UsageError: a name is empty or occurs twice.
+        FormatError: a file is not an n-best list, or the lists have different formats.
+    """
+    if text is None:
+        return dense_features(paths)
+    names = tuple(name.strip() for name in text.split(","))
+    if not all(names):
+        raise UsageError(f"--dense={text}: a name is empty")
+    if len(set(names)) < len(names):
+        raise UsageError(f"--dense={text}: a name occurs twice")
+    return names
+
+
+def dense_by_weights(path: Path, weights: NamedWeights) -> tuple[str, ...] | None:
+    """Return the dense features of a list by the names of its weights; see ``list_dense_features``.
+
+    Raises:
+        FormatError: the list cannot be read, or has none of the features of these weights.
+    """
+    if not is_named(path):
+        return None
+    listed = dense_features([path])
+    names = weights.dense_names
+    if not names:  # numbers without names are in the order of the list
+        return listed
+    if not set(names) & set(listed or ()):
+        raise FormatError(
+            f"its features are {', '.join(listed or ())[:200]}, and the weights are of "
+            f"{', '.join(names)[:200]}",
+            path=path,
+            remedy=f"Give the weights of the system that made the list, not {weights.file.path}",
+        )
+    return names

@@ -24,7 +24,7 @@ from mosesplug.features import FeatureSpace, spelled_groups
 from mosesplug.forest.n_best import GraphFeatures
 from mosesplug.forest.union import united
 from mosesplug.hypergraph import Hypergraph
-from mosesplug.learning.start import read_given
+from mosesplug.learning.weights import find_graph_weights, read_named_weights
 from mosesplug.tuning.graphs.features import (
     UNKNOWN_WORD,
     UNTUNED,
@@ -37,11 +37,7 @@ __all__ = [
     "WeightedGraph",
     "read_graph_weights",
     "weighted_graphs",
-    "weights_beside",
 ]
-
-_WEIGHTS = "weights"
-"""The file beside the graphs of a directory with the weights that they were made with."""
 
 Path_ = str | PathLike[str]
 
@@ -96,7 +92,7 @@ def read_graph_weights(
 
     Args:
         path: weights with names, of any format that ``formats.weights.any_format`` knows. None: as
-            ``weights_beside`` finds it.
+            ``find_graph_weights`` finds it.
         sparse: weights of sparse features, ``name value``; of a ``moses.ini`` they take the place
             of its own, to others they are added.
         places: where the graphs are.
@@ -108,10 +104,10 @@ def read_graph_weights(
     Raises:
         FormatError: it is no such file.
     """
-    path = path or weights_beside(places)
+    path = path or find_graph_weights(places)
     if path is None:
         return None
-    given = read_given(path, sparse)
+    given = read_named_weights(path, sparse)
     file = given.file
     if file.numbers and file.format != "kbmira":
         raise FormatError(
@@ -132,19 +128,6 @@ def read_graph_weights(
     if given.sparse_file is not None:
         rest |= given.sparse_file
     return GraphWeights(groups, tuple(known[name] for name in names), rest, {**UNTUNED, **fixed})
-
-
-def weights_beside(places: Sequence[Path]) -> Path | None:
-    """The file of weights that graphs were made with, or None.
-
-    It is in their directory, or beside the file that is one graph of such a directory
-    (``12.gz``); the first of the places that has one counts.
-    """
-    for place in places:
-        path = (place if place.is_dir() else place.parent) / _WEIGHTS
-        if path.is_file():
-            return path
-    return None
 
 
 def _configured(features: ConfiguredFeatures, sparse: Mapping[str, float]) -> GraphWeights:

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from mosesplug.learning.lists import load_lists
-from mosesplug.learning.start import read_start
+from mosesplug.learning.weights import read_starting_weights
 from mosesplug.metrics import metric
 from mosesplug.optimizers import Problem
 from mosesplug.optimizers.batch.mert.mert import MertOptions, mert
@@ -36,7 +36,7 @@ def problem(workload: Workload) -> tuple[Problem, np.ndarray]:
     size = len(lists.tuning_set.space)
     start = np.full(size, 1.0 / size)
     if workload.start is not None:
-        start = read_start(workload.start, lists.tuning_set.space).weights
+        start = read_starting_weights(lists.tuning_set.space, workload.start).weights
     mert(made, start, np.random.default_rng(0), MertOptions(restarts=0, polish=1))
     return made, start
 

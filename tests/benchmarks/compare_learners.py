@@ -34,7 +34,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from mosesplug.learning import benchmark
 from mosesplug.learning.lists import load_lists
-from mosesplug.learning.start import read_start
+from mosesplug.learning.weights import read_starting_weights
 from mosesplug.metrics import metric
 from mosesplug.optimizers import Algorithm, Problem, algorithm, algorithms, corpus_score
 from mosesplug.optimizers.problem import silent
@@ -98,7 +98,7 @@ def load(recordings: Path, epochs: int | None) -> Task:
     bleu = metric("BLEU")
     lists = [work / f"run{number}.best100.out.gz" for number in range(1, LISTS + 1)]
     made = load_lists(lists, system / "text" / "dev.en", bleu).tuning_set
-    start = read_start(work / "run1.dense", made.space).weights
+    start = read_starting_weights(made.space, work / "run1.dense").weights
     best = re.search(r"Best point: (.*)=>", (system / "mert" / "seven.powell.n20.log").read_text())
     if best is None:
         raise SystemExit(f"no best point in the recorded log of mert in {system}")

@@ -29,7 +29,7 @@ from mosesplug.forest import Hypergraph
 from mosesplug.forest.line_search.graph_space import graph_source
 from mosesplug.forest.pruning import pruned
 from mosesplug.learning.lists import load_lists
-from mosesplug.learning.start import read_start
+from mosesplug.learning.weights import read_starting_weights
 from mosesplug.metrics import metric
 from mosesplug.optimizers import Problem, Solution
 from mosesplug.optimizers.batch.mert.mert import MertOptions, mert
@@ -66,7 +66,7 @@ def setting(system: Path, prune: int | None) -> Setting:
     columns = GraphColumns(lists.space.groups, fixed=(UNKNOWN,))
     columns.of([UNKNOWN])
     space = FeatureSpace(columns.groups, (UNKNOWN,))
-    start = np.append(read_start(forest / "init.dense", lists.space).weights, 1.0)
+    start = np.append(read_starting_weights(lists.space, forest / "init.dense").weights, 1.0)
     graphs = []
     for path in hypergraph_files(forest / "hypergraph").values():
         file = read_hypergraph(path)

@@ -15,7 +15,7 @@ import pytest
 from formats.references import read_references
 from formats.text import read_lines
 from mosesplug.errors import DataError
-from mosesplug.learning.lists import stored_lists
+from mosesplug.learning.lists import store_lists
 from mosesplug.metrics import metric
 from mosesplug.optimizers import Problem, algorithm
 from mosesplug.optimizers.problem import silent
@@ -160,7 +160,7 @@ def test_a_reference_that_is_the_input() -> None:
 def test_the_recorded_system_is_sound(multi30k: Path) -> None:
     lists = [multi30k / "mert-work/run1.best100.out.gz"]
     place = multi30k / "text"
-    with stored_lists(lists, place / "dev.en", metric("BLEU", "")) as stored:
+    with store_lists(lists, place / "dev.en", metric("BLEU", "")) as stored:
         assert not list_findings(stored.store.tuning_set())
         outputs = [stored.store.hypotheses(sentence, 1)[0] for sentence in range(200)]
     source, references = read_lines(place / "dev.de"), read_references(place / "dev.en")

@@ -94,7 +94,7 @@ def weights_of(run: Run, path: Path | None) -> Weights | None:
     """
     if path is None:
         return None
-    from mosesplug.learning.start import read_start
+    from mosesplug.learning.weights import read_starting_weights
     from mosesplug.tuning.weights import Weights
 
-    return Weights.of_vector(run.space, read_start(path, run.space).weights)
+    return Weights.of_vector(run.space, read_starting_weights(run.space, path).weights)

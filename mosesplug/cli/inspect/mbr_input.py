@@ -18,9 +18,9 @@ from mosesplug.forest.graph_search import named
 from mosesplug.forest.mbr.decisions import Criterion, Decision, decide_in_graph, decide_in_list
 from mosesplug.forest.n_best import GraphFeatures
 from mosesplug.hypergraph import Hypergraph
-from mosesplug.learning.named_lists import dense_by_weights
-from mosesplug.learning.start import list_scores, read_given
+from mosesplug.learning.lists import dense_by_weights
 from mosesplug.learning.weighted_graphs import GraphWeights, weighted_graphs
+from mosesplug.learning.weights import list_model_scores, read_named_weights
 from mosesplug.store import IterationRecord, NBestStore
 from mosesplug.tuning.graphs.features import UNTUNED, configured_features
 from mosesplug.tuning.graphs.source import store_at
@@ -125,7 +125,7 @@ def in_lists(
         FormatError: a file is no list, or has not the weights of these features; or lists have
             no scores and there are no weights.
     """
-    given = None if weights is None else read_given(weights, sparse)
+    given = None if weights is None else read_named_weights(weights, sparse)
     dense: tuple[str, ...] | None = None
     if given is not None:
         dense = dense_by_weights(path, given)
@@ -134,7 +134,7 @@ def in_lists(
     for block in read_nbest_blocks(path, names=names, dense=dense):
         scores = block.scores
         if given is not None:
-            scores = list_scores(block, given)
+            scores = list_model_scores(block, given)
         elif not np.isfinite(scores).all():
             raise FormatError(
                 "a hypothesis has no score",

@@ -108,7 +108,7 @@ def import_(
     """
     from mosesplug.cli.shared.output import progress_bar
     from mosesplug.inspection.importing import found_lists, import_lists
-    from mosesplug.learning.named_lists import dense_given
+    from mosesplug.learning.lists import list_dense_features
     from mosesplug.metrics import metric as find_metric
 
     *given, target = paths
@@ -124,7 +124,7 @@ def import_(
         references=refs,
         source=source,
         names=None if names is None else names.split(","),
-        dense=dense_given([each.path for each in iterations], dense),
+        dense=list_dense_features([each.path for each in iterations], dense),
         threads=threads,
     )
     try:

@@ -211,7 +211,7 @@ def _opened(
     source: _Source, weights: Path | None, sparse: Path | None, told: Progress
 ) -> Iterator[_Given]:
     """The lists of a store, or of files."""
-    from mosesplug.learning.start import read_start
+    from mosesplug.learning.weights import read_starting_weights
 
     if len(source.places) == 1 and source.places[0].is_dir():
         from mosesplug.cli.learn.optimize_store import given_store
@@ -234,7 +234,7 @@ def _opened(
         with opened(source.places[0], with_lists=True) as run:
             vector = run.vector
             if weights is not None:
-                vector = read_start(weights, lists.space, sparse).weights
+                vector = read_starting_weights(lists.space, weights, sparse).weights
             yield _Given(
                 run.store, lists, made.problem.metric, made.signature, lists.model_scores(vector)
             )
@@ -242,24 +242,23 @@ def _opened(
     if source.references is None:
         raise UsageError("no reference is given: use --refs FILE")
 
-    from mosesplug.learning.lists import stored_lists
-    from mosesplug.learning.named_lists import dense_given
+    from mosesplug.learning.lists import list_dense_features, store_lists
     from mosesplug.metrics import metric as find_metric
 
     measure = find_metric(source.metric or "BLEU", source.settings)
     names = None if source.names is None else [name.strip() for name in source.names.split(",")]
-    with stored_lists(
+    with store_lists(
         source.places,
         source.references,
         measure,
         names=names,
-        dense=dense_given(source.places, None),
+        dense=list_dense_features(source.places, None),
         threads=os.cpu_count() or 1,
         loaded=lambda done: told(done, len(source.places), "lists"),
     ) as stored:
         lists, scores = stored.store.tuning_set(), None
         if weights is not None:
-            scores = lists.model_scores(read_start(weights, lists.space, sparse).weights)
+            scores = lists.model_scores(read_starting_weights(lists.space, weights, sparse).weights)
         yield _Given(stored.store, lists, measure, stored.signature, scores)
 
 

@@ -45,8 +45,8 @@ from mosesplug.cli.run.sharding_parameters import (
 from mosesplug.cli.shared.output import progress_bar
 from mosesplug.errors import UsageError
 from mosesplug.features import FeatureSpace
-from mosesplug.learning.named_lists import dense_given
-from mosesplug.learning.start import Start
+from mosesplug.learning.lists import list_dense_features
+from mosesplug.learning.weights import StartingWeights
 from mosesplug.metrics import metric as find_metric
 from mosesplug.optimizers import Problem, Progress, Solution, algorithm, algorithms
 from mosesplug.settings.algorithm_options import algorithm_options, idle_options
@@ -219,7 +219,7 @@ def _optimize(
             )
         else:
             measure = find_metric(metric or "BLEU", metric_settings)
-            named = None if graphs else dense_given(places, dense)
+            named = None if graphs else list_dense_features(places, dense)
             files = Files(places, cast(Path, refs), init, sparse_init, columns, named)
             if graphs:
                 given = given_graphs(files, measure, tuner, hg_prune, threads, told)
@@ -319,7 +319,7 @@ def _active(names: str | None, space: FeatureSpace) -> NDArray[np.bool_] | None:
 
 
 def _box(
-    start: Start, bounds: list[str], space: FeatureSpace
+    start: StartingWeights, bounds: list[str], space: FeatureSpace
 ) -> tuple[NDArray[np.float64] | None, NDArray[np.float64] | None]:
     """Ends of the box of random starts, from --range or else from the file of --init."""
     if not bounds:

@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from mosesplug.errors import DataError
 from mosesplug.features import FeatureSpace
 from mosesplug.learning.lists import load_lists
-from mosesplug.learning.start import Start, read_start
+from mosesplug.learning.weights import StartingWeights, read_starting_weights
 from mosesplug.metrics import Metric
 from mosesplug.optimizers import Algorithm, Problem, Progress
 from mosesplug.tuning_set import SparseRows, TuningSet
 
-__all__ = ["Files", "Given", "equal_weights", "given_graphs", "given_lists", "held_out_lists"]
+__all__ = ["Files", "Given", "given_graphs", "given_lists", "held_out_lists"]
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Given:
     """
 
     problem: Problem
-    start: Start
+    start: StartingWeights
     summary: str
     signature: str
     listed: NDArray[np.int64]
@@ -75,7 +75,7 @@ class Given:
         cls,
         made: TuningSet,
         metric: Metric,
-        start: Start,
+        start: StartingWeights,
         signature: str,
         hypotheses: int,
         threads: int,
@@ -111,10 +111,7 @@ def given_lists(files: Files, metric: Metric, threads: int, told: Progress) -> G
         loaded=lambda done: told(done, len(files.hypotheses), "lists"),
     )
     made = lists.tuning_set
-    if files.init is not None:
-        start = read_start(files.init, made.space, files.sparse_init)
-    else:
-        start = equal_weights(made.space)
+    start = read_starting_weights(made.space, files.init, files.sparse_init)
     return Given.of_lists(made, metric, start, lists.signature, lists.hypotheses, threads)
 
 
@@ -146,19 +143,19 @@ def given_graphs(
         UsageError: the algorithm does not learn from graphs, or not by this metric.
     """
     from mosesplug.learning.graphs import (
-        Starts,
-        check_learner,
-        graph_problem,
+        check_graph_learner,
         load_graphs,
-        some_sentences,
+        make_graph_problem,
+        select_sentences,
     )
 
-    check_learner(algorithm, metric)
+    check_graph_learner(algorithm, metric)
     graphs = load_graphs(
         files.hypotheses,
         files.references,
         metric,
-        starts=Starts(files.init, files.sparse_init),
+        init=files.init,
+        sparse_init=files.sparse_init,
         edges=edges,
         names=files.names,
         threads=threads,
@@ -168,20 +165,17 @@ def given_graphs(
         f"{_sentences(graphs.n_sentences, len(graphs.sentences))}, {graphs.n_graphs} search "
         f"graphs, {graphs.n_kept} of {graphs.n_edges} edges, {len(graphs.space)} features"
     )
-    problem = graph_problem(graphs, metric, algorithm, threads)
+    problem = make_graph_problem(graphs, metric, algorithm, threads)
 
     def restricted(problem: Problem, positions: NDArray[np.int64]) -> Problem:
-        some = graph_problem(some_sentences(graphs, positions, metric), metric, algorithm, threads)
+        some = make_graph_problem(
+            select_sentences(graphs, positions, metric), metric, algorithm, threads
+        )
         return replace(problem, source=some.source, search=some.search)
 
     listed = np.array([n for n, each in enumerate(graphs.sentences) if each], dtype=np.int64)
     signature = graphs.prepared.signature
     return Given(problem, graphs.start, summary, signature, listed, restricted)
-
-
-def equal_weights(space: FeatureSpace) -> Start:
-    """The same weight for all dense features."""
-    return Start(np.where(np.arange(len(space)) < space.n_dense, 1.0 / max(1, space.n_dense), 0.0))
 
 
 def _some_lists(problem: Problem, positions: NDArray[np.int64]) -> Problem:

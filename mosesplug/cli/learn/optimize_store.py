@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.cli.learn.optimize_input import Given, equal_weights
+from mosesplug.cli.learn.optimize_input import Given
 from mosesplug.errors import DataError, UsageError
 from mosesplug.inspection.run import Run, opened
-from mosesplug.learning.start import Start, read_start
+from mosesplug.learning.weights import StartingWeights, read_starting_weights
 from mosesplug.metrics import Metric
 from mosesplug.metrics import metric as find_metric
 from mosesplug.moses_tools.scoring import Hypotheses
@@ -129,11 +129,10 @@ def _rescored(
     return replace(lists, stats=statistics), prepared.signature
 
 
-def _start(run: Run, iteration: int, init: Path | None, sparse_init: Path | None) -> Start:
-    """Given weights, or those that the iteration was decoded with; all equal if nobody knows."""
-    if init is not None:
-        return read_start(init, run.space, sparse_init)
+def _start(
+    run: Run, iteration: int, init: Path | None, sparse_init: Path | None
+) -> StartingWeights:
+    """Read the starting weights; by default those that decoded the iteration, or equal ones."""
     decoded = start_of(run.records[iteration - 1]).weights
-    if not any(decoded.dense):
-        return equal_weights(run.space)
-    return Start(decoded.vector(run.space))
+    default = decoded.vector(run.space) if any(decoded.dense) else None
+    return read_starting_weights(run.space, init, sparse_init, default=default)

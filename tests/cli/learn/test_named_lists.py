@@ -70,7 +70,7 @@ def test_which_features_are_dense_can_be_said(
     assert set(read_sparse("tuned.sparse")) <= {"Glue", "OOV_1"}
     held_out = ("--heldout-nbest", "list", "--heldout-refs", "refs")
     assert run("optimize", *learn, "--dense", "lm_0", *held_out) == 0
-    for text, said in (("lm_0,,Glue", "a name is empty"), ("Glue,Glue", "a name is there twice")):
+    for text, said in (("lm_0,,Glue", "a name is empty"), ("Glue,Glue", "a name occurs twice")):
         assert run("optimize", *learn, "--dense", text) == 2
         assert said in capsys.readouterr().err
     assert run("optimize", "--graphs", "list", "--refs", "refs", "--dense", "lm_0") == 2

@@ -1,11 +1,12 @@
-"""Weights of any file, for the features of lists."""
+"""Read weights of any format for the features of n-best lists or search graphs."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,18 +19,26 @@ from formats.weights.files import read_sparse
 from mosesplug.features import FeatureSpace
 from mosesplug.tuning_set import SparseRows, linear_scores
 
-__all__ = ["GivenWeights", "Start", "list_scores", "read_given", "read_start"]
+__all__ = [
+    "NamedWeights",
+    "StartingWeights",
+    "find_graph_weights",
+    "list_model_scores",
+    "read_named_weights",
+    "read_starting_weights",
+]
 
 Path_ = str | PathLike[str]
 
 
 @dataclass(frozen=True)
-class Start:
-    """Where a search starts.
+class StartingWeights:
+    """The weights that an optimizer starts from.
 
     Attributes:
         weights: float64 ``[n_features]``.
-        minima, maxima: the box of random starts, where the file has one.
+        minima, maxima: float64 ``[n_features]``, the box of random starts; None if the file has
+            none.
     """
 
     weights: NDArray[np.float64]
@@ -38,13 +47,12 @@ class Start:
 
 
 @dataclass(frozen=True)
-class GivenWeights:
-    """What a call gives as weights, read once.
+class NamedWeights:
+    """A weight file with a second file of sparse weights.
 
     Attributes:
         file: the weights.
-        sparse_file: those of a further file of sparse weights, which take the place of those of
-            the first; None where none is given.
+        sparse_file: sparse weights that replace those of ``file``; None without a second file.
     """
 
     file: WeightFile
@@ -52,7 +60,7 @@ class GivenWeights:
 
     @cached_property
     def sparse(self) -> Mapping[str, float]:
-        """The sparse weights that count.
+        """The sparse weights by name.
 
         Raises:
             FormatError: a file that a ``moses.ini`` names cannot be read.
@@ -61,22 +69,23 @@ class GivenWeights:
 
     @property
     def dense_names(self) -> tuple[str, ...]:
-        """Names of single values: in lists that name every value, the dense features.
+        """Names of single values: the dense features of lists that name every value.
 
-        Of a file that has a name and a number a line, all; of others, those that are not sparse.
+        A file with one name and one number a line makes no difference between dense and sparse
+        features, so all of its names are dense.
         """
         named = tuple(hypergraph_names((n, len(v)) for n, v in self.file.groups.items()))
         return (*named, *self.file.sparse) if self.file.format in ("sparse", "graph") else named
 
-    def start(self, space: FeatureSpace) -> Start:
-        """The weights of some features. Sparse ones that are not known are 0.
+    def arrange(self, space: FeatureSpace) -> StartingWeights:
+        """Return the weights in the order of ``space``; a sparse feature without a weight gets 0.
 
         Raises:
-            FormatError: the file has not one for each dense feature.
+            FormatError: the file lacks the weight of a dense feature.
         """
         tail = [self.sparse.get(name, 0.0) for name in space.sparse]
         if not self.file.numbers:
-            return Start(np.array([*_by_name(self.file, space), *tail], dtype=np.float64))
+            return StartingWeights(np.array([*_by_name(self.file, space), *tail], dtype=np.float64))
         if len(self.file.numbers) != space.n_dense:
             raise FormatError(
                 f"{len(self.file.numbers)} weights, but the lists have {space.n_dense} dense "
@@ -88,60 +97,84 @@ class GivenWeights:
             None if side is None else np.append(side, np.zeros(space.n_sparse))
             for side in (self.file.minima, self.file.maxima)
         )
-        return Start(np.append(self.file.numbers, tail), *box)
+        return StartingWeights(np.append(self.file.numbers, tail), *box)
 
 
-def read_given(path: Path_, sparse: Path_ | None = None) -> GivenWeights:
-    """Weights from any file that holds some.
+def read_named_weights(path: Path_, sparse: Path_ | None = None) -> NamedWeights:
+    """Read a file of weights.
 
     Args:
-        path: a file of any format that ``formats.weights.any_format`` knows; it may be a pipe.
-        sparse: a file of sparse weights, ``name value``, which takes the place of those that the
-            first has or names.
+        path: a file, or a pipe, of any format that ``formats.weights.any_format`` knows.
+        sparse: a file of sparse weights, ``name value`` a line, which replace those that the first
+            file holds or names.
 
     Raises:
-        FormatError: one is no such file.
+        FormatError: a file has another format.
     """
-    return GivenWeights(read_weights(path), None if sparse is None else read_sparse(sparse))
+    return NamedWeights(read_weights(path), None if sparse is None else read_sparse(sparse))
 
 
-def read_start(path: Path_, space: FeatureSpace, sparse: Path_ | None = None) -> Start:
-    """Starting weights from any file that holds some; see ``read_given``.
+def read_starting_weights(
+    space: FeatureSpace,
+    path: Path_ | None,
+    sparse: Path_ | None = None,
+    *,
+    default: NDArray[np.float64] | None = None,
+) -> StartingWeights:
+    """Read the starting weights of a feature space.
 
     Args:
-        path: the file.
-        space: the features of the lists.
+        space: the features.
+        path: see ``read_named_weights``; None: the default.
         sparse: a file of sparse weights.
+        default: float64 ``[n_features]``; None: equal weights of the dense features, which sum to
+            1, and 0 for the sparse ones.
 
     Raises:
-        FormatError: not such a file, or not the weights of these features.
+        FormatError: a file has another format, or lacks the weight of a dense feature.
     """
-    return read_given(path, sparse).start(space)
+    if path is not None:
+        return read_named_weights(path, sparse).arrange(space)
+    if default is None:
+        dense = np.arange(len(space)) < space.n_dense
+        default = np.where(dense, 1.0 / max(1, space.n_dense), 0.0)
+    return StartingWeights(default)
 
 
-def list_scores(block: NBestList, weights: GivenWeights) -> NDArray[np.float64]:
-    """Model scores of the hypotheses of a list by other weights, float64 ``[n]``.
+def find_graph_weights(places: Sequence[Path]) -> Path | None:
+    """Return the file of the weights that search graphs were made with, or None.
 
-    They are those of a tuning set: what is first-best there is so here.
+    Moses writes ``weights`` into the directory of the graphs. The first of the places that has
+    this file, or that is a graph (``12.gz``) beside it, counts.
+    """
+    for place in places:
+        path = (place if place.is_dir() else place.parent) / "weights"
+        if path.is_file():
+            return path
+    return None
+
+
+def list_model_scores(block: NBestList, weights: NamedWeights) -> NDArray[np.float64]:
+    """Return the model scores of a list's hypotheses, float64 ``[n]``, as a tuning set has them.
 
     Raises:
-        FormatError: they are not the weights of these features.
+        FormatError: the weights lack that of a dense feature.
     """
     space = FeatureSpace(block.groups, block.sparse_names)
-    vector = weights.start(space).weights
+    vector = weights.arrange(space).weights
     sparse = SparseRows(block.sparse_indptr, block.sparse_indices, block.sparse_data)
     return linear_scores(block.dense, sparse, vector)
 
 
 def _single(file: WeightFile) -> dict[str, float]:
-    """Weights by the names of single values, ``TM0_1``, as other decoders name all of theirs."""
+    """Return the weights by names of single values, as ``TM0_1``, which other decoders use."""
     names = hypergraph_names((name, len(values)) for name, values in file.groups.items())
     values = (value for group in file.groups.values() for value in group)
     return {**file.sparse, **dict(zip(names, values, strict=True))}
 
 
 def _by_name(file: WeightFile, space: FeatureSpace) -> list[float]:
-    """The weights of the lists' dense groups, found by name."""
+    """Return the weights of the dense features of ``space``, found by name."""
     known = file.groups
     single = _single(file) if any("_" in name for name, _ in space.groups) else {}
     values: list[float] = []

@@ -12,7 +12,7 @@ import pytest
 from formats.errors import FormatError
 from formats.nbest.files import read_nbest_blocks
 from mosesplug.features import FeatureSpace
-from mosesplug.learning.start import list_scores, read_given, read_start
+from mosesplug.learning.weights import list_model_scores, read_named_weights, read_starting_weights
 
 SPACE = FeatureSpace((("TM0", 2), ("LM0", 1)), ("S_a", "S_b"))
 
@@ -32,8 +32,8 @@ def test_any_file_of_weights(tmp_path: Path) -> None:
     (tmp_path / "sparse").write_text("S_b 5\nS_c 6\n")
     for name, text in FILES.items():
         (tmp_path / name).write_text(text)
-        assert read_start(tmp_path / name, SPACE).weights.tolist() == [1, 2, 3, 0, 0]
-        start = read_start(tmp_path / name, SPACE, tmp_path / "sparse")
+        assert read_starting_weights(SPACE, tmp_path / name).weights.tolist() == [1, 2, 3, 0, 0]
+        start = read_starting_weights(SPACE, tmp_path / name, tmp_path / "sparse")
         assert start.weights.tolist() == [1, 2, 3, 0, 5]
         if name == "init.opt":
             assert start.maxima is not None
@@ -46,13 +46,13 @@ def test_sparse_weights_of_a_configuration_count(tmp_path: Path) -> None:
     ini = tmp_path / "moses.ini"
     ini.write_text(FILES["moses.ini"] + "S_a= 4\n[weight-file]\nsparse\n")
     # Lists without sparse features need no sparse weights.
-    assert read_start(ini, FeatureSpace(SPACE.groups)).weights.tolist() == [1, 2, 3]
+    assert read_starting_weights(FeatureSpace(SPACE.groups), ini).weights.tolist() == [1, 2, 3]
     with pytest.raises(FormatError, match="no file sparse"):
-        read_start(ini, SPACE)
+        read_starting_weights(SPACE, ini)
     (tmp_path / "sparse").write_text("S_a 1\nS_b 5\n")
-    assert read_start(ini, SPACE).weights.tolist() == [1, 2, 3, 4, 5]
+    assert read_starting_weights(SPACE, ini).weights.tolist() == [1, 2, 3, 4, 5]
     (tmp_path / "other").write_text("S_b 6\n")
-    assert read_start(ini, SPACE, tmp_path / "other").weights.tolist() == [1, 2, 3, 0, 6]
+    assert read_starting_weights(SPACE, ini, tmp_path / "other").weights.tolist() == [1, 2, 3, 0, 6]
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_sparse_weights_of_a_configuration_count(tmp_path: Path) -> None:
 def test_weights_of_other_features_are_refused(tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "file").write_text(text)
     with pytest.raises(FormatError, match=message):
-        read_start(tmp_path / "file", SPACE)
+        read_starting_weights(SPACE, tmp_path / "file")
 
 
 def test_blocks_of_a_list_are_scored_with_weights_out_of_a_pipe(tmp_path: Path) -> None:
@@ -77,9 +77,9 @@ def test_blocks_of_a_list_are_scored_with_weights_out_of_a_pipe(tmp_path: Path) 
     os.mkfifo(pipe)
     writer = threading.Thread(target=pipe.write_text, args=("LM0= 3\nTM0= 1 2\n",))
     writer.start()
-    given = read_given(pipe)
+    given = read_named_weights(pipe)
     writer.join()
     blocks = list(read_nbest_blocks(tmp_path / "list", block_bytes=40))
     assert len(blocks) > 1
-    scores = np.concatenate([list_scores(block, given) for block in blocks])
+    scores = np.concatenate([list_model_scores(block, given) for block in blocks])
     assert scores.tolist() == [-1, 2, 5]
