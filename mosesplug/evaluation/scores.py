@@ -1,4 +1,4 @@
-"""Scores of finished translations: of a corpus, of samples of it, of single sentences."""
+"""Read translations, and score them as Moses' ``evaluator`` and ``sentence-bleu`` do."""
 
 from __future__ import annotations
 
@@ -18,32 +18,32 @@ from mosesplug.moses_tools.scoring import Hypotheses, check_sentences
 __all__ = [
     "Interval",
     "bootstrap",
-    "candidate",
     "corpus_score",
-    "first_of_each",
+    "read_first_best",
+    "read_translation",
     "sentence_bleu",
 ]
 
 StrPath = str | PathLike[str]
 
 OUTSIDE = np.float32(0.05)
-"""Share of the samples that an interval leaves out."""
+"""Share of the samples outside an interval."""
 
 
 @dataclass(frozen=True)
 class Interval:
-    """Scores of random samples: their mean, and what 95 % of them lie between."""
+    """Mean and 95 % interval of the scores of random samples."""
 
     mean: float
     low: float
     high: float
 
 
-def candidate(path: StrPath, n_sentences: int) -> Hypotheses:
-    """A translation, one sentence a line.
+def read_translation(path: StrPath, n_sentences: int) -> Hypotheses:
+    """Read a translation, one sentence a line.
 
     Raises:
-        FormatError: it cannot be read, or has not a line for each reference.
+        FormatError: it cannot be read, or the references have another number of lines.
     """
     lines = read_reference(path)
     if not lines:
@@ -59,11 +59,11 @@ def candidate(path: StrPath, n_sentences: int) -> Hypotheses:
     return Hypotheses.of_lines(lines, np.arange(n_sentences))
 
 
-def first_of_each(path: StrPath, n_sentences: int) -> Hypotheses:
-    """The first hypothesis of each sentence in an n-best list.
+def read_first_best(path: StrPath, n_sentences: int) -> Hypotheses:
+    """Read the first hypothesis of each sentence in an n-best list.
 
     Raises:
-        FormatError: it cannot be read, or has a sentence without reference.
+        FormatError: it cannot be read, or a sentence has no reference.
     """
     block = read_nbest(path)
     check_sentences(block, n_sentences)
@@ -73,22 +73,22 @@ def first_of_each(path: StrPath, n_sentences: int) -> Hypotheses:
 
 
 def corpus_score(metric: Metric, statistics: NDArray[np.int32]) -> float:
-    """Score of all sentences together, from int32 ``[n, n_statistics]``."""
+    """Return the corpus score of statistics, int32 ``[n, n_statistics]``."""
     return float(metric.score(statistics.sum(axis=0, dtype=np.int64)))
 
 
 def bootstrap(
     metric: Metric, statistics: NDArray[np.int32], samples: int, random: CRand
 ) -> Interval:
-    """Scores of sentences drawn with replacement (Koehn 2004, "Statistical significance tests").
+    """Score sentences drawn with replacement (Koehn 2004, "Statistical significance tests").
 
     Draws and bounds are those of Moses' ``evaluator``, so a seed gives the same interval.
 
     Args:
-        metric: what scores.
+        metric: the metric.
         statistics: int32 ``[n, n_statistics]``, ``n`` > 0.
-        samples: how many to draw, at least 1.
-        random: draws; it is moved on.
+        samples: number of samples, at least 1.
+        random: draws the samples; its state advances.
     """
     n = len(statistics)
     totals = np.stack(
@@ -101,10 +101,9 @@ def bootstrap(
 
 
 def sentence_bleu(statistics: NDArray[np.int32]) -> NDArray[np.float32]:
-    """What ``sentence-bleu`` prints: ``metrics.sentence_bleu_moses`` in single precision.
+    """Return what ``sentence-bleu`` prints: ``metrics.sentence_bleu_moses`` in single precision.
 
-    Its last digits differ from those of a calculation in double precision, so each step is
-    rounded as there.
+    Each step is rounded as in Moses, since the last digits differ from double precision.
 
     Args:
         statistics: int32 ``[n, 9]``.
@@ -127,6 +126,6 @@ def sentence_bleu(statistics: NDArray[np.int32]) -> NDArray[np.float32]:
 
 
 def _log(values: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Logarithms rounded to the nearest float32, as the C library has them and NumPy not always."""
+    """Return logarithms rounded to the nearest float32, as in C; NumPy's float32 may differ."""
     logarithms: NDArray[np.float32] = np.log(values.astype(np.float64)).astype(np.float32)
     return logarithms

@@ -1,12 +1,12 @@
-"""Is one system better than another? Resampling tests on sufficient statistics.
+"""Resampling tests of whether two systems differ, on sufficient statistics.
 
-All tests take, of each system, the statistics of every sentence, and score sums of them: no text
-is scored twice. A system may have several *runs*, as optimizers with other seeds give them; their
-scores differ by more than the sentences' choice explains (Clark et al. 2011, "Better hypothesis
-testing for statistical machine translation: controlling for optimizer instability").
+All tests take the statistics of every sentence and score sums of them, so that no text is scored
+twice. A system may have several *runs* of an optimizer with different seeds, whose scores vary by
+more than the choice of sentences explains (Clark et al. 2011, "Better hypothesis testing for
+statistical machine translation: controlling for optimizer instability").
 
-P-values are those of two-sided tests. A sample that differs by exactly as much as the systems do
-is as extreme as they are, and counts; so two equal systems have a p-value of 1.
+All p-values are two-sided. A sample that differs by exactly as much as the systems do counts as
+extreme, so that two equal systems have a p-value of 1.
 """
 
 from __future__ import annotations
@@ -22,19 +22,18 @@ from mosesplug.kernels import kernel
 from mosesplug.metrics.protocol import Metric
 
 __all__ = [
-    "Comparison",
-    "Spread",
+    "ScoreVariation",
     "approximate_randomisation",
     "bootstrap_interval",
+    "estimate_variation",
     "paired_bootstrap",
-    "spread",
 ]
 
 _ROWS = 512
-"""Samples drawn at a time, at most."""
+"""Largest number of samples drawn at a time."""
 
 _NUMBERS = 1 << 22
-"""Numbers of 8 bytes that are drawn at a time, if one sample is not larger."""
+"""Numbers of 8 bytes drawn at a time, unless one sample needs more."""
 
 _ROUNDING = 1e-12
 
@@ -42,14 +41,14 @@ Statistics = NDArray[Any]
 
 
 @dataclass(frozen=True)
-class Spread:
-    """How a system's score varies.
+class ScoreVariation:
+    """How a system's score varies with the text and with the optimizer.
 
     Attributes:
-        mean: over the runs.
-        low, high: 95 % of the scores of text drawn at random from this one; mean over the runs.
-        selection: standard deviation of these, s_sel, the mean over the runs.
-        optimizer: standard deviation of the runs' scores, s_opt; NaN for a single run.
+        mean: mean score of the runs.
+        low, high: 95 % interval of the scores of texts drawn from this one, mean over the runs.
+        selection: standard deviation of these scores (s_sel), mean over the runs.
+        optimizer: standard deviation of the runs' scores (s_opt); NaN for a single run.
     """
 
     mean: float
@@ -59,37 +58,19 @@ class Spread:
     optimizer: float
 
 
-@dataclass(frozen=True)
-class Comparison:
-    """A system against the baseline.
-
-    Attributes:
-        difference: of the mean scores; positive where the system is better.
-        p_bootstrap: of the paired bootstrap; NaN where there are several runs.
-        wins: share of the bootstrap's samples in which the system is better, a tie being half a
-            win (Koehn 2004); NaN where there are several runs.
-        p_randomisation: of approximate randomisation, stratified by sentence and run.
-    """
-
-    difference: float
-    p_bootstrap: float
-    wins: float
-    p_randomisation: float
-
-
 def bootstrap_interval(
     metric: Metric, statistics: Statistics, samples: int, rng: np.random.Generator
 ) -> tuple[float, float, float]:
-    """95 % interval and standard deviation of the scores of sentences drawn with replacement.
+    """Return the 95 % interval and standard deviation of bootstrap scores.
 
     Args:
-        metric: what scores.
+        metric: the metric.
         statistics: ``[n_sentences, n_statistics]``.
-        samples: how many to draw.
-        rng: of the draws.
+        samples: number of samples of sentences drawn with replacement.
+        rng: draws the samples.
 
     Returns:
-        Low and high end, by percentiles, and the standard deviation (Koehn 2004, section 3).
+        Low and high percentile, and the standard deviation (Koehn 2004, section 3).
     """
     scores = np.concatenate(
         [metric.score(_sums(drawn, statistics)) for drawn in _draws(len(statistics), samples, rng)]
@@ -98,15 +79,15 @@ def bootstrap_interval(
     return float(low), float(high), float(scores.std(ddof=1)) if samples > 1 else 0.0
 
 
-def spread(
+def estimate_variation(
     metric: Metric, runs: Sequence[Statistics], samples: int, rng: np.random.Generator
-) -> Spread:
-    """A system's mean score, and how it varies with the text and with the optimizer's run."""
+) -> ScoreVariation:
+    """Return a system's mean score, and how it varies with the text and over the runs."""
     scores = np.array([_score(metric, run) for run in runs])
     intervals = np.array([bootstrap_interval(metric, run, samples, rng) for run in runs])
     low, high, selection = intervals.mean(axis=0).tolist()
     optimizer = float(scores.std(ddof=1)) if len(runs) > 1 else float("nan")
-    return Spread(float(scores.mean()), low, high, selection, optimizer)
+    return ScoreVariation(float(scores.mean()), low, high, selection, optimizer)
 
 
 def paired_bootstrap(
@@ -116,16 +97,16 @@ def paired_bootstrap(
     samples: int,
     rng: np.random.Generator,
 ) -> tuple[float, float]:
-    """Both systems on the same sentences, drawn with replacement (Koehn 2004, section 4).
+    """Compare two systems on the same samples of sentences (Koehn 2004, section 4).
 
     The p-value is that of Riezler & Maxwell (2005), table 2: how often the samples' differences
     are further from their mean than the systems are from each other.
 
     Args:
-        metric: what scores.
+        metric: the metric.
         baseline, system: ``[n_sentences, n_statistics]`` each.
-        samples: how many to draw.
-        rng: of the draws.
+        samples: number of samples drawn with replacement.
+        rng: draws the samples.
 
     Returns:
         The p-value, and the share of samples in which the system is better (ties are half).
@@ -151,18 +132,18 @@ def approximate_randomisation(
     trials: int,
     rng: np.random.Generator,
 ) -> float:
-    """How often systems differ as much if each sentence's translations are swapped at random.
+    """Return how often systems differ as much after their translations are swapped at random.
 
     Riezler & Maxwell (2005), "On some pitfalls in automatic evaluation and significance testing for
-    MT"; with several runs, the difference of the mean scores of all of them, sentences being
-    swapped within pairs of runs (Clark et al. 2011, section 4.2). Where one system has more runs,
-    those of the other serve again, in order.
+    MT". With several runs, mean scores are compared and sentences are swapped within pairs of runs
+    (Clark et al. 2011, section 4.2). If one system has fewer runs, its runs are used again, in
+    order.
 
     Args:
-        metric: what scores.
-        baseline, system: runs, ``[n_sentences, n_statistics]`` each.
-        trials: how many.
-        rng: of the swaps.
+        metric: the metric.
+        baseline, system: the runs, ``[n_sentences, n_statistics]`` each.
+        trials: number of trials.
+        rng: draws the swaps.
 
     Returns:
         The p-value.
@@ -196,12 +177,12 @@ def approximate_randomisation(
 
 
 def _p_value(extreme: int, samples: int) -> float:
-    """The real outcome is one of those that chance may give (Noreen 1989)."""
+    """Return the p-value; the real outcome counts as one of the samples (Noreen 1989)."""
     return (extreme + 1) / (samples + 1)
 
 
 def _rows(n_sentences: int) -> int:
-    """How many samples of so many sentences are drawn at a time."""
+    """Return how many samples of ``n_sentences`` sentences to draw at a time."""
     return min(_ROWS, max(1, _NUMBERS // max(1, n_sentences)))
 
 
@@ -210,7 +191,7 @@ def _score(metric: Metric, statistics: Statistics) -> float:
 
 
 def _draws(n_sentences: int, samples: int, rng: np.random.Generator) -> Iterator[NDArray[np.int64]]:
-    """Sentences drawn with replacement, int64 ``[rows, n_sentences]``, some rows at a time."""
+    """Draw sentences with replacement, int64 ``[rows, n_sentences]``, some rows at a time."""
     at_once = _rows(n_sentences)
     for start in range(0, samples, at_once):
         yield rng.choice(n_sentences, size=(min(at_once, samples - start), n_sentences))
@@ -218,7 +199,7 @@ def _draws(n_sentences: int, samples: int, rng: np.random.Generator) -> Iterator
 
 @kernel
 def _sums(drawn: NDArray[np.int64], statistics: Statistics) -> NDArray[np.float64]:
-    """Summed statistics of each row of draws, float64 ``[rows, n_statistics]``."""
+    """Sum the statistics of each row of draws, float64 ``[rows, n_statistics]``."""
     totals = np.zeros((drawn.shape[0], statistics.shape[1]))
     for row in range(drawn.shape[0]):
         for sentence in drawn[row]:
@@ -229,7 +210,7 @@ def _sums(drawn: NDArray[np.int64], statistics: Statistics) -> NDArray[np.float6
 
 @kernel
 def _sums_where(chosen: NDArray[np.bool_], values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Sums of the values of the sentences chosen in each row, float64 ``[rows, n_statistics]``."""
+    """Sum the values of the sentences chosen in each row, float64 ``[rows, n_statistics]``."""
     totals = np.zeros((chosen.shape[0], values.shape[1]))
     for row in range(chosen.shape[0]):
         for sentence in range(chosen.shape[1]):

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from mosesplug.evaluation.significance import (
     approximate_randomisation,
     bootstrap_interval,
+    estimate_variation,
     paired_bootstrap,
-    spread,
 )
 from mosesplug.metrics import metric
 from mosesplug.metrics.protocol import Metric
@@ -141,12 +141,12 @@ def test_several_runs() -> None:
     references, _ = texts(20, 0.0)
     runs = [statistics(judge, references, texts(20, noise)[1]) for noise in (0.20, 0.22, 0.24)]
     scores = [float(judge.score(run.sum(axis=0))) for run in runs]
-    found = spread(judge, runs, 300, np.random.default_rng(3))
+    found = estimate_variation(judge, runs, 300, np.random.default_rng(3))
     assert found.mean == pytest.approx(np.mean(scores))
     assert found.optimizer == pytest.approx(np.std(scores, ddof=1))
     assert found.low < found.mean < found.high
     assert 0.0 < found.selection < 0.1
-    assert np.isnan(spread(judge, runs[:1], 10, np.random.default_rng(3)).optimizer)
+    assert np.isnan(estimate_variation(judge, runs[:1], 10, np.random.default_rng(3)).optimizer)
     same = approximate_randomisation(judge, runs, runs, 100, np.random.default_rng(4))
     assert same == 1.0
     # A system with fewer runs: they serve again.

@@ -10,14 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mosesplug.cli.inspect.inspecting import (
-    IterationOption,
-    Json,
-    Store,
-    WeightsFile,
-    iteration_of,
-    weights_of,
-)
+from mosesplug.cli.inspect.inspecting import WeightsFile, iteration_of, weights_of
+from mosesplug.cli.shared.parameters import IterationOption, Json, Store
 from mosesplug.errors import UsageError
 
 if TYPE_CHECKING:

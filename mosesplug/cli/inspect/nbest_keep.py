@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from mosesplug.cli.inspect.inspecting import Json, Store
+from mosesplug.cli.shared.parameters import Json, Store
 from mosesplug.errors import DataError
 
 __all__ = ["compact", "copy", "drop", "verify"]

@@ -8,15 +8,8 @@ from typing import Annotated, cast
 
 import typer
 
-from mosesplug.cli.inspect.inspecting import (
-    IterationOption,
-    Json,
-    Refs,
-    Source,
-    Store,
-    iteration_of,
-    texts_of,
-)
+from mosesplug.cli.inspect.inspecting import Refs, iteration_of, texts_of
+from mosesplug.cli.shared.parameters import IterationOption, Json, Source, Store
 from mosesplug.errors import UsageError
 
 __all__ = ["grep", "stats"]

@@ -9,7 +9,8 @@ from typing import Annotated
 
 import typer
 
-from mosesplug.cli.inspect.inspecting import Dense, IterationOption, Source, Store, iteration_of
+from mosesplug.cli.inspect.inspecting import iteration_of
+from mosesplug.cli.shared.parameters import Dense, IterationOption, Source, Store
 from mosesplug.errors import UsageError
 
 __all__ = ["export", "import_"]

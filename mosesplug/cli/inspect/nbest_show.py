@@ -7,18 +7,9 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from mosesplug.cli.inspect.inspecting import (
-    IterationOption,
-    Json,
-    Refs,
-    Source,
-    Store,
-    WeightsFile,
-    iteration_of,
-    texts_of,
-    weights_of,
-)
+from mosesplug.cli.inspect.inspecting import Refs, WeightsFile, iteration_of, texts_of, weights_of
 from mosesplug.cli.inspect.nbest_diff import diff_iterations
+from mosesplug.cli.shared.parameters import IterationOption, Json, Source, Store
 from mosesplug.errors import DataError, UsageError
 
 if TYPE_CHECKING:

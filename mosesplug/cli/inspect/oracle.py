@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 import typer
 
-from mosesplug.cli.inspect.inspecting import Json
-from mosesplug.cli.learn.bench_optimizers import MetricName, MetricSettings, Places
+from mosesplug.cli.shared.parameters import Json, Lists, MetricName, MetricSettings
 from mosesplug.errors import UsageError
 
 if TYPE_CHECKING:
@@ -32,7 +31,7 @@ _DEFAULT = "sentence,greedy"
 
 
 def oracle(
-    places: Places,
+    places: Lists,
     refs: Annotated[
         Path | None, typer.Option(help="The reference; or the prefix of several: REFS0, ...")
     ] = None,
@@ -117,8 +116,9 @@ def oracle(
     Examples: mosesplug oracle tuning --top 1,10,100,all; mosesplug oracle run7.best100.out.gz
     --refs dev.en --method all -o oracle.en
     """
-    from mosesplug.cli.shared.output import explain_signature, print_json, progress_bar
+    from mosesplug.cli.shared.output import print_json, progress_bar
     from mosesplug.cli.shared.tables import print_table
+    from mosesplug.evaluation.error_rates import explain_signature
     from mosesplug.inspection.oracles import OracleSettings, find_oracle, ranked
 
     methods, tops = _methods(method), _tops(top)

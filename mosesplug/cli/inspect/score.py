@@ -1,33 +1,26 @@
-"""``mosesplug score``: how good translations are, by several metrics."""
+"""``mosesplug score``: score a translation by several metrics."""
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mosesplug.cli.inspect.inspecting import Json
+from mosesplug.cli.shared.parameters import (
+    BootstrapSamples,
+    ColumnNames,
+    Json,
+    Metrics,
+    Seed,
+    parse_names,
+)
 from mosesplug.errors import UsageError
 
-__all__ = ["METRICS", "MetricOption", "Samples", "Seed", "score"]
+if TYPE_CHECKING:
+    from mosesplug.evaluation.scoring import MetricScore, Selection
 
-METRICS = ("BLEU", "TER-SACREBLEU", "CHRF beta:2")
-
-MetricOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--metric",
-        metavar="'NAME [SETTINGS]'",
-        help="BLEU, CDER, CHRF, PER, TER (as Moses has it), TER-SACREBLEU, WER; with settings "
-        "as 'CHRF beta:2'; may be repeated [BLEU, TER-SACREBLEU, CHRF beta:2].",
-    ),
-]
-Samples = Annotated[
-    int, typer.Option(min=0, help="Of the bootstrap, for 95 % intervals; 0 for none.")
-]
-Seed = Annotated[int, typer.Option(min=0, metavar="N", help="Of all random choices.")]
+__all__ = ["score"]
 
 
 def score(
@@ -35,112 +28,64 @@ def score(
         Path, typer.Argument(metavar="HYP", help="The translation, one sentence a line.")
     ],
     references: Annotated[
-        list[Path],
-        typer.Argument(metavar="REF...", help="Its references: files, or the prefix of several."),
+        list[Path], typer.Argument(metavar="REF...", help="References: files, or one prefix.")
     ],
-    metric: MetricOption = None,
+    metric: Metrics = None,
     nbest: Annotated[
-        bool, typer.Option("--nbest", help="HYP is an n-best list: score one of each sentence.")
+        bool, typer.Option("--nbest", help="HYP is an n-best list: score one of each.")
     ] = False,
     rank: Annotated[
-        int | None,
-        typer.Option(min=1, help="With --nbest, which; of a shorter list the last [1]."),
+        int | None, typer.Option(min=1, help="With --nbest, the rank to score [1].")
     ] = None,
     oracle: Annotated[
-        bool, typer.Option("--oracle", help="With --nbest, the best choice, by greedy search.")
+        bool, typer.Option("--oracle", help="With --nbest, score the greedy corpus oracle.")
     ] = False,
-    names: Annotated[
-        str | None, typer.Option(help="Names of the values of an unlabelled list, comma-separated.")
-    ] = None,
-    samples: Samples = 1000,
+    names: ColumnNames = None,
+    samples: BootstrapSamples = 1000,
     seed: Seed = 1,
     sentences: Annotated[
-        bool,
-        typer.Option("--sentences", help="Scores of single sentences too, tab-separated."),
+        bool, typer.Option("--sentences", help="Print sentence scores too, tab-separated.")
     ] = False,
     json: Json = False,
 ) -> None:
-    """How good a translation is: scores, 95 % intervals, signatures.
+    """Score a translation: corpus scores, 95 % intervals and signatures.
 
-    Texts are taken as they are, tokens between blanks. TER, WER, PER and CDER are rates of errors:
-    less is better. The score of a sentence is BLEU+1 (Lin & Och 2004) for BLEU, else the metric's.
+    Texts are scored as they are, tokens separated by blanks. TER, WER, PER and CDER are error
+    rates: less is better. Sentence scores of BLEU are BLEU+1 (Lin & Och 2004).
+
+    Metrics: BLEU, CDER, CHRF, PER, TER (as in Moses), TER-SACREBLEU and WER.
 
     Example: mosesplug score output.en dev.en --metric BLEU --metric 'CHRF beta:2'
     """
-    import numpy as np
-
     from mosesplug.cli.shared.output import print_json
-    from mosesplug.cli.shared.tables import print_table
-    from mosesplug.evaluation.scores import candidate
-    from mosesplug.evaluation.significance import bootstrap_interval
-    from mosesplug.evaluation.translations import (
-        by_sentence,
-        chosen_of_list,
-        figure,
-        judges,
-    )
+    from mosesplug.evaluation.scoring import DEFAULT_METRICS, prepare_metrics, score_translation
 
     if not nbest and (rank is not None or oracle or names is not None):
-        raise UsageError("--rank, --oracle and --names are for n-best lists: give --nbest, too")
+        raise UsageError("--rank, --oracle and --names require --nbest")
     if rank is not None and oracle:
         raise UsageError("--rank and --oracle exclude each other")
-    lines = _references(references)
-    threads = os.cpu_count() or 1
-    rows: list[dict[str, Any]] = []
-    columns = []
-    for judge in judges(metric or METRICS, lines):
-        if nbest:
-            choice = "oracle" if oracle else rank or 1
-            listed = names.split(",") if names else None
-            statistics = chosen_of_list(
-                translation,
-                judge,
-                choice,  # type: ignore[arg-type]
-                names=listed,
-                threads=threads,
-            )
-        else:
-            hypotheses = candidate(translation, len(lines[0]))
-            statistics = judge.statistics(hypotheses, threads)
-        name = judge.metric.name
-        row: dict[str, Any] = {"metric": name}
-        row["score"] = figure(name, float(judge.metric.score(statistics.sum(axis=0))))
-        if samples:
-            rng = np.random.default_rng(seed)
-            low, high, _ = bootstrap_interval(judge.metric, statistics, samples, rng)
-            row["interval"] = sorted([figure(name, low), figure(name, high)])
-        row["signature"] = judge.prepared.signature
-        rows.append(row)
-        columns.append([figure(name, each) for each in by_sentence(judge, statistics).tolist()])
-    if json:
-        if sentences:
-            for row, column in zip(rows, columns, strict=True):
-                row["sentences"] = column
-        print_json(rows)
-        return
-    if sentences:
-        print("\t".join(["sentence", *(row["metric"] for row in rows)]))
-        for number, values in enumerate(zip(*columns, strict=True)):
-            print("\t".join([str(number), *(f"{value:.4f}" for value in values)]))
-        print()
-    print_table(
-        ("metric", "score", "95 % interval", "signature"),
-        [
-            (
-                row["metric"],
-                f"{row['score']:.4f}",
-                "{:.4f} to {:.4f}".format(*row["interval"]) if samples else "",
-                row["signature"],
-            )
-            for row in rows
-        ],
-        left=1,
-        last=1,
+    selection: Selection | None = None
+    if nbest:
+        selection = "oracle" if oracle else rank or 1
+    metrics = prepare_metrics(metric or DEFAULT_METRICS, _read_references(references))
+    scores = list(
+        score_translation(
+            translation,
+            metrics,
+            selection=selection,
+            names=parse_names(names),
+            samples=samples,
+            seed=seed,
+        )
     )
+    if json:
+        print_json([_record(each, sentences) for each in scores])
+        return
+    _print(scores, sentences)
 
 
-def _references(paths: list[Path]) -> list[list[bytes]]:
-    """The lines of all references; one path may be the prefix of several.
+def _read_references(paths: list[Path]) -> list[list[bytes]]:
+    """Read all references; a single path may be the prefix of several files.
 
     Raises:
         FormatError: one cannot be read, or the first is empty.
@@ -159,3 +104,33 @@ def _references(paths: list[Path]) -> list[list[bytes]]:
             remedy="Give the reference translation, one sentence a line",
         )
     return found
+
+
+def _record(score: MetricScore, sentences: bool) -> dict[str, Any]:
+    record: dict[str, Any] = {"metric": score.metric, "score": score.score}
+    if score.interval is not None:
+        record["interval"] = score.interval
+    record["signature"] = score.signature
+    if sentences:
+        record["sentences"] = score.sentences
+    return record
+
+
+def _print(scores: list[MetricScore], sentences: bool) -> None:
+    from mosesplug.cli.shared.tables import format_score, print_table
+
+    if sentences:
+        print("\t".join(["sentence", *(each.metric for each in scores)]))
+        for number, values in enumerate(zip(*(each.sentences for each in scores), strict=True)):
+            print("\t".join([str(number), *map(format_score, values)]))
+        print()
+    rows = [
+        (
+            each.metric,
+            format_score(each.score),
+            "" if each.interval is None else "{:.4f} to {:.4f}".format(*each.interval),
+            each.signature,
+        )
+        for each in scores
+    ]
+    print_table(("metric", "score", "95 % interval", "signature"), rows, left=1, last=1)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mosesplug.cli.inspect.inspecting import Json
+from mosesplug.cli.shared.parameters import Json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from mosesplug.cli.inspect.inspecting import Json
+from mosesplug.cli.shared.parameters import (
+    THREADS,
+    Json,
+    Lists,
+    MetricName,
+    MetricSettings,
+    Threads,
+)
 from mosesplug.errors import UsageError
 
 if TYPE_CHECKING:
@@ -22,32 +28,9 @@ __all__ = ["bench_optimizers", "given_places"]
 _WIDTH = 15
 """Of a figure in a plain table."""
 
-_THREADS = os.cpu_count() or 1
-
-Places = Annotated[
-    list[Path],
-    typer.Argument(
-        metavar="STORE|NBEST...",
-        help="A tuning run (its working directory, or the store in it), or n-best lists of one "
-        "text, merged.",
-        show_default=False,
-    ),
-]
-MetricName = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAME",
-        help="BLEU, TER, ... [BLEU; of a store, what its run optimised: others need --refs]",
-    ),
-]
-MetricSettings = Annotated[
-    str, typer.Option(metavar="SETTINGS", help="Its settings, as reflen:shortest,case:false.")
-]
-Threads = Annotated[int, typer.Option(min=1, metavar="N", help="Scores do not depend on it.")]
-
 
 def bench_optimizers(
-    places: Places,
+    places: Lists,
     refs: Annotated[
         Path | None, typer.Option(help="The reference; or the prefix of several: REFS0, ...")
     ] = None,
@@ -91,7 +74,7 @@ def bench_optimizers(
             "has its defaults].",
         ),
     ] = None,
-    threads: Threads = _THREADS,
+    threads: Threads = THREADS,
     format_: Annotated[
         Literal["plain", "markdown"],
         typer.Option("--format", metavar="plain|markdown", help="Of the table."),
@@ -216,7 +199,7 @@ def _task(given: Given, share: float | None, seed: int) -> Task:
 
 def _print_head(given: Given, task: Task, seeds: int, names: Sequence[str], style: str) -> None:
     """What is compared, and what the start scores."""
-    from mosesplug.cli.shared.output import explain_signature
+    from mosesplug.evaluation.error_rates import explain_signature
 
     score, held_out = task.start_scores
     print(f"{given.summary}; seeds 1 to {seeds}\n{explain_signature(given.signature)}")

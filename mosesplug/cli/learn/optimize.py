@@ -14,7 +14,6 @@ import typer
 from numpy.typing import NDArray
 
 from formats.nbest.dense import is_named
-from mosesplug.cli.inspect.inspecting import Dense
 from mosesplug.cli.learn.algorithm_parameters import settings_of, with_algorithm_options
 from mosesplug.cli.learn.optimize_input import Files, given_graphs, given_lists, held_out_lists
 from mosesplug.cli.learn.optimize_output import check_output, write_weights
@@ -43,6 +42,7 @@ from mosesplug.cli.run.sharding_parameters import (
     Workers,
 )
 from mosesplug.cli.shared.output import progress_bar
+from mosesplug.cli.shared.parameters import Dense
 from mosesplug.errors import UsageError
 from mosesplug.features import FeatureSpace
 from mosesplug.learning.lists import list_dense_features

@@ -7,8 +7,8 @@ from statistics import fmean
 
 from mosesplug.cli.learn.optimize_input import Given
 from mosesplug.cli.learn.optimize_ways import Learnt, Ways
-from mosesplug.cli.shared.output import explain_signature
 from mosesplug.cli.shared.tables import format_score, format_table, tabulate_spreads
+from mosesplug.evaluation.error_rates import explain_signature
 from mosesplug.learning.cross_validation import CrossValidation
 from mosesplug.tuning.guards import list_findings, weight_findings
 from mosesplug.tuning.repeats.scores import spread

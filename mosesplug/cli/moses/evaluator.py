@@ -94,7 +94,12 @@ def evaluate(arguments: Arguments) -> None:
     wanted = _wanted(arguments)
 
     # Here and not above: these bring NumPy and Numba, which --help does not need.
-    from mosesplug.evaluation.scores import bootstrap, candidate, corpus_score, first_of_each
+    from mosesplug.evaluation.scores import (
+        bootstrap,
+        corpus_score,
+        read_first_best,
+        read_translation,
+    )
     from mosesplug.moses_tools.c_rand import CRand
     from mosesplug.moses_tools.scoring import Scorer
 
@@ -112,7 +117,7 @@ def evaluate(arguments: Arguments) -> None:
     if samples:
         print(f"Seeding random numbers with {seed}", file=sys.stderr)
     random = CRand(seed)
-    read = candidate if candidates else first_of_each
+    read = read_translation if candidates else read_first_best
     for path in (*candidates, *lists):
         hypotheses = read(path, scorers[0].n_sentences)
         for scorer in scorers:

@@ -6,8 +6,8 @@ import shlex
 import threading
 from typing import TextIO
 
-from mosesplug.cli.shared.output import explain_signature
 from mosesplug.cli.shared.tables import format_change, format_table
+from mosesplug.evaluation.error_rates import explain_signature
 from mosesplug.tuning.events import (
     Decoded,
     Event,

@@ -6,9 +6,9 @@ import sys
 from typing import cast, get_args
 
 from mosesplug.cli.run.progress import Reporter
-from mosesplug.cli.shared.output import explain_signature
 from mosesplug.cli.shared.tables import format_score, format_table, tabulate_spreads
 from mosesplug.errors import UsageError
+from mosesplug.evaluation.error_rates import explain_signature
 from mosesplug.settings.configuration import Configuration, Select
 from mosesplug.tuning.events import Note
 from mosesplug.tuning.repeats.result import SeveralResult

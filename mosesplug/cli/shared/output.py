@@ -1,4 +1,4 @@
-"""What commands write: JSON, raw bytes and files, progress bars, metric signatures."""
+"""What commands write: JSON, raw bytes and files, progress bars."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from formats.text import atomic_write, write_atomic
 from mosesplug.inspection.texts import mark_invalid_utf8
 
 __all__ = [
-    "explain_signature",
     "is_terminal",
     "open_output",
     "print_bytes",
@@ -22,9 +21,6 @@ __all__ = [
     "progress_bar",
     "write_output",
 ]
-
-_ERROR_RATES = frozenset({"CDER", "PER", "TER", "TER-SACREBLEU", "WER"})
-"""Metrics whose scores are 1 minus the error rate, as in Moses' scorers."""
 
 
 def is_terminal() -> bool:
@@ -100,13 +96,3 @@ def progress_bar(quiet: bool) -> Iterator[Callable[[int, int, str], None]]:
         yield lambda done, total, description: progress.update(
             task, completed=done, total=total, description=description
         )
-
-
-def explain_signature(signature: str) -> str:
-    """Return a metric's signature; for error rates, add that scores are 1 minus the rate."""
-    names = signature.partition("|")[0].split(",")
-    if not _ERROR_RATES.intersection(names):
-        return signature
-    parts = [f"1 - {name}" if name in _ERROR_RATES else name for name in names]
-    what = parts[0] if len(parts) == 1 else f"a weighted sum of {' and '.join(parts)}"
-    return f"{signature} (scores are {what}: larger is better)"

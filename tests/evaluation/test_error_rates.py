@@ -1,10 +1,10 @@
-"""What is said of scores."""
+"""Explanations of the scores of error rates."""
 
 from __future__ import annotations
 
 import pytest
 
-from mosesplug.cli.shared.output import explain_signature
+from mosesplug.evaluation.error_rates import explain_signature
 from mosesplug.metrics import metric
 
 

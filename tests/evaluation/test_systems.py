@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from mosesplug.errors import DataError, StoreError, UsageError
-from mosesplug.evaluation.translations import systems
-from mosesplug.evaluation.tuned_translations import tuned_translations
+from mosesplug.evaluation.systems import System, find_tuned_translations, parse_systems
 from mosesplug.tuning.workdir.stores import find_store
 
 
@@ -33,20 +32,23 @@ def several(directory: Path) -> Path:
 def test_directories_stand_for_their_tuned_translations(tmp_path: Path) -> None:
     one, many = a_run(tmp_path / "one", 2), several(tmp_path / "many")
     (tmp_path / "plain").write_text("a\n")
-    assert systems([f"base={one}", f"new={many}", f"mixed={tmp_path / 'plain'},{one}"]) == [
-        ("base", [one / "run2.out"]),
-        ("new", [many / f"run.{n}" / f"run{i}.out" for n, i in ((1, 3), (2, 1), (10, 2))]),
-        ("mixed", [tmp_path / "plain", one / "run2.out"]),
+    assert parse_systems([f"base={one}", f"new={many}", f"mixed={tmp_path / 'plain'},{one}"]) == [
+        System("base", (one / "run2.out",)),
+        System(
+            "new",
+            tuple(many / f"run.{n}" / f"run{i}.out" for n, i in ((1, 3), (2, 1), (10, 2))),
+        ),
+        System("mixed", (tmp_path / "plain", one / "run2.out")),
     ]
     with pytest.raises(UsageError, match="there is no file"):
-        systems(["base=nowhere", str(one)])
+        parse_systems(["base=nowhere", str(one)])
 
 
 def test_a_run_without_such_translations_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="was not translated with the weights"):
-        tuned_translations(a_run(tmp_path / "one", None))
+    with pytest.raises(DataError, match="was not translated with the final weights"):
+        find_tuned_translations(a_run(tmp_path / "one", None))
     with pytest.raises(DataError, match="is not the working directory of a finished run"):
-        tuned_translations(tmp_path)
+        find_tuned_translations(tmp_path)
 
 
 def test_a_store_in_a_directory_of_several_runs_must_be_named(tmp_path: Path) -> None:

@@ -1,0 +1,142 @@
+"""Arguments and options that several commands share."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mosesplug.errors import UsageError
+
+__all__ = [
+    "THREADS",
+    "BootstrapSamples",
+    "ColumnNames",
+    "Dense",
+    "IterationOption",
+    "Json",
+    "ListReferences",
+    "ListWeights",
+    "Lists",
+    "MetricName",
+    "MetricSettings",
+    "Metrics",
+    "Output",
+    "Quiet",
+    "References",
+    "RequiredReferences",
+    "Seed",
+    "SentenceId",
+    "Source",
+    "SparseWeights",
+    "Store",
+    "StoreWeights",
+    "Threads",
+    "parse_iteration",
+    "parse_names",
+]
+
+THREADS = os.cpu_count() or 1
+
+Store = Annotated[
+    Path, typer.Argument(metavar="STORE", help="A working directory, or the store in it.")
+]
+Lists = Annotated[
+    list[Path],
+    typer.Argument(
+        metavar="STORE|NBEST...",
+        help="A working directory or store, or n-best lists of one text.",
+        show_default=False,
+    ),
+]
+SentenceId = Annotated[
+    int, typer.Argument(metavar="SENTENCE", min=0, help="A sentence id, counted from 0.")
+]
+Source = Annotated[Path | None, typer.Option("--source", help="The source sentences.")]
+References = Annotated[
+    Path | None, typer.Option("--refs", help="The references: a file, or a prefix of several.")
+]
+RequiredReferences = Annotated[
+    Path, typer.Option("--refs", help="The references: a file, or a prefix of several.")
+]
+ListReferences = Annotated[
+    Path | None,
+    typer.Option("--refs", help="The references: a file, or a prefix; required for NBEST."),
+]
+IterationOption = Annotated[
+    str, typer.Option("--iteration", metavar="N|all", help="The lists of one iteration, or merged.")
+]
+StoreWeights = Annotated[
+    Path | None,
+    typer.Option(
+        "--weights",
+        metavar="FILE",
+        help="Weights of the model score, in any format [the run's result].",
+    ),
+]
+ListWeights = Annotated[
+    Path | None,
+    typer.Option("--weights", metavar="FILE", help="Weights that rank the lists, in any format."),
+]
+SparseWeights = Annotated[
+    Path | None,
+    typer.Option("--sparse-weights", metavar="FILE", help="Sparse weights, name value a line."),
+]
+ColumnNames = Annotated[
+    str | None,
+    typer.Option("--names", help="Names of the values of unlabelled lists, comma-separated."),
+]
+Dense = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME,...",
+        help="Dense features of name=value lists; the others are sparse [by frequency].",
+    ),
+]
+MetricName = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="The metric [BLEU; of a store, that of its run]."),
+]
+MetricSettings = Annotated[
+    str, typer.Option(metavar="SETTINGS", help="Metric settings, as reflen:shortest,case:false.")
+]
+Metrics = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--metric",
+        metavar="'NAME [SETTINGS]'",
+        help="A metric, as 'CHRF beta:2'; may be repeated [BLEU, TER-SACREBLEU, CHRF beta:2].",
+    ),
+]
+BootstrapSamples = Annotated[
+    int, typer.Option(min=0, help="Bootstrap samples for 95 % intervals; 0 for none.")
+]
+Seed = Annotated[int, typer.Option(min=0, metavar="N", help="Seed of all random choices.")]
+Threads = Annotated[
+    int, typer.Option(min=1, metavar="N", help="Threads; the result does not depend on it.")
+]
+Output = Annotated[
+    Path | None, typer.Option("--output", "-o", metavar="FILE", help="The output [stdout].")
+]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of a table.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Print results and errors only.")]
+
+
+def parse_iteration(text: str) -> int | None:
+    """Return the number of ``--iteration``, None for all.
+
+    Raises:
+        UsageError: it is neither a number nor ``all``.
+    """
+    if text == "all":
+        return None
+    if not text.isdecimal() or int(text) == 0:
+        raise UsageError(f"--iteration takes a number from 1, or all, not {text!r}")
+    return int(text)
+
+
+def parse_names(text: str | None) -> list[str] | None:
+    """Return the column names of ``--names``, None if it is not given."""
+    return None if text is None else [name.strip() for name in text.split(",")]

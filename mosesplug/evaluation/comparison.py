@@ -1,0 +1,129 @@
+"""Compare systems with a baseline: scores, intervals, and significance of differences."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosesplug.evaluation.error_rates import display_score
+from mosesplug.evaluation.scores import read_translation
+from mosesplug.evaluation.scoring import PreparedMetric
+from mosesplug.evaluation.significance import (
+    approximate_randomisation,
+    estimate_variation,
+    paired_bootstrap,
+)
+from mosesplug.evaluation.systems import System
+
+__all__ = ["SystemScore", "compare_systems"]
+
+
+@dataclass(frozen=True)
+class SystemScore:
+    """The score of one system by one metric, and its difference from the baseline.
+
+    Error rates are given as rates. Fields that compare are None for the baseline.
+
+    Attributes:
+        metric: the metric's name.
+        system: the system's name.
+        runs: number of runs.
+        score: mean corpus score of the runs.
+        interval: 95 % bootstrap interval.
+        s_sel: standard deviation over texts drawn from this one.
+        s_opt: standard deviation over the runs; NaN for a single run.
+        difference: score minus that of the baseline.
+        p_bootstrap: p-value of the paired bootstrap; None if a system has several runs.
+        wins: share of bootstrap samples in which the system is better, a tie counting half.
+        p_randomisation: p-value of approximate randomisation.
+        signature: the metric's signature.
+    """
+
+    metric: str
+    system: str
+    runs: int
+    score: float
+    interval: tuple[float, float]
+    s_sel: float
+    s_opt: float
+    difference: float | None
+    p_bootstrap: float | None
+    wins: float | None
+    p_randomisation: float | None
+    signature: str
+
+
+def compare_systems(
+    systems: Sequence[System],
+    metric: PreparedMetric,
+    *,
+    samples: int = 1000,
+    trials: int = 10_000,
+    seed: int = 1,
+) -> list[SystemScore]:
+    """Score the systems by one metric, and test their differences from the first.
+
+    Args:
+        systems: the systems, the baseline first.
+        metric: the metric.
+        samples: bootstrap samples, at least 1.
+        trials: trials of approximate randomisation.
+        seed: seed of all draws. Each test starts with it, so that all systems are compared on the
+            same draws.
+
+    Raises:
+        FormatError: a translation cannot be read, or does not fit the references.
+    """
+    n_sentences = metric.prepared.n_sentences
+    statistics = [
+        [metric.statistics(read_translation(path, n_sentences)) for path in system.paths]
+        for system in systems
+    ]
+    found: list[SystemScore] = []
+    for system, runs in zip(systems, statistics, strict=True):
+        baseline = (found[0], statistics[0]) if found else None
+        found.append(_score_system(system, runs, metric, baseline, samples, trials, seed))
+    return found
+
+
+def _score_system(
+    system: System,
+    runs: Sequence[NDArray[np.int32]],
+    metric: PreparedMetric,
+    baseline: tuple[SystemScore, Sequence[NDArray[np.int32]]] | None,
+    samples: int,
+    trials: int,
+    seed: int,
+) -> SystemScore:
+    name = metric.metric.name
+    variation = estimate_variation(metric.metric, runs, samples, np.random.default_rng(seed))
+    score = display_score(name, variation.mean)
+    low, high = sorted([display_score(name, variation.low), display_score(name, variation.high)])
+    difference = p_randomisation = p_bootstrap = wins = None
+    if baseline is not None:
+        first, base_runs = baseline
+        difference = score - first.score
+        p_randomisation = approximate_randomisation(
+            metric.metric, base_runs, runs, trials, np.random.default_rng(seed)
+        )
+        if len(runs) == len(base_runs) == 1:
+            p_bootstrap, wins = paired_bootstrap(
+                metric.metric, base_runs[0], runs[0], samples, np.random.default_rng(seed)
+            )
+    return SystemScore(
+        metric=name,
+        system=system.name,
+        runs=len(runs),
+        score=score,
+        interval=(low, high),
+        s_sel=variation.selection,
+        s_opt=variation.optimizer,
+        difference=difference,
+        p_bootstrap=p_bootstrap,
+        wins=wins,
+        p_randomisation=p_randomisation,
+        signature=metric.prepared.signature,
+    )

@@ -1,0 +1,23 @@
+"""Metrics that count errors: scores are 1 minus the rate, people read the rate."""
+
+from __future__ import annotations
+
+__all__ = ["display_score", "explain_signature"]
+
+_ERROR_RATES = frozenset({"CDER", "PER", "TER", "TER-SACREBLEU", "WER"})
+"""Metrics whose scores are 1 minus the error rate, as in Moses' scorers."""
+
+
+def display_score(metric: str, score: float) -> float:
+    """Return the score as people know it: for an error rate, the rate."""
+    return 1.0 - score if metric in _ERROR_RATES else score
+
+
+def explain_signature(signature: str) -> str:
+    """Return a metric's signature; for error rates, add that scores are 1 minus the rate."""
+    names = signature.partition("|")[0].split(",")
+    if not _ERROR_RATES.intersection(names):
+        return signature
+    parts = [f"1 - {name}" if name in _ERROR_RATES else name for name in names]
+    what = parts[0] if len(parts) == 1 else f"a weighted sum of {' and '.join(parts)}"
+    return f"{signature} (scores are {what}: larger is better)"

@@ -1,0 +1,192 @@
+"""Score finished translations, or one hypothesis of each n-best list, by several metrics."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formats.errors import FormatError
+from formats.nbest.dense import is_named
+from formats.nbest.files import read_nbest
+from mosesplug.errors import UsageError
+from mosesplug.evaluation.error_rates import display_score
+from mosesplug.evaluation.scores import read_translation
+from mosesplug.evaluation.significance import bootstrap_interval
+from mosesplug.features import FeatureSpace
+from mosesplug.inspection.lists import sentence_scores
+from mosesplug.metrics import Metric, Prepared, metric
+from mosesplug.moses_tools.scoring import Hypotheses, check_sentences
+from mosesplug.optimizers.oracles import corpus_oracles
+from mosesplug.tuning_set import TuningSet
+
+__all__ = [
+    "DEFAULT_METRICS",
+    "MetricScore",
+    "PreparedMetric",
+    "Selection",
+    "prepare_metrics",
+    "score_translation",
+    "select_hypotheses",
+]
+
+DEFAULT_METRICS = ("BLEU", "TER-SACREBLEU", "CHRF beta:2")
+
+Selection = int | Literal["oracle"]
+"""Which hypothesis of an n-best list: a rank from 1, or the greedy corpus oracle."""
+
+
+@dataclass(frozen=True)
+class PreparedMetric:
+    """A metric with its references."""
+
+    metric: Metric
+    prepared: Prepared
+
+    def statistics(self, hypotheses: Hypotheses, threads: int | None = None) -> NDArray[np.int32]:
+        """Return the statistics of each hypothesis, int32 ``[n, n_statistics]``."""
+        return self.metric.statistics(
+            self.prepared,
+            hypotheses.sentence_ids,
+            hypotheses.buffer,
+            hypotheses.starts,
+            hypotheses.ends,
+            threads=threads or os.cpu_count() or 1,
+        )
+
+
+@dataclass(frozen=True)
+class MetricScore:
+    """Scores of one translation by one metric; error rates are given as rates.
+
+    Attributes:
+        metric: the metric's name.
+        score: the corpus score.
+        interval: the 95 % bootstrap interval; None if it was not computed.
+        signature: the metric's signature.
+        sentences: sentence scores, BLEU+1 (Lin & Och 2004) for BLEU.
+    """
+
+    metric: str
+    score: float
+    interval: tuple[float, float] | None
+    signature: str
+    sentences: tuple[float, ...]
+
+
+def prepare_metrics(
+    specifications: Sequence[str], references: Sequence[Sequence[bytes]]
+) -> list[PreparedMetric]:
+    """Return the metrics of specifications such as ``BLEU`` or ``CHRF beta:2``.
+
+    Raises:
+        UsageError: a metric or setting is unknown.
+        DataError: a metric cannot use these references.
+    """
+    found = []
+    for specification in specifications:
+        name, _, settings = specification.strip().partition(" ")
+        if not name:
+            raise UsageError("--metric needs a name, such as BLEU or 'CHRF beta:2'")
+        made = metric(name, settings)
+        found.append(PreparedMetric(made, made.prepare(references)))
+    return found
+
+
+def score_translation(
+    path: Path,
+    metrics: Sequence[PreparedMetric],
+    *,
+    selection: Selection | None = None,
+    names: Sequence[str] | None = None,
+    samples: int = 1000,
+    seed: int = 1,
+) -> Iterator[MetricScore]:
+    """Score a translation by each metric.
+
+    Args:
+        path: a file with one translation a line; with ``selection``, an n-best list.
+        metrics: the metrics.
+        selection: which hypothesis of each list to score.
+        names: column names of an unlabelled n-best list.
+        samples: bootstrap samples for the interval; 0 for no interval.
+        seed: seed of the bootstrap.
+
+    Raises:
+        FormatError: the file cannot be read, or does not fit the references.
+    """
+    for each in metrics:
+        if selection is None:
+            statistics = each.statistics(read_translation(path, each.prepared.n_sentences))
+        else:
+            statistics = select_hypotheses(path, each, selection, names=names)
+        name, interval = each.metric.name, None
+        if samples:
+            rng = np.random.default_rng(seed)
+            low, high, _ = bootstrap_interval(each.metric, statistics, samples, rng)
+            low, high = sorted([display_score(name, low), display_score(name, high)])
+            interval = low, high
+        yield MetricScore(
+            metric=name,
+            score=display_score(name, float(each.metric.score(statistics.sum(axis=0)))),
+            interval=interval,
+            signature=each.prepared.signature,
+            sentences=tuple(
+                display_score(name, score)
+                for score in sentence_scores(each.metric, statistics).tolist()
+            ),
+        )
+
+
+def select_hypotheses(
+    path: Path,
+    metric: PreparedMetric,
+    selection: Selection,
+    *,
+    names: Sequence[str] | None = None,
+) -> NDArray[np.int32]:
+    """Return the statistics of one hypothesis of each sentence in an n-best list.
+
+    Args:
+        path: the list.
+        metric: the metric.
+        selection: a rank from 1 (the last hypothesis of a shorter list), or ``oracle`` for the
+            hypotheses that a greedy search finds best for the corpus.
+        names: column names of an unlabelled list.
+
+    Raises:
+        FormatError: the list cannot be read, or a sentence is missing.
+    """
+    # Feature values are not used. If all are sparse, lines may have different features.
+    block = read_nbest(path, names=names, dense=() if is_named(path) else None)
+    check_sentences(block, metric.prepared.n_sentences)
+    sentences = np.arange(metric.prepared.n_sentences)
+    offsets = np.searchsorted(block.sentence_ids, np.append(sentences, len(sentences)))
+    widths = np.diff(offsets)
+    if not widths.all():
+        raise FormatError(
+            f"sentence {int(np.argmin(widths))} has no hypothesis",
+            path=path,
+            remedy="Give the n-best list of the whole text that the references translate",
+        )
+    hypotheses = Hypotheses(block.sentence_ids, block.buffer, block.text_starts, block.text_ends)
+    statistics = metric.statistics(hypotheses)
+    if selection == "oracle":
+        lists = TuningSet(
+            space=FeatureSpace(()),
+            sentence_ids=sentences,
+            offsets=offsets.astype(np.int64),
+            dense=np.zeros((len(block), 0), dtype=np.float32),
+            sparse=None,
+            stats=statistics,
+            lengths=np.zeros(len(block), dtype=np.int32),
+        )
+        rows = corpus_oracles(lists, metric.metric, np.random.default_rng(1)).first
+    else:
+        rows = offsets[:-1] + np.minimum(selection, widths) - 1
+    return statistics[rows]
