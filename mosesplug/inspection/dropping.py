@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mosesplug.errors import DataError
 from mosesplug.store import NBestStore
-from mosesplug.tuning.workdir.files import write_finished_step
+from mosesplug.tuning.workdir.iteration_files import read_finished_step, write_finished_step
 from mosesplug.tuning.workdir.workspace import Workspace
 
 __all__ = ["drop"]
@@ -42,17 +41,12 @@ def _mend(workspace: Workspace, iteration: int) -> list[Path]:
     """Let the working directory say that an iteration is not finished."""
     step, summary = workspace.finished_step, workspace.summary
     mended = []
-    if step.is_file():
-        try:
-            finished = int(step.read_text())
-        except ValueError:
-            raise DataError(f"{step} holds no number: remove it, or correct it") from None
-        if finished >= iteration:
-            if iteration > 1:
-                write_finished_step(workspace, iteration - 1)
-            else:
-                step.unlink()
-            mended.append(step)
+    if step.is_file() and read_finished_step(workspace) >= iteration:
+        if iteration > 1:
+            write_finished_step(workspace, iteration - 1)
+        else:
+            step.unlink()
+        mended.append(step)
     if summary.is_file():
         summary.unlink()
         mended.append(summary)

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from formats.nbest.files import NBestList, read_nbest_blocks
 from formats.references import read_references, reference_files
-from formats.weights.files import read_dense, read_sparse, read_weights_txt
+from formats.weights.any_format import WeightFile
 from mosesplug.errors import DataError, StoreError
 from mosesplug.metrics.protocol import Metric
 from mosesplug.optimizers.problem import Problem, corpus_score
 from mosesplug.store import NBestStore, fingerprint_files
 from mosesplug.store.views import IngestReport
 from mosesplug.tuning.weights import Weights
+from mosesplug.tuning.workdir.iteration_files import (
+    find_nbest_lists,
+    read_decoding_weights,
+    read_resulting_weights,
+)
 from mosesplug.tuning.workdir.records import IterationResult, IterationStart
+from mosesplug.tuning.workdir.workspace import Workspace
 
 __all__ = ["Imported", "found_lists", "import_lists"]
-
-_LIST = re.compile(r"run([0-9]+)\.best[0-9]+\.out(\.(gz|bz2|xz))?")
 
 
 @dataclass(frozen=True)
@@ -50,10 +53,7 @@ def found_lists(paths: Sequence[Path]) -> list[Imported]:
     if len(paths) > 1:
         raise DataError("give one working directory, or n-best files, one an iteration")
     directory = paths[0]
-    lists: dict[int, Path] = {}
-    for path in sorted(directory.iterdir()):
-        if match := _LIST.fullmatch(path.name):
-            lists.setdefault(int(match[1]), path)
+    lists = find_nbest_lists(directory)
     if not lists:
         raise DataError(
             f"{directory} has no lists such as run1.best100.out.gz: name the files themselves"
@@ -61,33 +61,19 @@ def found_lists(paths: Sequence[Path]) -> list[Imported]:
     missing = sorted(set(range(1, max(lists) + 1)) - set(lists))
     if missing:
         raise DataError(f"{directory} lacks the list of iteration {missing[0]}")
+    workspace = Workspace(directory, 0)
     return [
-        Imported(lists[number], _decoded_with(directory, number), _came_of(directory, number))
+        Imported(
+            lists[number],
+            _weights(read_decoding_weights(workspace, number)),
+            _weights(read_resulting_weights(workspace, number)),
+        )
         for number in sorted(lists)
     ]
 
 
-def _decoded_with(directory: Path, iteration: int) -> Weights | None:
-    """``runN.dense`` and ``runN.sparse-weights``."""
-    path = directory / f"run{iteration}.dense"
-    if not path.is_file():
-        return None
-    dense = tuple(value for _, values in read_dense(path) for value in values)
-    return Weights(dense, _sparse(directory, iteration))
-
-
-def _came_of(directory: Path, iteration: int) -> Weights | None:
-    """The weights of the next iteration, or those that the optimizer wrote."""
-    following = _decoded_with(directory, iteration + 1)
-    path = directory / f"run{iteration}.weights.txt"
-    if following is None and path.is_file():
-        return Weights(read_weights_txt(path), _sparse(directory, iteration + 1))
-    return following
-
-
-def _sparse(directory: Path, iteration: int) -> dict[str, float]:
-    path = directory / f"run{iteration}.sparse-weights"
-    return read_sparse(path) if path.is_file() else {}
+def _weights(file: WeightFile | None) -> Weights | None:
+    return None if file is None else Weights.of_file(file)
 
 
 def import_lists(

@@ -20,7 +20,7 @@ from mosesplug.tuning.online.state import selection
 from mosesplug.tuning.start import columns
 from mosesplug.tuning.steps import write_after
 from mosesplug.tuning.weights import Weights, mean_of
-from mosesplug.tuning.workdir.files import date, write_config
+from mosesplug.tuning.workdir.iteration_files import date, write_config
 from mosesplug.tuning.workdir.records import (
     Evaluation,
     IterationResult,

@@ -8,7 +8,6 @@ ends with the same bytes as one that was not.
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
@@ -25,7 +24,7 @@ from mosesplug.settings.configuration import Configuration, Online, Optimising
 from mosesplug.settings.sharding import Sharding
 from mosesplug.store import NBestStore, fingerprint_files
 from mosesplug.tuning.conclude import conclude, reason_to_stop
-from mosesplug.tuning.context import PREDICTABLE_SEED, Context, RunData, RunFiles
+from mosesplug.tuning.context import Context, RunData, RunFiles
 from mosesplug.tuning.decoding.faults import naming_the_iteration
 from mosesplug.tuning.decoding.prepare import announced_features, decoding_config
 from mosesplug.tuning.events import Note, Optimised, Watcher, ignore
@@ -42,10 +41,16 @@ from mosesplug.tuning.online.state import forget_earlier_states
 from mosesplug.tuning.online.workers import decoding_workers
 from mosesplug.tuning.parallel.executors import workers
 from mosesplug.tuning.parallel.sharding import dealt
+from mosesplug.tuning.resume import (
+    EarlierRun,
+    adopt_files,
+    check_earlier_run,
+    report_changed_settings,
+    seed_of_run,
+    unstored_iterations,
+)
 from mosesplug.tuning.start import check_names, starting_weights
 from mosesplug.tuning.steps import before_decoding, decoded, ingest, optimised, write_after
-from mosesplug.tuning.workdir.adopt import adopt, unstored_iterations
-from mosesplug.tuning.workdir.earlier import Earlier, earlier_run
 from mosesplug.tuning.workdir.records import evaluations_of, result_of, start_of
 from mosesplug.tuning.workdir.summary import Result
 from mosesplug.tuning.workdir.workspace import Workspace
@@ -75,7 +80,7 @@ def tune(configuration: Configuration, watch: Watcher = ignore) -> Result:
     check_forest(configuration)
     check_apart(configuration, workspace)
     with workspace.locked():
-        earlier = earlier_run(configuration, workspace, watch)
+        earlier = check_earlier_run(configuration, workspace, watch)
         with _context(configuration, workspace, watch, earlier) as (context, judge):
             store = context.files.store
             _drop_unrecorded_epoch(store)
@@ -178,7 +183,7 @@ def check_apart(configuration: Configuration, workspace: Workspace) -> None:
 
 @contextmanager
 def _context(
-    configuration: Configuration, workspace: Workspace, watch: Watcher, earlier: Earlier
+    configuration: Configuration, workspace: Workspace, watch: Watcher, earlier: EarlierRun
 ) -> Iterator[tuple[Context, Judge | None]]:
     """Everything an iteration needs, checked; only then is an earlier run replaced."""
     optimising = configuration.optimising
@@ -233,7 +238,7 @@ def _context(
                 show,
                 start,
                 references,
-                seed=_seed(configuration, store),
+                seed=seed_of_run(configuration, store),
                 fixed=fixed_weights(configuration, config, algorithm),
             ),
             RunFiles(workspace, config, store, watch),
@@ -241,8 +246,8 @@ def _context(
             forest or own_forest(configuration, workspace, store, show),
         )
         if unstored := unstored_iterations(workspace, store):
-            adopt(context, unstored)
-        _compare_settings(context)
+            adopt_files(context, unstored)
+        report_changed_settings(context)
         with nullcontext() if context.forest is None else context.forest.decoder:
             yield context, judge
 
@@ -289,39 +294,6 @@ def _input_lines(configuration: Configuration) -> int | None:
     if configuration.decoding.decoder.input_type == _CONFUSION_NETWORK:
         return None
     return len(read_lines(configuration.input))
-
-
-def _seed(configuration: Configuration, store: NBestStore) -> int:
-    """The seed asked for, that of the run to continue, or one drawn by the system."""
-    if configuration.optimising.predictable_seeds:
-        return PREDICTABLE_SEED
-    if configuration.optimising.seed is not None:
-        return configuration.optimising.seed
-    iterations = store.iterations()
-    if iterations:
-        return start_of(iterations[0]).seed
-    return secrets.randbits(32)
-
-
-def _compare_settings(context: Context) -> None:
-    """Say what a continued run does otherwise than the run that it continues."""
-    iterations = context.files.store.iterations()
-    if not iterations:
-        return
-    start = start_of(iterations[-1])
-    earlier = {**start.settings, "seed": str(start.seed)}
-    now = {**context.settings, "seed": str(context.data.seed)}
-    changed = [
-        # What an older version did not know, it did not do.
-        f"{name}: {earlier[name]} -> {now[name]}"
-        for name in now
-        if earlier.get(name, now[name]) != now[name]
-    ]
-    if changed:
-        context.files.watch(
-            Note(f"continuing with other settings than before: {'; '.join(changed)}", warning=True)
-        )
-    context.files.watch(Note(f"continuing after iteration {len(iterations)}"))
 
 
 def _iterate(context: Context, judge: Judge | None, *, skip_decoder: bool) -> None:

@@ -34,7 +34,7 @@ from mosesplug.tuning.online.source import model_weights
 from mosesplug.tuning.parallel.sharded import optimize_sharded
 from mosesplug.tuning.start import columns
 from mosesplug.tuning.weights import Weights, ranges
-from mosesplug.tuning.workdir.files import (
+from mosesplug.tuning.workdir.iteration_files import (
     write_before,
     write_extractor_files,
     write_finished_step,

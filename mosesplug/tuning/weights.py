@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from formats.weights.any_format import WeightFile
 from mosesplug.errors import UsageError
 from mosesplug.features import FeatureSpace
 
@@ -32,6 +33,15 @@ class Weights:
         values = vector.tolist()
         sparse = zip(space.sparse, values[space.n_dense :], strict=True)
         return cls(tuple(values[: space.n_dense]), {name: w for name, w in sparse if w != 0.0})
+
+    @classmethod
+    def of_file(cls, file: WeightFile) -> Weights:
+        """Return the weights of a file.
+
+        Raises:
+            FormatError: a sparse weight file that a ``moses.ini`` names cannot be read.
+        """
+        return cls(file.numbers or file.show.values, file.all_sparse())
 
     def completed(self, earlier: Weights, space: FeatureSpace) -> Weights:
         """These, and the earlier weights of sparse features that these say nothing of.

@@ -22,7 +22,7 @@ import pytest
 from mosesplug.decoders.process import failure
 from mosesplug.store import NBestStore
 from mosesplug.store.records import encode_value
-from mosesplug.tuning.workdir.holding import held
+from mosesplug.tuning.workdir.lock import lock_directory
 from tests.faults.decoder_faults import System, begin, kept, make_system, result_of, run, whole
 
 _TOO_LARGE = ("File too large. Allow larger files (ulimit -f)", "SIGXFSZ", "exit code", "no room")
@@ -156,7 +156,7 @@ def test_too_few_files_may_be_open(begun: Begun, tmp_path: Path) -> None:
 
 def test_another_tuner_is_at_work(begun: Begun, tmp_path: Path) -> None:
     work = begun.copied(tmp_path / "work")
-    with held(work / "tuning.lock"):
+    with lock_directory(work / "tuning.lock"):
         code, said = run(begun.system.arguments(work, "--continue"))
     assert code == 1
     assert f"another tuning run, process {os.getpid()} on {socket.gethostname()}" in said

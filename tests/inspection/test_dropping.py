@@ -65,7 +65,7 @@ def test_files_beside_another_store_are_not_touched(tmp_path: Path) -> None:
 def test_a_step_that_is_no_number_is_told(tmp_path: Path) -> None:
     work = make_run(tmp_path / "work")
     (work / "finished_step.txt").write_text("two\n")
-    with pytest.raises(DataError, match="holds no number"):
+    with pytest.raises(DataError, match="is not a number"):
         drop(work / "nbests.lmdb", 2)
     with NBestStore.open(work / "nbests.lmdb") as store:
         assert len(store.iterations()) == 2

@@ -23,6 +23,7 @@ from mosesplug.errors import DataError, UsageError
 from mosesplug.features import FeatureSpace
 from mosesplug.inspection.run import Run, opened
 from mosesplug.tuning.weights import Weights
+from mosesplug.tuning.workdir.iteration_files import read_decoding_weights
 from mosesplug.tuning.workdir.records import start_of
 from mosesplug.tuning.workdir.stores import find_store
 from mosesplug.tuning.workdir.workspace import Workspace
@@ -149,19 +150,14 @@ def files_of_iterations(directory: Path) -> list[Point]:
         FormatError: a file is none of weights.
     """
     points: list[Point] = []
-    while (path := Workspace(directory, 0).run(len(points) + 1, "dense")).is_file():
-        point = _of_file(str(path), read_weights(path, ("dense",)))
-        beside = path.with_suffix(".sparse-weights")
-        if beside.is_file():
-            point = replace(point, weights=Weights(point.weights.dense, read_sparse(beside)))
-        points.append(point)
+    workspace = Workspace(directory, 0)
+    while (file := read_decoding_weights(workspace, len(points) + 1)) is not None:
+        points.append(_of_file(file.path, file))
     return points
 
 
 def _of_file(source: str, file: WeightFile) -> Point:
-    dense = file.numbers or file.show.values
-    weights = Weights(dense, file.all_sparse())
-    return Point(source, file.format, file.show, weights, file.fixed, file)
+    return Point(source, file.format, file.show, Weights.of_file(file), file.fixed, file)
 
 
 def _of_run(source: str, directory: Path, iteration: int | None) -> Point:

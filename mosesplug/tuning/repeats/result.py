@@ -26,7 +26,7 @@ from mosesplug.tuning.repeats.scores import (
 )
 from mosesplug.tuning.start import columns
 from mosesplug.tuning.weights import Weights, mean_of
-from mosesplug.tuning.workdir.files import date, write_config
+from mosesplug.tuning.workdir.iteration_files import date, write_config
 from mosesplug.tuning.workdir.workspace import Workspace
 
 __all__ = ["SeveralResult", "conclude_several"]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mosesplug.errors import DecoderError, UsageError
-from mosesplug.tuning.workdir.holding import held
+from mosesplug.tuning.workdir.lock import lock_directory
 
 __all__ = ["Workspace", "remove_tree"]
 
@@ -160,7 +160,7 @@ class Workspace:
                 " another --working-dir"
             ) from error
         was_empty = not any(self.directory.iterdir())
-        with held(self.directory / "tuning.lock"):
+        with lock_directory(self.directory / "tuning.lock"):
             self._remove_discarded()
             for path in self.directory.glob(".*"):
                 if _UNFINISHED.fullmatch(path.name):

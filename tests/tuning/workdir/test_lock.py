@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from mosesplug.errors import DataError
-from mosesplug.tuning.workdir import holding
-from mosesplug.tuning.workdir.holding import held
+from mosesplug.tuning.workdir import lock as lock_module
+from mosesplug.tuning.workdir.lock import lock_directory
 
 HOST = socket.gethostname()
 
@@ -27,10 +27,14 @@ def ended_process() -> int:
 
 def test_a_second_run_is_told_who_the_first_is(tmp_path: Path) -> None:
     lock = tmp_path / "lock"
-    with held(lock), pytest.raises(DataError, match=f"process {os.getpid()} on {HOST}"), held(lock):
+    with (
+        lock_directory(lock),
+        pytest.raises(DataError, match=f"process {os.getpid()} on {HOST}"),
+        lock_directory(lock),
+    ):
         pass
     assert lock.read_bytes() == b""
-    with held(lock):
+    with lock_directory(lock):
         assert lock.read_text() == f"process {os.getpid()} on {HOST}\n"
 
 
@@ -38,7 +42,7 @@ def test_what_a_killed_run_left_is_no_lock(tmp_path: Path) -> None:
     lock = tmp_path / "lock"
     for note in (f"process {ended_process()} on {HOST}\n", "process 1 on elsewhere\n", "\0\0"):
         lock.write_text(note)
-        with held(lock):
+        with lock_directory(lock):
             assert f"process {os.getpid()} " in lock.read_text()
 
 
@@ -55,7 +59,7 @@ def with_local_locks(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         f"disk / ext4 rw 0 0\nserver:/a {tmp_path.resolve()} nfs rw,local_lock=flock,hard 0 0\n"
         f"server:/b {tmp_path.resolve()}x nfs rw 0 0\n"
     )
-    monkeypatch.setattr(holding, "_MOUNTS", mounts)
+    monkeypatch.setattr(lock_module, "_MOUNTS", mounts)
 
 
 @pytest.mark.parametrize("kind", [without_locks, with_local_locks])
@@ -66,16 +70,19 @@ def test_where_locks_do_not_reach_words_count(
     lock = tmp_path / "lock"
     for living in (f"process 1 on {HOST}\n", f"process {os.getppid()} on {HOST}\n"):
         lock.write_text(living)
-        with pytest.raises(DataError, match="in use by another tuning run, process"), held(lock):
+        with (
+            pytest.raises(DataError, match="in use by another tuning run, process"),
+            lock_directory(lock),
+        ):
             pass
     lock.write_text("process 12345 on elsewhere\n")
     with pytest.raises(DataError, match=r"process 12345 on elsewhere, .* remove this file"):
-        held(lock).__enter__()
+        lock_directory(lock).__enter__()
     assert lock.read_text() == "process 12345 on elsewhere\n"
     lock.write_text(f"process {ended_process()} on {HOST}\n")
-    with held(lock):
+    with lock_directory(lock):
         pass
-    with held(lock):  # nobody is named after a run that ended by itself
+    with lock_directory(lock):  # nobody is named after a run that ended by itself
         pass
 
 
@@ -84,7 +91,7 @@ def test_other_faults_of_the_disk_are_told(tmp_path: Path, monkeypatch: pytest.M
         raise OSError(errno.EIO, "Input/output error")
 
     monkeypatch.setattr(fcntl, "flock", fail)
-    with pytest.raises(OSError, match="Input/output"), held(tmp_path / "lock"):
+    with pytest.raises(OSError, match="Input/output"), lock_directory(tmp_path / "lock"):
         pass
 
 
@@ -102,6 +109,6 @@ def test_the_lock_of_a_file_that_was_removed_is_none(
         flock(file, operation)
 
     monkeypatch.setattr(fcntl, "flock", remove_first)
-    with held(lock), pytest.raises(DataError, match="in use"), held(lock):
+    with lock_directory(lock), pytest.raises(DataError, match="in use"), lock_directory(lock):
         pass
     assert removed

@@ -21,7 +21,7 @@ from typing import BinaryIO
 
 from mosesplug.errors import DataError
 
-__all__ = ["held"]
+__all__ = ["lock_directory"]
 
 _HOLDER = re.compile(r"process (\d+) on (\S+)")
 _NO_LOCKS = frozenset({errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL})
@@ -31,7 +31,7 @@ _MOUNTS = Path("/proc/mounts")
 
 
 @contextlib.contextmanager
-def held(path: Path) -> Iterator[None]:
+def lock_directory(path: Path) -> Iterator[None]:
     """Hold the directory of a lock file until the block ends.
 
     Args:

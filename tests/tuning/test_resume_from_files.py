@@ -85,7 +85,7 @@ def test_other_systems_directory(toy: Toy) -> None:
     with pytest.raises(DataError, match="other features"):
         tune(toy.configuration(existing="continue"))
     (work / "finished_step.txt").write_text("one\n")
-    with pytest.raises(DataError, match="no number"):
+    with pytest.raises(DataError, match="not a number"):
         tune(toy.configuration(existing="continue"))
 
 

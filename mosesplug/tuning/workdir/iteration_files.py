@@ -1,20 +1,24 @@
-"""The files of an iteration, in the spelling of ``mert-moses.pl``; numbers lose no digits.
+"""Read and write the files of an iteration, as ``mert-moses.pl`` names and spells them.
 
-All of them follow from weights that the store holds, so that each can be written again. Only the
-date in a configuration's header is of the moment.
+``tune`` writes them with all digits. They follow from what the store holds, so each can be written
+again; only the date in the header of a ``moses.ini`` differs. Whoever needs weights or lists of a
+working directory without a store (a resumed run, ``import``, ``weights``) reads them here.
 """
 
 from __future__ import annotations
 
+import re
 import shlex
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from formats.extractor.data import SparseColumns, write_features, write_scores
 from formats.moses.decoder_flags import decoder_flags
 from formats.moses.ini import read_moses_ini, with_weights
 from formats.text import write_atomic
+from formats.weights.any_format import Format, WeightFile, read_weights
 from formats.weights.files import (
     InitOpt,
     ShowWeights,
@@ -22,7 +26,9 @@ from formats.weights.files import (
     format_init_opt,
     format_sparse,
     format_weights_txt,
+    read_sparse,
 )
+from mosesplug.errors import DataError
 from mosesplug.settings.configuration import Configuration
 from mosesplug.tuning.weights import Weights
 from mosesplug.tuning.workdir.workspace import Workspace
@@ -30,6 +36,10 @@ from mosesplug.tuning_set import TuningSet
 
 __all__ = [
     "date",
+    "find_nbest_lists",
+    "read_decoding_weights",
+    "read_finished_step",
+    "read_resulting_weights",
     "write_before",
     "write_config",
     "write_extractor_files",
@@ -38,6 +48,67 @@ __all__ = [
     "write_sparse_weights",
     "write_weights",
 ]
+
+
+_NBEST_LIST = re.compile(r"run([0-9]+)\.best[0-9]+\.out(\.(gz|bz2|xz))?")
+
+
+def find_nbest_lists(directory: Path) -> dict[int, Path]:
+    """Return the n-best list of each iteration that has one, by iteration."""
+    lists: dict[int, Path] = {}
+    for path in sorted(directory.iterdir()):
+        if match := _NBEST_LIST.fullmatch(path.name):
+            lists.setdefault(int(match[1]), path)
+    return lists
+
+
+def read_decoding_weights(workspace: Workspace, iteration: int) -> WeightFile | None:
+    """Read the weights that an iteration was decoded with; None if they are missing.
+
+    They are in ``runN.dense`` and, if there are sparse weights, ``runN.sparse-weights``.
+
+    Raises:
+        FormatError: a file cannot be read.
+    """
+    return _read_weights(workspace, workspace.run(iteration, "dense"), "dense", iteration)
+
+
+def read_resulting_weights(workspace: Workspace, iteration: int) -> WeightFile | None:
+    """Read the weights that an iteration led to; None if they are missing.
+
+    They are those that the next iteration was decoded with, or ``runN.weights.txt``.
+
+    Raises:
+        FormatError: a file cannot be read.
+    """
+    path = workspace.run(iteration, "weights.txt")
+    return read_decoding_weights(workspace, iteration + 1) or _read_weights(
+        workspace, path, "weights.txt", iteration + 1
+    )
+
+
+def _read_weights(
+    workspace: Workspace, dense: Path, found: Format, iteration: int
+) -> WeightFile | None:
+    if not dense.is_file():
+        return None
+    weights, sparse = read_weights(dense, (found,)), workspace.run(iteration, "sparse-weights")
+    return replace(weights, sparse=read_sparse(sparse)) if sparse.is_file() else weights
+
+
+def read_finished_step(workspace: Workspace) -> int:
+    """Return the number of the last finished iteration, 0 if there is none.
+
+    Raises:
+        DataError: ``finished_step.txt`` is not a number.
+    """
+    path = workspace.finished_step
+    try:
+        return int(path.read_text()) if path.is_file() else 0
+    except ValueError as error:
+        raise DataError(
+            f"{path} is not a number. Correct it, or start in another directory"
+        ) from error
 
 
 def write_before(

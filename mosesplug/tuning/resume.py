@@ -1,0 +1,170 @@
+"""What becomes of an earlier run in the working directory: continue it, or start anew.
+
+A run without a store is continued from its files: what ``mert-moses.pl`` leaves, or what is left
+after a store was lost. The lists and weights of its finished iterations are all that is needed.
+"""
+
+from __future__ import annotations
+
+import secrets
+from typing import Literal
+
+from formats.weights.any_format import WeightFile
+from mosesplug.errors import DataError, StoreError, UsageError
+from mosesplug.optimizers import corpus_score
+from mosesplug.settings.configuration import Configuration
+from mosesplug.store import NBestStore
+from mosesplug.tuning.context import PREDICTABLE_SEED, Context
+from mosesplug.tuning.decoding.decode import skipped
+from mosesplug.tuning.events import Note, Watcher
+from mosesplug.tuning.steps import ingest, problem
+from mosesplug.tuning.weights import Weights
+from mosesplug.tuning.workdir.iteration_files import (
+    read_decoding_weights,
+    read_finished_step,
+    read_resulting_weights,
+)
+from mosesplug.tuning.workdir.records import IterationResult, start_of
+from mosesplug.tuning.workdir.workspace import Workspace
+
+__all__ = [
+    "EarlierRun",
+    "adopt_files",
+    "check_earlier_run",
+    "report_changed_settings",
+    "seed_of_run",
+    "unstored_iterations",
+]
+
+EarlierRun = Literal["none", "replaced", "continued"]
+"""What becomes of an earlier run in the working directory."""
+
+
+def check_earlier_run(
+    configuration: Configuration, workspace: Workspace, watch: Watcher
+) -> EarlierRun:
+    """Return what becomes of an earlier run in the working directory, if there is one.
+
+    Raises:
+        UsageError: there is one, and the settings neither continue nor replace it.
+    """
+    if not (workspace.finished_step.is_file() or _has_lists(workspace)):
+        if configuration.existing == "continue":
+            watch(Note(f"there is nothing to continue in {workspace.directory}: starting anew"))
+        return "none"
+    if configuration.existing == "refuse":
+        raise UsageError(
+            f"{workspace.directory} holds an earlier run: continue it with --continue, replace it"
+            " with --overwrite, or name another --working-dir"
+        )
+    return "continued" if configuration.existing == "continue" else "replaced"
+
+
+def _has_lists(workspace: Workspace) -> bool:
+    """Whether an earlier run left lists; it left none if its first decoding failed."""
+    if any(workspace.directory.glob("shard.*")):
+        return True
+    if not workspace.store.exists():
+        return False
+    try:
+        with NBestStore.open(workspace.store) as store:
+            return bool(store.iterations()) or store.open_iteration() is not None
+    except StoreError:
+        return True  # nobody knows what an unreadable store holds
+
+
+def seed_of_run(configuration: Configuration, store: NBestStore) -> int:
+    """Return the seed of the settings, of the run to continue, or a random one."""
+    if configuration.optimising.predictable_seeds:
+        return PREDICTABLE_SEED
+    if configuration.optimising.seed is not None:
+        return configuration.optimising.seed
+    if iterations := store.iterations():
+        return start_of(iterations[0]).seed
+    return secrets.randbits(32)
+
+
+def report_changed_settings(context: Context) -> None:
+    """Report how the settings of a continued run differ from those that it began with."""
+    iterations = context.files.store.iterations()
+    if not iterations:
+        return
+    start = start_of(iterations[-1])
+    earlier = {**start.settings, "seed": str(start.seed)}
+    now = {**context.settings, "seed": str(context.data.seed)}
+    changed = [
+        # An older version that did not know a setting ran with its default.
+        f"{name}: {earlier[name]} -> {now[name]}"
+        for name in now
+        if earlier.get(name, now[name]) != now[name]
+    ]
+    if changed:
+        context.files.watch(
+            Note(f"continuing with other settings than before: {'; '.join(changed)}", warning=True)
+        )
+    context.files.watch(Note(f"continuing after iteration {len(iterations)}"))
+
+
+def unstored_iterations(workspace: Workspace, store: NBestStore) -> range:
+    """Return the iterations that are finished according to the files, and not in the store.
+
+    A run of this program stores an iteration before its files say that it is finished.
+
+    Raises:
+        DataError: ``finished_step.txt`` is not a number.
+    """
+    finished = read_finished_step(workspace)
+    # At its limit of iterations, mert-moses.pl counts one that it did not begin.
+    if finished > 1 and not workspace.run(finished, "dense").is_file():
+        finished -= 1
+    stored = sum(record.result is not None for record in store.iterations())
+    return range(stored + 1, finished + 1)
+
+
+def adopt_files(context: Context, iterations: range) -> None:
+    """Fill the store from the files of finished iterations.
+
+    Raises:
+        DataError: a file is missing, or belongs to another system.
+        DecoderError: a list is not one of this input.
+        FormatError: a file cannot be read.
+    """
+    workspace, store = context.files.workspace, context.files.store
+    context.files.watch(
+        Note(f"taking over lists and weights of iterations {iterations[0]} to {iterations[-1]}")
+    )
+    for iteration in iterations:
+        weights = _checked_weights(
+            context, read_decoding_weights(workspace, iteration), f"run{iteration}.dense"
+        )
+        result = _checked_weights(
+            context, read_resulting_weights(workspace, iteration), f"run{iteration}.weights.txt"
+        )
+        if len(store.iterations()) < iteration:
+            lists = workspace.nbest_packed(iteration)
+            if not lists.is_file():  # mert-moses.pl --hg-mira leaves none
+                raise _missing(workspace, lists.name)
+            ingest(context, iteration, weights, skipped(workspace, iteration))
+        given = problem(context, iteration)
+        optimum = corpus_score(given, context.data.vector(result, given.tuning_set.space))
+        found = IterationResult(result, optimum, result.largest_change(weights), 0.0)
+        store.record_result(iteration, found.as_record())
+
+
+def _checked_weights(context: Context, file: WeightFile | None, name: str) -> Weights:
+    """Return the weights of a file, which are those of the decoder's features."""
+    names = context.data.show.names
+    if file is None:
+        raise _missing(context.files.workspace, name)
+    if file.numbers and len(file.numbers) != len(names):
+        raise DataError(f"{file.path} has {len(file.numbers)} weights, the decoder {len(names)}")
+    if not file.numbers and file.show.names != names:
+        raise DataError(f"{file.path} has other features than the decoder announces: start anew")
+    return Weights.of_file(file)
+
+
+def _missing(workspace: Workspace, name: str) -> DataError:
+    return DataError(
+        f"the run in {workspace.directory} cannot be continued: {name} is missing; start anew in"
+        " another working directory"
+    )
