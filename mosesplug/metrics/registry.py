@@ -21,7 +21,13 @@ from mosesplug.metrics.protocol import Metric
 from mosesplug.metrics.ter.moses import Ter
 from mosesplug.metrics.ter.sacrebleu import TerSacrebleu
 
-__all__ = ["metric", "metric_names", "metric_of_signature", "parse_settings"]
+__all__ = [
+    "metric",
+    "metric_names",
+    "metric_of_signature",
+    "parse_settings",
+    "settings_of_signature",
+]
 
 
 def metric(name: str, settings: str = "") -> Metric:
@@ -55,6 +61,15 @@ def metric_of_signature(signature: str) -> Metric:
     Raises:
         UsageError: no metric of this version has that signature.
     """
+    return metric(*settings_of_signature(signature))
+
+
+def settings_of_signature(signature: str) -> tuple[str, str]:
+    """Return name and settings, as ``metric`` takes them, of the metric with this signature.
+
+    Raises:
+        UsageError: no metric of this version has that signature.
+    """
     name, *fields = signature.split("|")
     known = {"weights"} | {setting for part in name.split(",") for setting in _entry(part).settings}
     settings = {}
@@ -63,7 +78,7 @@ def metric_of_signature(signature: str) -> Metric:
         # An unsmoothed BLEU says so; CHRF gives a number under the same word.
         if setting in known and value != "none":
             settings[setting] = _SPELLED.get(field, value)
-    return metric(name, ",".join(f"{setting}:{value}" for setting, value in settings.items()))
+    return name, ",".join(f"{setting}:{value}" for setting, value in settings.items())
 
 
 def metric_names() -> tuple[str, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import shlex
 from collections.abc import Iterable
 from os import PathLike, fspath
@@ -13,7 +12,6 @@ from mosesplug.errors import UsageError
 
 __all__ = [
     "assignments",
-    "checked_timeout",
     "existing_decoder",
     "existing_file",
     "existing_program",
@@ -34,17 +32,6 @@ def existing_file(name: str | PathLike[str], what: str) -> Path:
     if not path.is_file():
         raise UsageError(f"{what} {fspath(name)} is not a file")
     return path
-
-
-def checked_timeout(seconds: float | None) -> float | None:
-    """A value of --decoder-timeout.
-
-    Raises:
-        UsageError: it is no length of time.
-    """
-    if seconds is not None and not 0 < seconds < math.inf:
-        raise UsageError(f"--decoder-timeout must be more than 0 seconds, not {seconds:g}")
-    return seconds
 
 
 def existing_program(name: str, what: str) -> Path:
@@ -108,6 +95,8 @@ def transformation(text: str | None, option: str) -> str | None:
         return text
     if Path(text).is_file():
         return shlex.quote(str(Path(text).absolute()))
+    if text[:1] == "'" and len(shlex.split(text)) == 1:
+        return text  # a quoted path, as it is returned here
     if text.lower() == "bpe":
         return "bpe"
     raise UsageError(f"{option} {text}: neither a file, nor a command with arguments, nor bpe")

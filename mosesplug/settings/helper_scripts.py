@@ -54,8 +54,8 @@ class HelperScripts:
 
 def filter_command(
     scripts: HelperScripts, wanted: bool | None, given: str | None
-) -> tuple[tuple[str, ...] | None, str | None]:
-    """Words of the filter command, or None, and what to tell the user about it, or None.
+) -> tuple[str | None, str | None]:
+    """Return the filter command, or None, and what its user should know, or None.
 
     Args:
         scripts: where the default command may be.
@@ -69,20 +69,19 @@ def filter_command(
         return None, None
     if given is not None:
         words = shlex.split(given)
-        program = executable(words[0]) if words else None
-        if program is None:
+        if not words or executable(words[0]) is None:
             raise UsageError(
                 f"--filtercmd={given}: not an executable file; correct it, or use"
                 " --no-filter-phrase-table"
             )
-        return (str(program), *words[1:]), None
+        return given, None
     script = "training/filter-model-given-input.pl"
     if wanted:
-        return (str(scripts.required(script, "--filter-phrase-table")),), None
+        return shlex.quote(str(scripts.required(script, "--filter-phrase-table"))), None
     found = scripts.optional(script)
     if found is not None:
-        return (str(found),), None
+        return shlex.quote(str(found)), None
     return None, (
-        "the model is used unfiltered: filter-model-given-input.pl was not found (name it with"
-        " --filtercmd, or say --no-filter-phrase-table)"
+        "the model is used unfiltered: filter-model-given-input.pl was not found. Name it with"
+        " --filtercmd, or use --no-filter-phrase-table."
     )

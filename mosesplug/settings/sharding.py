@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import importlib.util
-from dataclasses import dataclass
-from typing import Literal, get_args
+from dataclasses import dataclass, field
+from typing import Literal
 
 from mosesplug.errors import UsageError
+from mosesplug.settings.checks import check_fields
+from mosesplug.settings.declare import setting
 
 __all__ = ["AsyncOrder", "Mixing", "Sharding", "WorkerKind", "check_address"]
 
@@ -17,49 +19,114 @@ AsyncOrder = Literal["arrival", "fixed"]
 
 @dataclass(frozen=True)
 class Sharding:
-    """How many learn at once, where, and what becomes of their weights.
-
-    Attributes:
-        shards: parts of the sentences; with ``asynchronous``, mini-batches under way at once.
-        mixing: of the shards' weights after each epoch: their mean (``average``), their mean by
-            the number of updates (``weighted``), the best point of the metric between the old
-            weights and the mean (``line-search``), or the mean on the heaviest features
-            (``select``).
-        keep: sparse features that ``select`` keeps.
-        asynchronous: no shards, but one set of weights to which changes are applied as they come.
-        async_order: as they come, or in the order of the batches, which can be repeated.
-        workers: threads or processes of this machine.
-        scheduler: address of a Dask scheduler, whose workers are taken instead.
-        directory: a directory that all workers see, where lists are put for other processes;
-            None: one for temporary files.
+    """How many workers learn at once, where, and what becomes of their weights.
 
     Raises:
-        UsageError: settings that do not go together.
+        UsageError: a value is out of range, or settings exclude each other.
     """
 
-    shards: int = 1
-    mixing: Mixing = "line-search"
-    keep: int = 0
-    asynchronous: bool = False
-    async_order: AsyncOrder = "arrival"
-    workers: WorkerKind = "threads"
-    scheduler: str | None = None
-    directory: str | None = None
+    shards: int = field(
+        default=1,
+        metadata=setting(
+            help="Parts of the sentences that learn at once",
+            panel="Parallel",
+            metavar="S",
+            minimum=1,
+            added=True,
+            details="For online learners. Each shard learns from its part; after each epoch the "
+            "weights are mixed. With --async, the number of mini-batches in progress at once; with "
+            "--online each of them has a decoder of its own.",
+        ),
+    )
+    mixing: Mixing = field(
+        default="line-search",
+        metadata=setting(
+            help="How the weights of shards are mixed",
+            panel="Parallel",
+            metavar="HOW",
+            excludes=("async",),
+            added=True,
+            details="average: the mean of the shards' weights. weighted: their mean by number of "
+            "updates. line-search: the point of the best metric between the old weights and the "
+            "mean. select: the mean, restricted to the heaviest features (--keep).",
+        ),
+    )
+    keep: int = field(
+        default=0,
+        metadata=setting(
+            help="Sparse features that --mixing select keeps",
+            panel="Parallel",
+            metavar="K",
+            shown="none",
+            minimum=1,
+            requires=("mixing=select",),
+            added=True,
+        ),
+    )
+    asynchronous: bool = field(
+        default=False,
+        metadata=setting(
+            name="async",
+            help="All workers update one set of weights",
+            panel="Parallel",
+            added=True,
+            details="No shards and no mixing: workers learn from (with --online, decode) "
+            "mini-batches with stale weights, and their updates are applied to one set of weights.",
+        ),
+    )
+    async_order: AsyncOrder = field(
+        default="arrival",
+        metadata=setting(
+            help="Apply updates by arrival, or fixed order",
+            panel="Parallel",
+            metavar="ORDER",
+            requires=("async",),
+            added=True,
+            details="fixed applies updates in the order of the mini-batches. Such a run can be "
+            "repeated exactly.",
+        ),
+    )
+    workers: WorkerKind = field(
+        default="threads",
+        metadata=setting(
+            help="Run shards as threads or processes",
+            panel="Parallel",
+            metavar="KIND",
+            excludes=("scheduler",),
+            added=True,
+            details="On stored lists, at most --threads shards run at the same time.",
+        ),
+    )
+    scheduler: str | None = field(
+        default=None,
+        metadata=setting(
+            help="Dask cluster whose workers learn: tcp://HOST:PORT",
+            panel="Parallel",
+            metavar="ADDRESS",
+            added=True,
+            details="Needs the package distributed: pip install 'mosesplug[dask]'.",
+        ),
+    )
+    directory: str | None = field(
+        default=None,
+        metadata=setting(
+            name="shard-directory",
+            help="Directory that all workers see, for lists",
+            panel="Parallel",
+            metavar="DIR",
+            requires=("workers=processes or scheduler",),
+            added=True,
+            details="While other processes or machines learn, their lists lie there. Without it, "
+            "temporary files are used.",
+        ),
+    )
 
     def __post_init__(self) -> None:
-        for name, value, known in (
-            ("mixing", self.mixing, get_args(Mixing)),
-            ("order", self.async_order, get_args(AsyncOrder)),
-            ("kind of workers", self.workers, get_args(WorkerKind)),
-        ):
-            if value not in known:
-                raise UsageError(f"unknown {name} {value!r}; known: {', '.join(known)}")
-        if self.shards < 1:
-            raise UsageError(f"--shards must be at least 1, not {self.shards}")
+        check_fields(self, lenient=("keep",))
         if self.keep < 0 or (self.keep > 0) != (self.mixing == "select"):
             raise UsageError(
-                "mixing by select needs the number of sparse features to keep, and no other mixing "
-                "takes one"
+                "--mixing select requires --keep, the number of sparse features to keep; no other"
+                " mixing uses it"
             )
         if self.scheduler is not None:
             check_address(self.scheduler)
@@ -71,14 +138,16 @@ class Sharding:
 
 
 def check_address(address: str) -> None:
-    """Refuse an address at which no scheduler could be reached; loads nothing.
+    """Check the address of a scheduler without connecting to it.
 
     Raises:
-        UsageError: the package ``distributed`` is not installed, or this is no address.
+        UsageError: the package ``distributed`` is not installed, or this is not an address.
     """
     if importlib.util.find_spec("distributed") is None:
         raise UsageError(
             "a cluster of workers needs the package distributed: pip install 'mosesplug[dask]'"
         )
     if "://" not in address:
-        raise UsageError(f"{address!r} is no address of a scheduler; give it as tcp://HOST:PORT")
+        raise UsageError(
+            f"{address!r} is not the address of a scheduler. Write it as tcp://HOST:PORT."
+        )

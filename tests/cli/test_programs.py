@@ -59,7 +59,7 @@ def test_tune_with_search_graphs(
     summary = json.loads((tmp_path / "w" / "summary.json").read_text())
     assert summary["learnt_from"] == "search graphs"
     for more, why in (
-        (["--forest-edges=5"], "--forest-edges is of --forest"),
+        (["--forest-edges=5"], "--forest-edges requires --forest"),
         (["--forest", "--lattice-samples=5"], "--forest does not go together with --lattice-"),
     ):
         with pytest.raises(SystemExit) as ended:

@@ -11,9 +11,8 @@ import pytest
 from formats.errors import FormatError
 from formats.nbest.files import read_nbest_blocks
 from formats.weights.files import read_show_weights
-from mosesplug.cli.run.getopt import parse
-from mosesplug.cli.run.mert_options import ADDITIONS, OPTIONS
-from mosesplug.cli.run.mert_settings import settings
+from mosesplug.cli.run.mert_options import read_command_line
+from mosesplug.cli.run.mert_settings import script_plan
 from mosesplug.decoders import process, server_process
 from mosesplug.errors import DecoderError
 from mosesplug.store import NBestStore
@@ -175,8 +174,7 @@ def test_the_limit_reaches_every_decoder(system: System, tmp_path: Path) -> None
     words = [*given.values(), str(system.directory / "moses.ini"), "--decoder-timeout=30.5"]
     words += [f"--heldout={given['input']}", f"--heldout-refs={given['reference']}"]
     words += [f"--heldout-decoder={given['decoder']}"]
-    specifications = [[option.specification for option in each] for each in (OPTIONS, ADDITIONS)]
-    found = settings(parse(words, *specifications)).configuration
+    found = script_plan(read_command_line(words))[0].configuration
     assert found.decoding.decoder.timeout == 30.5
     assert found.held_out is not None
     assert found.held_out.decoder is not None
@@ -184,4 +182,4 @@ def test_the_limit_reaches_every_decoder(system: System, tmp_path: Path) -> None
     for text in ("0", "-1", "nan"):
         code, said = run(system.arguments(tmp_path / "work", f"--decoder-timeout={text}"))
         assert code == 2
-        assert "--decoder-timeout must be more than 0 seconds" in said
+        assert "--decoder-timeout must be more than 0, and finite" in said

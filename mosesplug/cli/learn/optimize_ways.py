@@ -14,7 +14,7 @@ from mosesplug.errors import OptimizerError, UsageError
 from mosesplug.learning.cross_validation import CrossValidation, Learn, cross_validated, divided
 from mosesplug.optimizers import Progress, Solution, corpus_score
 from mosesplug.optimizers.problem import Problem, normalised, silent
-from mosesplug.tuning.repeats.runs import Choice
+from mosesplug.settings.configuration import SelectRun
 
 __all__ = ["Learnt", "Run", "Ways", "learnt", "ways_of"]
 
@@ -36,7 +36,7 @@ class Ways:
     heldout_lists: tuple[Path, ...] = ()
     heldout_refs: Path | None = None
     runs: int = 0
-    choice: Choice = "median"
+    choice: SelectRun = "median"
 
     @property
     def holds_out(self) -> bool:
@@ -111,7 +111,7 @@ def ways_of(
         raise UsageError("--folds and --runs exclude each other: use one of them")
     if share is not None and not 0.0 < share < 1.0:
         raise UsageError(f"--held-out is a share of the sentences, as 0.2, not {share:g}")
-    choices = get_args(Choice)
+    choices = get_args(SelectRun)
     if select is not None and runs is None:
         raise UsageError("--select chooses among several runs: give --runs N, too")
     if select is not None and select not in choices:

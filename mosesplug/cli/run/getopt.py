@@ -42,10 +42,22 @@ class Kind(Enum):
 
 @dataclass(frozen=True)
 class Specification:
-    """One option: its canonical name, lower case, and what it takes."""
+    """One spelling of an option.
+
+    Attributes:
+        name: the spelling in full, lower case.
+        kind: what it takes.
+        means: name of its value in ``Parsed.values``; empty for its own.
+    """
 
     name: str
     kind: Kind
+    means: str = ""
+
+    @property
+    def key(self) -> str:
+        """The name of its value."""
+        return self.means or self.name
 
 
 @dataclass(frozen=True)
@@ -72,26 +84,26 @@ class _Key:
     @property
     def meaning(self) -> str:
         """Equal for two spellings that mean the same, as ``nox`` and ``no-x``."""
-        return ("no" if self.negated else "") + self.specification.name
+        return ("no" if self.negated else "") + self.specification.key
 
 
 def parse(
     arguments: Sequence[str],
     specifications: Sequence[Specification],
-    additions: Sequence[Specification] = (),
+    *additions: Sequence[Specification],
 ) -> Parsed:
     """Read a command line.
 
     Args:
         arguments: what follows the program's name.
         specifications: the options of the original program.
-        additions: further options. They are looked up only where no original option begins with
-            what was typed, so that they never make an old abbreviation ambiguous.
+        additions: more options. Those of a sequence are looked up only if no option of an earlier
+            one begins with the typed letters, so they never make an old abbreviation ambiguous.
 
     Raises:
         UsageError: every complaint, in Getopt::Long's words, joined by ``; ``.
     """
-    tables = (_spellings(specifications), _spellings(additions))
+    tables = [_spellings(options) for options in (specifications, *additions)]
     waiting = list(arguments)
     values: dict[str, Value] = {}
     positionals: list[str] = []
@@ -112,7 +124,7 @@ def parse(
         except _Complaint as complaint:
             complaints.append(str(complaint))
             continue
-        canonical = key.specification.name
+        canonical = key.specification.key
         if key.specification.kind is Kind.STRINGS:
             earlier = values.get(canonical, ())
             value = (*(earlier if isinstance(earlier, tuple) else ()), str(value))

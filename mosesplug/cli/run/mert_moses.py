@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import NoReturn
 
-from mosesplug.cli.run.getopt import parse
-from mosesplug.cli.run.mert_options import ADDITIONS, OPTIONS, usage
+from mosesplug.cli.run.mert_options import read_command_line, usage
 from mosesplug.cli.shared.exits import TUNING_GOES_ON, exit_code
 from mosesplug.cli.shared.interrupts import InterruptsEnd
 
@@ -24,17 +23,12 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
 
 def _run(words: Sequence[str]) -> None:
-    parsed = parse(
-        words,
-        [option.specification for option in OPTIONS],
-        [option.specification for option in ADDITIONS],
-    )
+    parsed = read_command_line(words)
     if parsed.values.get("help"):
         print(usage(), end="")
         return
     # Loaded only when the command line could be read: Numba takes its time.
-    from mosesplug.cli.run.mert_settings import settings
+    from mosesplug.cli.run.mert_settings import script_plan
     from mosesplug.cli.run.running import run
 
-    found = settings(parsed)
-    run(found.configuration, notes=found.notes, quiet=found.quiet, verbose=found.verbose)
+    run(*script_plan(parsed))

@@ -1,68 +1,27 @@
-"""Several runs of a tuning from the command line: their options, progress, and the table of all."""
+"""Several runs of a tuning from the command line: their progress, and the table of all."""
 
 from __future__ import annotations
 
-import sys
-from typing import cast, get_args
-
 from mosesplug.cli.run.progress import Reporter
 from mosesplug.cli.shared.tables import format_score, format_table, tabulate_spreads
-from mosesplug.errors import UsageError
 from mosesplug.evaluation.error_rates import explain_signature
-from mosesplug.settings.configuration import Configuration, Select
+from mosesplug.settings.configuration import Configuration, SelectRun
 from mosesplug.tuning.events import Note
 from mosesplug.tuning.repeats.result import SeveralResult
-from mosesplug.tuning.repeats.runs import Choice, tune_several
+from mosesplug.tuning.repeats.runs import tune_several
 from mosesplug.tuning.repeats.scores import FinishedRun
 
-__all__ = ["run_several", "selections", "table"]
-
-
-def selections(
-    runs: int | None, select: str | None, select_run: str | None
-) -> tuple[Choice | None, str | None]:
-    """What chooses among the runs, and what among the weights of each.
-
-    Args:
-        runs: how many, or None for a single one.
-        select: of --select: among runs where there are several, else within the single one.
-        select_run: of --select-run.
-
-    Raises:
-        UsageError: a value that is of the other.
-    """
-    choices = get_args(Choice)
-    if runs is None:
-        if select_run is not None:
-            raise UsageError("--select-run is of --runs: use --select for a single run")
-        if select == "median":
-            raise UsageError("--select median is of several runs: give --runs N, too")
-        return None, select
-    within = get_args(Select)
-    if select_run is not None and select_run not in within:
-        raise UsageError(f"--select-run is one of {', '.join(within)}, not {select_run}")
-    if select is not None and select not in choices:
-        raise UsageError(
-            f"with --runs, --select chooses among the runs: {', '.join(choices)}; which weights a"
-            f" run ends with is said by --select-run {select}"
-        )
-    return cast(Choice | None, select), select_run
+__all__ = ["run_several", "table"]
 
 
 def run_several(
-    configuration: Configuration,
-    count: int,
-    choice: Choice | None,
-    *,
-    quiet: bool = False,
-    verbose: bool = False,
-) -> None:
-    """Tune several times, tell how it goes, and end with the table of all runs.
+    configuration: Configuration, count: int, choice: SelectRun | None, reporter: Reporter
+) -> str:
+    """Tune several times, report progress, and return the table of all runs.
 
     Raises:
         MosesplugError, FormatError, OSError: as ``tune_several``.
     """
-    reporter = Reporter(sys.stderr, quiet=quiet, verbose=verbose)
 
     def began(run: int, seed: int) -> None:
         reporter(Note(f"run {run} of {count}, seed {seed}"))
@@ -70,13 +29,7 @@ def run_several(
     def ended(run: FinishedRun) -> None:
         reporter(Note(f"run {run.number} of {count} is finished: {_scores(run)}"))
 
-    try:
-        result = tune_several(configuration, count, choice, reporter, began, ended)
-    finally:
-        reporter.close()
-    if not quiet:
-        print(table(result), end="")
-        print(f"tuned configuration: {configuration.working_directory / 'moses.ini'}")
+    return table(tune_several(configuration, count, choice, reporter, began, ended))
 
 
 def table(result: SeveralResult) -> str:

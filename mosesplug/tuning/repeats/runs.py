@@ -18,13 +18,12 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
 
 from formats.text import write_atomic
 from mosesplug.errors import DataError, UsageError
 from mosesplug.optimizers import algorithm as find_algorithm
 from mosesplug.settings.algorithm_options import algorithm_options
-from mosesplug.settings.configuration import Configuration
+from mosesplug.settings.configuration import Configuration, SelectRun
 from mosesplug.tuning.events import Event, Note, Watcher, ignore
 from mosesplug.tuning.loop import check_apart, tune
 from mosesplug.tuning.online.state import selection
@@ -33,11 +32,7 @@ from mosesplug.tuning.repeats.result import SeveralResult, conclude_several
 from mosesplug.tuning.repeats.scores import FinishedRun, finished_run
 from mosesplug.tuning.workdir.workspace import Workspace
 
-__all__ = ["Choice", "tune_several"]
-
-Choice = Literal["median", "best-heldout", "average"]
-"""Whose weights become the result: those of the run of median score, of the run that is best on the
-held-out text, or the mean of all."""
+__all__ = ["tune_several"]
 
 
 @dataclass(frozen=True)
@@ -79,7 +74,7 @@ class _Plan:
 def tune_several(
     configuration: Configuration,
     count: int,
-    choice: Choice | None = None,
+    choice: SelectRun | None = None,
     watch: Watcher = ignore,
     began: Callable[[int, int], None] = lambda run, seed: None,
     ended: Callable[[FinishedRun], None] = lambda run: None,
@@ -121,7 +116,9 @@ def tune_several(
         return conclude_several(configuration, workspace, runs, choice, watch)
 
 
-def _checked_choice(configuration: Configuration, count: int, choice: Choice | None) -> Choice:
+def _checked_choice(
+    configuration: Configuration, count: int, choice: SelectRun | None
+) -> SelectRun:
     """The choice among the runs, if there can be one.
 
     Raises:

@@ -312,7 +312,7 @@ def test_workers_in_other_processes(lists: Path, capsys: pytest.CaptureFixture[s
         (("--algorithm", "kbmira", "--async"), "these do: "),
         (("--shards", "2", "--async", "--mixing", "average"), "there is no --mixing"),
         (("--async-order", "fixed"), "--async-order is of --async"),
-        (("--shards", "2", "--mixing", "vote"), "unknown mixing 'vote'"),
+        (("--shards", "2", "--mixing", "vote"), "--mixing must be one of average"),
         (("--shards", "2", "--mixing", "select"), "number of sparse features to keep"),
         (("--shards", "9"), "9 shards for 8 sentences"),
         (("--keep", "0"), "--keep must be at least 1, not 0"),

@@ -37,7 +37,7 @@ def test_tune(toy_files: list[str], tmp_path: Path, capsys: pytest.CaptureFixtur
     assert run(*words, tmp_path / "d", *heldout) == 2
     assert "--heldout-decoder" in capsys.readouterr().err
     assert run(*words, tmp_path / "d", "--heldout-decoder", decoder) == 2
-    assert "--heldout-decoder is of --heldout" in capsys.readouterr().err
+    assert "--heldout-decoder requires --heldout" in capsys.readouterr().err
     assert run(*words, tmp_path / "d", "--decoder-flags", "-threads 2") == 2
     assert "decoder flags" in capsys.readouterr().err
     assert run(*words, tmp_path / "d", "--online-decoder", "server") == 2
@@ -69,7 +69,7 @@ def test_redecode_every(
     words = ("tune", text, references, decoder, config, "--working-dir", tmp_path / "w")
     more = ("--nbest", "5", "--max-iterations", "2", "--min-change", "0", "--algorithm", "kbmira")
     assert run(*words, *more, "--redecode-every", "2") == 2
-    assert "--redecode-every is of --forest" in capsys.readouterr().err
+    assert "--redecode-every requires --forest" in capsys.readouterr().err
     assert run(*words, *more, "--redecode-every", "2", "--forest", "--verbose") == 0
     assert capsys.readouterr().err.count("-output-search-graph-hypergraph") == 1
     # What the run has stored is a decoder for the next.

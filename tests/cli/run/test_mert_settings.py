@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from mosesplug.cli.run.getopt import parse
-from mosesplug.cli.run.mert_options import ADDITIONS, OPTIONS
-from mosesplug.cli.run.mert_settings import Settings, settings
+from mosesplug.cli.run.mert_options import read_command_line
+from mosesplug.cli.run.mert_settings import script_plan
 from mosesplug.decoders.moses import Decoder
 from mosesplug.errors import UsageError
 from mosesplug.optimizers import algorithm
@@ -19,7 +17,13 @@ from mosesplug.settings.configuration import Graphs, HeldOut, Online
 from mosesplug.settings.sharding import Sharding
 from mosesplug.tuning import Configuration
 
-Read = Callable[..., Settings]
+
+class Read:
+    """What a command line is read as."""
+
+    def __init__(self, words: list[str]) -> None:
+        plan, self.notes = script_plan(read_command_line(words))
+        self.configuration = plan.configuration
 
 
 def script(path: Path) -> Path:
@@ -43,13 +47,8 @@ def system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 FILES = ("input", "ref", "moses/bin/moses", "moses.ini")
 
 
-def read(*words: str, files: tuple[str, ...] = FILES) -> Settings:
-    parsed = parse(
-        [*files, *words],
-        [option.specification for option in OPTIONS],
-        [option.specification for option in ADDITIONS],
-    )
-    return settings(parsed)
+def read(*words: str, files: tuple[str, ...] = FILES) -> Read:
+    return Read([*files, *words])
 
 
 def configuration(*words: str) -> Configuration:
@@ -193,11 +192,11 @@ def test_loop_options(system: Path) -> None:
     [
         (["--hg-mira", "--batch-mira"], "--batch-mira and --hg-mira exclude each other"),
         (["--hg-mira", "--lattice-mert"], "--hg-mira and --lattice-mert exclude each other"),
-        (["--forest-edges=9"], "--forest-edges is of --forest"),
+        (["--forest-edges=9"], "--forest-edges requires --forest"),
         (["--forest", "--forest-edges=-1"], "at least 0"),
-        (["--redecode-every=2"], "--redecode-every is of --forest"),
+        (["--redecode-every=2"], "--redecode-every requires --forest"),
         (["--forest", "--redecode-every=0"], "at least 1"),
-        (["--heldout-decoder=moses/bin/moses"], "--heldout-decoder is of --heldout"),
+        (["--heldout-decoder=moses/bin/moses"], "--heldout-decoder requires --heldout"),
         (
             ["--heldout=input", "--heldout-refs=ref0", "--heldout-decoder=none"],
             "the decoder of the held-out text none is not an executable file",
@@ -209,7 +208,7 @@ def test_loop_options(system: Path) -> None:
         (["--shortest", "--closest"], "--shortest and --closest exclude each other"),
         (["--seed=1", "--predictable-seeds"], "exclude each other"),
         (["--mertargs=--sctype METEOR"], "METEOR"),
-        (["--historic-interpolation=1.5"], "0 to 1"),
+        (["--historic-interpolation=1.5"], "at most 1"),
         (["--nbest=0"], "at least 1"),
         (["--maximum-iterations=-1"], "at least 0"),
         (["--decoder-flags=-config x"], "-config"),
@@ -402,17 +401,20 @@ def test_shards(system: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        (["--online-decoder=server"], "--online-decoder is of --online"),
-        (["--strict-online"], "--strict-online is of --online"),
-        (["--online", "--online-decoder=forest"], "is one of auto, server, process"),
-        (["--online", "--online-decoder=process", "--strict-online"], "not for --online-decoder"),
+        (["--online-decoder=server"], "--online-decoder requires --online"),
+        (["--strict-online"], "--strict-online requires --online"),
+        (["--online", "--online-decoder=forest"], "must be one of auto, server, process"),
+        (
+            ["--online", "--online-decoder=process", "--strict-online"],
+            "exclude each other",
+        ),
         (["--online", "--online-servers=0"], "at least 1"),
-        (["--patience=3"], "--patience is of --heldout"),
-        (["--heldout=input"], "--heldout and --heldout-refs"),
-        (["--heldout=input", "--heldout-refs=ref", "--heldout-every=2"], "of --online"),
+        (["--patience=3"], "--patience requires --heldout"),
+        (["--heldout=input"], "--heldout requires --heldout-refs"),
+        (["--heldout=input", "--heldout-refs=ref", "--heldout-every=2"], "requires --online"),
         (["--heldout=none", "--heldout-refs=ref"], "the held-out text none"),
         (["--heldout=input", "--heldout-refs=ref", "--patience=0"], "at least 1"),
-        (["--select=first"], "--select is one of"),
+        (["--select=first"], "--select must be one of"),
         (["--select=last", "--return-best-dev"], "exclude each other"),
         (["--epochs=0"], "epochs must be at least 1"),
         (["--shards=2"], "mert does not learn from mini-batches"),

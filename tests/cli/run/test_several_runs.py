@@ -7,25 +7,36 @@ from pathlib import Path
 import pytest
 
 from mosesplug.cli.main import main
-from mosesplug.cli.run.several_runs import selections, table
+from mosesplug.cli.run.several_runs import table
 from mosesplug.errors import UsageError
+from mosesplug.settings.build import choose_among_runs
+from mosesplug.settings.checks import check_settings
+from mosesplug.settings.configuration import RunPlan
+from mosesplug.settings.declare import declared
 from mosesplug.tuning.repeats.result import SeveralResult
 from mosesplug.tuning.repeats.scores import FinishedRun, spread
 from mosesplug.tuning.weights import Weights
 
 
+def choices(*given: object) -> tuple[str | None, str | None]:
+    names = ("runs", "select", "select-run")
+    values = {name: value for name, value in zip(names, given, strict=True) if value is not None}
+    check_settings(declared(RunPlan), values)
+    return choose_among_runs(values)
+
+
 def test_select_chooses_among_runs_where_there_are_several() -> None:
-    assert selections(None, "last", None) == (None, "last")
-    assert selections(3, "median", "last") == ("median", "last")
-    assert selections(3, None, None) == (None, None)
+    assert choices(None, "last", None) == (None, "last")
+    assert choices(3, "median", "last") == ("median", "last")
+    assert choices(3, None, None) == (None, None)
     for given, said in (
-        ((None, None, "last"), "--select-run is of --runs"),
-        ((None, "median", None), "give --runs N, too"),
-        ((2, "last", None), "is said by --select-run last"),
-        ((2, None, "median"), "--select-run is one of best-dev, last"),
+        ((None, None, "last"), "--select-run requires --runs"),
+        ((None, "median", None), "--select median requires --runs N"),
+        ((2, "last", None), "Use --select-run last to choose"),
+        ((2, None, "median"), "--select-run must be one of best-dev, last"),
     ):
         with pytest.raises(UsageError, match=said):
-            selections(*given)
+            choices(*given)
 
 
 def test_the_table_of_all_runs() -> None:

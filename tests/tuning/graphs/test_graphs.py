@@ -20,9 +20,8 @@ from formats.graphs.hypergraph_directory import hypergraph_files
 from formats.nbest.files import read_nbest
 from formats.text import read_lines
 from formats.weights.files import read_dense
-from mosesplug.cli.run.getopt import parse
-from mosesplug.cli.run.mert_options import ADDITIONS, OPTIONS
-from mosesplug.cli.run.mert_settings import settings
+from mosesplug.cli.run.mert_options import read_command_line
+from mosesplug.cli.run.mert_settings import script_plan
 from mosesplug.decoders.moses import Queue
 from mosesplug.errors import DecoderError, UsageError
 from mosesplug.features import FeatureSpace
@@ -294,8 +293,7 @@ def demo(directory: Path, config: Path, flag: str, iterations: int) -> Configura
     words = [directory / "tarvian", directory / "english", decoder, config, flag]
     words += ["--nbest=10", f"--maximum-iterations={iterations}", "--seed=5", "--random-restarts=1"]
     words += ["--decoder-flags=-stack 10", "--forest-edges=20", f"--working-dir={directory}/work"]
-    known = ([option.specification for option in options] for options in (OPTIONS, ADDITIONS))
-    return settings(parse([*map(str, words)], *known)).configuration
+    return script_plan(read_command_line([*map(str, words)]))[0].configuration
 
 
 @pytest.mark.parametrize("flag", ["--hg-mira", "--lattice-mert"])

@@ -261,10 +261,10 @@ def test_averaging_over_epochs() -> None:
     ("settings", "message"),
     [
         ({"shards": 0}, "at least 1"),
-        ({"mixing": "vote"}, "unknown mixing 'vote'; known: average"),
+        ({"mixing": "vote"}, "--mixing must be one of average, .* not vote"),
         ({"workers": "elves"}, "threads, processes"),
         ({"async_order": "none"}, "arrival, fixed"),
-        ({"mixing": "select"}, "to keep"),
+        ({"mixing": "select"}, "requires --keep"),
         ({"keep": 3}, "no other mixing"),
     ],
 )

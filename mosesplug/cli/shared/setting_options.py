@@ -1,0 +1,108 @@
+"""Command line options that are generated from declared settings."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from mosesplug.settings.declare import Kind, Setting
+
+__all__ = ["option_parameters", "setting_values", "with_parameters"]
+
+_TYPES: Mapping[Kind, Any] = {
+    "flag": bool,
+    "integer": int,
+    "real": float,
+    "path": Path,
+    "texts": list[str],
+    "table": list[str],
+}
+
+
+def option_parameters(settings: Iterable[Setting]) -> list[inspect.Parameter]:
+    """Return a parameter with a Typer option for each setting.
+
+    Every default is None: what is not given is not among ``setting_values``.
+    """
+    settings = tuple(settings)
+    seconds = {each.second for each in settings}
+    return [_parameter(each) for each in settings if each.name not in seconds]
+
+
+def setting_values(settings: Iterable[Setting], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values that were given, by the names of the settings.
+
+    Raises:
+        UsageError: a value of a table is not ``NAME=VALUE``.
+    """
+    values: dict[str, Any] = {}
+    for each in settings:
+        value = given.get(parameter_name(each))
+        if value is None or value == []:
+            continue
+        if each.second:
+            values[each.name], values[each.second] = map(str, value)
+        else:
+            values[each.name] = _plain(each, value)
+    return values
+
+
+def parameter_name(setting: Setting) -> str:
+    """Return the name of a setting's parameter; no keyword of Python."""
+    return f"{setting.name.replace('-', '_')}_setting"
+
+
+def with_parameters(
+    function: Callable[..., None], parameters: Iterable[inspect.Parameter]
+) -> Callable[..., None]:
+    """Put parameters in the place of ``**given`` of a command."""
+    signature = inspect.signature(function, eval_str=True)
+    own = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
+    keyword_only = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in (*own, *parameters)]
+
+    def command(**values: Any) -> None:
+        function(**values)
+
+    command.__doc__ = function.__doc__
+    command.__name__ = function.__name__.lstrip("_")
+    command.__signature__ = signature.replace(  # type: ignore[attr-defined]
+        parameters=keyword_only
+    )
+    command.__annotations__ = {p.name: p.annotation for p in keyword_only}
+    return command
+
+
+def _parameter(setting: Setting) -> inspect.Parameter:
+    words = [f"--{spelling}" for spelling in setting.spellings]
+    if setting.kind == "flag":
+        words = [f"{word}/--no-{word.removeprefix('--')}" for word in words]
+    default = setting.shown_default
+    option = typer.Option(
+        *words,
+        metavar=None if setting.kind == "flag" else setting.metavar or None,
+        help=f"{setting.help} [{default}]" if default else setting.help,
+        rich_help_panel=setting.panel,
+        show_default=False,
+        hidden=setting.is_argument,
+    )
+    kind = tuple[Path, Path] if setting.second else _TYPES.get(setting.kind, str)
+    kind = str if setting.is_joined else kind
+    return inspect.Parameter(
+        parameter_name(setting),
+        inspect.Parameter.KEYWORD_ONLY,
+        default=None,
+        annotation=Annotated[kind | None, option],
+    )
+
+
+def _plain(setting: Setting, value: Any) -> Any:
+    """A value of the command line as settings have it."""
+    if setting.kind == "table":
+        from mosesplug.settings.arguments import assignments
+
+        return assignments(value, f"--{setting.name}")
+    return str(value) if isinstance(value, Path) else value

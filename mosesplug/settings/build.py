@@ -1,0 +1,399 @@
+"""From the values of settings to the objects that a run works with, and back.
+
+``plan_of`` is the way of every entrance: ``mosesplug tune``, ``mert-moses`` and settings files.
+``values_of`` is its inverse; it gives what ``settings.toml`` holds.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, fields, is_dataclass
+from pathlib import Path
+from typing import Any, cast, get_args, get_type_hints
+
+from formats.references import reference_files
+from mosesplug.decoders.moses import Decoder, PostEditing, Queue, checked_flags
+from mosesplug.errors import UsageError
+from mosesplug.metrics import metric
+from mosesplug.metrics.registry import settings_of_signature
+from mosesplug.optimizers import algorithm as find_algorithm
+from mosesplug.optimizers import algorithms
+from mosesplug.settings.arguments import (
+    existing_decoder,
+    existing_file,
+    existing_program,
+    existing_references,
+    transformation,
+)
+from mosesplug.settings.checks import check_settings
+from mosesplug.settings.configuration import (
+    Configuration,
+    Filtering,
+    RunPlan,
+    Select,
+    SelectRun,
+)
+from mosesplug.settings.declare import Setting, declared, switch_of
+from mosesplug.settings.helper_scripts import HelperScripts
+from mosesplug.settings.sharding import Sharding
+
+__all__ = ["choose_among_runs", "plan_of", "sharding_of", "values_of"]
+
+_REQUIRED = ("input", "refs", "decoder", "config")
+_FOREST = "forest:"
+_CACHE_SCRIPT = "ems/support/cache-model.perl"
+_MULTI_MOSES = "generic/multi_moses.py"
+_POST_EDITING = "generic/moses_sim_pe.py"
+_Values = Mapping[str, Any]
+_Path = tuple[str, ...]
+
+
+def plan_of(values: _Values, spelled: Callable[[str], str] = "--{}".format) -> RunPlan:
+    """Return what settings ask for.
+
+    Args:
+        values: by name; those that are missing have their defaults.
+        spelled: how messages call a setting.
+
+    Raises:
+        UsageError: a value cannot be used, a file is missing, or settings exclude each other.
+    """
+    values = _with_last({name: value for name, value in values.items() if value is not None})
+    if missing := [name for name in (*_REQUIRED, "working-dir") if name not in values]:
+        raise UsageError(f"missing: {', '.join(missing)}")
+    check_settings(declared(RunPlan), values, spelled)
+    select_run, select = choose_among_runs(values)
+    if values.get("online"):
+        values.setdefault("max-iterations", 0)
+    root: _Path = ("configuration",)
+    objects: dict[_Path, Any] = {
+        (*root, "metric"): metric(values.get("metric", "BLEU"), values.get("metric-settings", "")),
+        (*root, "select"): select,
+        (*root, "existing"): _existing(values),
+        (*root, "optimising", "options"): _options(values),
+        (*root, "optimising", "sharding"): _sharding(values),
+        ("select_run",): select_run,
+    }
+    objects |= _decoding_objects(values, spelled)
+    transform = transformation(values.get("transform"), spelled("transform"))
+    objects[*root, "decoding", "transform"] = transform
+    return cast(RunPlan, _built(RunPlan, values, objects, ()))
+
+
+def sharding_of(name: str, values: _Values) -> Sharding | None:
+    """Return the settings of parallel learning; None if none of them is given.
+
+    Args:
+        name: of the algorithm.
+        values: of the settings in ``Sharding``, and others.
+
+    Raises:
+        UsageError: the algorithm cannot be sharded, or settings exclude each other.
+    """
+    settings = declared(Sharding)
+    values = {each.name: values[each.name] for each in settings if _is_given(values, each.name)}
+    if not values:
+        return None
+    tuner = find_algorithm(name)
+    if tuner.learner is None:
+        able = sorted(each.name for each in algorithms().values() if each.learner is not None)
+        raise UsageError(
+            f"{tuner.name} does not learn from mini-batches, so it has no shards and no workers;"
+            f" these do: {', '.join(able)}"
+        )
+    check_settings(settings, values)
+    if "shard-directory" in values:
+        values["shard-directory"] = str(Path(values["shard-directory"]).resolve())
+    return cast(Sharding, _built(Sharding, values, {}, (), {each.path: each for each in settings}))
+
+
+def _is_given(values: _Values, name: str) -> bool:
+    value = values.get(name)
+    return value is not None and value is not False
+
+
+def _sharding(values: _Values) -> Sharding | None:
+    return sharding_of(values.get("algorithm", "mert"), values)
+
+
+def _built(
+    cls: Any,
+    values: _Values,
+    objects: Mapping[_Path, Any],
+    path: _Path,
+    settings: Mapping[_Path, Setting] | None = None,
+) -> Any:
+    """Make a settings class of values, and of objects that are made already."""
+    if settings is None:
+        settings = {each.path: each for each in declared(RunPlan) if each.path}
+    arguments: dict[str, Any] = {}
+    hints = get_type_hints(cls)
+    for each in fields(cls):
+        own = (*path, each.name)
+        switch = switch_of(each)
+        if own in objects:
+            arguments[each.name] = objects[own]
+        elif switch is not None:
+            if values.get(switch):
+                inner = next(part for part in get_args(hints[each.name]) if is_dataclass(part))
+                arguments[each.name] = _built(inner, values, objects, own, settings)
+        elif own in settings:
+            if settings[own].name in values:
+                arguments[each.name] = _stored(settings[own], values[settings[own].name])
+        elif is_dataclass(hints[each.name]) and each.default is MISSING:
+            arguments[each.name] = _built(hints[each.name], values, objects, own, settings)
+    return cls(**arguments)
+
+
+def _stored(setting: Setting, value: Any) -> Any:
+    """A value as its field holds it."""
+    match setting.kind:
+        case "path" if setting.exists == "file":
+            return existing_file(value, setting.what)
+        case "path" if setting.exists == "references":
+            return existing_references(value)
+        case "path":
+            return Path(value).absolute()
+        case "texts" if isinstance(value, str):
+            return tuple(value.replace(",", " ").split())
+        case "texts":
+            return tuple(value)
+        case _:
+            return value
+
+
+def _with_last(values: dict[str, Any]) -> dict[str, Any]:
+    """Put the setting that ``--last`` stands for in its place."""
+    if not values.pop("last", False):
+        return values
+    name = "select-run" if "runs" in values else "select"
+    if name in values:
+        raise UsageError(f"--last and --{name} exclude each other: use one of them")
+    return {**values, name: "last"}
+
+
+def choose_among_runs(values: _Values) -> tuple[SelectRun | None, Select | None]:
+    """Return what chooses among several runs, and what among the weights of each run.
+
+    Args:
+        values: of the settings ``runs``, ``select`` and ``select-run``.
+
+    Raises:
+        UsageError: ``select`` has a value of the other.
+    """
+    select, within = values.get("select"), values.get("select-run")
+    if "runs" not in values:
+        if select == "median":
+            raise UsageError("--select median requires --runs N")
+        return None, select
+    among = get_args(SelectRun)
+    if select is not None and select not in among:
+        raise UsageError(
+            f"with --runs, --select chooses among the runs: {', '.join(among)}. Use --select-run"
+            f" {select} to choose the weights of each run."
+        )
+    return select, within
+
+
+def _existing(values: _Values) -> str:
+    if values.get("continue"):
+        return "continue"
+    return "overwrite" if values.get("overwrite") else "refuse"
+
+
+def _options(values: _Values) -> dict[str, object]:
+    options = dict(values.get("option", {}))
+    return options if "epochs" not in values else options | {"epochs": values["epochs"]}
+
+
+def _decoding_objects(values: _Values, spelled: Callable[[str], str]) -> dict[_Path, Any]:
+    """The decoder, and what depends on it."""
+    program, forest = existing_decoder(values["decoder"], "the decoder")
+    scripts = HelperScripts.find(values.get("moses-scripts"), program)
+    flags = checked_flags(values.get("decoder-flags", ""))
+    timeout = values.get("decoder-timeout")
+    held_out, held_out_forest = None, None
+    if "heldout-decoder" in values:
+        other, held_out_forest = existing_decoder(
+            values["heldout-decoder"], "the decoder of the held-out text"
+        )
+        held_out = Decoder(other, () if held_out_forest else flags, timeout=timeout)
+    if forest is not None and "heldout" in values and held_out_forest is None:
+        flags = ()  # they belong to the program for the held-out set
+    queue = _queue(values, scripts, spelled)
+    decoder = Decoder(
+        program,
+        flags=flags,
+        input_type=values.get("input-type"),
+        queue=queue,
+        several=(
+            scripts.required(_MULTI_MOSES, spelled("multi-moses"))
+            if values.get("multi-moses")
+            else None
+        ),
+        post_editing=_post_editing(values, scripts, spelled),
+        timeout=timeout,
+    )
+    cache = None
+    if "cache-model" in values and queue is None:
+        script = scripts.required(_CACHE_SCRIPT, spelled("cache-model"))
+        cache = (str(script), values["cache-model"])
+    root = ("configuration", "decoding")
+    return {
+        (*root, "decoder"): decoder,
+        (*root, "cache"): cache,
+        (*root, "forest"): forest,
+        (*root, "filtering"): _filtering(values, spelled),
+        ("configuration", "held_out", "decoder"): held_out,
+        ("configuration", "held_out", "forest"): held_out_forest,
+    }
+
+
+def _filtering(values: _Values, spelled: Callable[[str], str]) -> Filtering | None:
+    if "filter-command" not in values:
+        return None
+    program, *words = shlex.split(values["filter-command"]) or [""]
+    found = existing_program(program, spelled("filter-command"))
+    text = values.get("filter-file") or values["input"]
+    return Filtering((str(found), *words), Path(text).absolute())
+
+
+def _queue(values: _Values, scripts: HelperScripts, spelled: Callable[[str], str]) -> Queue | None:
+    """Parallel jobs; one job is not a parallel job."""
+    jobs, option = values.get("jobs", 1), spelled("jobs")
+    if jobs <= 1:
+        return None
+    for name in ("multi-moses", "spe-symal"):
+        if values.get(name):
+            raise UsageError(f"{option} and {spelled(name)} exclude each other: use one of the two")
+    if values.get("lattice-samples"):
+        raise UsageError(
+            f"--lattice-samples cannot be used with {option}: moses-parallel.pl does not join the"
+            " samples. Use one of the two."
+        )
+    return Queue(
+        scripts.required("generic/moses-parallel.pl", option, values.get("moses-parallel")),
+        jobs,
+        flags=values.get("queue-flags", "-hard"),
+        old_sge=bool(values.get("old-sge")),
+        cache=values.get("cache-model"),
+        wrapper=scripts.required("generic/qsub-wrapper.pl", option, values.get("qsub-wrapper")),
+    )
+
+
+def _post_editing(
+    values: _Values, scripts: HelperScripts, spelled: Callable[[str], str]
+) -> PostEditing | None:
+    if "spe-symal" not in values:
+        return None
+    return PostEditing(
+        scripts.required(_POST_EDITING, spelled("spe-symal")),
+        reference_files(existing_references(values["refs"]))[0],
+        existing_file(values["spe-symal"], "the word alignment"),
+        Path(values["working-dir"]).absolute(),
+    )
+
+
+def values_of(configuration: Configuration, seed: int | None = None) -> dict[str, Any]:
+    """Return the settings of a run by name, so that ``plan_of`` makes the same run of them.
+
+    Args:
+        configuration: of the run.
+        seed: the one that was drawn, if none was given.
+    """
+    plan = RunPlan(configuration)
+    found: dict[str, Any] = {}
+    for each in declared(RunPlan):
+        value = _at(plan, each.path) if each.path and each.saved else None
+        if value is not None and value != ():
+            found[each.name] = _plain(each, value)
+    found["metric"], found["metric-settings"] = settings_of_signature(
+        configuration.metric.signature()
+    )
+    found |= _decoder_values(configuration)
+    if configuration.optimising.options:
+        found["option"] = dict(configuration.optimising.options)
+    found["select"] = configuration.select
+    if configuration.select is None and not (configuration.online or configuration.held_out):
+        found["select"] = "last"
+    if seed is not None and not configuration.optimising.predictable_seeds:
+        found["seed"] = seed
+    found = {name: value for name, value in found.items() if value is not None}
+    return {
+        each.name: found[each.name]
+        for each in declared(RunPlan)
+        if each.name in found and not _is_idle(each, found)
+    }
+
+
+def _at(root: Any, path: _Path) -> Any:
+    """The attribute at the end of a path; None if a group on the way is None."""
+    for name in path:
+        root = getattr(root, name)
+        if root is None:
+            return None
+    return root
+
+
+def _is_idle(setting: Setting, values: _Values) -> bool:
+    """Whether a value is a default that may not be given together with the others."""
+    if values[setting.name] != setting.default:
+        return False
+    try:
+        check_settings([setting], values)
+    except UsageError:
+        return True
+    return False
+
+
+def _plain(setting: Setting, value: Any) -> Any:
+    """A value of a field as it is given."""
+    if setting.kind == "flag":
+        return bool(value)
+    if isinstance(value, Path):
+        return str(value)
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _decoder_values(configuration: Configuration) -> dict[str, Any]:
+    """The settings behind the decoder, and what depends on it."""
+    decoding, held_out = configuration.decoding, configuration.held_out
+    decoder, queue = decoding.decoder, decoding.decoder.queue
+    flags, other = decoder.flags, held_out.decoder if held_out is not None else None
+    if decoding.forest is not None and other is not None:
+        flags = other.flags
+    root = _scripts_root(configuration)
+    return {
+        "decoder": str(decoder.program),
+        "decoder-flags": shlex.join(flags) or None,
+        "decoder-timeout": decoder.timeout,
+        "input-type": decoder.input_type,
+        "jobs": None if queue is None else queue.jobs,
+        "queue-flags": None if queue is None else queue.flags,
+        "old-sge": None if queue is None else queue.old_sge,
+        "moses-parallel": None if queue is None else str(queue.command),
+        "qsub-wrapper": None if queue is None else str(queue.wrapper),
+        "multi-moses": decoder.several is not None,
+        "spe-symal": (
+            None if decoder.post_editing is None else str(decoder.post_editing.alignment)
+        ),
+        "cache-model": decoding.cache[1] if decoding.cache else queue.cache if queue else None,
+        "moses-scripts": None if root is None else str(root),
+        "filter-command": (
+            None if decoding.filtering is None else shlex.join(decoding.filtering.command)
+        ),
+        "filter-file": None if decoding.filtering is None else str(decoding.filtering.input),
+        "heldout-decoder": None if other is None else str(other.program),
+    }
+
+
+def _scripts_root(configuration: Configuration) -> Path | None:
+    """Moses' scripts directory, as the helper scripts that are used tell it."""
+    decoding = configuration.decoding
+    editing = decoding.decoder.post_editing
+    if decoding.cache:
+        return Path(decoding.cache[0]).parents[_CACHE_SCRIPT.count("/")]
+    if decoding.decoder.several is not None:
+        return decoding.decoder.several.parents[_MULTI_MOSES.count("/")]
+    return None if editing is None else editing.command.parents[_POST_EDITING.count("/")]

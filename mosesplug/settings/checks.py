@@ -1,0 +1,113 @@
+"""Checks of settings, whoever gave them: choices, bounds, what requires and excludes what."""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Any
+
+from mosesplug.errors import UsageError
+from mosesplug.settings.declare import Setting, declared
+
+__all__ = ["check_fields", "check_settings", "check_value", "did_you_mean"]
+
+Spelling = Callable[[str], str]
+"""How a program calls the setting of a name."""
+
+
+def check_settings(
+    settings: Iterable[Setting], given: Mapping[str, Any], spelled: Spelling = "--{}".format
+) -> None:
+    """Check the values of settings, and which settings are given together.
+
+    Args:
+        settings: all that there are.
+        given: values by name. A flag that is False counts as not given.
+        spelled: how messages call a setting.
+
+    Raises:
+        UsageError: a value cannot be used, or one setting requires or excludes another.
+    """
+    for setting in settings:
+        if not _is_given(given, setting.name):
+            continue
+        check_value(setting, given[setting.name], spelled)
+        name = spelled(setting.name)
+        for condition in setting.requires:
+            if not _holds(condition, given):
+                raise UsageError(
+                    f"{name} requires {_spelled_condition(condition, spelled)}: give both, or"
+                    " neither"
+                )
+        for condition in setting.excludes:
+            if _holds(condition, given):
+                raise UsageError(
+                    f"{name} and {_spelled_condition(condition, spelled)} exclude each other: use"
+                    " one of them"
+                )
+
+
+def check_value(setting: Setting, value: object, spelled: Spelling = "--{}".format) -> None:
+    """Check one value.
+
+    Raises:
+        UsageError: it is not one of the choices, or out of range.
+    """
+    name = spelled(setting.name)
+    if setting.choices and value not in setting.choices:
+        raise UsageError(
+            f"{name} must be one of {', '.join(setting.choices)}, not {value}"
+            f"{did_you_mean(str(value), setting.choices)}"
+        )
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return
+    if setting.above is not None and not setting.above < value < math.inf:
+        raise UsageError(f"{name} must be more than {setting.above:g}, and finite, not {value:g}")
+    if math.isnan(value):
+        raise UsageError(f"{name} must be a number, not nan")
+    if setting.minimum is not None and value < setting.minimum:
+        raise UsageError(f"{name} must be at least {setting.minimum:g}, not {value:g}")
+    if setting.maximum is not None and value > setting.maximum:
+        raise UsageError(f"{name} must be at most {setting.maximum:g}, not {value:g}")
+
+
+def check_fields(settings: Any, lenient: Collection[str] = ()) -> None:
+    """Check the values that a settings class holds; its fields named ``lenient`` may be anything.
+
+    Raises:
+        UsageError: one cannot be used.
+    """
+    cls: type = type(settings)
+    for setting in declared(cls):
+        value = getattr(settings, setting.path[0]) if len(setting.path) == 1 else None
+        if value is not None and setting.path[0] not in lenient:
+            check_value(setting, value)
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """Return a question that suggests the most similar known word, or nothing."""
+    similar = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
+    return f". Did you mean {similar[0]}?" if similar else ""
+
+
+def _is_given(given: Mapping[str, Any], name: str) -> bool:
+    value = given.get(name)
+    return value is not None and value is not False
+
+
+def _holds(condition: str, given: Mapping[str, Any]) -> bool:
+    """Whether a condition of ``requires`` or ``excludes`` holds."""
+    for alternative in condition.split(" or "):
+        name, equal, value = alternative.partition("=")
+        if _is_given(given, name) and (not equal or str(given[name]) == value):
+            return True
+    return False
+
+
+def _spelled_condition(condition: str, spelled: Spelling) -> str:
+    words = []
+    for alternative in condition.split(" or "):
+        name, _, value = alternative.partition("=")
+        words.append(f"{spelled(name)} {value}".strip())
+    return " or ".join(words)

@@ -1,0 +1,266 @@
+"""How a setting is declared: metadata of a dataclass field, and the settings of a class.
+
+A field of a settings class says everything about the setting: ``field(default=100,
+metadata=setting(help=..., panel=...))``. Command lines, settings files, documentation and checks
+are generated from it.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Iterable, Mapping
+from dataclasses import MISSING, Field, dataclass, fields, is_dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+__all__ = [
+    "PANELS",
+    "Kind",
+    "Panel",
+    "Setting",
+    "declared",
+    "group",
+    "parts",
+    "setting",
+]
+
+Kind = Literal["flag", "integer", "real", "text", "path", "choice", "texts", "table"]
+"""What a setting holds; ``texts`` are several, a ``table`` has values by name."""
+
+Panel = Literal[
+    "Data", "Decoder", "Learning", "Online", "Held-out", "Parallel", "Repeats", "Output"
+]
+PANELS: tuple[Panel, ...] = get_args(Panel)
+
+_SETTING, _GROUP, _PARTS = "setting", "group", "parts"
+_Metadata = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A setting as it was declared.
+
+    Attributes:
+        name: on the command line of ``mosesplug tune``, without dashes, and in a settings file.
+        help: one line of at most 12 words.
+        panel: heading in ``--help``; in lower case, the table of a settings file.
+        kind: what it holds.
+        default: value if it is not given; None where that depends on other settings.
+        choices: the words of a ``choice``.
+        path: attributes that lead to it from the root class; empty if it is read by
+            ``settings.build`` only.
+        aliases: more spellings, hidden.
+        metavar: what ``--help`` calls the value.
+        minimum, maximum: bounds of a number.
+        above: what a number must exceed; it must be finite then.
+        requires: conditions that must hold if it is given: ``name``, ``name=value``, or several
+            of them joined by `` or ``.
+        excludes: conditions of the same form that must not hold if it is given.
+        script: its spelling in ``mert-moses.pl``; empty if it is not an option of that script.
+        script_default: the default of ``mert-moses`` in words, if it is another.
+        added: whether ``mert-moses`` takes abbreviations of its name, as of the script's options.
+        note: how it differs from the script's option.
+        details: more than fits into one line.
+        shown: the default in words; empty to show ``default``.
+        exists: what a path must name: ``file``, ``references``, ``program`` or nothing ("").
+        what: the value in error messages, as "the input".
+        saved: whether ``settings.toml`` of a run holds it.
+        is_argument: whether ``--help`` shows it as an argument only.
+        second: the setting that takes a second value of this option in ``mosesplug tune``.
+    """
+
+    name: str
+    help: str
+    panel: Panel
+    kind: Kind = "text"
+    default: object = None
+    choices: tuple[str, ...] = ()
+    path: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
+    metavar: str = ""
+    minimum: float | None = None
+    maximum: float | None = None
+    above: float | None = None
+    requires: tuple[str, ...] = ()
+    excludes: tuple[str, ...] = ()
+    script: str = ""
+    script_default: str = ""
+    added: bool = False
+    note: str = ""
+    details: str = ""
+    shown: str = ""
+    exists: str = ""
+    what: str = ""
+    saved: bool = True
+    second: str = ""
+    is_argument: bool = False
+
+    @property
+    def spellings(self) -> tuple[str, ...]:
+        """All names that it has, its own first."""
+        return tuple(dict.fromkeys((self.name, *self.aliases, *filter(None, [self.script]))))
+
+    @property
+    def is_joined(self) -> bool:
+        """Whether several texts are given as one, with commas between them."""
+        return self.kind == "texts" and self.metavar.endswith(",...")
+
+    @property
+    def shown_default(self) -> str:
+        """The default for people; empty if there is none."""
+        if self.shown:
+            return self.shown
+        plain = isinstance(self.default, int | float | str) and not isinstance(self.default, bool)
+        return str(self.default) if plain else ""
+
+
+def setting(
+    *,
+    help: str,
+    panel: Panel,
+    name: str = "",
+    aliases: Iterable[str] = (),
+    metavar: str = "",
+    minimum: float | None = None,
+    maximum: float | None = None,
+    above: float | None = None,
+    choices: Iterable[str] = (),
+    requires: Iterable[str] = (),
+    excludes: Iterable[str] = (),
+    script: str = "",
+    script_default: str = "",
+    added: bool = False,
+    note: str = "",
+    details: str = "",
+    shown: str = "",
+    exists: str = "",
+    what: str = "",
+    saved: bool = True,
+    second: str = "",
+    is_argument: bool = False,
+) -> _Metadata:
+    """Return the metadata of a field that is a setting; see ``Setting`` for the arguments.
+
+    The name is that of the field, with dashes, unless it is given. Kind, default and choices come
+    from the field.
+    """
+    declared_setting = Setting(
+        name=name,
+        help=help,
+        panel=panel,
+        choices=tuple(choices),
+        aliases=tuple(aliases),
+        metavar=metavar,
+        minimum=minimum,
+        maximum=maximum,
+        above=above,
+        requires=tuple(requires),
+        excludes=tuple(excludes),
+        script=script,
+        script_default=script_default,
+        added=added,
+        note=note,
+        details=details,
+        shown=shown,
+        exists=exists,
+        what=what,
+        saved=saved,
+        second=second,
+        is_argument=is_argument,
+    )
+    return {_SETTING: declared_setting}
+
+
+def group(switch: _Metadata | None = None, *, on: str = "") -> _Metadata:
+    """Return the metadata of a field that holds a settings class, or None.
+
+    Args:
+        switch: the setting that asks for the group, as ``--online``.
+        on: name of the setting that asks for it; without any, each of its settings does.
+    """
+    return {_GROUP: on, **(switch or {})}
+
+
+def parts(cls: type) -> _Metadata:
+    """Return the metadata of a field whose value ``settings.build`` makes of another class."""
+    return {_PARTS: cls}
+
+
+@cache
+def declared(cls: type) -> tuple[Setting, ...]:
+    """Return the settings of a dataclass and of the settings classes in its fields, by panel."""
+    return tuple(sorted(_walk(cls, (), ()), key=lambda each: PANELS.index(each.panel)))
+
+
+def _walk(cls: type, path: tuple[str, ...], requires: tuple[str, ...]) -> Iterable[Setting]:
+    hints = get_type_hints(cls)
+    for each in fields(cls):
+        own = (*path, each.name)
+        mark, hint = each.metadata, _without_none(hints[each.name])
+        if _PARTS in mark:
+            for part in _walk(mark[_PARTS], (), requires):
+                yield replace(part, path=())
+        elif _GROUP in mark:
+            on = mark[_GROUP]
+            if _SETTING in mark:
+                switch = _finished(mark[_SETTING], each, bool, own, requires)
+                on = switch.name
+                yield replace(switch, default=False)
+            yield from (
+                # What asks for a group does not require it.
+                replace(found, requires=tuple(n for n in found.requires if n != found.name))
+                for found in _walk(hint, own, (*requires, on) if on else requires)
+            )
+        elif _SETTING in mark:
+            yield _finished(mark[_SETTING], each, hint, own, requires)
+        elif isinstance(hint, type) and is_dataclass(hint):
+            yield from _walk(hint, own, requires)
+
+
+def switch_of(each: Field[Any]) -> str | None:
+    """Return what asks for the group in a field ("" for any setting of it); None for no group."""
+    if _GROUP not in each.metadata:
+        return None
+    switch = each.metadata.get(_SETTING)
+    return str(each.metadata[_GROUP]) if switch is None else switch.name or _dashed(each.name)
+
+
+def _finished(
+    found: Setting, each: Field[Any], hint: Any, path: tuple[str, ...], requires: tuple[str, ...]
+) -> Setting:
+    """Fill in what the field itself says."""
+    kind, choices = _kind(hint)
+    default = each.default if each.default_factory is MISSING else each.default_factory()
+    return replace(
+        found,
+        name=found.name or _dashed(each.name),
+        kind="choice" if found.choices else kind,
+        choices=found.choices or choices,
+        default=None if default is MISSING else default,
+        path=path,
+        requires=(*requires, *found.requires),
+    )
+
+
+def _dashed(name: str) -> str:
+    return name.replace("_", "-")
+
+
+def _without_none(hint: Any) -> Any:
+    """The type without ``| None``."""
+    if get_origin(hint) in (Union, types.UnionType):
+        return next(part for part in get_args(hint) if part is not type(None))
+    return hint
+
+
+def _kind(hint: Any) -> tuple[Kind, tuple[str, ...]]:
+    """What a field of this type holds, and its choices."""
+    if get_origin(hint) is Literal:
+        return "choice", get_args(hint)
+    if get_origin(hint) is tuple:
+        return "texts", ()
+    if isinstance(get_origin(hint), type) and issubclass(get_origin(hint), Mapping):
+        return "table", ()
+    kinds: dict[Any, Kind] = {bool: "flag", int: "integer", float: "real", Path: "path"}
+    return kinds.get(hint, "text"), ()
