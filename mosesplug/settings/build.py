@@ -63,6 +63,7 @@ def plan_of(values: _Values, spelled: Callable[[str], str] = "--{}".format) -> R
     if missing := [name for name in (*_REQUIRED, "working-dir") if name not in values]:
         raise UsageError(f"missing: {', '.join(missing)}")
     check_settings(declared(RunPlan), values, spelled)
+    existing_file(values["input"], "the input")
     select_run, select = choose_among_runs(values)
     if values.get("online"):
         values.setdefault("max-iterations", 0)

@@ -30,19 +30,13 @@ from mosesplug.cli.learn.optimize_parameters import (
 from mosesplug.cli.learn.optimize_report import report, warnings
 from mosesplug.cli.learn.optimize_store import given_store
 from mosesplug.cli.learn.optimize_ways import Ways, learnt, ways_of
-from mosesplug.cli.run.sharding_options import sharding_of
-from mosesplug.cli.run.sharding_parameters import (
-    Asynchronous,
-    AsyncOrder,
-    Keep,
-    Mixing,
-    Scheduler,
-    ShardDirectory,
-    Shards,
-    Workers,
-)
 from mosesplug.cli.shared.output import progress_bar
 from mosesplug.cli.shared.parameters import Dense
+from mosesplug.cli.shared.setting_options import (
+    option_parameters,
+    setting_values,
+    with_parameters,
+)
 from mosesplug.errors import UsageError
 from mosesplug.features import FeatureSpace
 from mosesplug.learning.lists import list_dense_features
@@ -50,6 +44,9 @@ from mosesplug.learning.weights import StartingWeights
 from mosesplug.metrics import metric as find_metric
 from mosesplug.optimizers import Problem, Progress, Solution, algorithm, algorithms
 from mosesplug.settings.algorithm_options import algorithm_options, idle_options
+from mosesplug.settings.build import sharding_of
+from mosesplug.settings.declare import declared
+from mosesplug.settings.sharding import Sharding
 from mosesplug.tuning.weights import ranges
 
 __all__ = ["optimize"]
@@ -151,14 +148,6 @@ def _optimize(
     heldout_refs: HeldOutRefs = None,
     runs: Runs = None,
     select: SelectOfRuns = None,
-    shards: Shards = None,
-    mixing: Mixing = None,
-    keep: Keep = None,
-    asynchronous: Asynchronous = False,
-    async_order: AsyncOrder = None,
-    workers: Workers = None,
-    scheduler: Scheduler = None,
-    shard_directory: ShardDirectory = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print errors only.")] = False,
     **chosen: Any,
 ) -> None:
@@ -181,22 +170,14 @@ def _optimize(
     if graphs and ways.heldout_lists:
         raise UsageError("--heldout-nbest goes with lists: --held-out SHARE goes with graphs, too")
     tuner = algorithm(algorithm_name)
+    parallel = setting_values(declared(Sharding), chosen)
     settings = settings_of(chosen)
     optimizer = tuner.bind(algorithm_options(tuner, settings))
-    sharding = sharding_of(
-        tuner,
-        shards=shards,
-        mixing=mixing,
-        keep=keep,
-        asynchronous=asynchronous,
-        async_order=async_order,
-        workers=workers,
-        scheduler=scheduler,
-        shard_directory=shard_directory,
-    )
+    sharding = sharding_of(algorithm_name, parallel)
+    shared = Path(sharding.directory) if sharding and sharding.directory else None
     columns = _column_names(names)
     # What is missing is missing before minutes of work as well as after them.
-    for path in (*places, *ways.heldout_lists, from_store, init, sparse_init, shard_directory):
+    for path in (*places, *ways.heldout_lists, from_store, init, sparse_init, shared):
         if path is not None:
             path.stat()
     check_output(output)
@@ -331,4 +312,4 @@ def _box(
     )
 
 
-optimize = with_algorithm_options(_optimize)
+optimize = with_algorithm_options(with_parameters(_optimize, option_parameters(declared(Sharding))))

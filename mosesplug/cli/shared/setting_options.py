@@ -33,15 +33,15 @@ def option_parameters(settings: Iterable[Setting]) -> list[inspect.Parameter]:
     return [_parameter(each) for each in settings if each.name not in seconds]
 
 
-def setting_values(settings: Iterable[Setting], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values that were given, by the names of the settings.
+def setting_values(settings: Iterable[Setting], given: dict[str, Any]) -> dict[str, Any]:
+    """Take the values of settings out of the parameters of a command, and return them by name.
 
     Raises:
         UsageError: a value of a table is not ``NAME=VALUE``.
     """
     values: dict[str, Any] = {}
     for each in settings:
-        value = given.get(parameter_name(each))
+        value = given.pop(_parameter_name(each), None)
         if value is None or value == []:
             continue
         if each.second:
@@ -51,8 +51,7 @@ def setting_values(settings: Iterable[Setting], given: Mapping[str, Any]) -> dic
     return values
 
 
-def parameter_name(setting: Setting) -> str:
-    """Return the name of a setting's parameter; no keyword of Python."""
+def _parameter_name(setting: Setting) -> str:
     return f"{setting.name.replace('-', '_')}_setting"
 
 
@@ -92,7 +91,7 @@ def _parameter(setting: Setting) -> inspect.Parameter:
     kind = tuple[Path, Path] if setting.second else _TYPES.get(setting.kind, str)
     kind = str if setting.is_joined else kind
     return inspect.Parameter(
-        parameter_name(setting),
+        _parameter_name(setting),
         inspect.Parameter.KEYWORD_ONLY,
         default=None,
         annotation=Annotated[kind | None, option],

@@ -310,16 +310,25 @@ def test_workers_in_other_processes(lists: Path, capsys: pytest.CaptureFixture[s
     [
         (("--algorithm", "mert", "--shards", "2"), "mert does not learn from mini-batches"),
         (("--algorithm", "kbmira", "--async"), "these do: "),
-        (("--shards", "2", "--async", "--mixing", "average"), "there is no --mixing"),
-        (("--async-order", "fixed"), "--async-order is of --async"),
+        (
+            ("--shards", "2", "--async", "--mixing", "average"),
+            "--mixing and --async exclude",
+        ),
+        (("--async-order", "fixed"), "--async-order requires --async"),
         (("--shards", "2", "--mixing", "vote"), "--mixing must be one of average"),
-        (("--shards", "2", "--mixing", "select"), "number of sparse features to keep"),
+        (("--shards", "2", "--mixing", "select"), "--mixing select requires --keep"),
         (("--shards", "9"), "9 shards for 8 sentences"),
-        (("--keep", "0"), "--keep must be at least 1, not 0"),
+        (("--mixing", "select", "--keep", "0"), "--keep must be at least 1, not 0"),
         (("--shards", "0"), "--shards must be at least 1, not 0"),
-        (("--workers", "elves"), "unknown kind of workers 'elves'"),
-        (("--scheduler", "tcp://a:1", "--workers", "threads"), "there are no --workers"),
-        (("--shards", "2", "--shard-directory", "."), "is for other processes"),
+        (("--workers", "elves"), "--workers must be one of threads, processes, not elves"),
+        (
+            ("--scheduler", "tcp://a:1", "--workers", "threads"),
+            "--workers and --scheduler",
+        ),
+        (
+            ("--shards", "2", "--shard-directory", "."),
+            "requires --workers processes or --sched",
+        ),
     ],
     ids=lambda value: "" if isinstance(value, str) else " ".join(value),
 )
