@@ -25,7 +25,7 @@ _BLANK, _POINT = _U64(ord(" ")), _U64(ord("."))
 
 
 def _word(text: bytes) -> int:
-    """Text as a little-endian word: its first byte is the lowest."""
+    """Return text as a little-endian word: its first byte is the lowest."""
     return int.from_bytes(text, "little")
 
 
@@ -38,7 +38,7 @@ _COUNTS = np.array([_word(b"%d " % i) << 8 for i in range(1000)], dtype=np.uint6
 
 
 def spell_rows(values: NDArray[np.float32] | NDArray[np.int32]) -> bytes:
-    """Every row as text: a newline, then each number with a blank behind it.
+    """Return every row as text: a newline, then each number with a blank behind it.
 
     Args:
         values: ``[n, k]``; finite. Integers are spelled as the nearest float32.
@@ -60,7 +60,7 @@ def spell_rows(values: NDArray[np.float32] | NDArray[np.int32]) -> bytes:
 
 
 def _packed(words: Words) -> bytes:
-    """The bytes of words, zeros left out."""
+    """Return the bytes of words, zeros left out."""
     return words.astype("<u8", copy=False).tobytes().translate(None, b"\0")
 
 

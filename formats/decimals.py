@@ -31,7 +31,7 @@ _ZEROS = _U64(0x3030303030303030)
 
 
 def parse_number(token: bytes) -> float:
-    """The value of one token, or NaN where it is no finite decimal number."""
+    """Return the value of one token, or NaN where it is no finite decimal number."""
     if not _PLAIN.fullmatch(token):
         return float("nan")
     value = float(token)
@@ -39,7 +39,7 @@ def parse_number(token: bytes) -> float:
 
 
 def parse_numbers(text: Bytes, starts: Positions, ends: Positions) -> NDArray[np.float64]:
-    """The values of the tokens ``text[starts[i]:ends[i]]``, equal to ``float()`` of each.
+    """Return the values of the tokens ``text[starts[i]:ends[i]]``, equal to ``float()`` of each.
 
     Args:
         text: uint8 ``[n]``, of which the first ``PAD`` bytes belong to no token.
@@ -72,7 +72,7 @@ def parse_numbers(text: Bytes, starts: Positions, ends: Positions) -> NDArray[np
 
 
 def parse_integers(text: Bytes, starts: Positions, ends: Positions) -> NDArray[np.int64]:
-    """The values of tokens of digits only; -1 where a token is something else.
+    """Return the values of tokens of digits only; -1 where a token is something else.
 
     Arguments as for ``parse_numbers``; returns int64 ``[m]``.
     """
@@ -137,7 +137,7 @@ def _without_dot(digits: Words) -> tuple[Words, NDArray[np.bool_], Positions]:
 
 
 def _not_digits(digits: Words) -> NDArray[np.bool_]:
-    """Which words hold a byte above 9."""
+    """Return which words hold a byte above 9."""
     above: NDArray[np.bool_] = (
         ((digits + EACH_BYTE * _U64(0x76)) | digits) & EACH_BYTE * _U64(0x80)
     ) != 0
@@ -145,7 +145,7 @@ def _not_digits(digits: Words) -> NDArray[np.bool_]:
 
 
 def _eight_digits(digits: Words) -> Words:
-    """The number that eight bytes of 0 to 9 spell, the last byte being the units."""
+    """Return the number that eight bytes of 0 to 9 spell, the last byte being the units."""
     pairs = (digits * _U64(2561)) >> _U64(8) & _U64(0x00FF00FF00FF00FF)
     fours = (pairs * _U64(6553601)) >> _U64(16) & _U64(0x0000FFFF0000FFFF)
     return (fours * _U64(42949672960001)) >> _U64(32)

@@ -50,12 +50,12 @@ class FormatError(ValueError):
 
 
 def _escaped(match: re.Match[str]) -> str:
-    """A character of a name that would break the line, or that a terminal obeys."""
+    """Return a character of a name that would break the line, or that a terminal obeys."""
     return match[0].encode("unicode_escape").decode()
 
 
 def quoted(text: bytes | str) -> str:
-    """A piece of a file for a message: in quotes, cut to a readable length.
+    """Return a piece of a file for a message: in quotes, cut to a readable length.
 
     What cannot be seen or printed is escaped, so that a file of another kind does no harm.
     """

@@ -12,7 +12,7 @@ __all__ = ["read_reference", "read_references", "reference_files"]
 
 
 def reference_files(prefix: str | PathLike[str]) -> list[Path]:
-    """The files that a name stands for, by the rule of ``mert-moses.pl``.
+    """Return the files that a name stands for, by the rule of ``mert-moses.pl``.
 
     That file itself if it exists; otherwise the name with 0, 1, 2, ... behind it; and where there
     is no 0 but a ``.ref0``, with ``.ref0``, ``.ref1``, ... The numbers have no gaps. A directory
@@ -45,7 +45,7 @@ def reference_files(prefix: str | PathLike[str]) -> list[Path]:
 
 
 def read_reference(path: str | PathLike[str]) -> list[bytes]:
-    """The lines of one reference file, without the ``\\r`` of a line end.
+    """Return the lines of one reference file, without the ``\\r`` of a line end.
 
     The ``\\r`` would make each last word a word of its own, which no decoder writes.
 
@@ -56,7 +56,7 @@ def read_reference(path: str | PathLike[str]) -> list[bytes]:
 
 
 def _is_there(name: str) -> bool:
-    """Whether there is a file or a pipe of that name; a directory is no reference."""
+    """Return whether there is a file or a pipe of that name; a directory is no reference."""
     return Path(name).exists() and not Path(name).is_dir()
 
 
@@ -66,7 +66,7 @@ def read_references(
     *,
     input_path: str | PathLike[str] | None = None,
 ) -> list[list[bytes]]:
-    """The lines of all references, as ``[reference][line]``; see ``read_reference``.
+    """Return the lines of all references, as ``[reference][line]``; see ``read_reference``.
 
     Args:
         prefix: see ``reference_files``.

@@ -87,7 +87,7 @@ def open_text(path: StrPath) -> BinaryIO:
 
 
 def regular_file(path: StrPath) -> Path:
-    """The path of a file that another one names, or that lies in a directory of such files.
+    """Return the path of a file that another one names, or that lies in a directory of such files.
 
     A pipe there would be waited for, perhaps for ever.
 
@@ -106,7 +106,7 @@ def regular_file(path: StrPath) -> Path:
 
 
 def read_bytes(path: StrPath, *, most: int | None = None, what: str = "such a file") -> bytes:
-    """The whole text of a file, uncompressed.
+    """Return the whole text of a file, uncompressed.
 
     Args:
         path: the file.
@@ -130,7 +130,7 @@ def read_bytes(path: StrPath, *, most: int | None = None, what: str = "such a fi
 
 
 def read_lines(path: StrPath) -> list[bytes]:
-    """The lines of a file without their ``\\n``; a last line without one counts too."""
+    """Return the lines of a file without their ``\\n``; a last line without one counts too."""
     lines = read_bytes(path).split(b"\n")
     if lines[-1] == b"":
         lines.pop()
@@ -138,7 +138,7 @@ def read_lines(path: StrPath) -> list[bytes]:
 
 
 def iter_chunks(path: StrPath, chunk_bytes: int = CHUNK_BYTES) -> Iterator[bytes]:
-    """The text of a file in pieces of about ``chunk_bytes``, uncompressed; no piece is empty.
+    """Yield the text of a file in pieces of about ``chunk_bytes``, uncompressed; no piece is empty.
 
     Raises:
         FormatError: as ``open_text``.
@@ -241,7 +241,7 @@ class _Archive(io.RawIOBase):
 
 
 def _is_endless(file: BinaryIO) -> bool:
-    """Whether it is a device: no terminal, and not the one that is always empty."""
+    """Return whether it is a device: no terminal, and not the one that is always empty."""
     found = os.fstat(file.fileno())
     if not (stat.S_ISCHR(found.st_mode) or stat.S_ISBLK(found.st_mode)):
         return False

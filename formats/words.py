@@ -41,14 +41,14 @@ Words = NDArray[np.uint64]
 
 
 def padded_with_newlines(text: bytes) -> Bytes:
-    """The text as an array, ``PAD`` newlines before it and as many behind."""
+    """Return the text as an array, ``PAD`` newlines before it and as many behind."""
     padded = np.full(len(text) + 2 * PAD, ord("\n"), dtype=np.uint8)
     padded[PAD:-PAD] = np.frombuffer(text, dtype=np.uint8)
     return padded
 
 
 def words_of(text: Bytes) -> Words:
-    """The eight bytes from every position on, as little-endian words: an unaligned view.
+    """Return the eight bytes from every position on, as little-endian words: an unaligned view.
 
     Index it with an array of positions; ``np.take`` would copy the whole of it.
     """
@@ -56,7 +56,7 @@ def words_of(text: Bytes) -> Words:
 
 
 def all_read(words: Words, at: Positions, expected: bytes) -> bool:
-    """Whether the same bytes stand at all these positions."""
+    """Return whether the same bytes stand at all these positions."""
     for offset in range(0, len(expected), 8):
         chunk = expected[offset : offset + 8]
         word = int.from_bytes(chunk, "little")
@@ -81,7 +81,7 @@ def zero_bytes(words: Words) -> Words:
 
 
 def hashes_of(text: Bytes, starts: Positions, ends: Positions) -> Words:
-    """A 64-bit hash of each token; tokens of the same bytes have the same one."""
+    """Return a 64-bit hash of each token; tokens of the same bytes have the same one."""
     hashes = (ends - starts).astype(np.uint64)
     for rows, chunk in _chunks(text, starts, ends - starts):
         mixed = (hashes[rows] ^ chunk) * _U64(0x9E3779B97F4A7C15)
@@ -90,7 +90,7 @@ def hashes_of(text: Bytes, starts: Positions, ends: Positions) -> Words:
 
 
 def same_bytes(text: Bytes, starts: Positions, ends: Positions, other: Positions) -> bool:
-    """Whether each token has the same bytes as the token with the given number."""
+    """Return whether each token has the same bytes as the token with the given number."""
     lengths = ends - starts
     if not np.array_equal(lengths, lengths[other]):
         return False

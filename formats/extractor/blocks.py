@@ -29,7 +29,7 @@ class BlockFile:
     text: bytes
 
     def error(self, position: int, message: str, remedy: str) -> FormatError:
-        """The error about the line at a position."""
+        """Return the error about the line at a position."""
         line = self.text.count(b"\n", 0, position) + 1
         return FormatError(message, path=self.path, line=line, remedy=remedy)
 
@@ -56,7 +56,7 @@ class Block:
 
 
 def find_blocks(file: BlockFile) -> list[Block]:
-    """Every block of the file, its rows not read yet."""
+    """Return every block of the file, its rows not read yet."""
     blocks: list[Block] = []
     kinds = {f"{file.kind}_{mode}_BEGIN_0".encode(): mode for mode in ("TXT", "BIN")}
     at = 0
@@ -121,12 +121,12 @@ def _block(
 
 
 def _count(word: bytes) -> int:
-    """A number of the header, or -1."""
+    """Return a number of the header, or -1."""
     return int(word) if word.isdigit() and len(word) <= _LONGEST_NUMBER else -1
 
 
 def index_of(blocks: Sequence[Block]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Sentences and offsets of the blocks."""
+    """Return sentences and offsets of the blocks."""
     counts = [block.count for block in blocks]
     return (
         np.array([block.sentence for block in blocks], dtype=np.int64),

@@ -108,7 +108,7 @@ def read_examples(path: str | PathLike[str], *, with_values: bool = True) -> Exa
 
 
 def _read_slowly(text: bytes, path: str, with_values: bool) -> Examples:
-    """The same line by line; raises the error of the first line that has one."""
+    """Return the same line by line; raises the error of the first line that has one."""
     known: dict[bytes, int] = {}
     labels: list[float] = []
     widths: list[int] = [0]
@@ -136,7 +136,7 @@ def _read_slowly(text: bytes, path: str, with_values: bool) -> Examples:
 
 
 def _fault(words: list[bytes], with_values: bool) -> tuple[str, str] | None:
-    """What is wrong with a line, and what to do; None if nothing is."""
+    """Return what is wrong with a line, and what to do; None if nothing is."""
     if words[0] in (b"DEV", b"TEST") or b"$$$WEIGHT" in words:
         return "sections and weights of examples are not read", "Give unweighted examples alone"
     if not 0.0 <= parse_number(words[0]) <= 1.0:

@@ -36,7 +36,7 @@ _TOKEN = re.compile(rb"[^\x00-\x20]+")
 
 
 def read_features(path: StrPath, *, threads: int = 2) -> FeatureData:
-    """The feature values of some hypotheses, from text or binary, plain or compressed.
+    """Return the feature values of some hypotheses, from text or binary, plain or compressed.
 
     Args:
         path: the file.
@@ -106,7 +106,7 @@ class _Rows:
 
 
 def _rows(file: BlockFile, blocks: Sequence[Block], threads: int) -> _Rows:
-    """The rows of all blocks."""
+    """Return the rows of all blocks."""
     lines = _Lines.of(file.text)
     with ThreadPoolExecutor(max(threads, 1)) as pool:
         parts = list(pool.map(lambda piece: _parse(file, lines, piece), _pieces(blocks)))
@@ -148,7 +148,7 @@ def _pieces(blocks: Sequence[Block]) -> Iterator[list[Block]]:
 
 
 def _parse(file: BlockFile, lines: _Lines, piece: Sequence[Block]) -> _Rows:
-    """The rows of neighbouring blocks of one mode."""
+    """Return the rows of neighbouring blocks of one mode."""
     n_rows, width = sum(block.count for block in piece), piece[0].width
     if not piece[0].binary and (dense := _parse_columns(lines, piece)) is not None:
         return _dense_only(dense)
@@ -177,7 +177,7 @@ def _parse_columns(lines: _Lines, piece: Sequence[Block]) -> NDArray[np.float32]
 
 
 def _parse_tokens(padded: Bytes, n_rows: int, width: int) -> _Rows | None:
-    """All rows at once, of any spelling; None where something is wrong with one."""
+    """Return all rows at once, of any spelling; None where something is wrong with one."""
     blanks = np.flatnonzero(padded <= BLANKS[-1])
     filled = np.flatnonzero(np.diff(blanks) > 1)
     starts, ends = blanks[filled] + 1, blanks[filled + 1]
@@ -203,7 +203,7 @@ def _parse_sparse(
     offsets: Positions,
     width: int,
 ) -> _Rows | None:
-    """The same for tokens of which some have a name: the last ``=`` in each, or 0."""
+    """Return the same for tokens of which some have a name: the last ``=`` in each, or 0."""
     n_rows = len(offsets) - 1
     named = np.flatnonzero(cuts)
     bare = np.flatnonzero(cuts == 0)
@@ -223,7 +223,7 @@ def _parse_sparse(
 
 
 def _float32(padded: Bytes, starts: Positions, ends: Positions) -> NDArray[np.float32] | None:
-    """The values of tokens; None where one is no finite float32."""
+    """Return the values of tokens; None where one is no finite float32."""
     if (ends <= starts).any():
         return None
     values = parse_numbers(padded, starts, ends)
@@ -231,7 +231,7 @@ def _float32(padded: Bytes, starts: Positions, ends: Positions) -> NDArray[np.fl
 
 
 def _parse_slowly(file: BlockFile, piece: Sequence[Block]) -> _Rows:
-    """The same row by row; raises the error of the first that has one."""
+    """Return the same row by row; raises the error of the first that has one."""
     known: dict[bytes, int] = {}
     dense: list[float] = []
     sparse: list[dict[int, float]] = []
@@ -274,14 +274,14 @@ def _parse_slowly(file: BlockFile, piece: Sequence[Block]) -> _Rows:
 
 
 def _dense_only(dense: NDArray[np.float32]) -> _Rows:
-    """Rows without sparse features."""
+    """Return rows without sparse features."""
     none = np.zeros(0, dtype=np.int32)
     indptr = np.zeros(len(dense) + 1, dtype=np.int64)
     return _Rows(dense, (), indptr, none, none.astype(np.float32))
 
 
 def _concatenate(parts: Sequence[_Rows]) -> _Rows:
-    """Rows of all parts, their sparse features numbered by first appearance."""
+    """Return rows of all parts, their sparse features numbered by first appearance."""
     known: dict[str, int] = {}
     columns = [
         np.array([known.setdefault(name, len(known)) for name in part.names], dtype=np.int32)
@@ -299,7 +299,7 @@ def _concatenate(parts: Sequence[_Rows]) -> _Rows:
 
 
 def _refused(file: BlockFile, piece: Sequence[Block], what: str) -> FormatError:
-    """The error about values that belong to no line."""
+    """Return the error about values that belong to no line."""
     first, last = piece[0].sentence, piece[-1].sentence
     return FormatError(
         f"{what}, in sentences {first} to {last}",

@@ -87,7 +87,7 @@ def read_graphs(
 def read_graph(
     path: str | PathLike[str], kind: GraphKind | Literal["auto"] = "auto"
 ) -> HypergraphFile:
-    """The graph in a file that has one.
+    """Return the graph in a file that has one.
 
     Raises:
         FormatError: as ``read_graphs``; or a file of the kind that has those of many sentences.
@@ -103,7 +103,7 @@ def read_graph(
 
 
 def graph_kind(path: str | PathLike[str]) -> GraphKind:
-    """The kind of a file.
+    """Return the kind of a file.
 
     Raises:
         FormatError: it cannot be read, or is none of these.

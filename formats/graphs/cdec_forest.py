@@ -192,7 +192,7 @@ class _Forest:
         self.covered.append(self.widths[edges[0]] if edges else 0)
 
     def target(self, rule: str) -> tuple[list[int], list[int]]:
-        """The target side of a rule: words and ``TAIL``, and which tails those are."""
+        """Return the target side of a rule: words and ``TAIL``, and which tails those are."""
         known = self.parsed.get(rule)
         if known is not None:
             return known
@@ -232,7 +232,7 @@ class _Forest:
         return arranged(self.path, tuple(self.names), tuple(self.words), edges, goal)
 
     def fields(self, value: Any, what: str, known: tuple[str, ...]) -> dict[str, Any]:
-        """The members of an object, none twice."""
+        """Return the members of an object, none twice."""
         if not isinstance(value, _Pairs):
             raise self.error(f"{what} is no object")
         fields = dict(value.items)
@@ -243,7 +243,7 @@ class _Forest:
         return fields
 
     def list_of(self, value: Any, what: str) -> list[Any]:
-        """A list; ``null`` is an empty one."""
+        """Return a list; ``null`` is an empty one."""
         if value is None:
             return []
         if not isinstance(value, list):
@@ -251,19 +251,19 @@ class _Forest:
         return value
 
     def whole(self, value: Any, least: int = 0) -> int:
-        """A whole number."""
+        """Return a whole number."""
         if type(value) is not int or not least <= value < _MOST:
             raise self.error(f"{_shown(value)} is no number of anything")
         return value
 
     def string(self, value: Any) -> str:
-        """A string that can be written as bytes."""
+        """Return a string that can be written as bytes."""
         if not isinstance(value, str):
             raise self.error(f"{_shown(value)} is no name")
         return self.as_bytes(value).decode("utf-8", "surrogateescape")
 
     def as_bytes(self, text: str) -> bytes:
-        """A string as it stood in the file."""
+        """Return a string as it stood in the file."""
         try:
             return text.encode("utf-8", "surrogateescape")
         except UnicodeEncodeError:
@@ -271,5 +271,5 @@ class _Forest:
 
 
 def _shown(value: Any) -> str:
-    """A piece of JSON for a message."""
+    """Return a piece of JSON for a message."""
     return quoted(str(value)[:80].encode("utf-8", "surrogatepass"))

@@ -42,7 +42,7 @@ class Edge:
 
 
 def hypergraph_names(groups: Iterable[tuple[str, int]]) -> tuple[str, ...]:
-    """Names of dense columns as this format spells them.
+    """Return names of dense columns as this format spells them.
 
     They count from 1, and a feature with one value has no number: ``TranslationModel0_1``,
     ``LM0``.
@@ -91,7 +91,7 @@ def write_hypergraph_weights(
 
 
 def _edge(edge: Edge, head: int, names: Sequence[str]) -> bytes:
-    """One edge; those at the borders of the sentence have no blank behind their words."""
+    """Return one edge; those at the borders of the sentence have no blank behind their words."""
     for part in edge.target:
         if isinstance(part, int) and not 0 <= part < head:
             raise ValueError(f"an edge to node {head} comes from node {part}")

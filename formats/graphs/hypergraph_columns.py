@@ -99,7 +99,7 @@ def parse_graph(text: bytes) -> GraphArrays | None:
 
 
 def _lines(text: bytes) -> _Lines | None:
-    """The lines of a graph, if their numbers are what the graph says."""
+    """Return the lines of a graph, if their numbers are what the graph says."""
     if not text.endswith(b"\n"):
         text += b"\n"
     padded = padded_with_newlines(text)
@@ -173,7 +173,7 @@ def _targets(
 def _features(
     lines: _Lines,
 ) -> tuple[tuple[str, ...], Positions, NDArray[np.int32], NDArray[np.float32]] | None:
-    """Names, row offsets, columns and values of the features of all edges."""
+    """Return names, row offsets, columns and values of the features of all edges."""
     begins, behinds = lines.bars[:, 0] + 3, lines.bars[:, 1] - 1
     # Without features, the blank behind the first bars and the one before the next are neighbours.
     some = np.flatnonzero(behinds - begins > 1)
@@ -210,7 +210,7 @@ def _alike(
 def _token_by_token(
     padded: Bytes, begins: Positions, behinds: Positions
 ) -> tuple[tuple[str, ...], Positions, NDArray[np.int32], NDArray[np.float32]] | None:
-    """The same where edges have features of their own."""
+    """Return the same where edges have features of their own."""
     starts, ends, offsets = _tokens(padded, begins, behinds + 1)
     equals = np.flatnonzero(padded == ord("="))
     last = np.searchsorted(equals, ends) - 1

@@ -21,7 +21,7 @@ _WEIGHTS = "weights"
 
 
 def hypergraph_files(directory: str | PathLike[str]) -> dict[int, Path]:
-    """The file of each sentence that has a graph, by ascending sentences.
+    """Return the file of each sentence that has a graph, by ascending sentences.
 
     Raises:
         FormatError: it is no directory, has no graph, two of one sentence, or something that is

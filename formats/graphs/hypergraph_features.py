@@ -51,7 +51,7 @@ class GraphColumns:
         return (*self._dense, *self.sparse)
 
     def of(self, names: Iterable[str]) -> dict[str, int]:
-        """The column of each name; those that are new and in no group get the next ones.
+        """Return the column of each name; those that are new and in no group get the next ones.
 
         Raises:
             KeyError: one is neither a dense column nor can it be sparse; its argument is that name.
@@ -59,7 +59,7 @@ class GraphColumns:
         return {name: self._column(name) for name in names}
 
     def _names(self, group: str, width: int) -> Iterable[str]:
-        """The names of a group's columns; components that are fixed are none of them."""
+        """Return the names of a group's columns; components that are fixed are none of them."""
         if not any(name.rpartition("_")[0] == group for name in self.fixed):
             return hypergraph_names([(group, width)])
         numbered = (f"{group}_{k}" for k in itertools.count(1))
@@ -80,7 +80,7 @@ class GraphColumns:
 def groups_of_graph(
     names: Sequence[str], fixed: Collection[str] = ()
 ) -> tuple[tuple[str, int], ...]:
-    """The dense groups among the features of a search graph, where nothing else tells them.
+    """Return the dense groups among the features of a search graph, where nothing else tells them.
 
     ``LM0`` is one, and so are ``TM0_1``, ``TM0_2``, ... of two and more, which stand together.
     Those in ``fixed`` are none.

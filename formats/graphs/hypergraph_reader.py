@@ -104,7 +104,7 @@ def read_target_graph(path: str | PathLike[str]) -> HypergraphFile:
 
 
 def _with_covered(line: bytes) -> bytes:
-    """A line of a target graph as Moses would have it."""
+    """Return a line of a target graph as Moses would have it."""
     if b"|||" not in line:
         return line
     line = line.rstrip(b" ")
@@ -112,7 +112,7 @@ def _with_covered(line: bytes) -> bytes:
 
 
 def _read_by_line(path: str, text: bytes) -> HypergraphFile:
-    """The same line by line, whatever the spelling; raises the error of the first fault."""
+    """Return the same line by line, whatever the spelling; raises the error of the first fault."""
     graph = _Graph(path)
     lines = _numbered(text)
     number, line = next(lines, (1, b""))
@@ -128,7 +128,7 @@ def _numbered(text: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def _rest_by_line(graph: _Graph, lines: Iterator[tuple[int, bytes]]) -> HypergraphFile:
-    """All that follows the first line of Moses."""
+    """Return all that follows the first line of Moses."""
     n_nodes, n_edges = graph.counts(lines)
     for node in range(n_nodes):
         graph.node(node, n_nodes, lines)
@@ -178,7 +178,7 @@ class _Graph:
         return FormatError(message, path=self.path, line=line, remedy=remedy)
 
     def counts(self, lines: Iterator[tuple[int, bytes]]) -> tuple[int, int]:
-        """Nodes and edges as the second line announces them."""
+        """Return nodes and edges as the second line announces them."""
         number, line = self.next_line(lines, "the numbers of nodes and edges")
         words = line.split()
         if len(words) != 2 or not all(map(_COUNT.fullmatch, words)):
@@ -244,7 +244,7 @@ class _Graph:
         return complete
 
     def tail(self, word: bytes, number: int, head: int, n_nodes: int) -> int:
-        """The node that ``[7]`` names."""
+        """Return the node that ``[7]`` names."""
         match = _NON_TERMINAL.fullmatch(word)
         if match is None:
             raise self.error(number, f"'{_shown(word)}' names no node", "It reads: [number]")
@@ -301,7 +301,7 @@ class _Graph:
         return narrow
 
     def next_line(self, lines: Iterator[tuple[int, bytes]], what: str) -> tuple[int, bytes]:
-        """The next line that is neither empty nor a comment."""
+        """Return the next line that is neither empty nor a comment."""
         for number, line in lines:
             if not _ignored(line):
                 return number, line

@@ -53,7 +53,7 @@ class LooseEdges:
 def arranged(
     path: str, names: tuple[str, ...], words: tuple[bytes, ...], edges: LooseEdges, goal: int
 ) -> HypergraphFile:
-    """The derivations of ``goal`` as a graph whose nodes stand in topological order.
+    """Return the derivations of ``goal`` as a graph whose nodes stand in topological order.
 
     Args:
         path: of the file, for messages.
@@ -104,14 +104,14 @@ def arranged(
 
 
 def ragged(offsets: Positions, rows: Positions) -> tuple[Positions, Positions]:
-    """Some rows of a ragged array: their offsets, and where their entries stand."""
+    """Return some rows of a ragged array: their offsets, and where their entries stand."""
     counts = offsets[rows + 1] - offsets[rows]
     chosen = np.append(0, np.cumsum(counts))
     return chosen, np.repeat(offsets[rows] - chosen[:-1], counts) + np.arange(chosen[-1])
 
 
 def finite_values(texts: Sequence[bytes]) -> NDArray[np.float64]:
-    """Numbers out of tokens; NaN for each that is no finite decimal number."""
+    """Return numbers out of tokens; NaN for each that is no finite decimal number."""
     try:
         values = np.fromiter(map(float, texts), np.float64, len(texts))
         if np.isfinite(values).all() and b"_" not in b"".join(texts):
@@ -122,7 +122,7 @@ def finite_values(texts: Sequence[bytes]) -> NDArray[np.float64]:
 
 
 def _topological(path: str, edges: LooseEdges) -> list[int]:
-    """All nodes, tails before heads."""
+    """Return all nodes, tails before heads."""
     n_nodes = len(edges.covered)
     heads = np.repeat(edges.heads, np.diff(edges.tail_offsets))
     waiting = np.bincount(heads, minlength=n_nodes).tolist()
@@ -142,7 +142,7 @@ def _topological(path: str, edges: LooseEdges) -> list[int]:
 
 
 def _edge_of_cycle(edges: LooseEdges, left: set[int]) -> int:
-    """An edge of a cycle, given the nodes that are in cycles or built on some."""
+    """Return an edge of a cycle, given the nodes that are in cycles or built on some."""
     tails = edges.tails.tolist()
     offsets = edges.tail_offsets.tolist()
     below = {
@@ -162,7 +162,7 @@ def _edge_of_cycle(edges: LooseEdges, left: set[int]) -> int:
 def _of_derivations(
     edges: LooseEdges, rows: Positions, order: list[int], goal: int
 ) -> NDArray[np.bool_]:
-    """Which edges, ordered by their heads, derivations of the goal use."""
+    """Return which edges, ordered by their heads, derivations of the goal use."""
     n_nodes = len(order)
     built = np.bincount(edges.heads, minlength=n_nodes) > 0
     used = np.bincount(edges.tails, minlength=n_nodes) > 0
@@ -188,6 +188,6 @@ def _of_derivations(
 
 
 def _at(path: str, edges: LooseEdges, edge: int, message: str, remedy: str) -> FormatError:
-    """An error about an edge."""
+    """Return an error about an edge."""
     line = None if edges.lines is None else edges.lines[edge]
     return FormatError(message, path=path, line=line, remedy=remedy)

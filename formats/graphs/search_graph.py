@@ -57,7 +57,7 @@ _BEGIN, _END = b"<s>", b"</s>"
 def read_search_graphs(
     path: str | PathLike[str], core: Sequence[str] | None = None
 ) -> Iterator[tuple[int, HypergraphFile]]:
-    """The graphs of all sentences with their numbers, one after the other in bounded memory.
+    """Yield the graphs of all sentences with their numbers, one after the other in bounded memory.
 
     Each has the form of Moses' hypergraphs: a first node ``<s>``, and ``</s>`` on the edges that
     lead to the goal. Hypotheses that no translation uses are left out. In the form that is not
@@ -105,7 +105,7 @@ def read_search_graphs(
 
 
 def core_names(ini: MosesIni) -> tuple[str, ...]:
-    """Names of the dense features in the order of ``core``, as hypergraphs spell them.
+    """Return names of the dense features in the order of ``core``, as hypergraphs spell them.
 
     Raises:
         FormatError: a feature or a weight of the configuration cannot be read.
@@ -168,7 +168,7 @@ class _Sentence:
         self.lines.append(line)
 
     def graph(self, core: Sequence[str] | None) -> HypergraphFile:
-        """What was read as a graph: node 0 begins the sentence, the last one ends it."""
+        """Return what was read as a graph: node 0 begins the sentence, the last one ends it."""
         node_of, covered = self._nodes()
         heads = [node_of[own] for own in self.ids]
         tails = self._tails(node_of, covered)
@@ -203,7 +203,7 @@ class _Sentence:
         return arranged(self.path, names, words, edges, goal)
 
     def _nodes(self) -> tuple[dict[int, int], list[int]]:
-        """The node of each hypothesis, and the source words that each node covers."""
+        """Return the node of each hypothesis, and the source words that each node covers."""
         node_of = {} if self.initial is None else {0: 0}
         covered = [0]
         rows = zip(self.ids, self.stacks, self.recombined, self.lines, strict=True)
@@ -230,7 +230,7 @@ class _Sentence:
         return node_of, covered
 
     def _tails(self, node_of: dict[int, int], covered: list[int]) -> list[int]:
-        """The node that each hypothesis extends."""
+        """Return the node that each hypothesis extends."""
         tails = [node_of.get(back, -1) for back in self.backs]
         for row, (tail, stack) in enumerate(zip(tails, self.stacks, strict=True)):
             if tail < 0:
@@ -251,7 +251,7 @@ class _Sentence:
     def _targets(
         self, n_ends: int
     ) -> tuple[tuple[bytes, ...], NDArray[np.int64], NDArray[np.int32]]:
-        """Words, target offsets and targets of all edges."""
+        """Return words, target offsets and targets of all edges."""
         words = {_BEGIN: 0}
         phrases: dict[bytes, list[int]] = {}
         targets = [0]
@@ -274,7 +274,7 @@ class _Sentence:
     def _features(
         self, core: Sequence[str] | None
     ) -> tuple[tuple[str, ...], NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]:
-        """Names, row offsets, columns and values of the features of all hypotheses."""
+        """Return names, row offsets, columns and values of the features of all hypotheses."""
         n_rows = len(self.ids)
         extended = [text is not None for text in self.cores]
         if not any(extended):
@@ -307,7 +307,7 @@ class _Sentence:
         return (*names, *sparse_names), indptr, indices, values
 
     def _dense(self, cores: Sequence[bytes]) -> NDArray[np.float64]:
-        """The numbers in the brackets, ``[n_rows, n_core]``."""
+        """Return the numbers in the brackets, ``[n_rows, n_core]``."""
         widths = [core.count(b",") + 1 if core else 0 for core in cores]
         for row, width in enumerate(widths):
             if width != widths[0]:
@@ -330,7 +330,7 @@ class _Sentence:
     def _sparse(
         self, dense: Sequence[str]
     ) -> tuple[NDArray[np.int64], list[int], tuple[str, ...], NDArray[np.float64]]:
-        """How many sparse features each row has; their columns, names and values."""
+        """Return how many sparse features each row has; their columns, names and values."""
         numbers = {name.encode("utf-8", "surrogateescape"): k for k, name in enumerate(dense)}
         counts = np.zeros(len(self.ids), dtype=np.int64)
         columns: list[int] = []
@@ -367,12 +367,12 @@ class _Sentence:
 
 
 def _numbered(count: int) -> tuple[str, ...]:
-    """Names where none are known; an underscore would make them those of sparse features."""
+    """Return names where none are known; an underscore would make them those of sparse features."""
     return tuple(f"core{column}" for column in range(1, count + 1))
 
 
 def _lines(path: str) -> Iterator[tuple[int, bytes]]:
-    """The lines of a file that are not empty, with their numbers; ``\\r\\n`` ends one too."""
+    """Yield the lines of a file that are not empty, with their numbers; ``\\r\\n`` ends one too."""
     rest = b""
     number = 0
     for chunk in iter_chunks(path):

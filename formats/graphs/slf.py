@@ -117,7 +117,7 @@ def read_slf(path: str | PathLike[str]) -> HypergraphFile:
 
 
 def slf_scales(path: str | PathLike[str]) -> dict[str, float]:
-    """The weights that the header gives to features, by their names.
+    """Return the weights that the header gives to features, by their names.
 
     Raises:
         FormatError: not such a file, or a weight that is no finite number.
@@ -135,14 +135,14 @@ def slf_scales(path: str | PathLike[str]) -> dict[str, float]:
 
 
 def _target(words: dict[bytes, int], word: bytes) -> list[int]:
-    """The number of a word in a list; none where it stands for nothing."""
+    """Return the number of a word in a list; none where it stands for nothing."""
     if word in (_NULL, b""):
         return []
     return [words.setdefault(_BOUNDARIES.get(word, word), len(words))]
 
 
 def _name(lattice: Lattice, key: bytes) -> str | None:
-    """The feature that a field is, if it is one."""
+    """Return the feature that a field is, if it is one."""
     if lattice.names:
         return lattice.names.get(key)
     return key.decode() if _EXTRA.fullmatch(key) else _SCORES.get(key)
@@ -230,7 +230,7 @@ def _end(
 
 
 def _by_number(lattice: Lattice, records: Sequence[Record], key: bytes) -> dict[int, Record]:
-    """Nodes or links by their numbers."""
+    """Return nodes or links by their numbers."""
     found: dict[int, Record] = {}
     for record in records:
         number = _whole(lattice, record, key)
@@ -242,7 +242,7 @@ def _by_number(lattice: Lattice, records: Sequence[Record], key: bytes) -> dict[
 
 
 def _whole(lattice: Lattice, record: Record, key: bytes) -> int:
-    """A whole number in a record."""
+    """Return a whole number in a record."""
     text = record.fields.get(key, b"")
     if not _NUMBER.fullmatch(text):
         message = f"{key.decode()}={text[:80].decode('utf-8', 'replace')} is no whole number"
@@ -285,7 +285,7 @@ class _Scores:
     def finished(
         self,
     ) -> tuple[tuple[str, ...], NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]:
-        """Names, row offsets, columns and values: natural logarithms."""
+        """Return names, row offsets, columns and values: natural logarithms."""
         names = tuple(self.names)
         values = finite_values(self.texts)
         indices = np.array(self.indices, dtype=np.int32)

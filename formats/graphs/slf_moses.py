@@ -25,7 +25,7 @@ def steps(
     first: int,
     totals: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """What each link adds to the features.
+    """Return what each link adds to the features.
 
     Args:
         lattice: where the links stand, in the order of search.

@@ -65,7 +65,7 @@ class Lattice:
     names: Mapping[bytes, str] = field(default_factory=dict)
 
     def error(self, line: int | None, message: str, remedy: str) -> FormatError:
-        """An error in this file."""
+        """Return an error in this file."""
         return FormatError(message, path=self.path, line=line, remedy=remedy)
 
     def count(self, name: bytes) -> int:
@@ -181,7 +181,7 @@ def _short(fields: Fields, long: Mapping[bytes, bytes], path: str, line: int) ->
 
 
 def _fields(line: bytes, plain: bool) -> Fields | None:
-    """The fields of a line that is not empty; None where it is not of fields."""
+    """Return the fields of a line that is not empty; None where it is not of fields."""
     if plain or not (b"\\" in line or b'"' in line or b"'" in line):
         pairs = [token.partition(b"=") for token in line.split()]
         if not all([name and equals for name, equals, _ in pairs]):  # noqa: C419 (twice as fast)

@@ -91,7 +91,7 @@ class MosesIni:
     sections: Mapping[str, int]
 
     def section(self, name: str) -> tuple[IniValue, ...]:
-        """The values of one section; none where there is no such section."""
+        """Return the values of one section; none where there is no such section."""
         return tuple(value for value in self.values if value.section == name)
 
     @cached_property
@@ -203,7 +203,7 @@ def with_weights(
     header: Sequence[str] = (),
     digits: int | None = 6,
 ) -> bytes:
-    """The configuration with other weights, every other byte as it was.
+    """Return the configuration with other weights, every other byte as it was.
 
     Weights that are not to be tuned stay. A feature that has no line in ``[weight]`` gets one.
 
@@ -278,7 +278,7 @@ def _replace_weights(
 
 
 def _renumbered(line: bytes, texts: Sequence[str | None]) -> bytes:
-    """A line of ``[weight]`` with new numbers, its blanks and its comment kept."""
+    """Return a line of ``[weight]`` with new numbers, its blanks and its comment kept."""
     content, hash_sign, comment = line.partition(b"#")
     numbers = iter([None, *texts])
 
@@ -290,7 +290,7 @@ def _renumbered(line: bytes, texts: Sequence[str | None]) -> bytes:
 
 
 def _new_weight(ini: MosesIni, name: str, texts: Sequence[str | None], end: bytes) -> bytes:
-    """A line for a feature that ``[weight]`` does not mention."""
+    """Return a line for a feature that ``[weight]`` does not mention."""
     if None in texts:
         raise FormatError(
             f"[weight] lacks {name}, and some of its weights are not to be tuned",
@@ -301,7 +301,7 @@ def _new_weight(ini: MosesIni, name: str, texts: Sequence[str | None], end: byte
 
 
 def unfit_value(value: str) -> str | None:
-    """Why no line of a ``moses.ini`` can say this, or None where one can.
+    """Return why no line of a ``moses.ini`` can say this, or None where one can.
 
     Moses reads a value up to a ``#`` or the end of the line, and drops blanks around it.
     """

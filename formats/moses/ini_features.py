@@ -52,7 +52,7 @@ class FeatureWeights:
 
 
 def feature_weights(ini: MosesIni) -> tuple[FeatureWeights, ...]:
-    """The dense feature functions that have weights, in the order of ``[feature]``.
+    """Return the dense feature functions that have weights, in the order of ``[feature]``.
 
     A name in ``[weight]`` that has no line there is one too, unless it looks like a sparse one.
 
@@ -72,7 +72,7 @@ def feature_weights(ini: MosesIni) -> tuple[FeatureWeights, ...]:
 
 
 def announced(ini: MosesIni) -> ShowWeights:
-    """What a decoder would announce, but in the order of ``[feature]``.
+    """Return what a decoder would announce, but in the order of ``[feature]``.
 
     Raises:
         FormatError: as ``feature_weights``.
@@ -87,7 +87,7 @@ def announced(ini: MosesIni) -> ShowWeights:
 
 
 def fixed_weights(ini: MosesIni) -> dict[str, float]:
-    """Weights that are not tuned, by their names in search graphs.
+    """Return weights that are not tuned, by their names in search graphs.
 
     Raises:
         FormatError: as ``feature_weights``.
@@ -101,7 +101,7 @@ def fixed_weights(ini: MosesIni) -> dict[str, float]:
 
 
 def sparse_weights(ini: MosesIni) -> dict[str, float]:
-    """The weights of sparse features, of ``[weight-file]`` and of ``[weight]``.
+    """Return the weights of sparse features, of ``[weight-file]`` and of ``[weight]``.
 
     Files with relative names are looked for beside the configuration, then in the current
     directory, from which Moses counts.
@@ -139,7 +139,7 @@ def _is_sparse(name: str, lines: Mapping[str, FeatureLine]) -> bool:
 
 
 def _tuned(line: FeatureLine | None, width: int) -> tuple[bool, ...]:
-    """Which components of a feature are tuned, bool ``[width]``."""
+    """Return which components of a feature are tuned, bool ``[width]``."""
     if line is None:
         return (True,) * width
     default = "false" if line.kind == UNKNOWN_WORD else "true"

@@ -59,16 +59,16 @@ class NBestList:
         return len(self.sentence_ids)
 
     def text(self, row: int) -> bytes:
-        """The tokens of one hypothesis."""
+        """Return the tokens of one hypothesis."""
         return self.buffer[self.text_starts[row] : self.text_ends[row]].tobytes()
 
     def extra(self, row: int) -> bytes:
-        """What follows the score of one hypothesis."""
+        """Return what follows the score of one hypothesis."""
         return self.buffer[self.extra_starts[row] : self.extra_ends[row]].tobytes()
 
 
 def concatenate(blocks: Sequence[NBestList]) -> NBestList:
-    """Lists of one layout, one after the other; at least one."""
+    """Return lists of one layout, one after the other; at least one."""
     known: dict[str, int] = {}
     columns = [
         np.array([known.setdefault(n, len(known)) for n in block.sparse_names], dtype=np.int32)
@@ -110,7 +110,7 @@ def concatenate(blocks: Sequence[NBestList]) -> NBestList:
 def from_entries(
     entries: Sequence[NBestEntry], layout: Layout, path: str, numbers: Sequence[int]
 ) -> NBestList:
-    """The arrays of some entries; ``numbers`` are their lines in the file."""
+    """Return the arrays of some entries; ``numbers`` are their lines in the file."""
     pieces = [piece for entry in entries for piece in (entry.text, entry.extra)]
     edges = np.cumsum([0, *map(len, pieces)], dtype=np.int64)
     known: dict[str, int] = {}

@@ -49,7 +49,7 @@ def parse_block(text: bytes, layout: Layout, path: str, first_line: int) -> NBes
 
 
 def parse_block_fast(text: bytes, layout: Layout, path: str, first_line: int) -> NBestList | None:
-    """The same in bulk, or None where a line has anything that this does not expect."""
+    """Return the same in bulk, or None where a line has anything that this does not expect."""
     padded = padded_with_newlines(text)
     fields = _split_lines(padded, layout.skipped)
     if fields is None:
@@ -113,7 +113,7 @@ class _Fields:
 
 
 def _split_lines(padded: Bytes, skipped: int) -> _Fields | None:
-    """Lines and separators; None where a line has too few, or more than three bars in a row.
+    """Return lines and separators; None where a line has too few, or more than three bars in a row.
 
     ``skipped`` fields stand between text and features.
     """
@@ -141,7 +141,7 @@ def _split_lines(padded: Bytes, skipped: int) -> _Fields | None:
 
 
 def _strip(padded: Bytes, starts: Positions, ends: Positions) -> tuple[Positions, Positions]:
-    """The ranges without the blanks at their ends."""
+    """Return the ranges without the blanks at their ends."""
     starts, ends = starts.copy(), ends.copy()
     rows = np.arange(len(starts))
     while len(rows := rows[(padded[starts[rows]] <= BLANKS[-1]) & (starts[rows] < ends[rows])]):
@@ -153,7 +153,7 @@ def _strip(padded: Bytes, starts: Positions, ends: Positions) -> tuple[Positions
 
 
 def _parse_block_slowly(text: bytes, layout: Layout, path: str, first_line: int) -> NBestList:
-    """The same from one entry a line; raises the error of the first line that has one."""
+    """Return the same from one entry a line; raises the error of the first line that has one."""
     entries: list[NBestEntry] = []
     numbers: list[int] = []
     for number, line in enumerate(text.split(b"\n"), start=first_line):

@@ -42,7 +42,7 @@ def is_named(path: StrPath) -> bool:
 
 
 def dense_features(paths: Sequence[StrPath]) -> tuple[str, ...] | None:
-    """Names of the dense features of some lists, in the order of their first appearance.
+    """Return names of the dense features of some lists, in the order of their first appearance.
 
     Args:
         paths: the lists, at least one.

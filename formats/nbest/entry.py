@@ -88,7 +88,7 @@ class Layout:
         place: Place,
         dense: Sequence[str] | None = None,
     ) -> Layout:
-        """The layout that a list's first line sets.
+        """Return the layout that a list's first line sets.
 
         Args:
             line: the first line.
@@ -111,7 +111,7 @@ class Layout:
     def _by_position(
         cls, tokens: Sequence[bytes], names: Sequence[str] | None, place: Place
     ) -> Layout:
-        """The layout of a list whose lines have all dense features in one order."""
+        """Return the layout of a list whose lines have all dense features in one order."""
         labelled = not tokens or math.isnan(parse_number(tokens[0]))
         given = None if names is None else _group(names)
         if labelled:
@@ -140,12 +140,12 @@ class Place:
     line: int
 
     def error(self, message: str, remedy: str) -> FormatError:
-        """The error to raise."""
+        """Return the error to raise."""
         return FormatError(message, path=self.path, line=self.line, remedy=remedy)
 
 
 def parse_entry(line: bytes, layout: Layout, place: Place) -> NBestEntry:
-    """One line of a list whose first line set ``layout``.
+    """Return one line of a list whose first line set ``layout``.
 
     Raises:
         FormatError: with file and line, where the line is not one of that list.
@@ -183,7 +183,7 @@ def parse_entry(line: bytes, layout: Layout, place: Place) -> NBestEntry:
 
 
 def format_entry(entry: NBestEntry, *, digits: int = 6, named: bool = False) -> bytes:
-    """One line as Moses writes it, with its ``\\n``.
+    """Return one line as Moses writes it, with its ``\\n``.
 
     Args:
         entry: the hypothesis; dense groups are written before sparse features.
@@ -212,7 +212,7 @@ def format_entry(entry: NBestEntry, *, digits: int = 6, named: bool = False) -> 
 
 
 def backwards(sentence_id: int, previous: int, place: Place) -> FormatError:
-    """The error for a sentence that comes after a later one, or a second time."""
+    """Return the error for a sentence that comes after a later one, or a second time."""
     return place.error(
         f"sentence {sentence_id} comes after sentence {previous}",
         "Sort the list by sentence (sort -s -n -k 1,1), or read lists of several runs one by one",
@@ -220,7 +220,7 @@ def backwards(sentence_id: int, previous: int, place: Place) -> FormatError:
 
 
 def names_every_value(line: bytes) -> bool:
-    """Whether a line of a list spells all its features ``name=value``, without a blank."""
+    """Return whether a line of a list spells all its features ``name=value``, without a blank."""
     fields = line.split(b"|||", 3)
     tokens = _TOKEN.findall(fields[2]) if len(fields) > 2 else []
     return bool(tokens) and all(b"=" in token[1:-1] for token in tokens)
@@ -243,7 +243,7 @@ def _skipped(line: bytes) -> int:
 def _fields(
     line: bytes, place: Place, skipped: int = 0
 ) -> tuple[bytes, bytes, bytes, bytes | None, bytes]:
-    """Sentence id, text, features, score (None without one), and the rest of a line."""
+    """Return sentence id, text, features, score (None without one), and the rest of a line."""
     line = line.removesuffix(b"\n").removesuffix(b"\r")
     fields = line.split(b"|||", 4 + skipped)
     if len(fields) < 3 + skipped:
@@ -277,7 +277,7 @@ def _labelled(
 def _named(
     tokens: Sequence[bytes], layout: Layout, place: Place
 ) -> tuple[list[tuple[str, list[float]]], list[tuple[str, float]]]:
-    """All dense features of the layout, 0 where a line has them not, and the others."""
+    """Return all dense features of the layout, 0 where a line has them not, and the others."""
     groups = _groups(tokens, place)
     for name, values in groups:
         if len(values) > 1:
@@ -293,7 +293,7 @@ def _named(
 
 
 def _groups(tokens: Sequence[bytes], place: Place) -> list[tuple[str, list[float]]]:
-    """Labels with the values that they own."""
+    """Return labels with the values that they own."""
     groups: list[tuple[str, list[float]]] = []
     for token in tokens:
         if token.endswith((b"=", b":")):
@@ -331,7 +331,7 @@ def _unlabelled(
 
 
 def _group(names: Sequence[str]) -> tuple[tuple[str, int], ...]:
-    """Groups from one name a column, neighbours of one name being one group."""
+    """Return groups from one name a column, neighbours of one name being one group."""
     groups: list[tuple[str, int]] = []
     for name in names:
         if groups and groups[-1][0] == name:
@@ -368,5 +368,5 @@ def _refuse_twice(names: Sequence[str], place: Place) -> None:
 
 
 def _spell(groups: tuple[tuple[str, int], ...]) -> str:
-    """Groups for a message: ``LM0 TranslationModel0*4``."""
+    """Return groups for a message: ``LM0 TranslationModel0*4``."""
     return " ".join(f"{name}*{width}" if width > 1 else name for name, width in groups) or "none"

@@ -49,7 +49,7 @@ def read_nbest(
     dense: Sequence[str] | None = None,
     threads: int = 2,
 ) -> NBestList:
-    """A whole list as flat arrays.
+    """Return a whole list as flat arrays.
 
     Args:
         path: the list, plain or compressed.
@@ -86,7 +86,7 @@ def read_nbest_blocks(
     dense: Sequence[str] | None = None,
     block_bytes: int = BLOCK_BYTES,
 ) -> Iterator[NBestList]:
-    """A list in pieces of about ``block_bytes`` of text, each of whole sentences.
+    """Yield a list in pieces of about ``block_bytes`` of text, each of whole sentences.
 
     Memory is bounded by the block, or by the largest sentence where that is more. The sparse
     features of each block are numbered on their own.
@@ -117,7 +117,7 @@ def iter_nbest(
     names: Sequence[str] | None = None,
     dense: Sequence[str] | None = None,
 ) -> Iterator[NBestEntry]:
-    """The hypotheses of a list, one small object each; empty lines are passed over.
+    """Yield the hypotheses of a list, one small object each; empty lines are passed over.
 
     Args:
         path: as for ``read_nbest``.
@@ -195,7 +195,7 @@ def _blocks(path: str | PathLike[str], block_bytes: int) -> Iterator[tuple[bytes
 
 
 def _start_of_last_sentence(text: bytes) -> int:
-    """Where the lines of the last sentence id begin, the unfinished last line left out."""
+    """Return where the lines of the last sentence id begin, the unfinished last line left out."""
     start = text.rfind(b"\n") + 1
     last = text.rfind(b"\n", 0, max(start - 1, 0)) + 1
     if _identifier(text, 0) == _identifier(text, last):
@@ -212,7 +212,7 @@ def _start_of_last_sentence(text: bytes) -> int:
 
 
 def _identifier(text: bytes, line: int) -> bytes:
-    """The sentence id of the line that begins there, empty where the line is."""
+    """Return the sentence id of the line that begins there, empty where the line is."""
     end = text.find(b"\n", line)
     return text[line : end if end >= 0 else None].partition(b"|||")[0].strip(BLANKS)
 
@@ -224,7 +224,7 @@ def _layout(
     path: str,
     first_line: int,
 ) -> Layout | None:
-    """The layout that the first line sets; None where all lines are empty."""
+    """Return the layout that the first line sets; None where all lines are empty."""
     for number, line in enumerate(text.split(b"\n"), start=first_line):
         if line.strip(BLANKS):
             return Layout.of_line(line, names, Place(path, number), dense)

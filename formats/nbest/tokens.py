@@ -131,7 +131,7 @@ def split_tokens(padded: Bytes, begins: Positions, behinds: Positions) -> Tokens
 
 
 def _are_labels(padded: Bytes, ends: Positions) -> NDArray[np.bool_]:
-    """Which tokens end as labels do."""
+    """Return which tokens end as labels do."""
     last = padded[ends - 1]
     labels: NDArray[np.bool_] = (last == ord("=")) | (last == ord(":"))
     return labels
@@ -159,7 +159,7 @@ def _cut_glued(
 def _owners(
     starts: Positions, ends: Positions, positions: Positions
 ) -> tuple[Positions, NDArray[np.bool_]]:
-    """The tokens in which positions lie, for those that lie in one; and which do."""
+    """Return the tokens in which positions lie, for those that lie in one; and which do."""
     if not len(starts):
         return np.zeros(0, dtype=np.int64), np.zeros(len(positions), dtype=np.bool_)
     owners = np.searchsorted(starts, positions, side="right") - 1
@@ -168,7 +168,7 @@ def _owners(
 
 
 def _follows(padded: Bytes, tokens: Tokens, is_dense: NDArray[np.bool_], layout: Layout) -> bool:
-    """Whether every line has the dense labels of the layout, each before its own values."""
+    """Return whether every line has the dense labels of the layout, each before its own values."""
     n_dense = sum(width for _, width in layout.groups)
     if not _every_line_has(np.flatnonzero(is_dense), tokens.offsets, n_dense):
         return False
@@ -193,7 +193,7 @@ def _follows(padded: Bytes, tokens: Tokens, is_dense: NDArray[np.bool_], layout:
 
 
 def _every_line_has(positions: Positions, offsets: Positions, count: int) -> bool:
-    """Whether every line has that many of the tokens at ``positions``."""
+    """Return whether every line has that many of the tokens at ``positions``."""
     return bool((np.diff(np.searchsorted(positions, offsets)) == count).all())
 
 

@@ -100,7 +100,7 @@ class WeightFile:
         }
 
     def all_sparse(self) -> Mapping[str, float]:
-        """The sparse weights, with those in the files that a ``moses.ini`` names.
+        """Return the sparse weights, with those in the files that a ``moses.ini`` names.
 
         Raises:
             FormatError: such a file cannot be read.
@@ -116,7 +116,7 @@ def read_weights(path: str | PathLike[str], formats: Sequence[Format] = FORMATS)
 def parse_weights(
     text: bytes, path: str | PathLike[str], formats: Sequence[Format] = FORMATS
 ) -> WeightFile:
-    """The weights in a file of any format.
+    """Return the weights in a file of any format.
 
     Args:
         text: its content.
@@ -172,7 +172,7 @@ def spelled_in_graphs(show: ShowWeights, fixed: Mapping[str, float], path: str) 
 
 
 def _parsed(found: Format, text: bytes, path: str) -> WeightFile:
-    """The content of a file whose format is known."""
+    """Return the content of a file whose format is known."""
     match found:
         case "moses.ini":
             ini = parse_moses_ini(text, path)
@@ -221,13 +221,13 @@ def _format_of(lines: Sequence[bytes]) -> Format | None:
 
 
 def _is_section(line: bytes) -> bool:
-    """Whether it is the head of a section, behind which only a comment may stand."""
+    """Return whether it is the head of a section, behind which only a comment may stand."""
     head, _, rest = line.partition(b"]")
     return head.startswith(b"[") and len(head) > 1 and rest.strip()[:1] in (b"", b"#")
 
 
 def _only_shown(line: bytes) -> bool:
-    """Whether a line is one that only a decoder's announcement has."""
+    """Return whether a line is one that only a decoder's announcement has."""
     if b"UNTUNEABLE" in line:
         words = line.split()
         return UNTUNEABLE_COMPONENT in words or (len(words) == 2 and words[1] == b"UNTUNEABLE")
@@ -235,7 +235,7 @@ def _only_shown(line: bytes) -> bool:
 
 
 def _is_number(word: bytes) -> bool:
-    """Whether it was meant as one, NaN and infinity included."""
+    """Return whether it was meant as one, NaN and infinity included."""
     try:
         float(word)
     except ValueError:
@@ -256,7 +256,7 @@ def _overwritten(text: bytes, path: str) -> Mapping[str, tuple[float | None, ...
 
 
 def _named(path: str, found: Format, known: Mapping[str, float]) -> WeightFile:
-    """Weights by names, among which search graphs spell dense features, too."""
+    """Return weights by names, among which search graphs spell dense features, too."""
     if found == "sparse":
         return WeightFile(path, found, sparse=known)
     if found == "kbmira":
@@ -274,5 +274,5 @@ def _named(path: str, found: Format, known: Mapping[str, float]) -> WeightFile:
 
 
 def _spread(groups: Iterable[tuple[str, int]]) -> list[str]:
-    """The group of each column."""
+    """Return the group of each column."""
     return [name for name, width in groups for _ in range(width)]

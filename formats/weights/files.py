@@ -108,7 +108,7 @@ class ShowWeights:
         return (*self.untuneable, *(g.name for g in self.groups if not g.is_tuneable))
 
     def with_values(self, values: Sequence[float]) -> ShowWeights:
-        """The same features with other weights, one a column.
+        """Return the same features with other weights, one a column.
 
         Raises:
             ValueError: not as many as there are columns.
@@ -146,7 +146,7 @@ def format_weight(value: float, digits: int | None = None) -> str:
 def read_show_weights(
     source: str | PathLike[str] | bytes, path: str | PathLike[str] | None = None
 ) -> ShowWeights:
-    """A decoder's answer to ``-show-weights``; lines of any other form are passed over.
+    """Return a decoder's answer to ``-show-weights``; lines of any other form are passed over.
 
     Args:
         source: the file, or its text.
@@ -264,7 +264,7 @@ def read_sparse(path: str | PathLike[str], text: bytes | None = None) -> dict[st
 
 
 def format_sparse(weights: Mapping[str, float], *, digits: int | None = None) -> bytes:
-    """The lines of a sparse weight file, in the order of the mapping."""
+    """Return the lines of a sparse weight file, in the order of the mapping."""
     return encoded("".join(f"{n} {format_weight(w, digits)}\n" for n, w in weights.items()))
 
 
@@ -293,13 +293,13 @@ def read_init_opt(path: str | PathLike[str], text: bytes | None = None) -> InitO
 
 
 def format_init_opt(init: InitOpt, *, digits: int | None = None) -> bytes:
-    """The three lines of an ``init.opt`` file."""
+    """Return the three lines of an ``init.opt`` file."""
     rows = (init.start, init.minima, init.maxima)
     return b"".join(_row(values, digits) + b"\n" for values in rows)
 
 
 def read_weights_txt(path: str | PathLike[str], text: bytes | None = None) -> tuple[float, ...]:
-    """The numbers of a ``weights.txt`` file.
+    """Return the numbers of a ``weights.txt`` file.
 
     Raises:
         FormatError: no line of finite numbers, or more than one (``not used``, as
@@ -319,7 +319,7 @@ def format_weights_txt(values: Sequence[float], *, digits: int | None = 6) -> by
 
 
 def weight_overwrite(show: ShowWeights, *, decimals: int | None = 6) -> str:
-    """The value of ``-weight-overwrite`` that gives the decoder these weights.
+    """Return the value of ``-weight-overwrite`` that gives the decoder these weights.
 
     Components that are not to be tuned are ``x``; features with nothing to tune are left out.
 
@@ -339,7 +339,7 @@ def weight_overwrite(show: ShowWeights, *, decimals: int | None = 6) -> str:
 
 
 def parse_weight_overwrite(text: str) -> dict[str, tuple[float | None, ...]]:
-    """Weights by feature out of a ``-weight-overwrite`` string; None where it says ``x``.
+    """Return weights by feature out of a ``-weight-overwrite`` string; None where it says ``x``.
 
     Raises:
         FormatError: a number before the first name, a feature twice or without a value, a value
@@ -372,6 +372,6 @@ def _row(values: Sequence[float], digits: int | None) -> bytes:
 
 
 def _without_exponent(value: float, decimals: int | None) -> str:
-    """A number as the command lines of decoders have it."""
+    """Return a number as the command lines of decoders have it."""
     exact = Decimal(format_weight(value))
     return f"{exact:f}" if decimals is None else f"{value:.{decimals}f}"

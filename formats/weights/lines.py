@@ -31,7 +31,7 @@ _MOST_BYTES = 1 << 30
 def content_lines(
     path: StrPath, text: bytes | None = None, *, comments: bool = False
 ) -> list[tuple[int, bytes]]:
-    """The lines that are not empty, surrounding blanks stripped, with their numbers from 1.
+    """Return the lines that are not empty, surrounding blanks stripped, with their numbers from 1.
 
     Args:
         path: the file.
@@ -44,7 +44,7 @@ def content_lines(
 
 
 def weights_text(path: StrPath) -> bytes:
-    """All of a file of weights.
+    """Return all of a file of weights.
 
     Raises:
         FormatError: it cannot be read, or is a gigabyte and more: ten million features are half.
@@ -53,7 +53,7 @@ def weights_text(path: StrPath) -> bytes:
 
 
 def weight(token: bytes, name: str | None, path: StrPath | None, line: int | None) -> float:
-    """A finite number, or the error about it.
+    """Return a finite number, or the error about it.
 
     Raises:
         FormatError: it is none.
@@ -71,7 +71,7 @@ def weight(token: bytes, name: str | None, path: StrPath | None, line: int | Non
 
 
 def numbers_of(line: bytes, path: StrPath, number: int) -> tuple[float, ...]:
-    """All words of a line as finite numbers.
+    """Return all words of a line as finite numbers.
 
     Raises:
         FormatError: one is none.
@@ -99,7 +99,7 @@ def merged(
 
 
 def named_twice(name: str, path: StrPath | None, line: int) -> FormatError:
-    """The error about a feature that appears twice."""
+    """Return the error about a feature that appears twice."""
     return FormatError(
         f"the feature {name} appears twice",
         path=None if path is None else fspath(path),
@@ -109,10 +109,10 @@ def named_twice(name: str, path: StrPath | None, line: int) -> FormatError:
 
 
 def decoded(text: bytes) -> str:
-    """Names as text, whatever their encoding."""
+    """Return names as text, whatever their encoding."""
     return text.decode("utf-8", "surrogateescape")
 
 
 def encoded(text: str) -> bytes:
-    """The bytes that ``decoded`` was given."""
+    """Return the bytes that ``decoded`` was given."""
     return text.encode("utf-8", "surrogateescape")

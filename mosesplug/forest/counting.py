@@ -24,7 +24,7 @@ def log_count(graph: Edges) -> float:
 
 
 def count_derivations(graph: Edges) -> int:
-    """The number of derivations of the goal, exactly.
+    """Return the number of derivations of the goal, exactly.
 
     Raises:
         DataError: it has more than ten thousand digits.

@@ -142,7 +142,7 @@ def _priced(
 
 
 def _words(graph: TextGraph, edges: NDArray[np.int64]) -> NDArray[np.int32]:
-    """The words of a derivation's translation, int32."""
+    """Return the words of a derivation's translation, int32."""
     words, top = append_words(
         graph.target_offsets, graph.targets, edges, np.empty(64, dtype=np.int64), 0
     )

@@ -39,7 +39,7 @@ __all__ = [
 
 
 def expectation(posterior: Posterior, values: NDArray[Any]) -> NDArray[np.float64]:
-    """The averages of what edges add up to.
+    """Return the averages of what edges add up to.
 
     Args:
         posterior: of the graph.
@@ -55,7 +55,7 @@ def expectation(posterior: Posterior, values: NDArray[Any]) -> NDArray[np.float6
 def expectation_and_gradient(
     graph: Edges, posterior: Posterior, values: NDArray[np.float64]
 ) -> tuple[float, NDArray[np.float64]]:
-    """An average, and its derivatives with respect to the scores of the edges.
+    """Return an average, and its derivatives with respect to the scores of the edges.
 
     Args:
         graph: of which.
@@ -116,7 +116,7 @@ def feature_covariance(
 def feature_sums(
     graph: Hypergraph, times: NDArray[np.float64], n_columns: int
 ) -> NDArray[np.float64]:
-    """The features of all edges, each edge a number of times: float64 ``[n_columns]``.
+    """Return the features of all edges, each edge a number of times: float64 ``[n_columns]``.
 
     With the posterior of the edges, the expected features.
 
@@ -153,7 +153,7 @@ def _averages(
     shares: NDArray[np.float64],
     values: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """The average, over the derivations of each node, of the sum of ``values``."""
+    """Return the average, over the derivations of each node, of the sum of ``values``."""
     below = np.zeros(len(edge_offsets) - 1)
     for node in range(len(below)):
         total = 0.0
@@ -177,7 +177,7 @@ def _gradient(
     values: NDArray[np.float64],
     below: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """The goal's average by the scores of the edges: the pass of ``_averages`` backwards.
+    """Return the goal's average by the scores of the edges: the pass of ``_averages`` backwards.
 
     The average of a node depends on a score twice: by the averages of tails, whose derivatives
     are ``nodes``, and by the shares, which depend on the tails' inside scores. ``by_inside`` is

@@ -22,7 +22,7 @@ CONTEXT = ORDER - 1
 
 @kernel
 def partial_length(covered: int, total: int, length: np.float32) -> np.float32:
-    """The reference length of a part of the sentence, in proportion to the source words."""
+    """Return the reference length of a part of the sentence, in proportion to the source words."""
     if total == 0:
         return length
     return np.float32(covered) / np.float32(total) * length
@@ -178,7 +178,7 @@ def edge_context(
 
 @kernel
 def translation_statistics(tree: NgramTree, words: NDArray[np.int32]) -> NDArray[np.float32]:
-    """Statistics of ``metrics.Bleu`` of a translation, against the shortest reference.
+    """Return statistics of ``metrics.Bleu`` of a translation, against the shortest reference.
 
     Args:
         tree: the n-grams of the references.

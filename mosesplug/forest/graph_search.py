@@ -44,7 +44,7 @@ class GraphSearch:
             return hope_and_fear(self.graphs[sentence], weights, background, safe_hope=safe_hope)
 
     def model_best(self, sentence: int, weights: NDArray[np.float32]) -> Found:
-        """The derivation of the highest model score, of equal ones the last."""
+        """Return the derivation of the highest model score, of equal ones the last."""
         with named(sentence):
             return find(self.graphs[sentence], weights, np.ones(9, dtype=np.float32))
 

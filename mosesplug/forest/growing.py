@@ -12,7 +12,7 @@ __all__ = ["doubled"]
 
 @kernel
 def doubled(array: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The array with as much room again behind it."""
+    """Return the array with as much room again behind it."""
     larger = np.empty(2 * len(array), dtype=np.int64)
     larger[: len(array)] = array
     return larger

@@ -71,7 +71,7 @@ class Posterior:
 
 
 def posterior(graph: Edges, scores: NDArray[np.float64]) -> Posterior:
-    """The distribution over a graph's derivations, each as likely as ``exp`` of its score.
+    """Return the distribution over a graph's derivations, each as likely as ``exp`` of its score.
 
     Args:
         graph: a graph whose goal can be built.
@@ -88,13 +88,13 @@ def posterior(graph: Edges, scores: NDArray[np.float64]) -> Posterior:
 
 
 def log_partition(graph: Edges, scores: NDArray[np.float64]) -> float:
-    """The log of the sum over all derivations; see ``posterior``."""
+    """Return the log of the sum over all derivations; see ``posterior``."""
     inside, _ = log_inside(graph.edge_offsets, graph.tail_offsets, graph.tails, scores)
     return _finite(inside)
 
 
 def _finite(inside: NDArray[np.float64]) -> float:
-    """The goal's inside score."""
+    """Return the goal's inside score."""
     if not np.isfinite(inside[-1]):
         raise DataError("no derivation of the search graph has a finite score")
     return float(inside[-1])
@@ -140,7 +140,7 @@ def _used(
     tails: NDArray[np.int32],
     shares: NDArray[np.float64],
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """How often a derivation uses each node and each edge, from the goal down."""
+    """Return how often a derivation uses each node and each edge, from the goal down."""
     n_nodes = len(edge_offsets) - 1
     nodes = np.zeros(n_nodes)
     edges = np.zeros(len(shares))

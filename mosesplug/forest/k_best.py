@@ -41,11 +41,11 @@ class Derivations:
         return len(self.scores)
 
     def derivation(self, number: int) -> NDArray[np.int64]:
-        """The edges of one of them, int64."""
+        """Return the edges of one of them, int64."""
         return self.edges[self.offsets[number] : self.offsets[number + 1]]
 
     def some(self, numbers: NDArray[np.int64]) -> Derivations:
-        """Some of them, in the order of their numbers as given."""
+        """Return some of them, in the order of their numbers as given."""
         parts = [self.derivation(number) for number in numbers.tolist()]
         return Derivations.of(self.scores[numbers], parts)
 
@@ -66,7 +66,7 @@ def k_best(
     distinct: bool = False,
     most_alike: int = MOST_ALIKE,
 ) -> Derivations:
-    """The ``k`` derivations of highest score, or as many as there are.
+    """Return the ``k`` derivations of highest score, or as many as there are.
 
     Args:
         graph: a graph whose goal can be built.
@@ -103,7 +103,7 @@ def k_best(
 
 
 def translations(graph: Hypergraph, derivations: Derivations) -> list[list[bytes]]:
-    """The words of each derivation."""
+    """Return the words of each derivation."""
     words, ends = _words_of(
         graph.target_offsets, graph.targets, derivations.offsets, derivations.edges
     )
@@ -117,7 +117,7 @@ def translations(graph: Hypergraph, derivations: Derivations) -> list[list[bytes
 def _listed(
     graph: Graph, best: NDArray[np.int64], k: int, most: int, distinct: bool
 ) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]:
-    """Scores, offsets and edges of the goal's first ``k`` derivations."""
+    """Return scores, offsets and edges of the goal's first ``k`` derivations."""
     n_nodes = len(graph.edge_offsets) - 1
     most_tails = 1
     for edge in range(len(graph.tail_offsets) - 1):

@@ -70,7 +70,7 @@ class Entries(NamedTuple):
 
 @kernel
 def _melded(entries: Entries, one: int, other: int) -> int:
-    """The root of two heaps made one; of equal scores the later edge wins, as in Viterbi."""
+    """Return the root of two heaps made one; of equal scores the later edge wins, as in Viterbi."""
     if one < 0:
         return other
     if other < 0:
@@ -116,7 +116,7 @@ def entries_for(room: int, most_tails: int) -> Entries:
 
 @kernel
 def _with_room(entries: Entries, used: int, needed: int) -> Entries:
-    """The entries, or a larger copy of those that are used."""
+    """Return the entries, or a larger copy of those that are used."""
     if needed <= len(entries.scores):
         return entries
     larger = entries_for(2 * needed, entries.ranks.shape[1])
@@ -151,7 +151,7 @@ def _begun(
 
 @kernel
 def _missing(graph: Graph, nodes: Nodes, entries: Entries, parent: int) -> tuple[int, int]:
-    """A tail, and its derivation that a successor needs and nobody has looked for; or -1."""
+    """Return a tail, and its derivation that a successor needs and nobody has looked for; or -1."""
     low = graph.tail_offsets[entries.links[parent, 0]]
     n_tails = graph.tail_offsets[entries.links[parent, 0] + 1] - low
     for k in range(n_tails - 1, -1, -1):

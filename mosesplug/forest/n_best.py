@@ -40,7 +40,7 @@ class GraphFeatures:
     fixed: Mapping[str, float] = field(default_factory=dict)
 
     def vector(self, dense: Sequence[float], sparse: Mapping[str, float]) -> NDArray[np.float64]:
-        """Weights of all columns, float64 ``[len(space)]``; the rest of the tail has 0.
+        """Return weights of all columns, float64 ``[len(space)]``; the rest of the tail has 0.
 
         Args:
             dense: one weight a dense column.
@@ -76,7 +76,7 @@ def n_best(
     *,
     source: str = "search graph",
 ) -> NBestList | None:
-    """The ``k`` best different translations of a sentence in the union of its graphs.
+    """Return the ``k`` best different translations of a sentence in the union of its graphs.
 
     Each comes with its best derivation; of equal scores the first graph's is the first.
 
@@ -119,7 +119,7 @@ def listed(
     *,
     source: str = "search graph",
 ) -> NBestList:
-    """Some derivations as a list, in their order; arguments as in ``n_best``."""
+    """Return some derivations as a list, in their order; arguments as in ``n_best``."""
     found = _found(graph, derivations, features)
     return _as_list(sentence, [found], np.arange(len(derivations)), features, source)
 
@@ -131,7 +131,7 @@ def _as_list(
     features: GraphFeatures,
     source: str,
 ) -> NBestList:
-    """Some rows of all parts together."""
+    """Return some rows of all parts together."""
     every = [text for part in found for text in part.texts]
     texts = [every[row] for row in rows.tolist()]
     sparse = _sparse_of(found, rows, features.space)
@@ -191,7 +191,7 @@ def _found(graph: Hypergraph, best: Derivations, features: GraphFeatures) -> _Fo
 
 
 def _plain(words: list[bytes]) -> bytes:
-    """A translation as lists have it, without the words for its two ends."""
+    """Return a translation as lists have it, without the words for its two ends."""
     begin = 1 if words and words[0] == _BEGIN else 0
     end = len(words) - 1 if len(words) > begin and words[-1] == _END else len(words)
     return b" ".join(words[begin:end])
@@ -208,7 +208,7 @@ class _Sparse:
 
 
 def _sparse_of(found: Sequence[_Found], rows: NDArray[np.int64], space: FeatureSpace) -> _Sparse:
-    """The sparse features of some rows of all parts together."""
+    """Return the sparse features of some rows of all parts together."""
     starts = np.cumsum([0, *(len(part.values) for part in found)])
     begins = np.concatenate(
         [part.indptr[:-1] + start for part, start in zip(found, starts, strict=False)]

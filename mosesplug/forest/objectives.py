@@ -141,7 +141,7 @@ def risk(
     scale: float = 1.0,
     threads: int = 1,
 ) -> Objective:
-    """The mean expected error of a sentence, by linear BLEU (survey, equations 24 and 52).
+    """Return the mean expected error of a sentence, by linear BLEU (survey, equations 24 and 52).
 
     Args:
         graphs: of the sentences.
@@ -173,7 +173,7 @@ def entropy(
     scale: float = 1.0,
     threads: int = 1,
 ) -> Objective:
-    """The mean entropy of the posterior over derivations, in nats (survey, equation 44).
+    """Return the mean entropy of the posterior over derivations, in nats (survey, equation 44).
 
     Args:
         graphs: of the sentences.
@@ -280,7 +280,7 @@ def _expected(
 def _of_list(
     oracles: Derivations, scores: NDArray[np.float64]
 ) -> tuple[float, NDArray[np.float64]]:
-    """The log of the sum over some derivations, and how often one of them uses each edge."""
+    """Return the log of the sum over some derivations, and how often one of them uses each edge."""
     if not len(oracles):
         raise DataError("there is no oracle derivation")
     totals = np.add.reduceat(scores[oracles.edges], oracles.offsets[:-1])
@@ -291,7 +291,7 @@ def _of_list(
 
 
 def _counted(graphs: Sequence[object], oracles: Sequence[object]) -> int:
-    """How many sentences there are."""
+    """Return how many sentences there are."""
     if len(graphs) != len(oracles):
         raise ValueError(f"{len(graphs)} search graphs and oracles of {len(oracles)} sentences")
     return len(graphs)
@@ -304,7 +304,7 @@ def _mean(
     scale: float,
     threads: int,
 ) -> Objective:
-    """The mean over the sentences of values and derivatives."""
+    """Return the mean over the sentences of values and derivatives."""
     total = _total(part, n_sentences, weights, scale, threads, 0.0)
     n = max(n_sentences, 1)
     return Objective(total.value / n, total.gradient / n, total.scale_gradient / n)

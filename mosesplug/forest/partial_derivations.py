@@ -46,7 +46,7 @@ class Partials(NamedTuple):
 
 @kernel
 def partials_for(room: int, most_tails: int) -> Partials:
-    """An empty table."""
+    """Return an empty table."""
     return Partials(
         np.empty(room, dtype=np.int64),
         np.zeros((room, most_tails), dtype=np.int64),
@@ -58,7 +58,7 @@ def partials_for(room: int, most_tails: int) -> Partials:
 
 @kernel
 def grown(partials: Partials) -> Partials:
-    """A copy with twice the room, of a table that is full."""
+    """Return a copy with twice the room, of a table that is full."""
     used = len(partials.edges)
     larger = partials_for(2 * used, partials.tails.shape[1])
     for row in range(used):
@@ -83,7 +83,7 @@ def moved(partials: Partials, row: int, others: Partials, place: int) -> None:
 
 @kernel
 def best_rows(values: NDArray[np.float64], beam: int) -> NDArray[np.int64]:
-    """Where the ``beam`` highest of more values are, ascending; of equals the last."""
+    """Return where the ``beam`` highest of more values are, ascending; of equals the last."""
     threshold = np.sort(values)[len(values) - beam]
     missing = beam
     for value in values:
@@ -121,7 +121,7 @@ def next_choice(
 def chosen_derivation(
     tail_offsets: NDArray[np.int64], partials: Partials, row: int, score: float
 ) -> Derivation:
-    """The derivation that is a row of the table.
+    """Return the derivation that is a row of the table.
 
     Args:
         tail_offsets: of the graph.

@@ -34,7 +34,7 @@ SMALLEST = np.float32(1e-8)
 
 
 def pruned(graph: Hypergraph, weights: NDArray[np.float32], edges: int) -> Hypergraph:
-    """The part of a graph that its best derivations need, as Moses' ``kbmira --hg-prune``.
+    """Return the part of a graph that its best derivations need, as Moses' ``kbmira --hg-prune``.
 
     Scores are in single precision, and features are summed in the order of their columns.
 
@@ -68,7 +68,7 @@ def within_beam(
     *,
     over: Literal["best", "all"] = "best",
 ) -> Hypergraph:
-    """The part of a graph whose edges are nearly as good as the best edges.
+    """Return the part of a graph whose edges are nearly as good as the best edges.
 
     Args:
         graph: a graph whose goal can be built.
@@ -103,13 +103,13 @@ def within_beam(
 
 
 def in_order_of_columns(graph: Hypergraph) -> Hypergraph:
-    """The same graph, the features of each edge in ascending columns."""
+    """Return the same graph, the features of each edge in ascending columns."""
     indices, values = _sorted(graph.feature_indptr, graph.feature_indices, graph.feature_values)
     return replace(graph, feature_indices=read_only(indices), feature_values=read_only(values))
 
 
 def subgraph(graph: Hypergraph, kept: NDArray[np.bool_]) -> Hypergraph:
-    """The graph of some edges, in their order, and of the nodes that they lead to.
+    """Return the graph of some edges, in their order, and of the nodes that they lead to.
 
     Args:
         graph: of which.
@@ -140,7 +140,7 @@ def subgraph(graph: Hypergraph, kept: NDArray[np.bool_]) -> Hypergraph:
 def _taken(
     offsets: NDArray[np.int64], kept: NDArray[np.bool_]
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Offsets of the rows that are kept, and which entries are theirs."""
+    """Return offsets of the rows that are kept, and which entries are theirs."""
     sizes = np.diff(offsets)
     return _offsets(sizes[kept]), np.repeat(kept, sizes)
 

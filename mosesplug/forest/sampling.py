@@ -79,7 +79,7 @@ def sampled(
 
 
 def counted(graph: Hypergraph, drawn: Derivations) -> Counted:
-    """The different translations of a sample, those of the highest score first."""
+    """Return the different translations of a sample, those of the highest score first."""
     order = np.argsort(-drawn.scores, kind="stable").tolist()
     texts = [tuple(words) for words in translations(graph, drawn)]
     numbers: dict[tuple[bytes, ...], int] = {}
@@ -104,7 +104,7 @@ def _drawn(
     n: int,
     rng: np.random.Generator,
 ) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]:
-    """Scores, offsets and edges of the draws; no scores where one has too many edges."""
+    """Return scores, offsets and edges of the draws; no scores where one has too many edges."""
     sums = np.zeros(n)
     offsets = np.zeros(n + 1, dtype=np.int64)
     edges = np.empty(1024, dtype=np.int64)

@@ -37,7 +37,7 @@ class SearchGraph(NamedTuple):
 
 
 def search_graph(graph: Hypergraph, references: ReferenceNgrams) -> SearchGraph:
-    """A graph with the references of its sentence."""
+    """Return a graph with the references of its sentence."""
     ordered = in_order_of_columns(graph)
     # The last one is for -1, a tail.
     numbers = np.array([*map(references.number, graph.words), -1], dtype=np.int32)

@@ -42,7 +42,7 @@ class SentenceGraph(NamedTuple):
 
 
 def sentence_graph(graph: Hypergraph) -> SentenceGraph:
-    """A graph with its features by column."""
+    """Return a graph with its features by column."""
     filled = np.flatnonzero(graph.feature_values)
     order = filled[np.argsort(graph.feature_indices[filled], kind="stable")]
     edges = np.repeat(np.arange(graph.n_edges, dtype=np.int32), np.diff(graph.feature_indptr))

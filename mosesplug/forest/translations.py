@@ -50,7 +50,7 @@ class Translations:
         self._lock = threading.Lock()
 
     def statistics(self, words: NDArray[np.int32], offsets: NDArray[np.int64]) -> NDArray[np.int32]:
-        """Statistics of translations, int32 ``[n, n_statistics]``.
+        """Return statistics of translations, int32 ``[n, n_statistics]``.
 
         Args:
             words: int32; numbers of words.

@@ -19,7 +19,7 @@ __all__ = ["united"]
 
 
 def united(graphs: Sequence[Hypergraph]) -> Hypergraph:
-    """One graph of several; of a single one, itself.
+    """Return one graph of several; of a single one, itself.
 
     The edges of the goal stand in the opposite order of the graphs: of equal derivations searches
     take the last, which is the first graph's.

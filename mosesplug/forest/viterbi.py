@@ -35,7 +35,7 @@ class Derivation:
 
 
 def viterbi(graph: Edges, scores: NDArray[np.float64]) -> Derivation:
-    """The best derivation; of two equal edges of a node, the later one, as Moses has it.
+    """Return the best derivation; of two equal edges of a node, the later one, as Moses has it.
 
     Args:
         graph: a graph whose goal can be built.
@@ -88,7 +88,7 @@ def derivation_edges(
     best: NDArray[np.int64],
     size: int,
 ) -> NDArray[np.int64]:
-    """The edges of the goal's best derivation, depth first.
+    """Return the edges of the goal's best derivation, depth first.
 
     Args:
         tail_offsets, tails: of the graph.

@@ -45,7 +45,7 @@ ReferenceLength = Literal["closest", "shortest", "average"]
 
 @kernel
 def bleu_score_row(totals: NDArray[Any]) -> float:
-    """BLEU of one row of summed statistics, any number type; for use inside other kernels.
+    """Return BLEU of one row of summed statistics, any number type; for use inside other kernels.
 
     Args:
         totals: ``[9]``: match1, total1, ..., match4, total4, reference length; not negative.
@@ -79,7 +79,7 @@ def bleu_score_row(totals: NDArray[Any]) -> float:
 
 @kernel
 def bleu_scores(totals: NDArray[Any]) -> NDArray[np.float64]:
-    """BLEU of each row of ``totals`` ``[m, 9]``, any number type: float64 ``[m]``.
+    """Return BLEU of each row of ``totals`` ``[m, 9]``, any number type: float64 ``[m]``.
 
     The formula is the module's; see ``bleu_score_row``.
     """
@@ -187,7 +187,7 @@ class Bleu:
         *,
         threads: int = 1,
     ) -> NDArray[np.int32]:
-        """Statistics of ``n`` hypotheses, int32 ``[n, 9]``; see ``Metric.statistics``."""
+        """Return statistics of ``n`` hypotheses, int32 ``[n, 9]``; see ``Metric.statistics``."""
         references = self._own(prepared)
         hypotheses = checked_hypotheses(
             sentence_ids, buffer, starts, ends, n_sentences=references.n_sentences
@@ -213,7 +213,7 @@ class Bleu:
         return statistics
 
     def score(self, totals: NDArray[Any]) -> NDArray[np.float64]:
-        """BLEU of ``totals`` ``[..., 9]``: float64 ``[...]``, in 0 to 1."""
+        """Return BLEU of ``totals`` ``[..., 9]``: float64 ``[...]``, in 0 to 1."""
         totals = np.asarray(totals)
         if totals.shape[-1:] != (self.n_statistics,):
             raise ValueError(f"BLEU has 9 statistics, not an array of shape {totals.shape}")
@@ -262,7 +262,7 @@ class Bleu:
         sentence_ids: NDArray[np.int64],
         hypothesis_lengths: NDArray[np.int32],
     ) -> NDArray[np.int32]:
-        """The reference length of each hypothesis, int32 ``[n]``."""
+        """Return the reference length of each hypothesis, int32 ``[n]``."""
         candidates = lengths[sentence_ids]
         if self.reference_length == "shortest":
             chosen = candidates[:, 0]

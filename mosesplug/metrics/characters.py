@@ -19,7 +19,7 @@ BLANK = 32
 
 @kernel
 def _character(text: NDArray[np.uint8], position: int, end: int) -> tuple[int, int]:
-    """Bytes of the character at ``position``, and its code point; -1 for a stray byte."""
+    """Return bytes of the character at ``position``, and its code point; -1 for a stray byte."""
     lead = int(text[position])
     if lead < 0x80:
         return 1, lead
@@ -46,7 +46,7 @@ def _character(text: NDArray[np.uint8], position: int, end: int) -> tuple[int, i
 
 @kernel
 def _is_space(code: int) -> bool:
-    """Whether Unicode takes a code point for whitespace."""
+    """Return whether Unicode takes a code point for whitespace."""
     if code < 0x1680:
         return 9 <= code <= 13 or 28 <= code <= 32 or code in (0x85, 0xA0)
     return 0x2000 <= code <= 0x200A or code in (0x1680, 0x2028, 0x2029, 0x202F, 0x205F, 0x3000)
@@ -76,7 +76,7 @@ def _write_spaced(
 
 
 def space_out(hypotheses: Hypotheses) -> Hypotheses:
-    """The same hypotheses with a blank behind each character, and no other whitespace."""
+    """Return the same hypotheses with a blank behind each character, and no other whitespace."""
     _, text, starts, ends = hypotheses
     spaced = np.empty(2 * int((ends - starts).sum()), dtype=np.uint8)
     bounds = np.empty(len(starts) + 1, dtype=np.int64)
@@ -86,7 +86,7 @@ def space_out(hypotheses: Hypotheses) -> Hypotheses:
 
 
 def space_out_lines(lines: list[bytes]) -> list[bytes]:
-    """The same lines with a blank behind each character, and no other whitespace."""
+    """Return the same lines with a blank behind each character, and no other whitespace."""
     ends = np.cumsum(np.fromiter(map(len, lines), dtype=np.int64, count=len(lines)))
     starts = np.concatenate([np.zeros(1, dtype=np.int64), ends])[:-1]
     text = np.frombuffer(b"".join(lines), dtype=np.uint8)

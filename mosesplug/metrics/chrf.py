@@ -52,7 +52,7 @@ N_COUNTS = 3 * ORDER
 
 @kernel
 def _scores(totals: NDArray[np.float64], beta: float, smooth: float) -> NDArray[np.float64]:
-    """The F-score of each row of ``totals`` ``[m, 20]``: float64 ``[m]``."""
+    """Return the F-score of each row of ``totals`` ``[m, 20]``: float64 ``[m]``."""
     scores = np.zeros(len(totals), dtype=np.float64)
     weight = beta * beta
     for row in range(len(totals)):
@@ -155,7 +155,7 @@ class Chrf(UnsmoothedMetric):
         *,
         threads: int = 1,
     ) -> NDArray[np.int32]:
-        """Statistics of ``n`` hypotheses, int32 ``[n, 20]``; see ``Metric.statistics``."""
+        """Return statistics of ``n`` hypotheses, int32 ``[n, 20]``; see ``Metric.statistics``."""
         expected = f"CHRF|nrefs:{prepared.n_references}|{self._settings()}"
         if not isinstance(prepared, ChrfReferences) or prepared.signature != expected:
             raise ValueError(
@@ -188,7 +188,7 @@ class Chrf(UnsmoothedMetric):
     def _compare(
         self, references: ChrfReferences, spaced: Hypotheses, number: int
     ) -> NDArray[np.int32]:
-        """Statistics against one reference of each sentence, int32 ``[n, 20]``."""
+        """Return statistics against one reference of each sentence, int32 ``[n, 20]``."""
         texts = spaced.sentence_ids * references.n_references + number
         counts = np.empty((len(texts), 2 * ORDER), dtype=np.int32)
         count_matches(

@@ -71,7 +71,7 @@ def _merit(errors: int, length: int) -> int:
 
 @kernel
 def _closer(errors: int, length: int, best_errors: int, best_length: int) -> bool:
-    """Whether the first error rate is below the second, which may have no words either."""
+    """Return whether the first error rate is below the second, which may have no words either."""
     if length == 0 or best_length == 0:
         return (errors == 0 and best_errors > 0) or (best_length == 0 and best_errors > 0 < length)
     return errors * best_length < best_errors * length

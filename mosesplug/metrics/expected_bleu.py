@@ -22,7 +22,7 @@ STEEPNESS = 10_000.0
 
 
 def brevity(x: float) -> tuple[float, float]:
-    """The smooth brevity penalty of ``x = 1 - r / c``, and its derivative (survey, A.2)."""
+    """Return the smooth brevity penalty of ``x = 1 - r / c``, and its derivative (survey, A.2)."""
     # 1 / (1 + exp(10000 x)), which must not overflow.
     brief = 1.0 / (1.0 + math.exp(min(STEEPNESS * x, 700.0)))
     value = (math.exp(x) - 1.0) * brief + 1.0

@@ -32,7 +32,7 @@ class FewSentences:
     metric: Metric
 
     def score(self, totals: NDArray[Any]) -> NDArray[np.float64]:
-        """Score of ``totals`` ``[..., n_statistics]``: float64 ``[...]``.
+        """Return score of ``totals`` ``[..., n_statistics]``: float64 ``[...]``.
 
         No output at all still scores 0 in BLEU.
         """

@@ -37,12 +37,12 @@ class Hypotheses(NamedTuple):
     ends: NDArray[np.int64]
 
     def part(self, rows: slice) -> Hypotheses:
-        """Some of the hypotheses, in the same text."""
+        """Return some of the hypotheses, in the same text."""
         return Hypotheses(self.sentence_ids[rows], self.buffer, self.starts[rows], self.ends[rows])
 
 
 def read_only(array: NDArray[Any], dtype: Any) -> NDArray[Any]:
-    """A contiguous, aligned, read-only view of ``array``, a copy only where it must be one.
+    """Return a contiguous, aligned, read-only view of ``array``, a copy only where it must be one.
 
     One kind of array means one compilation of each kernel, whatever a caller has.
     """
@@ -59,7 +59,7 @@ def checked_hypotheses(
     *,
     n_sentences: int,
 ) -> Hypotheses:
-    """The arguments of ``Metric.statistics``, fit for a kernel.
+    """Return the arguments of ``Metric.statistics``, fit for a kernel.
 
     Raises:
         DataError: a sentence id is not below ``n_sentences``, the lines of the references.

@@ -84,7 +84,7 @@ class Interpolated:
         )
 
     def signature(self) -> str:
-        """Names, then weights, then the signature of each metric."""
+        """Return names, then weights, then the signature of each metric."""
         return self._signature([metric.signature() for metric in self.metrics])
 
     def _signature(self, parts: Sequence[str]) -> str:
@@ -113,7 +113,7 @@ class Interpolated:
         *,
         threads: int = 1,
     ) -> NDArray[np.int32]:
-        """Statistics of ``n`` hypotheses, int32; see ``Metric.statistics``."""
+        """Return statistics of ``n`` hypotheses, int32; see ``Metric.statistics``."""
         fits = isinstance(prepared, InterpolatedReferences) and prepared.signature == (
             self._signature([part.signature for part in prepared.parts])
         )
@@ -183,6 +183,6 @@ class Interpolated:
         )
 
     def _columns(self) -> Iterator[slice]:
-        """Where each metric's statistics are."""
+        """Yield where each metric's statistics are."""
         ends = itertools.accumulate((m.n_statistics for m in self.metrics), initial=0)
         return (slice(start, end) for start, end in itertools.pairwise(ends))

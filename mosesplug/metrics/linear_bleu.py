@@ -48,7 +48,7 @@ class LinearBleu:
         return cls(-1.0, 1.0 / (ORDER * matches))
 
     def gains(self, statistics: NDArray[Any]) -> NDArray[np.float64]:
-        """What translations are worth, float64 ``[n]``.
+        """Return what translations are worth, float64 ``[n]``.
 
         Args:
             statistics: ``[n, 9]``, of ``metrics.Bleu``; its matches are clipped.

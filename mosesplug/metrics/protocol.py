@@ -108,7 +108,7 @@ class Metric(Protocol):
         """
 
     def score(self, totals: NDArray[Any]) -> NDArray[np.float64]:
-        """Score of summed statistics: ``[..., n_statistics]`` to float64 ``[...]``.
+        """Return score of summed statistics: ``[..., n_statistics]`` to float64 ``[...]``.
 
         Larger is better, and 1 is perfect. An error rate is given as 1 minus the rate, as Moses
         gives it; where output is so long that there are more errors than reference words, that
@@ -168,7 +168,7 @@ class UnsmoothedMetric(ABC):
 
     @abstractmethod
     def score(self, totals: NDArray[Any]) -> NDArray[np.float64]:
-        """Score of summed statistics; see ``Metric.score``."""
+        """Return score of summed statistics; see ``Metric.score``."""
 
     @property
     def sentence_metric(self) -> str:

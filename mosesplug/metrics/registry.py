@@ -31,7 +31,7 @@ __all__ = [
 
 
 def metric(name: str, settings: str = "") -> Metric:
-    """The metric that ``--sctype name --scconfig settings`` asks for.
+    """Return the metric that ``--sctype name --scconfig settings`` asks for.
 
     Args:
         name: in Moses' spelling, such as ``BLEU``, or several with commas between them.
@@ -82,7 +82,7 @@ def settings_of_signature(signature: str) -> tuple[str, str]:
 
 
 def metric_names() -> tuple[str, ...]:
-    """The names of single metrics that ``metric`` knows, sorted."""
+    """Return the names of single metrics that ``metric`` knows, sorted."""
     return tuple(sorted(_ENTRIES))
 
 
@@ -112,7 +112,7 @@ class _Entry(NamedTuple):
 
 
 def _entry(name: str) -> _Entry:
-    """The metric of that name.
+    """Return the metric of that name.
 
     Raises:
         UsageError: there is none; the message says why where it is one of Moses'.
@@ -141,7 +141,7 @@ def _refuse_others(metric: str, settings: Mapping[str, str], known: tuple[str, .
 
 
 def _choice(metric: str, settings: Mapping[str, str], name: str, values: tuple[str, ...]) -> str:
-    """The value of one setting; the first of ``values`` if it is not given."""
+    """Return the value of one setting; the first of ``values`` if it is not given."""
     value = settings.get(name, values[0])
     if value not in values:
         raise UsageError(

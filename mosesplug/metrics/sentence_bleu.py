@@ -36,7 +36,7 @@ __all__ = [
 
 @kernel
 def _smoothed_row(row: NDArray[Any], words: float, longer: float, reference: float) -> float:
-    """BLEU of one row with constants added.
+    """Return BLEU of one row with constants added.
 
     Args:
         row: ``[9]``, the statistics of a sentence.
@@ -63,7 +63,7 @@ def _smoothed_row(row: NDArray[Any], words: float, longer: float, reference: flo
 
 @kernel
 def sentence_bleu_lin_och(statistics: NDArray[Any]) -> NDArray[np.float64]:
-    """BLEU+1 of each row of ``statistics`` ``[m, 9]``, float64 ``[m]``, in 0 to 1.
+    """Return BLEU+1 of each row of ``statistics`` ``[m, 9]``, float64 ``[m]``, in 0 to 1.
 
     Lin and Och (2004), "ORANGE: a method for evaluating automatic evaluation metrics for machine
     translation": one is added to match and total of the orders above 1. A sentence
@@ -90,7 +90,7 @@ def sentence_bleu_moses(statistics: NDArray[Any], smoothing: float = 1.0) -> NDA
 
 @kernel
 def sentence_bleu_nakov(statistics: NDArray[Any]) -> NDArray[np.float64]:
-    """BLEU+1 with smoothed brevity, each row of ``statistics`` ``[m, 9]``: float64 ``[m]``.
+    """Return BLEU+1 with smoothed brevity, each row of ``statistics`` ``[m, 9]``: float64 ``[m]``.
 
     Nakov, Guzmán and Vogel (2012), "Optimizing for sentence-level BLEU+1 yields short
     translations": smoothing the precisions alone favours short output, so one is also added to
@@ -107,7 +107,7 @@ def sentence_bleu_nakov(statistics: NDArray[Any]) -> NDArray[np.float64]:
 def background_bleu_chiang(
     statistics: NDArray[Any], background: NDArray[Any], source_length: float
 ) -> NDArray[np.float64]:
-    """BLEU in the context of recent output, times a source length: float64 ``[m]``.
+    """Return BLEU in the context of recent output, times a source length: float64 ``[m]``.
 
     Chiang, Marton and Resnik (2008), "Online large-margin training of syntactic and structural
     translation features": the sentence is judged as part of a background document,
@@ -132,7 +132,7 @@ def background_bleu_chiang(
 def background_bleu_moses(
     statistics: NDArray[Any], background: NDArray[Any]
 ) -> NDArray[np.float64]:
-    """BLEU in the context of recent output, times the reference length: float64 ``[m]``.
+    """Return BLEU in the context of recent output, times the reference length: float64 ``[m]``.
 
     What Moses' ``kbmira`` takes for a hypothesis' worth. It follows Chiang et al. (2008) but
     scales by the reference length of hypothesis and background together, not the source's.

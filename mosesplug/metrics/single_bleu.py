@@ -18,7 +18,7 @@ __all__ = ["single_bleu"]
 
 @kernel
 def single_bleu(totals: NDArray[np.float32]) -> float:
-    """BLEU of float32 ``[9]``, statistics of ``metrics.Bleu``, in single precision."""
+    """Return BLEU of float32 ``[9]``, statistics of ``metrics.Bleu``, in single precision."""
     log_bleu = np.float32(0.0)
     for column in range(0, 8, 2):
         if totals[column] == 0.0:

@@ -73,14 +73,14 @@ class WordMetric(UnsmoothedMetric):
     def _count(
         self, references: WordReferences, hypotheses: EncodedHypotheses
     ) -> NDArray[np.int32]:
-        """Statistics of some hypotheses, int32 ``[n, n_statistics]``."""
+        """Return statistics of some hypotheses, int32 ``[n, n_statistics]``."""
 
     @abstractmethod
     def score(self, totals: NDArray[Any]) -> NDArray[np.float64]:
-        """Score of summed statistics; see ``Metric.score``."""
+        """Return score of summed statistics; see ``Metric.score``."""
 
     def _extra_settings(self) -> str:
-        """What the signature says beyond the case, each piece closed by ``|``."""
+        """Return what the signature says beyond the case, each piece closed by ``|``."""
         return ""
 
     def _settings(self) -> str:
@@ -112,7 +112,7 @@ class WordMetric(UnsmoothedMetric):
         *,
         threads: int = 1,
     ) -> NDArray[np.int32]:
-        """Statistics of ``n`` hypotheses, int32; see ``Metric.statistics``."""
+        """Return statistics of ``n`` hypotheses, int32; see ``Metric.statistics``."""
         expected = f"{self.name}|nrefs:{prepared.n_references}|{self._settings()}"
         if not isinstance(prepared, WordReferences) or prepared.signature != expected:
             raise ValueError(

@@ -135,7 +135,7 @@ def find_word(
 def count_tokens(
     buffer: NDArray[np.uint8], starts: NDArray[np.int64], ends: NDArray[np.int64]
 ) -> NDArray[np.int32]:
-    """Tokens in each range ``buffer[starts[i]:ends[i]]``, int32 ``[n]``."""
+    """Return tokens in each range ``buffer[starts[i]:ends[i]]``, int32 ``[n]``."""
     counts = np.zeros(len(starts), dtype=np.int32)
     for line in range(len(starts)):
         inside = False

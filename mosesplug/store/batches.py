@@ -56,7 +56,7 @@ class MergedBatches:
         self._lock = threading.Lock()
 
     def batch(self, sentence_ids: ArrayLike) -> Batch:
-        """The same as ``NBestStore.batch``: arrays are copies, sentences in the given order.
+        """Return the same as ``NBestStore.batch``: arrays are copies, sentences in the given order.
 
         Time and memory grow with the batch alone where its sentences are kept, and with the
         number of iterations where they are not.
@@ -74,7 +74,7 @@ class MergedBatches:
         return _joined(wanted, pieces, self.space)
 
     def _pieces(self, numbers: list[int]) -> list[Batch]:
-        """Each of the sentences as a batch of its own."""
+        """Return each of the sentences as a batch of its own."""
         missing = [number for number in dict.fromkeys(numbers) if number not in self._kept]
         if not missing:
             return [self._kept[number] for number in numbers]
@@ -91,7 +91,7 @@ class MergedBatches:
 
 
 def _size(piece: Batch) -> int:
-    """Bytes that it takes."""
+    """Return bytes that it takes."""
     arrays: list[NDArray[Any]] = [piece.offsets, piece.dense, piece.stats, piece.lengths]
     if piece.sparse is not None:
         arrays += [piece.sparse.indptr, piece.sparse.indices, piece.sparse.data]
@@ -99,7 +99,7 @@ def _size(piece: Batch) -> int:
 
 
 def _joined(sentences: NDArray[np.int64], pieces: Sequence[Batch], space: FeatureSpace) -> Batch:
-    """One batch of one or more sentences, each a batch of its own."""
+    """Return one batch of one or more sentences, each a batch of its own."""
     offsets = np.zeros(len(pieces) + 1, dtype=np.int64)
     np.cumsum([len(piece.lengths) for piece in pieces], out=offsets[1:])
     sparse = [piece.sparse for piece in pieces if piece.sparse is not None]

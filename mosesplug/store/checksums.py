@@ -123,7 +123,7 @@ def keep_checksums(
 
 
 def load_checksums(transaction: Any, environment: Environment, iteration: int) -> Known:
-    """The checksums of an iteration.
+    """Return the checksums of an iteration.
 
     Raises:
         StoreError: they are damaged themselves.
@@ -155,7 +155,7 @@ def _placed(key: bytes) -> tuple[str, int] | None:
 
 
 def _decoded(value: Any) -> list[tuple[int, int]] | None:
-    """Numbers and checksums; None if they are damaged."""
+    """Return numbers and checksums; None if they are damaged."""
     try:
         data = decode_value(value)
     except (ValueError, TypeError, KeyError):
@@ -212,7 +212,7 @@ def _fault(place: tuple[str, int], number: int, what: str) -> tuple[int | None, 
 def _records(
     transaction: Any, environment: Environment, iteration: int, n_kinds: int
 ) -> Iterator[tuple[tuple[str, int], Iterator[tuple[int, Any]]]]:
-    """Every record of an iteration with its number, by place."""
+    """Yield every record of an iteration with its number, by place."""
     own = iteration_key(iteration, COMMIT)[:4]
     yield (
         (OWN, 0),

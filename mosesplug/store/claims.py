@@ -26,7 +26,7 @@ _DTYPES = ("<i4", "<f4")
 
 
 def checked_kinds(stored: Any) -> list[tuple[int, str, str, int, str]]:
-    """The kinds of statistics: number, signature, references, width and type of each.
+    """Return the kinds of statistics: number, signature, references, width and type of each.
 
     Raises:
         ValueError, TypeError: something else is stored.
@@ -42,7 +42,7 @@ def checked_kinds(stored: Any) -> list[tuple[int, str, str, int, str]]:
 
 
 def checked_groups(stored: Any) -> tuple[tuple[str, int], ...] | None:
-    """The dense groups, or None where there are none yet.
+    """Return the dense groups, or None where there are none yet.
 
     Raises:
         ValueError, TypeError: something else is stored.

@@ -60,7 +60,7 @@ def _mixed(state: np.uint64) -> np.uint64:
 
 @kernel
 def _same(a: Rows, i: int, b: Rows, j: int) -> bool:
-    """Whether row ``i`` of ``a`` and row ``j`` of ``b`` are the same hypothesis."""
+    """Return whether row ``i`` of ``a`` and row ``j`` of ``b`` are the same hypothesis."""
     start_a = np.int64(a.starts[i])
     start_b = np.int64(b.starts[j])
     length = np.int64(a.ends[i]) - start_a
@@ -238,7 +238,7 @@ def resolve(
 def copy_texts(
     buffer: NDArray[np.uint8], starts: NDArray[np.int64], ends: NDArray[np.int64]
 ) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    """The given ranges end to end: uint8 bytes, and int64 ``[n + 1]`` where each begins."""
+    """Return the given ranges end to end: uint8 bytes, and int64 ``[n + 1]`` where each begins."""
     offsets = np.zeros(len(starts) + 1, dtype=np.int64)
     for i in range(len(starts)):
         offsets[i + 1] = offsets[i] + ends[i] - starts[i]
@@ -252,7 +252,7 @@ def copy_texts(
 
 @kernel
 def relative_offsets(offsets: NDArray[np.int64], bounds: NDArray[np.int64]) -> NDArray[np.uint32]:
-    """Offsets of each sentence's rows counted from its own first one, uint32.
+    """Return offsets of each sentence's rows counted from its own first one, uint32.
 
     ``offsets`` is ``[n + 1]`` over all rows; sentence ``i`` has the rows ``bounds[i]`` to
     ``bounds[i + 1]`` and gets one offset more than rows.
@@ -269,7 +269,7 @@ def relative_offsets(offsets: NDArray[np.int64], bounds: NDArray[np.int64]) -> N
 def count_tokens(
     buffer: NDArray[np.uint8], starts: NDArray[np.int64], ends: NDArray[np.int64]
 ) -> NDArray[np.int32]:
-    """Tokens of each range, int32 ``[n]``: runs of bytes other than ASCII white space."""
+    """Return tokens of each range, int32 ``[n]``: runs of bytes other than ASCII white space."""
     counts = np.zeros(len(starts), dtype=np.int32)
     for i in range(len(starts)):
         inside = False

@@ -52,7 +52,7 @@ class Pinned:
             self.transaction.abort()
 
     def view(self, buffer: memoryview) -> NDArray[np.uint8]:
-        """The bytes as a read-only array, without a copy."""
+        """Return the bytes as a read-only array, without a copy."""
         return np.asarray(_View(buffer, self))
 
 
@@ -252,7 +252,7 @@ class Environment:
             raise StoreError(f"the n-best store at {self.path} is closed")
 
     def pin(self) -> Pinned:
-        """A new read transaction: what is committed now, whatever is written later.
+        """Return a new read transaction: what is committed now, whatever is written later.
 
         Raises:
             StoreError: the store is closed, belongs to a parent process, or has too many readers.

@@ -47,7 +47,7 @@ def checked(
     replace: Collection[str] = (),
     path: str | PathLike[str],
 ) -> dict[str, str]:
-    """The fingerprints that a store holds after ``given`` was required of it.
+    """Return the fingerprints that a store holds after ``given`` was required of it.
 
     Names that the store lacks are added, those in ``replace`` overwritten.
 

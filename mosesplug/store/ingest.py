@@ -31,7 +31,7 @@ __all__ = ["Ingest", "read_ahead"]
 
 
 def read_ahead(blocks: Iterable[NBestList]) -> Iterator[NBestList]:
-    """The same blocks, the next one being read in a thread while one is at work."""
+    """Yield the same blocks, the next one being read in a thread while one is at work."""
     iterator = iter(blocks)
     with ThreadPoolExecutor(max_workers=1) as executor:
         upcoming = executor.submit(next, iterator, None)
@@ -215,7 +215,7 @@ class Ingest:
             seen.add(sentence)
 
     def _rows(self, block: NBestList) -> Rows:
-        """The block as the kernels read it, sparse features in the store's columns."""
+        """Return the block as the kernels read it, sparse features in the store's columns."""
         columns = np.array(
             [self.sparse.setdefault(name, len(self.sparse)) for name in block.sparse_names],
             dtype=np.int32,
@@ -246,7 +246,7 @@ class Ingest:
     def _scored(
         self, ids: NDArray[np.int64], rows: Rows, wanted: NDArray[np.int64]
     ) -> NDArray[Any]:
-        """Statistics of the wanted rows, ``[len(wanted), width]``."""
+        """Return statistics of the wanted rows, ``[len(wanted), width]``."""
         began = time.perf_counter()
         statistics = self.metric.statistics(
             self.references,
@@ -300,7 +300,7 @@ _Column = tuple[NDArray[Any], list[int]]
 def _columns(
     block: NBestList, rows: Rows, hashes: NDArray[np.uint64], homes: Homes
 ) -> list[_Column]:
-    """The arrays of the block's records, in the order of ``records``."""
+    """Return the arrays of the block's records, in the order of ``records``."""
     new, lists, kept = homes.new_bounds, homes.bounds, homes.new_rows
     starts, ends = rows.starts[kept], rows.ends[kept]
     text, text_at = dedupe.copy_texts(rows.buffer, starts, ends)
@@ -342,7 +342,7 @@ def _nothing(bounds: NDArray[np.int64]) -> _Column:
 
 
 def _stored_rows(record: Any) -> Rows:
-    """A record as the kernels read it."""
+    """Return a record as the kernels read it."""
     indptr = record.sparse_indptr
     return Rows(
         buffer=record.text,
@@ -366,7 +366,7 @@ def _taken(
 
 
 def _read_only(array: NDArray[Any], dtype: Any) -> NDArray[Any]:
-    """The array, contiguous and read-only: one type for Numba, whatever the reader made."""
+    """Return the array, contiguous and read-only: one type for Numba, whatever the reader made."""
     view: NDArray[Any] = np.ascontiguousarray(array, dtype=dtype).view()
     view.flags.writeable = False
     return view

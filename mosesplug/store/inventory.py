@@ -45,7 +45,7 @@ def _between(
 
 
 def faults(reader: Reader, state: State, iteration: int, sentence: int) -> list[str]:
-    """What is wrong with one list and its search graph, in words; nothing if they are sound.
+    """Return what is wrong with one list and its search graph, in words; nothing if they are sound.
 
     The record is taken apart. Features, scores and statistics must be numbers, as many as there are
     hypotheses, and every hypothesis of an earlier list that it refers to must be there. So is the
@@ -120,7 +120,7 @@ def _fits_together(record: KbestRecord) -> bool:
 def _faults_of_statistics(
     reader: Reader, state: State, iteration: int, sentence: int, n_new: int
 ) -> list[str]:
-    """An earlier metric's may be those of earlier iterations only."""
+    """Return an earlier metric's may be those of earlier iterations only."""
     found = []
     for kind in state.kinds:
         try:
@@ -139,7 +139,7 @@ def _faults_of_statistics(
 def _faults_of_references(
     reader: Reader, iteration: int, sentence: int, record: KbestRecord
 ) -> list[str]:
-    """Hypotheses are where the list says that they are."""
+    """Return hypotheses are where the list says that they are."""
     homes, rows = record.home_iterations, record.home_rows
     if (homes > iteration).any() or (homes < 1).any() or (rows < 0).any():
         return ["it refers to hypotheses of a later iteration"]

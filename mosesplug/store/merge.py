@@ -58,12 +58,12 @@ class Reader:
         self._forest = environment["forest"]
 
     def record(self, iteration: int, sentence: int) -> KbestRecord | None:
-        """One sentence's list of one iteration, or None if there is none."""
+        """Return one sentence's list of one iteration, or None if there is none."""
         buffer = self.list_bytes(iteration, sentence)
         return None if buffer is None else record_of(buffer, iteration, sentence)
 
     def list_bytes(self, iteration: int, sentence: int) -> NDArray[np.uint8] | None:
-        """The bytes of one sentence's list of one iteration, or None if there is none."""
+        """Return the bytes of one sentence's list of one iteration, or None if there is none."""
         value = self._get(kbest_key(iteration, sentence), db=self._kbest)
         return None if value is None else np.frombuffer(value, np.uint8)
 
@@ -73,11 +73,11 @@ class Reader:
         return None if value is None else np.frombuffer(value, np.uint8)
 
     def has(self, iteration: int, sentence: int) -> bool:
-        """Whether an iteration has a list of that sentence."""
+        """Return whether an iteration has a list of that sentence."""
         return self._get(kbest_key(iteration, sentence), db=self._kbest) is not None
 
     def sentences(self, iteration: int) -> NDArray[np.int64]:
-        """The sentences that have a list in an iteration, int64, ascending.
+        """Return the sentences that have a list in an iteration, int64, ascending.
 
         Raises:
             StoreError: the key of one is damaged.
@@ -97,7 +97,7 @@ class Reader:
         return np.array(found, dtype=np.int64)
 
     def progress(self, iteration: int) -> dict[str, Any]:
-        """What was stored with the last part of an iteration that is open.
+        """Return what was stored with the last part of an iteration that is open.
 
         Raises:
             StoreError: it is damaged, or missing.
@@ -112,7 +112,7 @@ class Reader:
             ) from None
 
     def statistics(self, kind: StatisticsKind, iteration: int, sentence: int) -> NDArray[Any]:
-        """Statistics ``[n_new, width]`` of the hypotheses that a record holds.
+        """Return statistics ``[n_new, width]`` of the hypotheses that a record holds.
 
         Raises:
             StoreError: they are missing, or damaged.
@@ -163,7 +163,7 @@ def select_merged(reader: Reader, sentence: int, iterations: Sequence[int]) -> S
 
 
 def select_list(reader: Reader, sentence: int, iteration: int) -> Selection:
-    """One iteration's own list in the decoder's order, repeated hypotheses included."""
+    """Return one iteration's own list in the decoder's order, repeated hypotheses included."""
     record = reader.record(iteration, sentence)
     return Selection((), None) if record is None else _gather(reader, sentence, _homes(record))
 
@@ -175,7 +175,7 @@ def _homes(record: KbestRecord) -> NDArray[np.int64]:
 
 
 def _gather(reader: Reader, sentence: int, homes: NDArray[np.int64]) -> Selection:
-    """The hypotheses at ``homes``, in that order."""
+    """Return the hypotheses at ``homes``, in that order."""
     by_iteration = np.argsort(homes >> 32, kind="stable")
     order = np.empty_like(by_iteration)
     order[by_iteration] = np.arange(len(homes))
@@ -242,7 +242,7 @@ def assemble(
 
 
 def _named(rows: SparseRows, n_sparse: int) -> SparseRows:
-    """The same, if every feature has a column: kernels look at no bounds.
+    """Return the same, if every feature has a column: kernels look at no bounds.
 
     Raises:
         ValueError: one has none.
@@ -287,7 +287,7 @@ def _joined(arrays: list[NDArray[Any]], shape: tuple[int, ...], dtype: Any) -> N
 
 
 def joined_sparse(pieces: list[SparseRows]) -> SparseRows:
-    """Rows of all pieces, end to end; copies."""
+    """Return rows of all pieces, end to end; copies."""
     widths = [np.diff(piece.indptr) for piece in pieces]
     return SparseRows(
         np.concatenate([np.zeros(1, np.int64), np.cumsum(_joined(widths, (0,), np.int64))]),

@@ -76,7 +76,7 @@ class StoreReader:
         return self._load().n_sentences
 
     def iterations(self) -> tuple[IterationRecord, ...]:
-        """The finished iterations, the first one first."""
+        """Return the finished iterations, the first one first."""
         return self._load().iterations
 
     def tuning_set(
@@ -87,7 +87,7 @@ class StoreReader:
         references: Prepared | None = None,
         threads: int = 1,
     ) -> TuningSet:
-        """The lists of some iterations of every sentence, merged, without duplicates.
+        """Return the lists of some iterations of every sentence, merged, without duplicates.
 
         Hypotheses of a sentence stand in the order of their first appearance. Arrays are copies.
 
@@ -180,7 +180,7 @@ class StoreReader:
         references: Prepared | None = None,
         threads: int = 1,
     ) -> IterationLists:
-        """All lists of one iteration as the decoder gave them, repeated hypotheses included.
+        """Return all lists of one iteration as the decoder gave them, repeated hypotheses included.
 
         Raises:
             StoreError: it is not in the store.
@@ -200,7 +200,7 @@ class StoreReader:
         metric: Metric | None = None,
         references: Prepared | None = None,
     ) -> IterationList:
-        """One sentence's list of one iteration as the decoder gave it, with its text.
+        """Return one sentence's list of one iteration as the decoder gave it, with its text.
 
         Raises:
             StoreError: the iteration is not in the store.
@@ -261,7 +261,7 @@ class StoreReader:
             return assemble(reader, growing.space, kind, sentences, selections)
 
     def graphs(self, iterations: Iterations = None, *, unfinished: bool = False) -> StoredGraphs:
-        """The search graphs of some iterations as they are now, to be read without a copy.
+        """Return the search graphs of some iterations as they are now, to be read without a copy.
 
         Args:
             iterations: as for ``batch``.
@@ -279,7 +279,7 @@ class StoreReader:
         return StoredGraphs(self._environment, pinned, state, selected, opened)
 
     def stored_bytes(self, iteration: int) -> int:
-        """Bytes of all records of an iteration.
+        """Return bytes of all records of an iteration.
 
         Raises:
             StoreError: it is not in the store.
@@ -290,7 +290,7 @@ class StoreReader:
             return stored_bytes(transaction, self._environment, state, iteration)
 
     def faults(self, iteration: int, sentence: int) -> list[str]:
-        """What is wrong with one list, in words; see ``inventory.faults``.
+        """Return what is wrong with one list, in words; see ``inventory.faults``.
 
         Raises:
             StoreError: the iteration is not in the store.
@@ -300,7 +300,7 @@ class StoreReader:
             return faults(reader, state, iteration, sentence)
 
     def checked(self, iteration: int) -> Checked:
-        """Every record of an iteration against the checksum that it was written with.
+        """Return every record of an iteration against the checksum that it was written with.
 
         Raises:
             StoreError: it is not in the store.
@@ -311,7 +311,7 @@ class StoreReader:
             return check_iteration(transaction, self._environment, iteration, len(state.kinds))
 
     def snapshot(self) -> Snapshot:
-        """What is committed now, for reading records without a copy; a context manager."""
+        """Return what is committed now, for reading records without a copy; a context manager."""
         return Snapshot(self._environment)
 
     @contextmanager
@@ -349,7 +349,7 @@ class StoreReader:
         iterations: tuple[int, ...],
         threads: int,
     ) -> StatisticsKind:
-        """The kind of statistics wanted, complete for those iterations."""
+        """Return the kind of statistics wanted, complete for those iterations."""
         state = self._load()
         if metric is None and references is None:
             return statistics.newest(state, self._environment)
@@ -363,7 +363,7 @@ def _space(state: State) -> FeatureSpace:
 
 
 def _sentences(sentence_ids: ArrayLike, n_sentences: int) -> NDArray[np.int64]:
-    """Sentence numbers as an array.
+    """Return sentence numbers as an array.
 
     Raises:
         DataError: one is not a sentence of the input.

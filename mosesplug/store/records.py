@@ -169,7 +169,7 @@ class KbestRecord:
         return SparseRows(indptr, self.sparse_indices, self.sparse_data)
 
     def hypothesis(self, row: int) -> bytes:
-        """Text of one of the hypotheses that the record holds."""
+        """Return text of one of the hypotheses that the record holds."""
         offsets = self.text_offsets
         return self.text[offsets[row] : offsets[row + 1]].tobytes()
 
@@ -195,7 +195,7 @@ class KbestRecord:
         return bounds
 
     def list_extras(self) -> tuple[bytes, ...]:
-        """What followed the score, for each position of the list.
+        """Return what followed the score, for each position of the list.
 
         Raises:
             ValueError: they overlap.
@@ -208,7 +208,7 @@ class KbestRecord:
         return tuple(extras[begin:end] for begin, end in itertools.pairwise(offsets.tolist()))
 
     def extra(self, rank: int) -> bytes:
-        """What followed the score at one position of the list."""
+        """Return what followed the score at one position of the list."""
         offsets = self.extra_offsets
         return self.extras[offsets[rank] : offsets[rank + 1]].tobytes() if len(offsets) else b""
 
@@ -217,7 +217,7 @@ _FIELDS = tuple(field for field in vars(KbestRecord).values() if isinstance(fiel
 
 
 def record_of(buffer: NDArray[np.uint8], iteration: int, sentence: int) -> KbestRecord:
-    """The list of a sentence out of a store.
+    """Return the list of a sentence out of a store.
 
     Raises:
         StoreError: it is damaged.
@@ -240,7 +240,7 @@ def damage_told(iteration: int, sentence: int) -> Iterator[None]:
 
 
 def damaged(iteration: int, sentence: int, why: str) -> StoreError:
-    """The error about a record that is none."""
+    """Return the error about a record that is none."""
     return StoreError(
         f"the n-best store is damaged: the list of sentence {sentence} in iteration {iteration}"
         f" is none, {why}. See what else is (mosesplug nbest verify), and go on with a copy, or "
@@ -254,7 +254,7 @@ def _end_of_array(count: int, at: int, size: int) -> int:
 
 
 def aligned(buffer: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """The bytes themselves, or a copy where arrays could not be views on them.
+    """Return the bytes themselves, or a copy where arrays could not be views on them.
 
     LMDB aligns values that fill a page of their own; small ones may lie anywhere.
     """
@@ -264,7 +264,7 @@ def aligned(buffer: NDArray[np.uint8]) -> NDArray[np.uint8]:
 
 
 def header_of(buffer: NDArray[np.uint8]) -> tuple[list[int], int]:
-    """The numbers in the header of a record, and where its arrays begin.
+    """Return the numbers in the header of a record, and where its arrays begin.
 
     Raises:
         ValueError: there is no such header.
@@ -281,7 +281,7 @@ def header_of(buffer: NDArray[np.uint8]) -> tuple[list[int], int]:
 
 
 def encode_record(first: int, arrays: Sequence[NDArray[Any]]) -> bytes:
-    """Bytes of a record: what its header begins with, and its arrays.
+    """Return bytes of a record: what its header begins with, and its arrays.
 
     The arrays are C-contiguous and little-endian. Those of a list are of the types and in the
     order of the module's table, and its header begins with the number of dense columns.
@@ -300,7 +300,7 @@ def encode_record(first: int, arrays: Sequence[NDArray[Any]]) -> bytes:
 
 
 def encode_value(value: Any) -> bytes:
-    """Bytes of plain data: None, numbers of any size, text, bytes, lists, mappings, arrays.
+    """Return bytes of plain data: None, numbers of any size, text, bytes, lists, mappings, arrays.
 
     Raises:
         TypeError: something else.
@@ -309,7 +309,7 @@ def encode_value(value: Any) -> bytes:
 
 
 def decode_value(data: Any) -> Any:
-    """The inverse of ``encode_value``; tuples come back as lists, arrays as copies.
+    """Return the inverse of ``encode_value``; tuples come back as lists, arrays as copies.
 
     Raises:
         ValueError: these are not the bytes of such a value.
@@ -323,7 +323,7 @@ def decode_value(data: Any) -> Any:
 
 
 def _extended(value: object) -> object:
-    """What msgpack has no spelling for: arrays, NumPy's numbers, integers beyond 64 bits."""
+    """Return what msgpack has no spelling for: arrays, NumPy's numbers, integers beyond 64 bits."""
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, np.ndarray) and value.dtype.kind in "biuf":
@@ -337,7 +337,7 @@ def _extended(value: object) -> object:
 
 
 def _restored(code: int, data: bytes) -> object:
-    """The inverse of ``_extended``."""
+    """Return the inverse of ``_extended``."""
     if code == _ARRAY:
         dtype, shape, raw = msgpack.unpackb(data)
         if not isinstance(dtype, str) or not _DTYPE.fullmatch(dtype):

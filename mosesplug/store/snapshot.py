@@ -25,7 +25,7 @@ class Snapshot:
         self._pinned: Pinned | None = environment.pin()
 
     def record(self, iteration: int, sentence: int) -> KbestRecord | None:
-        """One sentence's list of one finished iteration, or None if there is none.
+        """Return one sentence's list of one finished iteration, or None if there is none.
 
         Raises:
             StoreError: the snapshot is closed.

@@ -230,14 +230,14 @@ class State:
         return self.iterations[0].n_sentences if self.iterations else 0
 
     def kind(self, signature: str, references: str) -> StatisticsKind | None:
-        """The kind of statistics of that signature and fingerprint, if the store has it."""
+        """Return the kind of statistics of that signature and fingerprint, if the store has it."""
         for kind in self.kinds:
             if (kind.signature, kind.references) == (signature, references):
                 return kind
         return None
 
     def select(self, iterations: int | Iterable[int] | None, path: object) -> tuple[int, ...]:
-        """Numbers of iterations, ascending: all of them, one, or those given.
+        """Return numbers of iterations, ascending: all of them, one, or those given.
 
         Raises:
             StoreError: one is not in the store.

@@ -33,7 +33,7 @@ __all__ = ["checked_statistics", "ensure", "newest"]
 
 
 def newest(state: State, environment: Environment) -> StatisticsKind:
-    """The kind that the newest iteration was scored with, complete for all of them.
+    """Return the kind that the newest iteration was scored with, complete for all of them.
 
     Adding an iteration completes the kind that it is scored with, so only dropping one can leave
     the newest with another kind, and that one is complete as well.
@@ -54,7 +54,7 @@ def ensure(
     iterations: tuple[int, ...],
     threads: int,
 ) -> StatisticsKind:
-    """The kind of this metric and these references, complete for the given iterations.
+    """Return the kind of this metric and these references, complete for the given iterations.
 
     Raises:
         StoreError: statistics are missing, and the store was opened to read only; or there are
@@ -95,7 +95,7 @@ def ensure(
 
 
 def _has(transaction: Any, environment: Environment, kind: StatisticsKind, iteration: int) -> bool:
-    """Whether an iteration has statistics of that kind; it has all of them, or none."""
+    """Return whether an iteration has statistics of that kind; it has all of them, or none."""
     prefix = statistics_key(kind.number, iteration, 0)
     cursor = transaction.cursor(environment["statistics"])
     return bool(cursor.set_range(prefix)) and bytes(cursor.key())[:8] == prefix[:8]
@@ -177,7 +177,7 @@ def _compute(
 def checked_statistics(
     statistics: NDArray[Any], kind: StatisticsKind, metric: Metric
 ) -> NDArray[Any]:
-    """Statistics as they are stored.
+    """Return statistics as they are stored.
 
     Raises:
         DataError: some are not finite.

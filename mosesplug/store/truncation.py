@@ -36,7 +36,7 @@ _NOWHERE = 2**64 - 1
 
 
 def missing_pages(path: Path, page_size: int) -> int:
-    """How many pages in use lie beyond the end of a data file; 0 if it is whole.
+    """Return how many pages in use lie beyond the end of a data file; 0 if it is whole.
 
     Args:
         path: the file.
@@ -71,7 +71,7 @@ def _newest(file: BinaryIO, page_size: int) -> tuple[int, int, int]:
 
 
 def _free(file: BinaryIO, root: int, page_size: int, n_pages: int) -> Iterator[int]:
-    """Numbers of the free pages.
+    """Yield numbers of the free pages.
 
     Raises:
         EOFError: the tree of free pages itself lies in part beyond the end.
@@ -96,7 +96,7 @@ def _free(file: BinaryIO, root: int, page_size: int, n_pages: int) -> Iterator[i
 
 
 def _page(file: BinaryIO, number: int, page_size: int, n_pages: int, size: int = 0) -> bytes:
-    """One page, or several that belong together.
+    """Return one page, or several that belong together.
 
     Raises:
         EOFError: they are not all there.

@@ -98,7 +98,7 @@ def check_next(
 def kind_of_parts(
     environment: Environment, state: State, growing: Growing, references: Prepared
 ) -> StatisticsKind:
-    """The kind of statistics that the parts of the open iteration have.
+    """Return the kind of statistics that the parts of the open iteration have.
 
     Raises:
         StoreMismatch: it is not that of these references.
@@ -202,7 +202,7 @@ def put_finished(
 
 
 def _now() -> str:
-    """The date and time in UTC, as ISO 8601 has it; for people, as nothing depends on it."""
+    """Return the date and time in UTC, as ISO 8601 has it; for people, as nothing depends on it."""
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
@@ -214,7 +214,7 @@ def put_result(transaction: Any, environment: Environment, iteration: int, resul
 
 
 def _sums(grown: Growing) -> dict[str, Any]:
-    """What a commit record says."""
+    """Return what a commit record says."""
     graphs = {"n_graphs": grown.n_graphs} if grown.n_graphs else {}
     return graphs | {
         "kind": grown.kind,

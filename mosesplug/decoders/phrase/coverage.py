@@ -44,7 +44,7 @@ class Options:
 
 
 def applicable(model: Model, words: Sequence[bytes]) -> Options:
-    """All phrase pairs for all spans of the sentence."""
+    """Return all phrase pairs for all spans of the sentence."""
     spans, pairs, first = [], [], [0]
     for start in range(len(words)):
         for end in range(start, min(start + model.longest, len(words))):
@@ -117,7 +117,7 @@ class Coverages:
         self.rest: list[float] = []
 
     def number(self, gap: int, bits: int) -> int:
-        """The number of a coverage, a new one if need be."""
+        """Return the number of a coverage, a new one if need be."""
         key = bits * (self.length + 1) + gap
         number = self.numbers.setdefault(key, len(self.gap))
         if number == len(self.gap):
@@ -139,7 +139,7 @@ class Coverages:
         return total + self.future[start][self.length]
 
     def after(self, coverages: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """The coverage that each span would lead to, and the estimate of what it leaves.
+        """Return the coverage that each span would lead to, and the estimate of what it leaves.
 
         Returns int64 and float64 ``[len(coverages), n_spans]``; -1 where the span overlaps what is
         covered, or leads so far from the first gap that no jump could come back.

@@ -23,7 +23,7 @@ class IntegerMap:
 
     @classmethod
     def of(cls, keys: NDArray[np.int64], values: NDArray[np.int32]) -> IntegerMap:
-        """A map of ``keys[i]`` to ``values[i]``; keys are distinct."""
+        """Return a map of ``keys[i]`` to ``values[i]``; keys are distinct."""
         bits = max(4, int(2 * len(keys)).bit_length())
         table = cls(
             keys=np.full(1 << bits, -1, dtype=np.int64),

@@ -44,7 +44,7 @@ def _names(features: Features) -> tuple[str, ...]:
 
 
 def hypergraph_nodes(graph: SearchGraph) -> list[list[Edge]]:
-    """The nodes from which the end of the sentence can be reached, and a goal after them."""
+    """Return the nodes from which the end of the sentence can be reached, and a goal after them."""
     useful = _useful_nodes(graph)
     edges = np.flatnonzero(useful[graph.head])
     values = (graph.edge_values(edges) + 0.0).tolist()
@@ -71,7 +71,7 @@ def hypergraph_nodes(graph: SearchGraph) -> list[list[Edge]]:
 
 
 def _useful_nodes(graph: SearchGraph) -> NDArray[np.bool_]:
-    """Which nodes lead to a goal, bool ``[n_nodes]``."""
+    """Return which nodes lead to a goal, bool ``[n_nodes]``."""
     useful = np.zeros(len(graph.node_score), dtype=np.bool_)
     useful[graph.goals] = True
     # Edges are ordered by head, and tails come before heads: one pass from the end is enough.

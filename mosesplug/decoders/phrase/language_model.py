@@ -59,7 +59,7 @@ class LanguageModel:
     end_word: int
 
     def words(self, tokens: list[bytes]) -> NDArray[np.int32]:
-        """Numbers of the tokens; 0 for those that the model does not know."""
+        """Return numbers of the tokens; 0 for those that the model does not know."""
         return np.fromiter(
             (self.vocabulary.get(token, 0) for token in tokens), np.int32, len(tokens)
         )
@@ -82,7 +82,7 @@ class LanguageModel:
     def _longest_match(
         self, contexts: NDArray[np.int32], words: NDArray[np.int32]
     ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        """The longest known n-gram of context and word, and what backing off to it cost."""
+        """Return the longest known n-gram of context and word, and what backing off to it cost."""
         nodes = 1 + words
         backoffs = np.zeros(len(words))
         pending = np.flatnonzero(contexts)
@@ -106,7 +106,7 @@ class LanguageModel:
     def phrase_scores(
         self, words: NDArray[np.int32], offsets: NDArray[np.int64]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int32]]:
-        """Scores of phrases without context.
+        """Return scores of phrases without context.
 
         Args:
             words: int32, the phrases end to end.
@@ -171,7 +171,7 @@ def read_arpa(path: str | PathLike[str]) -> LanguageModel:
 
 
 def _read_counts(path: str, lines: Iterator[tuple[int, bytes]]) -> list[int]:
-    """The number of n-grams of each order that the header announces."""
+    """Return the number of n-grams of each order that the header announces."""
     counts: list[int] = []
     started = False
     for number, line in lines:
@@ -207,7 +207,7 @@ def _read_section(
     count: int,
     vocabulary: dict[bytes, int],
 ) -> _Rows:
-    """All n-grams of one order; unigrams fill the vocabulary."""
+    """Return all n-grams of one order; unigrams fill the vocabulary."""
     first_line = _section_start(path, lines, order) + 1 if order > 1 else 0
     words = np.zeros((count, order), dtype=np.int32)
     values = np.zeros((count, 2))
@@ -249,7 +249,7 @@ def _section_start(path: str, lines: Iterator[tuple[int, bytes]], order: int) ->
 def _parse_rows(
     rows: list[list[bytes]], order: int, vocabulary: dict[bytes, int]
 ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-    """Words int32 ``[n, order]``, log10 probability and backoff float64 ``[n, 2]``."""
+    """Return words int32 ``[n, order]``, log10 probability and backoff float64 ``[n, 2]``."""
     unknown = {b"<UNK>": 0}
     words = np.empty((len(rows), order), dtype=np.int32)
     for column in range(order):

@@ -75,7 +75,7 @@ class Model:
     forward_class: NDArray[np.int32]
 
     def target(self, pair: int) -> list[bytes]:
-        """The target words of a phrase pair."""
+        """Return the target words of a phrase pair."""
         words = self.target_words[self.target_offsets[pair] : self.target_offsets[pair + 1]]
         return [self.surface[word] for word in words]
 
@@ -157,7 +157,7 @@ def build_model(
     longest_phrase: int = 20,
     table_limit: int | None = None,
 ) -> Model:
-    """The model of some sentences at the weights of ``features``.
+    """Return the model of some sentences at the weights of ``features``.
 
     A word that no phrase pair translates alone is copied: a pair of its own, with Moses' penalty.
 

@@ -96,23 +96,23 @@ class Features:
     path: str
 
     def of_kind(self, kind: str) -> Feature | None:
-        """The feature of that kind, if the model has one."""
+        """Return the feature of that kind, if the model has one."""
         return next((feature for feature in self.features if feature.kind == kind), None)
 
     def weights_of(self, kind: str, width: int = 1) -> NDArray[np.float64]:
-        """Weights of that feature, float64; zeros ``[width]`` if the model has none."""
+        """Return weights of that feature, float64; zeros ``[width]`` if the model has none."""
         feature = self.of_kind(kind)
         if feature is None:
             return np.zeros(width)
         return self.weights[feature.columns.start : feature.columns.stop]
 
     def reported(self) -> tuple[Feature, ...]:
-        """Features as Moses lists them: those with a state first."""
+        """Return features as Moses lists them: those with a state first."""
         return tuple(sorted(self.features, key=lambda feature: not feature.stateful))
 
 
 def read_features(ini: MosesIni, overwrite: str = "") -> Features:
-    """The model of a configuration, with ``-weight-overwrite`` applied.
+    """Return the model of a configuration, with ``-weight-overwrite`` applied.
 
     Raises:
         FormatError: a feature that this decoder does not have, an argument it does not know, a
@@ -136,7 +136,7 @@ def read_features(ini: MosesIni, overwrite: str = "") -> Features:
 
 
 def _feature(path: str, line: FeatureLine, start: int) -> Feature:
-    """One line of ``[feature]``."""
+    """Return one line of ``[feature]``."""
 
     def fault(message: str, remedy: str | None = None) -> FormatError:
         return FormatError(message, path=path, line=line.line, remedy=remedy)
@@ -226,7 +226,7 @@ def _overwritten(
 def _weight_vector(
     path: str, features: list[Feature], weights: dict[str, tuple[float, ...]]
 ) -> NDArray[np.float64]:
-    """Weights of all values in the order of the features."""
+    """Return weights of all values in the order of the features."""
     vector: list[float] = []
     unused = dict(weights)
     for feature in features:
@@ -247,7 +247,7 @@ def _weight_vector(
 
 
 def show_weights(features: Features) -> bytes:
-    """What ``-show-weights`` prints, in Moses' order and spelling."""
+    """Return what ``-show-weights`` prints, in Moses' order and spelling."""
     lines = []
     for feature in features.reported():
         if not any(feature.tuneable):

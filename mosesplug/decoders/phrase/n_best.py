@@ -102,7 +102,7 @@ class _Enumeration:
         self.targets: dict[int, list[int]] = {}
 
     def goal_paths(self) -> Iterator[list[int]]:
-        """Edges of the best way to any goal, of the second best, and so on."""
+        """Yield edges of the best way to any goal, of the second best, and so on."""
         heap = [
             (-way[0], goal, 0)
             for goal in self.graph.goals.tolist()
@@ -121,7 +121,7 @@ class _Enumeration:
                 heappush(heap, (-way[0], goal, rank + 1))
 
     def _way(self, number: int, rank: int) -> tuple[float, int, int, int] | None:
-        """The way of that rank to a node, from 0; None if it has no so many."""
+        """Return the way of that rank to a node, from 0; None if it has no so many."""
         node = self.nodes.get(number)
         if node is None:
             node = self.nodes[number] = _Node()
@@ -158,7 +158,7 @@ class _Enumeration:
         return words
 
     def _path(self, number: int, rank: int) -> list[int]:
-        """Edges of a way that was found."""
+        """Return edges of a way that was found."""
         edges = []
         while number:
             _, _, edge, rank = self.nodes[number].found[rank]

@@ -131,7 +131,7 @@ class _Search:
         return self._graph()
 
     def _first_stack(self) -> _Stack:
-        """The empty hypothesis; its last phrase ends just before the sentence."""
+        """Return the empty hypothesis; its last phrase ends just before the sentence."""
         zero, before = np.zeros(1, dtype=np.int64), np.full(1, -1, dtype=np.int64)
         return _Stack(
             node=zero,
@@ -256,7 +256,7 @@ class _Search:
         return stack
 
     def _graph(self) -> SearchGraph:
-        """The nodes and edges of all stacks."""
+        """Return the nodes and edges of all stacks."""
         found = _concatenate([edges.found for edges in self.edges])
         head = np.concatenate([np.zeros(0, dtype=np.int64), *(edges.head for edges in self.edges)])
         path_score = np.concatenate([np.zeros(0), *(edges.score for edges in self.edges)])

@@ -50,7 +50,7 @@ class TranslationService:
         self._tables = read_tables(self._features, None)
 
     def translate(self, request: Any) -> dict[str, Any]:
-        """The translation of a sentence, and its n-best list if the request wants one.
+        """Return the translation of a sentence, and its n-best list if the request wants one.
 
         Args:
             request: ``text``; ``nbest``, the length of the list; ``nbest-distinct``;
@@ -107,7 +107,7 @@ class TranslationService:
 
 
 def service_at(port: int, service: TranslationService) -> SimpleXMLRPCServer:
-    """What listens on a port of this machine (0: any free one), and answers none yet.
+    """Return what listens on a port of this machine (0: any free one), and answers none yet.
 
     Raises:
         OSError: the port is taken, or not for us.
@@ -125,7 +125,7 @@ class _Server(SimpleXMLRPCServer):
     """Ends when it is interrupted at work; Python's own makes a reply of that, and goes on."""
 
     def _marshaled_dispatch(self, data: Any, dispatch_method: Any = None, path: Any = None) -> Any:
-        """The reply to a request, both as bytes of XML."""
+        """Return the reply to a request, both as bytes of XML."""
         try:
             parameters, method = xmlrpc.client.loads(data)
             reply = self._dispatch(str(method), parameters)
@@ -144,7 +144,7 @@ class _Handler(SimpleXMLRPCRequestHandler):
 
 
 def _hypothesis(entry: NBestEntry, *, breakdown: bool) -> dict[str, Any]:
-    """An entry of the list as Moses' server has it."""
+    """Return an entry of the list as Moses' server has it."""
     item: dict[str, Any] = {"hyp": _text(entry.text.split()), "totalScore": entry.score}
     if breakdown:
         item["fvals"] = format_entry(entry).split(b"|||")[2].decode().rstrip()
@@ -154,7 +154,7 @@ def _hypothesis(entry: NBestEntry, *, breakdown: bool) -> dict[str, Any]:
 
 
 def _text(words: Sequence[bytes]) -> str:
-    """Words with a blank behind each.
+    """Return words with a blank behind each.
 
     Raises:
         DataError: they are not UTF-8, which XML must be.

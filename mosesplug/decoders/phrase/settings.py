@@ -107,7 +107,7 @@ class Settings:
 
 
 def parse_arguments(arguments: Sequence[str]) -> dict[str, list[str]]:
-    """Values by the long name of each option; of an option given twice the first counts.
+    """Return values by the long name of each option; of an option given twice the first counts.
 
     As in Moses, values reach to the next word that starts with ``-`` and no digit after it.
 
@@ -140,7 +140,7 @@ def _is_option(word: str) -> bool:
 
 
 def settings(given: Mapping[str, Sequence[str]], ini: MosesIni) -> Settings:
-    """The settings that the command line and the configuration make together.
+    """Return the settings that the command line and the configuration make together.
 
     Raises:
         UsageError: a value that is out of range or that this decoder has no use for.

@@ -31,7 +31,7 @@ class Translation:
 
 
 def sentences_of(lines: Sequence[bytes]) -> list[list[bytes]]:
-    """The words of each line.
+    """Return the words of each line.
 
     Raises:
         DataError: a word contains ``|||``, which would break the n-best list.
@@ -66,7 +66,7 @@ def translate(
 
 
 def searched(model: Model, settings: Settings, words: Sequence[bytes]) -> SearchGraph:
-    """The search graph of a sentence.
+    """Return the search graph of a sentence.
 
     Raises:
         DataError: a sentence that is too long for the distortion limit.
@@ -81,7 +81,7 @@ def listed(graph: SearchGraph, settings: Settings) -> list[Derivation]:
 
 
 def entry_of(model: Model, sentence_id: int, derivation: Derivation) -> NBestEntry:
-    """A line of the n-best list: tuneable features in Moses' order."""
+    """Return a line of the n-best list: tuneable features in Moses' order."""
     dense = []
     for feature in model.features.reported():
         values = tuple(

@@ -48,7 +48,7 @@ class Envelope:
         return len(self.intercepts)
 
     def derivation(self, number: int) -> NDArray[np.int64]:
-        """Edges of derivation ``number``, int64, each before those of its tails."""
+        """Return edges of derivation ``number``, int64, each before those of its tails."""
         begin, end = self.derivations[number]
         return self.edges[begin:end]
 
@@ -56,7 +56,7 @@ class Envelope:
 def envelope(
     graph: Hypergraph, intercepts: NDArray[np.float64], slopes: NDArray[np.float64]
 ) -> Envelope:
-    """The upper envelope over all derivations of a graph.
+    """Return the upper envelope over all derivations of a graph.
 
     Of derivations with the same line, that one is found which decoding finds: at every node the
     later of equal edges.
@@ -93,7 +93,7 @@ def envelope(
 
 
 def reason(size: int) -> str:
-    """Why a graph has no envelope: ``NO_DERIVATION`` or ``TOO_LARGE`` in words."""
+    """Return why a graph has no envelope: ``NO_DERIVATION`` or ``TOO_LARGE`` in words."""
     if size == NO_DERIVATION:
         return "no derivation of the search graph builds its goal"
     return f"a derivation of the search graph has more than {MOST_EDGES:.3g} edges"

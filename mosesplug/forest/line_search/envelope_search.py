@@ -96,7 +96,7 @@ class _Found(NamedTuple):
 
 @kernel
 def winners(graph: LineGraph) -> Winners:
-    """The upper envelope over all derivations, for use inside kernels; see ``envelope``."""
+    """Return the upper envelope over all derivations, for use inside kernels; see ``envelope``."""
     inside = np.empty((len(graph.edge_offsets) - 1, _LANES))
     goal = inside[-1]
     # Lane k decodes with shares[0, k] of the intercepts and shares[1, k] of the slopes.
@@ -144,7 +144,7 @@ def winners(graph: LineGraph) -> Winners:
 
 @kernel
 def _none(why: int) -> Winners:
-    """No envelope."""
+    """Return no envelope."""
     nothing = np.empty(0, dtype=np.int64)
     return Winners(why, np.empty((0, 2)), np.empty(0), nothing.reshape((0, 2)), nothing)
 
@@ -260,7 +260,7 @@ def _room_for(room: int) -> _Found:
 
 @kernel
 def _enlarged(found: _Found) -> _Found:
-    """The same with twice the room."""
+    """Return the same with twice the room."""
     room = len(found.after)
     larger = _room_for(2 * room)
     larger.lines[:room] = found.lines
@@ -301,20 +301,20 @@ def _noise(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
 
 @kernel
 def _meeting(left: NDArray[np.float64], right: NDArray[np.float64]) -> float:
-    """Where two lines meet."""
+    """Return where two lines meet."""
     return float((left[0] - right[0]) / (right[1] - left[1]))
 
 
 @kernel
 def _rises(line: NDArray[np.float64], score: float, point: float) -> bool:
-    """Whether a score at ``point`` is above the line."""
+    """Return whether a score at ``point`` is above the line."""
     noise = _SAME_SCORE * (line[2] + abs(point) * line[3])
     return bool(score - (line[0] + point * line[1]) > noise)
 
 
 @kernel
 def _lefts(found: _Found, head: int) -> tuple[NDArray[np.int64], int]:
-    """All lines but the last, with room behind them, and how many they are."""
+    """Return all lines but the last, with room behind them, and how many they are."""
     lefts = np.empty(64, dtype=np.int64)
     size, line = 0, head
     while found.after[line] >= 0:

@@ -79,12 +79,12 @@ class GraphSource:
         return float(self.metric.score(self.statistics(weights)))
 
     def statistics(self, weights: Vector) -> Vector:
-        """Statistics of the best derivations, summed, float64 ``[n_stats]``."""
+        """Return statistics of the best derivations, summed, float64 ``[n_stats]``."""
         found = self.each(lambda sentence: _first_best(sentence, weights))
         return np.asarray(np.asarray(found).sum(axis=0, dtype=np.float64))
 
     def each(self, work: Callable[[_Sentence], Result]) -> list[Result]:
-        """What ``work`` returns for each sentence, in their order."""
+        """Return what ``work`` returns for each sentence, in their order."""
 
         def named(sentence: _Sentence) -> Result:
             try:
@@ -150,7 +150,7 @@ class GraphSpace:
     spread: Vector
 
     def at(self, weights: Vector) -> Vector:
-        """All weights, float64 ``[n_features]``."""
+        """Return all weights, float64 ``[n_features]``."""
         point = self.base.copy()
         point[self.axes] = weights
         return point
@@ -171,11 +171,11 @@ class GraphSearcher:
     space: GraphSpace
 
     def along_axes(self, axes: NDArray[np.int64], point: Vector) -> Iterator[tuple[Vector, Vector]]:
-        """The score along some axes."""
+        """Yield the score along some axes."""
         return self.along(np.eye(len(self.space.axes))[axes], point)
 
     def along(self, directions: Vector, point: Vector) -> Iterator[tuple[Vector, Vector]]:
-        """The score along ``directions``, float64 ``[n_directions, n_active]``."""
+        """Yield the score along ``directions``, float64 ``[n_directions, n_active]``."""
         source = self.space.source
         whole = np.zeros((len(directions), source.n_features))
         whole[:, self.space.axes] = directions
@@ -214,7 +214,7 @@ class _Envelopes(NamedTuple):
 
 
 def _along(sentence: _Sentence, point: Vector, directions: Vector) -> _Envelopes:
-    """A sentence's envelopes along some lines; arguments are over all features."""
+    """Return a sentence's envelopes along some lines; arguments are over all features."""
     columns = sentence.graph.columns
     starts, lines, words, offsets = _translations_along(
         sentence.graph, point[columns], directions[:, columns]
@@ -225,7 +225,7 @@ def _along(sentence: _Sentence, point: Vector, directions: Vector) -> _Envelopes
 
 
 def _first_best(sentence: _Sentence, weights: Vector) -> NDArray[np.int32]:
-    """Statistics of the best derivation's translation, int32 ``[n_statistics]``."""
+    """Return statistics of the best derivation's translation, int32 ``[n_statistics]``."""
     words = _best_translation(sentence.graph, weights[sentence.graph.columns])
     if words[0] < 0:
         raise DataError(reason(int(words[0])))
@@ -248,7 +248,7 @@ def _spread(sentence: _Sentence, axes: NDArray[np.int64]) -> Vector:
 
 @kernel
 def _reach(graph: SentenceGraph, weights: NDArray[np.float64]) -> float:
-    """The score of the best derivation."""
+    """Return the score of the best derivation."""
     scores = score_edges(graph, weights)
     _, inside, _ = inside_best(graph.edge_offsets, graph.tail_offsets, graph.tails, scores)
     return float(inside[-1])
@@ -274,7 +274,7 @@ def _best_translation(graph: SentenceGraph, weights: NDArray[np.float64]) -> NDA
 def _translations_along(
     graph: SentenceGraph, point: NDArray[np.float64], directions: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]]:
-    """The translations that win along some lines, line by line.
+    """Return the translations that win along some lines, line by line.
 
     Args:
         graph: the sentence's.

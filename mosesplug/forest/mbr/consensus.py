@@ -60,7 +60,7 @@ def first_of_best(gains: NDArray[np.float64]) -> int:
 
 
 def expected_bleu(candidates: Bags, probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The BLEU+1 to be expected of each translation if another one is the reference.
+    """Return the BLEU+1 to be expected of each translation if another one is the reference.
 
     Minimum Bayes risk over a list (Kumar & Byrne 2004) with the loss of 1 minus BLEU
     of the sentence, as Moses' ``-mbr`` has it: one is added to matches and totals of the orders
@@ -86,7 +86,7 @@ def expected_bleu(candidates: Bags, probabilities: NDArray[np.float64]) -> NDArr
 def consensus_bleu(
     candidates: Bags, expected: NDArray[np.float64], expected_length: float
 ) -> NDArray[np.float64]:
-    """The logarithm of BLEU of each translation against expected counts of n-grams.
+    """Return the logarithm of BLEU of each translation against expected counts of n-grams.
 
     As a count is clipped by that of a reference, so it is by its expectation (DeNero et al. 2009,
     section 2); the length to be expected is that of the reference. Orders of which a translation
@@ -114,7 +114,7 @@ def consensus_bleu(
 def linear_gain(
     candidates: Bags, occurs: NDArray[np.float64], gains: LinearBleu
 ) -> NDArray[np.float64]:
-    """The linear BLEU to be expected of each translation (Tromble et al. 2008).
+    """Return the linear BLEU to be expected of each translation (Tromble et al. 2008).
 
     Args:
         candidates: the translations.
@@ -133,7 +133,7 @@ def linear_gain(
 def best_linear_gain(
     graph: SplitGraph, occurs: NDArray[np.float64], gains: LinearBleu
 ) -> NDArray[np.int64]:
-    """The derivation of the highest linear gain in a graph, int64; see ``linear_gain``.
+    """Return the derivation of the highest linear gain in a graph, int64; see ``linear_gain``.
 
     Args:
         graph: split such that all n-grams have numbers.
@@ -154,7 +154,7 @@ def best_linear_gain(
 def _worth(
     orders: NDArray[np.int32], occurs: NDArray[np.float64], gains: LinearBleu
 ) -> NDArray[np.float64]:
-    """What each n-gram is worth, float64 ``[n_ngrams]``."""
+    """Return what each n-gram is worth, float64 ``[n_ngrams]``."""
     return np.concatenate([[0.0], gains.ngrams])[orders] * occurs
 
 

@@ -143,5 +143,5 @@ def _in_split(
 
 
 def _spoken(words: Sequence[bytes]) -> tuple[bytes, ...]:
-    """The words of a translation, without the borders of its sentence."""
+    """Return the words of a translation, without the borders of its sentence."""
     return tuple(word for word in words if word not in BOUNDARIES)

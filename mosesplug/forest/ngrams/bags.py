@@ -37,7 +37,7 @@ class Bags:
         return len(self.lengths)
 
     def expected_counts(self, probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
-        """How often each n-gram occurs on average: float64 ``[n_ngrams]``.
+        """Return how often each n-gram occurs on average: float64 ``[n_ngrams]``.
 
         Args:
             probabilities: float64 ``[n]``; of the translations.
@@ -45,7 +45,7 @@ class Bags:
         return self._sums(np.repeat(probabilities, np.diff(self.offsets)) * self.counts)
 
     def occurrence_probabilities(self, probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
-        """How likely each n-gram occurs: float64 ``[n_ngrams]``; see ``expected_counts``."""
+        """Return how likely each n-gram occurs: float64 ``[n_ngrams]``; see ``expected_counts``."""
         return self._sums(np.repeat(probabilities, np.diff(self.offsets)))
 
     def _sums(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -54,7 +54,7 @@ class Bags:
 
 
 def bags(translations: Sequence[Sequence[bytes]]) -> Bags:
-    """The n-grams of up to four words of some translations, given as words."""
+    """Return the n-grams of up to four words of some translations, given as words."""
     known: dict[bytes, int] = {}
     numbers = [[known.setdefault(word, len(known)) for word in words] for words in translations]
     table = empty_table(1 + ORDER * sum(map(len, numbers)))
@@ -66,7 +66,7 @@ def bags(translations: Sequence[Sequence[bytes]]) -> Bags:
 def bags_in(
     table: NgramTable, lengths: NDArray[np.int32], translations: Sequence[Sequence[int]]
 ) -> Bags:
-    """The n-grams of some translations under the numbers that they have in a split graph.
+    """Return the n-grams of some translations under the numbers that they have in a split graph.
 
     Args:
         table, lengths: ``table`` and ``orders`` of the graph; n-grams that it lacks are left out.
@@ -91,7 +91,7 @@ def _counted(
     count: NDArray[np.int64],
     grow: bool,
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]:
-    """Offsets, n-grams and counts; with ``grow``, ``table`` and ``count`` are outputs."""
+    """Return offsets, n-grams and counts; with ``grow``, ``table`` and ``count`` are outputs."""
     offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
     ngrams = np.empty(ORDER * len(words), dtype=np.int32)
     counts = np.zeros(ORDER * len(words), dtype=np.int32)

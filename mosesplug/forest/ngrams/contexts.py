@@ -84,7 +84,7 @@ def write_context(
 
 @kernel
 def context_size(contexts: NDArray[np.int32], state: int) -> int:
-    """How many words a context has."""
+    """Return how many words a context has."""
     size = 0
     while size < LONGEST and contexts[state, size] != NOTHING:
         size += 1

@@ -29,7 +29,7 @@ _BLOCK = 16
 
 
 def expected_counts(graph: SplitGraph, posterior: Posterior) -> NDArray[np.float64]:
-    """How often a derivation has each n-gram on average.
+    """Return how often a derivation has each n-gram on average.
 
     Args:
         graph: of the sentence.
@@ -42,7 +42,7 @@ def expected_counts(graph: SplitGraph, posterior: Posterior) -> NDArray[np.float
 
 
 def ngram_values(graph: SplitGraph, values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """What the n-grams of each edge are worth together.
+    """Return what the n-grams of each edge are worth together.
 
     Args:
         graph: of the sentence.
@@ -55,7 +55,7 @@ def ngram_values(graph: SplitGraph, values: NDArray[np.float64]) -> NDArray[np.f
 
 
 def occurrence_probabilities(graph: SplitGraph, posterior: Posterior) -> NDArray[np.float64]:
-    """The probability that a derivation has each n-gram.
+    """Return the probability that a derivation has each n-gram.
 
     Args:
         graph: of the sentence.
@@ -104,7 +104,7 @@ def _valued(
 def _makers(
     offsets: NDArray[np.int64], ngrams: NDArray[np.int32], chosen: NDArray[np.int32], n_ngrams: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The edges that make each of some n-grams, as often as they do: offsets, and edges."""
+    """Return the edges that make each of some n-grams, as often as they do: offsets, and edges."""
     places = np.full(n_ngrams, -1, dtype=np.int64)
     for place in range(len(chosen)):
         places[chosen[place]] = place
@@ -126,7 +126,7 @@ def _makers(
 
 @kernel
 def _heads(edge_offsets: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The node that each edge leads to."""
+    """Return the node that each edge leads to."""
     heads = np.empty(edge_offsets[-1], dtype=np.int64)
     for node in range(len(edge_offsets) - 1):
         heads[edge_offsets[node] : edge_offsets[node + 1]] = node
@@ -143,7 +143,7 @@ def _possible_twice(
     makers: NDArray[np.int64],
     n_chosen: int,
 ) -> NDArray[np.bool_]:
-    """Whether a derivation of edges that are used can have each n-gram twice.
+    """Return whether a derivation of edges that are used can have each n-gram twice.
 
     Args:
         edge_offsets, tail_offsets, tails: of the split graph.
@@ -200,7 +200,7 @@ def _some(
     makers: NDArray[np.int64],
     n_chosen: int,
 ) -> NDArray[np.float64]:
-    """The probability that a derivation of the goal has each n-gram.
+    """Return the probability that a derivation of the goal has each n-gram.
 
     Args:
         edge_offsets, tail_offsets, tails: of the split graph.

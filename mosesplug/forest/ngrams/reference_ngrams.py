@@ -84,7 +84,7 @@ class ReferenceNgrams:
 def ngram_tree(
     words: NDArray[np.int32], offsets: NDArray[np.int64], order: int, n_words: int
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
-    """The n-grams of some texts as a tree.
+    """Return the n-grams of some texts as a tree.
 
     Args:
         words: int32; those of text ``i`` are ``words[offsets[i]:offsets[i + 1]]``, each a number

@@ -41,7 +41,7 @@ def best_with_ngrams(
     *,
     beam: int | None = None,
 ) -> Derivation:
-    """The derivation of the highest sum of its edges' scores and its n-grams' values.
+    """Return the derivation of the highest sum of its edges' scores and its n-grams' values.
 
     Args:
         graph: of the sentence.
@@ -127,7 +127,7 @@ def _search(
 
 @kernel
 def _slot(partials: Partials, table: NDArray[np.int64], first: int, left: int, right: int) -> int:
-    """Where the partial derivation with these sides is in the hash table, or would be.
+    """Return where the partial derivation with these sides is in the hash table, or would be.
 
     Rows below ``first`` are those of earlier nodes: such a slot is free.
     """
@@ -146,7 +146,7 @@ def _slot(partials: Partials, table: NDArray[np.int64], first: int, left: int, r
 def _larger(
     partials: Partials, table: NDArray[np.int64], first: int, used: int
 ) -> NDArray[np.int64]:
-    """A hash table of twice the size with the rows of this node."""
+    """Return a hash table of twice the size with the rows of this node."""
     larger = np.full(2 * len(table), -1)
     for row in range(first, used):
         left, right = partials.sides[row]

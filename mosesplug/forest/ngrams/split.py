@@ -93,7 +93,7 @@ class SplitGraph:
         return len(self.orders)
 
     def on_graph(self, values: NDArray[np.float64], n_edges: int) -> NDArray[np.float64]:
-        """Sums over the edges that were made of one: float64 ``[n_edges]`` of the graph."""
+        """Return sums over the edges that were made of one: float64 ``[n_edges]`` of the graph."""
         sums = np.bincount(self.origins, weights=values, minlength=n_edges)
         return sums.astype(np.float64, copy=False)
 
@@ -144,7 +144,7 @@ def split_for(
 
 
 def _source(graph: Hypergraph, words: Mapping[bytes, int]) -> Source:
-    """The graph for kernels; ``words`` are their numbers."""
+    """Return the graph for kernels; ``words`` are their numbers."""
     text = text_graph(graph, words)
     return Source(text, *open_sides(text))
 
@@ -179,7 +179,7 @@ def _split(
 
 
 def _made(edges: Edges, n_states: int, n_edges: int, table: NgramTable, count: int) -> SplitGraph:
-    """The graph of the states and edges that were found."""
+    """Return the graph of the states and edges that were found."""
     heads = edges.heads[:n_edges]
     # The edges of a node were found together, whatever its states.
     places = np.argsort(heads, kind="stable")
@@ -246,7 +246,7 @@ def _larger(
 
 
 def _twice(array: NDArray[Any]) -> NDArray[Any]:
-    """A copy with twice the rows."""
+    """Return a copy with twice the rows."""
     return np.concatenate([array, np.empty_like(array)])
 
 
@@ -254,7 +254,7 @@ def _twice(array: NDArray[Any]) -> NDArray[Any]:
 def _gathered(
     offsets: NDArray[np.int64], values: NDArray[np.int32], places: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Rows in another order, without the room behind them."""
+    """Return rows in another order, without the room behind them."""
     new_offsets = np.zeros(len(places) + 1, dtype=np.int64)
     new_values = np.empty(offsets[len(places)], dtype=np.int32)
     size = 0

@@ -79,7 +79,7 @@ class Sizes(NamedTuple):
 
 @kernel
 def worst_edge(source: Source) -> tuple[int, int]:
-    """The most tails of an edge, and the most words that it makes n-grams of."""
+    """Return the most tails of an edge, and the most words that it makes n-grams of."""
     most_tails, most_words = 1, 1
     for edge in range(len(source.graph.tail_offsets) - 1):
         n_tails = source.graph.tail_offsets[edge + 1] - source.graph.tail_offsets[edge]
@@ -150,7 +150,7 @@ def _has_room(
     most_ngrams: int,
     most_new: int,
 ) -> bool:
-    """Whether one more edge fits into all arrays."""
+    """Return whether one more edge fits into all arrays."""
     place = sizes.edges[0]
     if sizes.states[0] == len(states.nodes) or place == len(edges.origins):
         return False
@@ -298,7 +298,7 @@ def _reopen(states: States, state: int, table: NgramTable, open_ngrams: NDArray[
 
 @kernel
 def _state(states: States, count: NDArray[np.int64], node: int, contexts: NDArray[np.int32]) -> int:
-    """The state of these contexts, which joins the others if it is new (outputs)."""
+    """Return the state of these contexts, which joins the others if it is new (outputs)."""
     slot = _slot(states, node, contexts)
     state = int(states.slots[slot])
     if state < 0:
@@ -313,7 +313,7 @@ def _state(states: States, count: NDArray[np.int64], node: int, contexts: NDArra
 
 @kernel
 def _slot(states: States, node: int, contexts: NDArray[np.int32]) -> int:
-    """Where the state is, or would be."""
+    """Return where the state is, or would be."""
     code = np.uint64(node) + np.uint64(14695981039346656037)
     for position in range(LONGEST):
         code = (code ^ np.uint64(contexts[0, position] + 3)) * np.uint64(1099511628211)

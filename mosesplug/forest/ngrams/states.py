@@ -71,7 +71,7 @@ class NgramStates(NamedTuple):
 
 
 def text_graph(graph: Hypergraph, words: Mapping[bytes, int]) -> TextGraph:
-    """A graph with other numbers for its words.
+    """Return a graph with other numbers for its words.
 
     Args:
         graph: of the sentence.
@@ -91,7 +91,7 @@ def text_graph(graph: Hypergraph, words: Mapping[bytes, int]) -> TextGraph:
 
 @kernel
 def ngram_states(children: NDArray[np.int32], order: int) -> NgramStates:
-    """The automaton of a tree of n-grams.
+    """Return the automaton of a tree of n-grams.
 
     Args:
         children: int32 ``[n_ngrams, n_words]``; see ``reference_ngrams.ngram_tree``.
@@ -126,7 +126,7 @@ def ngram_states(children: NDArray[np.int32], order: int) -> NgramStates:
 
 @kernel
 def most_tails_of(graph: TextGraph) -> int:
-    """Tails of the edge that has most, at least 1."""
+    """Return tails of the edge that has most, at least 1."""
     most = 1
     for edge in range(len(graph.tail_offsets) - 1):
         most = max(most, graph.tail_offsets[edge + 1] - graph.tail_offsets[edge])
@@ -135,7 +135,7 @@ def most_tails_of(graph: TextGraph) -> int:
 
 @kernel
 def open_sides(graph: TextGraph) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Whether words can come to the left of each node's translation, and to its right."""
+    """Return whether words can come to the left of each node's translation, and to its right."""
     n_nodes = len(graph.edge_offsets) - 1
     left, right = np.zeros(n_nodes, dtype=np.bool_), np.zeros(n_nodes, dtype=np.bool_)
     for node in range(n_nodes - 1, -1, -1):

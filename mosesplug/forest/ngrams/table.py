@@ -46,13 +46,13 @@ class NgramTable(NamedTuple):
 
 
 def empty_table(room: int) -> NgramTable:
-    """A table of the empty n-gram alone, with room for that many."""
+    """Return a table of the empty n-gram alone, with room for that many."""
     parents = np.full(room, ABSENT, dtype=np.int32)
     return NgramTable(parents, parents.copy(), np.full(_slots_for(room), ABSENT, dtype=np.int32))
 
 
 def larger_table(table: NgramTable, count: int, room: int) -> NgramTable:
-    """A copy of the first ``count`` n-grams, with room for ``room``."""
+    """Return a copy of the first ``count`` n-grams, with room for ``room``."""
     larger = empty_table(room)
     larger.parents[:count] = table.parents[:count]
     larger.words[:count] = table.words[:count]
@@ -61,13 +61,13 @@ def larger_table(table: NgramTable, count: int, room: int) -> NgramTable:
 
 
 def _slots_for(room: int) -> int:
-    """A power of two, such that half of the slots or more stay free."""
+    """Return a power of two, such that half of the slots or more stay free."""
     return 1 << (2 * room).bit_length()
 
 
 @kernel
 def child(table: NgramTable, parent: int, word: int) -> int:
-    """The n-gram that a word makes of another, ``ABSENT`` if it is in no table."""
+    """Return the n-gram that a word makes of another, ``ABSENT`` if it is in no table."""
     if parent < 0 or word < 0:
         return ABSENT
     return int(table.slots[_slot(table, parent, word)])
@@ -75,7 +75,7 @@ def child(table: NgramTable, parent: int, word: int) -> int:
 
 @kernel
 def interned(table: NgramTable, count: NDArray[np.int64], parent: int, word: int) -> int:
-    """The n-gram that a word makes of another, which joins the table if it is new.
+    """Return the n-gram that a word makes of another, which joins the table if it is new.
 
     Args:
         table: output, with room for one more.
@@ -94,7 +94,7 @@ def interned(table: NgramTable, count: NDArray[np.int64], parent: int, word: int
 
 @kernel
 def _slot(table: NgramTable, parent: int, word: int) -> int:
-    """Where the n-gram is, or would be."""
+    """Return where the n-gram is, or would be."""
     mask = len(table.slots) - 1
     code = (np.uint64(parent) << np.uint64(32)) | np.uint64(word)
     slot = int(np.int64((code * _MIX) >> np.uint64(32))) & mask
@@ -113,7 +113,7 @@ def _fill(table: NgramTable, count: int) -> None:
 
 
 def table_of(tree: NgramTree) -> NgramTable:
-    """The n-grams of references, with the numbers that they have there."""
+    """Return the n-grams of references, with the numbers that they have there."""
     count = len(tree.summed)
     table = empty_table(count)
     prefixes, last = np.nonzero(tree.children >= 0)
@@ -124,7 +124,7 @@ def table_of(tree: NgramTree) -> NgramTable:
 
 
 def orders(table: NgramTable, count: int) -> NDArray[np.int32]:
-    """How many words each n-gram has, int32 ``[count]``."""
+    """Return how many words each n-gram has, int32 ``[count]``."""
     lengths = np.zeros(count, dtype=np.int32)
     _measure(table.parents, lengths)
     return lengths

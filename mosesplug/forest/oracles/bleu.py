@@ -57,7 +57,7 @@ class OracleGraph:
     sentence: int = 0
 
     def said(self, edges: NDArray[np.int64]) -> list[bytes]:
-        """The words of a derivation, without the borders of the sentence."""
+        """Return the words of a derivation, without the borders of the sentence."""
         return [word for word in self.graph.translation(edges) if word not in BOUNDARIES]
 
 
@@ -112,7 +112,7 @@ def oracle(
     *,
     beam: int | None = BEAM,
 ) -> Oracle:
-    """The derivation whose translation has the highest BLEU with a background.
+    """Return the derivation whose translation has the highest BLEU with a background.
 
     Matches are clipped by the reference that has most, and the reference length is the one
     closest to the translation's, as in ``metrics.Bleu``. Of equal ones, the derivation of the
@@ -140,7 +140,7 @@ def oracle(
 
 
 def judged(graph: OracleGraph, edges: NDArray[np.int64]) -> Oracle:
-    """A derivation that is known, with the statistics of its translation."""
+    """Return a derivation that is known, with the statistics of its translation."""
     said = graph.said(edges)
     numbers = np.array([graph.words.get(word, OTHER) for word in said], dtype=np.int32)
     matches = _matches(graph.states, graph.limits, numbers)

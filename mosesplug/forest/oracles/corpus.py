@@ -47,7 +47,7 @@ class CorpusOracle:
 
 
 def model_oracles(graphs: Sequence[OracleGraph]) -> CorpusOracle:
-    """The derivations of the highest model score: what oracles are compared with.
+    """Return the derivations of the highest model score: what oracles are compared with.
 
     Raises:
         DataError: as ``viterbi``, with the number of the sentence.
@@ -65,7 +65,7 @@ def sentence_oracles(
     beam: int | None = BEAM,
     told: Told = lambda done, total, what: None,
 ) -> CorpusOracle:
-    """The derivations of the highest BLEU+1, sentence by sentence.
+    """Return the derivations of the highest BLEU+1, sentence by sentence.
 
     Args:
         graphs: at least one.
@@ -163,13 +163,13 @@ def linear_oracles(
 
 
 def _summed(chosen: Sequence[Oracle]) -> NDArray[np.float64]:
-    """Statistics of all choices, float64 ``[9]``."""
+    """Return statistics of all choices, float64 ``[9]``."""
     totals: NDArray[np.float64] = np.array([choice.statistics for choice in chosen]).sum(axis=0)
     return totals
 
 
 def _worth(totals: NDArray[np.float64]) -> tuple[float, float]:
-    """BLEU, and what tells apart where it is 0."""
+    """Return BLEU, and what tells apart where it is 0."""
     smoothed = totals + BLEU_PLUS_ONE
     return float(bleu_score_row(totals)), float(bleu_score_row(smoothed))
 

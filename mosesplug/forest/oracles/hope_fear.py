@@ -195,7 +195,7 @@ def _search(
 
 @kernel
 def _worth(statistics: NDArray[np.float32], background: NDArray[np.float32]) -> np.float32:
-    """BLEU with the background, times the reference length of both."""
+    """Return BLEU with the background, times the reference length of both."""
     totals = statistics + background
     return np.float32(single_bleu(totals) * totals[8])
 
@@ -232,7 +232,7 @@ def _features(
 
 @kernel
 def _height(graph: SearchGraph, edges: NDArray[np.int64]) -> int:
-    """The most edges of a derivation that wait for their heads at once, read backwards."""
+    """Return the most edges of a derivation that wait for their heads at once, read backwards."""
     height, highest = 0, 0
     for edge in edges[::-1]:
         height += 1 - (graph.tail_offsets[edge + 1] - graph.tail_offsets[edge])
@@ -242,7 +242,7 @@ def _height(graph: SearchGraph, edges: NDArray[np.int64]) -> int:
 
 @kernel
 def _words(graph: SearchGraph, edges: NDArray[np.int64]) -> NDArray[np.int32]:
-    """Numbers of the words of a derivation's translation."""
+    """Return numbers of the words of a derivation's translation."""
     size = 0
     for edge in edges:
         size += graph.target_offsets[edge + 1] - graph.target_offsets[edge]

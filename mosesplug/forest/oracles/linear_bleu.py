@@ -22,7 +22,7 @@ __all__ = ["LinearBleu", "linear_bleu", "linear_oracle"]
 def linear_oracle(
     graph: OracleGraph, gains: LinearBleu, *, model: float = 0.0, beam: int | None = None
 ) -> Oracle:
-    """The derivation of the highest linear BLEU, exactly unless there is a beam.
+    """Return the derivation of the highest linear BLEU, exactly unless there is a beam.
 
     Args:
         graph: of the sentence, with its references.
@@ -45,7 +45,7 @@ def linear_oracle(
 
 @kernel
 def _words(graph: TextGraph) -> NDArray[np.float64]:
-    """How many words of its own each edge has, float64 ``[n_edges]``."""
+    """Return how many words of its own each edge has, float64 ``[n_edges]``."""
     words = np.zeros(len(graph.tail_offsets) - 1)
     for edge in range(len(words)):
         for place in range(graph.target_offsets[edge], graph.target_offsets[edge + 1]):

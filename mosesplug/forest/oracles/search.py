@@ -75,7 +75,7 @@ class Matches(NamedTuple):
 def searched(
     graph: TextGraph, scores: NDArray[np.float64], states: NgramStates, judge: Judge, beam: int
 ) -> tuple[Partials, Matches, int]:
-    """All partial derivations that are kept, and the goal's best (-1 for none).
+    """Return all partial derivations that are kept, and the goal's best (-1 for none).
 
     Args:
         graph: of the sentence.
@@ -157,7 +157,7 @@ def _matches_for(room: int, n_states: int) -> Matches:
 
 @kernel
 def _grown(known: Matches) -> Matches:
-    """A copy with twice the room, of a table that is full."""
+    """Return a copy with twice the room, of a table that is full."""
     used = len(known.words)
     larger = _matches_for(2 * used, known.counts.shape[1])
     for row in range(used):
@@ -223,7 +223,7 @@ def _code(number: int) -> np.uint64:
 
 @kernel
 def _worth(known: Matches, row: int, judge: Judge, share: float) -> float:
-    """BLEU with the background; of equally close reference lengths the shorter."""
+    """Return BLEU with the background; of equally close reference lengths the shorter."""
     totals = judge.background.copy()
     words = known.words[row]
     for order in range(ORDER):
@@ -239,7 +239,7 @@ def _worth(known: Matches, row: int, judge: Judge, share: float) -> float:
 
 @kernel
 def _before(partials: Partials, known: Matches, row: int, other: int) -> bool:
-    """Whether a row is better than a later one; of equals the later is."""
+    """Return whether a row is better than a later one; of equals the later is."""
     if known.worths[row] != known.worths[other]:
         return bool(known.worths[row] > known.worths[other])
     return bool(partials.scores[row] > partials.scores[other])
@@ -249,7 +249,7 @@ def _before(partials: Partials, known: Matches, row: int, other: int) -> bool:
 def _slot(
     partials: Partials, known: Matches, table: NDArray[np.int64], first: int, row: int
 ) -> int:
-    """Where a row like this one is in the hash table, or would be.
+    """Return where a row like this one is in the hash table, or would be.
 
     Rows below ``first`` are those of earlier nodes: such a slot is free.
     """
@@ -267,7 +267,7 @@ def _slot(
 
 @kernel
 def _alike(partials: Partials, known: Matches, row: int, other: int) -> bool:
-    """Whether two rows are alike for all that may come."""
+    """Return whether two rows are alike for all that may come."""
     if known.words[row] != known.words[other] or known.codes[row] != known.codes[other]:
         return False
     for side in range(2):
@@ -283,7 +283,7 @@ def _alike(partials: Partials, known: Matches, row: int, other: int) -> bool:
 def _larger(
     partials: Partials, known: Matches, table: NDArray[np.int64], first: int, used: int
 ) -> NDArray[np.int64]:
-    """A hash table of twice the size with the rows of this node."""
+    """Return a hash table of twice the size with the rows of this node."""
     larger = np.full(2 * len(table), -1)
     for row in range(first, used):
         larger[_slot(partials, known, larger, first, row)] = row

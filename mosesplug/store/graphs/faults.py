@@ -19,7 +19,7 @@ __all__ = ["graph_faults", "sound_graph"]
 
 
 def sound_graph(buffer: NDArray[np.uint8], n_features: int) -> Hypergraph:
-    """The graph of a record.
+    """Return the graph of a record.
 
     Args:
         buffer: its bytes.
@@ -71,21 +71,21 @@ def _within(values: NDArray[np.int32], low: int, end: int) -> bool:
 
 
 def _ordered(graph: Hypergraph, n_edges: NDArray[np.int64]) -> bool:
-    """Whether every tail is a node before the head of its edge."""
+    """Return whether every tail is a node before the head of its edge."""
     heads = np.repeat(np.arange(graph.n_nodes, dtype=np.int32), n_edges)
     of_tails = np.repeat(heads, np.diff(graph.tail_offsets))
     return bool((graph.tails < of_tails).all()) and _within(graph.tails, 0, graph.n_nodes)
 
 
 def _same_tails(graph: Hypergraph) -> bool:
-    """Whether a target has as many places for tails as its edge has tails."""
+    """Return whether a target has as many places for tails as its edge has tails."""
     before = np.zeros(len(graph.targets) + 1, dtype=np.int32)
     np.cumsum(graph.targets == TAIL, out=before[1:], dtype=np.int32)
     return bool((before[graph.target_offsets] == graph.tail_offsets).all())
 
 
 def _leads_to_the_goal(graph: Hypergraph) -> bool:
-    """Whether some derivation ends there: not sure only where a node has no edge."""
+    """Return whether some derivation ends there: not sure only where a node has no edge."""
     bounds, tails = graph.tail_offsets.tolist(), graph.tails.tolist()
     is_built: list[bool] = []
     for first, end in itertools.pairwise(graph.edge_offsets.tolist()):

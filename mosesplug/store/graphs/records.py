@@ -37,7 +37,7 @@ _TYPES = ("<i8", "<i8", "<i4", "<i8", "<i4", "<i8", "<i4", "<f4", "<i4", "<i8", 
 
 
 def encode_graph(file: HypergraphFile, columns: Mapping[str, int]) -> bytes:
-    """Bytes of a record.
+    """Return bytes of a record.
 
     Args:
         file: the graph.
@@ -66,7 +66,7 @@ def encode_graph(file: HypergraphFile, columns: Mapping[str, int]) -> bytes:
 
 
 def decode_graph(buffer: NDArray[np.uint8]) -> Hypergraph:
-    """The graph of a record; its arrays are read-only views where the record is aligned.
+    """Return the graph of a record; its arrays are read-only views where the record is aligned.
 
     Raises:
         ValueError: these are not the bytes of such a record.

@@ -46,7 +46,7 @@ class StoredGraphs:
         self.space = space or FeatureSpace(())
 
     def graph(self, iteration: int, sentence: int) -> Hypergraph | None:
-        """One sentence's graph of one of ``iterations``, or None if there is none.
+        """Return one sentence's graph of one of ``iterations``, or None if there is none.
 
         Raises:
             StoreError: this is closed, or what is stored is no graph.
@@ -76,7 +76,7 @@ class StoredGraphs:
             ) from None
 
     def of_sentence(self, sentence: int) -> list[Hypergraph]:
-        """All graphs of a sentence, the oldest first.
+        """Return all graphs of a sentence, the oldest first.
 
         Raises:
             StoreError, DataError: as ``graph``.

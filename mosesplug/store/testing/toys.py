@@ -48,7 +48,7 @@ def make_list(
     groups: tuple[tuple[str, int], ...] = GROUPS,
     path: str = "list",
 ) -> NBestList:
-    """An n-best list as the reader of ``formats`` gives it."""
+    """Return an n-best list as the reader of ``formats`` gives it."""
     lines = list(hypotheses)
     names = list(dict.fromkeys(name for line in lines for name, _ in line.sparse))
     pieces = [piece for line in lines for piece in (line.text, line.extra)]
@@ -123,7 +123,7 @@ class WordMetric(UnsmoothedMetric):
         *,
         threads: int = 1,
     ) -> NDArray[np.int32]:
-        """Words in a reference and all words."""
+        """Return words in a reference and all words."""
         self.scored += len(starts)
         data = buffer.tobytes()
         rows = []
@@ -134,7 +134,7 @@ class WordMetric(UnsmoothedMetric):
         return np.array(rows, dtype=np.int32).reshape(-1, 2)
 
     def score(self, totals: NDArray[Any]) -> NDArray[np.float64]:
-        """The share of words that are in a reference."""
+        """Return the share of words that are in a reference."""
         totals = np.asarray(totals, dtype=np.float64)
         return np.asarray(totals[..., 0] / np.maximum(totals[..., 1], 1.0))
 
