@@ -16,9 +16,8 @@ from mosesplug.tuning.events import Finished, Note
 from mosesplug.tuning.graphs.learning import keeps_scale
 from mosesplug.tuning.guarding import guard_result
 from mosesplug.tuning.heldout import best_of, since_best
+from mosesplug.tuning.iteration import write_after
 from mosesplug.tuning.online.state import selection
-from mosesplug.tuning.start import columns
-from mosesplug.tuning.steps import write_after
 from mosesplug.tuning.weights import Weights, mean_of
 from mosesplug.tuning.workdir.iteration_files import date, write_config
 from mosesplug.tuning.workdir.records import (
@@ -93,7 +92,7 @@ def conclude(context: Context, reason: str) -> Result:
         score=chosen.score,
         score_of=chosen.score_of,
         graphs=context.learns_from_graphs,
-        names=columns(context.data.show).names,
+        names=context.data.space.names,
         metric=configuration.metric.name,
         signature=context.data.references.signature,
         algorithm=context.optimizer.name,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -18,8 +19,7 @@ from mosesplug.settings.configuration import Configuration, HeldOut
 from mosesplug.settings.sharding import Sharding
 from mosesplug.store import NBestStore
 from mosesplug.tuning.events import Watcher
-from mosesplug.tuning.graphs.learning import starting_vector
-from mosesplug.tuning.graphs.setup import Forest
+from mosesplug.tuning.graphs.forest import Forest
 from mosesplug.tuning.weights import Weights
 from mosesplug.tuning.workdir.workspace import Workspace
 
@@ -49,9 +49,14 @@ class RunData:
     seed: int
     fixed: Mapping[str, float] = field(default_factory=dict)
 
+    @cached_property
+    def space(self) -> FeatureSpace:
+        """The dense columns of the n-best lists."""
+        return FeatureSpace.of_names(self.show.names)
+
     def vector(self, weights: Weights, space: FeatureSpace) -> NDArray[np.float64]:
         """Return weights as an optimizer takes them, float64 ``[len(space)]``."""
-        return starting_vector(weights, space, self.fixed)
+        return weights.vector(space, self.fixed)
 
     def generator(self, iteration: int) -> np.random.Generator:
         """Return the random numbers of an iteration, the same however often it is begun."""

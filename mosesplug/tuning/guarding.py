@@ -28,7 +28,6 @@ from mosesplug.tuning.guards import (
     weight_findings,
 )
 from mosesplug.tuning.online.first_lists import first_lists
-from mosesplug.tuning.start import columns
 from mosesplug.tuning.weights import Weights
 from mosesplug.tuning.workdir.records import result_of
 from mosesplug.tuning.workdir.summary import iterations_of
@@ -250,6 +249,6 @@ def _found(store: NBestStore) -> list[Weights]:
 
 
 def _of_weights(context: Context, weights: Weights) -> list[Finding]:
-    names = columns(context.data.show).names
+    names = context.data.space.names
     values = np.array([*weights.dense, *weights.sparse.values()], dtype=np.float64)
     return weight_findings(values, (*names, *weights.sparse), len(weights.dense))

@@ -17,7 +17,7 @@ from mosesplug.store import NBestStore
 from mosesplug.tuning.context import PREDICTABLE_SEED, Context
 from mosesplug.tuning.decoding.decode import skipped
 from mosesplug.tuning.events import Note, Watcher
-from mosesplug.tuning.steps import ingest, problem
+from mosesplug.tuning.iteration import ingest, problem
 from mosesplug.tuning.weights import Weights
 from mosesplug.tuning.workdir.iteration_files import (
     read_decoding_weights,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,9 @@ from mosesplug.errors import UsageError
 from mosesplug.features import FeatureSpace
 
 __all__ = ["Weights", "mean_of", "ranges"]
+
+
+NO_WEIGHTS: Mapping[str, float] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -28,11 +32,17 @@ class Weights:
     sparse: Mapping[str, float] = field(default_factory=dict)
 
     @classmethod
-    def of_vector(cls, space: FeatureSpace, vector: NDArray[np.float64]) -> Weights:
-        """From float64 ``[len(space)]``."""
+    def of_vector(
+        cls,
+        space: FeatureSpace,
+        vector: NDArray[np.float64],
+        fixed: Mapping[str, float] = NO_WEIGHTS,
+    ) -> Weights:
+        """Return the weights of a vector, float64 ``[len(space)]``, without ``fixed`` features."""
         values = vector.tolist()
-        sparse = zip(space.sparse, values[space.n_dense :], strict=True)
-        return cls(tuple(values[: space.n_dense]), {name: w for name, w in sparse if w != 0.0})
+        pairs = zip(space.sparse, values[space.n_dense :], strict=True)
+        sparse = {name: w for name, w in pairs if w != 0.0 and name not in fixed}
+        return cls(tuple(values[: space.n_dense]), sparse)
 
     @classmethod
     def of_file(cls, file: WeightFile) -> Weights:
@@ -60,9 +70,15 @@ class Weights:
         """Sum of the dense absolute values."""
         return sum(map(abs, self.dense))
 
-    def vector(self, space: FeatureSpace) -> NDArray[np.float64]:
-        """As float64 ``[len(space)]``; sparse features unknown to ``space`` are left out."""
-        sparse = [self.sparse.get(name, 0.0) for name in space.sparse]
+    def vector(
+        self, space: FeatureSpace, fixed: Mapping[str, float] = NO_WEIGHTS
+    ) -> NDArray[np.float64]:
+        """Return float64 ``[len(space)]``, with the weights of ``fixed`` features.
+
+        Sparse features that are not in ``space`` are left out.
+        """
+        known = {**self.sparse, **fixed}
+        sparse = [known.get(name, 0.0) for name in space.sparse]
         return np.array([*self.dense, *sparse], dtype=np.float64)
 
     def normalised(self) -> Weights:

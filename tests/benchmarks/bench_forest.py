@@ -29,7 +29,7 @@ from mosesplug.forest import Hypergraph, envelope, k_best
 from mosesplug.forest.pruning import pruned
 from mosesplug.metrics import metric
 from mosesplug.store import NBestStore, StoredGraphs
-from mosesplug.tuning.graphs.setup import ForestRecipe
+from mosesplug.tuning.graphs.forest import ForestRecipe
 from mosesplug.tuning.parallel.ordered_map import start_in_order
 
 ROUNDS = {"rounds": 5, "iterations": 1, "warmup_rounds": 1}

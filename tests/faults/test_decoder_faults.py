@@ -15,11 +15,10 @@ from mosesplug.cli.run.mert_options import read_command_line
 from mosesplug.cli.run.mert_settings import script_plan
 from mosesplug.decoders import process, server_process
 from mosesplug.errors import DecoderError
+from mosesplug.features import FeatureSpace
 from mosesplug.store import NBestStore
-from mosesplug.tuning.decoding.checks import checked_blocks
-from mosesplug.tuning.decoding.decode import Lists
+from mosesplug.tuning.decoding.decode import Lists, checked_blocks
 from mosesplug.tuning.events import ignore
-from mosesplug.tuning.start import columns
 from tests.faults.decoder_faults import (
     FAULTS,
     Fault,
@@ -117,7 +116,7 @@ def test_a_list_that_cannot_be_used(
     lines = gzip.decompress((begun / "run1.best10.out.gz").read_bytes()).splitlines(keepends=True)
     path = tmp_path / "run2.best10.out.gz"
     path.write_bytes(gzip.compress(b"".join(REFUSED[fault.how](lines)), 1))
-    groups = columns(read_show_weights(begun / "features.list")).groups
+    groups = FeatureSpace.of_names(read_show_weights(begun / "features.list").names).groups
     lists = Lists(path, ("decoder",), begun / "run1.out", tmp_path / "run2.decoder.err", 0.0)
     with pytest.raises((DecoderError, FormatError)) as caught:
         for _ in checked_blocks(

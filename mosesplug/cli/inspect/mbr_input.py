@@ -22,8 +22,8 @@ from mosesplug.learning.lists import dense_by_weights
 from mosesplug.learning.weighted_graphs import GraphWeights, weighted_graphs
 from mosesplug.learning.weights import list_model_scores, read_named_weights
 from mosesplug.store import IterationRecord, NBestStore
+from mosesplug.tuning.graphs.decoder import store_at
 from mosesplug.tuning.graphs.features import UNTUNED, configured_features
-from mosesplug.tuning.graphs.source import store_at
 from mosesplug.tuning.weights import Weights
 from mosesplug.tuning.workdir.records import start_of
 from mosesplug.tuning.workdir.workspace import Workspace

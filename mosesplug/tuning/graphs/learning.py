@@ -11,10 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mosesplug.errors import UsageError
-from mosesplug.features import FeatureSpace
 from mosesplug.forest.graph_search import GraphSearch
 from mosesplug.forest.line_search.graph_space import graph_source
 from mosesplug.forest.ngrams.reference_ngrams import ReferenceNgrams
@@ -26,14 +24,11 @@ from mosesplug.settings.configuration import Configuration
 from mosesplug.store import NBestStore, StoredGraphs
 from mosesplug.tuning.graphs.features import UNKNOWN_WORD, configured_features
 from mosesplug.tuning.graphs.storing import sentence_references
-from mosesplug.tuning.weights import Weights
 
 __all__ = [
     "check_graphs",
     "fixed_weights",
-    "found_weights",
     "keeps_scale",
-    "starting_vector",
     "with_graphs",
 ]
 
@@ -120,21 +115,6 @@ def keeps_scale(fixed: Mapping[str, float]) -> bool:
     The penalty of unknown words does not ask for it: it outweighs the rest at any scale.
     """
     return any(weight and not name.startswith(UNKNOWN_WORD) for name, weight in fixed.items())
-
-
-def starting_vector(
-    weights: Weights, space: FeatureSpace, fixed: Mapping[str, float]
-) -> NDArray[np.float64]:
-    """A starting point, float64 ``[len(space)]``, with features that are not tuned."""
-    return Weights(weights.dense, {**weights.sparse, **fixed}).vector(space)
-
-
-def found_weights(
-    space: FeatureSpace, vector: NDArray[np.float64], fixed: Mapping[str, float]
-) -> Weights:
-    """The weights that were found, float64 ``[len(space)]``, without features not tuned."""
-    found = Weights.of_vector(space, vector)
-    return Weights(found.dense, {n: w for n, w in found.sparse.items() if n not in fixed})
 
 
 def _search(graphs: StoredGraphs, references: Sequence[Sequence[Sequence[bytes]]]) -> GraphSearch:

@@ -18,10 +18,10 @@ import numpy as np
 
 from mosesplug.metrics import Metric
 from mosesplug.optimizers.online.epochs import BatchDone, Tally
-from mosesplug.tuning.clock import Clock
 from mosesplug.tuning.events import Learning, Watcher
 from mosesplug.tuning.online.shard import ShardEpoch
 from mosesplug.tuning.parallel.sharding import joined
+from mosesplug.tuning.resources import Clock
 
 __all__ = ["Counter", "Word"]
 

@@ -26,12 +26,11 @@ from mosesplug.optimizers.online.epochs import (
 )
 from mosesplug.optimizers.online.learner import Learner, State
 from mosesplug.store import IterationRecord
-from mosesplug.tuning.clock import Clock
 from mosesplug.tuning.context import Context
 from mosesplug.tuning.events import Learning, Learnt, Note, PhaseStarted
 from mosesplug.tuning.guarding import FirstLook, guard_decoded, guard_weights
 from mosesplug.tuning.heldout import Judge, since_best
-from mosesplug.tuning.memory import give_back
+from mosesplug.tuning.iteration import before_decoding, write_after
 from mosesplug.tuning.online.source import EpochLists, OnlineSource, model_weights, weights_of
 from mosesplug.tuning.online.state import (
     Beginning,
@@ -42,7 +41,7 @@ from mosesplug.tuning.online.state import (
     same_start,
 )
 from mosesplug.tuning.online.workers import DecodingWorkers, StaleSource
-from mosesplug.tuning.steps import before_decoding, write_after
+from mosesplug.tuning.resources import Clock, give_back
 from mosesplug.tuning.weights import Weights
 from mosesplug.tuning.workdir.records import (
     Evaluation,

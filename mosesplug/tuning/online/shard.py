@@ -24,12 +24,12 @@ from numpy.typing import NDArray
 from formats.weights.files import ShowWeights
 from mosesplug.decoders.batch import BatchDecoder, ModelWeights
 from mosesplug.errors import DataError
+from mosesplug.features import FeatureSpace
 from mosesplug.metrics import Metric, Prepared
 from mosesplug.optimizers import Optimizer
 from mosesplug.optimizers.online.epochs import BatchDone, Plan, Tally, run_epoch
 from mosesplug.optimizers.online.learner import State, grown
 from mosesplug.store import NBestStore
-from mosesplug.tuning.memory import give_back
 from mosesplug.tuning.online.decoder import DecoderRecipe
 from mosesplug.tuning.online.numbering import Numbering
 from mosesplug.tuning.online.source import EpochLists, OnlineSource, model_weights, weights_of
@@ -37,7 +37,7 @@ from mosesplug.tuning.online.state import same_start
 from mosesplug.tuning.parallel.executors import Ending
 from mosesplug.tuning.parallel.sharding import copied
 from mosesplug.tuning.parallel.stored_shard import SharedShard
-from mosesplug.tuning.start import columns
+from mosesplug.tuning.resources import give_back
 from mosesplug.tuning.weights import Weights
 from mosesplug.tuning_set import Batch
 
@@ -152,7 +152,9 @@ class OpenShard:
             decoder: its own.
             notes: for the user; more may come.
         """
-        self.numbering = Numbering(columns(shard.show), shard.sparse, shard.active)
+        self.numbering = Numbering(
+            FeatureSpace.of_names(shard.show.names), shard.sparse, shard.active
+        )
         self._shard, self._store, self._notes = shard, store, notes
         self._iteration, self._progress, read = self._stored()
         lists = EpochLists(

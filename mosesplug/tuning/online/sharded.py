@@ -24,12 +24,11 @@ from mosesplug.optimizers.online.epochs import Plan, batches_of
 from mosesplug.optimizers.online.learner import State
 from mosesplug.optimizers.online.mixing import MixResult, average
 from mosesplug.settings.sharding import Sharding
-from mosesplug.tuning.clock import Clock
 from mosesplug.tuning.context import Context
 from mosesplug.tuning.events import Learnt, Note, PhaseStarted
 from mosesplug.tuning.guarding import guard_decoded, guard_weights
 from mosesplug.tuning.heldout import Judge
-from mosesplug.tuning.memory import give_back
+from mosesplug.tuning.iteration import before_decoding, write_after
 from mosesplug.tuning.online.counter import Counter, Word
 from mosesplug.tuning.online.decoder import DecoderRecipe
 from mosesplug.tuning.online.joining import joined_space, searched, widened
@@ -45,8 +44,7 @@ from mosesplug.tuning.online.state import (
 )
 from mosesplug.tuning.parallel.executors import Ending
 from mosesplug.tuning.parallel.sharding import continued, joined, plan_of, shared_weights
-from mosesplug.tuning.start import columns
-from mosesplug.tuning.steps import before_decoding, write_after
+from mosesplug.tuning.resources import Clock, give_back
 from mosesplug.tuning.weights import Weights
 from mosesplug.tuning.workdir.records import (
     Evaluation,
@@ -218,7 +216,7 @@ def _beginning(run: Sharded, iteration: int, last: IterationResult | None) -> _B
         shards, stored = [], None  # another learner's, or number: weights can be gone on with
     names = sorted(weights.sparse) if stored is None else stored["sparse"]
     active = context.data.configuration.optimising.active
-    numbering = Numbering(columns(context.data.show), names, active)
+    numbering = Numbering(context.data.space, names, active)
     vector = weights.vector(numbering.space)
     states = [decode_state(state) for state in shards]
     if not states:
@@ -322,7 +320,7 @@ def _mixed(
     pairs = zip(states, begin.states, strict=True)
     gained = [now.updates - then.updates for now, then in pairs]
     active = Numbering(
-        columns(context.data.show), space.sparse, context.data.configuration.optimising.active
+        context.data.space, space.sparse, context.data.configuration.optimising.active
     ).active
     weights = shared_weights(sharding, old, vectors, gained, active, space.n_dense)
     return MixResult(weights, 1.0, np.nan)

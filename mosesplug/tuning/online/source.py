@@ -16,8 +16,8 @@ from mosesplug.decoders.batch import BatchDecoder, ModelWeights
 from mosesplug.errors import DecoderError
 from mosesplug.metrics import Metric, Prepared
 from mosesplug.store import NBestStore
-from mosesplug.tuning.clock import Clock
 from mosesplug.tuning.online.numbering import Numbering
+from mosesplug.tuning.resources import Clock
 from mosesplug.tuning.weights import Weights
 from mosesplug.tuning_set import Batch
 

@@ -16,7 +16,6 @@ from mosesplug.settings.configuration import Configuration
 from mosesplug.store import NBestStore
 from mosesplug.tuning.context import Context
 from mosesplug.tuning.online.numbering import Numbering
-from mosesplug.tuning.start import columns
 from mosesplug.tuning.weights import Weights
 from mosesplug.tuning.workdir.records import IterationResult, result_of
 
@@ -108,7 +107,7 @@ def beginning(context: Context, weights: Weights, last: IterationResult | None) 
         stored = None  # another learner's, or of shards: only weights can be gone on with
     names = sorted(weights.sparse) if stored is None else stored["sparse"]
     active = context.data.configuration.optimising.active
-    numbering = Numbering(columns(context.data.show), names, active)
+    numbering = Numbering(context.data.space, names, active)
     learner = numbering.restricted(learner)
     if stored is not None:
         # What is no longer wanted, as a mean of the weights, is left behind.

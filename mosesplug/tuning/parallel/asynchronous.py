@@ -35,8 +35,8 @@ from mosesplug.optimizers.online.epochs import (
 )
 from mosesplug.optimizers.online.learner import Change, Learner, State, grown
 from mosesplug.settings.sharding import AsyncOrder
-from mosesplug.tuning.clock import Clock
 from mosesplug.tuning.parallel.sharding import Shard, copied, joined
+from mosesplug.tuning.resources import Clock
 from mosesplug.tuning_set import Batch
 
 __all__ = ["Crew", "Found", "Task", "Writer", "asynchronous_epoch", "found_in", "stale_epoch"]

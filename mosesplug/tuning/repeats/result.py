@@ -11,6 +11,7 @@ from formats.text import write_atomic
 from formats.weights.files import ShowWeights, format_sparse, read_show_weights
 from mosesplug import __version__
 from mosesplug.errors import DataError
+from mosesplug.features import FeatureSpace
 from mosesplug.optimizers import algorithm as find_algorithm
 from mosesplug.settings.configuration import Configuration
 from mosesplug.tuning.conclude import has_free_scale
@@ -24,7 +25,6 @@ from mosesplug.tuning.repeats.scores import (
     median_run,
     spread,
 )
-from mosesplug.tuning.start import columns
 from mosesplug.tuning.weights import Weights, mean_of
 from mosesplug.tuning.workdir.iteration_files import date, write_config
 from mosesplug.tuning.workdir.workspace import Workspace
@@ -220,9 +220,10 @@ def _features(run: FinishedRun) -> ShowWeights:
         groups = {group.name: group for group in known.groups}
         found = tuple(groups[name] for name in names if name in groups)
         show = ShowWeights(found, known.untuneable, known.sparse)
-    if columns(show).names != run.names:
+    announced = FeatureSpace.of_names(show.names).names
+    if announced != run.names:
         raise DataError(
-            f"{run.directory}: its features are {', '.join(columns(show).names)}, its weights are"
+            f"{run.directory}: its features are {', '.join(announced)}, its weights are"
             f" of {', '.join(run.names)}"
         )
     return show

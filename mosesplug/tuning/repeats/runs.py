@@ -25,11 +25,12 @@ from mosesplug.optimizers import algorithm as find_algorithm
 from mosesplug.settings.algorithm_options import algorithm_options
 from mosesplug.settings.configuration import Configuration, SelectRun
 from mosesplug.tuning.events import Event, Note, Watcher, ignore
-from mosesplug.tuning.loop import check_apart, tune
+from mosesplug.tuning.loop import tune
 from mosesplug.tuning.online.state import selection
 from mosesplug.tuning.repeats.files import PLAN, run_directory, share_filtered
 from mosesplug.tuning.repeats.result import SeveralResult, conclude_several
 from mosesplug.tuning.repeats.scores import FinishedRun, finished_run
+from mosesplug.tuning.setup import check_apart
 from mosesplug.tuning.workdir.workspace import Workspace
 
 __all__ = ["tune_several"]

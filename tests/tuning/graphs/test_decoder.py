@@ -26,10 +26,10 @@ from mosesplug.settings.configuration import HeldOut, Online
 from mosesplug.settings.sharding import Sharding
 from mosesplug.store import NBestStore, fingerprint_files
 from mosesplug.tuning import Configuration, tune
+from mosesplug.tuning.graphs.decoder import opened_store, share_store
 from mosesplug.tuning.graphs.features import configured_features
 from mosesplug.tuning.graphs.files import DecodedText
-from mosesplug.tuning.graphs.setup import ForestRecipe, open_forest
-from mosesplug.tuning.graphs.source import opened_store, share_store
+from mosesplug.tuning.graphs.forest import ForestRecipe, open_forest
 from tests.tuning.forests import nodes_of, toy_decoder, write_toy_graphs
 
 Toy = Any

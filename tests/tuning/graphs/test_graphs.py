@@ -35,8 +35,8 @@ from mosesplug.store import NBestStore
 from mosesplug.store.graphs import writing as graph_writing
 from mosesplug.tuning import tune
 from mosesplug.tuning.events import Event, Executing, Note, PhaseStarted
-from mosesplug.tuning.graphs.learning import found_weights, starting_vector, with_graphs
-from mosesplug.tuning.graphs.reading import GraphFiles
+from mosesplug.tuning.graphs.learning import with_graphs
+from mosesplug.tuning.graphs.storing import GraphFiles
 from mosesplug.tuning.parallel.ordered_map import start_in_order
 from mosesplug.tuning.weights import Weights
 from mosesplug.tuning.workdir.records import result_of
@@ -252,7 +252,7 @@ def test_mira_learns_what_moses_learnt(multi30k: Path, tmp_path: Path) -> None:
         given = with_graphs(
             Problem(nothing, bleu), configuration, algorithm("kbmira"), store, (1,), prepared, fixed
         )
-        initial = starting_vector(work.weights, nothing.space, fixed)
+        initial = work.weights.vector(nothing.space, fixed)
     options = KbmiraOptions(epochs=3, shuffle=False)
     found = kbmira(given, initial, np.random.default_rng(1), options)
     expected = [
@@ -265,7 +265,7 @@ def test_mira_learns_what_moses_learnt(multi30k: Path, tmp_path: Path) -> None:
     np.testing.assert_allclose(
         found.weights[:14], np.array(expected) / np.abs(expected).sum(), rtol=1e-5
     )
-    assert found_weights(nothing.space, found.weights, fixed).sparse == {}
+    assert Weights.of_vector(nothing.space, found.weights, fixed).sparse == {}
 
 
 DEMO = Path(__file__).parents[3] / "moses-config" / "demo"

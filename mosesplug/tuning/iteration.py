@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,18 +22,18 @@ from mosesplug.errors import OptimizerError
 from mosesplug.features import FeatureSpace
 from mosesplug.optimizers import Problem, Progress, Solution, corpus_score
 from mosesplug.store import IterationRecord
-from mosesplug.tuning.clock import Clock
 from mosesplug.tuning.context import Context
-from mosesplug.tuning.decoding.checks import checked_blocks
-from mosesplug.tuning.decoding.decode import Lists, decode, decode_graphs, skipped
-from mosesplug.tuning.events import Optimising, PhaseStarted
-from mosesplug.tuning.graphs.decoding import decode_forest
-from mosesplug.tuning.graphs.learning import found_weights, with_graphs
+from mosesplug.tuning.decoding.decode import Lists, checked_blocks, decode, decode_graphs, skipped
+from mosesplug.tuning.events import Note, Optimised, Optimising, PhaseStarted
+from mosesplug.tuning.graphs.forest import decode_forest
+from mosesplug.tuning.graphs.learning import with_graphs
 from mosesplug.tuning.graphs.storing import store_graphs
-from mosesplug.tuning.memory import give_back
+from mosesplug.tuning.guarding import guard_decoded, guard_weights
+from mosesplug.tuning.heldout import Judge
 from mosesplug.tuning.online.source import model_weights
+from mosesplug.tuning.online.state import online_start, same_start
 from mosesplug.tuning.parallel.sharded import optimize_sharded
-from mosesplug.tuning.start import columns
+from mosesplug.tuning.resources import Clock, give_back
 from mosesplug.tuning.weights import Weights, ranges
 from mosesplug.tuning.workdir.iteration_files import (
     write_before,
@@ -42,19 +43,65 @@ from mosesplug.tuning.workdir.iteration_files import (
     write_sparse_weights,
     write_weights,
 )
-from mosesplug.tuning.workdir.records import IterationResult, IterationStart, start_of
+from mosesplug.tuning.workdir.records import (
+    IterationResult,
+    IterationStart,
+    evaluations_of,
+    result_of,
+    start_of,
+)
 
 __all__ = [
     "before_decoding",
     "decoded",
     "ingest",
+    "make_graphs",
     "optimised",
     "problem",
+    "run_iteration",
     "write_after",
 ]
 
 _FIRST_INTERPOLATED = 3
 """mert-moses.pl interpolates after this iteration."""
+
+
+def run_iteration(context: Context, judge: Judge | None, *, skip_decoder: bool) -> None:
+    """Do what is left to do of the current iteration, or the whole of the next."""
+    store = context.files.store
+    iterations = store.iterations()
+    if not iterations or iterations[-1].result is not None:
+        iteration = len(iterations) + 1
+        weights, optimum = context.data.start, None
+        if iterations:
+            last = result_of(iterations[-1])
+            weights, optimum = last.weights, last.optimum
+            # A kill may have come between the result and its files.
+            write_after(context, iteration - 1, last)
+        before_decoding(context, iteration, weights, optimum)
+        lists = decoded(context, iteration, weights, skip=skip_decoder)
+        ingest(context, iteration, weights, lists)
+    current = store.iterations()[-1]
+    guard_decoded(context)
+    result = optimised(context, current)
+    guard_weights(context, result.weights)
+    if judge is not None:
+        before, start = evaluations_of(store.iterations()[:-1]), start_of(current).weights
+        found = judge.of_iteration(current.iteration, start, result.weights, before)
+        result = replace(result, heldout=found)
+    store.record_result(current.iteration, result.as_record())
+    write_after(context, current.iteration, result)
+    context.files.watch(
+        Optimised(
+            current.iteration,
+            context.data.configuration.metric.name,
+            current.first_best_score,
+            result.optimum,
+            result.largest_change,
+            current.hypotheses,
+            context.learns_from_graphs,
+        )
+    )
 
 
 def before_decoding(
@@ -130,7 +177,7 @@ def ingest(context: Context, iteration: int, weights: Weights, lists: Lists) -> 
         weights, context.data.seed, context.settings, lists.command, lists.seconds
     )
     n_sentences = context.data.references.n_sentences
-    groups = columns(context.data.show).groups
+    groups = context.data.space.groups
     if lists.graphs is not None:
         store_graphs(
             context.data.configuration,
@@ -186,7 +233,8 @@ def optimised(context: Context, current: IterationRecord) -> IterationResult:
         context.files.watch(Optimising(iteration, done, total, what))
 
     solution = _solution(context, given, context.data.vector(weights, space), iteration, progress)
-    found = found_weights(space, solution.weights, context.data.fixed).completed(weights, space)
+    found = Weights.of_vector(space, solution.weights, context.data.fixed)
+    found = found.completed(weights, space)
     if not np.isfinite(solution.weights).all() or not any(found.dense):
         raise OptimizerError(
             f"{context.optimizer.name} found no usable weights in iteration {iteration}; its lists"
@@ -296,3 +344,47 @@ def _active(names: tuple[str, ...] | None, space: FeatureSpace) -> NDArray[np.bo
         return None
     known = {*space.names, *space.group_names}
     return space.select([name for name in names if name in known])
+
+
+def make_graphs(context: Context) -> None:
+    """Before an online epoch: its search graphs, if they are due and not there.
+
+    Raises:
+        DecoderError: the decoder failed.
+    """
+    store = context.files.store
+    records = store.iterations()
+    iteration = len(records) + 1
+    if context.data.configuration.decoding.graphs is None or not context.decodes(iteration):
+        return
+    if records and records[-1].result is None:
+        return  # all of its lists are there
+    last = result_of(records[-1]) if records else None
+    weights = last.weights if last else online_start(context)
+    if (opened := store.open_iteration()) is not None:
+        start = IterationStart(weights, context.data.seed, context.settings, (), 0.0)
+        if same_start(start.as_record(), opened.progress["start"]):
+            return
+        context.files.watch(
+            Note(
+                f"the epoch that was cut off, with lists of {len(opened.sentences)} sentences, was"
+                " begun with other settings or weights: it is begun anew",
+                warning=True,
+            )
+        )
+        store.drop_open()
+    if last:
+        # A kill may have come between the result and its files.
+        write_after(context, iteration - 1, last)
+    before_decoding(context, iteration, weights, last.optimum if last else None)
+    store_graphs(
+        context.data.configuration,
+        context.files.config,
+        store,
+        iteration,
+        weights,
+        decoded(context, iteration, weights, skip=False),
+        groups=context.data.space.groups,
+        n_sentences=context.data.references.n_sentences,
+        watch=context.files.watch,
+    )

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mosesplug.tuning.memory import give_back
+from mosesplug.tuning.resources import give_back
 
 SIZE, COUNT = 100_000, 400  # too small to be mapped one by one
 

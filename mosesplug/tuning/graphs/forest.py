@@ -1,0 +1,290 @@
+"""Search graphs in place of a decoder: found, checked, opened, and asked for n-best lists."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from formats.nbest.files import format_list
+from formats.text import atomic_write, read_lines, write_atomic
+from formats.weights.files import ShowWeights, format_show_weights
+from mosesplug.decoders.batch import BatchDecoder, ModelWeights
+from mosesplug.errors import DataError, DecoderError, UsageError
+from mosesplug.metrics import Prepared
+from mosesplug.settings.configuration import Configuration
+from mosesplug.store import NBestStore
+from mosesplug.tuning.decoding.decode import Lists, finished_list
+from mosesplug.tuning.events import Decoded, PhaseStarted, Watcher
+from mosesplug.tuning.graphs.decoder import (
+    ForestDecoder,
+    GrowingGraphs,
+    KeptGraphs,
+    check_input,
+    opened_store,
+    share_store,
+    store_at,
+)
+from mosesplug.tuning.graphs.features import configured_features
+from mosesplug.tuning.graphs.files import DecodedText, taken_in
+from mosesplug.tuning.resources import Clock
+from mosesplug.tuning.workdir import caches
+from mosesplug.tuning.workdir.workspace import Workspace
+
+__all__ = [
+    "Forest",
+    "ForestRecipe",
+    "check_forest",
+    "decode_forest",
+    "forest_of",
+    "open_forest",
+    "own_forest",
+]
+
+
+@dataclass(frozen=True)
+class ForestRecipe:
+    """How to make a decoder of search graphs, in any process that sees them.
+
+    Attributes:
+        store: that has the graphs.
+        fixed: weights of features that are not tuned, by their names in the graphs.
+        nbest: length of the lists.
+        source: where the graphs are, for messages.
+        threads: for the sentences of a batch.
+        growing: whether the run itself adds graphs.
+    """
+
+    store: Path
+    fixed: Mapping[str, float]
+    nbest: int
+    source: str
+    threads: int
+    growing: bool = False
+
+    def make(
+        self,
+        prefix: str,
+        note: Callable[[str], None],
+        beat: Callable[[int], None] | None = None,
+    ) -> ForestDecoder:
+        """A decoder; it has no files to be told apart, nothing to say, and is done at once."""
+        del prefix, note, beat
+        graphs = GrowingGraphs(self.store) if self.growing else KeptGraphs(self.store)
+        return ForestDecoder(
+            graphs, self.fixed, self.nbest, source=self.source, threads=self.threads
+        )
+
+    def shared_among(self, users: int) -> ForestRecipe:
+        """The same for several at once, who share the threads."""
+        return replace(self, threads=max(1, self.threads // users))
+
+
+@dataclass(frozen=True)
+class Forest:
+    """Search graphs of a text, open.
+
+    Attributes:
+        recipe: for more such decoders.
+        decoder: that lists their translations.
+        show: features and starting weights, in the order of its lists.
+        version: where they are, and what tells them from others there.
+    """
+
+    recipe: ForestRecipe
+    decoder: ForestDecoder
+    show: ShowWeights
+    version: str
+
+
+def open_forest(
+    place: Path,
+    cache: Path,
+    config: Path,
+    text: DecodedText,
+    *,
+    nbest: int,
+    threads: int,
+    watch: Watcher,
+) -> Forest:
+    """Find the search graphs of a text.
+
+    Args:
+        place: the working directory of a run that stored them, its store, or files as decoders
+            write them: a directory with one for each sentence, or one with all.
+        cache: where such files are taken in.
+        config: the ``moses.ini`` of the system that made them.
+        text: that was decoded.
+        nbest: length of the lists.
+        threads: for sentences, or files.
+        watch: told of progress.
+
+    Raises:
+        DataError: there are no graphs, or they have other features than the configuration.
+        StoreMismatch: they are of another text.
+        FormatError: a file cannot be read.
+    """
+    features = configured_features(config)
+    store = store_at(place)
+    if store is None:
+        taken_in(place, cache, features, text, threads, watch)
+        store = cache
+    opened = opened_store(store)
+    check_input(opened, place, text.path)
+    space = opened.space
+    if space is None:
+        raise DataError(f"the search graphs in {place} have no features")
+    show = features.announced(space.groups, place)
+    recipe = ForestRecipe(store, features.fixed, nbest, str(place), threads)
+    counts = [str(record.n_graphs) for record in opened.iterations()]
+    version = f"{place}, {'+'.join(counts)} {opened.fingerprints.get('graphs', '')}".rstrip()
+    return Forest(recipe, recipe.make("", lambda text: None), show, version)
+
+
+_CACHE = "forest.lmdb"
+"""In the working directory, the store of graphs that came as files."""
+
+
+def check_forest(configuration: Configuration) -> None:
+    """Refuse settings that search graphs have no use for.
+
+    Raises:
+        UsageError: there is one; or the graphs are those of the run itself.
+    """
+    decoding, held_out = configuration.decoding, configuration.held_out
+    workspace = Workspace(configuration.working_directory, decoding.nbest)
+    own = {path.resolve() for path in (workspace.directory, workspace.store, workspace.graphs)}
+    for place in (decoding.forest, None if held_out is None else held_out.forest):
+        if place is not None and place.resolve() in own:
+            raise UsageError(
+                f"the search graphs of {place} are those of the run in the working directory"
+                " itself, which would replace them: name another --working-dir"
+            )
+    if decoding.forest is None:
+        return
+    refused = {
+        "decoder flags": bool(decoding.decoder.flags),
+        "an input type": decoding.decoder.input_type is not None,
+        "parallel jobs": decoding.decoder.queue is not None,
+        "several decoders": decoding.decoder.several is not None,
+        "simulated post-editing": decoding.decoder.post_editing is not None,
+        "lattice samples": decoding.lattice_samples > 0,
+        "filtering the model": decoding.filtering is not None,
+        "copying the model": decoding.cache is not None,
+    }
+    found = [what for what, given in refused.items() if given]
+    if found:
+        raise UsageError(
+            f"search graphs are no program: they do not go together with {', '.join(found)}"
+        )
+    if held_out is not None and held_out.decoder is None and held_out.forest is None:
+        raise UsageError(
+            f"the search graphs of {decoding.forest} are of the tuning set, not of the held-out"
+            " text: name a decoder of that by --heldout-decoder, or leave out --heldout"
+        )
+
+
+def forest_of(
+    configuration: Configuration, workspace: Workspace, references: Prepared, watch: Watcher
+) -> Forest | None:
+    """The search graphs that are the decoder, or None; their features are in ``features.list``.
+
+    Raises:
+        DataError: there are none, or they have other features than the configuration.
+        StoreMismatch: they are of another text.
+        FormatError: a file cannot be read.
+    """
+    decoding = configuration.decoding
+    if decoding.forest is None:
+        return None
+    watch(PhaseStarted(0, "features"))
+    text = DecodedText(
+        configuration.input, read_lines(configuration.input), configuration.metric, references
+    )
+    forest = open_forest(
+        decoding.forest,
+        workspace.directory / _CACHE,
+        configuration.config,
+        text,
+        nbest=decoding.nbest,
+        threads=configuration.optimising.threads,
+        watch=watch,
+    )
+    caches.forget(workspace.features_list)
+    write_atomic(workspace.features_list, format_show_weights(forest.show))
+    return forest
+
+
+def own_forest(
+    configuration: Configuration, workspace: Workspace, store: NBestStore, show: ShowWeights
+) -> Forest | None:
+    """The search graphs that the run itself stores, where they make lists; or None.
+
+    Args:
+        configuration: of the run.
+        workspace: its files.
+        store: its store, open to be written.
+        show: features and starting weights.
+    """
+    graphs = configuration.decoding.graphs
+    if graphs is None or (graphs.every == 1 and configuration.online is None):
+        return None
+    share_store(store, workspace.store)
+    recipe = ForestRecipe(
+        workspace.store,
+        configured_features(configuration.config).fixed,
+        configuration.decoding.nbest,
+        str(workspace.store),
+        configuration.optimising.threads,
+        growing=True,
+    )
+    return Forest(recipe, recipe.make("", lambda text: None), show, "the run's own")
+
+
+_AT_ONCE = 64
+"""Sentences between two signs of life."""
+_DIGITS = 9
+"""These tell every float32 from its neighbours, so that files lose nothing."""
+
+
+def decode_forest(
+    configuration: Configuration,
+    workspace: Workspace,
+    decoder: BatchDecoder,
+    texts: Sequence[bytes],
+    weights: ModelWeights,
+    iteration: int,
+    watch: Watcher,
+) -> Lists:
+    """List the best translations of the input, and keep them as ``runN.bestK.out.gz``.
+
+    Args:
+        configuration: of the run.
+        workspace: its files.
+        decoder: that has the graphs.
+        texts: the input.
+        weights: to decode with.
+        iteration: from 1.
+        watch: told of progress.
+
+    Raises:
+        DecoderError: there are no lists.
+    """
+    clock = Clock()
+    nbest, out = workspace.nbest(iteration), workspace.run(iteration, "out")
+    n_hypotheses = 0
+    with atomic_write(nbest) as lists, atomic_write(out) as translations:
+        for begin in range(0, len(texts), _AT_ONCE):
+            sentences = list(enumerate(texts[begin : begin + _AT_ONCE], start=begin))
+            found = {int(each.sentence_ids[0]): each for each in decoder.decode(sentences, weights)}
+            for number, _ in sentences:
+                each = found.get(number)
+                translations.write((b"" if each is None else each.text(0)) + b"\n")
+                if each is not None:
+                    lists.writelines(format_list(each, digits=_DIGITS))
+                    n_hypotheses += len(each)
+            watch(Decoded(iteration, begin + len(sentences), len(texts), clock.seconds()))
+    if not n_hypotheses:
+        raise DecoderError("the search graphs hold no hypotheses")
+    packed = finished_list(configuration, workspace, iteration, watch)
+    return Lists(packed, (), out, workspace.run(iteration, "decoder.err"), clock.seconds())

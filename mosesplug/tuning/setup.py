@@ -1,0 +1,252 @@
+"""Prepare a run: check its settings and data, and collect what its iterations share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+
+import numpy as np
+
+from formats.moses.ini import read_moses_ini
+from formats.references import read_references, reference_files
+from formats.text import read_lines, regular_file
+from formats.weights.files import ShowWeights, read_sparse
+from mosesplug.errors import UsageError
+from mosesplug.features import FeatureSpace
+from mosesplug.optimizers import Algorithm, Optimizer, algorithms
+from mosesplug.optimizers import algorithm as find_algorithm
+from mosesplug.settings.algorithm_options import algorithm_options, idle_options
+from mosesplug.settings.configuration import Configuration, Optimising
+from mosesplug.store import NBestStore, fingerprint_files
+from mosesplug.tuning.context import Context, RunData, RunFiles
+from mosesplug.tuning.decoding.prepare import announced_features, decoding_config
+from mosesplug.tuning.events import Note, Watcher
+from mosesplug.tuning.graphs.forest import forest_of, own_forest
+from mosesplug.tuning.graphs.learning import check_graphs, fixed_weights
+from mosesplug.tuning.guarding import guard_input
+from mosesplug.tuning.heldout import Judge
+from mosesplug.tuning.heldout import judge as find_judge
+from mosesplug.tuning.online.decoder import check_online
+from mosesplug.tuning.parallel.sharding import dealt
+from mosesplug.tuning.resume import (
+    EarlierRun,
+    adopt_files,
+    report_changed_settings,
+    seed_of_run,
+    unstored_iterations,
+)
+from mosesplug.tuning.weights import Weights, ranges
+from mosesplug.tuning.workdir.workspace import Workspace
+
+__all__ = ["check_apart", "check_names", "prepare_run", "starting_weights"]
+
+_CONFUSION_NETWORK = 1
+"""The input type that takes many lines a sentence."""
+
+_RESULT = "moses.ini"
+"""What a finished run leaves in its working directory."""
+
+
+def starting_weights(show: ShowWeights, configuration: Configuration) -> Weights:
+    """The announced dense weights or those of a former run, and the sparse ones.
+
+    Sparse weights are those of the ``weight-file`` in the configuration, or in the former run's
+    result, and on top of them those of the file that is given.
+
+    Args:
+        show: the decoder's features.
+        configuration: names the files. Relative names in a ``moses.ini`` count from the decoder's
+            current directory.
+
+    Raises:
+        FormatError: a file cannot be read.
+        UsageError: all weights are 0, which ranks nothing; or the former run is not finished, or
+            had other features.
+    """
+    config, dense = configuration.config, show.values
+    if configuration.start_from is not None:
+        config = configuration.start_from / _RESULT
+        dense = _former_weights(show, config)
+    sparse: dict[str, float] = {}
+    for value in read_moses_ini(config).section("weight-file"):
+        sparse |= read_sparse(regular_file(configuration.working_directory / value.text))
+    if configuration.sparse_weights is not None:
+        sparse |= read_sparse(configuration.sparse_weights)
+    if not any(dense):
+        raise UsageError(f"all weights in {config} are 0: give starting weights in [weight]")
+    return Weights(dense, sparse)
+
+
+def _former_weights(show: ShowWeights, config: Path) -> tuple[float, ...]:
+    """The dense weights in the result of a former run."""
+    if not config.is_file():
+        raise UsageError(f"there is no finished run to start from: {config} is missing")
+    weights = read_moses_ini(config).weights
+    found: list[float] = []
+    for group in show.groups:
+        values = weights.get(group.name, ())
+        if group.is_tuneable and len(values) != len(group.values):
+            raise UsageError(
+                f"{config} has {len(values)} weights of {group.name}, the decoder has"
+                f" {len(group.values)}: a run can only start from one with the same features"
+            )
+        pairs = zip(group.values, values, strict=False)
+        found += [value for announced, value in pairs if announced is not None]
+    return tuple(found)
+
+
+def check_names(optimising: Optimising, show: ShowWeights) -> None:
+    """See that every feature that is named exists, before hours of decoding.
+
+    Sparse features are only known once the decoder wrote some; their names begin with that of
+    the feature function that makes them.
+
+    Raises:
+        UsageError: a name in ``active`` or ``ranges`` is none.
+    """
+    space = FeatureSpace.of_names(show.names)
+    ranges(optimising.ranges, space.group_names)
+    known = (*space.names, *space.group_names)
+    for name in optimising.active or ():
+        if name not in known and not any(name.startswith(f"{maker}_") for maker in show.sparse):
+            raise UsageError(
+                f"there is no feature {name} to activate; there are {', '.join(space.names)}"
+            )
+    if optimising.active is not None and not optimising.active:
+        raise UsageError("no feature is active: name at least one, or leave the option out")
+
+
+def check_apart(configuration: Configuration, workspace: Workspace) -> None:
+    """See that the run would not destroy what it is made from.
+
+    Raises:
+        UsageError: a file that is read has the place of one that is written.
+    """
+    files = [configuration.input, configuration.config]
+    files += reference_files(configuration.references)
+    if configuration.sparse_weights is not None:
+        files.append(configuration.sparse_weights)
+    if (held_out := configuration.held_out) is not None:
+        files += [held_out.input, *reference_files(held_out.references)]
+    for path in files:
+        if workspace.replaces(path):
+            raise UsageError(
+                f"a run in {workspace.directory} would replace {path}, which it is to read: name"
+                " another --working-dir, or copy that file elsewhere"
+            )
+
+
+@contextmanager
+def prepare_run(
+    configuration: Configuration, workspace: Workspace, watch: Watcher, earlier: EarlierRun
+) -> Iterator[tuple[Context, Judge | None]]:
+    """Everything an iteration needs, checked; only then is an earlier run replaced."""
+    optimising = configuration.optimising
+    if optimising.seed is not None and optimising.seed < 0:
+        raise UsageError(f"the seed must not be negative, as {optimising.seed} is")
+    algorithm = find_algorithm(optimising.algorithm)
+    optimizer = algorithm.bind(algorithm_options(algorithm, optimising.options))
+    _check_regime(configuration, algorithm)
+    _tell_idle(optimising, optimizer, watch)
+    prefix = configuration.references
+    lines = read_references(prefix, _input_lines(configuration), input_path=configuration.input)
+    guard_input(configuration, lines, watch)
+    references = configuration.metric.prepare(lines)
+    # Here, before anything is decoded or an earlier run replaced, settings that cannot be used and
+    # too many shards are refused.
+    if optimizer.is_online:
+        optimizer.learner()
+    if optimising.sharding is not None and not optimising.sharding.asynchronous:
+        dealt(np.arange(references.n_sentences), optimising.sharding.shards, 0)
+    config = decoding_config(configuration, workspace, watch)
+    forest = forest_of(configuration, workspace, references, watch)
+    if forest is not None:
+        show = forest.show
+    else:
+        show = announced_features(configuration, workspace, config, watch)
+    check_names(optimising, show)
+    start = starting_weights(show, configuration)
+    judge = find_judge(configuration, config, show, watch)
+    if earlier == "replaced":
+        watch(
+            Note(
+                f"replacing the earlier run in {workspace.directory} (--continue would have gone"
+                " on with it)",
+                warning=True,
+            )
+        )
+    if earlier != "continued":
+        workspace.clear(keep_list=configuration.skip_decoder)
+    with NBestStore.open(workspace.store, writable=True) as store:
+        store.require(
+            {
+                "input": fingerprint_files([configuration.input]),
+                "references": fingerprint_files(reference_files(prefix)),
+                "configuration": fingerprint_files([configuration.config]),
+                # Scores of other metrics could not be compared when the best is chosen.
+                "metric": references.signature,
+            }
+        )
+        context = Context(
+            RunData(
+                configuration,
+                show,
+                start,
+                references,
+                seed=seed_of_run(configuration, store),
+                fixed=fixed_weights(configuration, config, algorithm),
+            ),
+            RunFiles(workspace, config, store, watch),
+            optimizer,
+            forest or own_forest(configuration, workspace, store, show),
+        )
+        if unstored := unstored_iterations(workspace, store):
+            adopt_files(context, unstored)
+        report_changed_settings(context)
+        with nullcontext() if context.forest is None else context.forest.decoder:
+            yield context, judge
+
+
+def _check_regime(configuration: Configuration, algorithm: Algorithm) -> None:
+    """Refuse what this algorithm does not do, and settings that exclude each other.
+
+    Raises:
+        UsageError: there is such a thing.
+    """
+    online_learners = sorted(each.name for each in algorithms().values() if each.learner)
+    if configuration.select == "best-heldout" and configuration.held_out is None:
+        raise UsageError("the best weights on held-out text need such text: give --heldout, too")
+    check_graphs(configuration, algorithm)
+    if configuration.online is None:
+        return
+    if algorithm.learner is None:
+        raise UsageError(
+            f"{algorithm.name} learns from all lists at once, so it cannot learn while decoding:"
+            f" leave out --online, or take one of {', '.join(online_learners)}"
+        )
+    check_online(configuration, configuration.online)
+
+
+def _tell_idle(optimising: Optimising, optimizer: Optimizer, watch: Watcher) -> None:
+    """Say which settings do nothing for this algorithm, or beside its others."""
+    for said in idle_options(optimizer, optimising.options):
+        watch(Note(said, warning=True))
+    if optimizer.algorithm.restarts:
+        return
+    idle = {"--range": bool(optimising.ranges), "--historic-bests": optimising.historic_bests}
+    for name in (name for name, given in idle.items() if given):
+        watch(
+            Note(
+                f"{name} is for algorithms that start from several points; {optimizer.name}"
+                " starts from one",
+                warning=True,
+            )
+        )
+
+
+def _input_lines(configuration: Configuration) -> int | None:
+    """Lines that the references must have; None where the input is not one sentence a line."""
+    if configuration.decoding.decoder.input_type == _CONFUSION_NETWORK:
+        return None
+    return len(read_lines(configuration.input))
