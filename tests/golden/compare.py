@@ -151,7 +151,8 @@ def differences(row: Row, base: Left, new: Left, allowed: list[str]) -> tuple[li
             continue
         if old is None and any(fnmatch.fnmatch(Path(name).name, each) for each in allowed):
             continue
-        if name in loose and old is not None and now is not None and numbers(old) == numbers(now):
+        is_loose = name in loose or name.endswith(".html")
+        if is_loose and old is not None and now is not None and numbers(old) == numbers(now):
             words = True
             continue
         differing.append(name)
