@@ -178,7 +178,7 @@ _MODULES = (
 
 
 def __getattr__(name: str) -> object:
-    """The public names, loaded when they are asked for: who needs one module waits for no other."""
+    """Load a public name on first access, so that importing one module loads no other."""
     if name in __all__:
         for each in _MODULES:
             module = importlib.import_module(f"formats.{each}")

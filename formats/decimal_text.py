@@ -1,10 +1,10 @@
 """Numbers as a C++ stream prints them (``%.6g``), a whole matrix at once.
 
-Six digits are an integer, found by one multiplication with a power of ten, and a place for the
-point. The product is off by less than ``1e-9``; where its fraction is near one half, rounding
-might go wrong, and Python spells the number, as it does where an exponent is needed. Text is put
-together in two 64-bit words a number: sign and leading zeros in the first, digits, point and a
-blank in the second. Bytes that stay zero are thrown out at the end.
+One multiplication with a power of ten turns a number into an integer of six digits and the position
+of its decimal point. The product is off by less than ``1e-9``; where its fraction is close to one
+half, rounding could fail, so Python formats that number, as it does where an exponent is needed.
+The text of a number is built in two 64-bit words: sign and leading zeros in the first; digits,
+point and a blank in the second. Zero bytes are removed at the end.
 """
 
 from __future__ import annotations
@@ -65,9 +65,9 @@ def _packed(words: Words) -> bytes:
 
 
 def _spell(values: NDArray[np.float64]) -> tuple[Words, NDArray[np.bool_]]:
-    """Two words of text for each number; and which numbers are to be spelled otherwise.
+    """Return two words of text for each number, and which numbers Python must format instead.
 
-    Byte 0 of the first word is left free for a newline, byte 1 has the sign.
+    Byte 0 of the first word is reserved for a newline; byte 1 holds the sign.
     """
     magnitude = np.abs(values)
     exponent = np.full(len(values), -4, dtype=np.int64)
@@ -93,7 +93,7 @@ def _spell(values: NDArray[np.float64]) -> tuple[Words, NDArray[np.bool_]]:
 
 
 def _with_point(text: Words, kept: NDArray[np.int64], before: NDArray[np.int64]) -> Words:
-    """Digits with a point among them if it is to be seen, and a blank behind.
+    """Return the digits with a decimal point where one is needed, followed by a blank.
 
     Args:
         text: six digits each.

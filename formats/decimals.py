@@ -1,11 +1,11 @@
-"""Decimal numbers out of bytes, many at once and without a Python object for any of them.
+"""Parse many decimal numbers at once, without a Python object for each of them.
 
 Eight characters are one unsigned 64-bit word, and a word of eight digits becomes a number in three
 multiplications (Lemire 2021, "Number parsing at a gigabyte per second", section 2). A decimal
-point is squeezed out of the word first, and the integer that remains is divided by a power of ten.
-Both are exact in float64, the integer having at most 15 digits beside a point, so the quotient is
-the correctly rounded value, the same that ``float()`` gives. All else (exponents, a plus sign,
-more than 16 characters) goes to ``float()``, one by one.
+point is removed from the word first, and the remaining integer is divided by a power of ten. Both
+are exact in float64 (the integer has at most 15 digits beside a point), so the quotient is
+correctly rounded and equal to ``float()``. Other tokens (exponents, a plus sign, more than 16
+characters) go to ``float()`` one by one.
 """
 
 from __future__ import annotations
@@ -94,13 +94,13 @@ def parse_digits(words: Words, lengths: Positions) -> tuple[NDArray[np.float64],
         lengths: int64 ``[m]``.
 
     Returns:
-        The values, float64 ``[m]``; and bool ``[m]``, which are no such numbers.
+        The values, float64 ``[m]``, and which words are not such numbers, bool ``[m]``.
     """
     kept = np.take(_KEEP, lengths, mode="clip")
     digits, dots, places = _without_dot((words ^ _ZEROS) & kept)
     refused = _not_digits(digits) | (lengths <= dots) | (lengths > 8)
     mantissa = _eight_digits(digits).view(np.int64).astype(np.float64)
-    # Of several points, which are refused, the places are nonsense.
+    # With several points the place is meaningless; such words are rejected.
     return mantissa / np.take(_POWERS, places, mode="clip"), refused
 
 
@@ -121,11 +121,11 @@ def _long(
 def _without_dot(digits: Words) -> tuple[Words, NDArray[np.bool_], Positions]:
     """Squeeze the decimal point out of words of ``character ^ '0'``.
 
-    Characters before the point move one byte towards the end and the first byte becomes 0. What
-    is no digit and no point stays, and ``_not_digits`` finds it: of two points one remains.
+    Characters before the point move one byte towards the end, and the first byte becomes 0. Other
+    characters stay, a second point too, and ``_not_digits`` finds them.
 
     Returns:
-        The words; whether there was a point; how many places stood behind it.
+        The words, whether there was a point, and how many digits followed it.
     """
     point = zero_bytes(digits ^ (EACH_BYTE * _U64(ord(".") ^ ord("0"))))
     found = point != 0

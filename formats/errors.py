@@ -1,9 +1,4 @@
-"""The one error that every reader of this library raises.
-
-::
-
-    FormatError   a file does not say what its format allows: path, line, what, how to mend it
-"""
+"""The error that every reader of this library raises: path, line, what is wrong, what to do."""
 
 from __future__ import annotations
 
@@ -21,7 +16,7 @@ class FormatError(ValueError):
     """A file that cannot be read as its format.
 
     ``str(error)`` is one line: ``path:line: message. remedy``. ``line`` counts from 1 and is
-    None where the fault belongs to no one line (a missing file, a truncated archive).
+    None if the error belongs to no single line (a missing file, a truncated archive).
     """
 
     def __init__(
@@ -50,14 +45,14 @@ class FormatError(ValueError):
 
 
 def _escaped(match: re.Match[str]) -> str:
-    """Return a character of a name that would break the line, or that a terminal obeys."""
+    """Return the escape of a character that would break the line or control a terminal."""
     return match[0].encode("unicode_escape").decode()
 
 
 def quoted(text: bytes | str) -> str:
-    """Return a piece of a file for a message: in quotes, cut to a readable length.
+    """Quote a piece of a file for a message, cut to a readable length.
 
-    What cannot be seen or printed is escaped, so that a file of another kind does no harm.
+    Characters that cannot be printed are escaped.
     """
     part = text[: 4 * LONGEST_QUOTE]
     if isinstance(part, str):

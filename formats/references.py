@@ -14,12 +14,12 @@ __all__ = ["read_reference", "read_references", "reference_files"]
 def reference_files(prefix: str | PathLike[str]) -> list[Path]:
     """Return the files that a name stands for, by the rule of ``mert-moses.pl``.
 
-    That file itself if it exists; otherwise the name with 0, 1, 2, ... behind it; and where there
-    is no 0 but a ``.ref0``, with ``.ref0``, ``.ref1``, ... The numbers have no gaps. A directory
-    counts as absent.
+    The file ``prefix`` itself if it exists; else ``prefix0``, ``prefix1``, ...; if there is no
+    ``prefix0``, then ``prefix.ref0``, ``prefix.ref1``, ... Numbers must have no gaps. A directory
+    counts as missing.
 
     Raises:
-        FormatError: none of these exists, or a number is left out.
+        FormatError: none of these exists, or a number is missing.
     """
     name = fspath(prefix)
     if _is_there(name):
@@ -31,13 +31,13 @@ def reference_files(prefix: str | PathLike[str]) -> list[Path]:
         files.append(Path(f"{name}{len(files)}"))
     if not files:
         raise FormatError(
-            "no such reference, and none with 0 or .ref0 behind its name",
+            "no such reference file, and none with 0 or .ref0 appended to its name",
             path=prefix,
-            remedy="Give the file of the reference, or what several have in common before 0, 1, 2",
+            remedy="Give the reference file, or the common prefix of several numbered 0, 1, 2",
         )
     if _is_there(f"{name}{len(files) + 1}"):
         raise FormatError(
-            f"reference {len(files)} of the prefix {name} is missing, but there is a next one",
+            f"reference {len(files)} of the prefix {name} is missing, but the next one exists",
             path=f"{name}{len(files)}",
             remedy="Number the references from 0 without a gap",
         )
@@ -47,7 +47,7 @@ def reference_files(prefix: str | PathLike[str]) -> list[Path]:
 def read_reference(path: str | PathLike[str]) -> list[bytes]:
     """Return the lines of one reference file, without the ``\\r`` of a line end.
 
-    The ``\\r`` would make each last word a word of its own, which no decoder writes.
+    With the ``\\r``, the last word of a line would match no word of a decoder's output.
 
     Raises:
         FormatError: the file cannot be read.
@@ -70,12 +70,12 @@ def read_references(
 
     Args:
         prefix: see ``reference_files``.
-        n_lines: lines of the input; without it the first reference counts.
-        input_path: the input, for the error about their number.
+        n_lines: number of input lines; default: that of the first reference.
+        input_path: the input, for error messages.
 
     Raises:
-        FormatError: no reference, one that cannot be read, one with another number of lines, or no
-            line at all.
+        FormatError: there is no reference, one cannot be read, their numbers of lines differ, or
+            they are empty.
     """
     files = reference_files(prefix)
     references = [read_reference(file) for file in files]
@@ -90,7 +90,7 @@ def read_references(
             )
     if not expected:
         raise FormatError(
-            "there is no sentence in it",
+            "the file has no sentences",
             path=other,
             remedy="Give the input and its reference translation, one sentence a line",
         )

@@ -1,12 +1,12 @@
-"""Files of lines, plain or compressed (told by content), and writes that are all or nothing.
+"""Read text files, plain or compressed (detected by content), and write files atomically.
 
-Text is bytes here. Only ``\\n`` ends a line, and no encoding is assumed: what a decoder wrote in
-Latin-1 or in broken UTF-8 comes back byte for byte. A byte order mark, which some editors put
-before UTF-8, is no part of the text: it would become part of a first word or name.
+Text is bytes. Only ``\\n`` ends a line, and no encoding is assumed: Latin-1 or broken UTF-8 comes
+back byte for byte. A leading UTF-8 byte order mark is removed, since it would become part of the
+first word or name.
 
-Reading ends: a device that gives bytes for ever is no file, nor is an archive that unpacks to
-hundreds of times its size. A pipe is read where a user names one, ``<(zcat list.gz)`` for example;
-what a file or a directory names must be a file (``regular_file``).
+Reads are bounded: devices without end and archives that expand more than some hundred times are
+rejected. A user may name a pipe, such as ``<(zcat list.gz)``; paths that come from other files or
+from directories must be regular files (``regular_file``).
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ StrPath = str | PathLike[str]
 
 CHUNK_BYTES = 1 << 20
 _UNPACKED_BYTES = 1 << 30
-"""So much may come out of any archive."""
+"""Any archive may expand to this many bytes."""
 _LARGEST_RATIO = 400
-"""Of text to archive beyond that. Lists and graphs reach a few dozen; a file of one byte, again and
-again, a thousand and more."""
+"""Largest ratio of text to archive beyond that. Lists and graphs reach a few dozen; a file that
+repeats one byte reaches more than a thousand."""
 _ARCHIVES: dict[bytes, Callable[[BinaryIO], io.BufferedIOBase]] = {
     b"\x1f\x8b": lambda file: gzip.GzipFile(fileobj=file),
     b"BZh": bz2.BZ2File,
@@ -60,9 +60,9 @@ def open_text(path: StrPath) -> BinaryIO:
     """Open a file for reading, uncompressed on the fly if its first bytes say so.
 
     Raises:
-        FormatError: no such file, no permission, a directory, a device; an archive whose very
-            beginning is damaged. Reading raises it where the rest is damaged or cut short, or
-            unpacks to what no text does.
+        FormatError: the path is missing, unreadable, a directory or a device, or an archive is
+            damaged at its start. Reading raises it if the rest is damaged, truncated, or expands
+            too much.
     """
     try:
         file = Path(path).open("rb")  # noqa: SIM115 (handed to the caller)
@@ -87,13 +87,10 @@ def open_text(path: StrPath) -> BinaryIO:
 
 
 def regular_file(path: StrPath) -> Path:
-    """Return the path of a file that another one names, or that lies in a directory of such files.
-
-    A pipe there would be waited for, perhaps for ever.
+    """Return ``path`` if nothing but a regular file can be there: reading a pipe could block.
 
     Raises:
-        FormatError: something is there that is neither a file nor a link to one, or that cannot
-            be looked at.
+        FormatError: the path is neither a file nor a link to one, or cannot be examined.
     """
     path = Path(path)
     try:
@@ -110,11 +107,11 @@ def read_bytes(path: StrPath, *, most: int | None = None, what: str = "such a fi
 
     Args:
         path: the file.
-        most: bytes that it may have; None for any number.
-        what: it is, for the message.
+        most: largest number of bytes; None: no limit.
+        what: kind of file, for the message.
 
     Raises:
-        FormatError: as ``open_text``; or it is longer than that.
+        FormatError: as ``open_text``, or the file is longer than ``most``.
     """
     chunks, size = [], 0
     for chunk in iter_chunks(path):
@@ -122,9 +119,9 @@ def read_bytes(path: StrPath, *, most: int | None = None, what: str = "such a fi
         size += len(chunk)
         if most is not None and size > most:
             raise FormatError(
-                f"there is more than {most >> 20} MiB in it, and {what} is small",
+                f"the file has more than {most >> 20} MiB, too much for {what}",
                 path=fspath(path),
-                remedy="Is it the file that you mean?",
+                remedy="Check that this is the right file",
             )
     return b"".join(chunks)
 
@@ -150,15 +147,15 @@ def iter_chunks(path: StrPath, chunk_bytes: int = CHUNK_BYTES) -> Iterator[bytes
 
 @contextmanager
 def atomic_write(path: StrPath, *, compress: Literal["gz"] | None = None) -> Iterator[BinaryIO]:
-    """A binary file that takes the place of ``path`` when the block ends, and never half written.
+    """Open a binary file that replaces ``path`` when the block ends, completely or not at all.
 
-    The bytes go to a temporary file in the same directory, reach the disk, and are renamed. If
-    the block raises, ``path`` is as it was and the temporary file is gone. A link stays, and the
-    file it leads to is replaced; a device or a pipe (``/dev/stdout``) is written as it is. A
-    gzip file carries no time and no name, so the same bytes in give the same bytes out.
+    The bytes are written to a temporary file in the same directory, synced and renamed. If the
+    block raises, ``path`` is unchanged and the temporary file is removed. Of a symbolic link, the
+    target is replaced; a device or pipe (``/dev/stdout``) is written directly. A gzip file carries
+    no time and no name, so equal input gives equal bytes.
 
     Raises:
-        OSError: the directory cannot be written or the disk is full.
+        OSError: the directory is not writable, or the disk is full.
     """
     if Path(path).exists() and not Path(path).is_file():
         with Path(path).open("wb") as file, _packed(file, compress) as text:
@@ -191,7 +188,7 @@ def write_atomic(path: StrPath, data: bytes, *, compress: Literal["gz"] | None =
 
 @contextmanager
 def _packed(file: BinaryIO, compress: Literal["gz"] | None) -> Iterator[BinaryIO]:
-    """What to write to, so that ``file`` holds it compressed; or ``file`` itself."""
+    """Wrap ``file`` in a compressor if ``compress`` is given."""
     if compress is None:
         yield file
     else:
@@ -200,7 +197,7 @@ def _packed(file: BinaryIO, compress: Literal["gz"] | None) -> Iterator[BinaryIO
 
 
 class _Archive(io.RawIOBase):
-    """Reads an archive and says in one line what is wrong with it."""
+    """An archive whose read errors are ``FormatError`` of one line."""
 
     def __init__(self, source: io.BufferedIOBase, compressed: BinaryIO, path: StrPath) -> None:
         self._source = source
@@ -228,9 +225,9 @@ class _Archive(io.RawIOBase):
         read = self._compressed.tell()
         if self._unpacked > _LARGEST_RATIO * read:
             raise FormatError(
-                f"{read} bytes of the archive unpack to {self._unpacked}, as no text does",
+                f"{read} bytes of the archive expand to {self._unpacked}: too much for text",
                 path=fspath(self._path),
-                remedy="Look what is in it (zcat, head), or unpack it yourself",
+                remedy="Look at its content (zcat, head), or unpack it yourself",
             )
 
     def close(self) -> None:
@@ -241,7 +238,7 @@ class _Archive(io.RawIOBase):
 
 
 def _is_endless(file: BinaryIO) -> bool:
-    """Return whether it is a device: no terminal, and not the one that is always empty."""
+    """Return whether the file is a device other than a terminal and ``/dev/null``."""
     found = os.fstat(file.fileno())
     if not (stat.S_ISCHR(found.st_mode) or stat.S_ISBLK(found.st_mode)):
         return False
@@ -249,7 +246,7 @@ def _is_endless(file: BinaryIO) -> bool:
 
 
 def _sync_directory(directory: Path) -> None:
-    """Make the rename itself survive a power cut."""
+    """Sync the directory, so that a rename survives a power failure."""
     descriptor = os.open(directory, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -20,7 +20,7 @@ def names(directory: Path) -> list[str]:
 
 
 def test_the_rule_of_mert_moses(tmp_path: Path) -> None:
-    with pytest.raises(FormatError, match=r"dev.en: no such reference.*before 0, 1, 2"):
+    with pytest.raises(FormatError, match=r"dev.en: no such reference.*numbered 0, 1, 2"):
         names(tmp_path)
     touch(tmp_path, "dev.en.ref0", "dev.en.ref1")
     assert names(tmp_path) == ["dev.en.ref0", "dev.en.ref1"]
@@ -68,7 +68,7 @@ def test_line_counts_are_checked(tmp_path: Path) -> None:
 def test_texts_without_a_sentence_are_refused(tmp_path: Path) -> None:
     touch(tmp_path, "dev.en", text="")
     for n_lines in (None, 0):
-        with pytest.raises(FormatError, match="there is no sentence in it"):
+        with pytest.raises(FormatError, match="the file has no sentences"):
             read_references(tmp_path / "dev.en", n_lines)
 
 

@@ -212,5 +212,5 @@ def test_a_file_that_is_far_too_long(tmp_path: Path) -> None:
     path = tmp_path / "model"
     path.write_bytes(bytes(3 << 20))
     assert len(read_bytes(path, most=3 << 20)) == 3 << 20
-    with pytest.raises(FormatError, match="more than 2 MiB in it, and a configuration is small"):
+    with pytest.raises(FormatError, match="more than 2 MiB, too much for a configuration"):
         read_bytes(path, most=2 << 20, what="a configuration")

@@ -134,8 +134,8 @@ def test_runs_of_optimizers(run: Run, texts: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("score", "empty", "empty"), "empty: there is no sentence in it"),
-        (("score", "one", "empty"), "empty: there is no sentence in it"),
+        (("score", "empty", "empty"), "empty: the file has no sentences"),
+        (("score", "one", "empty"), "empty: the file has no sentences"),
         (("score", "empty", "ref0"), "empty: the file is empty"),
         (("compare", "one", "empty", "--refs", "ref0"), "empty: the file is empty"),
     ],
