@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from mosesplug.errors import MosesplugError, UsageError
 from mosesplug.optimizers import Algorithm, Problem, Progress, corpus_score
-from mosesplug.optimizers.problem import silent
+from mosesplug.optimizers.problem import no_progress
 from mosesplug.settings.algorithm_options import algorithm_options
 from mosesplug.tuning_set import TuningSet
 
@@ -145,7 +145,7 @@ def options_of(algorithms: Sequence[Algorithm], settings: Mapping[str, str]) -> 
 
 
 def measured(
-    task: Task, algorithm: Algorithm, options: Any, seeds: int, progress: Progress = silent
+    task: Task, algorithm: Algorithm, options: Any, seeds: int, progress: Progress = no_progress
 ) -> Outcome:
     """Run one algorithm with seeds 1 to ``seeds``.
 
@@ -166,7 +166,7 @@ def measured(
             progress(seed - 1, seeds, algorithm.name)
             began = time.process_time()
             found = algorithm.optimize(
-                task.problem, task.start, np.random.default_rng(seed), options, silent
+                task.problem, task.start, np.random.default_rng(seed), options, no_progress
             )
             seconds.append(time.process_time() - began)
             score, left_out = task.scores(found.weights)
@@ -186,7 +186,7 @@ def _warm(task: Task, algorithm: Algorithm, options: Any) -> None:
     filled = np.flatnonzero(np.diff(made.offsets))[:_WARMING]
     few = _with(task.problem, made, filled)
     try:
-        algorithm.optimize(few, task.start, np.random.default_rng(1), options, silent)
+        algorithm.optimize(few, task.start, np.random.default_rng(1), options, no_progress)
     except MosesplugError:
         return
 

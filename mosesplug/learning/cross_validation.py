@@ -23,7 +23,7 @@ from mosesplug.optimizers.problem import (
     Solution,
     corpus_score,
     corpus_statistics,
-    silent,
+    no_progress,
 )
 from mosesplug.tuning.parallel.sharding import dealt
 
@@ -100,7 +100,7 @@ def cross_validated(
     learn: Learn,
     count: int,
     seed: int,
-    progress: Progress = silent,
+    progress: Progress = no_progress,
 ) -> CrossValidation:
     """Learn from all folds but one, score on that one, and so for each.
 
@@ -128,7 +128,7 @@ def cross_validated(
     for number, own in enumerate(parts, start=1):
         others = np.setdiff1d(listed, own)
         rng = np.random.default_rng([seed, _FOLDS, number])
-        solution = learn(sentences.part(others), rng, silent)
+        solution = learn(sentences.part(others), rng, no_progress)
         left_out = sentences.part(own)
         found = corpus_statistics(left_out, solution.weights)
         totals = found if number == 1 else totals + found

@@ -16,7 +16,7 @@ from formats.weights.files import read_sparse
 from mosesplug.errors import DataError
 from mosesplug.features import FeatureSpace
 from mosesplug.optimizers import Problem, Solution
-from mosesplug.optimizers.problem import normalised
+from mosesplug.optimizers.problem import normalise
 from mosesplug.tuning_set import TuningSet
 
 __all__ = ["averaged", "dense_only", "read_starts", "selected", "shards"]
@@ -155,4 +155,4 @@ def averaged(problem: Problem, solutions: Sequence[Solution]) -> tuple[NDArray[n
     if not weights.any():
         raise DataError("the average of the shards' weights is zero: use fewer shards")
     score = np.mean([solution.score for solution in solutions])
-    return normalised(problem, weights), float(score)
+    return normalise(problem, weights), float(score)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from mosesplug.optimizers.problem import Problem, Progress, Solution, corpus_score, silent
+from mosesplug.optimizers.problem import Problem, Progress, Solution, corpus_score, no_progress
 
 if TYPE_CHECKING:
     from mosesplug.optimizers.registry import Algorithm, Optimizer, algorithm, algorithms
@@ -19,7 +19,7 @@ __all__ = [
     "algorithm",
     "algorithms",
     "corpus_score",
-    "silent",
+    "no_progress",
 ]
 
 

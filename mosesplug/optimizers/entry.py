@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from mosesplug.errors import UsageError
 from mosesplug.optimizers.online.options import OnlineOptions
-from mosesplug.optimizers.problem import Problem, Progress, Solution, silent
+from mosesplug.optimizers.problem import Problem, Progress, Solution, no_progress
 
 if TYPE_CHECKING:
     from mosesplug.optimizers.online.learner import Learner
@@ -83,7 +83,7 @@ class Optimizer:
         problem: Problem,
         initial: NDArray[np.float64],
         rng: np.random.Generator,
-        progress: Progress = silent,
+        progress: Progress = no_progress,
     ) -> Solution:
         """Optimize weights from ``initial``, float64 ``[n_features]``."""
         return self.algorithm.optimize(problem, initial, rng, self.options, progress)

@@ -28,13 +28,13 @@ __all__ = [
     "Problem",
     "Progress",
     "Solution",
-    "checked_weights",
+    "activate_sparse",
+    "check_weights",
     "corpus_score",
     "corpus_statistics",
-    "normalised",
+    "no_progress",
+    "normalise",
     "sentence_scores",
-    "silent",
-    "with_sparse_active",
 ]
 
 LARGEST = 1e100
@@ -44,7 +44,7 @@ Progress = Callable[[int, int, str], None]
 """Told of work done, ``(done, total, what)``; may be called from any thread."""
 
 
-def silent(done: int, total: int, what: str) -> None:
+def no_progress(done: int, total: int, what: str) -> None:
     """The progress that tells nobody."""
 
 
@@ -149,7 +149,7 @@ def sentence_scores(problem: Problem, smoothing: Smoothing) -> NDArray[np.float6
     return problem.metric.sentence_scores(stats, smoothing)
 
 
-def normalised(problem: Problem, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+def normalise(problem: Problem, weights: NDArray[np.float64]) -> NDArray[np.float64]:
     """The weights over the L1 norm of the dense ones, if all of those are active.
 
     It changes no decision of the decoder, and makes weights of different runs comparable. (Weights
@@ -166,14 +166,14 @@ def normalised(problem: Problem, weights: NDArray[np.float64]) -> NDArray[np.flo
     return np.where(problem.fixed, weights, weights / norm)
 
 
-def with_sparse_active(problem: Problem) -> Problem:
+def activate_sparse(problem: Problem) -> Problem:
     """The problem of an algorithm that tunes sparse weights too, unless some are chosen."""
     if problem.active is not None:
         return problem
     return replace(problem, active=np.ones(len(problem.tuning_set.space), dtype=np.bool_))
 
 
-def checked_weights(problem: Problem, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+def check_weights(problem: Problem, weights: NDArray[np.float64]) -> NDArray[np.float64]:
     """The weights as float64, if a search can start there.
 
     Raises:

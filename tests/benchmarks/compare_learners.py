@@ -37,7 +37,7 @@ from mosesplug.learning.lists import load_lists
 from mosesplug.learning.weights import read_starting_weights
 from mosesplug.metrics import metric
 from mosesplug.optimizers import Algorithm, Problem, algorithm, algorithms, corpus_score
-from mosesplug.optimizers.problem import silent
+from mosesplug.optimizers.problem import no_progress
 from mosesplug.settings.sharding import Mixing, Sharding
 from mosesplug.tuning.parallel.sharded import optimize_sharded
 
@@ -84,7 +84,7 @@ class Task:
                 Sharding(SHARDS, mixing),
                 self.start,
                 np.random.default_rng(seed),
-                silent,
+                no_progress,
             )
             return corpus_score(self.problem, found.weights)
 

@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from mosesplug.errors import OptimizerError, UsageError
-from mosesplug.optimizers.problem import Problem, corpus_score, silent
+from mosesplug.optimizers.problem import Problem, corpus_score, no_progress
 from mosesplug.optimizers.registry import Algorithm, algorithm, algorithms
 from mosesplug.tuning_set import SparseRows
 from tests.optimizers.problems import planted_for, tuning_set
@@ -24,7 +24,9 @@ START = np.full(5, 0.2)
 
 
 def solve(tuner: Algorithm, problem: Problem, seed: int = 0) -> tuple[bytes, float]:
-    solution = tuner.optimize(problem, START, np.random.default_rng(seed), tuner.options(), silent)
+    solution = tuner.optimize(
+        problem, START, np.random.default_rng(seed), tuner.options(), no_progress
+    )
     assert np.isfinite(solution.weights).all()
     assert solution.weights.any()
     return solution.weights.tobytes(), solution.score
@@ -78,20 +80,20 @@ def test_refuses_what_is_not_a_number(tuner: Algorithm) -> None:
         solve(tuner, bad)
     start = np.array([1.0, np.inf, 1.0, 1.0, 1.0])
     with pytest.raises(OptimizerError, match="F1_0"):
-        tuner.optimize(problem, start, np.random.default_rng(0), tuner.options(), silent)
+        tuner.optimize(problem, start, np.random.default_rng(0), tuner.options(), no_progress)
 
 
 def test_refuses_what_cannot_be_tuned(tuner: Algorithm) -> None:
     problem = planted_for(tuner, 15)
     rng, options = np.random.default_rng(0), tuner.options()
     with pytest.raises(OptimizerError, match="5 features"):
-        tuner.optimize(problem, np.ones(4), rng, options, silent)
+        tuner.optimize(problem, np.ones(4), rng, options, no_progress)
     fixed = replace(problem, active=np.zeros(5, dtype=np.bool_))
     with pytest.raises(OptimizerError, match="nothing to tune"):
-        tuner.optimize(fixed, np.ones(5), rng, options, silent)
+        tuner.optimize(fixed, np.ones(5), rng, options, no_progress)
     empty = tuning_set([0, 0], np.zeros((0, 5)), np.zeros(0))
     with pytest.raises(OptimizerError, match="no hypotheses"):
-        tuner.optimize(replace(problem, tuning_set=empty), np.ones(5), rng, options, silent)
+        tuner.optimize(replace(problem, tuning_set=empty), np.ones(5), rng, options, no_progress)
 
 
 def test_says_whether_it_tunes_sparse_features(tuner: Algorithm) -> None:
@@ -107,7 +109,7 @@ def test_says_whether_it_tunes_sparse_features(tuner: Algorithm) -> None:
     sparse = tuning_set(sizes, made.dense[:, :3], won, rows, ("sparse_a", "sparse_b"))
     problem = replace(problem, tuning_set=replace(sparse, stats=made.stats))
     start = np.array([0.2, 0.2, 0.2, 0.0, 0.0])
-    found = tuner.optimize(problem, start, np.random.default_rng(0), tuner.options(), silent)
+    found = tuner.optimize(problem, start, np.random.default_rng(0), tuner.options(), no_progress)
     assert found.weights[3:].any() == tuner.tunes_sparse
 
 

@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from mosesplug.features import FeatureSpace
-from mosesplug.optimizers.problem import Problem, Solution, silent
+from mosesplug.optimizers.problem import Problem, Solution, no_progress
 from mosesplug.optimizers.registry import Algorithm, algorithm, algorithms
 from mosesplug.tuning_set import TuningSet
 from tests.optimizers.problems import planted, planted_for
@@ -29,7 +29,7 @@ def solve(problem: Problem, tuner: Algorithm, **settings: Any) -> Solution:
     size = len(problem.tuning_set.space)
     start = np.append(np.full(5, 0.2), np.ones(size - 5))
     options = tuner.options(**settings)
-    return tuner.optimize(problem, start, np.random.default_rng(0), options, silent)
+    return tuner.optimize(problem, start, np.random.default_rng(0), options, no_progress)
 
 
 @pytest.mark.parametrize("tuner", BATCH, ids=lambda each: each.name)

@@ -10,14 +10,14 @@ import pytest
 
 from mosesplug.errors import OptimizerError
 from mosesplug.features import FeatureSpace
-from mosesplug.optimizers.problem import Problem, checked_weights, corpus_score, normalised
+from mosesplug.optimizers.problem import Problem, check_weights, corpus_score, normalise
 from mosesplug.tuning_set import SparseRows
 from tests.optimizers.problems import Accuracy, planted, tuning_set
 
 
 def test_weights_are_copied() -> None:
     problem, hidden = planted(1)
-    weights = checked_weights(problem, hidden)
+    weights = check_weights(problem, hidden)
     np.testing.assert_array_equal(weights, hidden)
     assert not np.shares_memory(weights, hidden)
 
@@ -28,11 +28,11 @@ def test_refuses_starts_that_lead_nowhere(value: float) -> None:
     bad = hidden.copy()
     bad[2] = value
     with pytest.raises(OptimizerError, match="F2_0"):
-        checked_weights(problem, bad)
+        check_weights(problem, bad)
     with pytest.raises(OptimizerError, match="F2_0"):
-        checked_weights(replace(problem, starts=(hidden, bad)), hidden)
+        check_weights(replace(problem, starts=(hidden, bad)), hidden)
     with pytest.raises(OptimizerError, match="4 starting weights for 5 features"):
-        checked_weights(replace(problem, starts=(hidden[:4],)), hidden)
+        check_weights(replace(problem, starts=(hidden[:4],)), hidden)
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_refuses_starts_that_lead_nowhere(value: float) -> None:
 def test_refuses_a_box_that_is_none(bounds: dict[str, Any], message: str) -> None:
     problem, hidden = planted(1)
     with pytest.raises(OptimizerError, match=message):
-        checked_weights(replace(problem, **bounds), hidden)
+        check_weights(replace(problem, **bounds), hidden)
 
 
 def test_refuses_sparse_values_that_are_no_numbers() -> None:
@@ -58,7 +58,7 @@ def test_refuses_sparse_values_that_are_no_numbers() -> None:
     )
     made = tuning_set([1], np.ones((1, 1)), np.ones(1), sparse, ("A_x",))
     with pytest.raises(OptimizerError, match="sparse feature"):
-        checked_weights(Problem(made, Accuracy()), np.ones(2))
+        check_weights(Problem(made, Accuracy()), np.ones(2))
 
 
 def test_score_sums_the_statistics_of_the_first_best() -> None:
@@ -83,16 +83,16 @@ def test_weights_of_the_decoder_are_neither_tuned_nor_scaled() -> None:
     made, _ = planted(1)
     problem = replace(made, active=np.ones(5, np.bool_))
     weights = np.array([2.0, -1.0, 1.0, 3.0, 1.0])
-    np.testing.assert_array_equal(normalised(problem, weights), weights / 8.0)
+    np.testing.assert_array_equal(normalise(problem, weights), weights / 8.0)
     names = [f"F{column}" for column in range(4)]
     space = FeatureSpace.of_names(names, ["own"])
     tail = replace(made.tuning_set, space=space, dense=made.tuning_set.dense[:, :4])
     problem = Problem(tail, made.metric, fixed=np.arange(5) == 4)
     np.testing.assert_array_equal(problem.active_mask, [True] * 4 + [False])
     np.testing.assert_array_equal(
-        normalised(problem, weights), np.append(weights[:4] / 7.0, weights[4])
+        normalise(problem, weights), np.append(weights[:4] / 7.0, weights[4])
     )
     kept = replace(problem, keeps_scale=True)
-    np.testing.assert_array_equal(normalised(kept, weights), weights)
+    np.testing.assert_array_equal(normalise(kept, weights), weights)
     everything = replace(problem, active=np.ones(5, np.bool_))
     np.testing.assert_array_equal(everything.active_mask, [True] * 4 + [False])

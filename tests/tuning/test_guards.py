@@ -18,7 +18,7 @@ from mosesplug.errors import DataError
 from mosesplug.learning.lists import store_lists
 from mosesplug.metrics import metric
 from mosesplug.optimizers import Problem, algorithm
-from mosesplug.optimizers.problem import silent
+from mosesplug.optimizers.problem import no_progress
 from mosesplug.tuning import tune
 from mosesplug.tuning.events import Note
 from mosesplug.tuning.guards import (
@@ -103,7 +103,7 @@ def test_a_feature_that_never_varies_does_not_take_all_weight() -> None:
     problem = with_constant(-100.0)
     tuner = algorithm("mert")
     start = np.full(5, 0.2)
-    found = tuner.optimize(problem, start, np.random.default_rng(1), tuner.options(), silent)
+    found = tuner.optimize(problem, start, np.random.default_rng(1), tuner.options(), no_progress)
     assert not weight_findings(found.weights, problem.tuning_set.space.names)
 
 

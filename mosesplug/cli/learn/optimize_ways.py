@@ -13,7 +13,7 @@ from mosesplug.cli.learn.optimize_input import Given
 from mosesplug.errors import OptimizerError, UsageError
 from mosesplug.learning.cross_validation import CrossValidation, Learn, cross_validated, divided
 from mosesplug.optimizers import Progress, Solution, corpus_score
-from mosesplug.optimizers.problem import Problem, normalised, silent
+from mosesplug.optimizers.problem import Problem, no_progress, normalise
 from mosesplug.settings.configuration import SelectRun
 
 __all__ = ["Learnt", "Run", "Ways", "learnt", "ways_of"]
@@ -152,7 +152,7 @@ def learnt(
     runs = []
     for number in range(max(ways.runs, 1)):
         solution = learn(
-            problem, np.random.default_rng(seed + number), silent if ways.runs else told
+            problem, np.random.default_rng(seed + number), no_progress if ways.runs else told
         )
         runs.append(Run(seed + number, solution, _score(judged, solution.weights)))
         if ways.runs:
@@ -197,7 +197,7 @@ def _mean(problem: Problem, runs: list[Run]) -> Solution:
     Raises:
         OptimizerError: they cancel out.
     """
-    mean = np.mean([normalised(problem, run.solution.weights) for run in runs], axis=0)
+    mean = np.mean([normalise(problem, run.solution.weights) for run in runs], axis=0)
     if not mean.any():
         raise OptimizerError("the runs' weights cancel out: --select median takes those of one run")
     return replace(runs[0].solution, weights=mean, score=corpus_score(problem, mean), history=())

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Fit", "in_proportion"]
+__all__ = ["Fit", "fit_in_proportion"]
 
 Floats = NDArray[np.float64]
 
@@ -30,7 +30,7 @@ class Fit:
     converged: bool
 
 
-def in_proportion(
+def fit_in_proportion(
     fixed: Floats, length: float, fit: Callable[[Floats | None, Floats | float], Fit]
 ) -> Fit:
     """Fit weights in proportion to others that keep their values.

@@ -23,7 +23,12 @@ from mosesplug.kernels import kernel
 from mosesplug.metrics.protocol import Metric
 from mosesplug.optimizers.line_search.envelope import envelopes
 from mosesplug.optimizers.line_search.space import SearchSpace, Surface
-from mosesplug.optimizers.lists.arrangement import arrange, extremes, model_scores, project
+from mosesplug.optimizers.lists.arrangement import (
+    arrange,
+    find_slope_bounds,
+    model_scores,
+    project_slopes,
+)
 from mosesplug.optimizers.problem import Problem
 from mosesplug.tuning_set import TuningSet
 
@@ -85,7 +90,7 @@ class Lines:
         """From arranged slopes; ``offsets`` is int64 ``[n_sentences + 1]``."""
         n_directions = len(slopes) // int(offsets[-1])
         bounds = np.empty((len(offsets) - 1, n_directions, 2))
-        extremes(offsets, slopes, bounds)
+        find_slope_bounds(offsets, slopes, bounds)
         return cls(slopes, bounds)
 
 
@@ -131,7 +136,7 @@ class LineSpace:
     def lines(self, directions: NDArray[np.float64]) -> Lines:
         """The lines along ``directions``, float64 ``[n_directions, n_active]``."""
         slopes = np.empty(len(self.base) * len(directions))
-        project(self.offsets, self.axes.slopes, directions, slopes)
+        project_slopes(self.offsets, self.axes.slopes, directions, slopes)
         return Lines.of(self.offsets, slopes)
 
     def decode(self, point: NDArray[np.float64]) -> float:

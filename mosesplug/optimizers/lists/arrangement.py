@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from mosesplug.kernels import finite_kernel, kernel
 
-__all__ = ["arrange", "extremes", "model_scores", "project"]
+__all__ = ["add_scores", "arrange", "find_slope_bounds", "model_scores", "project_slopes"]
 
 
 @kernel
@@ -37,6 +37,30 @@ def arrange(offsets: NDArray[np.int64], columns: NDArray[Any], slopes: NDArray[A
 
 
 @kernel
+def add_scores(
+    slopes: NDArray[Any], start: int, weights: NDArray[Any], n_features: int, scores: NDArray[Any]
+) -> None:
+    """Add ``weights . h`` of one sentence's hypotheses to ``scores``.
+
+    Summed in the order of the features, so that hypotheses with the same features tie exactly.
+
+    Args:
+        slopes: arranged features, ``[n_hyps * n_features]``.
+        start: row of the sentence's first hypothesis.
+        weights: the first ``n_features`` are used.
+        n_features: number of arranged features.
+        scores: in and output, ``[hypotheses of the sentence]``; its type is that of the sums.
+    """
+    size = len(scores)
+    for feature in range(n_features):
+        weight = weights[feature]
+        place = start * n_features + feature * size
+        values = slopes[place : place + size]
+        for row in range(size):
+            scores[row] += weight * values[row]
+
+
+@kernel
 def model_scores(
     offsets: NDArray[np.int64],
     slopes: NDArray[np.float64],
@@ -46,30 +70,21 @@ def model_scores(
 ) -> None:
     """Write ``base + weights . h`` of every hypothesis to ``scores``.
 
-    Summed in the order of the features, so that hypotheses with the same features tie exactly.
-
     Args:
         offsets: int64 ``[n_sentences + 1]``.
         slopes: arranged features, float64 ``[n_hyps * len(weights)]``.
-        base: float64 ``[n_hyps]``, the share of the features that stay fixed.
+        base: float64 ``[n_hyps]``, the share of the inactive features.
         weights: float64.
         scores: output, float64 ``[n_hyps]``.
     """
     scores[:] = base
-    n_features = len(weights)
     for sentence in range(len(offsets) - 1):
         start, end = offsets[sentence], offsets[sentence + 1]
-        sums = scores[start:end]
-        for feature in range(n_features):
-            weight = weights[feature]
-            place = start * n_features + feature * (end - start)
-            values = slopes[place : place + end - start]
-            for row in range(end - start):
-                sums[row] += weight * values[row]
+        add_scores(slopes, start, weights, len(weights), scores[start:end])
 
 
 @kernel
-def project(
+def project_slopes(
     offsets: NDArray[np.int64],
     slopes: NDArray[np.float64],
     directions: NDArray[np.float64],
@@ -98,7 +113,7 @@ def project(
 
 
 @finite_kernel
-def extremes(
+def find_slope_bounds(
     offsets: NDArray[np.int64], slopes: NDArray[np.float64], bounds: NDArray[np.float64]
 ) -> None:
     """Write the least and the greatest slope of each sentence along each direction.

@@ -18,15 +18,15 @@ __all__ = [
     "add_sparse_features",
     "add_sparse_scores",
     "add_statistics",
-    "centre",
-    "distribute",
-    "pull_of_oracles",
-    "weigh_statistics",
+    "add_weighted_statistics",
+    "compute_distributions",
+    "compute_expectations",
+    "compute_oracle_losses",
 ]
 
 
 @kernel
-def distribute(
+def compute_distributions(
     offsets: NDArray[np.int64],
     first: int,
     last: int,
@@ -137,7 +137,7 @@ def add_sparse_features(
 
 
 @kernel
-def centre(
+def compute_expectations(
     offsets: NDArray[np.int64],
     first: int,
     last: int,
@@ -192,7 +192,7 @@ def add_statistics(
 
 
 @kernel
-def weigh_statistics(
+def add_weighted_statistics(
     start: int,
     end: int,
     stats: NDArray[np.float64],
@@ -214,7 +214,7 @@ def weigh_statistics(
 
 
 @kernel
-def pull_of_oracles(
+def compute_oracle_losses(
     offsets: NDArray[np.int64],
     first: int,
     last: int,

@@ -117,7 +117,7 @@ class BlockedLists:
                     tail,
                     scores,
                 )
-            kernels.distribute(
+            kernels.compute_distributions(
                 self.offsets, first, last, self.dense, dense, scores, found.shares, found.logs
             )
 
@@ -163,7 +163,7 @@ class BlockedLists:
         """
         means, coefficients = np.empty(self.n_sentences), np.empty(self.n_hyps)
         self.each_block(
-            lambda first, last: kernels.centre(
+            lambda first, last: kernels.compute_expectations(
                 self.offsets, first, last, found.shares, values, means, coefficients
             )
         )

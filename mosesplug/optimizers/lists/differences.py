@@ -13,35 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.kernels import kernel
-from mosesplug.optimizers.lists.rows import CompactRows
+from mosesplug.optimizers.lists.rows import CompactArrays
 
 __all__ = [
-    "CompactArrays",
     "RowDifference",
-    "add",
+    "add_difference",
     "difference",
-    "features_of",
-    "filled",
-    "product",
-    "row_scores",
-    "square",
+    "difference_product",
+    "filled_offsets",
+    "squared_norm",
 ]
-
-
-class CompactArrays(NamedTuple):
-    """Rows as kernels take them.
-
-    Attributes:
-        indptr: int64 ``[n_rows + 1]``.
-        indices: int32 ``[nnz]``, columns, ascending in a row.
-        data: float64 ``[nnz]``.
-        active: bool ``[n_columns]``; columns whose weights may change.
-    """
-
-    indptr: NDArray[np.int64]
-    indices: NDArray[np.int32]
-    data: NDArray[np.float64]
-    active: NDArray[np.bool_]
 
 
 class RowDifference(NamedTuple):
@@ -56,30 +37,11 @@ class RowDifference(NamedTuple):
     values: NDArray[np.float64]
 
 
-def features_of(rows: CompactRows, active: NDArray[np.bool_]) -> CompactArrays:
-    """The rows, with the active ones among all features, bool ``[n_features]``."""
-    return CompactArrays(rows.indptr, rows.indices, rows.data, active[rows.columns])
-
-
-def filled(offsets: NDArray[np.int64]) -> NDArray[np.int64]:
+def filled_offsets(offsets: NDArray[np.int64]) -> NDArray[np.int64]:
     """The offsets of the sentences that have hypotheses, int64 ``[n_filled + 1]``."""
     kept = np.append(np.flatnonzero(np.diff(offsets) > 0), len(offsets) - 1)
     found: NDArray[np.int64] = offsets[kept]
     return found
-
-
-@kernel
-def row_scores(
-    features: CompactArrays, weights: NDArray[np.float64], start: int, end: int
-) -> NDArray[np.float64]:
-    """``w . h`` of the rows ``start:end``, float64 ``[end - start]``."""
-    scores = np.empty(end - start)
-    for row in range(start, end):
-        total = 0.0
-        for entry in range(features.indptr[row], features.indptr[row + 1]):
-            total += weights[features.indices[entry]] * features.data[entry]
-        scores[row - start] = total
-    return scores
 
 
 @kernel
@@ -107,7 +69,7 @@ def difference(features: CompactArrays, one: int, other: int) -> RowDifference:
 
 
 @kernel
-def square(along: RowDifference) -> float:
+def squared_norm(along: RowDifference) -> float:
     """The squared norm."""
     total = 0.0
     for value in along.values:
@@ -116,7 +78,7 @@ def square(along: RowDifference) -> float:
 
 
 @kernel
-def product(one: RowDifference, other: RowDifference) -> float:
+def difference_product(one: RowDifference, other: RowDifference) -> float:
     """The product of two differences over the same columns."""
     total, left, right = 0.0, 0, 0
     while left < len(one.places) and right < len(other.places):
@@ -132,7 +94,7 @@ def product(one: RowDifference, other: RowDifference) -> float:
 
 
 @kernel
-def add(weights: NDArray[np.float64], along: RowDifference, size: float) -> None:
+def add_difference(weights: NDArray[np.float64], along: RowDifference, size: float) -> None:
     """Add ``size`` times a difference to ``weights``, float64 ``[n_columns]``, an output."""
     for entry in range(len(along.places)):
         weights[along.places[entry]] += size * along.values[entry]

@@ -19,12 +19,13 @@ __all__ = [
     "OraclePairs",
     "add_difference",
     "add_differences",
-    "product",
-    "products",
+    "count_violations",
+    "difference_score",
+    "difference_scores",
+    "difference_square",
+    "find_violated_pairs",
+    "row_score",
     "row_scores",
-    "square",
-    "violated",
-    "violated_pairs",
 ]
 
 
@@ -65,7 +66,7 @@ class OraclePairs(NamedTuple):
 
 
 @kernel
-def violated(
+def count_violations(
     pairs: OraclePairs, scores: NDArray[np.float64], least: float, coefficients: NDArray[np.float64]
 ) -> tuple[int, int, float]:
     """The pairs of a margin below ``least`` (1 in equation 9), counted by hypothesis.
@@ -101,7 +102,7 @@ def violated(
 
 
 @kernel
-def product(rows: ActiveFeatures, a: int, b: int, weights: NDArray[np.float64]) -> float:
+def difference_score(rows: ActiveFeatures, a: int, b: int, weights: NDArray[np.float64]) -> float:
     """``weights . (h_a - h_b)`` on active features.
 
     Every visit of a pair is one call. Four running sums, since each waits for its last addition.
@@ -141,22 +142,28 @@ def add_difference(
 
 
 @kernel
+def row_score(rows: ActiveFeatures, row: int, weights: NDArray[np.float64]) -> float:
+    """``weights . h`` of one row."""
+    dense, indptr, indices, data = rows
+    total = 0.0
+    for k in range(dense.shape[1]):
+        total += weights[k] * dense[row, k]
+    for entry in range(indptr[row], indptr[row + 1]):
+        total += weights[indices[entry]] * data[entry]
+    return total
+
+
+@kernel
 def row_scores(rows: ActiveFeatures, weights: NDArray[np.float64]) -> NDArray[np.float64]:
     """``weights . h`` of every row, float64 ``[n_hyps]``; equal rows tie exactly."""
-    dense, indptr, indices, data = rows
-    scores = np.empty(len(dense))
-    for row in range(len(dense)):
-        total = 0.0
-        for k in range(dense.shape[1]):
-            total += weights[k] * dense[row, k]
-        for entry in range(indptr[row], indptr[row + 1]):
-            total += weights[indices[entry]] * data[entry]
-        scores[row] = total
+    scores = np.empty(len(rows.dense))
+    for row in range(len(scores)):
+        scores[row] = row_score(rows, row, weights)
     return scores
 
 
 @kernel
-def products(
+def difference_scores(
     pairs: OraclePairs,
     better: NDArray[np.int64],
     worse: NDArray[np.int64],
@@ -165,7 +172,7 @@ def products(
     """``weights . phi`` of some pairs, float64 ``[n]``."""
     found = np.empty(len(better))
     for i in range(len(better)):
-        found[i] = product(pairs.features, better[i], worse[i], weights)
+        found[i] = difference_score(pairs.features, better[i], worse[i], weights)
     return found
 
 
@@ -183,7 +190,7 @@ def add_differences(
 
 
 @kernel
-def violated_pairs(
+def find_violated_pairs(
     pairs: OraclePairs, scores: NDArray[np.float64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
     """Pairs that miss the margin and differ in an active feature, in rows.
@@ -208,7 +215,7 @@ def violated_pairs(
             for b in range(pairs.offsets[sentence], pairs.offsets[sentence + 1]):
                 if pairs.is_oracle[b] or scores[a] - scores[b] >= 1.0:
                     continue
-                length = square(pairs.features, a, b, scratch)
+                length = difference_square(pairs.features, a, b, scratch)
                 if length > 0.0:
                     better[count], worse[count], squares[count] = a, b, length
                     count += 1
@@ -216,7 +223,7 @@ def violated_pairs(
 
 
 @kernel
-def square(rows: ActiveFeatures, a: int, b: int, scratch: NDArray[np.float64]) -> float:
+def difference_square(rows: ActiveFeatures, a: int, b: int, scratch: NDArray[np.float64]) -> float:
     """``|h_a - h_b|^2`` on active features; ``scratch`` is all 0, before and after."""
     dense, indptr, indices, data = rows
     total = 0.0

@@ -8,6 +8,7 @@ number of features.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,10 +16,26 @@ from numpy.typing import NDArray
 from mosesplug.kernels import kernel
 from mosesplug.tuning_set import Batch, SparseRows
 
-__all__ = ["CompactRows", "compact", "without_rounding"]
+__all__ = ["CompactArrays", "CompactRows", "compact_rows", "row_scores", "zero_cancelled"]
 
 _ROUNDING = 1e-12
 """A sum that is a smaller share than this of the sizes of its terms has cancelled out."""
+
+
+class CompactArrays(NamedTuple):
+    """Rows as kernels take them.
+
+    Attributes:
+        indptr: int64 ``[n_rows + 1]``.
+        indices: int32 ``[nnz]``, columns, ascending in a row.
+        data: float64 ``[nnz]``.
+        active: bool ``[n_columns]``; columns whose weights may change.
+    """
+
+    indptr: NDArray[np.int64]
+    indices: NDArray[np.int32]
+    data: NDArray[np.float64]
+    active: NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -43,7 +60,13 @@ class CompactRows:
 
         Summed in the order of the features, so that equal rows tie exactly.
         """
-        return _scores(self.indptr, self.indices, self.data, weights)
+        everything = np.ones(len(self.columns), dtype=np.bool_)
+        arrays = CompactArrays(self.indptr, self.indices, self.data, everything)
+        return row_scores(arrays, weights, 0, len(self.indptr) - 1)
+
+    def arrays(self, active: NDArray[np.bool_]) -> CompactArrays:
+        """Return the arrays for kernels; ``active`` is bool ``[n_features]``."""
+        return CompactArrays(self.indptr, self.indices, self.data, active[self.columns])
 
     def combine(self, coefficients: NDArray[np.float64]) -> NDArray[np.float64]:
         """The sum of the rows, each times its coefficient: float64 ``[n_columns]``."""
@@ -55,16 +78,16 @@ class CompactRows:
         Sums that overflow stay what they are, so that they become an error.
         """
         sizes = replace(self, data=np.abs(self.data)).combine(np.abs(coefficients))
-        return without_rounding(self.combine(coefficients), sizes)
+        return zero_cancelled(self.combine(coefficients), sizes)
 
 
-def without_rounding(sums: NDArray[np.float64], sizes: NDArray[np.float64]) -> NDArray[np.float64]:
+def zero_cancelled(sums: NDArray[np.float64], sizes: NDArray[np.float64]) -> NDArray[np.float64]:
     """Sums, but 0 where everything cancelled out; ``sizes`` are those of the terms, added up."""
     cancelled = (np.abs(sums) <= _ROUNDING * sizes) & (sizes < np.inf)
     return np.where(cancelled, 0.0, sums)
 
 
-def compact(batch: Batch, rows: NDArray[np.int64]) -> CompactRows:
+def compact_rows(batch: Batch, rows: NDArray[np.int64]) -> CompactRows:
     """Hypotheses of a batch over their own features.
 
     Args:
@@ -106,18 +129,16 @@ def _by_row_and_column(sparse: SparseRows, places: NDArray[np.int64]) -> NDArray
 
 
 @kernel
-def _scores(
-    indptr: NDArray[np.int64],
-    indices: NDArray[np.int32],
-    data: NDArray[np.float64],
-    weights: NDArray[np.float64],
+def row_scores(
+    features: CompactArrays, weights: NDArray[np.float64], start: int, end: int
 ) -> NDArray[np.float64]:
-    scores = np.empty(len(indptr) - 1)
-    for row in range(len(scores)):
+    """``w . h`` of the rows ``start:end``, float64 ``[end - start]``."""
+    scores = np.empty(end - start)
+    for row in range(start, end):
         total = 0.0
-        for entry in range(indptr[row], indptr[row + 1]):
-            total += weights[indices[entry]] * data[entry]
-        scores[row] = total
+        for entry in range(features.indptr[row], features.indptr[row + 1]):
+            total += weights[features.indices[entry]] * features.data[entry]
+        scores[row - start] = total
     return scores
 
 

@@ -20,13 +20,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.errors import OptimizerError
-from mosesplug.optimizers.batch.fits import Fit, in_proportion
+from mosesplug.optimizers.batch.fits import Fit, fit_in_proportion
 from mosesplug.optimizers.lists.oracle_pairs import ActiveFeatures, row_scores
-from mosesplug.optimizers.lists.rows import compact, without_rounding
+from mosesplug.optimizers.lists.rows import compact_rows, zero_cancelled
 from mosesplug.optimizers.problem import Problem
 from mosesplug.tuning_set import TuningSet
 
-__all__ = ["ScaledLists", "Scaling", "found_weights", "lists_of"]
+__all__ = ["ScaledLists", "Scaling", "fit_scaled", "scaled_lists"]
 
 Floats = NDArray[np.float64]
 Scaling = Literal["deviation", "none"]
@@ -83,7 +83,7 @@ class ScaledLists:
             terms = np.repeat(coefficients, np.diff(indptr)) * data
             sums += np.bincount(indices, terms, size)
             sizes += np.bincount(indices, np.abs(terms), size)
-        return without_rounding(sums, sizes)
+        return zero_cancelled(sums, sizes)
 
     def with_fixed_column(self, column: Floats) -> ScaledLists:
         """The lists with one more feature, float64 ``[n_hyps]``, the last; nothing is fixed."""
@@ -106,7 +106,7 @@ class ScaledLists:
         )
 
 
-def lists_of(problem: Problem, initial: Floats, scaling: Scaling) -> ScaledLists:
+def scaled_lists(problem: Problem, initial: Floats, scaling: Scaling) -> ScaledLists:
     """The problem's hypotheses.
 
     Args:
@@ -142,13 +142,13 @@ def lists_of(problem: Problem, initial: Floats, scaling: Scaling) -> ScaledLists
     )
 
 
-def found_weights(
+def fit_scaled(
     problem: Problem, initial: Floats, lists: ScaledLists, fit: Callable[[ScaledLists], FitT]
 ) -> tuple[Floats, FitT]:
     """All weights, and the fit that the active ones come from.
 
     Weights that are not active keep their values, and the others are found in proportion to them
-    (see ``in_proportion``).
+    (see ``fit_in_proportion``).
 
     Args:
         problem: what is tuned.
@@ -170,7 +170,7 @@ def found_weights(
         return replace(found, weights=found.weights / own.units)
 
     length = float(np.linalg.norm(np.where(problem.active_mask, 0.0, initial)))
-    found = in_proportion(lists.fixed, length, unscaled)
+    found = fit_in_proportion(lists.fixed, length, unscaled)
     weights = np.where(problem.active_mask, 0.0, initial)
     weights[lists.columns] = found.weights
     if not weights[lists.columns].any():
@@ -202,7 +202,7 @@ def _sparse_part(
     if tuning_set.sparse is None:
         none = np.zeros(0, dtype=np.int64)
         return np.zeros(tuning_set.n_hyps + 1, dtype=np.int64), none, np.zeros(0), none
-    rows = compact(tuning_set, np.arange(tuning_set.n_hyps))
+    rows = compact_rows(tuning_set, np.arange(tuning_set.n_hyps))
     n_dense = tuning_set.space.n_dense
     kept = rows.indices >= n_dense
     columns = rows.columns[n_dense:] - n_dense

@@ -27,14 +27,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.errors import OptimizerError, UsageError
-from mosesplug.optimizers.lists.differences import (
-    RowDifference,
-    difference,
-    features_of,
-    filled,
-    row_scores,
-)
-from mosesplug.optimizers.lists.rows import compact
+from mosesplug.optimizers.lists.differences import RowDifference, difference, filled_offsets
+from mosesplug.optimizers.lists.rows import compact_rows, row_scores
 from mosesplug.optimizers.online.costs import CostOptions
 from mosesplug.optimizers.online.epochs import online_algorithm
 from mosesplug.optimizers.online.learner import Change, Learner, State, Step
@@ -131,11 +125,11 @@ def arow_learner(options: ArowOptions) -> Learner:
     def change(state: State, batch: Batch, step: Step) -> Change:
         memory = {**costs.memory(step.metric), **state.memory}
         gains = costs.gains(batch, step.metric, memory, step.rng)
-        rows = compact(batch, np.arange(batch.n_hyps))
-        features = features_of(rows, step.active)
+        rows = compact_rows(batch, np.arange(batch.n_hyps))
+        features = rows.arrays(step.active)
         walk = _begin(state, rows.columns)
         scores, losses = np.zeros(batch.n_hyps), []
-        for start, end in pairwise(filled(batch.offsets).tolist()):
+        for start, end in pairwise(filled_offsets(batch.offsets).tolist()):
             own = slice(start, end)
             scores[own] = row_scores(features, walk.weights, start, end)
             hope = start + int(np.argmax(scores[own] + gains[own]))

@@ -16,7 +16,7 @@ from mosesplug.errors import OptimizerError
 from mosesplug.metrics.few_sentences import FewSentences
 from mosesplug.optimizers.batch.ranking.pairs import PairSampling
 from mosesplug.optimizers.costs import CostKind
-from mosesplug.optimizers.lists.rows import CompactRows, compact
+from mosesplug.optimizers.lists.rows import CompactRows, compact_rows
 from mosesplug.optimizers.online.costs import CostOptions
 from mosesplug.optimizers.online.learner import Change, State, Step
 from mosesplug.optimizers.online.objectives import (
@@ -127,7 +127,7 @@ def gradient_of(
         memory |= {name: state.memory[name] for name in memory if name in state.memory}
         gains = costs.gains(batch, step.metric, memory, step.rng)
         objective = _objective(options, gains, batch, step)
-        rows = compact(batch, objective.rows)
+        rows = compact_rows(batch, objective.rows)
         # Weights that grow without end become an error in time, not a warning before.
         with np.errstate(over="ignore", invalid="ignore"):
             pull = objective.pull(rows.scores(present(state, rows.columns, step)))
@@ -135,7 +135,7 @@ def gradient_of(
             # AdaGrad would make a whole step of what rounding leaves.
             gradient = rows.combine_exactly(pull.coefficients / divisor)
         if memory:
-            everything = compact(batch, np.arange(batch.n_hyps))
+            everything = compact_rows(batch, np.arange(batch.n_hyps))
             scores = everything.scores(present(state, everything.columns, step))
             memory = costs.remembered(batch, memory, costs.chosen(batch, scores, gains))
         active = step.active[rows.columns]

@@ -23,11 +23,11 @@ from mosesplug.optimizers.problem import (
     Problem,
     Progress,
     Solution,
-    checked_weights,
+    activate_sparse,
+    check_weights,
     corpus_score,
-    normalised,
-    silent,
-    with_sparse_active,
+    no_progress,
+    normalise,
 )
 from mosesplug.tuning_set import Batch, TuningSet
 
@@ -288,10 +288,10 @@ def optimize_online(
         initial: NDArray[np.float64],
         rng: np.random.Generator,
         options: OnlineOptions,
-        progress: Progress = silent,
+        progress: Progress = no_progress,
     ) -> Solution:
-        problem = with_sparse_active(problem)
-        initial = checked_weights(problem, initial)
+        problem = activate_sparse(problem)
+        initial = check_weights(problem, initial)
         plan = Plan(int(rng.integers(1 << 62)), options.batch, problem.metric, problem.active_mask)
         learner = learner_of(options)
         if options.averaging == "all":
@@ -324,7 +324,7 @@ def optimize_online(
                 "the weights became all zero or too large; give less regularisation, a lower "
                 "learning rate, or other starting weights"
             )
-        weights = normalised(problem, best[1])
+        weights = normalise(problem, best[1])
         return Solution(weights, corpus_score(problem, weights), tuple(history))
 
     return optimize

@@ -21,8 +21,8 @@ from typing import Literal
 
 import numpy as np
 
-from mosesplug.optimizers.lists.differences import features_of, filled
-from mosesplug.optimizers.lists.rows import compact
+from mosesplug.optimizers.lists.differences import filled_offsets
+from mosesplug.optimizers.lists.rows import compact_rows
 from mosesplug.optimizers.online.costs import CostOptions
 from mosesplug.optimizers.online.epochs import online_algorithm
 from mosesplug.optimizers.online.learner import Change, Learner, State, Step
@@ -85,9 +85,9 @@ def mira_learner(options: MiraOptions) -> Learner:
     def change(state: State, batch: Batch, step: Step) -> Change:
         memory = {**costs.memory(step.metric), **state.memory}
         gains = costs.gains(batch, step.metric, memory, step.rng)
-        rows = compact(batch, np.arange(batch.n_hyps))
+        rows = compact_rows(batch, np.arange(batch.n_hyps))
         task = Task(
-            filled(batch.offsets),
+            filled_offsets(batch.offsets),
             gains,
             options.slack,
             options.solver_tolerance,
@@ -100,7 +100,7 @@ def mira_learner(options: MiraOptions) -> Learner:
             np.zeros(batch.n_hyps),
             np.zeros(n_sentences),
         )
-        features = features_of(rows, step.active)
+        features = rows.arrays(step.active)
         if options.constraints == "one":
             one_by_one(features, task, walk)
         else:

@@ -11,13 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.kernels import kernel
-from mosesplug.optimizers.lists.differences import (
-    CompactArrays,
-    add,
-    difference,
-    row_scores,
-    square,
-)
+from mosesplug.optimizers.lists.differences import add_difference, difference, squared_norm
+from mosesplug.optimizers.lists.rows import CompactArrays, row_scores
 from mosesplug.optimizers.online.working_sets import Walk, empty_set, join, solve, with_room
 from mosesplug.optimizers.solvers.qp import EXCHANGES
 
@@ -82,11 +77,11 @@ def one_by_one(features: CompactArrays, task: Task, walk: Walk) -> None:
             continue
         walk.losses[sentence] = loss
         along = difference(features, reference, other)
-        length = square(along)
+        length = squared_norm(along)
         if length > 0.0:
             size = min(task.slack, loss / length)
-            add(walk.weights, along, size)
-            add(walk.moved, along, size)
+            add_difference(walk.weights, along, size)
+            add_difference(walk.moved, along, size)
 
 
 @kernel

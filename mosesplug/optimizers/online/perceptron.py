@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.optimizers.costs import first_of_largest
-from mosesplug.optimizers.lists.rows import compact
+from mosesplug.optimizers.lists.rows import compact_rows
 from mosesplug.optimizers.online.costs import CostOptions
 from mosesplug.optimizers.online.epochs import online_algorithm
 from mosesplug.optimizers.online.learner import Change, Learner, State, Step
@@ -66,7 +66,7 @@ def perceptron_learner(options: PerceptronOptions) -> Learner:
         oracles = _liked_oracles(batch, gains, scores)
         wrong = scores[best] > scores[oracles]
         wrong |= gains[best] < gains[oracles]
-        rows = compact(batch, np.concatenate([oracles[wrong], best[wrong]]))
+        rows = compact_rows(batch, np.concatenate([oracles[wrong], best[wrong]]))
         violations = int(np.count_nonzero(wrong))
         signs = np.repeat([1.0, -1.0], violations)
         sums = rows.combine(signs) * (options.rate / max(1, len(best)))

@@ -25,8 +25,8 @@ import numpy as np
 
 from mosesplug.errors import OptimizerError
 from mosesplug.optimizers.costs import Remembered
-from mosesplug.optimizers.lists.differences import features_of, filled
-from mosesplug.optimizers.lists.rows import compact
+from mosesplug.optimizers.lists.differences import filled_offsets
+from mosesplug.optimizers.lists.rows import compact_rows
 from mosesplug.optimizers.online.costs import CostOptions
 from mosesplug.optimizers.online.epochs import online_algorithm
 from mosesplug.optimizers.online.learner import Change, Learner, State, Step
@@ -138,9 +138,9 @@ def _learner(
     def change(state: State, batch: Batch, step: Step) -> Change:
         memory = {**costs.memory(step.metric), **state.memory}
         gains = costs.gains(batch, step.metric, memory, step.rng)
-        rows = compact(batch, np.arange(batch.n_hyps))
+        rows = compact_rows(batch, np.arange(batch.n_hyps))
         task = Task(
-            filled(batch.offsets),
+            filled_offsets(batch.offsets),
             gains,
             options.slack,
             options.bound_slack or _default_bound_slack(batch),
@@ -155,7 +155,7 @@ def _learner(
             np.zeros(batch.n_hyps),
             np.zeros(n_sentences),
         )
-        features = features_of(rows, step.active)
+        features = rows.arrays(step.active)
         found = cutting_planes if solver_iterations else passive_aggressive
         spreads, violations = found(features, task, walk)
         touched = np.flatnonzero(walk.moved)

@@ -11,13 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.kernels import kernel
-from mosesplug.optimizers.lists.differences import (
-    CompactArrays,
-    add,
-    difference,
-    row_scores,
-    square,
-)
+from mosesplug.optimizers.lists.differences import add_difference, difference, squared_norm
+from mosesplug.optimizers.lists.rows import CompactArrays, row_scores
 from mosesplug.optimizers.online.working_sets import Walk, empty_set, join, solve, with_room
 
 __all__ = ["Task", "cutting_planes", "passive_aggressive"]
@@ -105,12 +100,12 @@ def _step(
         row_scores(features, walk.weights, reference, reference + 1)[0]
         - row_scores(features, walk.weights, other, other + 1)[0]
     )
-    missing, length = least - sign * lead, square(along)
+    missing, length = least - sign * lead, squared_norm(along)
     if not (missing > 0.0 and length > 0.0):
         return 0.0
     size = min(most, missing / length)
-    add(walk.weights, along, sign * size)
-    add(walk.moved, along, sign * size)
+    add_difference(walk.weights, along, sign * size)
+    add_difference(walk.moved, along, sign * size)
     return float(size)
 
 

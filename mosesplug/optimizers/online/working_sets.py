@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.kernels import kernel
-from mosesplug.optimizers.lists.differences import CompactArrays, add, difference, product
+from mosesplug.optimizers.lists.differences import add_difference, difference, difference_product
+from mosesplug.optimizers.lists.rows import CompactArrays
 from mosesplug.optimizers.solvers.qp import solve_groups
 
 __all__ = ["Walk", "WorkingSet", "empty_set", "join", "solve", "with_room"]
@@ -115,7 +116,7 @@ def join(
     along = difference(features, reference, other)
     for i in range(size + 1):
         earlier = difference(features, working.references[i], working.others[i])
-        value = sign * working.signs[i] * product(along, earlier)
+        value = sign * working.signs[i] * difference_product(along, earlier)
         working.gram[i, size] = working.gram[size, i] = value
 
 
@@ -154,5 +155,5 @@ def solve(
     for i in range(size):
         if working.multipliers[i] > 0.0:
             along = difference(features, working.references[i], working.others[i])
-            add(walk.weights, along, working.signs[i] * working.multipliers[i])
-            add(walk.moved, along, working.signs[i] * working.multipliers[i])
+            add_difference(walk.weights, along, working.signs[i] * working.multipliers[i])
+            add_difference(walk.moved, along, working.signs[i] * working.multipliers[i])

@@ -17,11 +17,18 @@ from mosesplug.kernels import kernel
 from mosesplug.optimizers.lists.oracle_pairs import (
     OraclePairs,
     add_difference,
-    product,
-    violated_pairs,
+    difference_score,
+    find_violated_pairs,
 )
 
-__all__ = ["PairMultipliers", "begun", "coefficients_of", "descend", "projected", "shuffle"]
+__all__ = [
+    "PairMultipliers",
+    "add_coefficients",
+    "descend_pairs",
+    "project_slope",
+    "shuffle",
+    "start_descent",
+]
 
 
 class PairMultipliers(NamedTuple):
@@ -43,14 +50,14 @@ class PairMultipliers(NamedTuple):
 
 
 @kernel
-def begun(pairs: OraclePairs, scores: NDArray[np.float64]) -> PairMultipliers:
+def start_descent(pairs: OraclePairs, scores: NDArray[np.float64]) -> PairMultipliers:
     """Multipliers of 0, of pairs whose margin by ``scores`` (float64 ``[n_hyps]``) is below 1."""
-    better, worse, squares = violated_pairs(pairs, scores)
+    better, worse, squares = find_violated_pairs(pairs, scores)
     return PairMultipliers(better, worse, squares, np.zeros(len(squares)), np.arange(len(squares)))
 
 
 @kernel
-def descend(
+def descend_pairs(
     pairs: OraclePairs,
     descent: PairMultipliers,
     least: float,
@@ -90,14 +97,14 @@ def descend(
         while place < size:
             pair = order[place]
             a, b = descent.better[pair], descent.worse[pair]
-            slope = base[a] - base[b] - least + product(features, a, b, weights)
+            slope = base[a] - base[b] - least + difference_score(features, a, b, weights)
             old = multipliers[pair]
             if (old <= 0.0 and slope > top) or (old >= bound and slope < bottom):
                 size -= 1
                 order[place], order[size] = order[size], pair
                 continue
             place += 1
-            inside = projected(slope, old, bound)
+            inside = project_slope(slope, old, bound)
             least_slope, greatest = min(least_slope, inside), max(greatest, inside)
             if inside != 0.0:
                 new = min(max(old - slope / descent.squares[pair], 0.0), bound)
@@ -116,7 +123,7 @@ def descend(
 
 
 @kernel
-def coefficients_of(descent: PairMultipliers, coefficients: NDArray[np.float64]) -> float:
+def add_coefficients(descent: PairMultipliers, coefficients: NDArray[np.float64]) -> float:
     """Add what ``sum tau phi`` is as a combination of hypotheses; the sum of the multipliers.
 
     Args:
@@ -132,7 +139,7 @@ def coefficients_of(descent: PairMultipliers, coefficients: NDArray[np.float64])
 
 
 @kernel
-def projected(slope: float, multiplier: float, bound: float) -> float:
+def project_slope(slope: float, multiplier: float, bound: float) -> float:
     """The slope, or 0 where it points out of the box."""
     if (multiplier <= 0.0 and slope > 0.0) or (multiplier >= bound and slope < 0.0):
         return 0.0

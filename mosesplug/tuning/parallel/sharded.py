@@ -31,11 +31,11 @@ from mosesplug.optimizers.problem import (
     Problem,
     Progress,
     Solution,
-    checked_weights,
+    activate_sparse,
+    check_weights,
     corpus_score,
-    normalised,
-    silent,
-    with_sparse_active,
+    no_progress,
+    normalise,
 )
 from mosesplug.settings.sharding import Sharding
 from mosesplug.tuning.parallel.asynchronous import asynchronous_epoch
@@ -75,7 +75,7 @@ def optimize_sharded(
     sharding: Sharding,
     initial: NDArray[np.float64],
     rng: np.random.Generator,
-    progress: Progress = silent,
+    progress: Progress = no_progress,
 ) -> Solution:
     """Learn in epochs, each by all workers at once.
 
@@ -103,8 +103,8 @@ def optimize_sharded(
     """
     optimizer.learner()  # rejects batch optimizers
     options = optimizer.online
-    problem = with_sparse_active(problem)
-    initial = checked_weights(problem, initial)
+    problem = activate_sparse(problem)
+    initial = check_weights(problem, initial)
     plan = Plan(int(rng.integers(1 << 62)), options.batch, problem.metric, problem.active_mask)
     parts = dealt(
         StoredSource(problem.tuning_set).sentences,
@@ -138,7 +138,7 @@ def optimize_sharded(
             "the weights became all zero; give less regularisation, a lower learning rate, or "
             "other starting weights"
         )
-    weights = normalised(problem, best[1])
+    weights = normalise(problem, best[1])
     return Solution(weights, corpus_score(problem, weights), tuple(history))
 
 

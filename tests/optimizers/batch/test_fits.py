@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.optimizers.batch.fits import Fit, in_proportion
+from mosesplug.optimizers.batch.fits import Fit, fit_in_proportion
 
 Floats = NDArray[np.float64]
 
@@ -20,8 +20,8 @@ def test_in_proportion_to_what_stays() -> None:
 
     sign = 1.0
     fixed = np.array([4.0, -4.0])
-    np.testing.assert_array_equal(in_proportion(fixed, 8.0, fit).weights, [3.0 * 8.0 / 2.0])
+    np.testing.assert_array_equal(fit_in_proportion(fixed, 8.0, fit).weights, [3.0 * 8.0 / 2.0])
     sign = -1.0
-    np.testing.assert_array_equal(in_proportion(fixed, 8.0, fit).weights, [9.0])
-    np.testing.assert_array_equal(in_proportion(0.0 * fixed, 8.0, fit).weights, [9.0])
+    np.testing.assert_array_equal(fit_in_proportion(fixed, 8.0, fit).weights, [9.0])
+    np.testing.assert_array_equal(fit_in_proportion(0.0 * fixed, 8.0, fit).weights, [9.0])
     assert asked == [(True, 0), (True, 0), (False, 1), (False, 0)]

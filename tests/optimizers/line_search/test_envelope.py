@@ -11,7 +11,12 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from mosesplug.optimizers.line_search.envelope import envelopes
-from mosesplug.optimizers.lists.arrangement import arrange, extremes, model_scores, project
+from mosesplug.optimizers.lists.arrangement import (
+    arrange,
+    find_slope_bounds,
+    model_scores,
+    project_slopes,
+)
 
 
 def run(
@@ -21,7 +26,7 @@ def run(
     offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     n_hyps = int(offsets[-1])
     bounds = np.empty((len(sizes), 1, 2))
-    extremes(offsets, slopes, bounds)
+    find_slope_bounds(offsets, slopes, bounds)
     thresholds = np.empty((1, n_hyps))
     changes = np.empty((1, n_hyps, n_hyps), dtype=np.int32)
     totals = np.empty((1, n_hyps))
@@ -109,7 +114,7 @@ def test_arranged_features_give_model_scores_and_projections() -> None:
 
     directions = rng.standard_normal((2, 4))
     projected = np.empty(18)
-    project(offsets, slopes, directions, projected)
+    project_slopes(offsets, slopes, directions, projected)
     expected = np.empty(18)
     arrange(offsets, columns.astype(np.float64) @ directions.T, expected)
     np.testing.assert_allclose(projected, expected)

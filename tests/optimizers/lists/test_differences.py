@@ -9,16 +9,13 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from mosesplug.optimizers.lists.differences import (
-    CompactArrays,
-    add,
+    add_difference,
     difference,
-    features_of,
-    filled,
-    product,
-    row_scores,
-    square,
+    difference_product,
+    filled_offsets,
+    squared_norm,
 )
-from mosesplug.optimizers.lists.rows import compact
+from mosesplug.optimizers.lists.rows import CompactArrays, compact_rows, row_scores
 from tests.optimizers.online.batches import full_rows, random_batch
 
 N = 7
@@ -49,28 +46,28 @@ def test_against_dense_vectors(rows: list[dict[int, int]], active: NDArray[np.bo
     along, beside = difference(made, 0, 1), difference(made, 2, 3)
     np.testing.assert_array_equal(along.places, np.flatnonzero(one))
     np.testing.assert_array_equal(along.values, one[along.places])
-    assert square(along) == one @ one
-    assert product(along, beside) == product(beside, along) == one @ other
+    assert squared_norm(along) == one @ one
+    assert difference_product(along, beside) == difference_product(beside, along) == one @ other
     weights = np.arange(1.0, N + 1)
     np.testing.assert_array_equal(row_scores(made, weights, 1, 4), full[1:] @ weights)
-    add(weights, along, 0.5)
+    add_difference(weights, along, 0.5)
     np.testing.assert_array_equal(weights, np.arange(1.0, N + 1) + 0.5 * one)
 
 
 def test_what_is_shared_stays_to_the_last_bit() -> None:
     made = features([{0: 3, 1: 1}, {0: 3}], np.ones(2, dtype=np.bool_))
     weights = np.array([0.1, 0.0])
-    add(weights, difference(made, 0, 1), 0.7)
+    add_difference(weights, difference(made, 0, 1), 0.7)
     assert weights.tolist() == [0.1, 0.7]
 
 
 def test_rows_of_a_batch() -> None:
     batch = random_batch(4, [3, 0, 5])
     active = np.arange(len(batch.space)) % 3 > 0
-    made = features_of(compact(batch, np.arange(batch.n_hyps)), active)
+    made = compact_rows(batch, np.arange(batch.n_hyps)).arrays(active)
     wanted = np.where(active, full_rows(batch)[1] - full_rows(batch)[6], 0.0)
     found = np.zeros(len(wanted))
-    add(found, difference(made, 1, 6), 1.0)
+    add_difference(found, difference(made, 1, 6), 1.0)
     np.testing.assert_allclose(found, wanted)
 
 
@@ -79,4 +76,4 @@ def test_rows_of_a_batch() -> None:
     [([0], [0]), ([0, 0, 0], [0]), ([0, 2, 2, 5], [0, 2, 5]), ([0, 0, 3, 3], [0, 3])],
 )
 def test_sentences_without_hypotheses_are_left_out(offsets: list[int], kept: list[int]) -> None:
-    assert filled(np.array(offsets)).tolist() == kept
+    assert filled_offsets(np.array(offsets)).tolist() == kept

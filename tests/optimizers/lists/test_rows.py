@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mosesplug.features import FeatureSpace
-from mosesplug.optimizers.lists.rows import compact
+from mosesplug.optimizers.lists.rows import compact_rows
 from mosesplug.tuning_set import SparseRows, TuningSet
 
 N_SPARSE = 6
@@ -53,7 +53,7 @@ def test_against_a_matrix(batch: TuningSet, data: st.DataObject) -> None:
     chosen = np.array(
         data.draw(st.lists(st.integers(0, batch.n_hyps - 1), max_size=6)), dtype=np.int64
     )
-    rows = compact(batch, chosen)
+    rows = compact_rows(batch, chosen)
     full = matrix(batch)[chosen]
     assert (np.diff(rows.columns) > 0).all()
     assert set(np.flatnonzero(full.any(axis=0))) | {0, 1} <= set(rows.columns.tolist())
@@ -80,7 +80,7 @@ def test_equal_rows_tie_exactly() -> None:
         lengths=np.zeros(3, dtype=np.int32),
     )
     weights = rng.normal(size=14)
-    scores = compact(batch, np.arange(3)).scores(weights)
+    scores = compact_rows(batch, np.arange(3)).scores(weights)
     assert (scores == scores[0]).all()
     assert scores == pytest.approx(batch.model_scores(weights))
 
@@ -96,7 +96,7 @@ def test_sums_that_cancel_out_are_0_and_sums_that_overflow_are_not() -> None:
         stats=np.zeros((3, 2), dtype=np.int32),
         lengths=np.zeros(3, dtype=np.int32),
     )
-    rows = compact(batch, np.arange(3))
+    rows = compact_rows(batch, np.arange(3))
     small = rows.combine_exactly(np.array([0.1, 0.2, -0.3]))
     assert rows.combine(np.array([0.1, 0.2, -0.3]))[0] != 0.0
     assert small.tolist() == pytest.approx([0.0, -0.4 * float(np.float32(1e37)), 0.1])

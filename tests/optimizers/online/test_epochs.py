@@ -28,7 +28,7 @@ from mosesplug.optimizers.online.learner import Change, Learner, State, Step
 from mosesplug.optimizers.online.options import OnlineOptions
 from mosesplug.optimizers.online.oro.hinge import OroOptions, oro_learner
 from mosesplug.optimizers.online.pegasos import PegasosOptions, pegasos_learner
-from mosesplug.optimizers.problem import Problem, silent
+from mosesplug.optimizers.problem import Problem, no_progress
 from mosesplug.tuning_set import Batch, TuningSet
 from tests.optimizers.problems import Accuracy, planted, tuning_set
 
@@ -171,7 +171,7 @@ def solve(
     values_at: Callable[[int], NDArray[np.float64]],
     averaging: Literal["last", "all", "best"],
     epochs: int = 4,
-    progress: Any = silent,
+    progress: Any = no_progress,
 ) -> Any:
     """One sentence, one batch an epoch: the first feature is good, and chosen where positive.
 

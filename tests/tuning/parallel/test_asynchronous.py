@@ -28,7 +28,7 @@ from mosesplug.optimizers.online.epochs import (
     usable,
 )
 from mosesplug.optimizers.online.learner import Change, Learner, Source, State, Step
-from mosesplug.optimizers.problem import silent
+from mosesplug.optimizers.problem import no_progress
 from mosesplug.settings.sharding import AsyncOrder, Sharding
 from mosesplug.tuning.parallel.asynchronous import asynchronous_epoch
 from mosesplug.tuning.parallel.sharded import optimize_sharded
@@ -177,7 +177,7 @@ def test_every_learner_bears_stale_changes(tuner: Any) -> None:
     options = replace(tuner.options(), epochs=3, batch=2)
     sharding = Sharding(5, asynchronous=True, async_order="fixed")
     start, rng = SCALE * np.ones(5), np.random.default_rng(5)
-    found = optimize_sharded(problem, tuner.bind(options), sharding, start, rng, silent)
+    found = optimize_sharded(problem, tuner.bind(options), sharding, start, rng, no_progress)
     assert usable(found.weights)
     assert found.history[-1]["updates"] == 60
 
@@ -268,7 +268,7 @@ def test_learns_over_epochs(averaging: str) -> None:
     def solve(order: AsyncOrder) -> tuple[bytes, float]:
         sharding = Sharding(3, asynchronous=True, async_order=order)
         start, rng = SCALE * np.ones(5), np.random.default_rng(5)
-        found = optimize_sharded(problem, tuner.bind(options), sharding, start, rng, silent)
+        found = optimize_sharded(problem, tuner.bind(options), sharding, start, rng, no_progress)
         assert found.score == corpus_score(problem, found.weights)
         assert [each["updates"] for each in found.history] == list(range(10, 101, 10))
         return found.weights.tobytes(), found.score
@@ -282,8 +282,8 @@ def test_one_worker_over_epochs_is_no_sharding() -> None:
     tuner = algorithm("oro")
     options = replace(tuner.options(), epochs=3, batch=4, averaging="all")
     start = SCALE * np.ones(5)
-    alone = tuner.optimize(problem, start, np.random.default_rng(5), options, silent)
+    alone = tuner.optimize(problem, start, np.random.default_rng(5), options, no_progress)
     sharding = Sharding(1, asynchronous=True, async_order="fixed")
     rng = np.random.default_rng(5)
-    one = optimize_sharded(problem, tuner.bind(options), sharding, start, rng, silent)
+    one = optimize_sharded(problem, tuner.bind(options), sharding, start, rng, no_progress)
     assert one.weights.tobytes() == alone.weights.tobytes()

@@ -21,7 +21,7 @@ from mosesplug.errors import DataError
 from mosesplug.optimizers import algorithm
 from mosesplug.optimizers.online.epochs import EpochResult, Plan, StoredSource
 from mosesplug.optimizers.online.learner import Source
-from mosesplug.optimizers.problem import silent
+from mosesplug.optimizers.problem import no_progress
 from mosesplug.settings.configuration import Online
 from mosesplug.settings.sharding import Sharding
 from mosesplug.tuning import tune
@@ -150,7 +150,7 @@ def test_a_cluster_finds_what_threads_find(address: str, sharding: Sharding) -> 
     def solve(how: Sharding) -> bytes:
         start, rng = SCALE * np.ones(5), np.random.default_rng(5)
         return optimize_sharded(
-            problem, tuner.bind(options), how, start, rng, silent
+            problem, tuner.bind(options), how, start, rng, no_progress
         ).weights.tobytes()
 
     assert solve(replace(sharding, scheduler=address)) == solve(sharding)
@@ -203,7 +203,7 @@ def test_changes_arrive_from_a_cluster(address: str) -> None:
         Sharding(2, asynchronous=True, scheduler=address),
         SCALE * np.ones(5),
         np.random.default_rng(5),
-        silent,
+        no_progress,
     )
     assert found.history[0]["updates"] == 6
 

@@ -18,7 +18,7 @@ from mosesplug.errors import DataError, UsageError
 from mosesplug.optimizers import Problem, Solution, algorithm, algorithms, corpus_score
 from mosesplug.optimizers.online.epochs import Plan, StoredSource, batches_of, run_epoch
 from mosesplug.optimizers.online.mixing import average
-from mosesplug.optimizers.problem import silent
+from mosesplug.optimizers.problem import no_progress
 from mosesplug.settings.sharding import Mixing, Sharding
 from mosesplug.tuning.parallel.sharded import optimize_sharded
 from mosesplug.tuning.parallel.sharding import continued, dealt, epoch_of_shards, mixed
@@ -55,7 +55,7 @@ def solve(
     tuner = algorithm(name)
     chosen = replace(tuner.options(), **{"epochs": 3, "batch": 4, **options})
     start, rng = SCALE * np.ones(5), np.random.default_rng(seed)
-    return optimize_sharded(problem, tuner.bind(chosen), sharding, start, rng, silent)
+    return optimize_sharded(problem, tuner.bind(chosen), sharding, start, rng, no_progress)
 
 
 @given(st.integers(1, 40), st.integers(1, 40), st.integers(0, 9))
@@ -107,7 +107,9 @@ def test_a_directory_that_a_worker_does_not_see(tmp_path: Path) -> None:
 def test_one_shard_that_is_averaged_is_no_sharding(tuner: Any) -> None:
     problem = sparse_problem(2)
     options = replace(tuner.options(), epochs=3, batch=5, averaging="best")
-    alone = tuner.optimize(problem, SCALE * np.ones(5), np.random.default_rng(5), options, silent)
+    alone = tuner.optimize(
+        problem, SCALE * np.ones(5), np.random.default_rng(5), options, no_progress
+    )
     sharded = solve(problem, tuner.name, Sharding(1, "average"), batch=5, averaging="best")
     assert sharded.weights.tobytes() == alone.weights.tobytes()
     assert sharded.score == alone.score
@@ -283,5 +285,5 @@ def test_batch_algorithms_have_no_shards() -> None:
             Sharding(2),
             np.ones(5),
             np.random.default_rng(1),
-            silent,
+            no_progress,
         )

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from mosesplug.kernels import kernel
 from mosesplug.optimizers.line_search.lists import LineSpace
+from mosesplug.optimizers.lists.arrangement import add_scores
 
 __all__ = ["PointDecoder"]
 
@@ -94,12 +95,7 @@ def _decode_at(
         for point in range(n_points):
             for row in range(size):
                 scores[row] = base[start + row]
-            for feature in range(n_features):
-                weight = points[point, feature]
-                place = start * n_features + feature * size
-                values = slopes[place : place + size]
-                for row in range(size):
-                    scores[row] += weight * values[row]
+            add_scores(slopes, start, points[point], n_features, scores[:size])
             best = 0
             for row in range(1, size):
                 if scores[row] > scores[best]:

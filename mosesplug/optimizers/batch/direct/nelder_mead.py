@@ -19,10 +19,10 @@ from mosesplug.optimizers.batch.direct.decoding import PointDecoder
 from mosesplug.optimizers.batch.direct.simplex import (
     SimplexResult,
     SimplexSettings,
-    side_by_side,
+    run_together,
     simplex_search,
 )
-from mosesplug.optimizers.batch.direct.solutions import best_of, solution_of
+from mosesplug.optimizers.batch.direct.solutions import choose_best, make_solution
 from mosesplug.optimizers.batch.mert.starts import starting_points
 from mosesplug.optimizers.entry import Algorithm
 from mosesplug.optimizers.line_search.lists import line_space
@@ -30,9 +30,9 @@ from mosesplug.optimizers.problem import (
     Problem,
     Progress,
     Solution,
-    checked_weights,
-    normalised,
-    silent,
+    check_weights,
+    no_progress,
+    normalise,
 )
 
 __all__ = ["ALGORITHMS", "NelderMeadOptions", "nelder_mead"]
@@ -92,7 +92,7 @@ def nelder_mead(
     initial: NDArray[np.float64],
     rng: np.random.Generator,
     options: NelderMeadOptions,
-    progress: Progress = silent,
+    progress: Progress = no_progress,
 ) -> Solution:
     """Tune the active weights for the corpus score of the first-best hypotheses.
 
@@ -104,10 +104,10 @@ def nelder_mead(
         progress: told of points that were scored, of the most that may be.
 
     Raises:
-        OptimizerError: the problem cannot be tuned (see ``checked_weights``), or nothing but zero
+        OptimizerError: the problem cannot be tuned (see ``check_weights``), or nothing but zero
             weights was found.
     """
-    initial = normalised(problem, checked_weights(problem, initial))
+    initial = normalise(problem, check_weights(problem, initial))
     space = line_space(problem, initial)
     settings = SimplexSettings(
         options.simplex_size,
@@ -131,10 +131,10 @@ def nelder_mead(
         progress(scored, options.evaluations * len(starts), "points")
         return decoder.scores(points)
 
-    found = side_by_side(searches, scorer)
+    found = run_together(searches, scorer)
     weights = [each.weights for each in found]
-    best = best_of(problem, initial, weights, [each.score for each in found])
-    return solution_of(problem, initial, weights[best], _history(found))
+    best = choose_best(problem, initial, weights, [each.score for each in found])
+    return make_solution(problem, initial, weights[best], _history(found))
 
 
 def _history(found: list[SimplexResult]) -> tuple[Mapping[str, object], ...]:

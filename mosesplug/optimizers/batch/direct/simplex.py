@@ -24,7 +24,7 @@ from typing import Literal, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Plane", "Search", "SimplexResult", "SimplexSettings", "side_by_side", "simplex_search"]
+__all__ = ["Plane", "Search", "SimplexResult", "SimplexSettings", "run_together", "simplex_search"]
 
 Vector = NDArray[np.float64]
 Result = TypeVar("Result")
@@ -270,7 +270,7 @@ def _scored(plane: Plane, point: Vector) -> Search[float]:
     return float((yield plane.weights(point[np.newaxis]))[0])
 
 
-def side_by_side(searches: Sequence[Search[Result]], scorer: Scorer) -> list[Result]:
+def run_together(searches: Sequence[Search[Result]], scorer: Scorer) -> list[Result]:
     """Run searches at once, each round of points of all of them scored in one pass.
 
     Args:

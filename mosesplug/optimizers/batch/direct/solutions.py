@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.errors import OptimizerError
-from mosesplug.optimizers.problem import Problem, Solution, corpus_score, normalised
+from mosesplug.optimizers.problem import Problem, Solution, corpus_score, normalise
 
-__all__ = ["best_of", "solution_of"]
+__all__ = ["choose_best", "make_solution"]
 
 
-def best_of(
+def choose_best(
     problem: Problem,
     initial: NDArray[np.float64],
     found: Sequence[NDArray[np.float64]],
@@ -38,7 +38,7 @@ def best_of(
     return max(range(len(scores)), key=merit)
 
 
-def solution_of(
+def make_solution(
     problem: Problem,
     initial: NDArray[np.float64],
     found: NDArray[np.float64],
@@ -62,5 +62,5 @@ def solution_of(
             "the search found nothing better than weights that are all zero; start from other "
             "weights, or with more restarts"
         )
-    weights = normalised(problem, weights)
+    weights = normalise(problem, weights)
     return Solution(weights, corpus_score(problem, weights), history)

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from mosesplug.errors import UsageError
 from mosesplug.optimizers.batch.direct.decoding import PointDecoder
-from mosesplug.optimizers.batch.direct.solutions import best_of, solution_of
+from mosesplug.optimizers.batch.direct.solutions import choose_best, make_solution
 from mosesplug.optimizers.batch.mert.starts import starting_points
 from mosesplug.optimizers.entry import Algorithm
 from mosesplug.optimizers.line_search.lists import line_space
@@ -29,9 +29,9 @@ from mosesplug.optimizers.problem import (
     Problem,
     Progress,
     Solution,
-    checked_weights,
-    normalised,
-    silent,
+    check_weights,
+    no_progress,
+    normalise,
 )
 
 __all__ = ["ALGORITHMS", "PsoOptions", "Swarm", "pso"]
@@ -154,7 +154,7 @@ def pso(
     initial: Vector,
     rng: np.random.Generator,
     options: PsoOptions,
-    progress: Progress = silent,
+    progress: Progress = no_progress,
 ) -> Solution:
     """Tune the active weights for the corpus score of the first-best hypotheses.
 
@@ -170,12 +170,12 @@ def pso(
 
     Raises:
         UsageError: an inertia of 1 or more, with which particles would never come together.
-        OptimizerError: the problem cannot be tuned (see ``checked_weights``), or nothing but zero
+        OptimizerError: the problem cannot be tuned (see ``check_weights``), or nothing but zero
             weights was found.
     """
     if options.inertia >= 1.0:
         raise UsageError(f"inertia is less than 1, not {options.inertia:g}")
-    initial = normalised(problem, checked_weights(problem, initial))
+    initial = normalise(problem, check_weights(problem, initial))
     space = line_space(problem, initial)
     decoder = PointDecoder(space, problem.threads)
     # A weight that decides nothing keeps its scale, and its particles their one value of it.
@@ -208,10 +208,10 @@ def pso(
         idle = idle + 1 if float(swarm.own_scores[swarm.best]) <= before else 0
         if idle >= options.idle_moves:
             break
-    number = best_of(problem, initial, list(swarm.own), swarm.own_scores.tolist())
+    number = choose_best(problem, initial, list(swarm.own), swarm.own_scores.tolist())
     best = swarm.own[number] / scale
     best[~matters] = initial[problem.active_mask][~matters]
-    return solution_of(problem, initial, best, tuple(history))
+    return make_solution(problem, initial, best, tuple(history))
 
 
 def _step(move: int, swarm: Swarm) -> Mapping[str, object]:

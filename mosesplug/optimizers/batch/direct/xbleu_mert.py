@@ -24,11 +24,11 @@ from mosesplug.errors import UsageError
 from mosesplug.metrics.hypotheses import read_only
 from mosesplug.optimizers.batch.direct.lines import DirectionSpace
 from mosesplug.optimizers.batch.direct.regularised import LineMove, Regulariser, best_move
-from mosesplug.optimizers.batch.direct.solutions import solution_of
+from mosesplug.optimizers.batch.direct.solutions import make_solution
 from mosesplug.optimizers.batch.expected import objectives
 from mosesplug.optimizers.batch.expected.coordinates import feature_variances, variance_in_lists
 from mosesplug.optimizers.batch.expected.objectives import Objective
-from mosesplug.optimizers.batch.expected.risk import needs_bleu
+from mosesplug.optimizers.batch.expected.risk import require_bleu
 from mosesplug.optimizers.batch.mert.climb import FURTHEST
 from mosesplug.optimizers.batch.mert.starts import starting_points
 from mosesplug.optimizers.entry import Algorithm
@@ -37,10 +37,10 @@ from mosesplug.optimizers.problem import (
     Problem,
     Progress,
     Solution,
-    checked_weights,
-    normalised,
-    silent,
-    with_sparse_active,
+    activate_sparse,
+    check_weights,
+    no_progress,
+    normalise,
 )
 
 __all__ = ["ALGORITHMS", "XbleuMertOptions", "xbleu_mert"]
@@ -154,7 +154,7 @@ def xbleu_mert(
     initial: Vector,
     rng: np.random.Generator,
     options: XbleuMertOptions,
-    progress: Progress = silent,
+    progress: Progress = no_progress,
 ) -> Solution:
     """Tune the active weights for the corpus score of the first-best hypotheses, less penalties.
 
@@ -170,12 +170,12 @@ def xbleu_mert(
 
     Raises:
         UsageError: the metric is not BLEU; or L2 is wanted of weights that are all zero.
-        OptimizerError: the problem cannot be tuned (see ``checked_weights``), or nothing but zero
+        OptimizerError: the problem cannot be tuned (see ``check_weights``), or nothing but zero
             weights was found.
     """
-    needs_bleu(problem, "xbleu-mert")
-    problem = with_sparse_active(problem)
-    initial = normalised(problem, checked_weights(problem, initial))
+    require_bleu(problem, "xbleu-mert")
+    problem = activate_sparse(problem)
+    initial = normalise(problem, check_weights(problem, initial))
     if options.l2 > 0.0 and not initial.any():
         raise UsageError("l2 measures the distance from the given weights, which are all zero")
     task = _task(problem, initial, options)
@@ -192,7 +192,7 @@ def xbleu_mert(
         climbs = list(pool.map(climb, starts))
     best = max(climbs, key=lambda each: (bool(each.end.weights.any()), each.end.merit))
     found = best.end.weights[task.active]
-    return solution_of(problem, initial, found, _history(task, climbs))
+    return make_solution(problem, initial, found, _history(task, climbs))
 
 
 def _task(problem: Problem, initial: Vector, options: XbleuMertOptions) -> _Task:
@@ -222,7 +222,7 @@ def _starts(
         start[active] = point
         if number >= len(given):
             start[n_dense:] = initial[n_dense:]
-        starts.append(normalised(problem, start))
+        starts.append(normalise(problem, start))
     return starts
 
 

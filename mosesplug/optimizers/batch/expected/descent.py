@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.optimizers.batch.expected.coordinates import Coordinates
-from mosesplug.optimizers.batch.expected.objectives import Objective, at_scale
+from mosesplug.optimizers.batch.expected.objectives import Objective, evaluate_scaled
 from mosesplug.optimizers.solvers.lbfgs import Minimum, minimise_smooth
 from mosesplug.optimizers.solvers.owl_qn import minimise_with_l1
 
-__all__ = ["DescentSettings", "StageResult", "descend"]
+__all__ = ["DescentSettings", "StageResult", "minimise_stage"]
 
 Floats = NDArray[np.float64]
 
@@ -69,7 +69,7 @@ class StageResult:
     converged: bool
 
 
-def descend(
+def minimise_stage(
     objective: Objective,
     coordinates: Coordinates,
     start: Floats,
@@ -94,7 +94,7 @@ def descend(
     def function(point: Floats) -> tuple[float, Floats]:
         w = units * point[:n]
         gamma = math.exp(point[n]) if settings.learns_scale else scale
-        value, by_weights, by_scale = at_scale(objective, coordinates.weights(w), gamma)
+        value, by_weights, by_scale = evaluate_scaled(objective, coordinates.weights(w), gamma)
         by_w = coordinates.gradient(by_weights) + settings.l2 * np.where(free, w, 0.0)
         gradient = units * by_w
         if settings.learns_scale:

@@ -19,7 +19,7 @@ from mosesplug.metrics.expected_bleu import expected_bleu
 from mosesplug.optimizers.lists import block_kernels as kernels
 from mosesplug.optimizers.lists.blocks import BlockedLists, Distribution
 
-__all__ = ["Objective", "at_scale", "risk", "softmax", "xbleu"]
+__all__ = ["Objective", "evaluate_scaled", "risk", "softmax", "xbleu"]
 
 Floats = NDArray[np.float64]
 
@@ -27,7 +27,9 @@ Objective = Callable[[Floats], tuple[float, Floats]]
 """From weights of a distribution, float64 ``[n_features]``, to a value and its gradient by them."""
 
 
-def at_scale(objective: Objective, weights: Floats, scale: float) -> tuple[float, Floats, float]:
+def evaluate_scaled(
+    objective: Objective, weights: Floats, scale: float
+) -> tuple[float, Floats, float]:
     """The objective of ``scale * weights`` (survey, equation 22), and all its derivatives.
 
     Args:
@@ -62,7 +64,7 @@ def softmax(
         found = lists.distribution(weights, costs)
         losses, coefficients = np.empty(lists.n_sentences), np.empty(lists.n_hyps)
         lists.each_block(
-            lambda first, last: kernels.pull_of_oracles(
+            lambda first, last: kernels.compute_oracle_losses(
                 lists.offsets,
                 first,
                 last,
@@ -116,7 +118,7 @@ def xbleu(lists: BlockedLists, stats: Floats, temperature: float = 0.0) -> Objec
         bleu, by_statistics = expected_bleu(totals)
         errors = np.zeros(lists.n_hyps)
         lists.each_block(
-            lambda first, last: kernels.weigh_statistics(
+            lambda first, last: kernels.add_weighted_statistics(
                 *lists.rows(first, last), stats, -by_statistics, errors
             )
         )

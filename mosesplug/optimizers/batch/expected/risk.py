@@ -16,7 +16,7 @@ from mosesplug.errors import DataError, OptimizerError, UsageError
 from mosesplug.metrics.linear_bleu import LinearBleu, linear_bleu
 from mosesplug.optimizers.batch.expected import objectives
 from mosesplug.optimizers.batch.expected.objectives import Objective
-from mosesplug.optimizers.batch.expected.stages import AnnealingOptions, AnnealingStage, fit
+from mosesplug.optimizers.batch.expected.stages import AnnealingOptions, AnnealingStage, fit_stages
 from mosesplug.optimizers.costs import CostKind, Costs
 from mosesplug.optimizers.entry import Algorithm
 from mosesplug.optimizers.lists.blocks import BlockedLists
@@ -24,9 +24,9 @@ from mosesplug.optimizers.problem import (
     Problem,
     Progress,
     Solution,
-    checked_weights,
-    silent,
-    with_sparse_active,
+    activate_sparse,
+    check_weights,
+    no_progress,
 )
 
 __all__ = [
@@ -34,7 +34,7 @@ __all__ = [
     "LinearBleuOptions",
     "RiskOptions",
     "expected_linear_bleu",
-    "needs_bleu",
+    "require_bleu",
     "risk",
 ]
 
@@ -91,7 +91,7 @@ class LinearBleuOptions(AnnealingOptions):
     )
 
 
-def needs_bleu(problem: Problem, name: str) -> None:
+def require_bleu(problem: Problem, name: str) -> None:
     """Refuse other metrics than BLEU.
 
     Raises:
@@ -109,7 +109,7 @@ def risk(
     initial: NDArray[np.float64],
     rng: np.random.Generator,
     options: RiskOptions,
-    progress: Progress = silent,
+    progress: Progress = no_progress,
 ) -> Solution:
     """Minimise the expected error of a sentence (survey, equations 22 to 24, 44 and 45).
 
@@ -125,11 +125,11 @@ def risk(
         progress: told of the stages.
 
     Raises:
-        OptimizerError: the problem cannot be tuned (see ``checked_weights`` and ``fit``).
+        OptimizerError: the problem cannot be tuned (see ``check_weights`` and ``fit_stages``).
         UsageError: a schedule that begins nowhere or does not end.
     """
-    problem = with_sparse_active(problem)
-    initial = checked_weights(problem, initial)
+    problem = activate_sparse(problem)
+    initial = check_weights(problem, initial)
     stages = options.stages()
     lists = BlockedLists.of(problem.tuning_set, problem.threads)
     same = None if options.error == "pseudo-corpus" else _errors(problem, options.error, rng)
@@ -138,7 +138,7 @@ def risk(
         errors = _replacing(problem, weights, rng) if same is None else same
         return objectives.risk(lists, errors, stage.temperature)
 
-    return fit(problem, initial, stages, options.regularised(), objective, progress)
+    return fit_stages(problem, initial, stages, options.regularised(), objective, progress)
 
 
 def expected_linear_bleu(
@@ -146,7 +146,7 @@ def expected_linear_bleu(
     initial: NDArray[np.float64],
     rng: np.random.Generator,
     options: LinearBleuOptions,
-    progress: Progress = silent,
+    progress: Progress = no_progress,
 ) -> Solution:
     """Maximise expected linear BLEU (survey, section 5.5.1); otherwise as ``risk``.
 
@@ -160,14 +160,14 @@ def expected_linear_bleu(
         progress: told of the stages.
 
     Raises:
-        OptimizerError: the problem cannot be tuned (see ``checked_weights`` and ``fit``), or the
-            first best hypotheses have no match of some length.
+        OptimizerError: the problem cannot be tuned (see ``check_weights`` and ``fit_stages``), or
+            the 1-best hypotheses have no match of some length.
         UsageError: the metric is not BLEU, a ratio of 0, or a schedule that begins nowhere or does
             not end.
     """
-    needs_bleu(problem, "linear-bleu")
-    problem = with_sparse_active(problem)
-    initial = checked_weights(problem, initial)
+    require_bleu(problem, "linear-bleu")
+    problem = activate_sparse(problem)
+    initial = check_weights(problem, initial)
     stages = options.stages()
     if not options.precision_ratio > 0.0:
         raise UsageError(f"precision_ratio is more than 0, not {options.precision_ratio:g}")
@@ -180,7 +180,7 @@ def expected_linear_bleu(
         errors = -len(rows) * _linear(totals, options).gains(tuning_set.stats)
         return objectives.risk(lists, errors, stage.temperature)
 
-    return fit(problem, initial, stages, options.regularised(), objective, progress)
+    return fit_stages(problem, initial, stages, options.regularised(), objective, progress)
 
 
 def _linear(totals: Floats, options: LinearBleuOptions) -> LinearBleu:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from mosesplug.optimizers.batch.expected import objectives
 from mosesplug.optimizers.batch.expected.descent import DescentSettings
 from mosesplug.optimizers.batch.expected.objectives import Objective
-from mosesplug.optimizers.batch.expected.stages import AnnealingStage, fit
+from mosesplug.optimizers.batch.expected.stages import AnnealingStage, fit_stages
 from mosesplug.optimizers.costs import Costs, first_of_largest
 from mosesplug.optimizers.entry import Algorithm
 from mosesplug.optimizers.lists.blocks import BlockedLists
@@ -25,9 +25,9 @@ from mosesplug.optimizers.problem import (
     Problem,
     Progress,
     Solution,
-    checked_weights,
-    silent,
-    with_sparse_active,
+    activate_sparse,
+    check_weights,
+    no_progress,
 )
 
 __all__ = ["ALGORITHMS", "SoftmaxOptions", "softmax"]
@@ -113,7 +113,7 @@ def softmax(
     initial: NDArray[np.float64],
     rng: np.random.Generator,
     options: SoftmaxOptions,
-    progress: Progress = silent,
+    progress: Progress = no_progress,
 ) -> Solution:
     """Maximise the probability of oracles (survey, equations 20 and 21).
 
@@ -129,10 +129,10 @@ def softmax(
         progress: told when the weights are found.
 
     Raises:
-        OptimizerError: the problem cannot be tuned (see ``checked_weights`` and ``fit``).
+        OptimizerError: the problem cannot be tuned (see ``check_weights`` and ``fit_stages``).
     """
-    problem = with_sparse_active(problem)
-    initial = checked_weights(problem, initial)
+    problem = activate_sparse(problem)
+    initial = check_weights(problem, initial)
     lists = BlockedLists.of(problem.tuning_set, problem.threads)
     is_oracle, costs = _oracles(problem, options, rng)
     settings = DescentSettings(
@@ -146,7 +146,7 @@ def softmax(
     def objective(stage: AnnealingStage, weights: NDArray[np.float64]) -> Objective:
         return objectives.softmax(lists, is_oracle, costs)
 
-    return fit(problem, initial, (AnnealingStage(),), settings, objective, progress)
+    return fit_stages(problem, initial, (AnnealingStage(),), settings, objective, progress)
 
 
 def _oracles(

@@ -18,17 +18,17 @@ from numpy.typing import NDArray
 
 from mosesplug.errors import OptimizerError, UsageError
 from mosesplug.optimizers.batch.expected.coordinates import Coordinates
-from mosesplug.optimizers.batch.expected.descent import DescentSettings, descend
+from mosesplug.optimizers.batch.expected.descent import DescentSettings, minimise_stage
 from mosesplug.optimizers.batch.expected.objectives import Objective
 from mosesplug.optimizers.problem import (
     Problem,
     Progress,
     Solution,
     corpus_score,
-    normalised,
+    normalise,
 )
 
-__all__ = ["AnnealingOptions", "AnnealingStage", "fit"]
+__all__ = ["AnnealingOptions", "AnnealingStage", "fit_stages"]
 
 Floats = NDArray[np.float64]
 
@@ -188,7 +188,7 @@ class AnnealingOptions:
         )
 
 
-def fit(
+def fit_stages(
     problem: Problem,
     initial: Floats,
     stages: tuple[AnnealingStage, ...],
@@ -229,7 +229,7 @@ def fit(
             "the weights that were found are all zero or not finite: features do not tell good "
             "hypotheses from bad ones, or the regulariser is too strong (l1, l2)"
         )
-    weights = normalised(problem, weights)
+    weights = normalise(problem, weights)
     return Solution(weights, corpus_score(problem, weights), tuple(history))
 
 
@@ -248,7 +248,7 @@ def _descended(
     for number, stage in enumerate(stages):
         usable = coordinates.inactive is None or x[-1] > 0.0
         now = coordinates.decoders(x, initial) if usable else initial
-        found = descend(objective(stage, now), coordinates, x, stage.scale, settings)
+        found = minimise_stage(objective(stage, now), coordinates, x, stage.scale, settings)
         x = found.x
         about = {"stage": number + 1, "scale": found.scale, "temperature": stage.temperature}
         history.extend({**about, **step} for step in found.steps)

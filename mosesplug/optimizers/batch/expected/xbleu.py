@@ -11,17 +11,17 @@ from mosesplug.errors import OptimizerError
 from mosesplug.metrics.hypotheses import read_only
 from mosesplug.optimizers.batch.expected import objectives
 from mosesplug.optimizers.batch.expected.objectives import Objective
-from mosesplug.optimizers.batch.expected.risk import needs_bleu
-from mosesplug.optimizers.batch.expected.stages import AnnealingOptions, AnnealingStage, fit
+from mosesplug.optimizers.batch.expected.risk import require_bleu
+from mosesplug.optimizers.batch.expected.stages import AnnealingOptions, AnnealingStage, fit_stages
 from mosesplug.optimizers.entry import Algorithm
 from mosesplug.optimizers.lists.blocks import BlockedLists
 from mosesplug.optimizers.problem import (
     Problem,
     Progress,
     Solution,
-    checked_weights,
-    silent,
-    with_sparse_active,
+    activate_sparse,
+    check_weights,
+    no_progress,
 )
 
 __all__ = ["ALGORITHMS", "XbleuOptions", "xbleu"]
@@ -37,7 +37,7 @@ def xbleu(
     initial: NDArray[np.float64],
     rng: np.random.Generator,
     options: XbleuOptions,
-    progress: Progress = silent,
+    progress: Progress = no_progress,
 ) -> Solution:
     """Maximise BLEU of the expected statistics (survey, equations 53 to 55 and appendix A).
 
@@ -53,13 +53,13 @@ def xbleu(
         progress: told of the stages.
 
     Raises:
-        OptimizerError: the problem cannot be tuned (see ``checked_weights`` and ``fit``), or no
-            hypothesis has a match of some length.
+        OptimizerError: the problem cannot be tuned (see ``check_weights`` and ``fit_stages``), or
+            no hypothesis has a match of some length.
         UsageError: the metric is not BLEU, or a schedule that begins nowhere or does not end.
     """
-    needs_bleu(problem, "xbleu")
-    problem = with_sparse_active(problem)
-    initial = checked_weights(problem, initial)
+    require_bleu(problem, "xbleu")
+    problem = activate_sparse(problem)
+    initial = check_weights(problem, initial)
     stages = options.stages()
     lists = BlockedLists.of(problem.tuning_set, problem.threads)
     stats = read_only(problem.tuning_set.stats, np.float64)
@@ -73,7 +73,7 @@ def xbleu(
     def objective(stage: AnnealingStage, weights: NDArray[np.float64]) -> Objective:
         return objectives.xbleu(lists, stats, stage.temperature)
 
-    return fit(problem, initial, stages, options.regularised(), objective, progress)
+    return fit_stages(problem, initial, stages, options.regularised(), objective, progress)
 
 
 ALGORITHMS = (

@@ -33,17 +33,17 @@ from mosesplug.optimizers.batch.margin.planes import Planes, solve_n_slack, solv
 from mosesplug.optimizers.batch.margin.worst import WorstLoss, solve_dual
 from mosesplug.optimizers.costs import first_of_largest
 from mosesplug.optimizers.entry import Algorithm
-from mosesplug.optimizers.lists.scaled import ScaledLists, found_weights, lists_of
+from mosesplug.optimizers.lists.scaled import ScaledLists, fit_scaled, scaled_lists
 from mosesplug.optimizers.oracles import OracleSets, sentence_oracles
 from mosesplug.optimizers.problem import (
     Problem,
     Progress,
     Solution,
-    checked_weights,
+    activate_sparse,
+    check_weights,
     corpus_score,
-    normalised,
-    silent,
-    with_sparse_active,
+    no_progress,
+    normalise,
 )
 
 __all__ = [
@@ -160,7 +160,7 @@ def large_margin(
     initial: Floats,
     rng: np.random.Generator,
     options: MarginOptions,
-    progress: Progress = silent,
+    progress: Progress = no_progress,
 ) -> Solution:
     """Tune the active weights to large margins, by descent in the dual problem.
 
@@ -176,11 +176,11 @@ def large_margin(
         progress: told of the rounds.
 
     Raises:
-        OptimizerError: the problem cannot be tuned (see ``checked_weights``), or no weights do
+        OptimizerError: the problem cannot be tuned (see ``check_weights``), or no weights do
             better than none.
     """
-    problem = with_sparse_active(problem)
-    initial = checked_weights(problem, initial)
+    problem = activate_sparse(problem)
+    initial = check_weights(problem, initial)
     gains = options.gains(problem, initial, rng)
 
     def solver() -> _Solve:
@@ -212,14 +212,14 @@ def cutting_plane(
     initial: Floats,
     rng: np.random.Generator,
     options: CuttingPlaneOptions,
-    progress: Progress = silent,
+    progress: Progress = no_progress,
 ) -> Solution:
     """Tune the active weights to large margins, by cutting planes.
 
     Arguments, result and errors are those of ``large_margin``.
     """
-    problem = with_sparse_active(problem)
-    initial = checked_weights(problem, initial)
+    problem = activate_sparse(problem)
+    initial = check_weights(problem, initial)
     gains = options.gains(problem, initial, rng)
 
     def solver() -> _Solve:
@@ -259,7 +259,7 @@ def _in_rounds(
     progress: Progress,
 ) -> Solution:
     """Choose references, solve, and choose again; the round that scores best is the result."""
-    lists = lists_of(problem, initial, options.scaling)
+    lists = scaled_lists(problem, initial, options.scaling)
 
     def fit(lists: ScaledLists) -> MarginFit:
         solve, weights = solver(), np.zeros(len(lists.columns))
@@ -281,9 +281,9 @@ def _in_rounds(
         assert best is not None
         return replace(best, rounds=tuple(rounds))
 
-    weights, found = found_weights(problem, initial, lists, fit)
+    weights, found = fit_scaled(problem, initial, lists, fit)
     progress(options.rounds, options.rounds, "rounds")
-    weights = normalised(problem, weights)
+    weights = normalise(problem, weights)
     return Solution(weights, corpus_score(problem, weights), found.rounds)
 
 

@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.optimizers.batch.margin.fits import MarginFit
-from mosesplug.optimizers.lists.oracle_pairs import OraclePairs, violated
+from mosesplug.optimizers.lists.oracle_pairs import OraclePairs, count_violations
 from mosesplug.optimizers.lists.scaled import ScaledLists
 from mosesplug.optimizers.oracles import OracleSets
-from mosesplug.optimizers.solvers.pair_descent import begun, coefficients_of, descend
+from mosesplug.optimizers.solvers.pair_descent import add_coefficients, descend_pairs, start_descent
 
 __all__ = ["PairsLoss", "solve_pairs"]
 
@@ -66,7 +66,7 @@ class PairsLoss:
     def mean_loss(self, weights: Floats, pairs: OraclePairs) -> tuple[float, int]:
         """The mean hinge loss at ``weights``, and the number of pairs."""
         scores = self.lists.scores(weights) - self.worths
-        _, count, loss = violated(pairs, scores, self.least, np.zeros(len(scores)))
+        _, count, loss = count_violations(pairs, scores, self.least, np.zeros(len(scores)))
         return float(loss) / max(1, count), int(count)
 
 
@@ -84,7 +84,7 @@ def solve_pairs(
     pairs, size = loss.pairs, len(loss.lists.columns)
     weights = np.zeros(size)
     at_zero, n_pairs = loss.mean_loss(weights, pairs)
-    descent = begun(pairs, np.zeros(len(loss.worths)))
+    descent = start_descent(pairs, np.zeros(len(loss.worths)))
     demands = loss.least - (pairs.base[descent.better] - pairs.base[descent.worse])
     # Of pairs without a difference in features, the loss is what it is at any weights.
     constant = at_zero * n_pairs - np.maximum(demands, 0.0).sum()
@@ -93,10 +93,10 @@ def solve_pairs(
     best, objective, bound = weights, at_zero, -np.inf
     rounds: list[dict[str, float]] = []
     while len(rounds) * _SWEEPS < sweeps and len(demands):
-        after, _ = descend(pairs, descent, loss.least, weights, cap, 0.0, _SWEEPS, seed)
+        after, _ = descend_pairs(pairs, descent, loss.least, weights, cap, 0.0, _SWEEPS, seed)
         seed = np.uint64(after)
         coefficients = np.zeros(len(loss.worths))
-        coefficients_of(descent, coefficients)
+        add_coefficients(descent, coefficients)
         weights = loss.lists.combined(coefficients)
         square = 0.5 * loss.regularization * float(weights @ weights)
         found = square + loss.mean_loss(weights, pairs)[0]

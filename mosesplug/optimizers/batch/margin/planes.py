@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.optimizers.batch.margin.fits import MarginFit
-from mosesplug.optimizers.batch.margin.worst import BestWeights, WorstLoss, dual_bound, visit
+from mosesplug.optimizers.batch.margin.worst import BestWeights, WorstLoss, dual_bound, visit_all
 from mosesplug.optimizers.costs import first_of_largest
 from mosesplug.optimizers.solvers.qp import EXCHANGES, solve_groups
 
@@ -70,7 +70,7 @@ def solve_n_slack(
         members[joining] = True
         some = np.flatnonzero(members)
         for _ in range(sweeps):
-            spread = visit(loss, some, multipliers, weights, rng)
+            spread = visit_all(loss, some, multipliers, weights, rng)
             if spread <= 0.5 * epsilon:
                 break
         weights = loss.weights(multipliers)

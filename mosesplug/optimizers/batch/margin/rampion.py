@@ -34,19 +34,19 @@ from numpy.typing import NDArray
 
 from mosesplug.errors import OptimizerError, UsageError
 from mosesplug.optimizers.batch.margin.options import GainOptions
-from mosesplug.optimizers.batch.margin.rampion_steps import descend
+from mosesplug.optimizers.batch.margin.rampion_steps import take_ramp_steps
 from mosesplug.optimizers.costs import first_of_largest
 from mosesplug.optimizers.entry import Algorithm
-from mosesplug.optimizers.lists.scaled import ScaledLists, lists_of
+from mosesplug.optimizers.lists.scaled import ScaledLists, scaled_lists
 from mosesplug.optimizers.problem import (
     Problem,
     Progress,
     Solution,
-    checked_weights,
+    activate_sparse,
+    check_weights,
     corpus_score,
-    normalised,
-    silent,
-    with_sparse_active,
+    no_progress,
+    normalise,
 )
 
 __all__ = ["ALGORITHMS", "Ramp", "RampionOptions", "rampion"]
@@ -164,7 +164,7 @@ def rampion(
     initial: Floats,
     rng: np.random.Generator,
     options: RampionOptions,
-    progress: Progress = silent,
+    progress: Progress = no_progress,
 ) -> Solution:
     """Tune the active weights to the least ramp loss near the initial weights.
 
@@ -180,7 +180,7 @@ def rampion(
         progress: told of the rounds.
 
     Raises:
-        OptimizerError: the problem cannot be tuned (see ``checked_weights``), the weights
+        OptimizerError: the problem cannot be tuned (see ``check_weights``), the weights
             overflow, or they are all zero.
         UsageError: costs do not count.
     """
@@ -188,9 +188,9 @@ def rampion(
         raise UsageError(
             "cost_scale is more than 0: without costs, hope, fear and first best are the same"
         )
-    problem = with_sparse_active(problem)
-    initial = _sized(problem, checked_weights(problem, initial), options.start_norm)
-    lists = lists_of(problem, initial, options.scaling)
+    problem = activate_sparse(problem)
+    initial = _sized(problem, check_weights(problem, initial), options.start_norm)
+    lists = scaled_lists(problem, initial, options.scaling)
     ramp = _ramp(problem, initial, lists, rng, options)
     weights, step = ramp.origin.copy(), options.step
     best, best_score, history = initial, -np.inf, []
@@ -218,7 +218,7 @@ def rampion(
     progress(options.rounds, options.rounds, "rounds")
     if not best.any():
         raise OptimizerError("the weights are all zero; start from other weights")
-    best = normalised(problem, best)
+    best = normalise(problem, best)
     return Solution(best, corpus_score(problem, best), tuple(history))
 
 
@@ -245,7 +245,7 @@ def _accepted(
         shrinkage = max(0.0, 1.0 - step * ramp.regularization / n_sentences)
         moved = weights - ramp.origin
         with np.errstate(over="ignore", invalid="ignore"):
-            descend(ramp.lists.features, ramp.lists.offsets, base, fixed, orders,
+            take_ramp_steps(ramp.lists.features, ramp.lists.offsets, base, fixed, orders,
                     step, shrinkage, moved)  # fmt: skip
             after = ramp.surrogate(ramp.origin + moved, fixed)
         if after < before:

@@ -10,15 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.kernels import kernel
-from mosesplug.optimizers.lists.oracle_pairs import ActiveFeatures, add_difference
+from mosesplug.optimizers.lists.oracle_pairs import ActiveFeatures, add_difference, row_score
 
-__all__ = ["descend"]
+__all__ = ["take_ramp_steps"]
 
 _TINY = 1e-100
 
 
 @kernel
-def descend(
+def take_ramp_steps(
     features: ActiveFeatures,
     offsets: NDArray[np.int64],
     base: NDArray[np.float64],
@@ -40,17 +40,11 @@ def descend(
         shrinkage: what the regulariser leaves of the distance.
         moved: in and output, float64 ``[n_columns]``, the distance from the initial weights.
     """
-    dense, indptr, indices, data = features
     scale = 1.0
     for sentence in order:
         best, most = offsets[sentence], -np.inf
         for row in range(offsets[sentence], offsets[sentence + 1]):
-            total = 0.0
-            for k in range(dense.shape[1]):
-                total += moved[k] * dense[row, k]
-            for entry in range(indptr[row], indptr[row + 1]):
-                total += moved[indices[entry]] * data[entry]
-            merit = base[row] + scale * total
+            merit = base[row] + scale * row_score(features, row, moved)
             if merit > most:
                 best, most = row, merit
         scale *= shrinkage

@@ -35,16 +35,16 @@ from mosesplug.optimizers.batch.margin.options import RegularizedOptions
 from mosesplug.optimizers.batch.ranking.pairs import PairSampling, RankedPairs, sample_pairs
 from mosesplug.optimizers.costs import first_of_largest
 from mosesplug.optimizers.entry import Algorithm
-from mosesplug.optimizers.lists.scaled import ScaledLists, found_weights, lists_of
+from mosesplug.optimizers.lists.scaled import ScaledLists, fit_scaled, scaled_lists
 from mosesplug.optimizers.problem import (
     Problem,
     Progress,
     Solution,
-    checked_weights,
+    activate_sparse,
+    check_weights,
     corpus_score,
-    normalised,
-    silent,
-    with_sparse_active,
+    no_progress,
+    normalise,
 )
 
 __all__ = ["ALGORITHMS", "Contrast", "RegressionOptions", "fit_differences", "regression"]
@@ -121,7 +121,7 @@ class Contrast(NamedTuple):
     transposed: Callable[[Floats], Floats]
 
 
-def of_pairs(pairs: RankedPairs, n_hyps: int) -> Contrast:
+def contrast_pairs(pairs: RankedPairs, n_hyps: int) -> Contrast:
     """The better one less the worse, of each pair."""
 
     def transposed(values: Floats) -> Floats:
@@ -131,7 +131,7 @@ def of_pairs(pairs: RankedPairs, n_hyps: int) -> Contrast:
     return Contrast(lambda values: values[pairs.better] - values[pairs.worse], transposed)
 
 
-def from_means(offsets: NDArray[np.int64]) -> Contrast:
+def contrast_means(offsets: NDArray[np.int64]) -> Contrast:
     """Each less the mean of its sentence, which is its own transpose; no sentence is empty."""
     widths = np.diff(offsets)
 
@@ -180,7 +180,7 @@ def regression(
     initial: Floats,
     rng: np.random.Generator,
     options: RegressionOptions,
-    progress: Progress = silent,
+    progress: Progress = no_progress,
 ) -> Solution:
     """Tune the active weights so that model scores differ as the hypotheses' worth does.
 
@@ -196,23 +196,23 @@ def regression(
         progress: told of the two steps.
 
     Raises:
-        OptimizerError: the problem cannot be tuned (see ``checked_weights``), no two hypotheses
+        OptimizerError: the problem cannot be tuned (see ``check_weights``), no two hypotheses
             of a sentence differ enough, or nothing was learnt.
     """
-    problem = with_sparse_active(problem)
-    initial = checked_weights(problem, initial)
+    problem = activate_sparse(problem)
+    initial = check_weights(problem, initial)
     gains = options.gains(problem, initial, rng)
-    lists = lists_of(problem, initial, options.scaling)
+    lists = scaled_lists(problem, initial, options.scaling)
     contrast, n_examples = _contrast(lists, gains, rng, options)
     progress(1, 2, "steps")
-    weights, fit = found_weights(
+    weights, fit = fit_scaled(
         problem,
         initial,
         lists,
         lambda own: fit_differences(own, gains, contrast, options.regularization),
     )
     progress(2, 2, "steps")
-    weights = normalised(problem, weights)
+    weights = normalise(problem, weights)
     step = {
         "examples": n_examples,
         "objective": fit.loss,
@@ -227,7 +227,7 @@ def _contrast(
 ) -> tuple[Contrast, int]:
     """What the examples are, and how many."""
     if options.examples == "all":
-        return from_means(lists.offsets), len(gains)
+        return contrast_means(lists.offsets), len(gains)
     if options.examples == "oracles":
         oracles = first_of_largest(lists.offsets, gains)[lists.owners]
         others = np.flatnonzero(oracles != np.arange(len(gains)))
@@ -244,7 +244,7 @@ def _contrast(
             "no two hypotheses of a sentence differ in score enough to learn from; take longer "
             "n-best lists, or a smaller minimum difference"
         )
-    return of_pairs(pairs, len(gains)), len(pairs)
+    return contrast_pairs(pairs, len(gains)), len(pairs)
 
 
 ALGORITHMS = (

@@ -14,13 +14,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.kernels import kernel
-from mosesplug.optimizers.lists.oracle_pairs import ActiveFeatures, add_difference, product, square
+from mosesplug.optimizers.lists.oracle_pairs import (
+    ActiveFeatures,
+    add_difference,
+    difference_score,
+    difference_square,
+)
 
-__all__ = ["exchange"]
+__all__ = ["exchange_multipliers"]
 
 
 @kernel
-def exchange(
+def exchange_multipliers(
     features: ActiveFeatures,
     members: NDArray[np.int64],
     offsets: NDArray[np.int64],
@@ -53,7 +58,9 @@ def exchange(
             taker = giver = -1
             top, bottom = -np.inf, np.inf
             for row in members[offsets[sentence] : offsets[sentence + 1]]:
-                slope = demands[row] + product(features, row, references[sentence], weights)
+                slope = demands[row] + difference_score(
+                    features, row, references[sentence], weights
+                )
                 if slope > top:
                     taker, top = row, slope
                 if multipliers[row] > 0.0 and slope < bottom:
@@ -64,7 +71,7 @@ def exchange(
                 largest = max(largest, top - bottom)
             if top - bottom <= tolerance:
                 break
-            curvature = square(features, taker, giver, scratch)
+            curvature = difference_square(features, taker, giver, scratch)
             moved = multipliers[giver]
             if curvature * moved > top - bottom:
                 moved = (top - bottom) / curvature

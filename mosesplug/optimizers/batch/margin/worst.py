@@ -21,10 +21,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.optimizers.batch.margin.fits import MarginFit
-from mosesplug.optimizers.batch.margin.sentence_descent import exchange
+from mosesplug.optimizers.batch.margin.sentence_descent import exchange_multipliers
 from mosesplug.optimizers.lists.scaled import ScaledLists
 
-__all__ = ["BestWeights", "WorstLoss", "dual_bound", "solve_dual", "visit"]
+__all__ = ["BestWeights", "WorstLoss", "dual_bound", "solve_dual", "visit_all"]
 
 Floats = NDArray[np.float64]
 
@@ -120,10 +120,10 @@ def solve_dual(
     everyone = np.arange(len(multipliers))
     best = BestWeights()
     for sweep in range(1, sweeps + 1):
-        spread = visit(loss, everyone, multipliers, weights, rng, exchanges=1)
+        spread = visit_all(loss, everyone, multipliers, weights, rng, exchanges=1)
         for _ in range(_INNER):
             some = np.flatnonzero(multipliers)
-            if visit(loss, some, multipliers, weights, rng) <= 0.1 * spread:
+            if visit_all(loss, some, multipliers, weights, rng) <= 0.1 * spread:
                 break
         if sweep % _LOOK == 0 or sweep == sweeps:
             weights = loss.weights(multipliers)
@@ -138,7 +138,7 @@ def dual_bound(loss: WorstLoss, weights: Floats, gained: float) -> float:
     return loss.regularization * (gained - 0.5 * float(weights @ weights))
 
 
-def visit(
+def visit_all(
     loss: WorstLoss,
     members: NDArray[np.int64],
     multipliers: Floats,
@@ -146,10 +146,10 @@ def visit(
     rng: np.random.Generator,
     exchanges: int = _EXCHANGES,
 ) -> float:
-    """Visit every sentence once, in random order; see ``exchange``."""
+    """Visit every sentence once, in random order; see ``exchange_multipliers``."""
     order = rng.permutation(loss.lists.n_sentences)
     return float(
-        exchange(
+        exchange_multipliers(
             loss.lists.features,
             members,
             np.searchsorted(members, loss.lists.offsets),

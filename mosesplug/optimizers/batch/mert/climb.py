@@ -1,11 +1,12 @@
-"""Climbs: from one starting point to a point that no line searched leads up from.
+"""Climb from one starting point until no searched line leads to a better score.
 
-Four ways of choosing the next line, all over the same exact line search:
+Four ways to choose the next line, all with the same exact line search:
 
-- ``along_axes``: every axis from the same point, then the best one (Moses' ``mert -t powell``);
-- ``along_random_directions``: random lines only (``-t random-direction``);
-- ``at_random``: no line at all, one random point (``-t random``);
-- ``around``: small perturbations of a good point, each climbed one axis after the other.
+- ``climb_axes``: search every axis from the same point, move along the best (Moses' ``mert -t
+  powell``);
+- ``climb_random_directions``: search random lines only (``-t random-direction``);
+- ``try_random_point``: score one random point, search no line (``-t random``);
+- ``climb_from_perturbation``: perturb a good point a little, then search one axis after the other.
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ __all__ = [
     "RADII",
     "Climb",
     "ClimbSettings",
-    "along_axes",
-    "along_random_directions",
-    "around",
-    "at_random",
-    "made_positive",
+    "climb_axes",
+    "climb_from_perturbation",
+    "climb_random_directions",
+    "make_positive",
+    "try_random_point",
 ]
 
 FURTHEST = 1000.0
@@ -135,19 +136,19 @@ class _Step(NamedTuple):
 ClimbFunction = Callable[[SearchSpace, Vector, np.random.Generator, ClimbSettings], Climb]
 
 
-def at_random(
+def try_random_point(
     space: SearchSpace, start: Vector, rng: np.random.Generator, settings: ClimbSettings
 ) -> Climb:
     """One random point of the box, if it beats the start (Moses' ``RandomOptimizer``)."""
     origin = _Place.start(space, start, settings.choice)
     somewhere = rng.uniform(settings.minima, settings.maxima)
-    somewhere = made_positive(somewhere, settings.positive)
+    somewhere = make_positive(somewhere, settings.positive)
     point = _Place.start(space, somewhere, settings.choice)
     better = max(origin, point, key=lambda place: place.score)
     return Climb(better.weights, origin.score, better.score, 1)
 
 
-def along_axes(
+def climb_axes(
     space: SearchSpace, start: Vector, rng: np.random.Generator, settings: ClimbSettings
 ) -> Climb:
     """Search every axis and some random directions from the same point, move along the best.
@@ -179,7 +180,7 @@ def along_axes(
     return Climb(place.weights, start_score, place.score, rounds)
 
 
-def along_random_directions(
+def climb_random_directions(
     space: SearchSpace, start: Vector, rng: np.random.Generator, settings: ClimbSettings
 ) -> Climb:
     """Search random directions until ``random_directions`` in a row have gained nothing."""
@@ -199,7 +200,7 @@ def along_random_directions(
     return Climb(place.weights, start_score, place.score, rounds)
 
 
-def around(
+def climb_from_perturbation(
     space: SearchSpace,
     start: Vector,
     rng: np.random.Generator,
@@ -220,7 +221,7 @@ def around(
     perturbed = start + np.divide(noise, spread, out=np.zeros_like(noise), where=spread > 0.0)
     searcher = space.searcher(1)
     start_score = _Place.start(space, start, settings.choice).score
-    place = _Place.start(space, made_positive(perturbed, settings.positive), settings.choice)
+    place = _Place.start(space, make_positive(perturbed, settings.positive), settings.choice)
     rounds = 0
     while True:
         rounds += 1
@@ -239,7 +240,7 @@ def around(
     return Climb(place.weights, start_score, place.score, rounds)
 
 
-def made_positive(weights: Vector, positive: NDArray[np.bool_] | None) -> Vector:
+def make_positive(weights: Vector, positive: NDArray[np.bool_] | None) -> Vector:
     """The weights, those that must be positive and are not being raised to a small value."""
     if positive is None:
         return weights

@@ -23,11 +23,11 @@ from mosesplug.optimizers.batch.mert.climb import (
     Climb,
     ClimbFunction,
     ClimbSettings,
-    along_axes,
-    along_random_directions,
-    around,
-    at_random,
-    made_positive,
+    climb_axes,
+    climb_from_perturbation,
+    climb_random_directions,
+    make_positive,
+    try_random_point,
 )
 from mosesplug.optimizers.batch.mert.starts import starting_points
 from mosesplug.optimizers.entry import Algorithm
@@ -37,19 +37,19 @@ from mosesplug.optimizers.problem import (
     Problem,
     Progress,
     Solution,
-    checked_weights,
+    check_weights,
     corpus_score,
-    normalised,
-    silent,
+    no_progress,
+    normalise,
 )
 
 __all__ = ["ALGORITHMS", "MertOptions", "mert"]
 
 CLIMBS: Mapping[str, ClimbFunction] = MappingProxyType(
     {
-        "powell": along_axes,
-        "random-direction": along_random_directions,
-        "random": at_random,
+        "powell": climb_axes,
+        "random-direction": climb_random_directions,
+        "random": try_random_point,
     }
 )
 
@@ -150,7 +150,7 @@ def mert(
     initial: NDArray[np.float64],
     rng: np.random.Generator,
     options: MertOptions,
-    progress: Progress = silent,
+    progress: Progress = no_progress,
 ) -> Solution:
     """Tune the active weights for the corpus score of the first-best hypotheses.
 
@@ -168,10 +168,10 @@ def mert(
         progress: told of finished climbs.
 
     Raises:
-        OptimizerError: the problem cannot be tuned (see ``checked_weights``), or nothing but zero
+        OptimizerError: the problem cannot be tuned (see ``check_weights``), or nothing but zero
             weights was found.
     """
-    initial = normalised(problem, checked_weights(problem, initial))
+    initial = normalise(problem, check_weights(problem, initial))
     active = problem.active_mask
     if problem.positive is not None and (problem.positive & ~active & (initial <= 0.0)).any():
         raise OptimizerError("a weight that must be positive is fixed and is not")
@@ -179,8 +179,8 @@ def mert(
     settings = _settings(problem, options)
     fixed_count = bool(initial[~active].any())
     given, random = starting_points(problem, initial, rng, options.restarts)
-    given = [made_positive(start, settings.positive) for start in given]
-    random = [made_positive(start, settings.positive) for start in random]
+    given = [make_positive(start, settings.positive) for start in given]
+    random = [make_positive(start, settings.positive) for start in random]
     polish = 0 if options.method == "random" else options.polish
     told, one_at_a_time, total = count(1), threading.Lock(), len(given) + len(random) + polish
 
@@ -203,7 +203,9 @@ def mert(
         while idle < polish:
             wave = min(WAVE, polish - idle)
             total = len(climbs) + polish - idle
-            found = run(around, [best.weights] * wave, _bounded(settings, options, best))
+            found = run(
+                climb_from_perturbation, [best.weights] * wave, _bounded(settings, options, best)
+            )
             climbs += found
             better = _best([best, *found], counts=fixed_count)
             idle = 0 if better.score > best.score else idle + wave
@@ -211,7 +213,7 @@ def mert(
 
     weights = initial.copy()
     weights[active] = best.weights
-    weights = normalised(problem, weights)
+    weights = normalise(problem, weights)
     return Solution(
         weights, corpus_score(problem, weights), _history(climbs, len(given) + len(random))
     )

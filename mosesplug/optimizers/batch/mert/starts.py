@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.optimizers.problem import Problem, normalised
+from mosesplug.optimizers.problem import Problem, normalise
 
 __all__ = ["starting_points"]
 
@@ -25,6 +25,6 @@ def starting_points(
     """
     active = problem.active_mask
     minima, maxima = (bound[active] for bound in problem.box)
-    historic = (normalised(problem, np.asarray(start, np.float64)) for start in problem.starts)
+    historic = (normalise(problem, np.asarray(start, np.float64)) for start in problem.starts)
     given = [initial[active], *(start[active] for start in historic)]
     return given, [rng.uniform(minima, maxima) for _ in range(restarts)]

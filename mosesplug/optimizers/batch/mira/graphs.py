@@ -23,12 +23,12 @@ from mosesplug.optimizers.batch.mira.step import (
     NEGLIGIBLE,
     MiraSettings,
     MiraState,
-    average,
-    remember,
-    towards,
+    average_weights,
+    update_background,
+    update_weights,
 )
 
-__all__ = ["SearchMiraLearner", "SearchVisits", "difference"]
+__all__ = ["SearchMiraLearner", "SearchVisits", "subtract_features"]
 
 
 class SearchVisits(NamedTuple):
@@ -125,13 +125,13 @@ class SearchMiraLearner:
             chosen = pair.hope
             if self.settings.model_background:
                 chosen = self._search.model_best(sentence, self.state.weights)
-            losses[visit] = towards(
+            losses[visit] = update_weights(
                 self.settings,
                 self.state,
-                *difference(pair.hope, pair.fear, self._n_dense),
+                *subtract_features(pair.hope, pair.fear, self._n_dense),
                 np.float32(pair.hope_worth - pair.fear_worth),
             )
-            remember(self.settings, self.state, chosen.statistics)
+            update_background(self.settings, self.state, chosen.statistics)
         hope_worth = np.array([pair.hope_worth for pair in found], dtype=np.float32)
         fear_worth = np.array([pair.fear_worth for pair in found], dtype=np.float32)
         return SearchVisits(found, hope_worth, fear_worth, losses, hope_worth > fear_worth)
@@ -141,14 +141,14 @@ class SearchMiraLearner:
 
         See ``optimizers.batch.mira.kbmira.Learner.average``.
         """
-        return average(self.state)
+        return average_weights(self.state)
 
     def score(self, weights: NDArray[np.float32]) -> float:
         """BLEU of the first-best hypotheses at ``weights``, float32 ``[n_features]``."""
         return first_best_bleu(self._search, weights)
 
 
-def difference(
+def subtract_features(
     hope: SearchHypothesis, fear: SearchHypothesis, n_dense: int
 ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
     """Features of hope minus those of fear, ascending; sparse ones only where they differ."""

@@ -29,14 +29,14 @@ from mosesplug.optimizers.batch.mira.step import (
     MiraDecisions,
     MiraSettings,
     MiraState,
-    average,
+    average_weights,
     first_best,
-    learn,
     model_scores,
-    step,
+    visit_sentence,
+    visit_sentences,
 )
 from mosesplug.optimizers.lists.single_precision import MiraLists, mira_lists
-from mosesplug.optimizers.problem import Problem, checked_weights, with_sparse_active
+from mosesplug.optimizers.problem import Problem, activate_sparse, check_weights
 
 __all__ = [
     "BatchMiraLearner",
@@ -188,11 +188,11 @@ class ListMiraLearner:
         """Begin at the initial weights, float64 ``[n_features]``.
 
         Raises:
-            OptimizerError: the problem cannot be tuned (see ``checked_weights``), or weights are
+            OptimizerError: the problem cannot be tuned (see ``check_weights``), or weights are
                 too large for single precision.
         """
-        problem = with_sparse_active(problem)
-        weights = _single(problem, checked_weights(problem, initial))
+        problem = activate_sparse(problem)
+        weights = _single(problem, check_weights(problem, initial))
         self._metric = problem.metric
         self.lists, self.rows = mira_lists(problem.tuning_set)
         self.settings = MiraSettings(
@@ -220,14 +220,16 @@ class ListMiraLearner:
         """Learn from the given sentences, int64 ``[n]``, one after the other."""
         decisions = _decisions(len(order))
         if self._metric.has_bleu_statistics:
-            learn(self.lists, self.settings, self.state, order, decisions)
+            visit_sentences(self.lists, self.settings, self.state, order, decisions)
             return decisions
         for visit, sentence in enumerate(order.tolist()):
             start, end = self.lists.offsets[sentence : sentence + 2]
             scores = np.empty(end - start, dtype=np.float32)
             model_scores(self.lists, sentence, self.state.weights, scores)
             worths = self._worth.of(sentence, self.state.background)
-            step(self.lists, self.settings, self.state, sentence, scores, worths, decisions, visit)
+            visit_sentence(
+                self.lists, self.settings, self.state, sentence, scores, worths, decisions, visit
+            )
             if decisions.occasion[visit]:
                 self._worth.join(sentence, float(self.settings.decay))
         return decisions
@@ -238,7 +240,7 @@ class ListMiraLearner:
         That is the sum of the initial weights and those after each of ``n`` updates, over ``n``:
         ``(n + 1) / n`` times their average, which ranks alike.
         """
-        return average(self.state)
+        return average_weights(self.state)
 
     def score(self, weights: NDArray[np.float32]) -> float:
         """The metric of the first-best hypotheses at ``weights``, float32 ``[n_features]``."""

@@ -21,11 +21,11 @@ from mosesplug.optimizers.problem import (
     Problem,
     Progress,
     Solution,
-    checked_weights,
+    activate_sparse,
+    check_weights,
     corpus_score,
-    normalised,
-    silent,
-    with_sparse_active,
+    no_progress,
+    normalise,
 )
 
 __all__ = ["ALGORITHMS", "kbmira"]
@@ -36,7 +36,7 @@ def kbmira(
     initial: NDArray[np.float64],
     rng: np.random.Generator,
     options: KbmiraOptions,
-    progress: Progress = silent,
+    progress: Progress = no_progress,
 ) -> Solution:
     """Tune the active weights, sparse ones too, by k-best MIRA.
 
@@ -56,10 +56,10 @@ def kbmira(
         the decoder.
 
     Raises:
-        OptimizerError: the problem cannot be tuned (see ``checked_weights``), its metric is not
+        OptimizerError: the problem cannot be tuned (see ``check_weights``), its metric is not
             the BLEU that the search looks for, or the weights overflow or become all zero.
     """
-    problem = with_sparse_active(problem)
+    problem = activate_sparse(problem)
     learner = _learner(problem, initial, options)
     numbers = np.arange(learner.n_sentences)
 
@@ -80,7 +80,7 @@ def kbmira(
     weights[active] = best.average[active]
     if not weights.any():
         raise OptimizerError("the weights became all zero; start from other weights")
-    weights = normalised(problem, weights)
+    weights = normalise(problem, weights)
     return Solution(weights, corpus_score(problem, weights), tuple(history))
 
 
@@ -95,7 +95,7 @@ def _learner(
             f"hope and fear are searched for by BLEU only, not by {problem.metric.name}: learn "
             "from lists"
         )
-    weights = checked_weights(problem, initial)
+    weights = check_weights(problem, initial)
     n_dense = problem.tuning_set.space.n_dense
     return SearchMiraLearner(problem.search, n_dense, weights, options, problem.active_mask)
 

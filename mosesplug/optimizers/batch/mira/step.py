@@ -15,20 +15,21 @@ from numpy.typing import NDArray
 
 from mosesplug.kernels import finite_kernel, kernel
 from mosesplug.metrics.single_bleu import single_bleu
+from mosesplug.optimizers.lists.arrangement import add_scores
 from mosesplug.optimizers.lists.single_precision import MiraLists
 
 __all__ = [
     "MiraDecisions",
     "MiraSettings",
     "MiraState",
-    "average",
+    "average_weights",
     "background_bleu",
     "first_best",
-    "learn",
     "model_scores",
-    "remember",
-    "step",
-    "towards",
+    "update_background",
+    "update_weights",
+    "visit_sentence",
+    "visit_sentences",
 ]
 
 MODEL_SHARE = 5.0
@@ -109,12 +110,7 @@ def model_scores(
     start = lists.offsets[sentence]
     size = lists.offsets[sentence + 1] - start
     scores[:] = 0.0
-    for feature in range(lists.n_dense):
-        weight = weights[feature]
-        place = start * lists.n_dense + feature * size
-        column = lists.dense[place : place + size]
-        for row in range(size):
-            scores[row] += weight * column[row]
+    add_scores(lists.dense, start, weights, lists.n_dense, scores)
     if len(lists.values):
         for row in range(size):
             total = scores[row]
@@ -144,7 +140,7 @@ def background_bleu(
 
 
 @kernel
-def step(
+def visit_sentence(
     lists: MiraLists,
     settings: MiraSettings,
     state: MiraState,
@@ -183,13 +179,13 @@ def step(
         return
     columns, values = _difference(lists, sentence, hope, fear)
     margin = hope_worth - fear_worth
-    decisions.loss[visit] = towards(settings, state, columns, values, margin)
+    decisions.loss[visit] = update_weights(settings, state, columns, values, margin)
     chosen = lists.row_of[model if settings.model_background else hope]
-    remember(settings, state, lists.rows[chosen])
+    update_background(settings, state, lists.rows[chosen])
 
 
 @kernel
-def towards(
+def update_weights(
     settings: MiraSettings,
     state: MiraState,
     columns: NDArray[np.int32],
@@ -223,7 +219,9 @@ def towards(
 
 
 @kernel
-def remember(settings: MiraSettings, state: MiraState, statistics: NDArray[np.float32]) -> None:
+def update_background(
+    settings: MiraSettings, state: MiraState, statistics: NDArray[np.float32]
+) -> None:
     """A choice, float32 ``[n_statistics]``, joins the background of ``state``, an output."""
     for column in range(len(state.background)):
         state.background[column] *= settings.decay
@@ -326,7 +324,7 @@ def _add(state: MiraState, column: int, change: np.float32) -> None:
 
 
 @kernel
-def average(state: MiraState) -> NDArray[np.float32]:
+def average_weights(state: MiraState) -> NDArray[np.float32]:
     """The averaged weights, float32 ``[n_features]``; every total catches up.
 
     The sum of the initial weights and those after each update, over the number of updates, as
@@ -340,7 +338,7 @@ def average(state: MiraState) -> NDArray[np.float32]:
 
 
 @kernel
-def learn(
+def visit_sentences(
     lists: MiraLists,
     settings: MiraSettings,
     state: MiraState,
@@ -364,7 +362,9 @@ def learn(
         model_scores(lists, sentence, state.weights, scores)
         rows = lists.rows[lists.row_offsets[sentence] : lists.row_offsets[sentence + 1]]
         background_bleu(rows, state.background, worths[: len(rows)])
-        step(lists, settings, state, sentence, scores, worths[: len(rows)], decisions, visit)
+        visit_sentence(
+            lists, settings, state, sentence, scores, worths[: len(rows)], decisions, visit
+        )
 
 
 @kernel

@@ -14,14 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.errors import OptimizerError
-from mosesplug.optimizers.batch.fits import Fit, in_proportion
+from mosesplug.optimizers.batch.fits import Fit, fit_in_proportion
 from mosesplug.optimizers.batch.ranking.hinge import HingeFit, fit_hinge
 from mosesplug.optimizers.batch.ranking.logistic import fit_logistic
 from mosesplug.optimizers.batch.ranking.pairs import RankedPairs, differences
 from mosesplug.optimizers.batch.ranking.perceptron import fit_perceptron
 from mosesplug.optimizers.problem import Problem
 
-__all__ = ["ClassifierOptions", "described", "fit_pairs"]
+__all__ = ["ClassifierOptions", "describe_fit", "fit_pairs"]
 
 Floats = NDArray[np.float64]
 
@@ -69,7 +69,7 @@ def fit_pairs(
 
     A pair is an example of either class, once in each direction. Both have the same loss: one
     direction under half the prior has the same minimum. Weights that are not active keep their
-    values, and the others are found in proportion to them (``in_proportion``).
+    values, and the others are found in proportion to them (``fit_in_proportion``).
 
     Args:
         problem: hypotheses and active features.
@@ -95,7 +95,7 @@ def fit_pairs(
         return _fit(own, offsets, options, rng)
 
     margins = scores[pairs.better] - scores[pairs.worse]
-    found = in_proportion(margins, float(np.linalg.norm(fixed)), fit)
+    found = fit_in_proportion(margins, float(np.linalg.norm(fixed)), fit)
     weights = initial.copy()
     weights[active] = found.weights
     if not weights.any():
@@ -121,7 +121,7 @@ def _fit(
     return fit_logistic(examples, labels, precision=precision, offsets=offsets)
 
 
-def described(pairs: RankedPairs, fit: Fit, options: ClassifierOptions) -> Mapping[str, Any]:
+def describe_fit(pairs: RankedPairs, fit: Fit, options: ClassifierOptions) -> Mapping[str, Any]:
     """The step as a history has it; a perceptron looks for no minimum, and has none to miss."""
     ended = "without_mistakes" if options.classifier == "perceptron" else "converged"
     step = {

@@ -27,19 +27,24 @@ from numpy.typing import NDArray
 from mosesplug.errors import OptimizerError
 from mosesplug.metrics.protocol import Smoothing
 from mosesplug.optimizers.batch.fits import Fit
-from mosesplug.optimizers.batch.ranking.linear import FeatureMoments, LossCurve, ScoreLoss, minimise
-from mosesplug.optimizers.batch.ranking.lists import fit_lists
+from mosesplug.optimizers.batch.ranking.linear import (
+    FeatureMoments,
+    LossCurve,
+    ScoreLoss,
+    minimise_score_loss,
+)
+from mosesplug.optimizers.batch.ranking.lists import fit_score_loss
 from mosesplug.optimizers.entry import Algorithm
 from mosesplug.optimizers.problem import (
     Problem,
     Progress,
     Solution,
-    checked_weights,
+    activate_sparse,
+    check_weights,
     corpus_score,
-    normalised,
+    no_progress,
+    normalise,
     sentence_scores,
-    silent,
-    with_sparse_active,
 )
 
 __all__ = [
@@ -119,7 +124,7 @@ def cross_entropy(
     initial: Floats,
     rng: np.random.Generator,
     options: CrossEntropyOptions,
-    progress: Progress = silent,
+    progress: Progress = no_progress,
 ) -> Solution:
     """Tune the active weights so that the model's distribution is like the metric's.
 
@@ -135,11 +140,11 @@ def cross_entropy(
         progress: told of the two steps.
 
     Raises:
-        OptimizerError: the problem cannot be tuned (see ``checked_weights``), no hypothesis has a
+        OptimizerError: the problem cannot be tuned (see ``check_weights``), no hypothesis has a
             gain above 0, or the features do not tell those with a gain from others.
     """
-    problem = with_sparse_active(problem)
-    initial = checked_weights(problem, initial)
+    problem = activate_sparse(problem)
+    initial = check_weights(problem, initial)
     offsets = problem.tuning_set.offsets
     gains = sentence_scores(problem, options.sentence_bleu)
     if options.distribution == "exponential":
@@ -155,11 +160,13 @@ def cross_entropy(
     loss = cross_entropy_loss(offsets, goals)
 
     def minimised(rows: Any, second: FeatureMoments, fixed: Floats | float) -> Fit:
-        return minimise(rows, loss, second, precision=options.prior_precision, offsets=fixed)
+        return minimise_score_loss(
+            rows, loss, second, precision=options.prior_precision, offsets=fixed
+        )
 
-    weights, fit = fit_lists(problem, initial, minimised)
+    weights, fit = fit_score_loss(problem, initial, minimised)
     progress(2, 2, "steps")
-    weights = normalised(problem, weights)
+    weights = normalise(problem, weights)
     step = {"loss": fit.loss, "iterations": fit.iterations, "converged": fit.converged}
     return Solution(weights, corpus_score(problem, weights), (step,))
 

@@ -30,8 +30,8 @@ from mosesplug.optimizers.batch.ranking.linear import (
     FeatureMoments,
     LossCurve,
     ScoreLoss,
-    minimise,
-    moments,
+    compute_moments,
+    minimise_score_loss,
 )
 
 __all__ = ["HingeFit", "HingeLosses", "fit_hinge", "minimise_hinge"]
@@ -89,7 +89,7 @@ def minimise_hinge(
     Args:
         rows: float64 ``[n, n_features]``, an array or a SciPy sparse one.
         losses: of the scores ``rows @ weights + offsets``.
-        second: ``moments`` of the rows.
+        second: ``compute_moments`` of the rows.
         precision: of the prior.
         offsets: float64 ``[n]``, what is not to be fitted.
         tolerance: the largest gap, as a share of the loss.
@@ -98,7 +98,7 @@ def minimise_hinge(
     width, fit, iterations = _WIDEST, HingeFit(np.zeros(rows.shape[1]), np.inf, 0, False), 0
     while not fit.converged and width > _NARROWEST and iterations < max_iterations:
         rounded = losses.rounded(width)
-        found = minimise(
+        found = minimise_score_loss(
             rows,
             rounded,
             second,
@@ -147,7 +147,7 @@ def fit_hinge(
     return minimise_hinge(
         examples,
         _about(np.zeros(examples.shape[0])),
-        moments(examples),
+        compute_moments(examples),
         precision=precision,
         offsets=offsets,
         tolerance=tolerance,

@@ -28,10 +28,10 @@ __all__ = [
     "FeatureUnits",
     "LossCurve",
     "ScoreLoss",
+    "compute_moments",
     "feature_rows",
-    "minimise",
-    "moments",
-    "within_lists",
+    "minimise_score_loss",
+    "scale_list_sums",
 ]
 
 Floats = NDArray[np.float64]
@@ -90,7 +90,7 @@ def feature_rows(tuning_set: TuningSet, columns: NDArray[np.bool_]) -> Any:
     return hstack([csr_array(dense), tail[:, np.flatnonzero(columns[n_dense:])]], format="csr")
 
 
-def within_lists(offsets: NDArray[np.int64], rows: Any) -> Any:
+def scale_list_sums(offsets: NDArray[np.int64], rows: Any) -> Any:
     """Sums of each list's rows over the root of their number, ``[n_lists, n_features]``."""
     from scipy.sparse import csr_array
 
@@ -114,12 +114,12 @@ class FeatureMoments:
     products: Floats
 
 
-def moments(rows: Any, less: Any = None) -> FeatureMoments:
+def compute_moments(rows: Any, less: Any = None) -> FeatureMoments:
     """Second moments of rows, less those of other rows.
 
     Args:
         rows: float64 ``[n, n_features]``, an array or a SciPy sparse one.
-        less: the same with other rows; those of ``within_lists`` leave the scatter around the
+        less: the same with other rows; those of ``scale_list_sums`` leave the scatter around the
             means of lists.
     """
     n_rows, n_features = max(1, rows.shape[0]), rows.shape[1]
@@ -182,7 +182,7 @@ class FeatureUnits(NamedTuple):
         return found
 
 
-def minimise(
+def minimise_score_loss(
     rows: Any,
     loss: ScoreLoss,
     second: FeatureMoments,
@@ -198,7 +198,7 @@ def minimise(
     Args:
         rows: float64 ``[n, n_features]``, an array or a SciPy sparse one.
         loss: convex, of the scores ``rows @ weights + offsets``.
-        second: ``moments`` of the rows.
+        second: ``compute_moments`` of the rows.
         precision: of the prior.
         offsets: float64 ``[n]``, what is not to be fitted.
         start: float64 ``[n_features]``; 0 if None.

@@ -9,16 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.errors import OptimizerError
-from mosesplug.optimizers.batch.fits import Fit, in_proportion
+from mosesplug.optimizers.batch.fits import Fit, fit_in_proportion
 from mosesplug.optimizers.batch.ranking.linear import (
     FeatureMoments,
+    compute_moments,
     feature_rows,
-    moments,
-    within_lists,
+    scale_list_sums,
 )
 from mosesplug.optimizers.problem import Problem
 
-__all__ = ["ListFit", "fit_lists"]
+__all__ = ["ListFit", "fit_score_loss"]
 
 Floats = NDArray[np.float64]
 
@@ -26,13 +26,13 @@ ListFit = Callable[[Any, FeatureMoments, Floats | float], Fit]
 """``(rows, moments within lists, offsets)`` to the best weights: see ``linear.minimise``."""
 
 
-def fit_lists(problem: Problem, initial: Floats, fit: ListFit) -> tuple[Floats, Fit]:
+def fit_score_loss(problem: Problem, initial: Floats, fit: ListFit) -> tuple[Floats, Fit]:
     """All weights, and the fit that the active ones come from.
 
     Args:
         problem: hypotheses and active features.
         initial: float64 ``[n_features]``, checked; those that are not active keep their values,
-            and the others are found in proportion to them (``in_proportion``).
+            and the others are found in proportion to them (``fit_in_proportion``).
         fit: minimises a loss that does not change if all scores of a list change by as much.
 
     Raises:
@@ -48,9 +48,9 @@ def fit_lists(problem: Problem, initial: Floats, fit: ListFit) -> tuple[Floats, 
 
     def with_column(column: Floats | None, others: Floats | float) -> Fit:
         own = rows if column is None else _beside(rows, column)
-        return fit(own, moments(own, within_lists(offsets, own)), others)
+        return fit(own, compute_moments(own, scale_list_sums(offsets, own)), others)
 
-    found = in_proportion(scores, float(np.linalg.norm(fixed)), with_column)
+    found = fit_in_proportion(scores, float(np.linalg.norm(fixed)), with_column)
     weights = initial.copy()
     weights[active] = found.weights
     if not weights.any():

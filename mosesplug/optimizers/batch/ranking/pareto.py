@@ -24,7 +24,7 @@ from mosesplug.metrics.interpolated import Interpolated
 from mosesplug.metrics.protocol import Metric, Smoothing
 from mosesplug.optimizers.batch.ranking.classifiers import (
     ClassifierOptions,
-    described,
+    describe_fit,
     fit_pairs,
 )
 from mosesplug.optimizers.batch.ranking.fronts import pareto_fronts
@@ -34,12 +34,12 @@ from mosesplug.optimizers.problem import (
     Problem,
     Progress,
     Solution,
-    checked_weights,
+    activate_sparse,
+    check_weights,
     corpus_score,
-    normalised,
+    no_progress,
+    normalise,
     sentence_scores,
-    silent,
-    with_sparse_active,
 )
 
 __all__ = ["ALGORITHMS", "ParetoOptions", "pareto"]
@@ -98,7 +98,7 @@ def pareto(
     initial: Floats,
     rng: np.random.Generator,
     options: ParetoOptions,
-    progress: Progress = silent,
+    progress: Progress = no_progress,
 ) -> Solution:
     """Tune the active weights so that Pareto-optimal hypotheses score higher than dominated ones.
 
@@ -120,11 +120,11 @@ def pareto(
         metric on the corpus, and whether no other draw is better by all of them.
 
     Raises:
-        OptimizerError: the problem cannot be tuned (see ``checked_weights``), no list has a
+        OptimizerError: the problem cannot be tuned (see ``check_weights``), no list has a
             dominated hypothesis, or the features do not tell those that are.
     """
-    problem = with_sparse_active(problem)
-    initial = checked_weights(problem, initial)
+    problem = activate_sparse(problem)
+    initial = check_weights(problem, initial)
     tuning_set, parts = problem.tuning_set, _parts(problem)
     scores = [sentence_scores(part, options.sentence_bleu) for part in parts]
     fronts = pareto_fronts(tuning_set.offsets, np.column_stack(scores))
@@ -148,8 +148,8 @@ def pareto(
                 "n-best lists, or fewer metrics"
             )
         weights, fit = fit_pairs(problem, initial, pairs, options, rng)
-        found.append(normalised(problem, weights))
-        steps.append(described(pairs, fit, options))
+        found.append(normalise(problem, weights))
+        steps.append(describe_fit(pairs, fit, options))
         progress(drawn + 1, options.draws, "draws")
     judged = np.array([[corpus_score(part, weights) for part in parts] for weights in found])
     optimal = pareto_fronts(np.array([0, len(found)]), judged)

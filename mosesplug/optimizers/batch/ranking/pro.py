@@ -18,7 +18,7 @@ from mosesplug.errors import OptimizerError, UsageError
 from mosesplug.optimizers.batch.mert.mert import MertOptions, mert
 from mosesplug.optimizers.batch.ranking.classifiers import (
     ClassifierOptions,
-    described,
+    describe_fit,
     fit_pairs,
 )
 from mosesplug.optimizers.batch.ranking.constraints import ConstraintOptions
@@ -29,12 +29,12 @@ from mosesplug.optimizers.problem import (
     Problem,
     Progress,
     Solution,
-    checked_weights,
+    activate_sparse,
+    check_weights,
     corpus_score,
-    normalised,
+    no_progress,
+    normalise,
     sentence_scores,
-    silent,
-    with_sparse_active,
 )
 
 __all__ = ["ALGORITHMS", "ProMertOptions", "ProOptions", "pro", "pro_mert"]
@@ -90,7 +90,7 @@ def pro(
     initial: NDArray[np.float64],
     rng: np.random.Generator,
     options: ProOptions,
-    progress: Progress = silent,
+    progress: Progress = no_progress,
 ) -> Solution:
     """Tune the active weights so that the better hypotheses of pairs score higher.
 
@@ -108,12 +108,12 @@ def pro(
         progress: told of the two steps.
 
     Raises:
-        OptimizerError: the problem cannot be tuned (see ``checked_weights``), or no two hypotheses
+        OptimizerError: the problem cannot be tuned (see ``check_weights``), or no two hypotheses
             of a sentence differ enough in score and in features.
         UsageError: a brevity penalty is to be smoothed, and the metric has none.
     """
-    problem = with_sparse_active(problem)
-    initial = checked_weights(problem, initial)
+    problem = activate_sparse(problem)
+    initial = check_weights(problem, initial)
     tuning_set = problem.tuning_set
     if options.smooth_brevity_penalty and not problem.metric.has_smoothing:
         raise UsageError(
@@ -143,8 +143,8 @@ def pro(
     progress(1, 2, "steps")
     weights, fit = fit_pairs(problem, initial, pairs, options, rng)
     progress(2, 2, "steps")
-    weights = normalised(problem, weights)
-    return Solution(weights, corpus_score(problem, weights), (described(pairs, fit, options),))
+    weights = normalise(problem, weights)
+    return Solution(weights, corpus_score(problem, weights), (describe_fit(pairs, fit, options),))
 
 
 def pro_mert(
@@ -152,7 +152,7 @@ def pro_mert(
     initial: NDArray[np.float64],
     rng: np.random.Generator,
     options: ProMertOptions,
-    progress: Progress = silent,
+    progress: Progress = no_progress,
 ) -> Solution:
     """MERT with PRO's weights as a further start, as ``mert-moses.pl --pro-starting-point``.
 
@@ -170,7 +170,7 @@ def pro_mert(
     Raises:
         OptimizerError, UsageError: as ``pro`` and ``mert``.
     """
-    problem = with_sparse_active(problem)
+    problem = activate_sparse(problem)
     found = pro(problem, initial, rng, options)
     n_dense, active = problem.tuning_set.space.n_dense, problem.active_mask
     is_dense = np.arange(len(active)) < n_dense
@@ -184,7 +184,7 @@ def pro_mert(
         whole = Summaries.of(problem, by_pro, [_FACTOR] * problem.tuning_set.space.n_sparse)
         merged = whole.add_to(dense)
         solution = mert(merged, whole.start(start), rng, options, progress)
-        weights = normalised(dense, whole.written_back(solution.weights))
+        weights = normalise(dense, whole.written_back(solution.weights))
     return Solution(weights, corpus_score(problem, weights), found.history + solution.history)
 
 

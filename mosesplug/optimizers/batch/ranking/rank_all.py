@@ -24,19 +24,19 @@ from mosesplug.optimizers.batch.ranking.all_pairs import (
     squared_hinge,
 )
 from mosesplug.optimizers.batch.ranking.hinge import HingeFit, minimise_hinge
-from mosesplug.optimizers.batch.ranking.linear import FeatureMoments, minimise
-from mosesplug.optimizers.batch.ranking.lists import fit_lists
+from mosesplug.optimizers.batch.ranking.linear import FeatureMoments, minimise_score_loss
+from mosesplug.optimizers.batch.ranking.lists import fit_score_loss
 from mosesplug.optimizers.entry import Algorithm
 from mosesplug.optimizers.problem import (
     Problem,
     Progress,
     Solution,
-    checked_weights,
+    activate_sparse,
+    check_weights,
     corpus_score,
-    normalised,
+    no_progress,
+    normalise,
     sentence_scores,
-    silent,
-    with_sparse_active,
 )
 
 __all__ = ["ALGORITHMS", "RankAllOptions", "rank_all"]
@@ -96,7 +96,7 @@ def rank_all(
     initial: Floats,
     rng: np.random.Generator,
     options: RankAllOptions,
-    progress: Progress = silent,
+    progress: Progress = no_progress,
 ) -> Solution:
     """Tune the active weights so that the better of any two hypotheses scores higher.
 
@@ -112,11 +112,11 @@ def rank_all(
         progress: told of the two steps.
 
     Raises:
-        OptimizerError: the problem cannot be tuned (see ``checked_weights``), or no two hypotheses
+        OptimizerError: the problem cannot be tuned (see ``check_weights``), or no two hypotheses
             of a sentence differ enough in score and in features.
     """
-    problem = with_sparse_active(problem)
-    initial = checked_weights(problem, initial)
+    problem = activate_sparse(problem)
+    initial = check_weights(problem, initial)
     pairs = all_pairs(
         problem.tuning_set.offsets,
         sentence_scores(problem, options.sentence_bleu),
@@ -134,9 +134,9 @@ def rank_all(
     def fit(rows: Any, second: FeatureMoments, offsets: Floats | float) -> Fit:
         return _fit(pairs, rows, second, offsets, options)
 
-    weights, found = fit_lists(problem, initial, fit)
+    weights, found = fit_score_loss(problem, initial, fit)
     progress(2, 2, "steps")
-    weights = normalised(problem, weights)
+    weights = normalise(problem, weights)
     step: dict[str, Any] = {
         "pairs": pairs.n_pairs,
         "loss": found.loss,
@@ -159,7 +159,9 @@ def _fit(
     if options.pair_loss == "hinge":
         losses = all_pairs_hinge(pairs)
         return minimise_hinge(rows, losses, second, precision=precision, offsets=offsets)
-    return minimise(rows, squared_hinge(pairs), second, precision=precision, offsets=offsets)
+    return minimise_score_loss(
+        rows, squared_hinge(pairs), second, precision=precision, offsets=offsets
+    )
 
 
 ALGORITHMS = (

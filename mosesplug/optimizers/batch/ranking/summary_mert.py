@@ -20,11 +20,11 @@ from mosesplug.optimizers.problem import (
     Problem,
     Progress,
     Solution,
-    checked_weights,
+    activate_sparse,
+    check_weights,
     corpus_score,
-    normalised,
-    silent,
-    with_sparse_active,
+    no_progress,
+    normalise,
 )
 from mosesplug.optimizers.registry import algorithm
 
@@ -77,7 +77,7 @@ def summary_mert(
     initial: Floats,
     rng: np.random.Generator,
     options: SummaryMertOptions,
-    progress: Progress = silent,
+    progress: Progress = no_progress,
 ) -> Solution:
     """Tune dense weights and one factor for each group of sparse weights.
 
@@ -102,8 +102,8 @@ def summary_mert(
         UsageError: ``first`` is no algorithm, or groups cannot be made as the options say.
     """
     learner = algorithm(options.first)
-    problem = with_sparse_active(problem)
-    initial = checked_weights(problem, initial)
+    problem = activate_sparse(problem)
+    initial = check_weights(problem, initial)
     space, active = problem.tuning_set.space, problem.active_mask
     learns = active & (np.arange(len(space)) >= space.n_dense)
     names = group_names(space.sparse, options.group_by, options.separator, options.pattern)
@@ -116,7 +116,7 @@ def summary_mert(
     start = np.where(learns, learnt, initial)
     summarised = groups.add_to(dense)
     solution = mert(summarised, groups.start(start), rng, options, progress)
-    weights = normalised(dense, groups.written_back(solution.weights))
+    weights = normalise(dense, groups.written_back(solution.weights))
     step = {"groups": groups.sizes()}
     return Solution(weights, corpus_score(problem, weights), (step, *solution.history))
 
@@ -125,7 +125,7 @@ def _first_pass(
     problem: Problem, initial: Floats, rng: np.random.Generator, learner: Algorithm
 ) -> Solution:
     """What an algorithm finds with its defaults."""
-    found = learner.optimize(problem, initial, rng, learner.options(), silent)
+    found = learner.optimize(problem, initial, rng, learner.options(), no_progress)
     if not found.weights[problem.tuning_set.space.n_dense :].any():
         raise OptimizerError(
             f"{learner.name} found no weights of sparse features to summarise; take another "

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.kernels import kernel
-from mosesplug.optimizers.solvers.pair_descent import projected, shuffle
+from mosesplug.optimizers.solvers.pair_descent import project_slope, shuffle
 
 __all__ = [
     "EXACT",
@@ -165,7 +165,7 @@ def _descend(
             i = order[place]
             if gram[i, i] <= 0.0:
                 continue
-            slope = projected(slopes[i], multipliers[i], bound)
+            slope = project_slope(slopes[i], multipliers[i], bound)
             least, greatest = min(least, slope), max(greatest, slope)
             if slope != 0.0:
                 new = min(max(multipliers[i] - slopes[i] / gram[i, i], 0.0), bound)

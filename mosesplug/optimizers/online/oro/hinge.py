@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.metrics.few_sentences import FewSentences
-from mosesplug.optimizers.lists.oracle_pairs import ActiveFeatures, OraclePairs, violated
-from mosesplug.optimizers.lists.rows import CompactRows, compact
+from mosesplug.optimizers.lists.oracle_pairs import ActiveFeatures, OraclePairs, count_violations
+from mosesplug.optimizers.lists.rows import CompactRows, compact_rows
 from mosesplug.optimizers.online.ball import (
     FILLS,
     exponential_rate,
@@ -166,7 +166,7 @@ def view_of(options: OroOptions, state: State, batch: Batch, step: Step) -> Batc
     oracles = corpus_oracles(batch, FewSentences(step.metric), step.rng)
     is_oracle = np.zeros(batch.n_hyps, dtype=np.bool_)
     is_oracle[oracles.rows] = True
-    rows = compact(batch, np.arange(batch.n_hyps))
+    rows = compact_rows(batch, np.arange(batch.n_hyps))
     weights = present(state, rows.columns, step, from_zero=options.zero_start)
     return BatchView(
         rows, oracles, is_oracle, weights, rows.scores(weights), step.active[rows.columns]
@@ -196,7 +196,7 @@ def oro_learner(options: OroOptions) -> Learner:
     def change(state: State, batch: Batch, step: Step) -> Change:
         view = view_of(options, state, batch, step)
         coefficients = np.empty(batch.n_hyps)
-        count, total, loss = violated(_pairs(view, batch), view.scores, 1.0, coefficients)
+        count, total, loss = count_violations(_pairs(view, batch), view.scores, 1.0, coefficients)
         rate = exponential_rate(step, options.rate, options.rate_decay)
         coefficients *= rate / max(1, count)
         return change_of(view, coefficients, loss / max(1, total), count)
@@ -219,7 +219,7 @@ def o_oro_learner(options: OOroOptions) -> Learner:
         view = view_of(options, state, batch, step)
         pairs = _pairs(view, batch)
         coefficients = np.empty(batch.n_hyps)
-        count, total, loss = violated(pairs, view.scores, 1.0, coefficients)
+        count, total, loss = count_violations(pairs, view.scores, 1.0, coefficients)
         rate = exponential_rate(step, options.rate, options.rate_decay)
         shrunk = np.where(view.active, view.weights, 0.0)
         shrunk *= shrinkage(rate, options.regularization)

@@ -14,10 +14,10 @@ from mosesplug.kernels import kernel
 from mosesplug.optimizers.lists.oracle_pairs import (
     OraclePairs,
     add_differences,
-    products,
+    difference_scores,
 )
 from mosesplug.optimizers.online.oro.dual import EXACT, simplex_multipliers
-from mosesplug.optimizers.solvers.pair_descent import begun, coefficients_of, descend
+from mosesplug.optimizers.solvers.pair_descent import add_coefficients, descend_pairs, start_descent
 
 __all__ = ["pairs_in_box", "pairs_in_simplex"]
 
@@ -54,9 +54,9 @@ def pairs_in_box(
     """
     coefficients = np.zeros(len(pairs.base))
     seed = np.uint64(rng.integers(1, 2**63))
-    descent = begun(pairs, scores)
-    descend(pairs, descent, 1.0, weights.copy(), bound, tolerance, sweeps, seed)
-    return coefficients, float(coefficients_of(descent, coefficients))
+    descent = start_descent(pairs, scores)
+    descend_pairs(pairs, descent, 1.0, weights.copy(), bound, tolerance, sweeps, seed)
+    return coefficients, float(add_coefficients(descent, coefficients))
 
 
 def pairs_in_simplex(
@@ -105,7 +105,7 @@ def _margins(
 ) -> NDArray[np.float64]:
     """Margins of some pairs, fixed features included, float64 ``[n]``."""
     fixed = pairs.base[better] - pairs.base[worse]
-    return np.asarray(fixed + products(pairs, better, worse, weights))
+    return np.asarray(fixed + difference_scores(pairs, better, worse, weights))
 
 
 def _grown(
@@ -122,7 +122,7 @@ def _grown(
     for row in range(known, size):
         difference = np.zeros(n_columns)
         add_differences(pairs, better[row : row + 1], worse[row : row + 1], np.ones(1), difference)
-        grown[row] = grown[:, row] = products(pairs, better, worse, difference)
+        grown[row] = grown[:, row] = difference_scores(pairs, better, worse, difference)
     return grown
 
 

@@ -20,7 +20,7 @@ from mosesplug.optimizers.batch.direct.simplex import (
     SimplexResult,
     SimplexSettings,
     _armijo_step,
-    side_by_side,
+    run_together,
     simplex_search,
 )
 
@@ -50,7 +50,7 @@ def settings(
 
 def test_climbs_to_the_top_of_a_bowl_as_scipy_does() -> None:
     search = simplex_search(np.ones(4), settings(), np.random.default_rng(1))
-    (found,) = side_by_side([search], bowl)
+    (found,) = run_together([search], bowl)
     np.testing.assert_allclose(found.weights, TOP, atol=1e-3)
     assert found.start_score == bowl(np.ones((1, 4)))[0]
     assert found.score == bowl(found.weights[np.newaxis])[0]
@@ -67,7 +67,7 @@ def test_climbs_to_the_top_of_a_bowl_as_scipy_does() -> None:
 
 def test_armijo_steps_climb_to_the_top_of_a_bowl() -> None:
     search = simplex_search(np.ones(4), settings(step="armijo"), np.random.default_rng(1))
-    (found,) = side_by_side([search], bowl)
+    (found,) = run_together([search], bowl)
     np.testing.assert_allclose(found.weights, TOP, atol=1e-3)
     assert found.score == bowl(found.weights[np.newaxis])[0]
 
@@ -81,7 +81,7 @@ def test_stairs_are_climbed_almost_to_the_top(step: Literal["amoeba", "armijo"])
 
     for seed in range(3):
         search = simplex_search(np.ones(4), settings(step=step), np.random.default_rng(seed))
-        (found,) = side_by_side([search], stairs)
+        (found,) = run_together([search], stairs)
         assert found.start_score == stairs(np.ones((1, 4)))[0] < -30.0
         assert found.score == stairs(found.weights[np.newaxis])[0] >= -1.0
 
@@ -136,7 +136,7 @@ def test_finds_a_direction_where_scale_decides_nothing() -> None:
 
     start = np.array([1.0, 1.0, 1.0, 1.0])
     tight = settings(True, tolerance=1e-12)
-    (found,) = side_by_side([simplex_search(start, tight, np.random.default_rng(2))], cosine)
+    (found,) = run_together([simplex_search(start, tight, np.random.default_rng(2))], cosine)
     assert found.score == pytest.approx(1.0, abs=1e-7)
     # The first simplex lies in the plane through the start, at a right angle to it.
     spread = tight.spread
@@ -160,13 +160,13 @@ def test_weights_that_decide_nothing_stay() -> None:
 
 def test_a_search_from_zero_weights_leaves_them() -> None:
     search = simplex_search(np.zeros(4), settings(True), np.random.default_rng(4))
-    (found,) = side_by_side([search], bowl)
+    (found,) = run_together([search], bowl)
     np.testing.assert_allclose(found.weights, TOP, atol=1e-3)
 
 
 def test_ends_after_as_many_points_as_it_may_score() -> None:
     search = simplex_search(np.ones(4), settings(evaluations=30), np.random.default_rng(5))
-    (found,) = side_by_side([search], bowl)
+    (found,) = run_together([search], bowl)
     assert 30 <= found.evaluations <= 36
 
 
@@ -178,8 +178,8 @@ def test_searches_side_by_side_do_as_each_alone() -> None:
             for start, generator in zip(starts, np.random.default_rng(7).spawn(3), strict=True)
         ]
 
-    together = side_by_side(searches(), bowl)
-    alone = [side_by_side([search], bowl)[0] for search in searches()]
+    together = run_together(searches(), bowl)
+    alone = [run_together([search], bowl)[0] for search in searches()]
     for one, other in zip(together, alone, strict=True):
         np.testing.assert_array_equal(one.weights, other.weights)
         assert one.evaluations == other.evaluations

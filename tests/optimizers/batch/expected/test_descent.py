@@ -11,7 +11,7 @@ from scipy.optimize import minimize
 
 from mosesplug.metrics import metric
 from mosesplug.optimizers.batch.expected.coordinates import Coordinates
-from mosesplug.optimizers.batch.expected.descent import DescentSettings, descend
+from mosesplug.optimizers.batch.expected.descent import DescentSettings, minimise_stage
 from mosesplug.optimizers.batch.expected.objectives import softmax, xbleu
 from mosesplug.optimizers.lists.blocks import BlockedLists
 from mosesplug.optimizers.problem import Problem
@@ -65,7 +65,7 @@ def log_likelihood(lists: TuningSet, weights: Floats, l2: float) -> tuple[float,
 def test_convex_minimum_is_that_of_a_newton_solver(seed: int, scale: float) -> None:
     """Of single oracles and L2; with a scale, of the weights times that."""
     lists = lists_of_all_scales(seed)
-    found = descend(
+    found = minimise_stage(
         softmax(BlockedLists.of(lists), first_ones(lists)),
         coordinates(lists),
         coordinates(lists).start,
@@ -90,7 +90,7 @@ def test_l1_is_minimal_by_its_optimality_conditions() -> None:
     lists, l1 = lists_of_all_scales(4), 0.05
     settings = replace(SETTINGS, l1=l1, l2=0.0)
     objective = softmax(BlockedLists.of(lists), first_ones(lists))
-    found = descend(objective, coordinates(lists), coordinates(lists).start, 1.0, settings)
+    found = minimise_stage(objective, coordinates(lists), coordinates(lists).start, 1.0, settings)
     slope, used = objective(found.x)[1], found.x != 0.0
     assert 0 < used.sum() < len(used)
     np.testing.assert_allclose(slope[used], -l1 * np.sign(found.x[used]), rtol=0.0, atol=1e-5)
@@ -104,7 +104,7 @@ def test_steps_never_go_up(learns_scale: bool, l1: float) -> None:
     settings = replace(SETTINGS, l1=l1, l2=1e-3, learns_scale=learns_scale, iterations=40)
     objective = xbleu(BlockedLists.of(lists), lists.stats.astype(np.float64))
     where = coordinates(lists)
-    found = descend(objective, where, where.start, 1.0, settings)
+    found = minimise_stage(objective, where, where.start, 1.0, settings)
     values = [step["objective"] for step in found.steps]
     assert len(values) > 5
     assert (np.diff(values) <= 0.0).all()
@@ -118,6 +118,6 @@ def test_gradient_that_is_told_is_by_the_weights() -> None:
     lists = lists_of_all_scales(6)
     objective, where = softmax(BlockedLists.of(lists), first_ones(lists)), coordinates(lists)
     settings = replace(SETTINGS, iterations=1)
-    first = descend(objective, where, where.start, 2.0, settings).steps[0]
+    first = minimise_stage(objective, where, where.start, 2.0, settings).steps[0]
     gradient = 2.0 * objective(2.0 * where.start)[1] + settings.l2 * where.start
     assert first["gradient"] == pytest.approx(float(np.linalg.norm(gradient)))

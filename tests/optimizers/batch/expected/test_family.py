@@ -15,7 +15,7 @@ from formats.weights.files import read_init_opt
 from mosesplug.errors import OptimizerError, UsageError
 from mosesplug.features import FeatureSpace
 from mosesplug.metrics import metric
-from mosesplug.optimizers.problem import Problem, Solution, corpus_score, silent
+from mosesplug.optimizers.problem import Problem, Solution, corpus_score, no_progress
 from mosesplug.optimizers.registry import algorithms
 from mosesplug.tuning_set import SparseRows, TuningSet
 from tests.optimizers.batch.expected.small import bleu_lists
@@ -30,7 +30,7 @@ ALL = pytest.mark.parametrize("name", FAMILY)
 def solve(name: str, problem: Problem, initial: Floats, **options: Any) -> Solution:
     tuner = FAMILY[name]
     made = tuner.options(**options)
-    return tuner.optimize(problem, initial, np.random.default_rng(0), made, silent)
+    return tuner.optimize(problem, initial, np.random.default_rng(0), made, no_progress)
 
 
 def cosine(one: Floats, other: Floats) -> float:

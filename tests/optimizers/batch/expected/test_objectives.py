@@ -16,7 +16,13 @@ from mosesplug.forest.ngrams.reference_ngrams import ReferenceNgrams
 from mosesplug.metrics.expected_bleu import expected_bleu
 from mosesplug.metrics.linear_bleu import LinearBleu
 from mosesplug.optimizers import losses
-from mosesplug.optimizers.batch.expected.objectives import Objective, at_scale, risk, softmax, xbleu
+from mosesplug.optimizers.batch.expected.objectives import (
+    Objective,
+    evaluate_scaled,
+    risk,
+    softmax,
+    xbleu,
+)
 from mosesplug.optimizers.lists.blocks import BlockedLists
 from mosesplug.tuning_set import TuningSet
 from tests.forest.every_derivation import made
@@ -94,10 +100,10 @@ def test_values_are_those_of_the_definitions(lists: TuningSet) -> None:
 def test_gradients_by_weights_and_scale(lists: TuningSet) -> None:
     weights, scale, step = weights_for(lists), 1.3, 1e-6
     for name, objective in made_from(lists).items():
-        _, by_weights, by_scale = at_scale(objective, weights, scale)
+        _, by_weights, by_scale = evaluate_scaled(objective, weights, scale)
 
         def value(change: Floats, more: float, of: Objective = objective) -> float:
-            return at_scale(of, weights + change, scale + more)[0]
+            return evaluate_scaled(of, weights + change, scale + more)[0]
 
         for column in range(len(weights)):
             change = step * np.eye(len(weights))[column]
@@ -179,7 +185,7 @@ def test_same_as_on_graphs_of_the_same_hypotheses() -> None:
     ]
     for of_lists, of_graphs in pairs:
         expected = of_graphs()
-        value, by_weights, by_scale = at_scale(of_lists, weights, scale)
+        value, by_weights, by_scale = evaluate_scaled(of_lists, weights, scale)
         assert value == pytest.approx(expected.value, rel=1e-6)
         np.testing.assert_allclose(by_weights, expected.gradient, rtol=1e-5, atol=1e-7)
         assert by_scale == pytest.approx(expected.scale_gradient, rel=1e-5)

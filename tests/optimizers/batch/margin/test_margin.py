@@ -8,7 +8,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.optimizers.batch.margin.test_lists import matrix
 
 from mosesplug.errors import OptimizerError
 from mosesplug.optimizers.batch.margin.margin import (
@@ -18,8 +17,9 @@ from mosesplug.optimizers.batch.margin.margin import (
     large_margin,
     ramp_loss,
 )
-from mosesplug.optimizers.lists.scaled import lists_of
+from mosesplug.optimizers.lists.scaled import scaled_lists
 from mosesplug.optimizers.problem import Problem, Solution
+from tests.optimizers.lists.test_scaled import matrix
 from tests.optimizers.online.batches import random_batch
 from tests.optimizers.problems import Accuracy, planted, tuning_set
 
@@ -57,7 +57,7 @@ def test_both_solvers_do_the_same() -> None:
 
 def test_ramp_loss_is_as_it_is_written() -> None:
     made = random_batch(2, [3, 4])
-    lists = lists_of(Problem(made, Accuracy(), np.ones(9, np.bool_)), np.ones(9), "none")
+    lists = scaled_lists(Problem(made, Accuracy(), np.ones(9, np.bool_)), np.ones(9), "none")
     rng = np.random.default_rng(3)
     weights, gains = rng.standard_normal(len(lists.columns)), rng.random(7)
     scores = matrix(lists) @ weights

@@ -9,13 +9,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from tests.optimizers.batch.margin.test_lists import matrix
 
 from mosesplug.errors import UsageError
 from mosesplug.optimizers.batch.margin.rampion import Ramp, RampionOptions, rampion
-from mosesplug.optimizers.batch.margin.rampion_steps import descend
-from mosesplug.optimizers.lists.scaled import lists_of
+from mosesplug.optimizers.batch.margin.rampion_steps import take_ramp_steps
+from mosesplug.optimizers.lists.scaled import scaled_lists
 from mosesplug.optimizers.problem import Problem
+from tests.optimizers.lists.test_scaled import matrix
 from tests.optimizers.online.batches import random_batch
 from tests.optimizers.problems import Accuracy, planted
 
@@ -26,7 +26,7 @@ def ramp_of(name: str, seed: int = 1) -> tuple[Ramp, NDArray[np.float64]]:
     """A loss over random lists, and all rows."""
     rng = np.random.default_rng(seed)
     made = random_batch(seed, [4, 3, 5])
-    lists = lists_of(Problem(made, Accuracy(), np.ones(9, np.bool_)), np.ones(9), "none")
+    lists = scaled_lists(Problem(made, Accuracy(), np.ones(9, np.bool_)), np.ones(9), "none")
     raised, lowered = LOSSES[name]
     return Ramp(lists, rng.random(12), raised, lowered, rng.standard_normal(9), 0.7), matrix(lists)
 
@@ -68,7 +68,7 @@ def test_steps_against_plain_ones() -> None:
     step, shrinkage = 0.05, 1.0 - 0.05 * 0.7 / 3
     moved = start.copy()
     base = lists.scores(ramp.origin) + ramp.costs
-    descend(lists.features, lists.offsets, base, fixed, order, step, shrinkage, moved)
+    take_ramp_steps(lists.features, lists.offsets, base, fixed, order, step, shrinkage, moved)
     weights = ramp.origin + start
     for sentence in order:
         own = np.arange(*lists.offsets[sentence : sentence + 2])

@@ -13,7 +13,7 @@ from formats.extractor.reader import read_features, read_scores
 from formats.weights.files import read_init_opt
 from mosesplug.features import FeatureSpace
 from mosesplug.metrics import metric
-from mosesplug.optimizers.problem import Problem, corpus_score, silent
+from mosesplug.optimizers.problem import Problem, corpus_score, no_progress
 from mosesplug.optimizers.registry import algorithm
 from mosesplug.tuning_set import TuningSet
 
@@ -53,6 +53,6 @@ def test_real_features(
     problem, start = recorded
     tuner = algorithm(name)
     options = tuner.options(**changed)
-    found = tuner.optimize(problem, start, np.random.default_rng(1), options, silent)
+    found = tuner.optimize(problem, start, np.random.default_rng(1), options, no_progress)
     assert found.score > corpus_score(problem, start) + 0.006
     assert np.abs(found.weights).sum() == pytest.approx(1.0)

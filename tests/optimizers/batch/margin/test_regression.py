@@ -7,19 +7,19 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.optimizers.batch.margin.test_lists import matrix
 
 from mosesplug.errors import OptimizerError
 from mosesplug.optimizers.batch.margin.regression import (
     RegressionOptions,
+    contrast_means,
+    contrast_pairs,
     fit_differences,
-    from_means,
-    of_pairs,
     regression,
 )
 from mosesplug.optimizers.batch.ranking.pairs import RankedPairs
-from mosesplug.optimizers.lists.scaled import lists_of
+from mosesplug.optimizers.lists.scaled import scaled_lists
 from mosesplug.optimizers.problem import Problem
+from tests.optimizers.lists.test_scaled import matrix
 from tests.optimizers.online.batches import random_batch
 from tests.optimizers.problems import Accuracy, planted, tuning_set
 
@@ -31,15 +31,18 @@ PAIRS = RankedPairs(np.array([0, 1, 3, 9, 14, 16, 20]), np.array([5, 0, 4, 7, 8,
 @pytest.mark.parametrize("pairs", [PAIRS, None], ids=["pairs", "means"])
 def test_normal_equations(regularization: float, pairs: RankedPairs | None) -> None:
     made, rng = random_batch(1, SIZES), np.random.default_rng(2)
-    lists = lists_of(Problem(made, Accuracy(), np.ones(9, np.bool_)), np.ones(9), "deviation")
+    lists = scaled_lists(Problem(made, Accuracy(), np.ones(9, np.bool_)), np.ones(9), "deviation")
     lists = replace(lists, fixed=rng.standard_normal(22))
     gains = rng.random(22)
     if pairs is None:
-        contrast, map_ = from_means(lists.offsets), np.eye(22)
+        contrast, map_ = contrast_means(lists.offsets), np.eye(22)
         for start, end in zip(lists.offsets[:-1], lists.offsets[1:], strict=True):
             map_[start:end, start:end] -= 1.0 / (end - start)
     else:
-        contrast, map_ = of_pairs(pairs, 22), np.eye(22)[pairs.better] - np.eye(22)[pairs.worse]
+        contrast, map_ = (
+            contrast_pairs(pairs, 22),
+            np.eye(22)[pairs.better] - np.eye(22)[pairs.worse],
+        )
     np.testing.assert_allclose(contrast.apply(gains), map_ @ gains)
     values = rng.standard_normal(len(map_))
     np.testing.assert_allclose(contrast.transposed(values), map_.T @ values)
@@ -55,7 +58,7 @@ def test_normal_equations(regularization: float, pairs: RankedPairs | None) -> N
 
 def test_squares_about_the_mean_stand_for_all_pairs() -> None:
     values = np.random.default_rng(3).standard_normal(7)
-    about = from_means(np.array([0, 7])).apply(values)
+    about = contrast_means(np.array([0, 7])).apply(values)
     pairs = sum((values[i] - values[j]) ** 2 for i in range(7) for j in range(i))
     assert 7 * float(about @ about) == pytest.approx(pairs)
 

@@ -14,10 +14,10 @@ from mosesplug.optimizers.batch.mert.climb import (
     RADII,
     ClimbFunction,
     ClimbSettings,
-    along_axes,
-    along_random_directions,
-    around,
-    at_random,
+    climb_axes,
+    climb_from_perturbation,
+    climb_random_directions,
+    try_random_point,
 )
 from mosesplug.optimizers.line_search import lists as line_search
 from mosesplug.optimizers.line_search.lists import (
@@ -46,7 +46,8 @@ def score(space: LineSpace, weights: NDArray[np.float64]) -> float:
 
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize(
-    ("climbing", "random_directions"), [(along_axes, 0), (along_axes, 3), (around, 0)]
+    ("climbing", "random_directions"),
+    [(climb_axes, 0), (climb_axes, 3), (climb_from_perturbation, 0)],
 )
 def test_no_axis_leads_up_from_where_a_climb_ends(
     climbing: ClimbFunction, random_directions: int, seed: int
@@ -72,18 +73,18 @@ def test_the_best_of_all_axes_is_taken_first() -> None:
     surfaces = error_surfaces(space, space.axes, np.arange(5), intercepts, LineScratch.of(space, 5))
     points = [best_point(*surface, SETTINGS.choice, 1000.0) for surface in surfaces]
     best = max(point.merit for point in points if point is not None)
-    found = along_axes(space, START, np.random.default_rng(0), replace(SETTINGS, tolerance=np.inf))
+    found = climb_axes(space, START, np.random.default_rng(0), replace(SETTINGS, tolerance=np.inf))
     assert found.rounds == 1
     assert found.score == pytest.approx(best)
 
 
 def test_random_directions_go_on_while_they_gain() -> None:
     settings = replace(SETTINGS, random_directions=5)
-    found = along_random_directions(hill(), START, np.random.default_rng(0), settings)
+    found = climb_random_directions(hill(), START, np.random.default_rng(0), settings)
     assert found.score > found.start_score
     assert found.rounds > 5
     unmoved = replace(settings, minima=np.zeros(5), maxima=np.zeros(5))
-    stuck = along_random_directions(hill(), START, np.random.default_rng(0), unmoved)
+    stuck = climb_random_directions(hill(), START, np.random.default_rng(0), unmoved)
     assert stuck.rounds == 5
     np.testing.assert_array_equal(stuck.weights, START)
 
@@ -100,10 +101,10 @@ def test_random_directions_are_of_the_box_or_symmetric(monkeypatch: pytest.Monke
     settings = replace(
         SETTINGS, random_directions=30, minima=np.full(5, 2.0), maxima=np.full(5, 3.0)
     )
-    along_axes(hill(), START, np.random.default_rng(0), settings)
+    climb_axes(hill(), START, np.random.default_rng(0), settings)
     assert (np.concatenate(drawn) >= 2.0).all()
     drawn.clear()
-    along_axes(hill(), START, np.random.default_rng(0), replace(settings, symmetric=True))
+    climb_axes(hill(), START, np.random.default_rng(0), replace(settings, symmetric=True))
     of_all = np.concatenate(drawn)
     assert (np.abs(of_all) <= 0.5).all()
     assert (of_all < -0.2).any(axis=0).all()
@@ -113,8 +114,8 @@ def test_random_directions_are_of_the_box_or_symmetric(monkeypatch: pytest.Monke
 def test_random_directions_are_searched_with_the_axes() -> None:
     one_round = replace(SETTINGS, tolerance=np.inf)
     more = replace(one_round, random_directions=50)
-    alone = along_axes(hill(), START, np.random.default_rng(0), one_round)
-    helped = along_axes(hill(), START, np.random.default_rng(0), more)
+    alone = climb_axes(hill(), START, np.random.default_rng(0), one_round)
+    helped = climb_axes(hill(), START, np.random.default_rng(0), more)
     assert helped.score > alone.score
     assert np.count_nonzero(helped.weights != START) == 5
 
@@ -131,9 +132,9 @@ def test_only_the_axis_moved_along_last_is_passed_over(monkeypatch: pytest.Monke
     for seed in range(20):
         settings = replace(SETTINGS, random_directions=1)
         first = replace(settings, tolerance=np.inf)
-        moved = along_axes(hill(), START, np.random.default_rng(seed), first).weights != START
+        moved = climb_axes(hill(), START, np.random.default_rng(seed), first).weights != START
         searched.clear()
-        along_axes(hill(), START, np.random.default_rng(seed), settings)
+        climb_axes(hill(), START, np.random.default_rng(seed), settings)
         random_won = np.count_nonzero(moved) == 5
         left_out = [] if random_won else np.flatnonzero(moved).tolist()
         assert searched[:2] == [[0, 1, 2, 3, 4], [0]]
@@ -144,29 +145,29 @@ def test_only_the_axis_moved_along_last_is_passed_over(monkeypatch: pytest.Monke
 
 def test_one_random_point_or_the_start() -> None:
     space = hill()
-    founds = [at_random(space, START, np.random.default_rng(k), SETTINGS) for k in range(30)]
+    founds = [try_random_point(space, START, np.random.default_rng(k), SETTINGS) for k in range(30)]
     assert all(found.score == score(space, found.weights) for found in founds)
     assert all(found.score >= found.start_score for found in founds)
     assert any(np.array_equal(found.weights, START) for found in founds)
     assert any(found.score > found.start_score for found in founds)
 
 
-@pytest.mark.parametrize("climbing", [along_axes, along_random_directions, around])
+@pytest.mark.parametrize("climbing", [climb_axes, climb_random_directions, climb_from_perturbation])
 def test_decoding_has_the_last_word(
     climbing: ClimbFunction, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A line search that promises too much leads nowhere worse."""
     space = hill()
     settings = replace(SETTINGS, random_directions=3)
-    good = along_axes(space, START, np.random.default_rng(0), SETTINGS).weights
+    good = climb_axes(space, START, np.random.default_rng(0), SETTINGS).weights
     monkeypatch.setattr(climb, "best_point", lambda *_: LinePoint(0.4, 2.0))
     found = climbing(space, good, np.random.default_rng(0), settings)
     assert found.score == score(space, found.weights)
-    if climbing is not around:  # that one starts from a perturbed point
+    if climbing is not climb_from_perturbation:  # that one starts from a perturbed point
         assert found.score >= score(space, good)
 
 
-@pytest.mark.parametrize("climbing", [along_axes, along_random_directions, around])
+@pytest.mark.parametrize("climbing", [climb_axes, climb_random_directions, climb_from_perturbation])
 @pytest.mark.parametrize("method", ["average", "minimum"])
 def test_smoothed_values_rise(
     climbing: ClimbFunction,
@@ -179,11 +180,11 @@ def test_smoothed_values_rise(
     space = hill()
     settings = replace(SETTINGS, random_directions=1, choice=IntervalChoice(method, 2))
     begin = START
-    if climbing is around:
+    if climbing is climb_from_perturbation:
         begin = START * 0.0  # no contribution, so no perturbation
     found = climbing(space, begin, np.random.default_rng(0), settings)
     moved = found.weights - begin
-    if climbing is along_random_directions:
+    if climbing is climb_random_directions:
         assert 0.0 < np.abs(moved).max() <= 0.4
     else:
         assert np.abs(moved).sum() == pytest.approx(0.4)
@@ -191,18 +192,18 @@ def test_smoothed_values_rise(
 
 def test_a_hopeless_climb_is_given_up() -> None:
     settings = replace(SETTINGS, bound=2.0, give_up=0.001)
-    full = along_axes(hill(), START, np.random.default_rng(0), SETTINGS)
-    short = along_axes(hill(), START, np.random.default_rng(0), settings)
+    full = climb_axes(hill(), START, np.random.default_rng(0), SETTINGS)
+    short = climb_axes(hill(), START, np.random.default_rng(0), settings)
     assert short.rounds == 1 < full.rounds
     assert short.start_score < short.score < full.score
     hopeful = replace(settings, give_up=1e6)
-    assert along_axes(hill(), START, np.random.default_rng(0), hopeful).score == full.score
+    assert climb_axes(hill(), START, np.random.default_rng(0), hopeful).score == full.score
 
 
 def test_a_hopeless_climb_around_a_point_is_given_up() -> None:
     begin = np.array([1.0, 0.2, 0.2, 0.2, 0.2])
     full, short, hopeful = (
-        around(hill(), begin, np.random.default_rng(2), settings)
+        climb_from_perturbation(hill(), begin, np.random.default_rng(2), settings)
         for settings in (
             SETTINGS,
             replace(SETTINGS, bound=2.0, give_up=0.001),
@@ -219,7 +220,7 @@ def test_perturbations_are_small_and_large(monkeypatch: pytest.MonkeyPatch) -> N
     contribution = np.abs(START * space.spread).mean()
     sizes = []
     for seed in range(40):
-        found = around(space, START, np.random.default_rng(seed), SETTINGS)
+        found = climb_from_perturbation(space, START, np.random.default_rng(seed), SETTINGS)
         noise = (found.weights - START) * space.spread / contribution
         sizes.append(np.sqrt((noise**2).mean()))
     low, high = RADII

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from mosesplug.errors import OptimizerError
 from mosesplug.metrics import metric
 from mosesplug.metrics.sentence_bleu import background_bleu_moses
-from mosesplug.optimizers.batch.mira.graphs import SearchMiraLearner, difference
+from mosesplug.optimizers.batch.mira.graphs import SearchMiraLearner, subtract_features
 from mosesplug.optimizers.batch.mira.kbmira import KbmiraOptions, ListMiraLearner
 from mosesplug.optimizers.batch.mira.optimizer import kbmira
 from mosesplug.tuning_set import TuningSet
@@ -162,7 +162,7 @@ def test_leaves_out_sparse_features_that_are_alike() -> None:
 
     hope = hypothesis(f0=1.0, f1=2.0, f2=3.0, f4=1e-7)
     fear = hypothesis(f0=1.0, f2=3.0, f3=5.0, f5=0.0)
-    columns, values = difference(hope, fear, 1)
+    columns, values = subtract_features(hope, fear, 1)
     assert columns.tolist() == [0, 1, 3, 4, 5]
     np.testing.assert_allclose(values, [0.0, 2.0, -5.0, 1e-7, 0.0])
 

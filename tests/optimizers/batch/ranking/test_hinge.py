@@ -10,7 +10,7 @@ from scipy.sparse import csr_array
 
 from mosesplug.optimizers.batch.ranking.all_pairs import all_pairs, all_pairs_hinge
 from mosesplug.optimizers.batch.ranking.hinge import fit_hinge, minimise_hinge
-from mosesplug.optimizers.batch.ranking.linear import moments, within_lists
+from mosesplug.optimizers.batch.ranking.linear import compute_moments, scale_list_sums
 
 Floats = NDArray[np.float64]
 
@@ -118,7 +118,7 @@ def test_all_pairs_against_quadratic_programming() -> None:
     offsets = np.array([0, 6, 6, 13])
     rows, gains = rng.standard_normal((13, 3)), rng.integers(0, 4, 13) / 4
     made = all_pairs(offsets, gains, by_gap=True)
-    second = moments(rows, within_lists(offsets, rows))
+    second = compute_moments(rows, scale_list_sums(offsets, rows))
     fixed = rng.standard_normal(13)
     fit = minimise_hinge(
         rows, all_pairs_hinge(made), second, precision=0.3, offsets=fixed, tolerance=1e-7

@@ -10,10 +10,10 @@ from scipy.sparse import csr_array
 from mosesplug.optimizers.batch.ranking.linear import (
     FeatureUnits,
     LossCurve,
+    compute_moments,
     feature_rows,
-    minimise,
-    moments,
-    within_lists,
+    minimise_score_loss,
+    scale_list_sums,
 )
 from mosesplug.tuning_set import SparseRows
 from tests.optimizers.problems import tuning_set
@@ -36,8 +36,8 @@ def test_least_squares() -> None:
     goal, offsets = rng.standard_normal((2, 30))
     truth = np.linalg.solve(rows.T @ rows + 0.5 * np.eye(4), rows.T @ (goal - offsets))
     for given in (rows, csr_array(rows)):
-        fit = minimise(
-            given, least_squares(goal), moments(given), precision=0.5, offsets=offsets  # type: ignore[arg-type]
+        fit = minimise_score_loss(
+            given, least_squares(goal), compute_moments(given), precision=0.5, offsets=offsets  # type: ignore[arg-type]
         )  # fmt: skip
         assert fit.converged
         np.testing.assert_allclose(rows @ fit.weights, rows @ truth, atol=1e-5)
@@ -47,7 +47,9 @@ def test_least_squares() -> None:
 
 def test_a_feature_that_never_differs() -> None:
     rows = np.array([[1.0, 0.0], [2.0, 0.0]])
-    fit = minimise(rows, least_squares(np.array([2.0, 4.0])), moments(rows), precision=0.0)  # type: ignore[arg-type]
+    fit = minimise_score_loss(
+        rows, least_squares(np.array([2.0, 4.0])), compute_moments(rows), precision=0.0
+    )  # type: ignore[arg-type]
     np.testing.assert_allclose(fit.weights, [2.0, 0.0], atol=1e-6)
 
 
@@ -56,7 +58,7 @@ def test_moments_within_lists() -> None:
     rows, offsets = rng.standard_normal((9, 3)) + 50.0, np.array([0, 4, 4, 9])
     scatter = sum(len(own) * np.cov(own.T, bias=True) for own in (rows[:4], rows[4:]))
     for given in (rows, csr_array(rows)):
-        found = moments(given, within_lists(offsets, given))
+        found = compute_moments(given, scale_list_sums(offsets, given))
         np.testing.assert_allclose(9 * found.products, scatter, atol=1e-9)
         np.testing.assert_allclose(9 * found.squares, np.diag(scatter), atol=1e-9)
 
@@ -68,7 +70,7 @@ def test_units_of_many_features() -> None:
     wide[:, 50:] *= rng.random((40, 250)) < 0.2
     wide[:, 7] += wide[:, 299] + wide[:, 3]
     wide[:, 299] = 0.0
-    found = moments(csr_array(wide))
+    found = compute_moments(csr_array(wide))
     assert len(found.block) == 256
     assert set(range(50)) <= set(found.block.tolist())
     np.testing.assert_allclose(found.squares, (wide**2).mean(axis=0))

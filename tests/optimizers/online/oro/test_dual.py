@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from mosesplug.optimizers.lists.oracle_pairs import ActiveFeatures, OraclePairs, violated
+from mosesplug.optimizers.lists.oracle_pairs import ActiveFeatures, OraclePairs, count_violations
 from mosesplug.optimizers.online.oro.dual import (
     box_multipliers,
     renormalised,
@@ -143,7 +143,7 @@ def test_violated_pairs_are_counted_by_hypothesis(seed: int) -> None:
     better, worse = listed(pairs)
     losses = np.maximum(0.0, 1.0 - (scores[better] - scores[worse]))
     coefficients = np.full(len(scores), np.nan)
-    count, total, loss = violated(pairs, scores, 1.0, coefficients)
+    count, total, loss = count_violations(pairs, scores, 1.0, coefficients)
     assert (count, total) == (np.count_nonzero(losses), len(better))
     assert loss == pytest.approx(losses.sum())
     expected = (matrix[better] - matrix[worse])[losses > 0.0].sum(axis=0)
