@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from formats.weights.files import read_init_opt
 from mosesplug.learning.lists import load_lists
 from mosesplug.metrics import metric
-from mosesplug.optimizers import Problem, silent
+from mosesplug.optimizers import Problem, no_progress
 from mosesplug.optimizers.batch.expected import objectives
 from mosesplug.optimizers.batch.expected.objectives import Objective
 from mosesplug.optimizers.lists.blocks import BlockedLists
@@ -83,7 +83,7 @@ def test_fit(benchmark: Any, task: Task, name: str) -> None:
 
     def run() -> Any:
         rng = np.random.default_rng(1)
-        return tuner.optimize(replace(problem, threads=1), start, rng, tuner.options(), silent)
+        return tuner.optimize(replace(problem, threads=1), start, rng, tuner.options(), no_progress)
 
     cpu = time.process_time()
     solution = benchmark.pedantic(run, rounds=1)

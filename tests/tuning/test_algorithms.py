@@ -12,7 +12,7 @@ import pytest
 from formats.references import read_references
 from formats.weights.files import read_dense, read_sparse, read_weights_txt
 from mosesplug.errors import UsageError
-from mosesplug.optimizers import Problem, algorithm, algorithms, silent
+from mosesplug.optimizers import Problem, algorithm, algorithms, no_progress
 from mosesplug.settings.sharding import Sharding
 from mosesplug.store import NBestStore
 from mosesplug.tuning import Configuration, tune
@@ -78,7 +78,7 @@ def test_an_iteration_is_the_optimizer_on_the_store(toy: Toy, name: str) -> None
         start.vector(lists.space),
         rng,
         tuner.options(),
-        silent,
+        no_progress,
     )
     assert result.weights.vector(lists.space) == pytest.approx(solution.weights, abs=1e-15)
 
@@ -130,7 +130,7 @@ def test_interpolated_sparse_weights(toy: Toy) -> None:
         three.vector(lists.space),
         np.random.default_rng([5, 4]),
         tuner.options(epochs=3),
-        silent,
+        no_progress,
     ).weights
     expected = 0.25 * found + 0.75 * three.vector(lists.space)
     assert four.vector(lists.space) == pytest.approx(expected, abs=1e-12)

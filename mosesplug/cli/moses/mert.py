@@ -88,7 +88,7 @@ def _mert(given: Arguments) -> None:
     from mosesplug.metrics import metric as find_metric
     from mosesplug.moses_tools.extractor_files import load_extractor_files
     from mosesplug.moses_tools.mert_files import averaged, dense_only, read_starts, selected, shards
-    from mosesplug.optimizers import Problem, algorithm, silent
+    from mosesplug.optimizers import Problem, algorithm, no_progress
     from mosesplug.settings.algorithm_options import algorithm_options
 
     settings, options = _search(given)
@@ -115,7 +115,7 @@ def _mert(given: Arguments) -> None:
         tuning_set, metric, active, minima, maxima, tuple(starts[1:]), threads, positive
     )
     solutions = [
-        tuner.optimize(part, starts[0], rng, chosen, silent)
+        tuner.optimize(part, starts[0], rng, chosen, no_progress)
         for part in shards(problem, given["shard-count"], given["shard-size"], rng)
     ]
     if given["verbose"] > 1:
