@@ -12,7 +12,7 @@ from formats.nbest.files import NBestList
 from formats.text import read_bytes, read_lines
 from formats.weights.files import format_sparse
 from mosesplug.decoders.batch import ModelWeights, parse_lists
-from mosesplug.decoders.moses import Decoder
+from mosesplug.decoders.moses import MosesDecoder
 from mosesplug.decoders.process import failure, run
 from mosesplug.errors import DecoderError
 
@@ -38,7 +38,7 @@ class ProcessDecoder:
             and the batch.
     """
 
-    decoder: Decoder
+    decoder: MosesDecoder
     config: Path
     directory: Path
     nbest: int

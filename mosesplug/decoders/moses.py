@@ -1,6 +1,6 @@
 """The command lines on which a Moses-like decoder is asked for its weights and for n-best lists.
 
-Pure functions of a ``Decoder``: nothing here starts a process or touches a file. File names in
+Pure functions of a ``MosesDecoder``: nothing here starts a process or touches a file. File names in
 the commands are relative to the working directory, which is the decoder's current directory.
 """
 
@@ -13,7 +13,7 @@ from pathlib import Path
 
 from mosesplug.errors import UsageError
 
-__all__ = ["Decoder", "PostEditing", "Queue", "checked_flags"]
+__all__ = ["MosesDecoder", "PostEditing", "Queue", "checked_flags"]
 
 _MODEL_FLAGS = (
     *("config", "f", "ttable-file", "t", "distortion-file", "generation-file", "lmodel-file"),
@@ -76,7 +76,7 @@ class PostEditing:
 
 
 @dataclass(frozen=True)
-class Decoder:
+class MosesDecoder:
     """A decoder and how to call it; the model's configuration is named at each call.
 
     Attributes:

@@ -23,7 +23,7 @@ from formats.moses.ini import read_moses_ini
 from formats.nbest.files import NBestList
 from formats.weights.files import format_sparse
 from mosesplug.decoders.batch import ModelWeights, parse_lists
-from mosesplug.decoders.moses import Decoder
+from mosesplug.decoders.moses import MosesDecoder
 from mosesplug.decoders.process import failure
 from mosesplug.decoders.server_calls import (
     ServerLost,
@@ -51,7 +51,7 @@ class ServerDecoder:
 
     def __init__(
         self,
-        decoder: Decoder,
+        decoder: MosesDecoder,
         config: Path,
         directory: Path,
         nbest: int,

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, cast, get_args, get_type_hints
 
 from formats.references import reference_files
-from mosesplug.decoders.moses import Decoder, PostEditing, Queue, checked_flags
+from mosesplug.decoders.moses import MosesDecoder, PostEditing, Queue, checked_flags
 from mosesplug.errors import UsageError
 from mosesplug.metrics import metric
 from mosesplug.metrics.registry import settings_of_signature
@@ -219,11 +219,11 @@ def _decoding_objects(values: _Values, spelled: Callable[[str], str]) -> dict[_P
         other, held_out_forest = existing_decoder(
             values["heldout-decoder"], "the decoder of the held-out text"
         )
-        held_out = Decoder(other, () if held_out_forest else flags, timeout=timeout)
+        held_out = MosesDecoder(other, () if held_out_forest else flags, timeout=timeout)
     if forest is not None and "heldout" in values and held_out_forest is None:
         flags = ()  # they belong to the program for the held-out set
     queue = _queue(values, scripts, spelled)
-    decoder = Decoder(
+    decoder = MosesDecoder(
         program,
         flags=flags,
         input_type=values.get("input-type"),

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from mosesplug.decoders.moses import Decoder
+from mosesplug.decoders.moses import MosesDecoder
 from mosesplug.settings.checks import check_fields
 from mosesplug.settings.declare import group, parts, setting
 from mosesplug.settings.sharding import Sharding
@@ -297,7 +297,7 @@ class Decoding:
             directory of a run that stored them, its store, or a directory of Moses' files.
     """
 
-    decoder: Decoder = field(metadata=parts(_DecoderSettings))
+    decoder: MosesDecoder = field(metadata=parts(_DecoderSettings))
     nbest: int = field(
         default=100,
         metadata=setting(
@@ -620,7 +620,7 @@ class HeldOut:
             details="The score with the starting weights does not count.",
         ),
     )
-    decoder: Decoder | None = field(default=None, metadata=parts(_HeldOutDecoder))
+    decoder: MosesDecoder | None = field(default=None, metadata=parts(_HeldOutDecoder))
     forest: Path | None = None
 
 

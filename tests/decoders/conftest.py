@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from mosesplug.decoders.moses import Decoder
+from mosesplug.decoders.moses import MosesDecoder
 
 STAND_IN = Path(__file__).parent / "stand_in.py"
 
 
 @pytest.fixture
-def stand_in(tmp_path: Path) -> Callable[..., Decoder]:
+def stand_in(tmp_path: Path) -> Callable[..., MosesDecoder]:
     """``stand_in("dies", file)``: the decoder that behaves like that; see ``stand_in.py``."""
     program = tmp_path / "decoder"
     program.write_text(f'#!/bin/sh\nexec {sys.executable} -IS {STAND_IN} "$@"\n')
@@ -24,11 +24,11 @@ def stand_in(tmp_path: Path) -> Callable[..., Decoder]:
         "[weight]\nLM0= 1\nTM0= 0.5 2\n"
     )
 
-    def made(*behaviour: str | Path) -> Decoder:
+    def made(*behaviour: str | Path) -> MosesDecoder:
         flags = ("-pids", str(tmp_path / "pids"))
         if behaviour:
             flags += ("-behave", *map(str, behaviour))
-        return Decoder(program, flags)
+        return MosesDecoder(program, flags)
 
     return made
 

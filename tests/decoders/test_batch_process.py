@@ -10,19 +10,19 @@ from pathlib import Path
 import pytest
 
 from mosesplug.decoders.batch_process import ProcessDecoder
-from mosesplug.decoders.moses import Decoder
+from mosesplug.decoders.moses import MosesDecoder
 from mosesplug.errors import DecoderError
 from tests.decoders.batches import OTHERS, WEIGHTS
 
 BATCH = [(41, b"c a"), (7, b"x y z"), (12, b"b")]
 
 
-def decoder(stand_in: Decoder, directory: Path, nbest: int = 2) -> ProcessDecoder:
+def decoder(stand_in: MosesDecoder, directory: Path, nbest: int = 2) -> ProcessDecoder:
     return ProcessDecoder(stand_in, directory / "moses.ini", directory, nbest)
 
 
 def test_lists_come_in_the_order_asked_for(
-    stand_in: Callable[..., Decoder], tmp_path: Path
+    stand_in: Callable[..., MosesDecoder], tmp_path: Path
 ) -> None:
     with decoder(stand_in(), tmp_path) as process:
         lists = process.decode(BATCH, WEIGHTS)
@@ -37,7 +37,7 @@ def test_lists_come_in_the_order_asked_for(
     assert [part.sentence_ids[0] for part in again] == [12, 7, 41]
 
 
-def test_weights_reach_the_decoder(stand_in: Callable[..., Decoder], tmp_path: Path) -> None:
+def test_weights_reach_the_decoder(stand_in: Callable[..., MosesDecoder], tmp_path: Path) -> None:
     with decoder(stand_in(), tmp_path) as process:
         first = process.decode(BATCH, WEIGHTS)[0]
         second = process.decode(BATCH, OTHERS)[0]
@@ -48,13 +48,13 @@ def test_weights_reach_the_decoder(stand_in: Callable[..., Decoder], tmp_path: P
 
 
 def test_it_can_be_sent_to_another_process(
-    stand_in: Callable[..., Decoder], tmp_path: Path
+    stand_in: Callable[..., MosesDecoder], tmp_path: Path
 ) -> None:
     made = decoder(stand_in(), tmp_path)
     assert pickle.loads(pickle.dumps(made)) == made
 
 
-def test_a_decoder_that_fails(stand_in: Callable[..., Decoder], tmp_path: Path) -> None:
+def test_a_decoder_that_fails(stand_in: Callable[..., MosesDecoder], tmp_path: Path) -> None:
     broken = replace(stand_in(), program=tmp_path / "fails")
     broken.program.write_text("#!/bin/sh\necho no model >&2\nexit 4\n")
     broken.program.chmod(0o755)
@@ -80,7 +80,7 @@ def test_a_decoder_that_fails(stand_in: Callable[..., Decoder], tmp_path: Path) 
     ],
 )
 def test_a_list_that_cannot_be_used(
-    output: str, message: str, stand_in: Callable[..., Decoder], tmp_path: Path
+    output: str, message: str, stand_in: Callable[..., MosesDecoder], tmp_path: Path
 ) -> None:
     (tmp_path / "list").write_text(output + "\n" * (not output.endswith("5")))
     broken = replace(stand_in(), program=tmp_path / "writes")
@@ -90,7 +90,9 @@ def test_a_list_that_cannot_be_used(
         decoder(broken, tmp_path).decode(BATCH, WEIGHTS)
 
 
-def test_a_decoder_that_finds_nothing(stand_in: Callable[..., Decoder], tmp_path: Path) -> None:
+def test_a_decoder_that_finds_nothing(
+    stand_in: Callable[..., MosesDecoder], tmp_path: Path
+) -> None:
     process = decoder(replace(stand_in(), program=tmp_path / "finds"), tmp_path)
     program = process.decoder.program
     program.write_text(f"#!/bin/sh\necho; : > {tmp_path}/batch.nbest\n")

@@ -12,7 +12,7 @@ from formats.weights.files import WeightGroup, read_show_weights
 from mosesplug.decoders.batch import ModelWeights
 from mosesplug.decoders.batch_process import ProcessDecoder
 from mosesplug.decoders.exactness import changed_weights, differing_lists, require_exact
-from mosesplug.decoders.moses import Decoder
+from mosesplug.decoders.moses import MosesDecoder
 from mosesplug.decoders.server import ServerDecoder
 from mosesplug.errors import DecoderError
 
@@ -21,22 +21,22 @@ CODE = "from mosesplug.cli.moses.decoder import main; main()"
 
 
 @pytest.fixture
-def decoder(tmp_path: Path) -> Decoder:
+def decoder(tmp_path: Path) -> MosesDecoder:
     program = tmp_path / "decoder"
     program.write_text(f'#!/bin/sh\nexec {sys.executable} -c "{CODE}" "$@"\n')
     program.chmod(0o755)
-    return Decoder(program, ("-stack", "20", "-v", "1"))
+    return MosesDecoder(program, ("-stack", "20", "-v", "1"))
 
 
 @pytest.fixture
-def weights(decoder: Decoder) -> ModelWeights:
+def weights(decoder: MosesDecoder) -> ModelWeights:
     shown = subprocess.run(
         decoder.show_weights(DEMO / "moses.ini"), stdout=subprocess.PIPE, check=True
     )
     return ModelWeights(read_show_weights(shown.stdout).groups)
 
 
-def test_it_is_exact(decoder: Decoder, weights: ModelWeights, tmp_path: Path) -> None:
+def test_it_is_exact(decoder: MosesDecoder, weights: ModelWeights, tmp_path: Path) -> None:
     lines = (DEMO / "tune.tarvian").read_bytes().splitlines()
     sentences = [(number, lines[number]) for number in (17, 3, 40, 8)]
     sentences += [(1, b""), (2, "ünknown <&>".encode())]
@@ -59,7 +59,7 @@ def test_it_is_exact(decoder: Decoder, weights: ModelWeights, tmp_path: Path) ->
 
 
 def test_refusals_come_back_as_errors(
-    decoder: Decoder, weights: ModelWeights, tmp_path: Path
+    decoder: MosesDecoder, weights: ModelWeights, tmp_path: Path
 ) -> None:
     other = ModelWeights((*weights.groups, WeightGroup("LM7", (1.0,))))
     with ServerDecoder(decoder, DEMO / "moses.ini", tmp_path, 5) as online:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mosesplug.decoders.moses import Decoder, PostEditing, Queue, checked_flags
+from mosesplug.decoders.moses import MosesDecoder, PostEditing, Queue, checked_flags
 from mosesplug.errors import UsageError
 
 MOSES = Path("/opt/moses/bin/moses")
@@ -14,7 +14,7 @@ CONFIG = Path("/data/moses.ini")
 INPUT = Path("/data/input")
 
 
-def nbest(decoder: Decoder, **more: object) -> tuple[str, ...]:
+def nbest(decoder: MosesDecoder, **more: object) -> tuple[str, ...]:
     given: dict[str, object] = {
         "run": 2,
         "nbest_file": "run2.best100.out",
@@ -25,7 +25,7 @@ def nbest(decoder: Decoder, **more: object) -> tuple[str, ...]:
 
 
 def test_plain_decoder() -> None:
-    decoder = Decoder(MOSES, ("-threads", "2"), input_type=0)
+    decoder = MosesDecoder(MOSES, ("-threads", "2"), input_type=0)
     assert decoder.show_weights(CONFIG) == (
         *(str(MOSES), "-threads", "2", "-config", str(CONFIG), "-inputtype", "0"),
         "-show-weights",
@@ -38,11 +38,11 @@ def test_plain_decoder() -> None:
 
 
 def test_weights_of_the_configuration_are_left_alone() -> None:
-    assert "-weight-overwrite" not in nbest(Decoder(MOSES), weights=None)
+    assert "-weight-overwrite" not in nbest(MosesDecoder(MOSES), weights=None)
 
 
 def test_lattice_samples() -> None:
-    command = nbest(Decoder(MOSES), samples_file="run2.lsamp7.out", samples=7)
+    command = nbest(MosesDecoder(MOSES), samples_file="run2.lsamp7.out", samples=7)
     place = command.index("-lattice-samples")
     assert command[place : place + 4] == (
         "-lattice-samples",
@@ -54,7 +54,7 @@ def test_lattice_samples() -> None:
 
 def test_wrappers() -> None:
     editing = PostEditing(Path("/s/sim.py"), Path("/d/ref"), Path("/d/symal"), Path("/w"))
-    decoder = Decoder(MOSES, several=Path("/s/multi_moses.py"), post_editing=editing)
+    decoder = MosesDecoder(MOSES, several=Path("/s/multi_moses.py"), post_editing=editing)
     command = nbest(decoder)
     assert command[:3] == ("/s/sim.py", "/s/multi_moses.py", str(MOSES))
     assert command[-6:] == ("-ref", "/d/ref", "-symal", "/d/symal", "-tmp", "/w")
@@ -63,7 +63,7 @@ def test_wrappers() -> None:
 
 def test_queue() -> None:
     queue = Queue(Path("/s/moses-parallel.pl"), 4, "-l mem=2G", old_sge=True, cache="/tmp/m")
-    command = nbest(Decoder(MOSES, ("-v", "0"), 0, queue))
+    command = nbest(MosesDecoder(MOSES, ("-v", "0"), 0, queue))
     assert command == (
         *("/s/moses-parallel.pl", "-old-sge", "-config", str(CONFIG), "-inputtype", "0"),
         *("-cache-model", "/tmp/m", "-qsub-prefix", "mert2", "-queue-parameters", "-l mem=2G"),

@@ -24,13 +24,13 @@ from mosesplug.decoders import server_process
 from mosesplug.decoders.batch import ModelWeights
 from mosesplug.decoders.batch_process import ProcessDecoder
 from mosesplug.decoders.exactness import changed_weights, differing_lists, require_exact
-from mosesplug.decoders.moses import Decoder, PostEditing
+from mosesplug.decoders.moses import MosesDecoder, PostEditing
 from mosesplug.decoders.server import ServerDecoder
 from mosesplug.errors import DecoderError, UsageError
 from tests.decoders.batches import OTHERS, WEIGHTS
 from tests.waiting import LIMIT, alive, gone, hurry, wait_until
 
-StandIn = Callable[..., Decoder]
+StandIn = Callable[..., MosesDecoder]
 Pids = Callable[[], list[int]]
 # Hypotheses score so alike with these that changed ones rank them otherwise.
 ALIKE = ModelWeights((WeightGroup("LM0", (1.0,)), WeightGroup("TM0", (0.2, None))))
@@ -48,11 +48,11 @@ def lives_on(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server_process, "_DYING_SECONDS", 0.01)
 
 
-def server(decoder: Decoder, directory: Path, **options: Any) -> ServerDecoder:
+def server(decoder: MosesDecoder, directory: Path, **options: Any) -> ServerDecoder:
     return ServerDecoder(decoder, directory / "moses.ini", directory, 2, **options)
 
 
-def process(decoder: Decoder, directory: Path) -> ProcessDecoder:
+def process(decoder: MosesDecoder, directory: Path) -> ProcessDecoder:
     return ProcessDecoder(decoder, directory / "moses.ini", directory, 2)
 
 
@@ -249,7 +249,9 @@ def test_a_command_that_no_process_can_have(tmp_path: Path) -> None:
 
 
 def test_the_command_of_a_server() -> None:
-    decoder = Decoder(Path("/moses"), ("-th", "all", "-stack", "5", "--threads", "3", "-v", "0"), 0)
+    decoder = MosesDecoder(
+        Path("/moses"), ("-th", "all", "-stack", "5", "--threads", "3", "-v", "0"), 0
+    )
     command = decoder.server(Path("m.ini"), 8080, weights="LM0= 1", sparse_weights="s")
     assert " ".join(command) == (
         "/moses -stack 5 -v 0 -config m.ini -inputtype 0 -threads 1 -weight-overwrite LM0= 1"
@@ -327,10 +329,10 @@ PARENT = """
 import os, sys, time
 from pathlib import Path
 from tests.decoders.batches import WEIGHTS
-from mosesplug.decoders.moses import Decoder
+from mosesplug.decoders.moses import MosesDecoder
 from mosesplug.decoders.server import ServerDecoder
 directory, end = Path(sys.argv[1]), sys.argv[2]
-decoder = Decoder(directory / "decoder", ("-pids", str(directory / "pids")))
+decoder = MosesDecoder(directory / "decoder", ("-pids", str(directory / "pids")))
 online = ServerDecoder(decoder, directory / "moses.ini", directory, 2)
 online.decode([(0, b"a")], WEIGHTS)
 print("ready", flush=True)

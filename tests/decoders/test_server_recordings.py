@@ -15,7 +15,7 @@ import pytest
 from formats.text import read_lines
 from formats.weights.files import WeightGroup, read_dense
 from mosesplug.decoders.batch import ModelWeights
-from mosesplug.decoders.moses import Decoder
+from mosesplug.decoders.moses import MosesDecoder
 from mosesplug.decoders.server import ServerDecoder
 from mosesplug.decoders.server_calls import list_lines, reply_of, translate_request
 
@@ -51,7 +51,7 @@ def weights_of(text: str) -> ModelWeights:
 
 
 def test_a_session_is_the_recorded_one(
-    calls: list[Any], tmp_path: Path, stand_in: Callable[..., Decoder]
+    calls: list[Any], tmp_path: Path, stand_in: Callable[..., MosesDecoder]
 ) -> None:
     replies, log = tmp_path / "replies", tmp_path / "log"
     replies.write_text(json.dumps([call["reply"] for call in calls]))

@@ -11,7 +11,7 @@ from typing import Protocol
 from mosesplug.decoders.batch import BatchDecoder
 from mosesplug.decoders.batch_process import ProcessDecoder
 from mosesplug.decoders.exactness import require_exact
-from mosesplug.decoders.moses import Decoder
+from mosesplug.decoders.moses import MosesDecoder
 from mosesplug.decoders.server import ServerDecoder, sendable
 from mosesplug.errors import DecoderError, UsageError
 from mosesplug.settings.configuration import Configuration, Online
@@ -142,7 +142,7 @@ class ProgramRecipe:
         restart_each_batch: whether servers have to start anew for other weights.
     """
 
-    decoder: Decoder
+    decoder: MosesDecoder
     config: Path
     directory: Path
     nbest: int

@@ -9,7 +9,7 @@ import pytest
 
 from mosesplug.cli.run.mert_options import read_command_line
 from mosesplug.cli.run.mert_settings import script_plan
-from mosesplug.decoders.moses import Decoder
+from mosesplug.decoders.moses import MosesDecoder
 from mosesplug.errors import UsageError
 from mosesplug.optimizers import algorithm
 from mosesplug.settings.algorithm_options import algorithm_options
@@ -89,7 +89,7 @@ def test_search_graphs_for_a_decoder(system: Path) -> None:
     found = read(*heldout, f"--heldout-decoder={FILES[2]}", files=files)
     judged = found.configuration.held_out
     assert judged is not None
-    assert judged.decoder == Decoder(system / FILES[2], ("-v", "0"))
+    assert judged.decoder == MosesDecoder(system / FILES[2], ("-v", "0"))
     assert found.configuration.decoding.decoder.flags == ()
     judged = read(
         *heldout[:2], "--heldout-decoder=forest:graphs", files=files

@@ -19,7 +19,7 @@ from formats.references import read_references
 from formats.text import read_lines
 from formats.weights.files import WeightGroup, read_dense, read_show_weights, read_sparse
 from mosesplug.decoders.batch import ModelWeights
-from mosesplug.decoders.moses import Decoder
+from mosesplug.decoders.moses import MosesDecoder
 from mosesplug.errors import DataError, DecoderError, StoreMismatch, UsageError
 from mosesplug.metrics import metric
 from mosesplug.settings.configuration import HeldOut, Online
@@ -49,7 +49,7 @@ def by_forest(configuration: Configuration, place: Path, name: str = "forest") -
         configuration,
         working_directory=configuration.working_directory.with_name(name),
         decoding=replace(
-            configuration.decoding, decoder=Decoder(Path(f"forest:{place}")), forest=place
+            configuration.decoding, decoder=MosesDecoder(Path(f"forest:{place}")), forest=place
         ),
         online=None if configuration.online is None else Online(),
     )

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from formats.nbest.files import read_nbest
-from mosesplug.decoders.moses import Decoder
+from mosesplug.decoders.moses import MosesDecoder
 from mosesplug.errors import UsageError
 from mosesplug.settings.configuration import Graphs, Online
 from mosesplug.settings.sharding import Sharding
@@ -27,7 +27,7 @@ Log = Any
 
 def run(toy: Toy, name: str, every: int, **more: Any) -> Configuration:
     """A run with search graphs, of which all edges are kept."""
-    decoder = Decoder(graph_decoder(toy.directory / "graph-decoder"))
+    decoder = MosesDecoder(graph_decoder(toy.directory / "graph-decoder"))
     decoding = {"decoder": decoder, "graphs": Graphs(edges=0, every=every), "nbest": 12}
     optimising = {"algorithm": "kbmira", "options": {"epochs": 5}, **more.pop("optimising", {})}
     settings = {"maximum_iterations": 5, "minimum_change": 0.0, **more}

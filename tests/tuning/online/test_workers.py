@@ -22,7 +22,7 @@ import pytest
 
 from mosesplug.decoders.batch import ModelWeights
 from mosesplug.decoders.batch_process import ProcessDecoder
-from mosesplug.decoders.moses import Decoder
+from mosesplug.decoders.moses import MosesDecoder
 from mosesplug.errors import DecoderError, UsageError
 from mosesplug.features import FeatureSpace
 from mosesplug.optimizers import algorithms
@@ -424,7 +424,7 @@ def test_servers_may_die_and_runs_be_interrupted(
 
     def configuration(name: str, **more: Any) -> Any:
         run = stale(toy, name, 2, options={"epochs": 1}, online=Online("server"), **more)
-        decoding = replace(run.decoding, decoder=Decoder(decoder, ("-stack", "10")), nbest=10)
+        decoding = replace(run.decoding, decoder=MosesDecoder(decoder, ("-stack", "10")), nbest=10)
         files = {"input": tmp_path / "tarvian", "references": tmp_path / "english"}
         return replace(run, config=DEMO / "moses.ini", decoding=decoding, **files)
 
@@ -466,7 +466,7 @@ def test_what_is_decoded_when_the_block_ends_is_given_up(tmp_path: Path) -> None
     )
     decoder.chmod(0o755)
     (tmp_path / "moses.ini").write_text("[weight]\nLM0= 1\n")
-    recipe = ProgramRecipe(Decoder(decoder, ()), tmp_path / "moses.ini", tmp_path, 5, 0, False)
+    recipe = ProgramRecipe(MosesDecoder(decoder, ()), tmp_path / "moses.ini", tmp_path, 5, 0, False)
     notes: list[Event] = []
     threads = set(threading.enumerate())
     futures: list[Future[Any]] = []
