@@ -66,12 +66,17 @@ _COMMANDS: _Table = {
     "optimize": _Command(
         "mosesplug.cli.learn.optimize",
         "optimize",
-        "Find weights in existing n-best lists, without a decoder.",
+        "Learn weights from existing n-best lists or search graphs.",
+    ),
+    "algorithms": _Command(
+        "mosesplug.cli.learn.algorithms",
+        "list_algorithms",
+        "List the algorithms, or explain one and its settings.",
     ),
     "bench-optimizers": _Command(
         "mosesplug.cli.learn.bench_optimizers",
         "bench_optimizers",
-        "Compare all algorithms on the same lists.",
+        "Compare algorithms on the same n-best lists.",
     ),
     "oracle": _Command(
         "mosesplug.cli.inspect.oracle",
@@ -205,9 +210,12 @@ def _listing(table: _Table) -> type[typer.core.TyperGroup]:
                 return None
             if isinstance(entry, _Group):
                 return _group(cmd_name, entry)
-            function = getattr(importlib.import_module(entry.module), entry.function)
+            module = importlib.import_module(entry.module)
+            function = getattr(module, entry.function)
             loaded = typer.Typer(**_SETTINGS)
-            loaded.command(cmd_name, cls=PanelCommand)(_ending_well(function, entry))
+            loaded.command(cmd_name, cls=getattr(module, "COMMAND_CLASS", PanelCommand))(
+                _ending_well(function, entry)
+            )
             return typer.main.get_command(loaded)
 
         def format_commands(self, ctx: Any, formatter: Any) -> None:

@@ -1,9 +1,8 @@
-"""How weights do on sentences that they were not learnt from: cross-validation, and a share kept.
+"""Score learned weights on sentences that they were not learned from.
 
-The score that an optimizer reports is one of the sentences that it was free to fit. Here sentences
-are dealt to K folds; each is decided with weights learnt from the others (Stone 1974, "Cross-
-validatory choice and assessment of statistical predictions"). The decisions on all folds, every
-sentence decided once, have one corpus-level score, which BLEU needs: it is no mean of scores.
+K-fold cross-validation (Stone 1974, "Cross-validatory choice and assessment of statistical
+predictions"): each fold is decided with weights learned from the other folds. The decisions on all
+folds together have one corpus score, since a corpus score such as BLEU is not a mean over folds.
 """
 
 from __future__ import annotations
@@ -27,35 +26,41 @@ from mosesplug.optimizers.problem import (
 )
 from mosesplug.tuning.parallel.sharding import dealt
 
-__all__ = ["CrossValidation", "Fold", "Learn", "Sentences", "cross_validated", "divided"]
+__all__ = [
+    "CrossValidation",
+    "Fold",
+    "LearnFunction",
+    "SplittableData",
+    "cross_validate",
+    "split_sentences",
+]
 
 _FOLDS, _HELD_OUT = 1, 2
-"""Streams of random numbers of a seed; the one without a number is for learning from all."""
+"""Random streams of a seed; learning from all sentences uses the seed itself."""
 
-Learn = Callable[[Problem, np.random.Generator, Progress], Solution]
+LearnFunction = Callable[[Problem, np.random.Generator, Progress], Solution]
 """Finds weights for a problem."""
 
 
-class Sentences(Protocol):
-    """Hypotheses of sentences, of which any may be taken."""
+class SplittableData(Protocol):
+    """Data whose sentences can be taken apart."""
 
     @property
-    def listed(self) -> NDArray[np.int64]:
-        """Positions of the sentences that have hypotheses, int64, ascending."""
+    def sentences(self) -> NDArray[np.int64]:
+        """Positions of the sentences that have hypotheses, ascending."""
 
-    def part(self, positions: NDArray[np.int64]) -> Problem:
-        """The problem of the sentences at some positions."""
+    def take_sentences(self, positions: NDArray[np.int64]) -> Problem:
+        """Return the problem of the sentences at some positions."""
 
 
 @dataclass(frozen=True)
 class Fold:
-    """A fold.
+    """The scores of one fold.
 
     Attributes:
-        sentences: how many it has.
-        learning: score of the weights on the sentences of all other folds, which they were learnt
-            from.
-        held_out: their score on this one.
+        sentences: number of its sentences.
+        learning: score of the weights on the other folds, which they were learned from.
+        held_out: score of the same weights on this fold.
     """
 
     sentences: int
@@ -65,13 +70,13 @@ class Fold:
 
 @dataclass(frozen=True)
 class CrossValidation:
-    """What cross-validation found.
+    """The result of a cross-validation.
 
     Attributes:
-        folds: each with its scores.
+        folds: the scores of each fold.
         start: score of the starting weights on all sentences.
-        held_out: score of all sentences together, each decided with weights learnt without its
-            fold.
+        held_out: score of all sentences together, each decided with weights that were learned
+            without its fold.
     """
 
     folds: tuple[Fold, ...]
@@ -80,62 +85,62 @@ class CrossValidation:
 
     @property
     def learning(self) -> tuple[float, float]:
-        """Mean and standard deviation (n - 1) over folds of the scores on what was learnt from."""
-        return _spread([fold.learning for fold in self.folds])
+        """Mean and standard deviation (n - 1) over folds of ``Fold.learning``."""
+        return _mean_and_deviation([fold.learning for fold in self.folds])
 
     @property
     def left_out(self) -> tuple[float, float]:
-        """The same of the scores on what was left out."""
-        return _spread([fold.held_out for fold in self.folds])
+        """Mean and standard deviation (n - 1) over folds of ``Fold.held_out``."""
+        return _mean_and_deviation([fold.held_out for fold in self.folds])
 
     @property
     def gap(self) -> float:
-        """How much better weights do on what they were learnt from: mean over folds."""
+        """Mean over folds of the score on the data learned from minus the score held out."""
         return self.learning[0] - self.left_out[0]
 
 
-def cross_validated(
-    sentences: Sentences,
+def cross_validate(
+    data: SplittableData,
     start: NDArray[np.float64],
-    learn: Learn,
+    learn: LearnFunction,
     count: int,
     seed: int,
     progress: Progress = no_progress,
 ) -> CrossValidation:
-    """Learn from all folds but one, score on that one, and so for each.
+    """Learn from all folds but one, score that one, and repeat for each fold.
 
     Args:
-        sentences: to be dealt to folds at random, as evenly as can be.
-        start: float64 ``[n_features]``, to compare with.
-        learn: finds weights; in each fold with random numbers of its own.
-        count: how many folds, 2 at least.
-        seed: of the deal and of all random choices.
-        progress: told of folds done.
+        data: its sentences are assigned to folds at random, as evenly as possible.
+        start: float64 ``[n_features]``, weights to compare with.
+        learn: finds weights; each fold has a random generator of its own.
+        count: number of folds, at least 2.
+        seed: seed of the assignment and of all random choices.
+        progress: called with the number of folds done.
 
     Raises:
-        UsageError: there are fewer than 2 folds, or more than sentences.
-        OptimizerError: no usable weights can be learnt from some folds.
+        UsageError: there are fewer than 2 folds, or more folds than sentences.
+        OptimizerError: no usable weights were found without one of the folds.
     """
-    listed = sentences.listed
-    if not 2 <= count <= len(listed):
+    sentences = data.sentences
+    if not 2 <= count <= len(sentences):
         raise UsageError(
-            f"{len(listed)} sentences cannot be dealt to {count} folds: two or more folds are "
-            "needed, and a sentence with hypotheses for each"
+            f"{len(sentences)} sentences cannot be split into {count} folds: use at least 2 folds, "
+            "and at most as many as there are sentences with hypotheses"
         )
-    parts = dealt(listed, count, int(np.random.default_rng([seed, _FOLDS]).integers(1 << 62)))
+    parts = dealt(sentences, count, int(np.random.default_rng([seed, _FOLDS]).integers(1 << 62)))
     folds = []
     totals = np.zeros(0)
     for number, own in enumerate(parts, start=1):
-        others = np.setdiff1d(listed, own)
+        others = np.setdiff1d(sentences, own)
         rng = np.random.default_rng([seed, _FOLDS, number])
-        solution = learn(sentences.part(others), rng, no_progress)
-        left_out = sentences.part(own)
+        solution = learn(data.take_sentences(others), rng, no_progress)
+        left_out = data.take_sentences(own)
         found = corpus_statistics(left_out, solution.weights)
         totals = found if number == 1 else totals + found
         score = float(left_out.metric.score(found))
         folds.append(Fold(len(own), solution.score, score))
         progress(number, count, "folds")
-    everything = sentences.part(listed)
+    everything = data.take_sentences(sentences)
     return CrossValidation(
         tuple(folds),
         corpus_score(everything, start),
@@ -143,32 +148,34 @@ def cross_validated(
     )
 
 
-def divided(
+def split_sentences(
     sentences: NDArray[np.int64], share: float, seed: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Sentences to learn from, and a share of them, drawn at random, to keep out of that.
+    """Split sentences at random into a part to learn from and a part to hold out.
 
     Args:
-        sentences: int64, each once.
-        share: more than 0, less than 1; of the sentences, rounded to whole ones, 1 at least.
-        seed: of the draw.
+        sentences: int64, distinct.
+        share: size of the second part, more than 0 and less than 1; it has at least one sentence.
+        seed: seed of the random choice.
 
     Returns:
         The two parts, ascending.
 
     Raises:
-        UsageError: no such share, or nothing would be left to learn from.
+        UsageError: another share, or no sentence would be left to learn from.
     """
     if not 0.0 < share < 1.0:
-        raise UsageError(f"a share of the sentences is more than 0 and less than 1, not {share:g}")
+        raise UsageError(
+            f"the share to hold out must be more than 0 and less than 1, not {share:g}"
+        )
     count = max(1, round(share * len(sentences)))
     if count >= len(sentences):
         raise UsageError(
-            f"of {len(sentences)} sentences, {count} would be held out and none left to learn from"
+            f"{count} of {len(sentences)} sentences would be held out, and none left to learn from"
         )
     order = np.random.default_rng([seed, _HELD_OUT]).permutation(sentences)
     return np.sort(order[count:]), np.sort(order[:count])
 
 
-def _spread(scores: list[float]) -> tuple[float, float]:
+def _mean_and_deviation(scores: list[float]) -> tuple[float, float]:
     return fmean(scores), stdev(scores)

@@ -1,4 +1,4 @@
-"""Read weights of any format for the features of n-best lists or search graphs."""
+"""Read starting weights of any format for a feature space, and write learned weights."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,18 +15,25 @@ from numpy.typing import NDArray
 from formats.errors import FormatError
 from formats.graphs.hypergraph import hypergraph_names
 from formats.nbest.files import NBestList
+from formats.text import write_atomic
 from formats.weights.any_format import WeightFile, read_weights
-from formats.weights.files import read_sparse
+from formats.weights.files import format_dense, format_sparse, read_sparse
+from mosesplug.errors import OptimizerError
 from mosesplug.features import FeatureSpace
 from mosesplug.tuning_set import SparseRows, linear_scores
+
+if TYPE_CHECKING:
+    from mosesplug.optimizers.problem import Problem
 
 __all__ = [
     "NamedWeights",
     "StartingWeights",
     "find_graph_weights",
+    "format_weights",
     "list_model_scores",
     "read_named_weights",
     "read_starting_weights",
+    "write_weights",
 ]
 
 Path_ = str | PathLike[str]
@@ -196,3 +204,38 @@ def _by_name(file: WeightFile, space: FeatureSpace) -> list[float]:
             )
         values += known[name]
     return values
+
+
+def format_weights(problem: Problem, weights: NDArray[np.float64]) -> tuple[bytes, bytes]:
+    """Return learned weights as texts of a dense and a sparse weight file, in full precision.
+
+    Sparse weights of 0 and those of fixed features are left out.
+
+    Raises:
+        OptimizerError: a weight is not finite, or all of them are 0.
+    """
+    if not (np.isfinite(weights).all() and weights.any()):
+        raise OptimizerError("the optimizer found no usable weights; none are written")
+    space = problem.tuning_set.space
+    values = weights.tolist()
+    groups, first = [], 0
+    for name, width in space.groups:
+        groups.append((name, values[first : first + width]))
+        first += width
+    fixed = np.zeros(len(values), dtype=np.bool_) if problem.fixed is None else problem.fixed
+    tail = zip(space.sparse, values[first:], fixed[first:].tolist(), strict=True)
+    sparse = {name: weight for name, weight, is_fixed in tail if weight != 0.0 and not is_fixed}
+    return format_dense(groups), format_sparse(sparse)
+
+
+def write_weights(path: Path, dense: bytes, sparse: bytes) -> None:
+    """Write a dense weight file, and beside it ``PATH.sparse`` if there are sparse weights.
+
+    Without sparse weights, a ``PATH.sparse`` of an earlier run is removed.
+    """
+    beside = Path(f"{path}.sparse")
+    write_atomic(path, dense)
+    if sparse:
+        write_atomic(beside, sparse)
+    else:
+        beside.unlink(missing_ok=True)

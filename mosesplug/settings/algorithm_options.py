@@ -1,25 +1,26 @@
-"""An algorithm's options from ``name=value`` texts, by the types of its option dataclass."""
+"""Make the option dataclass of an algorithm from ``NAME=VALUE`` texts."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
+from difflib import get_close_matches
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from mosesplug.errors import UsageError
 from mosesplug.optimizers import Algorithm, Optimizer
 
-__all__ = ["algorithm_options", "idle_options"]
+__all__ = ["describe_options", "find_idle_options", "make_options", "unknown_option"]
 
 _BOOLEANS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 _LARGEST = 2**31 - 1
-"""Of whole numbers: what counts sweeps and draws takes no larger ones."""
+"""Largest integer value: kernels count in 32 bits."""
 
 
-def algorithm_options(algorithm: Algorithm, values: Mapping[str, object]) -> Any:
-    """The algorithm's option dataclass, with some fields set.
+def make_options(algorithm: Algorithm, values: Mapping[str, object]) -> Any:
+    """Return the algorithm's option dataclass with some fields set.
 
     Args:
         algorithm: from the registry.
@@ -34,9 +35,7 @@ def algorithm_options(algorithm: Algorithm, values: Mapping[str, object]) -> Any
     for given, value in values.items():
         name = given.replace("-", "_")
         if name not in known:
-            raise UsageError(
-                f"{algorithm.name} has no option {given}; it has {', '.join(sorted(known))}"
-            )
+            raise unknown_option(given, [algorithm])
         found[name] = _value(types[name], value, f"option {given} of {algorithm.name}")
         minimum = known[name].metadata.get("minimum")
         if minimum is not None and not _as_number(found[name]) >= minimum:
@@ -44,29 +43,73 @@ def algorithm_options(algorithm: Algorithm, values: Mapping[str, object]) -> Any
     return algorithm.options(**found)
 
 
-def idle_options(optimizer: Optimizer, given: Iterable[str]) -> list[str]:
-    """What is to be said of options that do nothing beside the values of others.
+def describe_options(algorithm: Algorithm) -> list[dict[str, Any]]:
+    """Return the settings of an algorithm as plain data.
 
-    A field says by ``only_with`` in its metadata beside what it counts: ``name=value|value``, where
-    another option is one of these, or ``name>other``, where it is more than a number or than a
-    third option.
+    Each has ``name``, ``type`` (``int``, ``float``, ``bool`` or ``str``), ``choices`` (or None),
+    ``minimum`` (or None), ``default``, ``help``, ``source`` and ``only_with`` (a condition, or
+    None).
+    """
+    types = get_type_hints(algorithm.options)
+    defaults = algorithm.options()
+    described = []
+    for setting in fields(algorithm.options):
+        kind = types[setting.name]
+        choices = list(get_args(kind)) if get_origin(kind) is Literal else None
+        described.append(
+            {
+                "name": setting.name,
+                "type": "str" if choices else kind.__name__,
+                "choices": choices,
+                "minimum": setting.metadata.get("minimum"),
+                "default": getattr(defaults, setting.name),
+                "help": setting.metadata["help"],
+                "source": setting.metadata["source"],
+                "only_with": setting.metadata.get("only_with"),
+            }
+        )
+    return described
+
+
+def unknown_option(name: str, algorithms: Sequence[Algorithm]) -> UsageError:
+    """Return the error for an option that none of the algorithms has, with a similar name."""
+    names = {field.name for each in algorithms for field in fields(each.options)}
+    similar = get_close_matches(name.replace("-", "_"), sorted(names), n=1)
+    suggestion = f"; did you mean {similar[0]!r}?" if similar else "."
+    if len(algorithms) == 1:
+        owner = algorithms[0].name
+        return UsageError(
+            f"unknown option {name!r} of {owner}{suggestion} mosesplug algorithms {owner} lists all"
+        )
+    owners = ", ".join(each.name for each in algorithms)
+    return UsageError(
+        f"none of {owners} has an option {name!r}{suggestion} mosesplug algorithms NAME lists "
+        "those of one algorithm"
+    )
+
+
+def find_idle_options(optimizer: Optimizer, names: Iterable[str]) -> list[str]:
+    """Return a warning for each option that has no effect with the values of the others.
+
+    The metadata ``only_with`` of a field says when it has one: ``name=value|value`` (another option
+    has one of these values), or ``name>other`` (it is greater than a number or a third option).
 
     Args:
-        optimizer: with all of its settings.
-        given: names of those that were asked for; ``-`` counts as ``_``.
+        optimizer: the algorithm with all of its settings.
+        names: the options to check; ``-`` counts as ``_``.
     """
     known = fields(optimizer.algorithm.options)
     conditions = {each.name: each.metadata.get("only_with") for each in known}
     found = []
-    for name in (each.replace("-", "_") for each in given):
+    for name in (each.replace("-", "_") for each in names):
         condition = conditions[name]
         if condition is not None and not _holds(condition, optimizer.options):
-            found.append(f"option {name} of {optimizer.name} does nothing but with {condition}")
+            found.append(f"option {name} of {optimizer.name} has no effect without {condition}")
     return found
 
 
 def _holds(condition: str, options: Any) -> bool:
-    """Whether options are as an ``only_with`` has them."""
+    """Return whether the condition of an ``only_with`` holds."""
     name, equal, values = condition.partition("=")
     if equal:
         return str(getattr(options, name)).lower() in values.split("|")
@@ -76,15 +119,15 @@ def _holds(condition: str, options: Any) -> bool:
 
 
 def _value(kind: Any, value: object, what: str) -> object:
-    """``value`` as a field of type ``kind`` holds it."""
+    """Return a value converted to the type of a field."""
     text = str(value)
     if get_origin(kind) is Literal:
         if text not in get_args(kind):
-            raise UsageError(f"{what} is one of {', '.join(get_args(kind))}, not {text}")
+            raise UsageError(f"{what} must be one of {', '.join(get_args(kind))}, not {text}")
         return text
     if kind is bool:
         if text.lower() not in _BOOLEANS:
-            raise UsageError(f"{what} is true or false, not {text}")
+            raise UsageError(f"{what} must be true or false, not {text}")
         return _BOOLEANS[text.lower()]
     if kind in (int, float):
         return _number(kind, text, what)
@@ -92,14 +135,14 @@ def _value(kind: Any, value: object, what: str) -> object:
 
 
 def _number(kind: type[int] | type[float], text: str, what: str) -> int | float:
-    """``text`` as a number that optimizers can reckon with."""
+    """Return a text as a finite number."""
     try:
         number = kind(text)
     except ValueError as error:
-        noun = "a whole number" if kind is int else "a number"
-        raise UsageError(f"{what} is {noun}, not {text}") from error
+        noun = "an integer" if kind is int else "a number"
+        raise UsageError(f"{what} must be {noun}, not {text}") from error
     if not math.isfinite(number):
-        raise UsageError(f"{what} is a finite number, not {text}")
+        raise UsageError(f"{what} must be finite, not {text}")
     if kind is int and number > _LARGEST:
         raise UsageError(f"{what} must be at most {_LARGEST}")
     return number

@@ -16,7 +16,7 @@ from mosesplug.errors import UsageError
 from mosesplug.features import FeatureSpace
 from mosesplug.optimizers import Algorithm, Optimizer, algorithms
 from mosesplug.optimizers import algorithm as find_algorithm
-from mosesplug.settings.algorithm_options import algorithm_options, idle_options
+from mosesplug.settings.algorithm_options import find_idle_options, make_options
 from mosesplug.settings.configuration import Configuration, Optimising
 from mosesplug.store import NBestStore, fingerprint_files
 from mosesplug.tuning.context import Context, RunData, RunFiles
@@ -146,7 +146,7 @@ def prepare_run(
     if optimising.seed is not None and optimising.seed < 0:
         raise UsageError(f"the seed must not be negative, as {optimising.seed} is")
     algorithm = find_algorithm(optimising.algorithm)
-    optimizer = algorithm.bind(algorithm_options(algorithm, optimising.options))
+    optimizer = algorithm.bind(make_options(algorithm, optimising.options))
     _check_regime(configuration, algorithm)
     _tell_idle(optimising, optimizer, watch)
     prefix = configuration.references
@@ -230,7 +230,7 @@ def _check_regime(configuration: Configuration, algorithm: Algorithm) -> None:
 
 def _tell_idle(optimising: Optimising, optimizer: Optimizer, watch: Watcher) -> None:
     """Say which settings do nothing for this algorithm, or beside its others."""
-    for said in idle_options(optimizer, optimising.options):
+    for said in find_idle_options(optimizer, optimising.options):
         watch(Note(said, warning=True))
     if optimizer.algorithm.restarts:
         return

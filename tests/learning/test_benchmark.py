@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from mosesplug.errors import OptimizerError, UsageError
-from mosesplug.learning.benchmark import Task, measured, options_of
+from mosesplug.learning.benchmark import BenchmarkTask, bind_settings, measure_optimizer
 from mosesplug.optimizers import Algorithm, Problem, Progress, Solution, algorithm, corpus_score
 from tests.optimizers.problems import planted
 
@@ -47,15 +47,15 @@ def refuses(
 DRAWN = Algorithm("drawn", "", "", "", Options, drawn)
 
 
-def task(held_out: NDArray[np.int64] | None = None) -> Task:
+def task(held_out: NDArray[np.int64] | None = None) -> BenchmarkTask:
     problem, _ = planted(41, n_sentences=20)
-    return Task.of(problem, np.full(5, 0.2), held_out)
+    return BenchmarkTask.split(problem, np.full(5, 0.2), held_out)
 
 
 def test_scores_are_of_decoding_what_each_seed_finds() -> None:
     given = task()
     told: list[tuple[int, int, str]] = []
-    outcome = measured(given, DRAWN, Options(), 3, lambda *said: told.append(said))
+    outcome = measure_optimizer(given, DRAWN.bind(Options()), 3, lambda *said: told.append(said))
     expected = []
     for seed in (1, 2, 3):
         weights = np.full(5, 0.2) + 0.5 * np.random.default_rng(seed).standard_normal(5)
@@ -69,7 +69,9 @@ def test_scores_are_of_decoding_what_each_seed_finds() -> None:
     record: Mapping[str, Any] = outcome.as_record()
     assert record["score"]["mean"] == pytest.approx(np.mean(expected))
     assert record["score"]["deviation"] == pytest.approx(np.std(expected, ddof=1))
-    assert measured(given, DRAWN, Options(), 1).as_record()["score"]["deviation"] is None
+    assert (
+        measure_optimizer(given, DRAWN.bind(Options()), 1).as_record()["score"]["deviation"] is None
+    )
 
 
 def test_held_out_sentences_are_scored_and_not_learnt_from() -> None:
@@ -80,7 +82,7 @@ def test_held_out_sentences_are_scored_and_not_learnt_from() -> None:
     assert given.problem.tuning_set.sentence_ids.tolist() == [
         each for each in range(20) if each not in left_out
     ]
-    outcome = measured(given, DRAWN, Options(step=0.0), 1)
+    outcome = measure_optimizer(given, DRAWN.bind(Options(step=0.0)), 1)
     weights = np.array([0.0, 0.2, 0.2, 0.2, 0.2])
     held_out = replace(whole, tuning_set=whole.tuning_set.take_sentences(left_out))
     assert outcome.held_out == (corpus_score(held_out, weights),)
@@ -88,17 +90,17 @@ def test_held_out_sentences_are_scored_and_not_learnt_from() -> None:
 
 
 def test_a_refusal_is_told() -> None:
-    outcome = measured(task(), replace(DRAWN, optimize=refuses), Options(), 2)
+    outcome = measure_optimizer(task(), replace(DRAWN, optimize=refuses).bind(Options()), 2)
     assert outcome.as_record() == {"algorithm": "drawn", "refusal": "not these lists"}
 
 
 def test_settings_go_to_the_algorithms_that_have_them() -> None:
     tuners = [DRAWN, algorithm("pro"), algorithm("adagrad")]
-    found = options_of(tuners, {"epochs": "2", "minimum-count": "7"})
-    assert found["drawn"] == Options()
-    assert found["pro"] == algorithm("pro").options()
-    assert (found["adagrad"].epochs, found["adagrad"].minimum_count) == (2, 7)
-    with pytest.raises(UsageError, match="drawn, pro, adagrad has an option polish"):
-        options_of(tuners, {"polish": "1"})
+    drawn, pro, adagrad = bind_settings(tuners, {"epochs": "2", "minimum-count": "7"})
+    assert drawn.options == Options()
+    assert pro.options == algorithm("pro").options()
+    assert adagrad.options == replace(algorithm("adagrad").options(), epochs=2, minimum_count=7)
+    with pytest.raises(UsageError, match="drawn, pro, adagrad has an option 'polish'"):
+        bind_settings(tuners, {"polish": "1"})
     with pytest.raises(UsageError, match="step"):
-        options_of(tuners, {"step": "-1"})
+        bind_settings(tuners, {"step": "-1"})

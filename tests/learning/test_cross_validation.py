@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from mosesplug.errors import UsageError
 from mosesplug.features import FeatureSpace
-from mosesplug.learning.cross_validation import cross_validated, divided
+from mosesplug.learning.cross_validation import cross_validate, split_sentences
 from mosesplug.metrics import metric
 from mosesplug.optimizers import Problem, Solution, corpus_score
 from mosesplug.optimizers.problem import corpus_statistics
@@ -50,10 +50,10 @@ class Lists:
     whole: Problem
 
     @property
-    def listed(self) -> NDArray[np.int64]:
+    def sentences(self) -> NDArray[np.int64]:
         return np.flatnonzero(np.diff(self.whole.tuning_set.offsets)).astype(np.int64)
 
-    def part(self, positions: NDArray[np.int64]) -> Problem:
+    def take_sentences(self, positions: NDArray[np.int64]) -> Problem:
         return replace(self.whole, tuning_set=self.whole.tuning_set.take_sentences(positions))
 
 
@@ -73,11 +73,11 @@ def test_every_sentence_is_decided_once_by_weights_that_never_saw_it() -> None:
     lists, seen = Lists(problem()), list[tuple[Problem, Solution]]()
     told: list[tuple[int, int, str]] = []
     start = np.array([0.5, 0.5])
-    found = cross_validated(
+    found = cross_validate(
         lists, start, learner(seen), 4, seed=7, progress=lambda *done: told.append(done)
     )
     assert [fold.sentences for fold in found.folds] == [3, 3, 2, 2]
-    everything = set(lists.listed.tolist())
+    everything = set(lists.sentences.tolist())
     totals, decided = np.zeros(9), []
     for (given, solution), fold in zip(seen, found.folds, strict=True):
         learnt_from = set(given.tuning_set.sentence_ids.tolist())
@@ -108,7 +108,7 @@ def test_a_seed_gives_the_same_folds_and_another_others() -> None:
     lists = Lists(problem())
 
     def held_out(seed: int) -> list[float]:
-        found = cross_validated(lists, np.ones(2), learner([]), 3, seed)
+        found = cross_validate(lists, np.ones(2), learner([]), 3, seed)
         return [fold.held_out for fold in found.folds]
 
     assert held_out(1) == held_out(1)
@@ -117,29 +117,31 @@ def test_a_seed_gives_the_same_folds_and_another_others() -> None:
 
 @pytest.mark.parametrize("count", [1, 11])
 def test_folds_without_sentences_are_refused(count: int) -> None:
-    with pytest.raises(UsageError, match=rf"10 sentences cannot be dealt to {count} folds"):
-        cross_validated(Lists(problem()), np.ones(2), learner([]), count, 1)
+    with pytest.raises(UsageError, match=rf"10 sentences cannot be split into {count} folds"):
+        cross_validate(Lists(problem()), np.ones(2), learner([]), count, 1)
 
 
 def test_a_share_is_drawn_once_and_rounded() -> None:
     sentences = np.array([3, 4, 8, 9, 11, 20, 21], dtype=np.int64)
-    kept, away = divided(sentences, 0.3, seed=4)
+    kept, away = split_sentences(sentences, 0.3, seed=4)
     assert len(away) == 2
     assert sorted([*kept, *away]) == sentences.tolist()
     assert (np.diff(kept) > 0).all()
     assert (np.diff(away) > 0).all()
-    again = divided(sentences, 0.3, seed=4)
+    again = split_sentences(sentences, 0.3, seed=4)
     assert again[1].tolist() == away.tolist()
-    assert any(divided(sentences, 0.3, seed)[1].tolist() != away.tolist() for seed in range(5))
-    assert len(divided(sentences, 0.01, seed=4)[1]) == 1
+    assert any(
+        split_sentences(sentences, 0.3, seed)[1].tolist() != away.tolist() for seed in range(5)
+    )
+    assert len(split_sentences(sentences, 0.01, seed=4)[1]) == 1
     with pytest.raises(UsageError, match="none left to learn from"):
-        divided(sentences, 0.99, seed=4)
+        split_sentences(sentences, 0.99, seed=4)
     with pytest.raises(UsageError, match="more than 0 and less than 1"):
-        divided(sentences, 1.0, seed=4)
+        split_sentences(sentences, 1.0, seed=4)
 
 
 def test_statistics_of_parts_add_up() -> None:
     lists, weights = Lists(problem()), np.array([0.3, -0.7])
-    halves = (lists.listed[::2], lists.listed[1::2])
-    parts = [corpus_statistics(lists.part(half), weights) for half in halves]
+    halves = (lists.sentences[::2], lists.sentences[1::2])
+    parts = [corpus_statistics(lists.take_sentences(half), weights) for half in halves]
     np.testing.assert_array_equal(sum(parts), corpus_statistics(lists.whole, weights))

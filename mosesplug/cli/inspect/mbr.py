@@ -135,8 +135,7 @@ def mbr(
             path.stat()
     # Loaded here, since --help needs none of it.
     from formats.text import write_atomic
-    from mosesplug.cli.learn.optimize_output import check_output
-    from mosesplug.cli.shared.output import progress_bar
+    from mosesplug.cli.shared.output import check_output, progress_bar
     from mosesplug.forest.mbr.decisions import Criterion
     from mosesplug.forest.oracles.linear_bleu import LinearBleu
 

@@ -214,21 +214,18 @@ def _opened(
     from mosesplug.learning.weights import read_starting_weights
 
     if len(source.places) == 1 and source.places[0].is_dir():
-        from mosesplug.cli.learn.optimize_store import given_store
         from mosesplug.inspection.run import opened
+        from mosesplug.learning.data import read_store_data
 
         if source.names is not None:
             raise UsageError("--names belongs to n-best lists: a store has its names")
-        made = given_store(
+        made = read_store_data(
             source.places[0],
-            None,
             metric=source.metric,
-            settings=source.settings,
+            metric_settings=source.settings,
             references=source.references,
-            init=None,
-            sparse_init=None,
             threads=os.cpu_count() or 1,
-            told=told,
+            progress=told,
         )
         lists = made.problem.tuning_set
         with opened(source.places[0], with_lists=True) as run:

@@ -1,93 +1,74 @@
-"""``mosesplug bench-optimizers``: all algorithms on the same lists, side by side."""
+"""``mosesplug bench-optimizers``: compare algorithms on the same lists."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from mosesplug.cli.learn.parameters import (
+    AlgorithmOptions,
+    HeldOutShare,
+    Init,
+    SparseInit,
+    column_names,
+)
 from mosesplug.cli.shared.parameters import (
     THREADS,
+    ColumnNames,
     Json,
+    ListReferences,
     Lists,
     MetricName,
     MetricSettings,
+    Quiet,
     Threads,
 )
 from mosesplug.errors import UsageError
 
 if TYPE_CHECKING:
-    from mosesplug.cli.learn.optimize_input import Given
-    from mosesplug.learning.benchmark import Outcome, Task
-    from mosesplug.optimizers import Progress
+    from mosesplug.learning.benchmark import BenchmarkResult, BenchmarkTask
+    from mosesplug.learning.data import LearningData
 
-__all__ = ["bench_optimizers", "given_places"]
+__all__ = ["bench_optimizers"]
 
 _WIDTH = 15
-"""Of a figure in a plain table."""
+"""Width of a number in a plain table."""
 
 
 def bench_optimizers(
     places: Lists,
-    refs: Annotated[
-        Path | None, typer.Option(help="The reference; or the prefix of several: REFS0, ...")
-    ] = None,
+    refs: ListReferences = None,
     chosen: Annotated[
         str | None,
-        typer.Option("--algorithms", metavar="A,B,...", help="Which, in this order [all]."),
+        typer.Option("--algorithms", metavar="NAME,...", help="The algorithms to run. [all]"),
     ] = None,
     seeds: Annotated[int, typer.Option(min=1, metavar="N", help="Run each with seeds 1 to N.")] = 3,
-    held_out: Annotated[
-        float | None,
-        typer.Option(
-            "--held-out",
-            metavar="SHARE",
-            help="Keep this share of the sentences, as 0.2, out of the learning, the same for all, "
-            "and score on it, too.",
-        ),
-    ] = None,
+    held_out: HeldOutShare = None,
     split_seed: Annotated[
-        int, typer.Option(min=0, metavar="N", help="With --held-out, of the draw of sentences.")
+        int, typer.Option(min=0, metavar="N", help="Seed of the choice of held-out sentences.")
     ] = 1,
-    init: Annotated[
-        Path | None,
-        typer.Option(
-            help="Starting weights [of lists: all equal; of a store: those of its first iteration]."
-        ),
-    ] = None,
-    sparse_init: Annotated[
-        Path | None, typer.Option(help="Starting weights of sparse features, name value a line.")
-    ] = None,
-    names: Annotated[
-        str | None, typer.Option(help="Names of the values of unlabelled lists, comma-separated.")
-    ] = None,
+    init: Init = None,
+    sparse_init: SparseInit = None,
+    names: ColumnNames = None,
     metric: MetricName = None,
     metric_settings: MetricSettings = "",
-    option: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--option",
-            metavar="NAME=VALUE",
-            help="A setting, for every algorithm that has it, as epochs=3; may be repeated [each "
-            "has its defaults].",
-        ),
-    ] = None,
+    option: AlgorithmOptions = None,
     threads: Threads = THREADS,
     format_: Annotated[
         Literal["plain", "markdown"],
-        typer.Option("--format", metavar="plain|markdown", help="Of the table."),
+        typer.Option("--format", metavar="plain|markdown", help="The format of the table."),
     ] = "plain",
     json: Json = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Print the table only.")] = False,
+    quiet: Quiet = False,
 ) -> None:
-    """Run every algorithm on the same lists, from the same start, and compare what they reach.
+    """Run algorithms on the same lists, from the same starting weights, and compare their scores.
 
-    Scores are those of decoding the merged lists, mean and standard deviation over the seeds;
-    seconds are CPU seconds of all threads for one run, loading and compiling left out; "active" are
-    weights that are not 0. An algorithm that refuses the lists is listed with its reason. Rows
-    appear as they are found.
+    The table has the mean and standard deviation over the seeds of the score on the merged lists,
+    the CPU seconds of one run in all threads, without loading and compiling, and the number of
+    weights that are not 0. An algorithm that rejects the lists is listed with its reason. --option
+    applies to every algorithm that has it.
 
     Examples: mosesplug bench-optimizers tuning --seeds 5 --held-out 0.2;
     mosesplug bench-optimizers run*.best100.out.gz --refs dev.en --init run1.dense
@@ -96,113 +77,65 @@ def bench_optimizers(
     if json and format_ != "plain":
         raise UsageError("--json and --format exclude each other")
 
+    # Loaded here, since --help needs none of it.
     from mosesplug.cli.shared.output import print_json, progress_bar
-    from mosesplug.learning.benchmark import measured, options_of
+    from mosesplug.learning.benchmark import bind_settings, make_task, measure_optimizer
+    from mosesplug.learning.data import read_lists_or_store
     from mosesplug.optimizers import algorithm, algorithms
+    from mosesplug.settings.arguments import assignments
 
-    wanted = [each.strip() for each in chosen.split(",")] if chosen else list(algorithms())
-    tuners = [algorithm(name) for name in wanted]
-    options = options_of(tuners, _settings(option or []))
-    with progress_bar(quiet or json) as told:
-        given = given_places(
-            places, refs, metric, metric_settings, init, sparse_init, names, threads, told
+    wanted = [name.strip() for name in chosen.split(",")] if chosen else list(algorithms())
+    optimizers = bind_settings(
+        [algorithm(name) for name in wanted], assignments(option or (), "--option")
+    )
+    for path in (*places, init, sparse_init):
+        if path is not None:
+            path.stat()
+    with progress_bar(quiet or json) as progress:
+        data = read_lists_or_store(
+            places,
+            refs,
+            metric=metric,
+            metric_settings=metric_settings,
+            names=column_names(names),
+            init=init,
+            sparse_init=sparse_init,
+            threads=threads,
+            progress=progress,
         )
-    task = _task(given, held_out, split_seed)
-    before = task.start_scores
-    found = []
+    task = make_task(data, held_out or 0.0, split_seed)
     if not json:
-        _print_head(given, task, seeds, wanted, format_)
-    for each in tuners:
-        with progress_bar(
-            quiet or json
-        ) as told:  # its console takes what is printed while it is shown
-            found.append(measured(task, each, options[each.name], seeds, told))
+        _print_head(data, task, seeds, wanted, format_)
+    results = []
+    for optimizer in optimizers:
+        # The console of each bar prints what is printed while the bar is shown.
+        with progress_bar(quiet or json) as progress:
+            results.append(measure_optimizer(task, optimizer, seeds, progress))
         if not json:
-            _print_row(_cells(found[-1], before[1] is not None), wanted, format_)
+            _print_row(_cells(results[-1], task.held_out is not None), wanted, format_)
     if json:
+        score, held_out_score = task.start_scores
         print_json(
             {
-                "signature": given.signature,
-                "sentences": len(given.listed),
+                "signature": data.signature,
+                "sentences": len(data.sentences),
                 "held_out_sentences": task.n_held_out,
-                "hypotheses": given.problem.tuning_set.n_hyps,
+                "hypotheses": data.problem.tuning_set.n_hyps,
                 "seeds": seeds,
-                "start": {"score": before[0], "held_out": before[1]},
-                "algorithms": [outcome.as_record() for outcome in found],
+                "start": {"score": score, "held_out": held_out_score},
+                "algorithms": [result.as_record() for result in results],
             }
         )
 
 
-def given_places(
-    places: Sequence[Path],
-    refs: Path | None,
-    metric: str | None,
-    settings: str,
-    init: Path | None,
-    sparse_init: Path | None,
-    names: str | None,
-    threads: int,
-    told: Progress,
-) -> Given:
-    """The lists of a store, or of files.
-
-    Raises:
-        UsageError: files without references.
-        MosesplugError: they cannot be read.
-    """
-    from mosesplug.cli.learn.optimize_input import Files, given_lists
-    from mosesplug.cli.learn.optimize_store import given_store
-    from mosesplug.metrics import metric as find_metric
-
-    for path in (*places, init, sparse_init):
-        if path is not None:
-            path.stat()
-    if len(places) == 1 and places[0].is_dir():
-        if names is not None:
-            raise UsageError("--names belongs to n-best lists: a store has its names")
-        return given_store(
-            places[0],
-            None,
-            metric=metric,
-            settings=settings,
-            references=refs,
-            init=init,
-            sparse_init=sparse_init,
-            threads=threads,
-            told=told,
-        )
-    if refs is None:
-        raise UsageError("no reference is given: use --refs FILE")
-    columns = None if names is None else [name.strip() for name in names.split(",")]
-    files = Files(places, refs, init, sparse_init, columns)
-    return given_lists(files, find_metric(metric or "BLEU", settings), threads, told)
-
-
-def _settings(options: Sequence[str]) -> dict[str, str]:
-    """``NAME=VALUE`` texts."""
-    found = {}
-    for text in options:
-        name, equals, value = text.partition("=")
-        if not (name and equals):
-            raise UsageError(f"--option is NAME=VALUE, not {text!r}")
-        found[name] = value
-    return found
-
-
-def _task(given: Given, share: float | None, seed: int) -> Task:
-    from mosesplug.learning.benchmark import Task
-    from mosesplug.learning.cross_validation import divided
-
-    left_out = None if share is None else divided(given.listed, share, seed)[1]
-    return Task.of(given.problem, given.start.weights, left_out)
-
-
-def _print_head(given: Given, task: Task, seeds: int, names: Sequence[str], style: str) -> None:
-    """What is compared, and what the start scores."""
+def _print_head(
+    data: LearningData, task: BenchmarkTask, seeds: int, names: Sequence[str], style: str
+) -> None:
+    """Print what is compared, and the scores of the starting weights."""
     from mosesplug.evaluation.error_rates import explain_signature
 
     score, held_out = task.start_scores
-    print(f"{given.summary}; seeds 1 to {seeds}\n{explain_signature(given.signature)}")
+    print(f"{data.description}; seeds 1 to {seeds}\n{explain_signature(data.signature)}")
     if task.n_held_out:
         print(f"held out: {task.n_held_out} of the sentences")
     print()
@@ -217,25 +150,25 @@ def _print_head(given: Given, task: Task, seeds: int, names: Sequence[str], styl
     _print_row(row, names, style)
 
 
-def _cells(outcome: Outcome, held_out: bool) -> list[str]:
-    """A row of the table; of an algorithm that did not run, two cells."""
-    if outcome.refusal is not None:
-        return [outcome.algorithm, f"refused: {outcome.refusal}"]
-    record: dict[str, Any] = outcome.as_record()
-    cells = [outcome.algorithm, _spread(record["score"])]
+def _cells(result: BenchmarkResult, held_out: bool) -> list[str]:
+    """Return a row of the table: two cells if the algorithm rejected the lists."""
+    if result.refusal is not None:
+        return [result.algorithm, f"refused: {result.refusal}"]
+    record: dict[str, Any] = result.as_record()
+    cells = [result.algorithm, _format_mean(record["score"])]
     if held_out:
-        cells.append(_spread(record["held_out"]))
+        cells.append(_format_mean(record["held_out"]))
     return [*cells, f"{record['cpu_seconds']['mean']:.1f}", f"{record['active']['mean']:.0f}"]
 
 
-def _spread(figures: dict[str, Any]) -> str:
-    """``mean ± deviation``, or one score alone."""
-    deviation = figures["deviation"]
-    return f"{figures['mean']:.4f}" + ("" if deviation is None else f" ± {deviation:.4f}")
+def _format_mean(values: dict[str, Any]) -> str:
+    """Return ``mean ± deviation``, or the mean alone for one seed."""
+    deviation = values["deviation"]
+    return f"{values['mean']:.4f}" + ("" if deviation is None else f" ± {deviation:.4f}")
 
 
 def _print_row(cells: Sequence[str], names: Sequence[str], style: str) -> None:
-    """One line at once: the next may take minutes."""
+    """Print a row at once: the next may take minutes."""
     if style == "markdown":
         print(f"| {' | '.join(cells)} |", flush=True)
         return

@@ -89,11 +89,11 @@ def _mert(given: Arguments) -> None:
     from mosesplug.moses_tools.extractor_files import load_extractor_files
     from mosesplug.moses_tools.mert_files import averaged, dense_only, read_starts, selected, shards
     from mosesplug.optimizers import Problem, algorithm, no_progress
-    from mosesplug.settings.algorithm_options import algorithm_options
+    from mosesplug.settings.algorithm_options import make_options
 
     settings, options = _search(given)
     tuner = algorithm("mert")
-    chosen = algorithm_options(tuner, options)
+    chosen = make_options(tuner, options)
     metric = find_metric(given["sctype"], settings)
     seed = secrets.randbits(31) if given["rseed"] is None else given["rseed"]
     _say(f"Seeding random numbers with {seed}")

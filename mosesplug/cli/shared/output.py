@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,9 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from formats.text import atomic_write, write_atomic
+from mosesplug.errors import UsageError
 from mosesplug.inspection.texts import mark_invalid_utf8
 
 __all__ = [
+    "check_output",
     "is_terminal",
     "open_output",
     "print_bytes",
@@ -26,6 +29,26 @@ __all__ = [
 def is_terminal() -> bool:
     """Return whether stdout is a terminal."""
     return sys.stdout.isatty()
+
+
+def check_output(path: Path | None) -> None:
+    """Check that an output file can be written.
+
+    Raises:
+        UsageError: it is a directory, or no file can be created beside it.
+    """
+    if path is None or (path.exists() and not path.is_file() and not path.is_dir()):
+        return  # a device or a pipe
+    directory = path.resolve().parent
+    reason = None
+    if path.is_dir():
+        reason = "it is a directory"
+    elif not directory.is_dir():
+        reason = f"there is no directory {directory}"
+    elif not os.access(directory, os.W_OK | os.X_OK):
+        reason = f"no file can be created in {directory}"
+    if reason is not None:
+        raise UsageError(f"--output {path}: {reason}")
 
 
 def print_bytes(data: bytes) -> None:

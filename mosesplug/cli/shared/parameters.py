@@ -97,7 +97,11 @@ Dense = Annotated[
 ]
 MetricName = Annotated[
     str | None,
-    typer.Option(metavar="NAME", help="The metric [BLEU; of a store, that of its run]."),
+    typer.Option(
+        metavar="NAME",
+        help="BLEU, CDER, CHRF, PER, TER, TER-SACREBLEU, WER, or a sum: BLEU,TER. [BLEU; of a "
+        "store, the metric of its run]",
+    ),
 ]
 MetricSettings = Annotated[
     str, typer.Option(metavar="SETTINGS", help="Metric settings, as reflen:shortest,case:false.")

@@ -22,7 +22,7 @@ from pathlib import Path
 from formats.text import write_atomic
 from mosesplug.errors import DataError, UsageError
 from mosesplug.optimizers import algorithm as find_algorithm
-from mosesplug.settings.algorithm_options import algorithm_options
+from mosesplug.settings.algorithm_options import make_options
 from mosesplug.settings.configuration import Configuration, SelectRun
 from mosesplug.tuning.events import Event, Note, Watcher, ignore
 from mosesplug.tuning.loop import tune
@@ -133,7 +133,7 @@ def _checked_choice(
     if optimising.seed is not None and optimising.seed < 0:
         raise UsageError(f"the seed must not be negative, as {optimising.seed} is")
     algorithm = find_algorithm(optimising.algorithm)
-    optimizer = algorithm.bind(algorithm_options(algorithm, optimising.options))
+    optimizer = algorithm.bind(make_options(algorithm, optimising.options))
     each = configuration.select
     if configuration.online is not None:
         each = selection(configuration, optimizer)  # type: ignore[assignment]

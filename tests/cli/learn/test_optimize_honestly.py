@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 from formats.weights.files import read_dense
-from mosesplug.cli.learn.optimize_store import window_of
-from mosesplug.cli.learn.optimize_ways import ways_of
+from mosesplug.cli.learn.optimize import make_plan
 from mosesplug.cli.main import main
-from mosesplug.errors import UsageError
+from mosesplug.learning.optimize import LearningPlan
 from mosesplug.metrics import metric
 from mosesplug.store import NBestStore
 from mosesplug.tuning.weights import Weights
@@ -100,20 +99,6 @@ def test_lists_of_a_store_as_of_files(files: Path, capsys: pytest.CaptureFixture
     assert "has 3 lines, the store" in capsys.readouterr().err
 
 
-def test_which_iterations() -> None:
-    for text, numbers in {
-        None: [1, 2, 3, 4], "2:3": [2, 3], ":2": [1, 2], "3:": [3, 4], "2": [2], "-3": [2, 3, 4],
-        "-9": [1, 2, 3, 4], ":": [1, 2, 3, 4],
-    }.items():  # fmt: skip
-        assert window_of(text, 4) == numbers
-    for text in ("0", "5", "3:2", "1:5", "0:2", "-0"):
-        with pytest.raises(UsageError, match="the store has iterations 1 to 4"):
-            window_of(text, 4)
-    for text in ("x", "1:2:3", "--1", "1-2", ""):
-        with pytest.raises(UsageError, match="is A:B, N, or -N"):
-            window_of(text, 4)
-
-
 def test_folds_leave_the_weights_alone(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ("--nbest", files / "one", "--refs", files / "refs", "--restarts", 1, "--threads", 1)
     assert run(*words) == 0
@@ -169,12 +154,12 @@ def test_runs_and_their_mean(files: Path, capsys: pytest.CaptureFixture[str]) ->
     [
         (("--folds", "3", "--held-out", "0.2"), "--folds and --held-out exclude each other"),
         (("--folds", "3", "--runs", "2"), "--folds and --runs exclude each other"),
-        (("--held-out", "2"), "is a share of the sentences"),
-        (("--heldout-nbest", "few"), "go together"),
-        (("--select", "median"), "give --runs N, too"),
-        (("--runs", "2", "--select", "last"), "--select is one of median"),
-        (("--runs", "2", "--select", "best-heldout"), "needs --held-out SHARE"),
-        (("--iterations", "1"), "are those of a store"),
+        (("--held-out", "2"), "must be more than 0 and less than 1"),
+        (("--heldout-nbest", "few"), "require each other"),
+        (("--select", "median"), "--select requires --runs"),
+        (("--runs", "2", "--select", "last"), "--select must be one of median"),
+        (("--runs", "2", "--select", "best-heldout"), "requires --held-out"),
+        (("--iterations", "1"), "--iterations requires --from"),
         (("--from", "store"), "--from excludes n-best lists"),
     ],
 )
@@ -185,6 +170,8 @@ def test_what_does_not_go_together(
     assert said in capsys.readouterr().err
 
 
-def test_ways_by_default() -> None:
-    ways = ways_of(None, None, None, None, None, None)
-    assert (ways.folds, ways.runs, ways.holds_out, ways.choice) == (0, 0, False, "median")
+def test_default_plan_runs_once_on_all_sentences() -> None:
+    plan = make_plan(
+        folds=None, held_out=None, heldout_nbest=None, heldout_refs=None, runs=None, select=None
+    )
+    assert plan == LearningPlan(folds=0, held_out_share=0.0, runs=0, choice="median")

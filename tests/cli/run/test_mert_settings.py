@@ -12,7 +12,7 @@ from mosesplug.cli.run.mert_settings import script_plan
 from mosesplug.decoders.moses import MosesDecoder
 from mosesplug.errors import UsageError
 from mosesplug.optimizers import algorithm
-from mosesplug.settings.algorithm_options import algorithm_options
+from mosesplug.settings.algorithm_options import make_options
 from mosesplug.settings.configuration import Graphs, HeldOut, Online
 from mosesplug.settings.sharding import Sharding
 from mosesplug.tuning import Configuration
@@ -284,12 +284,12 @@ def test_pro(system: Path) -> None:
 def test_arguments_become_options_of_the_algorithms(system: Path) -> None:
     text = "-J 5 -C 0.1 -D 0.9 --no-shuffle --model-bg --safe-hope"
     run = read("--batch-mira", f"--batch-mira-args={text}").configuration.optimising
-    mira = algorithm_options(algorithm("kbmira"), run.options)
+    mira = make_options(algorithm("kbmira"), run.options)
     assert (mira.epochs, mira.step_cap, mira.decay) == (5, 0.1, 0.9)
     assert (mira.shuffle, mira.background, mira.safe_hope) == (False, "model", True)
     words = ["--proargs=-b", "--mertargs=-n 3", "--random-directions"]
     run = read("--pro-starting-point", *words).configuration.optimising
-    both = algorithm_options(algorithm("pro+mert"), run.options)
+    both = make_options(algorithm("pro+mert"), run.options)
     assert both.smooth_brevity_penalty
     assert (both.restarts, both.method, both.random_directions) == (3, "random-direction", 50)
 

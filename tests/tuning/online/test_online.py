@@ -17,7 +17,7 @@ from mosesplug.features import FeatureSpace
 from mosesplug.optimizers import algorithms
 from mosesplug.optimizers.online.epochs import Plan, averaged, mean_weights, run_epoch
 from mosesplug.optimizers.registry import algorithm
-from mosesplug.settings.algorithm_options import algorithm_options
+from mosesplug.settings.algorithm_options import make_options
 from mosesplug.settings.configuration import HeldOut, Online
 from mosesplug.settings.sharding import Sharding
 from mosesplug.store import NBestStore
@@ -65,7 +65,7 @@ def test_each_batch_is_decoded_with_the_weights_after_the_last(toy: Toy, log: Lo
     overwrites = [command[command.index("-weight-overwrite") + 1] for command in commands]
     row = algorithm("o-oro")
     assert row.learner is not None
-    options = algorithm_options(row, {"epochs": 1, "batch": 4})
+    options = make_options(row, {"epochs": 1, "batch": 4})
     learner = averaged(row.learner(options))
     seen: list[np.ndarray] = []
 

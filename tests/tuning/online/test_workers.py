@@ -29,7 +29,7 @@ from mosesplug.optimizers import algorithms
 from mosesplug.optimizers.online.epochs import Plan, averaged, batches_of, mean_weights, step_of
 from mosesplug.optimizers.online.learner import State
 from mosesplug.optimizers.registry import algorithm
-from mosesplug.settings.algorithm_options import algorithm_options
+from mosesplug.settings.algorithm_options import make_options
 from mosesplug.settings.configuration import HeldOut, Online
 from mosesplug.settings.sharding import AsyncOrder, Sharding
 from mosesplug.store import NBestStore
@@ -155,7 +155,7 @@ def by_hand(
     """
     row = algorithm("adagrad")
     assert row.learner is not None
-    learner = averaged(row.learner(algorithm_options(row, {"epochs": EPOCHS, "batch": BATCH})))
+    learner = averaged(row.learner(make_options(row, {"epochs": EPOCHS, "batch": BATCH})))
     metric = toy.configuration().metric
     with NBestStore.open(directory / "nbests.lmdb") as store:
         sets = [

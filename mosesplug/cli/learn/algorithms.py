@@ -1,0 +1,132 @@
+"""``mosesplug algorithms``: list the algorithms, or explain one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from textwrap import wrap
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from mosesplug.cli.shared.output import print_json
+from mosesplug.cli.shared.parameters import Json
+
+if TYPE_CHECKING:
+    from mosesplug.optimizers import Algorithm
+
+__all__ = ["list_algorithms"]
+
+_WIDTH = 79
+
+
+def list_algorithms(
+    name: Annotated[
+        str | None, typer.Argument(metavar="NAME", help="An algorithm, to show its settings.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """List the algorithms that --algorithm takes, or explain one and its settings.
+
+    All learn from n-best lists. The table says which also learn from search graphs, tune sparse
+    features, and learn online, from mini-batches (--online and --shards).
+
+    Examples: mosesplug algorithms; mosesplug algorithms mira
+    """
+    # Loaded here, since --help needs none of it.
+    from mosesplug.optimizers import algorithm, algorithms
+
+    if name is None:
+        known = list(algorithms().values())
+        if json:
+            print_json([_describe(each) for each in known])
+        else:
+            print("\n".join(_table(known)))
+        return
+
+    from mosesplug.settings.algorithm_options import describe_options
+
+    chosen = algorithm(name)
+    if json:
+        print_json(_describe(chosen) | {"settings": describe_options(chosen)})
+    else:
+        print("\n".join(_page(chosen, describe_options(chosen))))
+
+
+def _describe(algorithm: Algorithm) -> dict[str, Any]:
+    return {
+        "name": algorithm.name,
+        "family": algorithm.family,
+        "summary": algorithm.summary,
+        "source": algorithm.source,
+        "graphs": algorithm.graphs is not None,
+        "sparse": algorithm.tunes_sparse,
+        "online": algorithm.learner is not None,
+        "metrics": ["BLEU"] if algorithm.needs_bleu else None,
+    }
+
+
+def _table(algorithms: list[Algorithm]) -> Iterator[str]:
+    """Yield the lines of the table, two for each algorithm."""
+    width = max(len(each.name) for each in algorithms) + 2
+    yield f"{'':{width}}  graphs  sparse  online  summary (paper)"
+    family = ""
+    for each in algorithms:
+        if each.family != family:
+            family = each.family
+            yield f"{family[0].upper()}{family[1:]}"
+        abilities = (each.graphs is not None, each.tunes_sparse, each.learner is not None)
+        marks = "  ".join(f"{'yes' if able else '-':6}" for able in abilities)
+        head = f"  {each.name:{width - 2}}  {marks}"
+        lines = wrap(f"{each.summary} ({each.source})", _WIDTH - len(head) - 2)
+        for line in lines:
+            yield f"{head}  {line}"
+            head = " " * len(head)
+    yield ""
+    yield "mosesplug algorithms NAME explains one and lists its settings."
+
+
+def _page(algorithm: Algorithm, settings: list[dict[str, Any]]) -> Iterator[str]:
+    """Yield the explanation of one algorithm."""
+    sources = ["n-best lists"]
+    if algorithm.graphs is not None:
+        sources.append("search graphs")
+    if algorithm.learner is not None:
+        sources.append("mini-batches while decoding (--online)")
+    features = "dense and sparse" if algorithm.tunes_sparse else "dense"
+    metrics = "BLEU only" if algorithm.needs_bleu else "any metric"
+    yield f"{algorithm.name}: {algorithm.summary}"
+    yield ""
+    yield f"Source:       {algorithm.source}"
+    yield f"Family:       {algorithm.family}"
+    yield f"Learns from:  {', '.join(sources)}"
+    yield f"Tunes:        {features} features, by {metrics}"
+    yield ""
+    yield "Settings, given as --option NAME=VALUE:"
+    for setting in settings:
+        yield f"  {setting['name']}  {_kind(setting)}  [{_spell(setting['default'])}]"
+        condition = setting["only_with"]
+        text = f"{setting['help']}. {f'Only with {condition}. ' if condition else ''}"
+        yield from wrap(
+            f"{text}({setting['source']})",
+            _WIDTH,
+            initial_indent=" " * 6,
+            subsequent_indent=" " * 6,
+            break_on_hyphens=False,
+        )
+    example = settings[0]
+    yield ""
+    yield f"Example: mosesplug optimize --from tuning --algorithm {algorithm.name} \\"
+    yield f"    --option {example['name']}={_spell(example['default'])} -o tuned"
+
+
+def _kind(setting: dict[str, Any]) -> str:
+    """Return the type or the choices of a setting, and its minimum."""
+    if setting["choices"]:
+        return "|".join(setting["choices"])
+    minimum = setting["minimum"]
+    return str(setting["type"]) + ("" if minimum is None else f" >= {minimum:g}")
+
+
+def _spell(value: object) -> str:
+    """Return a value as ``--option`` takes it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)

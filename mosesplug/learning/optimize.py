@@ -1,0 +1,219 @@
+"""Learn weights from data: with one or several seeds, held-out data, and cross-validation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosesplug.errors import OptimizerError
+from mosesplug.learning.cross_validation import (
+    CrossValidation,
+    LearnFunction,
+    cross_validate,
+    split_sentences,
+)
+from mosesplug.learning.data import LearningData
+from mosesplug.optimizers import Optimizer, Problem, Progress, Solution, corpus_score
+from mosesplug.optimizers.problem import no_progress, normalise
+from mosesplug.settings.configuration import SelectRun
+from mosesplug.settings.sharding import Sharding
+from mosesplug.tuning.guards import list_findings, weight_findings
+from mosesplug.tuning_set import TuningSet
+
+__all__ = [
+    "LearningPlan",
+    "LearningResult",
+    "SeedResult",
+    "find_warnings",
+    "learn_weights",
+    "make_learner",
+]
+
+
+@dataclass(frozen=True)
+class LearningPlan:
+    """How often to learn, and on which sentences.
+
+    Attributes:
+        folds: number of folds of a cross-validation before the learning; 0 for none.
+        held_out_share: share of the sentences to hold out; 0 for none.
+        runs: number of runs, with successive seeds; 0 for a single one.
+        choice: which weights of several runs are the result: those of the ``median`` run (of an
+            even number, the lower of the two in the middle), of the ``best-heldout`` run, or their
+            ``average``. Runs are compared on held-out data if there is any. If scores are equal,
+            the earlier run counts as the lower one.
+    """
+
+    folds: int = 0
+    held_out_share: float = 0.0
+    runs: int = 0
+    choice: SelectRun = "median"
+
+
+@dataclass(frozen=True)
+class SeedResult:
+    """What the optimizer found with one seed.
+
+    Attributes:
+        seed: the seed.
+        solution: the weights, with their score on the data that they were learned from.
+        held_out: score on the held-out data; None without any.
+    """
+
+    seed: int
+    solution: Solution
+    held_out: float | None
+
+    @property
+    def comparison_score(self) -> float:
+        """The held-out score, or without held-out data the score of the solution."""
+        return self.solution.score if self.held_out is None else self.held_out
+
+
+@dataclass(frozen=True)
+class LearningResult:
+    """The weights of all runs together.
+
+    Attributes:
+        solution: the resulting weights, with their score on the data that they were learned from.
+        held_out: their score on the held-out data; None without any.
+        start, start_held_out: the same scores of the starting weights.
+        sentences: number of sentences learned from, and held out.
+        runs: every run.
+        chosen: the run whose weights were chosen; None for the average.
+        validation: the cross-validation, or None.
+    """
+
+    solution: Solution
+    held_out: float | None
+    start: float
+    start_held_out: float | None
+    sentences: tuple[int, int]
+    runs: tuple[SeedResult, ...]
+    chosen: SeedResult | None
+    validation: CrossValidation | None
+
+
+def make_learner(
+    optimizer: Optimizer,
+    start: NDArray[np.float64],
+    sharding: Sharding | None = None,
+) -> LearnFunction:
+    """Return a function that finds the weights of a problem.
+
+    Args:
+        optimizer: the algorithm with its settings.
+        start: float64 ``[n_features]``, the starting weights.
+        sharding: how to learn in parallel; None: as the algorithm does without shards.
+    """
+
+    def learn(problem: Problem, rng: np.random.Generator, progress: Progress) -> Solution:
+        if sharding is None:
+            return optimizer.optimize(problem, start, rng, progress)
+        from mosesplug.tuning.parallel.sharded import optimize_sharded
+
+        return optimize_sharded(problem, optimizer, sharding, start, rng, progress)
+
+    return learn
+
+
+def learn_weights(
+    data: LearningData,
+    learn: LearnFunction,
+    plan: LearningPlan,
+    seed: int,
+    *,
+    held_out: Problem | None = None,
+    progress: Progress = no_progress,
+) -> LearningResult:
+    """Learn weights as planned.
+
+    Args:
+        data: the data to learn from, with the starting weights that the result is compared with.
+        learn: see ``make_learner``.
+        plan: how often to learn, and on which sentences.
+        seed: seed of all random choices; run K has ``seed + K - 1``.
+        held_out: a held-out set; it excludes ``plan.held_out_share``.
+        progress: called with the work done.
+
+    Raises:
+        UsageError: too few sentences for the plan.
+        OptimizerError: no usable weights were found.
+    """
+    start, problem, n_held_out = data.start.weights, data.problem, 0
+    if plan.held_out_share:
+        kept, away = split_sentences(data.sentences, plan.held_out_share, seed)
+        problem, held_out = data.take_sentences(kept), data.take_sentences(away)
+        n_learned, n_held_out = len(kept), len(away)
+    else:
+        n_learned = len(data.sentences)
+        if held_out is not None:
+            n_held_out = int(np.count_nonzero(np.diff(held_out.tuning_set.offsets)))
+    validation = None
+    if plan.folds:
+        validation = cross_validate(data, start, learn, plan.folds, seed, progress)
+    runs = []
+    for number in range(max(plan.runs, 1)):
+        rng = np.random.default_rng(seed + number)
+        solution = learn(problem, rng, no_progress if plan.runs else progress)
+        runs.append(SeedResult(seed + number, solution, _score(held_out, solution.weights)))
+        if plan.runs:
+            progress(number + 1, plan.runs, "runs")
+    chosen = _choose_run(runs, plan.choice)
+    solution = _average_runs(problem, runs) if chosen is None else chosen.solution
+    return LearningResult(
+        solution=solution,
+        held_out=_score(held_out, solution.weights),
+        start=corpus_score(problem, start),
+        start_held_out=_score(held_out, start),
+        sentences=(n_learned, n_held_out),
+        runs=tuple(runs),
+        chosen=chosen,
+        validation=validation,
+    )
+
+
+def find_warnings(lists: TuningSet, result: LearningResult) -> list[str]:
+    """Return what a user should check about n-best lists and the weights learned from them."""
+    weights, score = result.solution.weights, result.solution.score
+    findings = [
+        *list_findings(lists),
+        *weight_findings(weights, lists.space.names, lists.space.n_dense),
+    ]
+    messages = [finding.message for finding in findings if not finding.fatal]
+    if unfinished := [step for step in result.solution.history if step.get("converged") is False]:
+        gaps = [step["gap"] for step in unfinished if "gap" in step]
+        times = "once" if len(unfinished) == 1 else f"{len(unfinished)} times"
+        known = f"; the loss may be {max(gaps):.3g} above the minimum" if gaps else ""
+        messages.append(
+            f"the solver stopped before the minimum {times}{known}: regularise more, or allow "
+            "more steps"
+        )
+    if score < result.start:
+        messages.append(
+            f"the score of the learned weights ({score:.6f}) is lower than that of the starting "
+            f"weights ({result.start:.6f}): the algorithm optimises another objective, or its "
+            "options do not suit these lists"
+        )
+    return messages
+
+
+def _score(problem: Problem | None, weights: NDArray[np.float64]) -> float | None:
+    return None if problem is None else corpus_score(problem, weights)
+
+
+def _choose_run(runs: list[SeedResult], choice: SelectRun) -> SeedResult | None:
+    order = sorted(runs, key=lambda run: run.comparison_score)
+    if choice == "best-heldout":
+        return max(runs, key=lambda run: run.comparison_score)
+    return order[(len(runs) - 1) // 2] if choice == "median" else None
+
+
+def _average_runs(problem: Problem, runs: list[SeedResult]) -> Solution:
+    """Return the mean of all weights, normalised if their scale is free."""
+    mean = np.mean([normalise(problem, run.solution.weights) for run in runs], axis=0)
+    if not mean.any():
+        raise OptimizerError("the average of the runs' weights is 0: use --select median")
+    return replace(runs[0].solution, weights=mean, score=corpus_score(problem, mean), history=())
