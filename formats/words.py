@@ -1,7 +1,7 @@
-"""Bytes eight at a time: unsigned 64-bit words at any position of a text.
+"""Process bytes eight at a time, as unsigned 64-bit words at any position of a text.
 
-A comparison or a search of eight bytes in a word is a few operations on the whole word, and numpy
-does them for a whole array of words. Little-endian: the first byte of a word is its lowest.
+Comparing or searching the eight bytes of a word takes a few operations on the whole word, and NumPy
+does them for an array of words. Words are little-endian: the first byte is the lowest.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ __all__ = [
 ]
 
 PAD = 16
-"""Bytes to put before and behind a text, so that the words around any token are in bounds."""
+"""Bytes of padding before and after a text, so that words around any token are in bounds."""
 
 EACH_BYTE = np.uint64(0x0101010101010101)
-"""Times a byte: that byte in all eight places of a word."""
+"""Multiplied by a byte: that byte in all eight places of a word."""
 
 _U64 = np.uint64
 _FIRST = np.array([2 ** (8 * n) - 1 for n in range(9)], dtype=np.uint64)  # the first n bytes

@@ -1,7 +1,7 @@
-"""The blocks of ``features.dat`` and ``scores.dat``: what headers say, and where the rows are.
+"""Find the blocks of ``features.dat`` and ``scores.dat``: headers and ranges of rows.
 
-A header says how many rows follow. It is believed only where the file has them, so a damaged
-number cannot ask for memory.
+A header states how many rows follow. Memory is allocated only for rows that the file really has, so
+a damaged number does no harm.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _LONGEST_NUMBER = 18  # digits: so many fit an int64
 
 @dataclass(frozen=True)
 class BlockFile:
-    """A file's text, and which kind it should be."""
+    """A file's text and the kind that it should have."""
 
     path: str
     kind: str
@@ -36,13 +36,13 @@ class BlockFile:
 
 @dataclass(frozen=True)
 class Block:
-    """One block: what its header says, and where its rows are.
+    """One block of a file.
 
     Attributes:
-        header, start, end: first byte of the header and of the rows; behind the last of the rows.
-        sentence, count, width: numbers of the header.
-        title: what follows these, blanks taken away.
-        binary: whether rows are float32.
+        header, start, end: first byte of the header, first byte of the rows, end of the rows.
+        sentence, count, width: the numbers in the header.
+        title: the words after these numbers.
+        binary: whether the rows are float32.
     """
 
     header: int
@@ -70,9 +70,9 @@ def find_blocks(file: BlockFile) -> list[Block]:
         at = behind
     if not blocks:
         raise FormatError(
-            f"there is no {file.kind.lower()} block in it",
+            f"the file has no {file.kind.lower()} block",
             path=file.path,
-            remedy="See whether the program that wrote it finished",
+            remedy="Check that the program that wrote it finished",
         )
     return blocks
 
@@ -99,7 +99,7 @@ def _block(
     footer = f"{file.kind}_{mode}_END_0".encode()
     if mode == "BIN":
         end = start + 4 * count * width
-        # Rows of nothing would have no bytes to check their number by.
+        # The number of empty rows could not be checked against the bytes of the file.
         whole = file.text.startswith(footer, end) and (width > 0 or not count)
     else:
         end = file.text.find(b"\n" + footer, start - 1) + 1
@@ -114,8 +114,8 @@ def _block(
     if not whole:
         raise file.error(
             at,
-            f"no {footer.decode()} after the {count} rows of {width} numbers that the header says",
-            "The file is cut short or damaged: produce it again",
+            f"no {footer.decode()} after the {count} rows of {width} numbers of the header",
+            "The file is truncated or damaged: produce it again",
         )
     return Block(at, start, end, sentence, count, width, tuple(words[4:]), mode == "BIN")
 

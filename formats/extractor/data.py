@@ -1,4 +1,4 @@
-"""``features.dat`` and ``scores.dat``, the text that Moses' ``extractor`` makes of n-best lists.
+"""``features.dat`` and ``scores.dat``, which Moses' ``extractor`` writes from n-best lists.
 
 ::
 
@@ -6,11 +6,11 @@
     <value> <value> ... <sparse feature>=<value> ...
     FEATURES_TXT_END_0
 
-``scores.dat`` is built alike, of a metric's sufficient statistics. Numbers have the six
-significant digits of a C++ stream. In a binary block (``FEATURES_BIN_BEGIN_0``) the rows are
-little-endian float32 without anything between them; it has no room for sparse features.
+``scores.dat`` has the same form, with a metric's sufficient statistics. Numbers have six
+significant digits, as C++ streams print them. In a binary block (``FEATURES_BIN_BEGIN_0``) the rows
+are contiguous little-endian float32; it cannot hold sparse features.
 
-This module has the arrays and writes them, ``formats.extractor.reader`` reads.
+This module defines the arrays and writes them; ``formats.extractor.reader`` reads them.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ SMALLEST_SPARSE = 1e-5
 """The extractor leaves out sparse values below this."""
 
 PIECE_NUMBERS = 1 << 15
-"""Numbers spelled at a time: enough for numpy, and little enough for the cache."""
+"""Numbers formatted at a time: many enough for NumPy, few enough for the cache."""
 
 THREADS = 2
-"""Pieces spelled at the same time."""
+"""Pieces formatted in parallel."""
 
 
 @dataclass(frozen=True)
@@ -129,23 +129,23 @@ def write_features(
     """Write the feature values of some hypotheses.
 
     Args:
-        path: where to; replaced whole or not at all.
-        names: of the dense columns, ``LM0_0``.
+        path: the output file, replaced atomically.
+        names: names of the dense columns, such as ``LM0_0``.
         sentence_ids: int64 ``[n_sentences]``.
         offsets: int64 ``[n_sentences + 1]``; hypotheses of sentence ``i`` are rows
-            ``offsets[i]:offsets[i + 1]``. A sentence without any is left out.
+            ``offsets[i]:offsets[i + 1]``. A sentence without hypotheses is not written.
         dense: float32 ``[n_hyps, n_dense]``.
-        sparse: the sparse tail, if there is one.
-        binary: rows of float32 in the place of text.
+        sparse: the sparse features, if any.
+        binary: write rows as float32 instead of text.
         compress: ``gz``, or None for plain text.
 
     Raises:
-        ValueError: sparse features and ``binary``.
+        ValueError: ``binary`` with sparse features.
     """
     title = f"{len(names)} {''.join(f'{name} ' for name in names)}"
     if binary:
         if sparse is not None and len(sparse.data):
-            raise ValueError("the binary format has no room for sparse features")
+            raise ValueError("the binary format cannot hold sparse features")
         _write_binary(path, "FEATURES", title, sentence_ids, offsets, dense, compress)
         return
     tails = None if sparse is None else sparse.rows()

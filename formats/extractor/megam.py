@@ -1,12 +1,12 @@
-"""Examples for the classifier ``megam``: what lies between Moses' ``pro`` and its weights.
+"""Examples for the classifier ``megam``, which Moses' ``pro`` writes.
 
 ::
 
     1 F0 1.01958 F3 0.50432 WT_haus~house 1
     0 F0 -1.01958 F3 -0.50432 WT_haus~house -1
 
-A line is an example: its class, 1 or 0 or a probability between, and features, each with a value
-behind its name (megam's option ``-fvals``; without it, names alone, whose values are 1).
+A line is an example: its class (0, 1 or a probability between them) and its features. With megam's
+option ``-fvals`` each name is followed by a value; without it, all values are 1.
 """
 
 from __future__ import annotations
@@ -62,16 +62,15 @@ def example_lines(examples: Examples) -> Iterator[bytes]:
 
 
 def read_examples(path: str | PathLike[str], *, with_values: bool = True) -> Examples:
-    """Read examples; lines of blanks alone are passed over.
+    """Read examples; blank lines are ignored.
 
     Args:
         path: the file, plain or compressed.
-        with_values: whether values follow the names, or else are 1.
+        with_values: whether values follow the names; otherwise all are 1.
 
     Raises:
-        FormatError: with the line, where a class is no number from 0 to 1 or a value no number;
-            for sections and weights of examples (``DEV``, ``TEST``, ``$$$WEIGHT``), which are
-            not read; and where there is no example.
+        FormatError: a class is not a number from 0 to 1, a value is not a number, the file has
+            sections or weighted examples (``DEV``, ``TEST``, ``$$$WEIGHT``), or no example.
     """
     text = read_bytes(path)
     padded = padded_with_newlines(text)
@@ -80,7 +79,7 @@ def read_examples(path: str | PathLike[str], *, with_values: bool = True) -> Exa
     starts, ends = blanks[filled] + 1, blanks[filled + 1]
     if not len(starts):
         raise FormatError(
-            "there is no example in it", path=fspath(path), remedy="See how it was produced"
+            "the file has no examples", path=fspath(path), remedy="Check how it was produced"
         )
     newlines = blanks[padded[blanks] == ord("\n")]
     offsets = np.unique(np.searchsorted(starts, newlines[PAD - 1 :]))  # lines of blanks are equal
@@ -108,7 +107,7 @@ def read_examples(path: str | PathLike[str], *, with_values: bool = True) -> Exa
 
 
 def _read_slowly(text: bytes, path: str, with_values: bool) -> Examples:
-    """Return the same line by line; raises the error of the first line that has one."""
+    """Read line by line, and raise the error of the first invalid line."""
     known: dict[bytes, int] = {}
     labels: list[float] = []
     widths: list[int] = [0]
@@ -138,15 +137,15 @@ def _read_slowly(text: bytes, path: str, with_values: bool) -> Examples:
 def _fault(words: list[bytes], with_values: bool) -> tuple[str, str] | None:
     """Return what is wrong with a line, and what to do; None if nothing is."""
     if words[0] in (b"DEV", b"TEST") or b"$$$WEIGHT" in words:
-        return "sections and weights of examples are not read", "Give unweighted examples alone"
+        return "sections and weighted examples are not supported", "Give unweighted examples"
     if not 0.0 <= parse_number(words[0]) <= 1.0:
         return (
-            f"the class {quoted(words[0])} is no number from 0 to 1",
+            f"the class {quoted(words[0])} is not a number from 0 to 1",
             "A line is a class, then names and values",
         )
     if with_values and len(words) % 2 == 0:
-        return f"no value behind the name {quoted(words[-1])}", "See whether the file is cut short"
+        return f"no value after the name {quoted(words[-1])}", "Check that the file is complete"
     for word in words[2::2] if with_values else ():
         if not np.isfinite(parse_number(word)):
-            return f"{quoted(word)} is no finite number", "Look for NaN in the n-best list"
+            return f"{quoted(word)} is not a finite number", "Look for NaN in the n-best list"
     return None

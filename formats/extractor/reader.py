@@ -1,7 +1,7 @@
-"""Readers of ``features.dat`` and ``scores.dat``; ``formats.extractor.data`` tells the format.
+"""Read ``features.dat`` and ``scores.dat``; ``formats.extractor.data`` describes the format.
 
-Rows of text are parsed many blocks at a time, as an n-best list is; where anything is unusual,
-line by line, which names the line and the fault. ``formats.extractor.blocks`` finds them.
+Rows of text are parsed many blocks at a time. A piece with anything unusual is parsed again line by
+line, which either succeeds or names the line and the error.
 """
 
 from __future__ import annotations
@@ -30,21 +30,21 @@ __all__ = ["read_features", "read_scores"]
 StrPath = str | PathLike[str]
 
 PIECE_BYTES = 1 << 20
-"""Rows parsed at a time: enough for numpy, and little enough for the cache."""
+"""Bytes parsed at a time: many enough for NumPy, few enough for the cache."""
 
 _TOKEN = re.compile(rb"[^\x00-\x20]+")
 
 
 def read_features(path: StrPath, *, threads: int = 2) -> FeatureData:
-    """Return the feature values of some hypotheses, from text or binary, plain or compressed.
+    """Read feature values, from text or binary, plain or compressed.
 
     Args:
         path: the file.
-        threads: pieces of text that are parsed at the same time.
+        threads: number of pieces parsed in parallel.
 
     Raises:
-        FormatError: with file and line, where the file is not what its headers say, has no block,
-            or holds a value that is not a finite float32.
+        FormatError: the file contradicts its headers, has no block, or holds a value that is not a
+            finite float32.
     """
     file = BlockFile(fspath(path), "FEATURES", read_bytes(path))
     blocks = find_blocks(file)
@@ -53,7 +53,7 @@ def read_features(path: StrPath, *, threads: int = 2) -> FeatureData:
         if len(block.title) != block.width:
             raise file.error(
                 block.header,
-                f"the header names {len(block.title)} columns and says that there are "
+                f"the header names {len(block.title)} columns, but its column count is "
                 f"{block.width}",
                 "Produce the file again",
             )
@@ -70,7 +70,7 @@ def read_features(path: StrPath, *, threads: int = 2) -> FeatureData:
 
 
 def read_scores(path: StrPath, *, threads: int = 2) -> ScoreData:
-    """The sufficient statistics of some hypotheses, from text or binary, plain or compressed.
+    """Read sufficient statistics, from text or binary, plain or compressed.
 
     Arguments and errors as for ``read_features``.
     """
@@ -79,7 +79,7 @@ def read_scores(path: StrPath, *, threads: int = 2) -> ScoreData:
     for block in blocks:
         if len(block.title) != 1:
             raise file.error(
-                block.header, "the header does not end in one metric's name", "Produce it again"
+                block.header, "the header does not end with a metric's name", "Produce it again"
             )
         if (block.title, block.width) != (blocks[0].title, blocks[0].width):
             raise file.error(
@@ -89,7 +89,7 @@ def read_scores(path: StrPath, *, threads: int = 2) -> ScoreData:
             )
     rows = _rows(file, blocks, threads)
     if rows.names:
-        raise _refused(file, blocks, "sparse features, which belong into a features file")
+        raise _refused(file, blocks, "sparse features, which belong in a features file")
     metric = blocks[0].title[0].decode("utf-8", "surrogateescape")
     return ScoreData(metric, *index_of(blocks), rows.dense)
 
@@ -115,11 +115,11 @@ def _rows(file: BlockFile, blocks: Sequence[Block], threads: int) -> _Rows:
 
 @dataclass(frozen=True)
 class _Lines:
-    """A text in which a blank stands for every newline, and where these are.
+    """A text whose newlines are replaced by blanks, and their positions.
 
     Attributes:
-        padded: the text, with ``PAD`` bytes before and behind it.
-        newlines: int64, positions in ``padded``, from the one before the text on.
+        padded: the text with ``PAD`` bytes before and after it.
+        newlines: int64, positions in ``padded``; the first is the one before the text.
     """
 
     padded: Bytes
@@ -156,7 +156,7 @@ def _parse(file: BlockFile, lines: _Lines, piece: Sequence[Block]) -> _Rows:
     if piece[0].binary:
         rows = _dense_only(np.frombuffer(text, dtype="<f4").reshape(n_rows, width))
         if not np.isfinite(rows.dense).all():
-            raise _refused(file, piece, "a value that is no finite number")
+            raise _refused(file, piece, "a value that is not a finite number")
         return rows
     found = _parse_tokens(padded_with_newlines(text), n_rows, width)
     return _parse_slowly(file, piece) if found is None else found
@@ -177,7 +177,7 @@ def _parse_columns(lines: _Lines, piece: Sequence[Block]) -> NDArray[np.float32]
 
 
 def _parse_tokens(padded: Bytes, n_rows: int, width: int) -> _Rows | None:
-    """Return all rows at once, of any spelling; None where something is wrong with one."""
+    """Parse all rows at once, whatever their spacing; None if one is invalid."""
     blanks = np.flatnonzero(padded <= BLANKS[-1])
     filled = np.flatnonzero(np.diff(blanks) > 1)
     starts, ends = blanks[filled] + 1, blanks[filled + 1]
@@ -203,7 +203,7 @@ def _parse_sparse(
     offsets: Positions,
     width: int,
 ) -> _Rows | None:
-    """Return the same for tokens of which some have a name: the last ``=`` in each, or 0."""
+    """Parse tokens of which some have a name; ``equals``: the last ``=`` of each, or 0."""
     n_rows = len(offsets) - 1
     named = np.flatnonzero(cuts)
     bare = np.flatnonzero(cuts == 0)
@@ -223,7 +223,7 @@ def _parse_sparse(
 
 
 def _float32(padded: Bytes, starts: Positions, ends: Positions) -> NDArray[np.float32] | None:
-    """Return the values of tokens; None where one is no finite float32."""
+    """Return the values of tokens; None if one is not a finite float32."""
     if (ends <= starts).any():
         return None
     values = parse_numbers(padded, starts, ends)
@@ -231,7 +231,7 @@ def _float32(padded: Bytes, starts: Positions, ends: Positions) -> NDArray[np.fl
 
 
 def _parse_slowly(file: BlockFile, piece: Sequence[Block]) -> _Rows:
-    """Return the same row by row; raises the error of the first that has one."""
+    """Parse row by row, and raise the error of the first invalid row."""
     known: dict[bytes, int] = {}
     dense: list[float] = []
     sparse: list[dict[int, float]] = []
@@ -247,8 +247,8 @@ def _parse_slowly(file: BlockFile, piece: Sequence[Block]) -> _Rows:
                 if not abs(value) < FLOAT32_LIMIT or column in row or (equals and not name):
                     raise file.error(
                         at,
-                        f"{quoted(token)} is no finite number"
-                        + (" of a sparse feature, or the second of one name" if equals else ""),
+                        f"{quoted(token)} is not a finite number"
+                        + (" of a sparse feature, or repeats its name" if equals else ""),
                         "Produce the file again, and look for NaN in the n-best list",
                     )
                 if equals:
@@ -299,7 +299,7 @@ def _concatenate(parts: Sequence[_Rows]) -> _Rows:
 
 
 def _refused(file: BlockFile, piece: Sequence[Block], what: str) -> FormatError:
-    """Return the error about values that belong to no line."""
+    """Return the error about values that belong to no single line."""
     first, last = piece[0].sentence, piece[-1].sentence
     return FormatError(
         f"{what}, in sentences {first} to {last}",

@@ -23,18 +23,18 @@ class NBestList:
         path: the file.
         sentence_ids: int64 ``[n]``, never decreasing.
         buffer: uint8, the text that the positions below point into.
-        text_starts: int64 ``[n]``; first byte of the hypothesis, blanks around it left out.
+        text_starts: int64 ``[n]``; first byte of the hypothesis without surrounding blanks.
         text_ends: int64 ``[n]``.
         groups: ``(name, number of values)`` of each dense group, in file order.
         dense: float32 ``[n, n_dense]``, C order.
-        sparse_names: the sparse features, in the order of their first appearance.
+        sparse_names: the sparse features, in order of first appearance.
         sparse_indptr: int64 ``[n + 1]``; sparse values of row ``i`` are
             ``sparse_indptr[i]:sparse_indptr[i + 1]`` of the next two.
         sparse_indices: int32 ``[nnz]``; which of ``sparse_names``.
         sparse_data: float32 ``[nnz]``.
-        scores: float64 ``[n]``; the decoder's total, NaN where the list has none.
-        extra_starts: int64 ``[n]``; what follows the ``|||`` behind the score (alignment,
-            segmentation), blanks included; an empty range where nothing does.
+        scores: float64 ``[n]``; the decoder's model score, NaN if the list has none.
+        extra_starts: int64 ``[n]``; the text after the ``|||`` that follows the score (alignment,
+            segmentation), blanks included; an empty range if there is none.
         extra_ends: int64 ``[n]``.
         lines: int64 ``[n]``; line in the file, from 1.
     """
@@ -63,12 +63,12 @@ class NBestList:
         return self.buffer[self.text_starts[row] : self.text_ends[row]].tobytes()
 
     def extra(self, row: int) -> bytes:
-        """Return what follows the score of one hypothesis."""
+        """Return the fields after the score of one hypothesis."""
         return self.buffer[self.extra_starts[row] : self.extra_ends[row]].tobytes()
 
 
 def concatenate(blocks: Sequence[NBestList]) -> NBestList:
-    """Return lists of one layout, one after the other; at least one."""
+    """Concatenate lists of one layout, at least one."""
     known: dict[str, int] = {}
     columns = [
         np.array([known.setdefault(n, len(known)) for n in block.sparse_names], dtype=np.int32)
@@ -110,7 +110,7 @@ def concatenate(blocks: Sequence[NBestList]) -> NBestList:
 def from_entries(
     entries: Sequence[NBestEntry], layout: Layout, path: str, numbers: Sequence[int]
 ) -> NBestList:
-    """Return the arrays of some entries; ``numbers`` are their lines in the file."""
+    """Convert entries to arrays; ``numbers`` are their lines in the file."""
     pieces = [piece for entry in entries for piece in (entry.text, entry.extra)]
     edges = np.cumsum([0, *map(len, pieces)], dtype=np.int64)
     known: dict[str, int] = {}

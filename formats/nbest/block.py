@@ -1,10 +1,9 @@
-"""Many lines of an n-best list at once, into flat arrays.
+"""Parse many lines of an n-best list at once into flat arrays.
 
-A block of text is a byte array. Lines and separators are found by comparing all of it with one
-character; the features fields are left to ``formats.nbest.columns``, ``formats.nbest.tokens`` or
-``formats.nbest.named``.
-Nothing here says what is wrong with a line: a block with anything unusual in it is read again by
-``formats.nbest.entry``, which either understands it or names the line and the fault.
+Lines and separators are found by comparing the whole byte array with one character; the features
+fields go to ``formats.nbest.columns``, ``formats.nbest.tokens`` or ``formats.nbest.named``. A block
+with anything unusual is parsed again by ``formats.nbest.entry``, which either succeeds or names the
+line and the error.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ def parse_block(text: bytes, layout: Layout, path: str, first_line: int) -> NBes
     Args:
         text: lines, each with its ``\\n``.
         layout: what the first line of the file set.
-        path: the file, for errors.
+        path: the file, for error messages.
         first_line: number of the first line.
 
     Raises:
@@ -49,7 +48,7 @@ def parse_block(text: bytes, layout: Layout, path: str, first_line: int) -> NBes
 
 
 def parse_block_fast(text: bytes, layout: Layout, path: str, first_line: int) -> NBestList | None:
-    """Return the same in bulk, or None where a line has anything that this does not expect."""
+    """Parse whole lines in bulk; None if a line has anything unusual."""
     padded = padded_with_newlines(text)
     fields = _split_lines(padded, layout.skipped)
     if fields is None:
@@ -61,7 +60,7 @@ def parse_block_fast(text: bytes, layout: Layout, path: str, first_line: int) ->
     scores = np.full(len(sentence_ids), np.nan)
     scores[scored] = parse_numbers(padded, *_strip(padded, third[scored] + 3, fourth[scored]))
     usable = np.abs(scores[scored]) < FLOAT32_LIMIT
-    in_order = (np.diff(sentence_ids, prepend=0) >= 0).all()  # and none is -1, so no number
+    in_order = (np.diff(sentence_ids, prepend=0) >= 0).all()  # -1 (not a number) fails, too
     if features is None or not in_order or not usable.all():
         return None
     text_starts, text_ends = _strip(padded, first + 3, second)
@@ -89,7 +88,7 @@ def parse_block_fast(text: bytes, layout: Layout, path: str, first_line: int) ->
 def _parse_features(
     padded: Bytes, begins: Positions, ends: Positions, layout: Layout
 ) -> Features | None:
-    """By columns if the lines allow it, or else by tokens."""
+    """Parse by columns if the lines allow it, else by tokens."""
     dense = parse_columns(padded, begins, ends, layout, glued=layout.named)
     if dense is None:
         return (parse_named if layout.named else parse_tokens)(padded, begins, ends, layout)
@@ -100,10 +99,10 @@ def _parse_features(
 
 @dataclass(frozen=True)
 class _Fields:
-    """Where the lines of a block begin and end, and their separators.
+    """The beginnings and ends of a block's lines, and their separators.
 
-    These are the first two, and those before the features, behind them and behind the score. A line
-    with fewer has its end in the place of those it lacks.
+    The separators are the first two and those before the features, after them and after the score.
+    A missing separator is replaced by the end of the line.
     """
 
     line_starts: Positions
@@ -113,9 +112,9 @@ class _Fields:
 
 
 def _split_lines(padded: Bytes, skipped: int) -> _Fields | None:
-    """Return lines and separators; None where a line has too few, or more than three bars in a row.
+    """Find lines and separators; None if a line has too few, or more than three bars in a row.
 
-    ``skipped`` fields stand between text and features.
+    ``skipped`` is the number of fields between text and features.
     """
     newlines = np.flatnonzero(padded[PAD - 1 : -PAD] == ord("\n")) + (PAD - 1)
     line_starts, line_ends = newlines[:-1] + 1, newlines[1:]
@@ -141,7 +140,7 @@ def _split_lines(padded: Bytes, skipped: int) -> _Fields | None:
 
 
 def _strip(padded: Bytes, starts: Positions, ends: Positions) -> tuple[Positions, Positions]:
-    """Return the ranges without the blanks at their ends."""
+    """Strip the blanks at both ends of ranges."""
     starts, ends = starts.copy(), ends.copy()
     rows = np.arange(len(starts))
     while len(rows := rows[(padded[starts[rows]] <= BLANKS[-1]) & (starts[rows] < ends[rows])]):
@@ -153,7 +152,7 @@ def _strip(padded: Bytes, starts: Positions, ends: Positions) -> tuple[Positions
 
 
 def _parse_block_slowly(text: bytes, layout: Layout, path: str, first_line: int) -> NBestList:
-    """Return the same from one entry a line; raises the error of the first line that has one."""
+    """Parse line by line, and raise the error of the first invalid line."""
     entries: list[NBestEntry] = []
     numbers: list[int] = []
     for number, line in enumerate(text.split(b"\n"), start=first_line):

@@ -1,9 +1,9 @@
-"""Features fields that all look alike: one column of all lines at a time.
+"""Parse features fields of equal form, one column of all lines at a time.
 
-Moses spells a line without sparse features as label, blank, number, blank, ... with the same
-labels in every line. Then there is nothing to search for: a position in each line moves from token
-to token, all lines together, and only the widths of the numbers differ. Three times as fast as
-``formats.nbest.tokens``, which reads all the rest.
+Moses writes a line without sparse features as label, blank, number, blank, ... with the same labels
+in every line. Nothing has to be searched for: a position in each line moves from token to token,
+and only the widths of the numbers differ. This is three times as fast as ``formats.nbest.tokens``,
+which parses all other fields.
 """
 
 from __future__ import annotations
@@ -18,27 +18,27 @@ from formats.words import Bytes, Positions, Words, all_read, before_blank, words
 __all__ = ["parse_columns"]
 
 LONGEST = 32
-"""Bytes in which a number must end: decoders write 24 at most."""
+"""A number must end within this many bytes; decoders write at most 24."""
 
 MANY_COLUMNS = 1000
-"""More than these, and more than there are lines, are faster token by token."""
+"""With more columns than this, and than lines, parsing token by token is faster."""
 
 
 def parse_columns(
     padded: Bytes, starts: Positions, ends: Positions, layout: Layout, *, glued: bool = False
 ) -> NDArray[np.float32] | None:
-    """Dense values of fields that are spelled as Moses spells them, without sparse features.
+    """Parse the dense values of fields as Moses writes them, without sparse features.
 
     Args:
-        padded: the text, with ``PAD`` bytes before and behind it.
-        starts: int64 ``[n]``; the blank that each field begins with.
-        ends: int64 ``[n]``; behind the blank that each field ends with.
+        padded: the text with ``PAD`` bytes before and after it.
+        starts: int64 ``[n]``; the blank at the start of each field.
+        ends: int64 ``[n]``; one past the blank at the end of each field.
         layout: labels and widths.
         glued: whether a value follows its label without a blank, as in search graphs.
 
     Returns:
-        float32 ``[n, n_dense]``, or None where a line is spelled in any other way, or where the
-        lines are so few and so long that this is slow.
+        float32 ``[n, n_dense]``, or None if a line has another form, or if the lines are so few
+        and long that this is slow.
     """
     words = words_of(padded)
     n_dense = sum(width for _, width in layout.groups)
@@ -55,7 +55,7 @@ def parse_columns(
         if not all_read(words, at, label):
             return None
         at = at + len(label)
-        blank = b""  # the one behind a number is passed with the number
+        blank = b""  # the blank after a number is consumed with it
         for _ in range(width):
             values, at = _numbers(padded, words, at)
             if not (np.abs(values) < FLOAT32_LIMIT).all():
@@ -66,7 +66,7 @@ def parse_columns(
 
 
 def _numbers(padded: Bytes, words: Words, at: Positions) -> tuple[NDArray[np.float64], Positions]:
-    """The numbers at these positions, NaN where there is none; and what is behind their blank."""
+    """Parse the numbers at these positions (NaN if none); also return the positions after them."""
     minus = padded[at] == ord("-")
     first = at + minus
     word = words[first]
@@ -86,7 +86,7 @@ def _numbers(padded: Bytes, words: Words, at: Positions) -> tuple[NDArray[np.flo
 
 
 def _lengths(words: Words, at: Positions) -> Positions:
-    """Bytes before the next blank, as many as a token of ``LONGEST`` has behind its first 8."""
+    """Count the bytes before the next blank, up to ``LONGEST`` less 8."""
     lengths = np.zeros(len(at), dtype=np.int64)
     rest = np.arange(len(at))
     while len(rest) and lengths[rest[0]] < LONGEST - 8:

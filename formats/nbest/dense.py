@@ -1,9 +1,8 @@
-"""Which features are dense in lists that name every value, as those of Joshua and cdec do.
+"""Decide which features are dense in lists that name every value, such as Joshua's and cdec's.
 
-A decoder knows it and does not say it: Joshua writes its dense features in every line, and cdec
-leaves out whatever is 0. So it is decided by counting: where there are few features, as in a system
-that MERT can tune, all are dense; else those that at least half of the lines have. Lists that are
-used together are counted together.
+These lists do not say it: Joshua writes its dense features in every line, cdec omits zeros. The
+features are counted instead: if there are few, as in a system that MERT can tune, all are dense;
+otherwise those in at least half of the lines. Lists that are used together are counted together.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from formats.text import open_text
 __all__ = ["FEW", "dense_features", "is_named"]
 
 FEW = 50
-"""Up to so many features are all dense: systems without sparse features have fewer."""
+"""Up to this number of features, all are dense: systems without sparse features have fewer."""
 
 StrPath = str | PathLike[str]
 
@@ -42,16 +41,16 @@ def is_named(path: StrPath) -> bool:
 
 
 def dense_features(paths: Sequence[StrPath]) -> tuple[str, ...] | None:
-    """Return names of the dense features of some lists, in the order of their first appearance.
+    """Return the names of the dense features of some lists, in order of first appearance.
 
     Args:
         paths: the lists, at least one.
 
     Returns:
-        The names, or None where the first list does not name every value.
+        The names, or None if the first list does not name every value.
 
     Raises:
-        FormatError: a list is none, or is spelled otherwise than the first.
+        FormatError: a list cannot be parsed, or its form differs from that of the first.
     """
     if not is_named(paths[0]):
         return None

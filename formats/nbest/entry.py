@@ -1,12 +1,13 @@
-"""One line of an n-best list as a small object: ``id ||| tokens ||| features ||| score ||| more``.
+"""Parse one line of an n-best list: ``id ||| tokens ||| features ||| score ||| more``.
 
 The features field is a sequence of labels and numbers. A label ends in ``=`` (old decoders: ``:``)
 and owns the numbers that follow; a converted list may glue a label to its number (``lm=-3.5``). A
-label with an underscore is one sparse feature with one value (``WT_auf~on= 1``). A list that has
-no labels at all is read with names from the caller. Every line must have the groups of the first
-line, in the same order and width: Moses' tools tell features by position.
+label with an underscore is one sparse feature with one value (``WT_auf~on= 1``). A list without
+labels needs names from the caller. Every line must have the groups of the first line, in the same
+order and width, since Moses' tools identify features by position.
 
-This is the grammar; ``formats.nbest.block`` reads it faster and leaves all errors to this module.
+This module defines the grammar; ``formats.nbest.block`` parses it faster and leaves all errors to
+this module.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ BLANKS = bytes(range(33))
 """Bytes that separate tokens: the blank and all below it."""
 
 FLOAT32_LIMIT = 3.4028235677973366e38
-"""What rounds to infinity in float32: its largest value and half a unit in the last place."""
+"""Rounds to infinity in float32: its largest value plus half a unit in the last place."""
 
 _WORD_SCORES = b"WordScores="
 
@@ -52,8 +53,8 @@ class NBestEntry:
         text: the tokens, surrounding blanks stripped; bytes in no assumed encoding.
         dense: ``(group, values)`` in file order.
         sparse: ``(feature, value)`` in file order.
-        score: the decoder's total; NaN where the list has none.
-        extra: all that follows the ``|||`` behind the score, blanks included.
+        score: the decoder's model score; NaN if the list has none.
+        extra: the text after the ``|||`` that follows the score, blanks included.
     """
 
     sentence_id: int
@@ -66,13 +67,13 @@ class NBestEntry:
 
 @dataclass(frozen=True)
 class Layout:
-    """What every line of a list must have alike.
+    """The form that all lines of a list share.
 
     Attributes:
         labelled: whether groups carry their names in the file.
         groups: ``(name, number of values)`` of each dense group.
         named: whether every value is named, so that lines may differ in their features.
-        skipped: fields between text and features.
+        skipped: number of fields between text and features.
     """
 
     labelled: bool
@@ -88,7 +89,7 @@ class Layout:
         place: Place,
         dense: Sequence[str] | None = None,
     ) -> Layout:
-        """Return the layout that a list's first line sets.
+        """Determine the layout from the first line of a list.
 
         Args:
             line: the first line.
@@ -101,8 +102,8 @@ class Layout:
         if dense is not None:
             if names is not None:
                 raise place.error(
-                    "names of columns are given, of a list that names every value itself",
-                    "Leave the names out",
+                    "column names are given for a list that names every value itself",
+                    "Omit the names",
                 )
             return cls(True, tuple((name, 1) for name in dict.fromkeys(dense)), True, skipped)
         return replace(cls._by_position(tokens, names, place), skipped=skipped)
@@ -111,7 +112,7 @@ class Layout:
     def _by_position(
         cls, tokens: Sequence[bytes], names: Sequence[str] | None, place: Place
     ) -> Layout:
-        """Return the layout of a list whose lines have all dense features in one order."""
+        """Determine the layout of a list whose lines have all dense features in one order."""
         labelled = not tokens or math.isnan(parse_number(tokens[0]))
         given = None if names is None else _group(names)
         if labelled:
@@ -121,20 +122,20 @@ class Layout:
                 raise place.error(
                     f"the features are {_spell(layout.groups)}, but the names given say "
                     f"{_spell(given)}",
-                    "Give the names in the order of the list, or none: it has labels",
+                    "Give the names in the order of the list, or omit them: the list has labels",
                 )
             return layout
         if given is None:
             raise place.error(
                 f"the features have no labels ({len(tokens)} bare numbers)",
-                "Supply the name of each column, in order",
+                "Give the name of each column, in order (--names)",
             )
         return cls(False, given)
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where a line stands, for the error about it."""
+    """The file and number of a line, for error messages."""
 
     path: str
     line: int
@@ -145,17 +146,17 @@ class Place:
 
 
 def parse_entry(line: bytes, layout: Layout, place: Place) -> NBestEntry:
-    """Return one line of a list whose first line set ``layout``.
+    """Parse one line of a list with this layout.
 
     Raises:
-        FormatError: with file and line, where the line is not one of that list.
+        FormatError: the line does not have this layout.
     """
     sentence_id, text, features, score, extra = _fields(line, place, layout.skipped)
     identifier = sentence_id.strip(BLANKS)
     if not identifier.isdigit() or len(identifier) > 18:
         raise place.error(
-            f"the sentence id is {quoted(identifier)}, not a number from 0",
-            "The first field of an n-best list is the line of the input",
+            f"the sentence id is {quoted(identifier)}, not an integer from 0",
+            "The first field of an n-best list is the number of the input line",
         )
     tokens = _TOKEN.findall(features)
     sparse: list[tuple[str, float]] = []
@@ -169,8 +170,8 @@ def parse_entry(line: bytes, layout: Layout, place: Place) -> NBestEntry:
     if groups != layout.groups:
         raise place.error(
             f"the features are {_spell(groups)}, but the first line has {_spell(layout.groups)}",
-            "One list must come of one decoder run with one configuration; a feature that only "
-            "some lines have needs an underscore in its name",
+            "A list must come from one decoder run with one configuration; a feature of some lines "
+            "only needs an underscore in its name",
         )
     return NBestEntry(
         sentence_id=int(identifier),
@@ -183,13 +184,13 @@ def parse_entry(line: bytes, layout: Layout, place: Place) -> NBestEntry:
 
 
 def format_entry(entry: NBestEntry, *, digits: int = 6, named: bool = False) -> bytes:
-    """Return one line as Moses writes it, with its ``\\n``.
+    """Format one line as Moses writes it, including ``\\n``.
 
     Args:
         entry: the hypothesis; dense groups are written before sparse features.
-        digits: significant digits; 6 is what Moses prints, 9 keep a float32 exactly.
-        named: name every value, ``name=value``, as Joshua and cdec do; a group of several values
-            cannot be spelled so.
+        digits: significant digits; Moses prints 6, 9 preserve a float32 exactly.
+        named: write ``name=value`` for every value, as Joshua and cdec do; impossible for groups
+            of several values.
     """
     equals = "=" if named else "= "
 
@@ -212,10 +213,10 @@ def format_entry(entry: NBestEntry, *, digits: int = 6, named: bool = False) -> 
 
 
 def backwards(sentence_id: int, previous: int, place: Place) -> FormatError:
-    """Return the error for a sentence that comes after a later one, or a second time."""
+    """Return the error for a sentence id that is smaller than the one before."""
     return place.error(
-        f"sentence {sentence_id} comes after sentence {previous}",
-        "Sort the list by sentence (sort -s -n -k 1,1), or read lists of several runs one by one",
+        f"sentence ids go backwards ({sentence_id} after {previous})",
+        "Sort the list by sentence id (sort -s -n -k 1,1), or give lists of runs separately",
     )
 
 
@@ -227,7 +228,7 @@ def names_every_value(line: bytes) -> bool:
 
 
 def _skipped(line: bytes) -> int:
-    """How many fields between text and features a line has: Marian's alignment, word scores."""
+    """Count the fields between text and features: Marian's alignment, word scores."""
     fields = [field.split() for field in line.split(b"|||")[2:-1]]
     skipped = 0
     for field, behind in pairwise(fields):
@@ -243,13 +244,13 @@ def _skipped(line: bytes) -> int:
 def _fields(
     line: bytes, place: Place, skipped: int = 0
 ) -> tuple[bytes, bytes, bytes, bytes | None, bytes]:
-    """Return sentence id, text, features, score (None without one), and the rest of a line."""
+    """Split a line into sentence id, text, features, score (or None), and the rest."""
     line = line.removesuffix(b"\n").removesuffix(b"\r")
     fields = line.split(b"|||", 4 + skipped)
     if len(fields) < 3 + skipped:
         raise place.error(
-            f"{len(fields)} of the fields of an n-best list",
-            "A line reads: id ||| tokens ||| features ||| score",
+            f"the line has {len(fields)} fields separated by |||, an n-best list at least 3",
+            "A line has the form: id ||| tokens ||| features ||| score",
         )
     del fields[2 : 2 + skipped]
     score = fields[3] if len(fields) > 3 else None
@@ -259,7 +260,7 @@ def _fields(
 def _labelled(
     tokens: Sequence[bytes], place: Place
 ) -> tuple[list[tuple[str, list[float]]], list[tuple[str, float]]]:
-    """Dense groups and sparse features out of the tokens of a features field."""
+    """Parse dense groups and sparse features from the tokens of a features field."""
     groups = _groups(tokens, place)
     for name, values in groups:
         if "_" in name and len(values) > 1:
@@ -277,13 +278,13 @@ def _labelled(
 def _named(
     tokens: Sequence[bytes], layout: Layout, place: Place
 ) -> tuple[list[tuple[str, list[float]]], list[tuple[str, float]]]:
-    """Return all dense features of the layout, 0 where a line has them not, and the others."""
+    """Parse the dense features of the layout, 0 if missing, and the sparse ones."""
     groups = _groups(tokens, place)
     for name, values in groups:
         if len(values) > 1:
             raise place.error(
-                f"the feature {name} has {len(values)} values, in a list that names each",
-                "Such a list, as Joshua and cdec write it, reads: name=value name=value",
+                f"the feature {name} has {len(values)} values in a list that names every value",
+                "Lists of Joshua and cdec have the form: name=value name=value",
             )
     _refuse_twice([name for name, _ in groups], place)
     known = dict(groups)
@@ -293,7 +294,7 @@ def _named(
 
 
 def _groups(tokens: Sequence[bytes], place: Place) -> list[tuple[str, list[float]]]:
-    """Return labels with the values that they own."""
+    """Group the values under their labels."""
     groups: list[tuple[str, list[float]]] = []
     for token in tokens:
         if token.endswith((b"=", b":")):
@@ -307,31 +308,31 @@ def _groups(tokens: Sequence[bytes], place: Place) -> list[tuple[str, list[float
         else:
             raise place.error(
                 f"the features begin with {quoted(token)}, which is not a label",
-                "A features field reads: Name= value value Name= value",
+                "A features field has the form: Name= value value Name= value",
             )
     for name, values in groups:
         if not values:
-            raise place.error(f"the feature {name} has no value", "Give it one, or leave it out")
+            raise place.error(f"the feature {name} has no value", "Add a value or remove the name")
     return groups
 
 
 def _unlabelled(
     tokens: Sequence[bytes], groups: tuple[tuple[str, int], ...], place: Place
 ) -> list[tuple[str, list[float]]]:
-    """Dense groups out of bare numbers, by the widths that the caller's names give."""
+    """Parse dense groups from numbers without labels, with the widths of the caller's names."""
     values = [_number(token, "a feature value", place) for token in tokens]
     n_names = sum(width for _, width in groups)
     if len(values) != n_names:
         raise place.error(
             f"{len(values)} feature values, but {n_names} names were given",
-            "Supply the name of each column, in order",
+            "Give the name of each column, in order (--names)",
         )
     rest = iter(values)
     return [(name, [next(rest) for _ in range(width)]) for name, width in groups]
 
 
 def _group(names: Sequence[str]) -> tuple[tuple[str, int], ...]:
-    """Return groups from one name a column, neighbours of one name being one group."""
+    """Make groups from one name per column; equal neighbours form one group."""
     groups: list[tuple[str, int]] = []
     for name in names:
         if groups and groups[-1][0] == name:
@@ -343,12 +344,12 @@ def _group(names: Sequence[str]) -> tuple[tuple[str, int], ...]:
 
 def _name(label: bytes, place: Place) -> str:
     if not label:
-        raise place.error("a label without a name", "A features field reads: Name= value value")
+        raise place.error("a label has no name", "A features field has the form: Name= value value")
     return label.decode("utf-8", "surrogateescape")
 
 
 def _number(token: bytes, what: str, place: Place) -> float:
-    """A finite number within the range of float32, or the error that says what it is instead."""
+    """Parse a finite number within the range of float32, or raise the error."""
     value = parse_number(token)
     if abs(value) < FLOAT32_LIMIT:
         return value
@@ -357,16 +358,16 @@ def _number(token: bytes, what: str, place: Place) -> float:
         kind = "not finite"
     raise place.error(
         f"{what} is {kind}: {quoted(token)}",
-        "No weights can be tuned on it: see which feature of the decoder writes it",
+        "Weights cannot be tuned on it: find the decoder's feature that writes it",
     )
 
 
 def _refuse_twice(names: Sequence[str], place: Place) -> None:
     if len(set(names)) < len(names):
         name = next(name for i, name in enumerate(names) if name in names[:i])
-        raise place.error(f"the feature {name} appears twice", "Each feature has one label a line")
+        raise place.error(f"the feature {name} appears twice", "Write each label once per line")
 
 
 def _spell(groups: tuple[tuple[str, int], ...]) -> str:
-    """Return groups for a message: ``LM0 TranslationModel0*4``."""
+    """Format groups for a message: ``LM0 TranslationModel0*4``."""
     return " ".join(f"{name}*{width}" if width > 1 else name for name, width in groups) or "none"

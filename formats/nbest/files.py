@@ -1,9 +1,8 @@
-"""n-best lists: ``id ||| tokens ||| features ||| score [||| more]``, one hypothesis a line.
+"""Read and write n-best lists: ``id ||| tokens ||| features ||| score [||| more]`` lines.
 
-``read_nbest`` gives a whole list as flat arrays, ``read_nbest_blocks`` the same some sentences at
-a time, ``iter_nbest`` one small object a line. All three accept the same lists and refuse the same
-ones (of several faults they may name different ones); the grammar is told in
-``formats.nbest.entry``.
+``read_nbest`` returns a whole list as flat arrays, ``read_nbest_blocks`` yields blocks of whole
+sentences, ``iter_nbest`` one object per line. All three accept and reject the same lists (of
+several errors they may report different ones). ``formats.nbest.entry`` defines the grammar.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ __all__ = [
 ]
 
 BLOCK_BYTES = 1 << 21
-"""Enough for a numpy call to cost little, and little enough to stay in the cache."""
+"""Enough that a NumPy call costs little, and little enough to stay in the cache."""
 
 
 def read_nbest(
@@ -49,18 +48,18 @@ def read_nbest(
     dense: Sequence[str] | None = None,
     threads: int = 2,
 ) -> NBestList:
-    """Return a whole list as flat arrays.
+    """Read a whole list into flat arrays.
 
     Args:
         path: the list, plain or compressed.
-        names: one name a dense column (neighbours of one name being one group), for a list
-            without labels.
-        dense: names of the dense features, for a list that names every value and lets lines differ
-            in what they have (Joshua, cdec); all its other features are sparse.
-        threads: blocks parsed at the same time, while the next is being unpacked.
+        names: one name per dense column (equal neighbours form one group), for a list without
+            labels.
+        dense: names of the dense features, for a list that names every value (Joshua, cdec); its
+            other features are sparse.
+        threads: number of blocks parsed in parallel while the next one is decompressed.
 
     Raises:
-        FormatError: with file and line, where the list is not one; or where it is empty.
+        FormatError: the list is invalid or empty; the error names file and line.
     """
     name = fspath(path)
     futures: list[Future[NBestList]] = []
@@ -86,18 +85,18 @@ def read_nbest_blocks(
     dense: Sequence[str] | None = None,
     block_bytes: int = BLOCK_BYTES,
 ) -> Iterator[NBestList]:
-    """Yield a list in pieces of about ``block_bytes`` of text, each of whole sentences.
+    """Yield a list in blocks of whole sentences, each of about ``block_bytes`` of text.
 
-    Memory is bounded by the block, or by the largest sentence where that is more. The sparse
-    features of each block are numbered on their own.
+    Memory is bounded by the block or by the largest sentence. The sparse features of each block
+    are numbered independently.
 
     Args:
         path: as for ``read_nbest``.
         names, dense: as for ``read_nbest``.
-        block_bytes: text to read at a time.
+        block_bytes: bytes of text per block.
 
     Raises:
-        FormatError: as ``read_nbest``, when the block at fault is reached.
+        FormatError: as ``read_nbest``, when the invalid block is reached.
     """
     name = fspath(path)
     layout: Layout | None = None
@@ -117,14 +116,14 @@ def iter_nbest(
     names: Sequence[str] | None = None,
     dense: Sequence[str] | None = None,
 ) -> Iterator[NBestEntry]:
-    """Yield the hypotheses of a list, one small object each; empty lines are passed over.
+    """Yield the hypotheses of a list, one object each; empty lines are ignored.
 
     Args:
         path: as for ``read_nbest``.
         names, dense: as for ``read_nbest``.
 
     Raises:
-        FormatError: as ``read_nbest``, when the line at fault is reached.
+        FormatError: as ``read_nbest``, when the invalid line is reached.
     """
     layout: Layout | None = None
     previous = -1
@@ -150,13 +149,13 @@ def write_nbest(
     digits: int = 6,
     compress: Literal["gz"] | None = None,
 ) -> None:
-    """Write a list as Moses does, whole or not at all; ``digits`` as for ``format_entry``."""
+    """Write a list as Moses does, atomically; ``digits`` as for ``format_entry``."""
     with atomic_write(path, compress=compress) as file:
         file.writelines(format_entry(entry, digits=digits) for entry in entries)
 
 
 def format_list(found: NBestList, *, digits: int = 6, named: bool = False) -> Iterator[bytes]:
-    """The lines of a list as Moses writes them; ``digits``, ``named`` as for ``format_entry``."""
+    """Yield the lines of a list as Moses writes them; options as for ``format_entry``."""
     ends = [0, *accumulate(width for _, width in found.groups)]
     sparse = found.sparse_indptr.tolist()
     scores = found.scores.tolist()
@@ -177,13 +176,13 @@ def format_list(found: NBestList, *, digits: int = 6, named: bool = False) -> It
 
 
 def _blocks(path: str | PathLike[str], block_bytes: int) -> Iterator[tuple[bytes, int]]:
-    """The lines of whole sentences, each with its ``\n``, and the number of the first line."""
+    """Yield the lines of whole sentences, with ``\n``, and the number of the first line."""
     waiting: list[bytes] = []
     first_line = 1
     for chunk in iter_chunks(path, block_bytes):
         waiting.append(chunk)
         if b"\n" not in chunk:
-            continue  # to put a line of many blocks together again and again takes for ever
+            continue  # joining a line of many blocks once per block would take quadratic time
         text = b"".join(waiting)
         cut = _start_of_last_sentence(text)
         if cut:
@@ -195,24 +194,24 @@ def _blocks(path: str | PathLike[str], block_bytes: int) -> Iterator[tuple[bytes
 
 
 def _start_of_last_sentence(text: bytes) -> int:
-    """Return where the lines of the last sentence id begin, the unfinished last line left out."""
+    """Find where the lines of the last sentence id begin, without the unfinished last line."""
     start = text.rfind(b"\n") + 1
     last = text.rfind(b"\n", 0, max(start - 1, 0)) + 1
     if _identifier(text, 0) == _identifier(text, last):
-        return 0  # all of it: ids never decrease, and a sentence may be longer than many blocks
+        return 0  # one sentence may be longer than many blocks
     sentence = None
     while start:
         line = text.rfind(b"\n", 0, start - 1) + 1
         identifier = _identifier(text, line)
         if identifier and sentence not in (None, identifier):
             return start
-        sentence = identifier or sentence  # an empty line belongs to what follows it
+        sentence = identifier or sentence  # an empty line belongs to the next sentence
         start = line
     return 0
 
 
 def _identifier(text: bytes, line: int) -> bytes:
-    """Return the sentence id of the line that begins there, empty where the line is."""
+    """Return the sentence id of the line that begins there; empty for an empty line."""
     end = text.find(b"\n", line)
     return text[line : end if end >= 0 else None].partition(b"|||")[0].strip(BLANKS)
 
@@ -224,7 +223,7 @@ def _layout(
     path: str,
     first_line: int,
 ) -> Layout | None:
-    """Return the layout that the first line sets; None where all lines are empty."""
+    """Return the layout of the first line; None if all lines are empty."""
     for number, line in enumerate(text.split(b"\n"), start=first_line):
         if line.strip(BLANKS):
             return Layout.of_line(line, names, Place(path, number), dense)
@@ -232,7 +231,7 @@ def _layout(
 
 
 def _check_order(last: int, block: NBestList) -> int:
-    """Refuse a block that begins before sentence ``last``; returns its own last sentence."""
+    """Reject a block that begins before sentence ``last``; return its own last sentence."""
     first = int(block.sentence_ids[0])
     if first < last:
         raise backwards(first, last, Place(block.path, int(block.lines[0])))
@@ -241,5 +240,5 @@ def _check_order(last: int, block: NBestList) -> int:
 
 def _empty(path: str) -> FormatError:
     return FormatError(
-        "the list is empty", path=path, remedy="See the decoder's error output, or its disk"
+        "the list is empty", path=path, remedy="Check the decoder's error output and its disk"
     )

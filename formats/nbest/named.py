@@ -1,9 +1,9 @@
-"""Features fields that name every value, as Joshua and cdec write them: ``lm_0=-27.184 Glue=3``.
+"""Parse features fields that name every value, as Joshua and cdec write: ``lm_0=-27.1 Glue=3``.
 
-There features are told by name and not by position: a line may lack some, which are 0 then, and
-have them in any order. Whether one is dense or sparse is no matter of its name either (Joshua's
-language model is ``lm_0``): the caller names the dense ones (``formats.nbest.dense`` finds them),
-and all others are sparse.
+Features are identified by name, not by position: a line may have them in any order, and missing
+ones are 0. The name does not tell dense from sparse features either (Joshua's language model is
+``lm_0``): the caller names the dense ones (``formats.nbest.dense`` finds them), all others are
+sparse.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ __all__ = ["parse_named"]
 def parse_named(
     padded: Bytes, begins: Positions, ends: Positions, layout: Layout
 ) -> Features | None:
-    """Dense matrix and sparse rows of some features fields.
+    """Parse features fields into a dense matrix and sparse rows.
 
     Args:
-        padded: the text, with ``PAD`` bytes before and behind it.
-        begins: int64 ``[n]``; first byte of each field, from left to right.
-        ends: int64 ``[n]``; behind its last byte.
+        padded: the text with ``PAD`` bytes before and after it.
+        begins: int64 ``[n]``; first byte of each field, ascending.
+        ends: int64 ``[n]``; one past its last byte.
         layout: the dense features, one value each.
 
     Returns:
-        The features, or None where a line is anything but names with a value each.
+        The features, or None if a line is not a sequence of names with one value each.
     """
     tokens = split_tokens(padded, begins, ends)
     n_lines = len(tokens.offsets) - 1

@@ -1,8 +1,8 @@
-"""Features fields of any spelling, token by token: sparse features, glued labels, old labels.
+"""Parse features fields token by token: sparse features, glued labels, old labels.
 
-Tokens lie between blanks, and a token's last character tells a label from a number. All of a
-block is compared with one character at a time; no token becomes a Python object but the distinct
-names of sparse features, which are told apart by their hashes.
+Tokens are separated by blanks, and the last character tells a label from a number. The whole block
+is compared with one character at a time. Only the distinct names of sparse features, identified by
+hashes, become Python objects.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ class Features:
 
 @dataclass(frozen=True)
 class Tokens:
-    """Tokens of the features fields of a block; those of line i are ``offsets[i]:offsets[i+1]``.
+    """Tokens of the features fields of a block.
 
     Attributes:
-        starts, ends: where they are in the text.
-        is_label: which end as labels do.
-        is_sparse: which are labels with an underscore.
-        offsets: of the lines.
+        starts, ends: their ranges in the text.
+        is_label: whether each is a label.
+        is_sparse: whether each is a label with an underscore.
+        offsets: tokens of line ``i`` are ``offsets[i]:offsets[i + 1]``.
     """
 
     starts: Positions
@@ -51,16 +51,16 @@ class Tokens:
 def parse_tokens(
     padded: Bytes, begins: Positions, ends: Positions, layout: Layout
 ) -> Features | None:
-    """Dense matrix and sparse rows of some features fields.
+    """Parse features fields into a dense matrix and sparse rows.
 
     Args:
-        padded: the text, with ``PAD`` bytes before and behind it.
-        begins: int64 ``[n]``; first byte of each field, from left to right.
-        ends: int64 ``[n]``; behind its last byte.
+        padded: the text with ``PAD`` bytes before and after it.
+        begins: int64 ``[n]``; first byte of each field, ascending.
+        ends: int64 ``[n]``; one past its last byte.
         layout: labels and widths.
 
     Returns:
-        The features, or None where a line differs from the layout or holds what is no number.
+        The features, or None if a line differs from the layout or has an invalid number.
     """
     tokens = split_tokens(padded, begins, ends)
     n_lines = len(tokens.offsets) - 1
@@ -103,8 +103,8 @@ def _without_sparse(tokens: Tokens, labels: Positions) -> NDArray[np.bool_] | No
 
 
 def split_tokens(padded: Bytes, begins: Positions, behinds: Positions) -> Tokens:
-    """Labels and numbers of every features field, a label glued to its number cut off from it."""
-    # A byte more at each end of a field counts as blank, so every token lies between two blanks.
+    """Split features fields into labels and numbers; glued labels are cut from their numbers."""
+    # One more byte at each end of a field counts as blank, so every token lies between two blanks.
     befores = begins - 1
     blank = padded <= BLANKS[-1]
     blank[befores] = True
@@ -147,7 +147,7 @@ def _running_sum(counts: Positions | NDArray[np.bool_]) -> Positions:
 def _cut_glued(
     starts: Positions, ends: Positions, is_label: NDArray[np.bool_], glued: Positions
 ) -> tuple[Positions, Positions]:
-    """Cut ``name=value`` behind the last of the ``=`` in it; labels stay whole."""
+    """Cut ``name=value`` after its last ``=``; labels stay whole."""
     owners, inside = _owners(starts, ends, glued)
     cuttable = ~is_label[owners]
     owners, glued = owners[cuttable], glued[inside][cuttable]
@@ -159,7 +159,7 @@ def _cut_glued(
 def _owners(
     starts: Positions, ends: Positions, positions: Positions
 ) -> tuple[Positions, NDArray[np.bool_]]:
-    """Return the tokens in which positions lie, for those that lie in one; and which do."""
+    """Find the token that contains each position; also return which positions are in a token."""
     if not len(starts):
         return np.zeros(0, dtype=np.int64), np.zeros(len(positions), dtype=np.bool_)
     owners = np.searchsorted(starts, positions, side="right") - 1
@@ -200,7 +200,7 @@ def _every_line_has(positions: Positions, offsets: Positions, count: int) -> boo
 def number_names(
     padded: Bytes, starts: Positions, ends: Positions
 ) -> tuple[tuple[str, ...], NDArray[np.int32]] | None:
-    """Number names by first appearance; None if two names have one hash."""
+    """Number names by first appearance; None if two names share a hash."""
     hashes = hashes_of(padded, starts, ends)
     distinct, owners = np.unique(hashes, return_inverse=True)
     first = np.full(len(distinct), len(hashes), dtype=np.int64)

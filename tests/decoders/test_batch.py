@@ -68,12 +68,12 @@ def test_lists_join_to_what_was_read() -> None:
     [
         (b"0 ||| a ||| LM0= 1 TM0= 2 ||| 1\n", "features LM0 TM0, .* for LM0 TM0\\*2"),
         (b"\n0 ||| a ||| LM0= 1 TM0= 2 3 ||| nan\n", "reply:2: the score is not finite"),
-        (b"a b c\n", "reply:1: 1 of the fields"),
+        (b"a b c\n", "reply:1: the line has 1 fields"),
         (b"0 ||| a ||| 1 2 3 ||| 1\n", "no labels"),
         (b"2 ||| a ||| LM0= 1 TM0= 2 3 ||| 1\n", "list of sentence 2, but the batch has 2"),
         (
             b"1 ||| a ||| LM0= 1 TM0= 2 3 ||| 1\n0 ||| a ||| LM0= 1 TM0= 2 3 ||| 1\n",
-            "reply:2: sentence 0 comes after sentence 1",
+            "reply:2: sentence ids go backwards",
         ),
     ],
 )

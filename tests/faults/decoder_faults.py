@@ -69,8 +69,8 @@ FAULTS = (
     Fault("gives NaN as a feature", "nan", ("run2.best10.out.gz:8:", "nan")),
     Fault("gives infinity as a feature", "infinite", ("run2.best10.out.gz:8:", "inf")),
     Fault("gives NaN as a score", "score", ("run2.best10.out.gz:8:", "nan")),
-    Fault("puts sentences out of order", "order", ("comes after sentence", "sort -s -n")),
-    Fault("gives a sentence a second list", "twice", ("sentence 0 comes after sentence 5",)),
+    Fault("puts sentences out of order", "order", ("sentence ids go backwards", "sort -s -n")),
+    Fault("gives a sentence a second list", "twice", ("sentence ids go backwards (0 after 5)",)),
     Fault("gives more sentences than it got", "too-many", ("has sentence 99", "has only 6")),
     Fault(
         "has another number of features",

@@ -94,14 +94,14 @@ def test_lines_have_the_digits_of_a_stream() -> None:
 @pytest.mark.parametrize(
     ("text", "line", "message"),
     [
-        (b"1 F0 1\n2 F0 1\n", 2, "class '2' is no number"),
-        (b"1 F0 1\nF0 1\n", 2, "class 'F0' is no number"),
-        (b"1 F0 1\n\n0 F0 nan\n", 3, "'nan' is no finite"),
-        (b"1 F0 1e999\n", 1, "'1e999' is no finite"),
-        (b"1 F0 x\n", 1, "'x' is no finite"),
-        (b"1 F0 1\n0 F0 1 F1\n", 2, "behind the name 'F1'"),
-        (b"1 F0 1\nTEST\n0 F0 1\n", 2, "sections and weights"),
-        (b"1 $$$WEIGHT 2 F0 1\n", 1, "sections and weights"),
+        (b"1 F0 1\n2 F0 1\n", 2, "class '2' is not a number"),
+        (b"1 F0 1\nF0 1\n", 2, "class 'F0' is not a number"),
+        (b"1 F0 1\n\n0 F0 nan\n", 3, "'nan' is not a finite"),
+        (b"1 F0 1e999\n", 1, "'1e999' is not a finite"),
+        (b"1 F0 x\n", 1, "'x' is not a finite"),
+        (b"1 F0 1\n0 F0 1 F1\n", 2, "after the name 'F1'"),
+        (b"1 F0 1\nTEST\n0 F0 1\n", 2, "sections and weighted"),
+        (b"1 $$$WEIGHT 2 F0 1\n", 1, "sections and weighted"),
     ],
 )
 def test_faults_are_named(tmp_path: Path, text: bytes, line: int, message: str) -> None:

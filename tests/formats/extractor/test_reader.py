@@ -78,14 +78,18 @@ END = b"FEATURES_TXT_END_0\n"
         (HEAD.replace(b" 1 1 ", b" 1000000000000 1 ") + b"1 \n" + END, 1, "but 1 come"),
         (HEAD + b"1 \n", 1, "no FEATURES_TXT_END_0"),
         (HEAD + b"1 \n" + END + HEAD + b"1 2 \n" + END, 5, "2 values, but the header says 1"),
-        (HEAD + b"nan \n" + END, 2, "'nan' is no finite number"),
-        (HEAD + b"1e39 \n" + END, 2, "'1e39' is no finite number"),
-        (HEAD + b"1 WT_x= \n" + END, 2, "'WT_x=' is no finite number"),
-        (HEAD + b"1 =3 \n" + END, 2, "'=3' is no finite number"),
-        (HEAD + b"1 WT_x=1 WT_x=1 \n" + END, 2, "second of one name"),
+        (HEAD + b"nan \n" + END, 2, "'nan' is not a finite number"),
+        (HEAD + b"1e39 \n" + END, 2, "'1e39' is not a finite number"),
+        (HEAD + b"1 WT_x= \n" + END, 2, "'WT_x=' is not a finite number"),
+        (HEAD + b"1 =3 \n" + END, 2, "'=3' is not a finite number"),
+        (HEAD + b"1 WT_x=1 WT_x=1 \n" + END, 2, "repeats its name"),
         (b"FEATURES_BIN_BEGIN_0 0 1000000000000 1 A_0 \n\0\0\0\0", 1, "no FEATURES_BIN_END_0"),
         (b"FEATURES_BIN_BEGIN_0 0 1000000000000 0 \nFEATURES_BIN_END_0\n", 1, "no FEATURES_BIN"),
-        (b"FEATURES_BIN_BEGIN_0 0 1 1 A_0 \n\0\0\xc0\x7fFEATURES_BIN_END_0\n", None, "no finite"),
+        (
+            b"FEATURES_BIN_BEGIN_0 0 1 1 A_0 \n\0\0\xc0\x7fFEATURES_BIN_END_0\n",
+            None,
+            "not a finite",
+        ),
     ],
 )
 def test_damaged_features(tmp_path: Path, text: bytes, line: int | None, message: str) -> None:
@@ -98,7 +102,7 @@ def test_damaged_features(tmp_path: Path, text: bytes, line: int | None, message
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (b"SCORES_TXT_BEGIN_0 0 1 1\n1 \nSCORES_TXT_END_0\n", "one metric's name"),
+        (b"SCORES_TXT_BEGIN_0 0 1 1\n1 \nSCORES_TXT_END_0\n", "a metric's name"),
         (b"SCORES_TXT_BEGIN_0 0 1 1 BLEU\nx=1 \nSCORES_TXT_END_0\n", "0 values"),
         (b"SCORES_TXT_BEGIN_0 0 1 1 BLEU\n1 x=1 \nSCORES_TXT_END_0\n", "sparse features"),
         (

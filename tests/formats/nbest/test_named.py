@@ -119,13 +119,13 @@ def test_lists_of_moses_and_marian_are_not_named(tmp_path: Path) -> None:
     [
         ("a=1 b", r"a value of a is not a number: 'b'"),
         ("b a=1", r"the features begin with 'b', which is not a label"),
-        ("a=1 2", r"the feature a has 2 values, in a list that names each"),
+        ("a=1 2", r"the feature a has 2 values in a list that names every value"),
         ("a=1 b=", r"the feature b has no value"),
         ("a=1 b=2 a=3", r"the feature a appears twice"),
         ("a=x", r"the value of a is not a number: 'x'"),
         ("a=1 s=nan", r"the value of s is not finite"),
         ("a=1e39", r"the value of a is too large"),
-        ("a=1 =2", r"a label without a name"),
+        ("a=1 =2", r"a label has no name"),
         ("Name= 1 2", r"the feature Name has 2 values"),
     ],
 )
@@ -140,7 +140,7 @@ def test_what_is_neither_is_refused_with_its_line(listed: Path, line: str, said:
 
 def test_names_of_columns_are_for_other_lists(listed: Path) -> None:
     listed.write_bytes(JOSHUA)
-    with pytest.raises(FormatError, match=r"list:1: names of columns are given"):
+    with pytest.raises(FormatError, match=r"list:1: column names are given"):
         read_nbest(listed, names=["a"], dense=("a",))
 
 
