@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formats.weights.files import ShowWeights
+from mosesplug.decoders.protocol import Decoder
 from mosesplug.features import FeatureSpace
 from mosesplug.metrics import Prepared
 from mosesplug.optimizers import Optimizer
@@ -19,7 +20,6 @@ from mosesplug.settings.configuration import Configuration, HeldOut
 from mosesplug.settings.sharding import Sharding
 from mosesplug.store import NBestStore
 from mosesplug.tuning.events import Watcher
-from mosesplug.tuning.graphs.forest import Forest
 from mosesplug.tuning.weights import Weights
 from mosesplug.tuning.workdir.workspace import Workspace
 
@@ -89,14 +89,14 @@ class Context:
     Attributes:
         data: what is tuned and scored.
         files: what is written.
+        decoder: turns the input into hypotheses.
         optimizer: turns hypotheses into weights.
-        forest: search graphs that decode some or all iterations, or None.
     """
 
     data: RunData
     files: RunFiles
+    decoder: Decoder
     optimizer: Optimizer
-    forest: Forest | None = None
 
     @property
     def settings(self) -> Mapping[str, str]:
@@ -115,17 +115,17 @@ class Context:
             "lattice samples": str(decoding.lattice_samples),
             "transformation": str(decoding.transform),
             "decoder flags": shlex.join(decoding.decoder.flags),
-            "search graphs": str(None) if self.forest is None else self.forest.version,
+            "search graphs": str(self.decoder.version),
             "forest": str(decoding.graphs),
             "online": str(configuration.online is not None),
             "shards": _sharding_text(optimising.sharding),
             "held-out text": _held_out_text(configuration.held_out),
         }
 
-    def decodes(self, iteration: int) -> bool:
-        """Whether the decoder itself decodes an iteration, rather than search graphs."""
+    def makes_graphs(self, iteration: int) -> bool:
+        """Whether the decoder makes new search graphs in an iteration."""
         graphs = self.data.configuration.decoding.graphs
-        return self.forest is None if graphs is None else (iteration - 1) % graphs.every == 0
+        return graphs is not None and (iteration - 1) % graphs.every == 0
 
     @property
     def learns_from_graphs(self) -> bool:

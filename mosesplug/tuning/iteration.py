@@ -16,16 +16,14 @@ from numpy.typing import NDArray
 
 from formats.errors import FormatError
 from formats.nbest.files import read_nbest_blocks
-from formats.text import read_lines
-from formats.weights.files import weight_overwrite
+from mosesplug.decoders.protocol import DecodedInput
 from mosesplug.errors import OptimizerError
 from mosesplug.features import FeatureSpace
 from mosesplug.optimizers import Problem, Progress, Solution, corpus_score
 from mosesplug.store import IterationRecord
 from mosesplug.tuning.context import Context
-from mosesplug.tuning.decoding.decode import Lists, checked_blocks, decode, decode_graphs, skipped
+from mosesplug.tuning.decoding.lists import checked_blocks, skipped
 from mosesplug.tuning.events import Note, Optimised, Optimising, PhaseStarted
-from mosesplug.tuning.graphs.forest import decode_forest
 from mosesplug.tuning.graphs.learning import with_graphs
 from mosesplug.tuning.graphs.storing import store_graphs
 from mosesplug.tuning.guarding import guard_decoded, guard_weights
@@ -122,41 +120,17 @@ def before_decoding(
         write_sparse_weights(workspace, 1, _decoded_with(context, iteration, weights))
 
 
-def decoded(context: Context, iteration: int, weights: Weights, *, skip: bool) -> Lists:
+def decoded(context: Context, iteration: int, weights: Weights, *, skip: bool) -> DecodedInput:
     """Decode with ``weights``, or take the list that is there."""
     give_back()  # the decoder's models want all the room that there is
-    configuration, workspace = context.data.configuration, context.files.workspace
-    sparse = workspace.run(iteration, "sparse-weights")
-    graphs = configuration.decoding.graphs is not None
     if skip:
-        return skipped(workspace, iteration, graphs=graphs)
-    if context.forest is not None and not context.decodes(iteration):
-        context.files.watch(PhaseStarted(iteration, "decode"))
-        return decode_forest(
-            configuration,
-            workspace,
-            context.forest.decoder,
-            read_lines(configuration.input),
-            model_weights(context.data.show, _decoded_with(context, iteration, weights)),
-            iteration,
-            context.files.watch,
-        )
-    overwrite = None
-    if iteration > 1 or not configuration.decoding.config_weights_first:
-        point = _decoded_with(context, iteration, weights)
-        # More decimals than mert-moses.pl's six: a small weight would lose most of its digits.
-        overwrite = weight_overwrite(context.data.show.with_values(point.dense), decimals=12)
+        graphs = context.data.configuration.decoding.graphs is not None
+        return skipped(context.files.workspace, iteration, graphs=graphs)
     context.files.watch(PhaseStarted(iteration, "decode"))
-    return (decode_graphs if graphs else decode)(
-        configuration,
-        workspace,
-        context.files.config,
-        iteration,
-        n_sentences=context.data.references.n_sentences,
-        weights=overwrite,
-        sparse_weights=sparse.name if sparse.is_file() else None,
-        watch=context.files.watch,
-    )
+    model = model_weights(context.data.show, _decoded_with(context, iteration, weights))
+    if context.makes_graphs(iteration):
+        return context.decoder.search_graphs(iteration, model)
+    return context.decoder.nbest_lists(iteration, model)
 
 
 def _decoded_with(context: Context, iteration: int, weights: Weights) -> Weights:
@@ -166,7 +140,7 @@ def _decoded_with(context: Context, iteration: int, weights: Weights) -> Weights
     return weights.normalised()
 
 
-def ingest(context: Context, iteration: int, weights: Weights, lists: Lists) -> None:
+def ingest(context: Context, iteration: int, weights: Weights, lists: DecodedInput) -> None:
     """Look the lists over, score them and commit them to the store.
 
     Raises:
@@ -355,7 +329,7 @@ def make_graphs(context: Context) -> None:
     store = context.files.store
     records = store.iterations()
     iteration = len(records) + 1
-    if context.data.configuration.decoding.graphs is None or not context.decodes(iteration):
+    if not context.makes_graphs(iteration):
         return
     if records and records[-1].result is None:
         return  # all of its lists are there

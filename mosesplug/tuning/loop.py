@@ -9,11 +9,12 @@ ends with the same bytes as one that was not.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 
 import numpy as np
 
 from formats.text import read_lines
+from mosesplug.decoders.batch import BatchDecoder
 from mosesplug.errors import DecoderError, UsageError
 from mosesplug.settings.configuration import Configuration, Online
 from mosesplug.settings.sharding import Sharding
@@ -27,9 +28,9 @@ from mosesplug.tuning.iteration import (
     make_graphs,
     run_iteration,
 )
-from mosesplug.tuning.online.decoder import online_decoder, recipe_of
 from mosesplug.tuning.online.epoch import online_iteration
 from mosesplug.tuning.online.sharded import Sharded, sharded_iteration
+from mosesplug.tuning.online.source import model_weights
 from mosesplug.tuning.online.state import forget_earlier_states
 from mosesplug.tuning.online.workers import decoding_workers
 from mosesplug.tuning.parallel.executors import workers
@@ -119,10 +120,15 @@ def _run_online(context: Context, online: Online, judge: Judge | None) -> None:
         run = _run_workers if sharding.asynchronous else _run_shards
         run(context, online, judge, texts, sharding)
         return
-    with online_decoder(context, online, texts) as decoder:
+    with _serve(context, texts) as decoder:
         while not reason_to_stop(context):
             make_graphs(context)
             online_iteration(context, texts, decoder, judge)
+
+
+def _serve(context: Context, texts: Sequence[bytes]) -> AbstractContextManager[BatchDecoder]:
+    """Return the decoder of mini-batches, open until the block ends."""
+    return context.decoder.serve(texts, model_weights(context.data.show, context.data.start))
 
 
 def _run_workers(
@@ -133,8 +139,8 @@ def _run_workers(
     sharding: Sharding,
 ) -> None:
     """As one learner, with several decoders at once, which have weights of some time ago."""
-    with online_decoder(context, online, texts) as decoder:
-        recipe = recipe_of(context, online, decoder)
+    with _serve(context, texts) as decoder:
+        recipe = context.decoder.recipe(decoder, sharding.shards)
     with decoding_workers(recipe, sharding, context.files.watch) as workers:
         while not reason_to_stop(context):
             online_iteration(context, texts, workers, judge)
@@ -150,8 +156,8 @@ def _run_shards(
     """Shards decode and learn at once for an epoch, then their weights are mixed, and again."""
     parts = dealt(np.arange(len(texts)), sharding.shards, context.data.seed)
     # It has shown what decoders can do, and whether servers are exact; each shard has its own.
-    with online_decoder(context, online, texts) as decoder:
-        recipe = recipe_of(context, online, decoder)
+    with _serve(context, texts) as decoder:
+        recipe = context.decoder.recipe(decoder, sharding.shards)
     with workers(sharding.workers, sharding.shards, sharding.scheduler) as executor:
         run = Sharded(context, texts, parts, sharding, executor, recipe, judge)
         while not reason_to_stop(context):

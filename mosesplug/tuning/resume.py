@@ -15,7 +15,7 @@ from mosesplug.optimizers import corpus_score
 from mosesplug.settings.configuration import Configuration
 from mosesplug.store import NBestStore
 from mosesplug.tuning.context import PREDICTABLE_SEED, Context
-from mosesplug.tuning.decoding.decode import skipped
+from mosesplug.tuning.decoding.lists import skipped
 from mosesplug.tuning.events import Note, Watcher
 from mosesplug.tuning.iteration import ingest, problem
 from mosesplug.tuning.weights import Weights

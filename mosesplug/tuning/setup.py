@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -12,8 +12,10 @@ from formats.moses.ini import read_moses_ini
 from formats.references import read_references, reference_files
 from formats.text import read_lines, regular_file
 from formats.weights.files import ShowWeights, read_sparse
+from mosesplug.decoders.protocol import Decoder
 from mosesplug.errors import UsageError
 from mosesplug.features import FeatureSpace
+from mosesplug.metrics import Prepared
 from mosesplug.optimizers import Algorithm, Optimizer, algorithms
 from mosesplug.optimizers import algorithm as find_algorithm
 from mosesplug.settings.algorithm_options import find_idle_options, make_options
@@ -21,8 +23,9 @@ from mosesplug.settings.configuration import Configuration, Optimising
 from mosesplug.store import NBestStore, fingerprint_files
 from mosesplug.tuning.context import Context, RunData, RunFiles
 from mosesplug.tuning.decoding.prepare import announced_features, decoding_config
+from mosesplug.tuning.decoding.program import ProgramDecoder
 from mosesplug.tuning.events import Note, Watcher
-from mosesplug.tuning.graphs.forest import forest_of, own_forest
+from mosesplug.tuning.graphs.forest import open_graph_decoder, redecoding
 from mosesplug.tuning.graphs.learning import check_graphs, fixed_weights
 from mosesplug.tuning.guarding import guard_input
 from mosesplug.tuning.heldout import Judge
@@ -160,11 +163,8 @@ def prepare_run(
     if optimising.sharding is not None and not optimising.sharding.asynchronous:
         dealt(np.arange(references.n_sentences), optimising.sharding.shards, 0)
     config = decoding_config(configuration, workspace, watch)
-    forest = forest_of(configuration, workspace, references, watch)
-    if forest is not None:
-        show = forest.show
-    else:
-        show = announced_features(configuration, workspace, config, watch)
+    decoder = _open_decoder(configuration, workspace, config, references, watch)
+    show = decoder.features
     check_names(optimising, show)
     start = starting_weights(show, configuration)
     judge = find_judge(configuration, config, show, watch)
@@ -198,14 +198,31 @@ def prepare_run(
                 fixed=fixed_weights(configuration, config, algorithm),
             ),
             RunFiles(workspace, config, store, watch),
+            redecoding(decoder, configuration, workspace, store, watch),
             optimizer,
-            forest or own_forest(configuration, workspace, store, show),
         )
         if unstored := unstored_iterations(workspace, store):
             adopt_files(context, unstored)
         report_changed_settings(context)
-        with nullcontext() if context.forest is None else context.forest.decoder:
+        try:
             yield context, judge
+        finally:
+            context.decoder.close()
+
+
+def _open_decoder(
+    configuration: Configuration,
+    workspace: Workspace,
+    config: Path,
+    references: Prepared,
+    watch: Watcher,
+) -> Decoder:
+    """Return what decodes the tuning set: stored search graphs, or a program."""
+    if (place := configuration.decoding.forest) is not None:
+        return open_graph_decoder(configuration, place, workspace, references, watch)
+    features = announced_features(configuration, workspace, config, watch)
+    n_sentences = references.n_sentences
+    return ProgramDecoder(configuration, workspace, config, features, n_sentences, watch)
 
 
 def _check_regime(configuration: Configuration, algorithm: Algorithm) -> None:

@@ -14,10 +14,11 @@ from formats.weights.files import read_show_weights
 from mosesplug.cli.run.mert_options import read_command_line
 from mosesplug.cli.run.mert_settings import script_plan
 from mosesplug.decoders import process, server_process
+from mosesplug.decoders.protocol import DecodedInput
 from mosesplug.errors import DecoderError
 from mosesplug.features import FeatureSpace
 from mosesplug.store import NBestStore
-from mosesplug.tuning.decoding.decode import Lists, checked_blocks
+from mosesplug.tuning.decoding.lists import checked_blocks
 from mosesplug.tuning.events import ignore
 from tests.faults.decoder_faults import (
     FAULTS,
@@ -117,7 +118,7 @@ def test_a_list_that_cannot_be_used(
     path = tmp_path / "run2.best10.out.gz"
     path.write_bytes(gzip.compress(b"".join(REFUSED[fault.how](lines)), 1))
     groups = FeatureSpace.of_names(read_show_weights(begun / "features.list").names).groups
-    lists = Lists(path, ("decoder",), begun / "run1.out", tmp_path / "run2.decoder.err", 0.0)
+    lists = DecodedInput(path, ("decoder",), begun / "run1.out", tmp_path / "run2.decoder.err", 0.0)
     with pytest.raises((DecoderError, FormatError)) as caught:
         for _ in checked_blocks(
             read_nbest_blocks(path), lists, groups=groups, n_sentences=6, watch=ignore

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -10,11 +11,12 @@ from formats.nbest.files import format_list
 from formats.text import atomic_write, read_lines, write_atomic
 from formats.weights.files import ShowWeights, format_show_weights
 from mosesplug.decoders.batch import BatchDecoder, ModelWeights
+from mosesplug.decoders.protocol import DecodedInput, Decoder
 from mosesplug.errors import DataError, DecoderError, UsageError
 from mosesplug.metrics import Prepared
 from mosesplug.settings.configuration import Configuration
 from mosesplug.store import NBestStore
-from mosesplug.tuning.decoding.decode import Lists, finished_list
+from mosesplug.tuning.decoding.lists import finished_list
 from mosesplug.tuning.events import Decoded, PhaseStarted, Watcher
 from mosesplug.tuning.graphs.decoder import (
     ForestDecoder,
@@ -34,11 +36,11 @@ from mosesplug.tuning.workdir.workspace import Workspace
 __all__ = [
     "Forest",
     "ForestRecipe",
+    "GraphDecoder",
     "check_forest",
-    "decode_forest",
-    "forest_of",
     "open_forest",
-    "own_forest",
+    "open_graph_decoder",
+    "redecoding",
 ]
 
 
@@ -141,6 +143,10 @@ def open_forest(
     return Forest(recipe, recipe.make("", lambda text: None), show, version)
 
 
+_AT_ONCE = 64
+"""Sentences between two reports of progress."""
+_DIGITS = 9
+"""These tell every float32 from its neighbours, so that files lose nothing."""
 _CACHE = "forest.lmdb"
 """In the working directory, the store of graphs that came as files."""
 
@@ -184,51 +190,57 @@ def check_forest(configuration: Configuration) -> None:
         )
 
 
-def forest_of(
-    configuration: Configuration, workspace: Workspace, references: Prepared, watch: Watcher
-) -> Forest | None:
-    """The search graphs that are the decoder, or None; their features are in ``features.list``.
+def open_graph_decoder(
+    configuration: Configuration,
+    place: Path,
+    workspace: Workspace,
+    references: Prepared,
+    watch: Watcher,
+) -> GraphDecoder:
+    """Open the search graphs that replace the decoder; write their features to ``features.list``.
 
     Raises:
         DataError: there are none, or they have other features than the configuration.
         StoreMismatch: they are of another text.
         FormatError: a file cannot be read.
     """
-    decoding = configuration.decoding
-    if decoding.forest is None:
-        return None
     watch(PhaseStarted(0, "features"))
     text = DecodedText(
         configuration.input, read_lines(configuration.input), configuration.metric, references
     )
     forest = open_forest(
-        decoding.forest,
+        place,
         workspace.directory / _CACHE,
         configuration.config,
         text,
-        nbest=decoding.nbest,
+        nbest=configuration.decoding.nbest,
         threads=configuration.optimising.threads,
         watch=watch,
     )
     caches.forget(workspace.features_list)
     write_atomic(workspace.features_list, format_show_weights(forest.show))
-    return forest
+    return GraphDecoder(forest, configuration, workspace, watch)
 
 
-def own_forest(
-    configuration: Configuration, workspace: Workspace, store: NBestStore, show: ShowWeights
-) -> Forest | None:
-    """The search graphs that the run itself stores, where they make lists; or None.
+def redecoding(
+    decoder: Decoder,
+    configuration: Configuration,
+    workspace: Workspace,
+    store: NBestStore,
+    watch: Watcher,
+) -> Decoder:
+    """Return a decoder that takes n-best lists from the run's own search graphs, if it uses them.
 
     Args:
+        decoder: makes the search graphs.
         configuration: of the run.
         workspace: its files.
-        store: its store, open to be written.
-        show: features and starting weights.
+        store: its store, open for writing.
+        watch: receives progress.
     """
     graphs = configuration.decoding.graphs
     if graphs is None or (graphs.every == 1 and configuration.online is None):
-        return None
+        return decoder
     share_store(store, workspace.store)
     recipe = ForestRecipe(
         workspace.store,
@@ -238,53 +250,87 @@ def own_forest(
         configuration.optimising.threads,
         growing=True,
     )
-    return Forest(recipe, recipe.make("", lambda text: None), show, "the run's own")
+    batches = recipe.make("", lambda text: None)
+    forest = Forest(recipe, batches, decoder.features, "the run's own")
+    return GraphDecoder(forest, configuration, workspace, watch, decoder)
 
 
-_AT_ONCE = 64
-"""Sentences between two signs of life."""
-_DIGITS = 9
-"""These tell every float32 from its neighbours, so that files lose nothing."""
+@dataclass(frozen=True)
+class GraphDecoder:
+    """A ``Decoder`` that takes n-best lists from stored search graphs.
 
-
-def decode_forest(
-    configuration: Configuration,
-    workspace: Workspace,
-    decoder: BatchDecoder,
-    texts: Sequence[bytes],
-    weights: ModelWeights,
-    iteration: int,
-    watch: Watcher,
-) -> Lists:
-    """List the best translations of the input, and keep them as ``runN.bestK.out.gz``.
-
-    Args:
+    Attributes:
+        forest: the search graphs.
         configuration: of the run.
         workspace: its files.
-        decoder: that has the graphs.
-        texts: the input.
-        weights: to decode with.
-        iteration: from 1.
-        watch: told of progress.
-
-    Raises:
-        DecoderError: there are no lists.
+        watch: receives progress.
+        maker: decoder that makes new search graphs, or None.
     """
-    clock = Clock()
-    nbest, out = workspace.nbest(iteration), workspace.run(iteration, "out")
-    n_hypotheses = 0
-    with atomic_write(nbest) as lists, atomic_write(out) as translations:
-        for begin in range(0, len(texts), _AT_ONCE):
-            sentences = list(enumerate(texts[begin : begin + _AT_ONCE], start=begin))
-            found = {int(each.sentence_ids[0]): each for each in decoder.decode(sentences, weights)}
-            for number, _ in sentences:
-                each = found.get(number)
-                translations.write((b"" if each is None else each.text(0)) + b"\n")
-                if each is not None:
-                    lists.writelines(format_list(each, digits=_DIGITS))
-                    n_hypotheses += len(each)
-            watch(Decoded(iteration, begin + len(sentences), len(texts), clock.seconds()))
-    if not n_hypotheses:
-        raise DecoderError("the search graphs hold no hypotheses")
-    packed = finished_list(configuration, workspace, iteration, watch)
-    return Lists(packed, (), out, workspace.run(iteration, "decoder.err"), clock.seconds())
+
+    forest: Forest
+    configuration: Configuration
+    workspace: Workspace
+    watch: Watcher
+    maker: Decoder | None = None
+
+    @property
+    def features(self) -> ShowWeights:
+        """The features of the graphs, with their weights in the configuration."""
+        return self.forest.show
+
+    @property
+    def version(self) -> str:
+        """Where the graphs are, and what tells them from others there."""
+        return self.forest.version
+
+    def nbest_lists(self, iteration: int, weights: ModelWeights) -> DecodedInput:
+        """List the best hypotheses of the input, and keep them as ``runN.bestK.out.gz``.
+
+        Raises:
+            DecoderError: the graphs have no hypotheses.
+        """
+        clock, texts = Clock(), read_lines(self.configuration.input)
+        nbest, out = self.workspace.nbest(iteration), self.workspace.run(iteration, "out")
+        n_hypotheses = 0
+        with atomic_write(nbest) as lists, atomic_write(out) as translations:
+            for begin in range(0, len(texts), _AT_ONCE):
+                sentences = list(enumerate(texts[begin : begin + _AT_ONCE], start=begin))
+                decoded = self.forest.decoder.decode(sentences, weights)
+                by_number = {int(each.sentence_ids[0]): each for each in decoded}
+                for number, _ in sentences:
+                    each = by_number.get(number)
+                    translations.write((b"" if each is None else each.text(0)) + b"\n")
+                    if each is not None:
+                        lists.writelines(format_list(each, digits=_DIGITS))
+                        n_hypotheses += len(each)
+                done = begin + len(sentences)
+                self.watch(Decoded(iteration, done, len(texts), clock.seconds()))
+        if not n_hypotheses:
+            raise DecoderError("the search graphs hold no hypotheses")
+        packed = finished_list(self.configuration, self.workspace, iteration, self.watch)
+        errors = self.workspace.run(iteration, "decoder.err")
+        return DecodedInput(packed, (), out, errors, clock.seconds())
+
+    def search_graphs(self, iteration: int, weights: ModelWeights) -> DecodedInput:
+        """Let ``maker`` decode the input into search graphs.
+
+        Raises:
+            DecoderError: it failed, or there is none.
+        """
+        if self.maker is None:
+            raise DecoderError(f"stored search graphs ({self.version}) make no new ones")
+        return self.maker.search_graphs(iteration, weights)
+
+    def serve(
+        self, sentences: Sequence[bytes], weights: ModelWeights
+    ) -> AbstractContextManager[BatchDecoder]:
+        """Return what decodes mini-batches; it stays open."""
+        return nullcontext(self.forest.decoder)
+
+    def recipe(self, served: BatchDecoder, workers: int) -> ForestRecipe:
+        """Return how to make more decoders of mini-batches. They share the threads."""
+        return self.forest.recipe.shared_among(workers)
+
+    def close(self) -> None:
+        """Close the graphs."""
+        self.forest.decoder.close()

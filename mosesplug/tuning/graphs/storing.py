@@ -20,6 +20,7 @@ from formats.graphs.hypergraph_reader import HypergraphFile, read_hypergraph
 from formats.nbest.files import format_list
 from formats.references import read_references
 from formats.text import atomic_write
+from mosesplug.decoders.protocol import DecodedInput
 from mosesplug.errors import DataError, StoreError
 from mosesplug.features import FeatureSpace, spelled_groups
 from mosesplug.forest.n_best import GraphFeatures, n_best
@@ -28,7 +29,6 @@ from mosesplug.hypergraph import Hypergraph
 from mosesplug.kernels import load_compiler
 from mosesplug.settings.configuration import Configuration, Graphs
 from mosesplug.store import NBestStore
-from mosesplug.tuning.decoding.decode import Lists
 from mosesplug.tuning.events import GraphsRead, Watcher
 from mosesplug.tuning.graphs.features import configured_features
 from mosesplug.tuning.parallel.ordered_map import start_in_order
@@ -129,7 +129,7 @@ def store_graphs(
     store: NBestStore,
     iteration: int,
     weights: Weights,
-    lists: Lists,
+    lists: DecodedInput,
     *,
     groups: tuple[tuple[str, int], ...],
     n_sentences: int,

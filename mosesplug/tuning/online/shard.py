@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from formats.weights.files import ShowWeights
 from mosesplug.decoders.batch import BatchDecoder, ModelWeights
+from mosesplug.decoders.protocol import DecoderRecipe
 from mosesplug.errors import DataError
 from mosesplug.features import FeatureSpace
 from mosesplug.metrics import Metric, Prepared
@@ -30,7 +31,6 @@ from mosesplug.optimizers import Optimizer
 from mosesplug.optimizers.online.epochs import BatchDone, Plan, Tally, run_epoch
 from mosesplug.optimizers.online.learner import State, grown
 from mosesplug.store import NBestStore
-from mosesplug.tuning.online.decoder import DecoderRecipe
 from mosesplug.tuning.online.numbering import Numbering
 from mosesplug.tuning.online.source import EpochLists, OnlineSource, model_weights, weights_of
 from mosesplug.tuning.online.state import same_start

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mosesplug.decoders.protocol import DecoderRecipe
 from mosesplug.errors import OptimizerError
 from mosesplug.features import FeatureSpace
 from mosesplug.optimizers.online.epochs import Plan, batches_of
@@ -30,7 +31,6 @@ from mosesplug.tuning.guarding import guard_decoded, guard_weights
 from mosesplug.tuning.heldout import Judge
 from mosesplug.tuning.iteration import before_decoding, write_after
 from mosesplug.tuning.online.counter import Counter, Word
-from mosesplug.tuning.online.decoder import DecoderRecipe
 from mosesplug.tuning.online.joining import joined_space, searched, widened
 from mosesplug.tuning.online.numbering import Numbering
 from mosesplug.tuning.online.shard import OnlineShard, ShardEpoch, learn_shard

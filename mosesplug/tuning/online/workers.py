@@ -31,11 +31,11 @@ from numpy.typing import NDArray
 
 from formats.nbest.files import NBestList
 from mosesplug.decoders.batch import BatchDecoder, ModelWeights
+from mosesplug.decoders.protocol import DecoderRecipe
 from mosesplug.optimizers.online.epochs import BatchDone, EpochResult, Plan, batches_of
 from mosesplug.optimizers.online.learner import Learner, State
 from mosesplug.settings.sharding import AsyncOrder, Sharding
 from mosesplug.tuning.events import Note, Watcher
-from mosesplug.tuning.online.decoder import DecoderRecipe
 from mosesplug.tuning.online.source import EpochLists
 from mosesplug.tuning.parallel.asynchronous import Found, Task, Writer, found_in, stale_epoch
 from mosesplug.tuning.parallel.executors import Ending, threads, workers

@@ -1,13 +1,11 @@
-"""One decoding of the whole input: run the decoder, look at what it wrote, pack the list."""
+"""The n-best lists that a decoding leaves: rewrite, merge, compress and check them."""
 
 from __future__ import annotations
 
 import heapq
-import os
 import shlex
 import shutil
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -16,145 +14,14 @@ from numpy.typing import NDArray
 from formats.nbest.files import NBestList
 from formats.text import atomic_write, open_text, read_lines
 from mosesplug.decoders.process import Finished, failure, run
+from mosesplug.decoders.protocol import DecodedInput
 from mosesplug.errors import DecoderError
 from mosesplug.features import spelled_groups
 from mosesplug.settings.configuration import Configuration
-from mosesplug.tuning.events import Decoded, Executing, Note, Watcher
-from mosesplug.tuning.resources import Clock
+from mosesplug.tuning.events import Executing, Note, Watcher
 from mosesplug.tuning.workdir.workspace import Workspace
 
-__all__ = ["Lists", "checked_blocks", "decode", "decode_graphs", "finished_list", "skipped"]
-
-
-@dataclass(frozen=True)
-class Lists:
-    """One iteration's n-best lists, decoded and packed.
-
-    Attributes:
-        path: the list to read; of search graphs, where it is to be written.
-        command: the decoder's, empty where decoding was skipped.
-        stdout: the decoder's first-best translations.
-        stderr: its messages.
-        seconds: of decoding.
-        graphs: directory of search graphs that the lists are to be taken from, or None.
-    """
-
-    path: Path
-    command: tuple[str, ...]
-    stdout: Path
-    stderr: Path
-    seconds: float
-    graphs: Path | None = None
-
-    def failure(self, problem: str) -> DecoderError:
-        """The error for lists that cannot be used."""
-        if not self.command:
-            return DecoderError(f"{self.path}: {problem}")
-        return failure(problem, self.command, self.stderr)
-
-
-def decode(
-    configuration: Configuration,
-    workspace: Workspace,
-    config: Path,
-    iteration: int,
-    *,
-    n_sentences: int,
-    weights: str | None,
-    sparse_weights: str | None,
-    watch: Watcher,
-) -> Lists:
-    """Decode the input, and keep the lists as ``runN.bestK.out.gz``.
-
-    Args:
-        configuration: of the run.
-        workspace: its files.
-        config: the ``moses.ini`` to decode with.
-        iteration: from 1.
-        n_sentences: sentences of the input, to tell progress.
-        weights: Moses' ``-weight-overwrite``, or None to keep those of ``config``.
-        sparse_weights: name of the file with sparse weights, or None.
-        watch: told of the command and of progress.
-
-    Raises:
-        DecoderError: the decoder failed, or wrote no list.
-    """
-    decoding = configuration.decoding
-    nbest, samples = workspace.nbest(iteration), workspace.samples(iteration, 0)
-    if decoding.lattice_samples:
-        samples = workspace.samples(iteration, decoding.lattice_samples)
-    for leftover in (nbest, samples, workspace.nbest_packed(iteration)):
-        leftover.unlink(missing_ok=True)
-    command = decoding.decoder.nbest(
-        config,
-        configuration.input,
-        run=iteration,
-        nbest_file=nbest.name,
-        nbest=decoding.nbest,
-        weights=weights,
-        sparse_weights=sparse_weights,
-        samples_file=samples.name,
-        samples=decoding.lattice_samples,
-    )
-    watch(Executing(command))
-    finished = _run(command, workspace, iteration, n_sentences, watch, decoding.decoder.timeout)
-    if not nbest.is_file() or not nbest.stat().st_size:
-        raise failure("the decoder wrote no n-best list", command, finished.stderr)
-    if not _ends_in_newline(nbest):
-        raise failure(
-            f"the decoder's n-best list {nbest} is cut off: its last line has no end (a full disk,"
-            " or a decoder that died and did not say so)",
-            command,
-            finished.stderr,
-        )
-    if decoding.lattice_samples:
-        _merge(nbest, samples, finished)
-        _pack(samples)
-    packed = finished_list(configuration, workspace, iteration, watch)
-    return Lists(packed, command, finished.stdout, finished.stderr, finished.seconds)
-
-
-def decode_graphs(
-    configuration: Configuration,
-    workspace: Workspace,
-    config: Path,
-    iteration: int,
-    *,
-    n_sentences: int,
-    weights: str | None,
-    sparse_weights: str | None,
-    watch: Watcher,
-) -> Lists:
-    """Decode the input to search graphs, in the place of those of the iteration before.
-
-    Args:
-        configuration, workspace, config, iteration, n_sentences, weights, sparse_weights, watch: as
-            for ``decode``.
-
-    Raises:
-        DecoderError: the decoder failed.
-    """
-    workspace.nbest_packed(iteration).unlink(missing_ok=True)
-    workspace.remove_graphs()
-    workspace.graphs.mkdir(exist_ok=True)
-    decoder = configuration.decoding.decoder
-    command = decoder.graphs(
-        config,
-        configuration.input,
-        directory=workspace.graphs.name,
-        weights=weights,
-        sparse_weights=sparse_weights,
-    )
-    watch(Executing(command))
-    finished = _run(command, workspace, iteration, n_sentences, watch, decoder.timeout)
-    return Lists(
-        workspace.nbest_packed(iteration),
-        command,
-        finished.stdout,
-        finished.stderr,
-        finished.seconds,
-        workspace.graphs,
-    )
+__all__ = ["checked_blocks", "finished_list", "merge_samples", "pack", "skipped"]
 
 
 def finished_list(
@@ -168,10 +35,10 @@ def finished_list(
     nbest = workspace.nbest(iteration)
     if configuration.decoding.transform is not None:
         _transform(nbest, configuration.decoding.transform, workspace, iteration, watch)
-    return _pack(nbest)
+    return pack(nbest)
 
 
-def skipped(workspace: Workspace, iteration: int, *, graphs: bool = False) -> Lists:
+def skipped(workspace: Workspace, iteration: int, *, graphs: bool = False) -> DecodedInput:
     """The lists, or search graphs, of a decoder that is not to run again.
 
     Raises:
@@ -185,41 +52,10 @@ def skipped(workspace: Workspace, iteration: int, *, graphs: bool = False) -> Li
             f" {'search graphs' if graphs else 'list'} there"
         )
     out, err = workspace.run(iteration, "out"), workspace.run(iteration, "decoder.err")
-    return Lists(path, (), out, err, 0.0, workspace.graphs if graphs else None)
+    return DecodedInput(path, (), out, err, 0.0, workspace.graphs if graphs else None)
 
 
-def _run(
-    command: tuple[str, ...],
-    workspace: Workspace,
-    iteration: int,
-    n_sentences: int,
-    watch: Watcher,
-    timeout: float | None,
-) -> Finished:
-    clock = Clock()
-
-    def progress(lines: int) -> None:
-        watch(Decoded(iteration, min(lines, n_sentences), n_sentences, clock.seconds()))
-
-    return run(
-        command,
-        directory=workspace.directory,
-        stdout=workspace.run(iteration, "out"),
-        stderr=workspace.run(iteration, "decoder.err"),
-        on_lines=progress,
-        timeout=timeout,
-        signs=[workspace.nbest(iteration), workspace.graphs],
-    )
-
-
-def _ends_in_newline(path: Path) -> bool:
-    """Whether the last line of a file that is not empty was written to its end."""
-    with path.open("rb") as file:
-        file.seek(-1, os.SEEK_END)
-        return file.read() == b"\n"
-
-
-def _pack(path: Path) -> Path:
+def pack(path: Path) -> Path:
     """Compress a file in place; the same bytes give the same archive."""
     packed = path.with_name(path.name + ".gz")
     with path.open("rb") as source, atomic_write(packed, compress="gz") as target:
@@ -228,7 +64,7 @@ def _pack(path: Path) -> Path:
     return packed
 
 
-def _merge(nbest: Path, samples: Path, finished: Finished) -> None:
+def merge_samples(nbest: Path, samples: Path, finished: Finished) -> None:
     """Put the samples of each sentence behind its n-best list."""
     if not samples.is_file():
         raise failure("the decoder wrote no lattice samples", finished.command, finished.stderr)
@@ -281,7 +117,7 @@ _NAMED = 5
 
 def checked_blocks(
     blocks: Iterable[NBestList],
-    lists: Lists,
+    lists: DecodedInput,
     *,
     groups: tuple[tuple[str, int], ...],
     n_sentences: int,
@@ -325,7 +161,7 @@ def checked_blocks(
 
 
 def _account_for(
-    missing: NDArray[np.int64], lists: Lists, n_sentences: int, watch: Watcher
+    missing: NDArray[np.int64], lists: DecodedInput, n_sentences: int, watch: Watcher
 ) -> None:
     """Let sentences without a list pass if their translations are empty, else refuse."""
     named = ", ".join(map(str, missing[:_NAMED])) + (", ..." if len(missing) > _NAMED else "")

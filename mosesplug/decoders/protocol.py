@@ -1,0 +1,122 @@
+"""What a tuning run asks of its decoder, whatever that is.
+
+Two kinds implement it: programs that are called as Moses is (Moses itself, ``moses-parallel.pl``
+and the other wrappers, the bundled decoder), and stored search graphs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from formats.weights.files import ShowWeights
+from mosesplug.decoders.batch import BatchDecoder, ModelWeights
+from mosesplug.decoders.process import failure
+from mosesplug.errors import DecoderError
+
+__all__ = ["DecodedInput", "Decoder", "DecoderRecipe"]
+
+
+@dataclass(frozen=True)
+class DecodedInput:
+    """The n-best lists or search graphs of the whole input.
+
+    Attributes:
+        path: n-best list to read, compressed; of search graphs, where it is to be written.
+        command: the decoder's command line, empty if no program ran.
+        stdout: file with the decoder's 1-best translations.
+        stderr: file with its messages.
+        seconds: of decoding.
+        graphs: directory of the search graphs that the n-best lists are made of, or None.
+    """
+
+    path: Path
+    command: tuple[str, ...]
+    stdout: Path
+    stderr: Path
+    seconds: float
+    graphs: Path | None = None
+
+    def failure(self, problem: str) -> DecoderError:
+        """Return the error for lists that cannot be used."""
+        if not self.command:
+            return DecoderError(f"{self.path}: {problem}")
+        return failure(problem, self.command, self.stderr)
+
+
+class DecoderRecipe(Protocol):
+    """How to make the decoder of a shard or a worker. It can be sent to another process."""
+
+    def make(
+        self,
+        prefix: str,
+        note: Callable[[str], None],
+        beat: Callable[[int], None] | None = None,
+    ) -> BatchDecoder:
+        """Return a new decoder. The caller closes it.
+
+        Args:
+            prefix: distinguishes its files from those of other decoders.
+            note: receives messages for the user, also before a lost server is restarted. An
+                exception that it raises ends the mini-batch.
+            beat: called a few times a second while a program runs. An exception that it raises
+                ends the program, and the mini-batch.
+        """
+
+
+class Decoder(Protocol):
+    """The decoder of one run: it announces its features, and decodes the input."""
+
+    @property
+    def features(self) -> ShowWeights:
+        """The features that it announces, with their weights in the configuration."""
+
+    @property
+    def version(self) -> str | None:
+        """What the hypotheses depend on besides model, weights and flags; None for nothing."""
+
+    def nbest_lists(self, iteration: int, weights: ModelWeights) -> DecodedInput:
+        """Decode the whole input into n-best lists.
+
+        Args:
+            iteration: from 1.
+            weights: to decode with.
+
+        Raises:
+            DecoderError: it failed, or wrote no lists.
+        """
+
+    def search_graphs(self, iteration: int, weights: ModelWeights) -> DecodedInput:
+        """Decode the whole input into search graphs, which replace those of the last call.
+
+        Raises:
+            DecoderError: it failed, or cannot write search graphs.
+        """
+
+    def serve(
+        self, sentences: Sequence[bytes], weights: ModelWeights
+    ) -> AbstractContextManager[BatchDecoder]:
+        """Return a decoder of mini-batches that is open until the block ends.
+
+        Args:
+            sentences: the whole input; some of it tests whether a server is exact.
+            weights: the starting weights.
+
+        Raises:
+            UsageError: a server is required, and this decoder cannot be one.
+            DecoderError: a required server does not start or is not exact.
+        """
+
+    def recipe(self, served: BatchDecoder, workers: int) -> DecoderRecipe:
+        """Return how to make more decoders like one that ``serve`` returned.
+
+        Args:
+            served: the decoder of mini-batches.
+            workers: how many decoders will work at once.
+        """
+
+    def close(self) -> None:
+        """Release what it holds; it opens it again when it is used again."""

@@ -1,0 +1,245 @@
+"""A program that is called as Moses is, as the decoder of a run."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from formats.weights.files import ShowWeights, weight_overwrite
+from mosesplug.decoders.batch import BatchDecoder, ModelWeights
+from mosesplug.decoders.batch_process import ProcessDecoder
+from mosesplug.decoders.exactness import require_exact
+from mosesplug.decoders.process import Finished, failure, run
+from mosesplug.decoders.protocol import DecodedInput
+from mosesplug.decoders.server import ServerDecoder, sendable
+from mosesplug.errors import DecoderError, UsageError
+from mosesplug.settings.configuration import Configuration, Online
+from mosesplug.tuning.decoding.lists import finished_list, merge_samples, pack
+from mosesplug.tuning.events import Decoded, Executing, Note, PhaseStarted, Watcher
+from mosesplug.tuning.online.decoder import ProgramRecipe
+from mosesplug.tuning.resources import Clock
+from mosesplug.tuning.workdir.workspace import Workspace
+
+__all__ = ["ProgramDecoder"]
+
+_COMPARED = 10
+"""Sentences that are decoded both ways before a server is trusted."""
+_COMPARING = "compared"
+
+
+@dataclass(frozen=True)
+class ProgramDecoder:
+    """A ``Decoder`` that runs a program: Moses, one of its wrappers, or the bundled decoder.
+
+    Attributes:
+        configuration: of the run.
+        workspace: its files; the working directory is the program's current directory.
+        config: the ``moses.ini`` to decode with.
+        features: what it announced.
+        n_sentences: sentences of the input, to report progress.
+        watch: receives commands and progress.
+    """
+
+    configuration: Configuration
+    workspace: Workspace
+    config: Path
+    features: ShowWeights
+    n_sentences: int
+    watch: Watcher
+    version: str | None = None
+
+    def nbest_lists(self, iteration: int, weights: ModelWeights) -> DecodedInput:
+        """Decode the input, and keep the lists as ``runN.bestK.out.gz``.
+
+        Raises:
+            DecoderError: the program failed, or wrote no list.
+        """
+        decoding, workspace = self.configuration.decoding, self.workspace
+        nbest, samples = workspace.nbest(iteration), workspace.samples(iteration, 0)
+        if decoding.lattice_samples:
+            samples = workspace.samples(iteration, decoding.lattice_samples)
+        for leftover in (nbest, samples, workspace.nbest_packed(iteration)):
+            leftover.unlink(missing_ok=True)
+        command = decoding.decoder.nbest(
+            self.config,
+            self.configuration.input,
+            run=iteration,
+            nbest_file=nbest.name,
+            nbest=decoding.nbest,
+            weights=self._overwrite(iteration, weights),
+            sparse_weights=self._sparse_file(iteration),
+            samples_file=samples.name,
+            samples=decoding.lattice_samples,
+        )
+        finished = self._run(command, iteration)
+        if not nbest.is_file() or not nbest.stat().st_size:
+            raise failure("the decoder wrote no n-best list", command, finished.stderr)
+        if not _ends_in_newline(nbest):
+            raise failure(
+                f"the decoder's n-best list {nbest} is cut off: its last line has no end (a full"
+                " disk, or a decoder that died and did not say so)",
+                command,
+                finished.stderr,
+            )
+        if decoding.lattice_samples:
+            merge_samples(nbest, samples, finished)
+            pack(samples)
+        packed = finished_list(self.configuration, workspace, iteration, self.watch)
+        return DecodedInput(packed, command, finished.stdout, finished.stderr, finished.seconds)
+
+    def search_graphs(self, iteration: int, weights: ModelWeights) -> DecodedInput:
+        """Decode the input into search graphs, which replace those of the iteration before.
+
+        Raises:
+            DecoderError: the program failed.
+        """
+        workspace = self.workspace
+        packed = workspace.nbest_packed(iteration)
+        packed.unlink(missing_ok=True)
+        workspace.remove_graphs()
+        workspace.graphs.mkdir(exist_ok=True)
+        command = self.configuration.decoding.decoder.graphs(
+            self.config,
+            self.configuration.input,
+            directory=workspace.graphs.name,
+            weights=self._overwrite(iteration, weights),
+            sparse_weights=self._sparse_file(iteration),
+        )
+        done = self._run(command, iteration)
+        return DecodedInput(
+            packed, command, done.stdout, done.stderr, done.seconds, workspace.graphs
+        )
+
+    @contextmanager
+    def serve(self, sentences: Sequence[bytes], weights: ModelWeights) -> Iterator[BatchDecoder]:
+        """Keep the program running as a server if it can, else start it for each mini-batch.
+
+        Raises:
+            UsageError: a server is required, and the program cannot be one.
+            DecoderError: a required server does not start or is not exact.
+        """
+        online = self.configuration.online or Online()
+        if online.decoder == "process":
+            yield self._process("batch")
+            return
+        try:
+            server = self._server(online.servers)
+        except UsageError as error:
+            if online.decoder == "server":
+                raise
+            self.watch(Note(f"{error}; one is started for each batch"))
+            yield self._process("batch")
+            return
+        with server:
+            usable = self._is_usable(server, online, sentences, weights)
+            yield server if usable else self._process("batch")
+
+    def recipe(self, served: BatchDecoder, workers: int) -> ProgramRecipe:
+        """Return how to make more decoders of mini-batches. Each loads the model."""
+        del workers
+        online = self.configuration.online
+        server = served if isinstance(served, ServerDecoder) else None
+        return ProgramRecipe(
+            self.configuration.decoding.decoder,
+            self.config,
+            self.workspace.directory,
+            self.configuration.decoding.nbest,
+            0 if server is None or online is None else online.servers,
+            server is not None and server.restart_each_batch,
+        )
+
+    def close(self) -> None:
+        """Do nothing: no program runs between two calls."""
+
+    def _overwrite(self, iteration: int, weights: ModelWeights) -> str | None:
+        if iteration == 1 and self.configuration.decoding.config_weights_first:
+            return None
+        # More decimals than mert-moses.pl's six: a small weight would lose most of its digits.
+        return weight_overwrite(ShowWeights(weights.groups), decimals=12)
+
+    def _sparse_file(self, iteration: int) -> str | None:
+        path = self.workspace.run(iteration, "sparse-weights")
+        return path.name if path.is_file() else None
+
+    def _run(self, command: tuple[str, ...], iteration: int) -> Finished:
+        clock, workspace, total = Clock(), self.workspace, self.n_sentences
+
+        def report(lines: int) -> None:
+            self.watch(Decoded(iteration, min(lines, total), total, clock.seconds()))
+
+        self.watch(Executing(command))
+        return run(
+            command,
+            directory=workspace.directory,
+            stdout=workspace.run(iteration, "out"),
+            stderr=workspace.run(iteration, "decoder.err"),
+            on_lines=report,
+            timeout=self.configuration.decoding.decoder.timeout,
+            signs=[workspace.nbest(iteration), workspace.graphs],
+        )
+
+    def _process(self, prefix: str) -> ProcessDecoder:
+        return ProcessDecoder(
+            self.configuration.decoding.decoder,
+            self.config,
+            self.workspace.directory,
+            self.configuration.decoding.nbest,
+            prefix,
+            lambda command: self.watch(Executing(command)),
+        )
+
+    def _server(self, servers: int) -> ServerDecoder:
+        return ServerDecoder(
+            self.configuration.decoding.decoder,
+            self.config,
+            self.workspace.directory,
+            self.configuration.decoding.nbest,
+            workers=servers,
+            note=lambda text: self.watch(Note(text)),
+            executing=lambda command: self.watch(Executing(command)),
+        )
+
+    def _is_usable(
+        self,
+        server: ServerDecoder,
+        online: Online,
+        sentences: Sequence[bytes],
+        weights: ModelWeights,
+    ) -> bool:
+        """Start the server, and compare it with fresh decoders; let it restart if it must."""
+        self.watch(PhaseStarted(0, "compare"))
+        numbered = [(number, text) for number, text in enumerate(sentences) if text.strip()]
+        compared = numbered[:_COMPARED]
+        try:
+            for number, text in enumerate(sentences):  # or an odd one ends the run in the middle
+                sendable(number, text)
+            server.decode(compared[:1], weights)
+        except DecoderError as error:
+            if online.decoder == "server":
+                raise
+            server.close()
+            reason = str(error).partition("\n")[0]
+            self.watch(
+                Note(
+                    f"this decoder does not run as a server ({reason}); one is started for each"
+                    " batch"
+                )
+            )
+            return False
+        fresh = self._process(_COMPARING)
+        note = require_exact(server, fresh, compared, weights, strict=online.strict)
+        for path in self.workspace.directory.glob(f"{_COMPARING}.*"):
+            path.unlink()
+        if note is not None:
+            self.watch(Note(note, warning=True))
+        return True
+
+
+def _ends_in_newline(path: Path) -> bool:
+    """Whether the last line of a file that is not empty was written to its end."""
+    with path.open("rb") as file:
+        file.seek(-1, os.SEEK_END)
+        return file.read() == b"\n"
