@@ -67,8 +67,9 @@ def _tune(
     values = setting_values(declared(RunPlan), given)
     values = {"working-dir": "tuning", "threads": os.cpu_count() or 1} | values
     values = with_files(values, tuple(files or ()), "INPUT REFS DECODER CONFIG")
-    if not any(values.get(name) for name in ("select", "last", "online", "heldout", "runs")):
-        values["select"] = "best-dev"
+    select = "select-run" if values.get("runs") else "select"
+    if not any(values.get(name) for name in (select, "last", "online", "heldout")):
+        values[select] = "best-dev"
     run(plan_of(values))
 
 
