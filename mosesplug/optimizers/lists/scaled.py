@@ -12,25 +12,21 @@ the weights that are found by theirs:
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Literal, TypeVar
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.errors import OptimizerError
-from mosesplug.optimizers.batch.fits import Fit, fit_in_proportion
 from mosesplug.optimizers.lists.oracle_pairs import ActiveFeatures, row_scores
 from mosesplug.optimizers.lists.rows import compact_rows, zero_cancelled
 from mosesplug.optimizers.problem import Problem
 from mosesplug.tuning_set import TuningSet
 
-__all__ = ["ScaledLists", "Scaling", "fit_scaled", "scaled_lists"]
+__all__ = ["ScaledLists", "Scaling", "scaled_lists"]
 
 Floats = NDArray[np.float64]
 Scaling = Literal["deviation", "none"]
-FitT = TypeVar("FitT", bound=Fit)
 
 
 @dataclass(frozen=True)
@@ -140,46 +136,6 @@ def scaled_lists(problem: Problem, initial: Floats, scaling: Scaling) -> ScaledL
         units,
         fixed,
     )
-
-
-def fit_scaled(
-    problem: Problem, initial: Floats, lists: ScaledLists, fit: Callable[[ScaledLists], FitT]
-) -> tuple[Floats, FitT]:
-    """All weights, and the fit that the active ones come from.
-
-    Weights that are not active keep their values, and the others are found in proportion to them
-    (see ``fit_in_proportion``).
-
-    Args:
-        problem: what is tuned.
-        initial: float64 ``[n_features]``, checked.
-        lists: its hypotheses.
-        fit: from lists to a fit with weights in their units.
-
-    Raises:
-        OptimizerError: nothing was learnt.
-    """
-    latest: list[FitT] = []
-
-    def unscaled(column: Floats | None, others: Floats | float) -> Fit:
-        own = replace(lists, fixed=np.zeros(len(lists.fixed)) + others)
-        if column is not None:
-            own = lists.with_fixed_column(column)
-        found = fit(own)
-        latest[:] = [found]
-        return replace(found, weights=found.weights / own.units)
-
-    length = float(np.linalg.norm(np.where(problem.active_mask, 0.0, initial)))
-    found = fit_in_proportion(lists.fixed, length, unscaled)
-    weights = np.where(problem.active_mask, 0.0, initial)
-    weights[lists.columns] = found.weights
-    if not weights[lists.columns].any():
-        early = "" if latest[0].converged else ", or the solver had too few steps"
-        raise OptimizerError(
-            "the features do not tell good hypotheses from bad ones, or the regularisation is too "
-            f"strong{early}: the weights are all zero"
-        )
-    return weights, latest[0]
 
 
 def _deviation(offsets: NDArray[np.int64], dense: Floats) -> Floats:

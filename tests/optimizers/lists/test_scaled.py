@@ -7,8 +7,8 @@ import pytest
 from numpy.typing import NDArray
 
 from mosesplug.errors import OptimizerError
-from mosesplug.optimizers.batch.margin.fits import MarginFit
-from mosesplug.optimizers.lists.scaled import ScaledLists, fit_scaled, scaled_lists
+from mosesplug.optimizers.batch.fits import MarginFit, fit_scaled
+from mosesplug.optimizers.lists.scaled import ScaledLists, scaled_lists
 from mosesplug.optimizers.problem import Problem
 from tests.optimizers.online.batches import N_DENSE, full_rows, random_batch
 from tests.optimizers.problems import Accuracy

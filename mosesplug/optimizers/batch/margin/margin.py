@@ -26,14 +26,14 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.optimizers.batch.margin.fits import MarginFit
+from mosesplug.optimizers.batch.fits import MarginFit, fit_scaled
 from mosesplug.optimizers.batch.margin.options import RegularizedOptions
 from mosesplug.optimizers.batch.margin.pairs import PairsLoss, solve_pairs
 from mosesplug.optimizers.batch.margin.planes import Planes, solve_n_slack, solve_one_slack
 from mosesplug.optimizers.batch.margin.worst import WorstLoss, solve_dual
 from mosesplug.optimizers.costs import first_of_largest
 from mosesplug.optimizers.entry import Algorithm
-from mosesplug.optimizers.lists.scaled import ScaledLists, fit_scaled, scaled_lists
+from mosesplug.optimizers.lists.scaled import ScaledLists, scaled_lists
 from mosesplug.optimizers.oracles import OracleSets, sentence_oracles
 from mosesplug.optimizers.problem import (
     Problem,

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.optimizers.batch.margin.fits import MarginFit
+from mosesplug.optimizers.batch.fits import MarginFit
 from mosesplug.optimizers.lists.oracle_pairs import OraclePairs, count_violations
 from mosesplug.optimizers.lists.scaled import ScaledLists
 from mosesplug.optimizers.oracles import OracleSets

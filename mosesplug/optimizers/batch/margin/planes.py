@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.optimizers.batch.margin.fits import MarginFit
+from mosesplug.optimizers.batch.fits import MarginFit
 from mosesplug.optimizers.batch.margin.worst import BestWeights, WorstLoss, dual_bound, visit_all
 from mosesplug.optimizers.costs import first_of_largest
 from mosesplug.optimizers.solvers.qp import EXCHANGES, solve_groups

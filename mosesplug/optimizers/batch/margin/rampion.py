@@ -33,10 +33,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.errors import OptimizerError, UsageError
+from mosesplug.kernels import kernel
 from mosesplug.optimizers.batch.margin.options import GainOptions
-from mosesplug.optimizers.batch.margin.rampion_steps import take_ramp_steps
 from mosesplug.optimizers.costs import first_of_largest
 from mosesplug.optimizers.entry import Algorithm
+from mosesplug.optimizers.lists.oracle_pairs import ActiveFeatures, add_difference, row_score
 from mosesplug.optimizers.lists.scaled import ScaledLists, scaled_lists
 from mosesplug.optimizers.problem import (
     Problem,
@@ -49,7 +50,7 @@ from mosesplug.optimizers.problem import (
     normalise,
 )
 
-__all__ = ["ALGORITHMS", "Ramp", "RampionOptions", "rampion"]
+__all__ = ["ALGORITHMS", "Ramp", "RampionOptions", "rampion", "take_ramp_steps"]
 
 Floats = NDArray[np.float64]
 
@@ -290,6 +291,48 @@ def _written_back(initial: Floats, lists: ScaledLists, weights: Floats) -> Float
     full = initial.copy()
     full[lists.columns] = weights / lists.units
     return full
+
+
+_TINY = 1e-100
+
+
+@kernel
+def take_ramp_steps(
+    features: ActiveFeatures,
+    offsets: NDArray[np.int64],
+    base: NDArray[np.float64],
+    fixed: NDArray[np.int64],
+    order: NDArray[np.int64],
+    step: float,
+    shrinkage: float,
+    moved: NDArray[np.float64],
+) -> None:
+    """One step for each sentence in ``order``: ``moved <- shrinkage moved + step (h(f) - h(e))``.
+
+    Args:
+        features: of the hypotheses.
+        offsets: int64 ``[n_sentences + 1]``.
+        base: float64 ``[n_hyps]``; ``e`` has the largest sum of this and ``moved . h``.
+        fixed: int64 ``[n_sentences]``, the ``f``: rows.
+        order: int64, sentences, any number of times.
+        step: eta.
+        shrinkage: what the regulariser leaves of the distance.
+        moved: in and output, float64 ``[n_columns]``, the distance from the initial weights.
+    """
+    scale = 1.0
+    for sentence in order:
+        best, most = offsets[sentence], -np.inf
+        for row in range(offsets[sentence], offsets[sentence + 1]):
+            merit = base[row] + scale * row_score(features, row, moved)
+            if merit > most:
+                best, most = row, merit
+        scale *= shrinkage
+        if scale < _TINY:
+            moved *= scale
+            scale = 1.0
+        if best != fixed[sentence]:
+            add_difference(features, fixed[sentence], best, step / scale, moved)
+    moved *= scale
 
 
 ALGORITHMS = (

@@ -30,12 +30,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.errors import OptimizerError
-from mosesplug.optimizers.batch.fits import Fit
+from mosesplug.optimizers.batch.fits import Fit, fit_scaled
 from mosesplug.optimizers.batch.margin.options import RegularizedOptions
 from mosesplug.optimizers.batch.ranking.pairs import PairSampling, RankedPairs, sample_pairs
 from mosesplug.optimizers.costs import first_of_largest
 from mosesplug.optimizers.entry import Algorithm
-from mosesplug.optimizers.lists.scaled import ScaledLists, fit_scaled, scaled_lists
+from mosesplug.optimizers.lists.scaled import ScaledLists, scaled_lists
 from mosesplug.optimizers.problem import (
     Problem,
     Progress,

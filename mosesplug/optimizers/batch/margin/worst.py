@@ -20,11 +20,24 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.optimizers.batch.margin.fits import MarginFit
-from mosesplug.optimizers.batch.margin.sentence_descent import exchange_multipliers
+from mosesplug.kernels import kernel
+from mosesplug.optimizers.batch.fits import MarginFit
+from mosesplug.optimizers.lists.oracle_pairs import (
+    ActiveFeatures,
+    add_difference,
+    difference_score,
+    difference_square,
+)
 from mosesplug.optimizers.lists.scaled import ScaledLists
 
-__all__ = ["BestWeights", "WorstLoss", "dual_bound", "solve_dual", "visit_all"]
+__all__ = [
+    "BestWeights",
+    "WorstLoss",
+    "dual_bound",
+    "exchange_multipliers",
+    "solve_dual",
+    "visit_all",
+]
 
 Floats = NDArray[np.float64]
 
@@ -192,3 +205,60 @@ class BestWeights:
         return MarginFit(
             self.weights, self.objective, len(self.rounds), done, self.lower, tuple(self.rounds)
         )
+
+
+@kernel
+def exchange_multipliers(
+    features: ActiveFeatures,
+    members: NDArray[np.int64],
+    offsets: NDArray[np.int64],
+    references: NDArray[np.int64],
+    demands: NDArray[np.float64],
+    order: NDArray[np.int64],
+    exchanges: int,
+    tolerance: float,
+    multipliers: NDArray[np.float64],
+    weights: NDArray[np.float64],
+) -> float:
+    """Visit sentences once; the largest difference of slopes in any that was visited, before.
+
+    Args:
+        features: of the hypotheses.
+        members: int64 ``[n]``, rows; others' multipliers stay 0, and all that are not 0 are here.
+        offsets: int64 ``[n_sentences + 1]``; members of sentence ``i`` are
+            ``members[offsets[i]:offsets[i + 1]]``.
+        references: int64 ``[n_sentences]``, rows.
+        demands: float64 ``[n_hyps]``, 0 of references.
+        order: int64, sentences.
+        exchanges: of a visit, at most.
+        tolerance: no exchange where slopes differ by no more.
+        multipliers: in and output, float64 ``[n_hyps]``.
+        weights: in and output, float64 ``[n_columns]``.
+    """
+    scratch, largest = np.zeros(len(weights)), 0.0
+    for sentence in order:
+        for turn in range(exchanges):
+            taker = giver = -1
+            top, bottom = -np.inf, np.inf
+            for row in members[offsets[sentence] : offsets[sentence + 1]]:
+                slope = demands[row] + difference_score(
+                    features, row, references[sentence], weights
+                )
+                if slope > top:
+                    taker, top = row, slope
+                if multipliers[row] > 0.0 and slope < bottom:
+                    giver, bottom = row, slope
+            if taker < 0 or giver < 0:
+                break
+            if turn == 0:
+                largest = max(largest, top - bottom)
+            if top - bottom <= tolerance:
+                break
+            curvature = difference_square(features, taker, giver, scratch)
+            moved = multipliers[giver]
+            if curvature * moved > top - bottom:
+                moved = (top - bottom) / curvature
+            multipliers[taker] += moved
+            multipliers[giver] -= moved
+            add_difference(features, giver, taker, moved, weights)
+    return largest

@@ -13,8 +13,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.errors import OptimizerError
-from mosesplug.optimizers.batch.fits import Fit, fit_in_proportion
+from mosesplug.optimizers.batch.fits import Fit, fit_active
 from mosesplug.optimizers.batch.ranking.hinge import HingeFit, fit_hinge
 from mosesplug.optimizers.batch.ranking.logistic import fit_logistic
 from mosesplug.optimizers.batch.ranking.pairs import RankedPairs, differences
@@ -83,10 +82,7 @@ def fit_pairs(
     """
     from scipy.sparse import csr_array, hstack
 
-    active, tuning_set = problem.active_mask, problem.tuning_set
-    examples = differences(tuning_set, pairs, active)
-    fixed = np.where(active, 0.0, initial)
-    scores = tuning_set.model_scores(fixed)
+    examples = differences(problem.tuning_set, pairs, problem.active_mask)
 
     def fit(column: Floats | None, offsets: Floats | float) -> Fit:
         own = examples
@@ -94,16 +90,9 @@ def fit_pairs(
             own = hstack([examples, csr_array(column[:, None])], format="csr")
         return _fit(own, offsets, options, rng)
 
-    margins = scores[pairs.better] - scores[pairs.worse]
-    found = fit_in_proportion(margins, float(np.linalg.norm(fixed)), fit)
-    weights = initial.copy()
-    weights[active] = found.weights
-    if not weights.any():
-        raise OptimizerError(
-            "the features do not tell good hypotheses from bad ones: the classifier's weights "
-            "are all zero"
-        )
-    return weights, found
+    return fit_active(
+        problem, initial, lambda scores: scores[pairs.better] - scores[pairs.worse], fit
+    )
 
 
 def _fit(

@@ -31,9 +31,9 @@ from mosesplug.optimizers.batch.ranking.linear import (
     FeatureMoments,
     LossCurve,
     ScoreLoss,
+    fit_score_loss,
     minimise_score_loss,
 )
-from mosesplug.optimizers.batch.ranking.lists import fit_score_loss
 from mosesplug.optimizers.entry import Algorithm
 from mosesplug.optimizers.problem import (
     Problem,

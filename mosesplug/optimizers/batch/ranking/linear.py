@@ -20,7 +20,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.optimizers.batch.fits import Fit
+from mosesplug.optimizers.batch.fits import Fit, fit_active
+from mosesplug.optimizers.problem import Problem
 from mosesplug.tuning_set import TuningSet
 
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
     "ScoreLoss",
     "compute_moments",
     "feature_rows",
+    "fit_score_loss",
     "minimise_score_loss",
     "scale_list_sums",
 ]
@@ -297,3 +299,43 @@ def _along(
             share = low_slope / (low_slope - high_slope)
             size = low + min(max(share, 0.1), 0.9) * (high - low)
     return size, curve
+
+
+def fit_score_loss(
+    problem: Problem,
+    initial: Floats,
+    fit: Callable[[Any, FeatureMoments, Floats | float], Fit],
+) -> tuple[Floats, Fit]:
+    """Return the weights that minimise a loss of all hypotheses' scores, and their fit.
+
+    Args:
+        problem: hypotheses and active features.
+        initial: float64 ``[n_features]``, checked; inactive weights keep their values.
+        fit: ``(rows, moments within lists, offsets)`` to the best weights, as
+            ``minimise_score_loss``. Adding a constant to all scores of a list must not change the
+            loss.
+
+    Raises:
+        OptimizerError: the fitted weights are all zero.
+    """
+    offsets = problem.tuning_set.offsets
+    rows = feature_rows(problem.tuning_set, problem.active_mask)
+    filled = np.diff(offsets) > 0
+
+    def relative_to_first(scores: Floats) -> Floats:
+        firsts = scores[offsets[:-1][filled]]
+        return np.asarray(scores - np.repeat(firsts, np.diff(offsets)[filled]))
+
+    def with_column(column: Floats | None, others: Floats | float) -> Fit:
+        own = rows if column is None else _append_column(rows, column)
+        return fit(own, compute_moments(own, scale_list_sums(offsets, own)), others)
+
+    return fit_active(problem, initial, relative_to_first, with_column)
+
+
+def _append_column(rows: Any, column: Floats) -> Any:
+    if isinstance(rows, np.ndarray):
+        return np.column_stack([rows, column])
+    from scipy.sparse import csr_array, hstack
+
+    return hstack([rows, csr_array(column[:, None])], format="csr")

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.errors import OptimizerError
+from mosesplug.kernels import kernel
 from mosesplug.metrics.interpolated import Interpolated
 from mosesplug.metrics.protocol import Metric, Smoothing
 from mosesplug.optimizers.batch.ranking.classifiers import (
@@ -27,7 +28,6 @@ from mosesplug.optimizers.batch.ranking.classifiers import (
     describe_fit,
     fit_pairs,
 )
-from mosesplug.optimizers.batch.ranking.fronts import pareto_fronts
 from mosesplug.optimizers.batch.ranking.pairs import PairSampling, sample_pairs
 from mosesplug.optimizers.entry import Algorithm
 from mosesplug.optimizers.problem import (
@@ -42,7 +42,7 @@ from mosesplug.optimizers.problem import (
     sentence_scores,
 )
 
-__all__ = ["ALGORITHMS", "ParetoOptions", "pareto"]
+__all__ = ["ALGORITHMS", "ParetoOptions", "pareto", "pareto_fronts"]
 
 Floats = NDArray[np.float64]
 
@@ -203,6 +203,64 @@ def _parts(problem: Problem) -> list[Problem]:
         )
         for part, end in zip(metric.metrics, ends, strict=True)
     ]
+
+
+def pareto_fronts(offsets: NDArray[np.int64], scores: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Which hypotheses are on the front of their list, bool ``[n_hyps]``.
+
+    For one or two metrics it takes ``O(n log n)`` a list, the time of sorting; for more,
+    ``O(n f)`` with ``f`` the size of the front.
+
+    Args:
+        offsets: int64 ``[n_sentences + 1]``; hypotheses of sentence ``i`` are rows
+            ``offsets[i]:offsets[i + 1]``.
+        scores: float64 ``[n_hyps, n_metrics]``, of each hypothesis by itself; larger is better.
+    """
+    owners = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+    # Best first, by the first metric, then the second, ...: none is dominated by one after it.
+    keys = [-scores[:, metric] for metric in reversed(range(scores.shape[1]))]
+    order = np.lexsort((*keys, owners))
+    found = np.zeros(len(scores), dtype=np.bool_)
+    _mark(np.array(offsets, dtype=np.int64), order, np.array(scores, order="C"), found)
+    return found
+
+
+@kernel
+def _mark(
+    offsets: NDArray[np.int64],
+    order: NDArray[np.int64],
+    scores: NDArray[np.float64],
+    found: NDArray[np.bool_],
+) -> None:
+    """Go through each list, best first, and keep what nothing kept dominates.
+
+    Args:
+        offsets: int64 ``[n_sentences + 1]``.
+        order: int64 ``[n_hyps]``, rows of each list from the best on.
+        scores: float64 ``[n_hyps, n_metrics]``.
+        found: output, bool ``[n_hyps]``, False so far.
+    """
+    n_metrics = scores.shape[1]
+    front = np.empty(len(order), dtype=np.int64)
+    for sentence in range(len(offsets) - 1):
+        size = 0
+        for row in order[offsets[sentence] : offsets[sentence + 1]]:
+            # With one or two metrics the last one kept has the best last score so far: it alone
+            # can dominate. With more, any of them can.
+            dominated = False
+            for kept in range(max(0, size - 1) if n_metrics <= 2 else 0, size):
+                other = front[kept]
+                lower = higher = False
+                for metric in range(n_metrics):
+                    lower |= scores[other, metric] < scores[row, metric]
+                    higher |= scores[other, metric] > scores[row, metric]
+                if higher and not lower:
+                    dominated = True
+                    break
+            if not dominated:
+                found[row] = True
+                front[size] = row
+                size += 1
 
 
 ALGORITHMS = (

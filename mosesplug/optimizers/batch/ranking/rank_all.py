@@ -24,8 +24,11 @@ from mosesplug.optimizers.batch.ranking.all_pairs import (
     squared_hinge,
 )
 from mosesplug.optimizers.batch.ranking.hinge import HingeFit, minimise_hinge
-from mosesplug.optimizers.batch.ranking.linear import FeatureMoments, minimise_score_loss
-from mosesplug.optimizers.batch.ranking.lists import fit_score_loss
+from mosesplug.optimizers.batch.ranking.linear import (
+    FeatureMoments,
+    fit_score_loss,
+    minimise_score_loss,
+)
 from mosesplug.optimizers.entry import Algorithm
 from mosesplug.optimizers.problem import (
     Problem,

@@ -11,8 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from mosesplug.errors import UsageError
-from mosesplug.optimizers.batch.margin.rampion import Ramp, RampionOptions, rampion
-from mosesplug.optimizers.batch.margin.rampion_steps import take_ramp_steps
+from mosesplug.optimizers.batch.margin.rampion import Ramp, RampionOptions, rampion, take_ramp_steps
 from mosesplug.optimizers.lists.scaled import scaled_lists
 from mosesplug.optimizers.problem import Problem
 from tests.optimizers.lists.test_scaled import matrix

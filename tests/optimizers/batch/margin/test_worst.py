@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from mosesplug.optimizers.batch.margin.fits import MarginFit
+from mosesplug.optimizers.batch.fits import MarginFit
 from mosesplug.optimizers.batch.margin.planes import solve_n_slack, solve_one_slack
 from mosesplug.optimizers.batch.margin.worst import WorstLoss, solve_dual
 from mosesplug.optimizers.lists.scaled import scaled_lists

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 
 import numpy as np
@@ -9,8 +10,7 @@ import pytest
 
 from mosesplug.errors import OptimizerError
 from mosesplug.metrics.interpolated import Interpolated
-from mosesplug.optimizers.batch.ranking.fronts import pareto_fronts
-from mosesplug.optimizers.batch.ranking.pareto import ParetoOptions, pareto
+from mosesplug.optimizers.batch.ranking.pareto import ParetoOptions, pareto, pareto_fronts
 from mosesplug.optimizers.problem import Problem, corpus_score
 from tests.optimizers.batch.ranking.test_pro import cosine
 from tests.optimizers.problems import Accuracy, planted, tuning_set
@@ -75,3 +75,24 @@ def test_refuses_lists_without_a_dominated_hypothesis() -> None:
     made = tuning_set([3], np.arange(6.0).reshape(3, 2), np.full(3, 4))
     with pytest.raises(OptimizerError, match="worse than another"):
         pareto(Problem(made, Accuracy()), np.ones(2), np.random.default_rng(0), ParetoOptions())
+
+
+OFFSETS = np.array([0, 1, 1, 9, 40, 60])
+
+
+@pytest.mark.parametrize("n_metrics", [1, 2, 3, 4])
+def test_fronts_against_every_comparison(n_metrics: int) -> None:
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        # Few values, so that there are ties and equal hypotheses.
+        scores = rng.integers(0, (4, 6, 60)[seed % 3], (60, n_metrics)) / 7
+        expected = np.ones(60, dtype=np.bool_)
+        for start, end in itertools.pairwise(OFFSETS.tolist()):
+            for row, other in itertools.permutations(range(start, end), 2):
+                if (scores[other] >= scores[row]).all() and (scores[other] > scores[row]).any():
+                    expected[row] = False
+        np.testing.assert_array_equal(pareto_fronts(OFFSETS, scores), expected)
+
+
+def test_fronts_of_no_hypotheses() -> None:
+    assert len(pareto_fronts(np.array([0, 0]), np.zeros((0, 2)))) == 0

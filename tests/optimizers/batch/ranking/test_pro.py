@@ -122,7 +122,7 @@ def test_refuses_hypotheses_of_equal_scores() -> None:
         with pytest.raises(OptimizerError, match="minimum difference"):
             run(problem, np.ones(2), minimum_difference=least)
     same = tuning_set([3, 3], np.ones((6, 2)), np.arange(6))
-    with pytest.raises(OptimizerError, match="tell good hypotheses from bad"):
+    with pytest.raises(OptimizerError, match="separate good hypotheses from bad"):
         run(Problem(same, Accuracy()), np.ones(2))
 
 
