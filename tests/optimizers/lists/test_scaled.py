@@ -96,5 +96,5 @@ def test_weights_of_zero_are_refused() -> None:
     problem = problem_of(8, np.ones(9, dtype=np.bool_))
     lists = scaled_lists(problem, np.ones(9), "none")
     nothing = MarginFit(np.zeros(len(lists.columns)), 0.0, 1, True, 0.0)
-    with pytest.raises(OptimizerError, match="all zero"):
+    with pytest.raises(OptimizerError, match="all weights are zero"):
         fit_scaled(problem, np.ones(9), lists, lambda own: nothing)

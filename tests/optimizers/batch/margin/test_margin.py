@@ -134,10 +134,10 @@ def test_sparse_features_are_learnt() -> None:
 
 def test_nothing_to_learn_is_said() -> None:
     alike = tuning_set([3], np.ones((3, 2)), np.array([1, 5, 9]))
-    with pytest.raises(OptimizerError, match="all zero"):
+    with pytest.raises(OptimizerError, match="all weights are zero"):
         learnt(Problem(alike, Accuracy()), MarginOptions())
     worthless = tuning_set([3], np.arange(6.0).reshape(3, 2), np.array([5, 5, 5]))
     for violations in ("worst", "all"):
         options = MarginOptions(violations=violations)  # type: ignore[arg-type]
-        with pytest.raises(OptimizerError, match="all zero"):
+        with pytest.raises(OptimizerError, match="all weights are zero"):
             learnt(Problem(worthless, Accuracy()), options)

@@ -90,7 +90,7 @@ def test_inactive_weights_stay_and_give_the_scale() -> None:
 
 def test_nothing_to_learn_is_said() -> None:
     worthless = tuning_set([3], np.arange(6.0).reshape(3, 2), np.array([5, 5, 5]))
-    for examples, message in (("sampled", "differ in score"), ("all", "all zero")):
+    for examples, message in (("sampled", "differ in score"), ("all", "all weights are zero")):
         options = RegressionOptions(examples=examples)  # type: ignore[arg-type]
         with pytest.raises(OptimizerError, match=message):
             regression(
