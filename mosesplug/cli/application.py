@@ -79,105 +79,107 @@ _COMMANDS: _Table = {
         "Compare algorithms on the same n-best lists.",
     ),
     "oracle": _Command(
-        "mosesplug.cli.inspect.oracle",
-        "oracle",
-        "The best translations that n-best lists could give.",
+        "mosesplug.cli.inspect.oracle", "oracle", "Find the oracle translations of n-best lists."
     ),
     "mbr": _Command(
-        "mosesplug.cli.inspect.mbr",
-        "mbr",
-        "Choose translations of least risk from search graphs or n-best lists.",
+        "mosesplug.cli.inspect.mbr", "mbr", "Choose translations by minimum Bayes risk."
     ),
     "rerank": _Command(
-        "mosesplug.cli.inspect.rerank", "rerank", "The best of each n-best list by other weights."
+        "mosesplug.cli.inspect.rerank",
+        "rerank",
+        "Choose the best of each n-best list by other weights.",
     ),
     "nbest": _Group(
-        "Look at the lists of a store.",
+        "Inspect and maintain the n-best lists of a store.",
         {
-            "ls": _Command("mosesplug.cli.inspect.nbest_ls", "ls", "The iterations of a store."),
+            "ls": _Command(
+                "mosesplug.cli.inspect.nbest_summary", "ls", "List the iterations of a store."
+            ),
             "show": _Command(
-                "mosesplug.cli.inspect.nbest_show", "show", "One sentence's hypotheses."
+                "mosesplug.cli.inspect.nbest_show", "show", "Show the hypotheses of a sentence."
             ),
             "diff": _Command(
-                "mosesplug.cli.inspect.nbest_show", "diff", "Two hypotheses side by side."
+                "mosesplug.cli.inspect.nbest_show", "diff", "Compare two hypotheses or iterations."
             ),
-            "grep": _Command("mosesplug.cli.inspect.nbest_look", "grep", "Where a pattern occurs."),
+            "grep": _Command(
+                "mosesplug.cli.inspect.nbest_summary", "grep", "Search texts and features."
+            ),
             "stats": _Command(
-                "mosesplug.cli.inspect.nbest_look",
+                "mosesplug.cli.inspect.nbest_summary",
                 "stats",
-                "Features, lists, and how good they could be.",
+                "Print statistics of features and lists.",
             ),
             "export": _Command(
-                "mosesplug.cli.inspect.nbest_move",
+                "mosesplug.cli.inspect.nbest_store",
                 "export",
-                "Lists as n-best, extractor or NumPy files.",
+                "Write n-best, extractor or NumPy files.",
             ),
             "import": _Command(
-                "mosesplug.cli.inspect.nbest_move", "import_", "A store of lists that lie in files."
+                "mosesplug.cli.inspect.nbest_store", "import_", "Create a store of n-best lists."
             ),
-            "verify": _Command("mosesplug.cli.inspect.nbest_keep", "verify", "Read every record."),
+            "verify": _Command(
+                "mosesplug.cli.inspect.nbest_store", "verify", "Verify every record."
+            ),
             "compact": _Command(
-                "mosesplug.cli.inspect.nbest_keep", "compact", "Leave free pages out."
+                "mosesplug.cli.inspect.nbest_store", "compact", "Remove free pages."
             ),
-            "copy": _Command("mosesplug.cli.inspect.nbest_keep", "copy", "A copy of a store."),
+            "copy": _Command("mosesplug.cli.inspect.nbest_store", "copy", "Copy a store."),
             "drop": _Command(
-                "mosesplug.cli.inspect.nbest_keep", "drop", "Remove the newest iteration."
+                "mosesplug.cli.inspect.nbest_store", "drop", "Remove the newest iteration."
             ),
         },
     ),
     "weights": _Group(
-        "Look at weights, compare them, mix them, write them in another format.",
+        "Show, compare, combine and convert weights.",
         {
             "show": _Command(
                 "mosesplug.cli.inspect.weights",
                 "show",
-                "Weights, or those of a run over its iterations.",
+                "Show weights, or those of a run's iterations.",
             ),
-            "diff": _Command("mosesplug.cli.inspect.weights", "diff", "What differs between two."),
+            "diff": _Command(
+                "mosesplug.cli.inspect.weights", "diff", "Compare two weight vectors."
+            ),
             "average": _Command(
-                "mosesplug.cli.inspect.weights_make", "average", "The mean of several."
+                "mosesplug.cli.inspect.weights_make", "average", "Average several weight vectors."
             ),
             "interpolate": _Command(
                 "mosesplug.cli.inspect.weights_make",
                 "interpolate",
-                "Points on the line between two.",
+                "Interpolate between two weight vectors.",
             ),
             "normalise": _Command(
-                "mosesplug.cli.inspect.weights_make", "normalise", "The same direction, of norm 1."
+                "mosesplug.cli.inspect.weights_make", "normalise", "Divide weights by their norm."
             ),
             "convert": _Command(
-                "mosesplug.cli.inspect.weights_make",
-                "convert",
-                "The same weights in another format.",
+                "mosesplug.cli.inspect.weights_make", "convert", "Write weights in another format."
             ),
         },
     ),
-    "line": _Command(
-        "mosesplug.cli.inspect.line", "line", "Why a weight moved: the score along a line."
-    ),
+    "line": _Command("mosesplug.cli.inspect.line", "line", "Print the score along a line."),
     "score": _Command(
-        "mosesplug.cli.inspect.score", "score", "How good translations are, by several metrics."
+        "mosesplug.cli.inspect.score", "score", "Score a translation by several metrics."
     ),
     "compare": _Command(
-        "mosesplug.cli.inspect.compare", "compare", "Whether systems differ by more than chance."
+        "mosesplug.cli.inspect.compare",
+        "compare",
+        "Test whether systems differ by more than chance.",
     ),
     "report": _Command(
-        "mosesplug.cli.inspect.report",
-        "report",
-        "Show a run as one HTML page, or one of its figures as a picture.",
+        "mosesplug.cli.inspect.report", "report", "Write a run's report as one HTML page."
     ),
     "forest": _Group(
-        "List the translations of search graphs, find oracles in them, look what they hold.",
+        "Search graphs: n-best lists, oracles and statistics.",
         {
             "nbest": _Command(
                 "mosesplug.cli.inspect.forest",
                 "nbest",
-                "Write n-best lists: the best translations, diverse ones, or a sample.",
+                "Write n-best lists: best, diverse or sampled translations.",
             ),
             "oracle": _Command(
                 "mosesplug.cli.inspect.forest",
                 "oracle",
-                "Print what BLEU likes best in the graphs.",
+                "Print the oracle translations of search graphs.",
             ),
             "info": _Command(
                 "mosesplug.cli.inspect.forest", "info", "Count nodes, edges and derivations."

@@ -1,4 +1,4 @@
-"""Lists out of a store, in the formats of others."""
+"""Export the lists of a store as n-best lists, extractor files or NumPy arrays."""
 
 from __future__ import annotations
 
@@ -12,38 +12,40 @@ import numpy as np
 from formats.extractor.data import SparseColumns, write_features, write_scores
 from formats.nbest.entry import NBestEntry, format_entry
 from formats.text import atomic_write, write_atomic
-from mosesplug.inspection.run import Run
+from mosesplug.inspection.run import StoredRun
 from mosesplug.tuning_set import SparseRows, TuningSet
 
 __all__ = ["export_arrays", "export_extractor", "export_lists"]
 
 
 def export_lists(
-    run: Run, path: Path, iteration: int | None, sentences: Sequence[int], digits: int
+    run: StoredRun, path: Path, iteration: int | None, sentences: Sequence[int], digits: int
 ) -> Iterator[int]:
-    """Write Moses n-best lists; yields how many sentences are written, and ends with the file.
+    """Write Moses n-best lists, and yield the number of sentences written.
+
+    The file appears when the iterator ends.
 
     Args:
         run: the run.
-        path: where to; one that ends in .gz is compressed.
-        iteration: whose lists, with the decoder's scores; None: all, merged, with the scores of the
-            run's result.
-        sentences: which, ascending.
+        path: the output; a path that ends in ``.gz`` is compressed.
+        iteration: the iteration, whose lists have the decoder's scores; None for merged lists,
+            with the model scores of the run's result.
+        sentences: the sentence ids, ascending.
         digits: significant digits; 9 keep every float32.
     """
     named = _must_name_values(run)
     with atomic_write(path, compress="gz" if path.suffix == ".gz" else None) as file:
         for done, sentence in enumerate(sentences, start=1):
-            for entry in _entries(run, iteration, sentence):
+            for entry in _read_entries(run, iteration, sentence):
                 file.write(format_entry(entry, digits=digits, named=named))
             yield done
 
 
-def _must_name_values(run: Run) -> bool:
-    """Whether Moses' spelling would take dense features for sparse ones, or the other way round.
+def _must_name_values(run: StoredRun) -> bool:
+    """Return whether Moses' format would confuse dense and sparse features of these lists.
 
-    So it would in lists of decoders that name every value. (In search graphs, features that are
-    not tuned have no underscore; lists have none of them.)
+    It tells them apart by underscores, which lists of decoders that name every value may have in
+    dense features, or lack in sparse ones. Runs with search graphs are Moses' own.
     """
     if any(record.n_graphs for record in run.records):
         return False
@@ -51,7 +53,7 @@ def _must_name_values(run: Run) -> bool:
     return dense_like_sparse or any("_" not in name for name in run.space.sparse)
 
 
-def _entries(run: Run, iteration: int | None, sentence: int) -> Iterator[NBestEntry]:
+def _read_entries(run: StoredRun, iteration: int | None, sentence: int) -> Iterator[NBestEntry]:
     if iteration is not None:
         listed = run.store.iteration_list(iteration, sentence)
         rows: Any = listed
@@ -67,14 +69,14 @@ def _entries(run: Run, iteration: int | None, sentence: int) -> Iterator[NBestEn
         yield NBestEntry(
             sentence_id=sentence,
             text=texts[row],
-            dense=_grouped(run, rows.dense[row].tolist()),
-            sparse=_sparse(run, rows.sparse, row),
+            dense=_group_values(run, rows.dense[row].tolist()),
+            sparse=_name_sparse(run, rows.sparse, row),
             score=float(scores[row]),
             extra=extras[row],
         )
 
 
-def _grouped(run: Run, values: list[float]) -> tuple[tuple[str, tuple[float, ...]], ...]:
+def _group_values(run: StoredRun, values: list[float]) -> tuple[tuple[str, tuple[float, ...]], ...]:
     groups, start = [], 0
     for name, width in run.space.groups:
         groups.append((name, tuple(values[start : start + width])))
@@ -82,7 +84,9 @@ def _grouped(run: Run, values: list[float]) -> tuple[tuple[str, tuple[float, ...
     return tuple(groups)
 
 
-def _sparse(run: Run, rows: SparseRows | None, row: int) -> tuple[tuple[str, float], ...]:
+def _name_sparse(
+    run: StoredRun, rows: SparseRows | None, row: int
+) -> tuple[tuple[str, float], ...]:
     if rows is None:
         return ()
     part = slice(int(rows.indptr[row]), int(rows.indptr[row + 1]))
@@ -91,7 +95,7 @@ def _sparse(run: Run, rows: SparseRows | None, row: int) -> tuple[tuple[str, flo
 
 
 def export_extractor(lists: TuningSet, metric: str, features: Path, scores: Path) -> None:
-    """Write what Moses' ``extractor`` would: ``features.dat`` and ``scores.dat``, as text."""
+    """Write lists as Moses' ``extractor`` does: ``features.dat`` and ``scores.dat``, as text."""
     sparse = None
     if lists.sparse is not None and len(lists.sparse.data):
         rows = lists.sparse
@@ -102,10 +106,10 @@ def export_extractor(lists: TuningSet, metric: str, features: Path, scores: Path
 
 
 def export_arrays(lists: TuningSet, signature: str, path: Path) -> None:
-    """Write the arrays as NPZ; ``np.load`` reads them without pickle.
+    """Write the arrays of lists as NPZ, which ``np.load`` reads without pickle.
 
-    ``names`` are the columns, dense ones first; the sparse tail is ``sparse_indptr``,
-    ``sparse_indices`` (counted from 0 within it) and ``sparse_data``.
+    ``names`` are the columns, dense ones first. The sparse values are ``sparse_indptr``,
+    ``sparse_indices`` (counted from 0 for the first sparse column) and ``sparse_data``.
     """
     arrays: dict[str, Any] = {
         "sentence_ids": lists.sentence_ids,

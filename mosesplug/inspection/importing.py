@@ -1,7 +1,9 @@
-"""Lists from files into a new store: of any decoder, or of a working directory of mert-moses.pl."""
+"""Import n-best lists into a new store, from files or a working directory of mert-moses.pl."""
 
 from __future__ import annotations
 
+import itertools
+import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +12,7 @@ from formats.nbest.files import NBestList, read_nbest_blocks
 from formats.references import read_references, reference_files
 from formats.weights.any_format import WeightFile
 from mosesplug.errors import DataError, StoreError
-from mosesplug.metrics.protocol import Metric
+from mosesplug.metrics.protocol import Metric, Prepared
 from mosesplug.optimizers.problem import Problem, corpus_score
 from mosesplug.store import NBestStore, fingerprint_files
 from mosesplug.store.views import IngestReport
@@ -23,17 +25,17 @@ from mosesplug.tuning.workdir.iteration_files import (
 from mosesplug.tuning.workdir.records import IterationResult, IterationStart
 from mosesplug.tuning.workdir.workspace import Workspace
 
-__all__ = ["Imported", "found_lists", "import_lists"]
+__all__ = ["IterationSource", "find_iterations", "import_lists"]
 
 
 @dataclass(frozen=True)
-class Imported:
-    """One iteration to take over.
+class IterationSource:
+    """The files of an iteration to import.
 
     Attributes:
-        path: its lists.
-        weights: that they were decoded with; None where nobody knows.
-        found: the weights that came of it; None where nobody knows.
+        path: its n-best lists.
+        weights: the weights that they were decoded with; None if unknown.
+        found: the weights that the optimizer found; None if unknown.
     """
 
     path: Path
@@ -41,17 +43,17 @@ class Imported:
     found: Weights | None = None
 
 
-def found_lists(paths: Sequence[Path]) -> list[Imported]:
-    """The iterations in some files, or in a working directory, whose weights are read as well.
+def find_iterations(paths: Sequence[Path]) -> list[IterationSource]:
+    """Return the iterations to import: one for each file, or those of a working directory.
 
     Raises:
-        DataError: a directory without lists, several directories, or iterations missing.
-        FormatError: a file of weights is none.
+        DataError: a directory holds no lists or lacks an iteration, or there are several.
+        FormatError: a file of weights cannot be read.
     """
     if not any(path.is_dir() for path in paths):
-        return [Imported(path) for path in paths]
+        return [IterationSource(path) for path in paths]
     if len(paths) > 1:
-        raise DataError("give one working directory, or n-best files, one an iteration")
+        raise DataError("give one working directory, or one n-best file for each iteration")
     directory = paths[0]
     lists = find_nbest_lists(directory)
     if not lists:
@@ -63,7 +65,7 @@ def found_lists(paths: Sequence[Path]) -> list[Imported]:
         raise DataError(f"{directory} lacks the list of iteration {missing[0]}")
     workspace = Workspace(directory, 0)
     return [
-        Imported(
+        IterationSource(
             lists[number],
             _weights(read_decoding_weights(workspace, number)),
             _weights(read_resulting_weights(workspace, number)),
@@ -77,7 +79,7 @@ def _weights(file: WeightFile | None) -> Weights | None:
 
 
 def import_lists(
-    iterations: Sequence[Imported],
+    iterations: Sequence[IterationSource],
     target: Path,
     *,
     metric: Metric,
@@ -87,82 +89,94 @@ def import_lists(
     dense: Sequence[str] | None = None,
     threads: int,
 ) -> Iterator[IngestReport]:
-    """Make a store of lists, and say what each iteration brought.
+    """Create a store of n-best lists, and yield a report of each iteration.
 
-    Weights that nobody knows are 0.
+    Unknown weights are stored as 0. A new directory is removed again if an error occurs or the
+    iterator is closed early.
 
     Args:
-        iterations: the lists, the first iteration first.
+        iterations: the iterations in order.
         target: the new store's directory.
-        metric: to score with.
+        metric: the metric.
         references: a file, or the prefix of several.
-        source: the input, for its fingerprint.
-        names: of the columns of lists without labels, one each.
+        source: the source sentences, for their fingerprint.
+        names: column names of unlabelled lists.
         dense: names of the dense features of lists that name every value.
-        threads: of reading and scoring.
+        threads: threads of reading and scoring.
 
     Raises:
-        StoreError: something is at the target.
-        DataError: weights are not as many as the features, or the references too few.
-        FormatError: a list is none.
+        StoreError: the target exists.
+        DataError: the number of weights differs from that of the features, or a sentence has no
+            reference.
+        FormatError: a list cannot be read.
     """
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise StoreError(f"{target} is there already: name a new directory")
+        raise StoreError(f"{target} exists already: name a new directory")
+    is_new = not target.exists()
     prepared = metric.prepare(read_references(references, input_path=source))
-    with NBestStore.open(target, writable=True) as store:
-        fingerprints = {
-            "references": fingerprint_files(reference_files(references)),
-            "metric": prepared.signature,
-        }
-        if source is not None:
-            fingerprints["input"] = fingerprint_files([source])
-        store.require(fingerprints)
-        for number, imported in enumerate(iterations, start=1):
-            blocks = read_nbest_blocks(imported.path, names=names, dense=dense)
-            # The record is needed with the lists, and their features only they tell.
-            first = next(iter(blocks), None)
-            if first is None:
-                raise DataError(f"{imported.path} holds no hypotheses")
-            width = first.dense.shape[1]
-            weights = _fitting(imported.weights, width, imported.path)
-            start = IterationStart(weights, 0, {"imported from": str(imported.path)}, (), 0.0)
-            yield store.add_iteration(
-                number,
-                _with_first(first, blocks),
-                metric=metric,
-                references=prepared,
-                n_sentences=prepared.n_sentences,
-                record=start.as_record(),
-                threads=threads,
-            )
-            if imported.found is not None:
-                found = _fitting(imported.found, width, imported.path)
-                change = found.largest_change(weights)
-                result = IterationResult(found, _score(store, metric, found), change, 0.0)
-                store.record_result(number, result.as_record())
+    fingerprints = {
+        "references": fingerprint_files(reference_files(references)),
+        "metric": prepared.signature,
+    }
+    if source is not None:
+        fingerprints["input"] = fingerprint_files([source])
+    try:
+        with NBestStore.open(target, writable=True) as store:
+            store.require(fingerprints)
+            for number, iteration in enumerate(iterations, start=1):
+                blocks = read_nbest_blocks(iteration.path, names=names, dense=dense)
+                yield _import_iteration(store, number, iteration, blocks, metric, prepared, threads)
+    except BaseException:
+        if is_new:
+            shutil.rmtree(target, ignore_errors=True)
+        raise
 
 
-def _with_first(first: NBestList, rest: Iterator[NBestList]) -> Iterator[NBestList]:
-    yield first
-    yield from rest
+def _import_iteration(
+    store: NBestStore,
+    number: int,
+    iteration: IterationSource,
+    blocks: Iterator[NBestList],
+    metric: Metric,
+    references: Prepared,
+    threads: int,
+) -> IngestReport:
+    # The first block tells the number of features, which the record needs.
+    first = next(iter(blocks), None)
+    if first is None:
+        raise DataError(f"{iteration.path} holds no hypotheses")
+    width = first.dense.shape[1]
+    weights = _check_width(iteration.weights, width, iteration.path)
+    start = IterationStart(weights, 0, {"imported from": str(iteration.path)}, (), 0.0)
+    report = store.add_iteration(
+        number,
+        itertools.chain([first], blocks),
+        metric=metric,
+        references=references,
+        n_sentences=references.n_sentences,
+        record=start.as_record(),
+        threads=threads,
+    )
+    if iteration.found is not None:
+        found = _check_width(iteration.found, width, iteration.path)
+        lists = store.tuning_set()
+        score = corpus_score(Problem(lists, metric), found.vector(lists.space))
+        result = IterationResult(found, score, found.largest_change(weights), 0.0)
+        store.record_result(number, result.as_record())
+    return report
 
 
-def _fitting(weights: Weights | None, width: int, path: Path) -> Weights:
-    """Weights of as many features as the lists have.
+def _check_width(weights: Weights | None, width: int, path: Path) -> Weights:
+    """Return the weights, or zeros if they are unknown.
 
     Raises:
-        DataError: there are more or fewer.
+        DataError: the number of weights is not that of the dense features.
     """
     if weights is None:
         return Weights((0.0,) * width)
     if len(weights.dense) != width:
         raise DataError(
-            f"{path} has {width} dense features, and {len(weights.dense)} weights stand beside it"
+            f"{path} has {width} dense features, but the file beside it has {len(weights.dense)} "
+            "weights"
         )
     return weights
-
-
-def _score(store: NBestStore, metric: Metric, weights: Weights) -> float:
-    """Of decoding the merged lists."""
-    lists = store.tuning_set()
-    return corpus_score(Problem(lists, metric), weights.vector(lists.space))

@@ -1,9 +1,9 @@
-"""Two iterations side by side: what other weights made of the first-best translations.
+"""Compare two iterations: how other weights changed the 1-best translations.
 
-The first-best of an iteration is the first of its list: the decoder's own choice. Where it changed,
-the sums of weight times difference of values say which features decided: at the weights of the
-iteration that chose it, the new translation leads the old one (but for search errors, and for what
-the old list did not hold), and at the old weights the old one leads the new.
+The 1-best of an iteration is the first hypothesis of its list, the decoder's own choice. For the
+sentences whose 1-best changed, the sums of weight times difference of values show which features
+decided. At the weights that chose it, the new 1-best leads the old one, and at the old weights the
+old one leads, except for search errors and hypotheses that the other list does not hold.
 """
 
 from __future__ import annotations
@@ -16,26 +16,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.errors import UsageError
-from mosesplug.inspection.run import Run
-from mosesplug.inspection.sentence import worth, worth_name
-from mosesplug.inspection.texts import Texts, decode_text, mark_invalid_utf8
+from mosesplug.inspection.run import StoredRun
+from mosesplug.inspection.sentence import score_hypotheses
+from mosesplug.inspection.texts import decode_text, mark_invalid_utf8
 from mosesplug.store import IterationLists, IterationRecord
 from mosesplug.store.snapshot import Snapshot
 from mosesplug.tuning.workdir.records import start_of
 from mosesplug.tuning_set import SparseRows, TuningSet
 
-__all__ = ["Change", "FeatureChange", "IterationDifference", "difference"]
+__all__ = ["FeatureChange", "IterationDifference", "SentenceChange", "compare_iterations"]
 
 
 @dataclass(frozen=True)
 class FeatureChange:
-    """What became of a feature.
+    """One feature in two iterations, A and B.
 
     Attributes:
-        feature: its name.
-        weight_a, weight_b: in both iterations; dense weights have an L1 norm of 1.
-        values: sum over the changed sentences of its value in B's first-best less that in A's.
-        lead_a, lead_b: that sum times the weight of A, and of B.
+        feature: the feature's name.
+        weight_a, weight_b: its weights; the dense weights have an L1 norm of 1.
+        values: its value in B's 1-best minus that in A's, summed over the changed sentences.
+        lead_a, lead_b: this sum times the weight of A, and of B.
     """
 
     feature: str
@@ -47,20 +47,20 @@ class FeatureChange:
 
 
 @dataclass(frozen=True)
-class Change:
-    """One sentence that has a list in both iterations.
+class SentenceChange:
+    """The 1-best hypotheses of a sentence that has a list in both iterations.
 
     Attributes:
-        sentence: line of the input, from 0.
-        changed: whether its first-best has other words.
-        same_hypothesis: whether it is the same with the same features.
-        metric_a, metric_b: what both are worth by themselves; larger is better.
-        model_a, model_b: scores, each at the weights of its iteration, their L1 norm being 1.
-        lead_a, lead_b: model score of B's less that of A's, at the weights of A, and of B.
-        hypotheses_a, hypotheses_b: distinct ones of each list.
-        shared: of these, those in both lists.
-        was_there: whether B's first-best was in A's list.
-        text_a, text_b: the words of both.
+        sentence: the sentence id.
+        changed: whether the words differ.
+        same_hypothesis: whether both words and features are the same.
+        metric_a, metric_b: sentence scores; larger is better.
+        model_a, model_b: model scores at the weights of the own iteration, with an L1 norm of 1.
+        lead_a, lead_b: model score of B's minus that of A's, at the weights of A, and of B.
+        hypotheses_a, hypotheses_b: number of distinct hypotheses of each list.
+        shared: number of hypotheses in both lists.
+        was_there: whether B's 1-best was in A's list.
+        text_a, text_b: the words.
     """
 
     sentence: int
@@ -81,12 +81,12 @@ class Change:
 
     @property
     def gain(self) -> float:
-        """By how much B's first-best is worth more than A's."""
+        """Sentence score of B's 1-best minus that of A's."""
         return self.metric_b - self.metric_a
 
     @property
     def overlap(self) -> float:
-        """Shared hypotheses over those of either list (Jaccard's index)."""
+        """Hypotheses in both lists over those in either (Jaccard index)."""
         return self.shared / (self.hypotheses_a + self.hypotheses_b - self.shared)
 
 
@@ -96,47 +96,40 @@ class IterationDifference:
 
     Attributes:
         a, b: their numbers.
-        metric: name of the metric of the corpus; ``worth`` that of single sentences.
-        worth: see ``sentence.worth``.
-        score_a, score_b: of the decoder's own translations of all sentences.
-        weights_known: whether both iterations' weights are; imported lists may have none.
-        features: dense ones in the order of the columns, then sparse ones that have a weight or
-            decided anything.
-        sentences: those that have a list in both.
+        metric: name of the corpus metric.
+        sentence_metric: name of the metric of single sentences.
+        score_a, score_b: corpus scores of the decoder's translations.
+        weights_known: whether the weights of both are known; imported lists may have none.
+        features: dense features in the order of the columns, then sparse features whose weight
+            changed or that decided anything.
+        sentences: the sentences that have a list in both.
     """
 
     a: int
     b: int
     metric: str
-    worth: str
+    sentence_metric: str
     score_a: float
     score_b: float
     weights_known: bool
     features: tuple[FeatureChange, ...]
-    sentences: tuple[Change, ...]
+    sentences: tuple[SentenceChange, ...]
 
     @property
-    def changed(self) -> list[Change]:
-        """The sentences whose first-best has other words."""
+    def changed(self) -> list[SentenceChange]:
+        """The sentences whose 1-best has other words."""
         return [each for each in self.sentences if each.changed]
 
 
-def difference(run: Run, a: int, b: int, texts: Texts = Texts()) -> IterationDifference:  # noqa: B008
-    """Compare two iterations; memory is that of their lists.
-
-    Args:
-        run: the run.
-        a, b: the iterations.
-        texts: what is known beside the store; they are checked only.
+def compare_iterations(run: StoredRun, a: int, b: int) -> IterationDifference:
+    """Compare two iterations, with their lists in memory.
 
     Raises:
         UsageError: they are the same.
         StoreError: one is not in the store.
-        DataError: the texts are not of this run.
     """
-    texts.check(run.n_sentences)
     if a == b:
-        raise UsageError(f"--iterations {a} {b}: give two different ones")
+        raise UsageError(f"--iterations {a} {b}: give two different iterations")
     lists = [run.store.iteration_set(number) for number in (a, b)]
     records = [run.records[number - 1] for number in (a, b)]
     here, there = (np.diff(each.tuning_set.offsets) > 0 for each in lists)
@@ -144,19 +137,19 @@ def difference(run: Run, a: int, b: int, texts: Texts = Texts()) -> IterationDif
     sides = [_Side.of(run, *each, common) for each in zip(records, lists, strict=True)]
     one, other = sides
     with run.store.snapshot() as snapshot:
-        words = [_words(snapshot, side, common) for side in sides]
+        words = [_read_texts(snapshot, side, common) for side in sides]
     changed = np.array([x != y for x, y in zip(*words, strict=True)], dtype=bool)
-    models = [[side.scores(with_weights.vector) for side in sides] for with_weights in sides]
+    models = [[side.model_scores(at.vector) for side in sides] for at in sides]
     sentences = []
     for place, sentence in enumerate(common.tolist()):
         mine, theirs = one.homes[place], other.homes[place]
         sentences.append(
-            Change(
+            SentenceChange(
                 sentence=sentence,
                 changed=bool(changed[place]),
                 same_hypothesis=mine[0] == theirs[0],
-                metric_a=float(one.worth[place]),
-                metric_b=float(other.worth[place]),
+                metric_a=float(one.scores[place]),
+                metric_b=float(other.scores[place]),
                 model_a=float(models[0][0][place]),
                 model_b=float(models[1][1][place]),
                 lead_a=float(models[0][1][place] - models[0][0][place]),
@@ -172,37 +165,37 @@ def difference(run: Run, a: int, b: int, texts: Texts = Texts()) -> IterationDif
     return IterationDifference(
         a=a,
         b=b,
-        metric=run.signature.partition("|")[0],
-        worth=worth_name(run),
-        score_a=_score(run, records[0], lists[0]),
-        score_b=_score(run, records[1], lists[1]),
+        metric=run.metric_name,
+        sentence_metric=run.sentence_metric,
+        score_a=_score_first_best(run, records[0], lists[0]),
+        score_b=_score_first_best(run, records[1], lists[1]),
         weights_known=all(start_of(record).weights.norm > 0.0 for record in records),
-        features=_features(run, one, other, changed),
+        features=_compare_features(run, one, other, changed),
         sentences=tuple(sentences),
     )
 
 
 @dataclass(frozen=True)
 class _Side:
-    """The first-bests of one iteration, of the sentences that both have.
+    """The 1-bests of one iteration, for the sentences that both iterations have.
 
     Attributes:
         vector: the iteration's weights, float64 ``[len(space)]``.
-        dense: float64 ``[n, n_dense]``.
-        sparse: the sparse features, or None where there are none.
-        worth: float64 ``[n]``.
-        homes: where all hypotheses of each list are kept, one number each.
+        dense: dense values, float64 ``[n, n_dense]``.
+        sparse: sparse values; None if there are none.
+        scores: sentence scores, float64 ``[n]``.
+        homes: identities of all hypotheses of each list: iteration and row of first appearance.
     """
 
     vector: NDArray[np.float64]
     dense: NDArray[np.float64]
     sparse: SparseRows | None
-    worth: NDArray[np.float64]
+    scores: NDArray[np.float64]
     homes: Sequence[Sequence[int]]
 
     @classmethod
     def of(
-        cls, run: Run, record: IterationRecord, lists: IterationLists, common: NDArray[Any]
+        cls, run: StoredRun, record: IterationRecord, lists: IterationLists, common: NDArray[Any]
     ) -> _Side:
         rows: TuningSet = lists.tuning_set
         first = rows.offsets[common]
@@ -212,12 +205,12 @@ class _Side:
             vector=start_of(record).weights.normalised().vector(run.space),
             dense=rows.dense[first].astype(np.float64),
             sparse=None if rows.sparse is None else rows.sparse.take(first),
-            worth=worth(run, rows.stats[first]),
+            scores=score_hypotheses(run, rows.stats[first]),
             homes=[homes[begin:end].tolist() for begin, end in bounds],
         )
 
-    def scores(self, vector: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Model scores, float64 ``[n]``."""
+    def model_scores(self, vector: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return model scores, float64 ``[n]``."""
         n, n_dense = self.dense.shape
         scores: NDArray[np.float64] = self.dense @ vector[:n_dense]
         if self.sparse is None:
@@ -227,7 +220,7 @@ class _Side:
         return scores + np.bincount(owners, added, minlength=n)
 
     def sums(self, wanted: NDArray[np.bool_]) -> NDArray[np.float64]:
-        """Summed values of all features over some of the sentences, float64 ``[len(vector)]``."""
+        """Sum the values of all features over some sentences, float64 ``[len(vector)]``."""
         sums = np.zeros(len(self.vector))
         n_dense = self.dense.shape[1]
         sums[:n_dense] = self.dense[wanted].sum(axis=0)
@@ -238,8 +231,7 @@ class _Side:
         return sums
 
 
-def _words(snapshot: Snapshot, side: _Side, common: NDArray[Any]) -> list[bytes]:
-    """Texts of the first-bests."""
+def _read_texts(snapshot: Snapshot, side: _Side, common: NDArray[Any]) -> list[bytes]:
     words = []
     for sentence, (home, *_) in zip(common.tolist(), side.homes, strict=True):
         record = snapshot.record(home >> 32, sentence)
@@ -247,8 +239,8 @@ def _words(snapshot: Snapshot, side: _Side, common: NDArray[Any]) -> list[bytes]
     return words
 
 
-def _score(run: Run, record: IterationRecord, lists: IterationLists) -> float:
-    """The metric of the decoder's own translations, the same metric for both."""
+def _score_first_best(run: StoredRun, record: IterationRecord, lists: IterationLists) -> float:
+    """Score the decoder's translations by the run's metric, even if the record has another."""
     if record.signature == run.signature:
         return record.first_best_score
     rows = lists.tuning_set
@@ -256,12 +248,12 @@ def _score(run: Run, record: IterationRecord, lists: IterationLists) -> float:
     return float(run.metric.score(rows.stats[first].sum(axis=0, dtype=np.float64)))
 
 
-def _features(
-    run: Run, one: _Side, other: _Side, changed: NDArray[np.bool_]
+def _compare_features(
+    run: StoredRun, one: _Side, other: _Side, changed: NDArray[np.bool_]
 ) -> tuple[FeatureChange, ...]:
     values = other.sums(changed) - one.sums(changed)
     n_dense = one.dense.shape[1]
-    shown: Mapping[int, str] = dict(enumerate(run.names))
+    dense: Mapping[int, str] = dict(enumerate(run.names))
     moved = (values != 0.0) & ((one.vector != 0.0) | (other.vector != 0.0))
     moved |= one.vector != other.vector
     sparse = {
@@ -278,5 +270,5 @@ def _features(
             lead_a=float(one.vector[column] * values[column]),
             lead_b=float(other.vector[column] * values[column]),
         )
-        for column, name in {**shown, **sparse}.items()
+        for column, name in {**dense, **sparse}.items()
     )

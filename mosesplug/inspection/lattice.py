@@ -1,4 +1,4 @@
-"""A part of a stored search graph that is small enough to be looked at, with its envelope."""
+"""A part of a stored search graph that is small enough to draw, with its envelope."""
 
 from __future__ import annotations
 
@@ -11,36 +11,38 @@ from mosesplug.errors import DataError
 from mosesplug.forest import Hypergraph, envelope
 from mosesplug.forest.pruning import pruned
 from mosesplug.inspection.lists import sentence_scores
-from mosesplug.inspection.run import Run
+from mosesplug.inspection.run import StoredRun
 from mosesplug.inspection.texts import decode_text
 from mosesplug.report.data import LatticeFacts, LatticeLine
 from mosesplug.store import StoredGraphs
 from mosesplug.tuning_set import TuningSet
 
-__all__ = ["lattice_facts"]
+__all__ = ["describe_lattice"]
 
 _EDGES = 14
-"""Edges that are still readable in a picture."""
+"""Number of edges that are still readable in a picture."""
 
 _ENDS = (b"<s>", b"</s>")
 
-_LOOKED_AT = 25
-"""Sentences among which the clearest picture is sought, those with the smallest graphs first."""
+_CANDIDATES = 25
+"""Number of sentences to choose from, those with the smallest graphs."""
 
 
-def lattice_facts(run: Run, merged: TuningSet, sentence: int | None = None) -> LatticeFacts | None:
-    """The best derivations of one sentence's newest graph, and how they win as a weight changes.
+def describe_lattice(
+    run: StoredRun, merged: TuningSet, sentence: int | None = None
+) -> LatticeFacts | None:
+    """Return the best edges of one sentence's newest graph, and its envelope along one weight.
 
-    Of the sentences with the smallest graphs, and of all dense features, those are taken whose
-    envelope has the most parts.
+    The feature is the one whose envelope has the most segments; so is the sentence, out of those
+    with the smallest graphs, if none is given.
 
     Args:
         run: the run.
-        merged: its lists, merged: a translation that is in them has a score.
-        sentence: whose graph; None: the clearest.
+        merged: its merged lists, which give the translations their scores.
+        sentence: the sentence of the graph; None selects one.
 
     Returns:
-        None where no graph is stored.
+        The graph, or None if no graph is stored.
 
     Raises:
         DataError: ``sentence`` has no graph.
@@ -48,23 +50,25 @@ def lattice_facts(run: Run, merged: TuningSet, sentence: int | None = None) -> L
     weights = run.vector
     with run.store.graphs() as graphs:
         candidates = (
-            _smallest(graphs) if sentence is None else [(sentence, _newest(graphs, sentence))]
+            _smallest_graphs(graphs)
+            if sentence is None
+            else [(sentence, _newest_graph(graphs, sentence))]
         )
         best: tuple[int, int, int, Hypergraph, int] | None = None
         for number, graph in candidates:
             part = pruned(graph, weights.astype(np.float32), _EDGES)
             for column in range(len(run.names)):
-                parts = len(_along(part, weights, column))
+                parts = len(_trace_envelope(part, weights, column))
                 if best is None or parts > best[0]:
                     best = (parts, number, column, part, graph.n_edges)
         if best is None:
             return None
         _, number, column, part, whole = best
-        return _facts(run, merged, number, column, part, whole)
+        return _describe(run, merged, number, column, part, whole)
 
 
-def _newest(graphs: StoredGraphs, sentence: int) -> Hypergraph:
-    """A sentence's graph of the newest iteration that has one.
+def _newest_graph(graphs: StoredGraphs, sentence: int) -> Hypergraph:
+    """Return a sentence's graph of the newest iteration that has one.
 
     Raises:
         DataError: there is none.
@@ -77,8 +81,8 @@ def _newest(graphs: StoredGraphs, sentence: int) -> Hypergraph:
     return found[-1]
 
 
-def _smallest(graphs: StoredGraphs) -> Iterator[tuple[int, Hypergraph]]:
-    """Sentences and graphs of the newest iteration that has any, with the fewest edges first."""
+def _smallest_graphs(graphs: StoredGraphs) -> Iterator[tuple[int, Hypergraph]]:
+    """Yield sentences and graphs of the newest iteration with graphs, the smallest first."""
     if not graphs.iterations:
         return
     newest = graphs.iterations[-1]
@@ -87,21 +91,23 @@ def _smallest(graphs: StoredGraphs) -> Iterator[tuple[int, Hypergraph]]:
         graph = graphs.graph(newest, sentence)
         if graph is not None:
             sizes[sentence] = graph.n_edges
-    for sentence in sorted(sizes, key=sizes.__getitem__)[:_LOOKED_AT]:
+    for sentence in sorted(sizes, key=sizes.__getitem__)[:_CANDIDATES]:
         graph = graphs.graph(newest, sentence)
         if graph is not None:
             yield sentence, graph
 
 
-def _along(graph: Hypergraph, weights: NDArray[np.float64], column: int) -> list[LatticeLine]:
-    """The envelope as one weight changes; scores are not filled in."""
+def _trace_envelope(
+    graph: Hypergraph, weights: NDArray[np.float64], column: int
+) -> list[LatticeLine]:
+    """Return the envelope along one weight, without scores."""
     axis = np.zeros(len(weights))
     axis[column] = 1.0
     found = envelope(graph, graph.edge_scores(weights), graph.edge_scores(axis))
     cuts = [-np.inf, *(found.thresholds + weights[column]).tolist(), np.inf]
     return [
         LatticeLine(
-            text=_said(graph.translation(found.derivation(number))),
+            text=_join(graph.translation(found.derivation(number))),
             intercept=float(found.intercepts[number]),
             slope=float(found.slopes[number]),
             start=cuts[number],
@@ -112,13 +118,13 @@ def _along(graph: Hypergraph, weights: NDArray[np.float64], column: int) -> list
     ]
 
 
-def _said(words: Iterable[bytes]) -> str:
-    """The translation as lists have it, without the marks of its ends."""
+def _join(words: Iterable[bytes]) -> str:
+    """Return the translation as in n-best lists, without sentence boundaries."""
     return decode_text(b" ".join(word for word in words if word not in _ENDS))
 
 
-def _facts(
-    run: Run, merged: TuningSet, sentence: int, column: int, graph: Hypergraph, whole: int
+def _describe(
+    run: StoredRun, merged: TuningSet, sentence: int, column: int, graph: Hypergraph, whole: int
 ) -> LatticeFacts:
     start, end = merged.offsets[sentence], merged.offsets[sentence + 1]
     scores = sentence_scores(run.metric, merged.stats[start:end]).tolist()
@@ -128,24 +134,23 @@ def _facts(
         LatticeLine(
             line.text, line.intercept, line.slope, line.start, line.end, known.get(line.text)
         )
-        for line in _along(graph, run.vector, column)
+        for line in _trace_envelope(graph, run.vector, column)
     ]
     return LatticeFacts(
         sentence=sentence,
         feature=run.names[column],
         weight=float(run.vector[column]),
-        edges=_edges(graph),
+        edges=_list_edges(graph),
         n_nodes=graph.n_nodes,
         whole=whole,
         lines=tuple(lines),
     )
 
 
-def _edges(graph: Hypergraph) -> tuple[tuple[int, int, str], ...]:
-    """Edges as ``(from, to, words)``; none where an edge builds on two nodes, as in a forest.
+def _list_edges(graph: Hypergraph) -> tuple[tuple[int, int, str], ...]:
+    """Return the edges as ``(from, to, words)``; none if an edge has several tail nodes.
 
-    An edge that builds on nothing begins at the first node: where the graph has a node for the
-    empty beginning, that is the one.
+    An edge without a tail starts at node 0, the empty hypothesis if the graph has one.
     """
     found = []
     for node in range(graph.n_nodes):
@@ -155,6 +160,6 @@ def _edges(graph: Hypergraph) -> tuple[tuple[int, int, str], ...]:
                 return ()
             words = [graph.words[word] for word in graph.target(edge).tolist() if word >= 0]
             if not tails and not any(word for word in words if word not in _ENDS):
-                continue  # the hypothesis that covers nothing, with no translation yet
+                continue  # the empty hypothesis
             found.append((tails[0] if tails else 0, node, decode_text(b" ".join(words))))
     return tuple(found)

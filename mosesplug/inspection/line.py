@@ -1,7 +1,8 @@
-"""The error surface along one line: how the score moves, and which sentences move it."""
+"""The error surface along one line: how the score changes, and which sentences change it."""
 
 from __future__ import annotations
 
+import itertools
 import re
 from dataclasses import dataclass
 
@@ -10,32 +11,32 @@ from numpy.typing import NDArray
 
 from mosesplug.errors import DataError, UsageError
 from mosesplug.inspection.lists import sentence_scores
-from mosesplug.inspection.run import Run
+from mosesplug.inspection.run import StoredRun
 from mosesplug.inspection.texts import decode_text
 from mosesplug.optimizers.line_search.lists import search_space
 from mosesplug.optimizers.problem import Problem
+from mosesplug.report.data import ErrorSurface
 from mosesplug.tuning.weights import Weights
-from mosesplug.tuning.workdir.records import start_of
 from mosesplug.tuning_set import TuningSet
 
-__all__ = ["Line", "Moved", "line_of", "moved_sentences"]
+__all__ = ["ChangedSentence", "LineSurface", "find_changed_sentences", "trace_line"]
 
-_BETWEEN = re.compile(r"([0-9]+):([0-9]+)")
+_ITERATIONS = re.compile(r"([0-9]+):([0-9]+)")
 _NARROWEST = 1e-9
 
 
 @dataclass(frozen=True)
-class Line:
+class LineSurface:
     """The score of the merged lists along a line.
 
     Attributes:
         what: the line, in words.
-        axis: what the steps are: ``weight of LM0_0``, ``step``.
+        axis: what the axis shows: ``weight of LM0_0``, or ``step``.
         origin: float64 ``[n_features]``, the weights at step 0.
-        direction: float64 ``[n_features]``.
-        shift: what is added to a step to give a place on the axis.
-        thresholds: float64 ``[m]``, ascending, in steps; no two at one place.
-        scores: float64 ``[m + 1]``, between them.
+        direction: float64 ``[n_features]``, the direction of the line.
+        shift: position of step 0 on the axis.
+        thresholds: float64 ``[m]``, steps at which a 1-best changes, ascending and distinct.
+        scores: float64 ``[m + 1]``, the score of each interval.
     """
 
     what: str
@@ -46,29 +47,61 @@ class Line:
     thresholds: NDArray[np.float64]
     scores: NDArray[np.float64]
 
-    def at(self, step: float) -> float:
-        """The score at a step; at a threshold, right of it."""
+    def score_at(self, step: float) -> float:
+        """Return the score at a step; at a threshold, that of the interval to the right."""
         return float(self.scores[np.searchsorted(self.thresholds, step, side="right")])
 
-    def best(self, low: float, high: float) -> tuple[float, float, float]:
-        """Ends and score of the best interval between two steps; among equals the widest."""
-        inside = (self.thresholds > low) & (self.thresholds < high)
-        ends = np.concatenate([[low], self.thresholds[inside], [high]])
-        first = int(np.searchsorted(self.thresholds, low, side="right"))
-        scores = self.scores[first : first + len(ends) - 1]
+    def best_interval(self, low: float, high: float) -> tuple[float, float, float]:
+        """Return ends and score of the best interval between two steps; the widest wins ties."""
+        ends, scores = self._crop(low, high)
         best = np.flatnonzero(scores == scores.max())
         widest = int(best[np.argmax(np.diff(ends)[best])])
         return float(ends[widest]), float(ends[widest + 1]), float(scores[widest])
 
+    def find_range(self, low: float | None, high: float | None) -> tuple[float, float]:
+        """Return the steps between two positions on the axis, None for a range around the start.
+
+        Raises:
+            UsageError: ``low`` is not less than ``high``.
+        """
+        reach = max(2.0 * abs(self.shift), 0.2)
+        ends = (-0.5, 1.5) if self.axis == "step" else (-reach, reach)
+        first = ends[0] if low is None else low - self.shift
+        last = ends[1] if high is None else high - self.shift
+        if first >= last:
+            raise UsageError(
+                f"--from {first + self.shift:g} must be less than --to {last + self.shift:g}"
+            )
+        return first, last
+
+    def sample(self, low: float, high: float, count: int) -> list[tuple[float, float, float]]:
+        """Return ends and best score of ``count`` parts of equal width between two steps."""
+        width = (high - low) / count
+        parts = [(low + row * width, low + (row + 1) * width) for row in range(count)]
+        return [(*part, self.best_interval(*part)[2]) for part in parts]
+
+    def surface(self, low: float, high: float) -> ErrorSurface:
+        """Return the error surface between two steps, in positions on the axis."""
+        ends, _ = self._crop(low, high)
+        scores = [self.best_interval(a, b)[2] for a, b in itertools.pairwise(ends.tolist())]
+        return ErrorSurface(self.axis, self.shift, ends + self.shift, np.array(scores))
+
+    def _crop(self, low: float, high: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return ends and scores of the intervals between two steps."""
+        inside = (self.thresholds > low) & (self.thresholds < high)
+        ends = np.concatenate([[low], self.thresholds[inside], [high]])
+        first = int(np.searchsorted(self.thresholds, low, side="right"))
+        return ends, self.scores[first : first + len(ends) - 1]
+
 
 @dataclass(frozen=True)
-class Moved:
-    """A sentence whose first-best differs between two points.
+class ChangedSentence:
+    """A sentence whose 1-best differs between two weight vectors.
 
     Attributes:
-        sentence: line of the input, from 0.
-        before, after: what is chosen at the two points.
-        before_score, after_score: their metric (BLEU+1 for BLEU).
+        sentence: the sentence id.
+        before, after: the 1-best hypotheses.
+        before_score, after_score: their sentence scores.
     """
 
     sentence: int
@@ -78,52 +111,43 @@ class Moved:
     after_score: float
 
 
-def line_of(run: Run, merged: TuningSet, direction: str, origin: Weights | None = None) -> Line:
-    """The score along a line.
+def trace_line(
+    run: StoredRun, merged: TuningSet, direction: str, origin: Weights | None = None
+) -> LineSurface:
+    """Compute the score of the merged lists along a line.
 
     Args:
         run: the run.
-        merged: its lists, merged.
-        direction: a feature (``LM0_0``, or a group of one value), whose weight changes; or ``N:M``,
-            the way from the weights of iteration N (step 0) to those of M (step 1).
-        origin: where the line of a feature starts; None: the run's result. It is normalised.
+        merged: its merged lists.
+        direction: a feature (``LM0_0``, or a group of one value), whose weight changes; or ``N:M``
+            for the line from the weights of iteration N (step 0) to those of M (step 1).
+        origin: where the line of a feature starts; None for the run's result. It is normalised.
 
     Raises:
-        UsageError: no such feature, or a group of several.
-        DataError: no such iteration, or two with the same weights.
+        UsageError: there is no such feature, or it is a group of several values.
+        DataError: there is no such iteration, or both have the same weights.
     """
-    between = _BETWEEN.fullmatch(direction)
-    if between:
+    iterations = _ITERATIONS.fullmatch(direction)
+    if iterations:
         if origin is not None:
-            raise UsageError("weights are given by the iterations: leave out --weights")
-        numbers = int(between[1]), int(between[2])
-        start, end = (_decoded_with(run, number) for number in numbers)
-        what = f"from the weights of iteration {numbers[0]} (0) to those of {numbers[1]} (1)"
-        return _along(run, merged, what, "step", start, end - start, 0.0)
-    column = _column(run, direction)
+            raise UsageError("the iterations give the weights: leave out --weights")
+        first, second = int(iterations[1]), int(iterations[2])
+        start, end = (
+            run.decoded_with(number).normalised().vector(run.space) for number in (first, second)
+        )
+        what = f"from the weights of iteration {first} (0) to those of {second} (1)"
+        return _trace(run, merged, what, "step", start, end - start, 0.0)
+    column = _find_column(run, direction)
     start = (origin or run.weights).normalised().vector(run.space)
     axis = np.zeros(len(start))
     axis[column] = 1.0
-    name = run.space.names[column]
-    return _along(
-        run,
-        merged,
-        f"as the weight of {name} changes",
-        f"weight of {name}",
-        start,
-        axis,
-        float(start[column]),
-    )
+    name, shift = run.space.names[column], float(start[column])
+    what = f"as the weight of {name} changes"
+    return _trace(run, merged, what, f"weight of {name}", start, axis, shift)
 
 
-def _decoded_with(run: Run, iteration: int) -> NDArray[np.float64]:
-    if not 1 <= iteration <= len(run.records):
-        raise DataError(f"there is no iteration {iteration}: the store has {len(run.records)}")
-    return start_of(run.records[iteration - 1]).weights.normalised().vector(run.space)
-
-
-def _column(run: Run, name: str) -> int:
-    """The column of a feature.
+def _find_column(run: StoredRun, name: str) -> int:
+    """Return the column of a feature.
 
     Raises:
         UsageError: there is none of that name, or several.
@@ -133,19 +157,19 @@ def _column(run: Run, name: str) -> int:
     for candidate in candidates:
         if candidate in names:
             return names.index(candidate)
-    near = ", ".join(names[: run.space.n_dense])
-    raise UsageError(f"there is no feature {name}: there are {near}, and sparse ones")
+    dense = ", ".join(names[: run.space.n_dense])
+    raise UsageError(f"there is no feature {name}: there are {dense}, and sparse ones")
 
 
-def _along(
-    run: Run,
+def _trace(
+    run: StoredRun,
     merged: TuningSet,
     what: str,
     axis: str,
     origin: NDArray[np.float64],
     direction: NDArray[np.float64],
     shift: float,
-) -> Line:
+) -> LineSurface:
     active = direction != 0.0
     if not active.any():
         raise DataError("both iterations have the same weights: there is no line between them")
@@ -153,9 +177,9 @@ def _along(
     ((thresholds, scores),) = space.searcher(1).along(
         direction[active][np.newaxis], space.at(origin[active])
     )
-    # Between thresholds that coincide there are no weights, whatever the score there.
+    # Drop empty intervals between thresholds that coincide.
     apart = np.diff(thresholds, append=np.inf) > _NARROWEST
-    return Line(
+    return LineSurface(
         what,
         axis,
         origin,
@@ -166,24 +190,25 @@ def _along(
     )
 
 
-def moved_sentences(run: Run, merged: TuningSet, line: Line, step: float) -> list[Moved]:
-    """The sentences whose first-best at a step is not that at step 0.
+def find_changed_sentences(
+    run: StoredRun, merged: TuningSet, line: LineSurface, step: float
+) -> list[ChangedSentence]:
+    """Return the sentences whose 1-best changes between step 0 and ``step``.
 
-    Those that the score owes most to come first.
+    Those whose sentence score changes most come first.
     """
     here = merged.first_best(line.origin)
     there = merged.first_best(line.origin + step * line.direction)
-    changed = np.flatnonzero(here != there)
     scores = sentence_scores(run.metric, merged.stats)
     filled = np.flatnonzero(np.diff(merged.offsets) > 0)
     found = []
-    for place in changed.tolist():
+    for place in np.flatnonzero(here != there).tolist():
         sentence = int(filled[place])
         texts = run.store.hypotheses(sentence)
         first = int(merged.offsets[sentence])
         before, after = int(here[place]), int(there[place])
         found.append(
-            Moved(
+            ChangedSentence(
                 sentence,
                 decode_text(texts[before - first]),
                 decode_text(texts[after - first]),

@@ -1,34 +1,32 @@
-"""The iterations of a run, one line each."""
+"""Summaries of the iterations of a run."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import numpy as np
-
-from mosesplug.inspection.run import Run
-from mosesplug.store import IterationRecord
+from mosesplug.inspection.run import StoredRun
 from mosesplug.tuning.workdir.records import result_of
 
-__all__ = ["IterationLine", "overview"]
+__all__ = ["IterationSummary", "summarize_iterations"]
 
 
 @dataclass(frozen=True)
-class IterationLine:
+class IterationSummary:
     """One iteration.
 
     Attributes:
-        number: from 1.
-        sentences: that have a list, in this store or in those of the run's shards.
-        hypotheses, new_hypotheses: of its lists, and those that no earlier iteration had.
-        graphs: sentences that have a search graph.
-        stored_bytes: what its records take.
-        change: largest difference of a weight between those found in the iteration and those that
-            it was decoded with, as the stopping rule takes it; None where there is no result.
-        score: the metric of the decoder's own translations.
-        oracle: the metric of the best choice in its lists, by greedy search; None if not asked for.
-        optimum: what the optimizer reached; None where it has not run.
+        number: the iteration, from 1.
+        sentences: number of sentences that have a list, here or in the stores of shards.
+        hypotheses: number of hypotheses in its lists.
+        new_hypotheses: those that no earlier iteration had.
+        graphs: number of sentences that have a search graph.
+        stored_bytes: size of its records.
+        change: largest difference between the weights that it was decoded with and those that it
+            found, as the stopping rule computes it; None without a result.
+        score: score of the decoder's translations.
+        oracle: score of the greedy corpus oracle of its lists; None if it was not computed.
+        optimum: score that the optimizer reached; None if it has not run.
         date: when its lists were stored, in UTC (ISO 8601); None in stores of version 0.1.
     """
 
@@ -45,18 +43,17 @@ class IterationLine:
     date: str | None
 
 
-def overview(run: Run, *, oracles: bool = True) -> Iterator[IterationLine]:
-    """The iterations, the first one first.
+def summarize_iterations(run: StoredRun, *, oracles: bool = True) -> Iterator[IterationSummary]:
+    """Summarize the iterations in order.
 
     Args:
         run: the run.
-        oracles: whether to look for the best choice in each iteration's lists: the one thing that
-            reads all hypotheses.
+        oracles: compute the oracle of each iteration, which reads all hypotheses.
     """
     for record in run.records:
         result = None if record.result is None else result_of(record)
         shards = None if result is None else result.shards
-        yield IterationLine(
+        yield IterationSummary(
             number=record.iteration,
             sentences=shards.sentences if shards else record.n_lists,
             hypotheses=shards.hypotheses if shards else record.hypotheses,
@@ -65,14 +62,14 @@ def overview(run: Run, *, oracles: bool = True) -> Iterator[IterationLine]:
             stored_bytes=run.store.stored_bytes(record.iteration),
             change=None if result is None else result.largest_change,
             score=shards.first_best_score if shards else record.first_best_score,
-            oracle=_oracle(run, record) if oracles and record.n_lists else None,
+            oracle=_score_oracle(run, record.iteration) if oracles and record.n_lists else None,
             optimum=None if result is None else result.optimum,
             date=record.date,
         )
 
 
-def _oracle(run: Run, record: IterationRecord) -> float:
-    from mosesplug.optimizers.oracles import corpus_oracles
+def _score_oracle(run: StoredRun, iteration: int) -> float:
+    # Importing it loads Numba, which listing iterations without oracles does not need.
+    from mosesplug.inspection.lists import oracle_score
 
-    lists = run.store.iteration_set(record.iteration).tuning_set
-    return corpus_oracles(lists, run.metric, np.random.default_rng(1)).score
+    return oracle_score(run.store.iteration_set(iteration).tuning_set, run.metric)

@@ -1,58 +1,66 @@
-"""Everything that a report shows, read from a run."""
+"""Gather everything that a report shows from a run."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
 
-from mosesplug.inspection.features import feature_facts
-from mosesplug.inspection.lattice import lattice_facts
-from mosesplug.inspection.lists import coverage_by_rank, error_surfaces, growth
-from mosesplug.inspection.run import Run
-from mosesplug.inspection.sentences import worst_and_best
-from mosesplug.inspection.texts import Texts, mark_invalid_utf8
-from mosesplug.report.data import IterationFacts, ReportData
+import numpy as np
+from numpy.typing import NDArray
+
+from mosesplug.inspection.lattice import describe_lattice
+from mosesplug.inspection.list_statistics import measure_features
+from mosesplug.inspection.lists import (
+    compute_error_surfaces,
+    measure_coverage,
+    measure_oracle_growth,
+    sentence_scores,
+)
+from mosesplug.inspection.run import StoredRun
+from mosesplug.inspection.texts import ParallelText, decode_text, mark_invalid_utf8
+from mosesplug.report.data import IterationFacts, ReportData, SentenceFacts
 from mosesplug.store import IterationRecord
 from mosesplug.tuning.workdir.records import result_of, start_of
+from mosesplug.tuning_set import TuningSet
 
-__all__ = ["STEPS", "report_data", "report_steps"]
+__all__ = ["STEPS", "find_worst_and_best", "gather_report", "gather_report_steps"]
 
 STEPS = ("iterations", "lists", "oracles", "features", "surfaces", "sentences", "search graphs")
-"""What is gathered, in order."""
+"""The steps of gathering, in order."""
 
 _SPARSE = 40
 
 
-def report_data(
-    run: Run, texts: Texts, sentences: int = 5, lattice: int | None = None
+def gather_report(
+    run: StoredRun, text: ParallelText, sentences: int = 5, lattice: int | None = None
 ) -> ReportData:
-    """A run as a report shows it; see ``report_steps``."""
-    *_, data = report_steps(run, texts, sentences, lattice)
+    """Return the data of a report; see ``gather_report_steps``."""
+    *_, data = gather_report_steps(run, text, sentences, lattice)
     return data
 
 
-def report_steps(
-    run: Run, texts: Texts, sentences: int = 5, lattice: int | None = None
+def gather_report_steps(
+    run: StoredRun, text: ParallelText, sentences: int = 5, lattice: int | None = None
 ) -> Iterator[ReportData]:
-    """A run as a report shows it, more of it at each of ``STEPS``.
+    """Yield the data of a report, more complete after each of ``STEPS``.
 
     Args:
         run: the run.
-        texts: what is known beside the store.
-        sentences: how many of the worst and of the best.
-        lattice: the sentence whose search graph is shown; None: a clear one.
+        text: source sentences and references.
+        sentences: number of the worst and of the best sentences to show.
+        lattice: the sentence whose search graph is shown; None selects a small one.
 
     Raises:
-        DataError: ``texts`` are not the run's, or sentence ``lattice`` has no graph.
+        DataError: ``text`` does not belong to the run, or sentence ``lattice`` has no graph.
         StoreError: the store cannot be read.
     """
-    texts.check(run.n_sentences)
+    text.check_length(run.n_sentences)
     data = ReportData(
         store=str(run.path),
         metric=run.metric.name,
         signature=run.records[-1].signature,
-        facts=_facts(run),
-        iterations=tuple(map(_iteration, run.records)),
+        facts=_describe_configuration(run),
+        iterations=tuple(map(_describe_iteration, run.records)),
         names=run.names,
     )
     sparse = sorted(run.weights.normalised().sparse.items(), key=lambda item: -abs(item[1]))
@@ -63,27 +71,27 @@ def report_steps(
         return
     merged = run.store.tuning_set()
     yield data
-    oracles = growth(run, merged)
+    oracles = measure_oracle_growth(run, merged)
     data = replace(
         data,
         iterations=tuple(
             replace(facts, oracle=oracle)
             for facts, oracle in zip(data.iterations, oracles, strict=True)
         ),
-        coverage=coverage_by_rank(run, run.records[-1].iteration),
+        coverage=measure_coverage(run, run.records[-1].iteration),
     )
     yield data
-    data = replace(data, features=feature_facts(run, [merged]))
+    data = replace(data, features=measure_features(run, [merged]))
     yield data
-    data = replace(data, surfaces=error_surfaces(run, merged))
+    data = replace(data, surfaces=compute_error_surfaces(run, merged))
     yield data
-    worst, best = worst_and_best(run, merged, texts, sentences)
+    worst, best = find_worst_and_best(run, merged, text, sentences)
     data = replace(data, worst=worst, best=best)
     yield data
-    yield replace(data, lattice=lattice_facts(run, merged, lattice))
+    yield replace(data, lattice=describe_lattice(run, merged, lattice))
 
 
-def _iteration(record: IterationRecord) -> IterationFacts:
+def _describe_iteration(record: IterationRecord) -> IterationFacts:
     start = start_of(record)
     result = None if record.result is None else result_of(record)
     shards = None if result is None else result.shards
@@ -102,14 +110,60 @@ def _iteration(record: IterationRecord) -> IterationFacts:
     )
 
 
-def _facts(run: Run) -> dict[str, str]:
-    """The configuration in words."""
+def _describe_configuration(run: StoredRun) -> dict[str, str]:
     start = start_of(run.records[-1])
     return {
         "sentences": str(run.n_sentences),
         "iterations": str(len(run.records)),
-        "weights": run.where,
+        "weights": run.weights_origin,
         "seed": str(start.seed),
         **start.settings,
         "decoder": " ".join(start.command) or "none",
     }
+
+
+def find_worst_and_best(
+    run: StoredRun, merged: TuningSet, text: ParallelText, count: int
+) -> tuple[tuple[SentenceFacts, ...], tuple[SentenceFacts, ...]]:
+    """Return the sentences whose 1-best scores lowest, and those whose 1-best scores highest.
+
+    Args:
+        run: the run.
+        merged: its merged lists.
+        text: source sentences and references.
+        count: number of sentences of each kind; no sentence is returned twice.
+    """
+    scores = sentence_scores(run.metric, merged.stats)
+    first_best = merged.first_best(run.vector)
+    filled = np.flatnonzero(np.diff(merged.offsets) > 0)
+    order = np.argsort(scores[first_best], kind="stable")
+    count = min(count, len(order) // 2)
+
+    def describe(place: int) -> SentenceFacts:
+        sentence, row = int(filled[place]), int(first_best[place])
+        start, end = merged.offsets[sentence], merged.offsets[sentence + 1]
+        return _describe_sentence(run, text, sentence, scores[start:end], row - int(start))
+
+    worst = [describe(place) for place in order[:count].tolist()]
+    best = [describe(place) for place in order[::-1][:count].tolist()]
+    return tuple(worst), tuple(best)
+
+
+def _describe_sentence(
+    run: StoredRun,
+    text: ParallelText,
+    sentence: int,
+    scores: NDArray[np.float64],
+    first_best: int,
+) -> SentenceFacts:
+    hypotheses = run.store.hypotheses(sentence)
+    oracle = int(np.argmax(scores))
+    return SentenceFacts(
+        number=sentence,
+        source=text.source_sentence(sentence),
+        references=text.reference_sentences(sentence),
+        chosen=decode_text(hypotheses[first_best]),
+        chosen_score=float(scores[first_best]),
+        oracle=decode_text(hypotheses[oracle]),
+        oracle_score=float(scores[oracle]),
+    )

@@ -1,4 +1,4 @@
-"""A run that is looked at: its store, its metric, and the weights that it ended with."""
+"""Open a run for inspection: its store, its metric, and the weights that it ended with."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ from mosesplug.tuning.workdir.stores import open_run_store
 from mosesplug.tuning.workdir.workspace import Workspace
 
 if TYPE_CHECKING:
-    # At run time it would bring Numba, which looking at a sentence does not need.
+    # Importing metrics loads Numba, which showing one sentence does not need.
     from mosesplug.metrics.protocol import Metric
 
-__all__ = ["Run", "opened"]
+__all__ = ["StoredRun", "open_run"]
 
 
 @dataclass(frozen=True)
-class Run:
-    """A run to look at.
+class StoredRun:
+    """A run that is open for reading.
 
     Attributes:
-        path: of the store.
-        store: open to be read.
+        path: the store's path.
+        store: the open store.
         records: the finished iterations, at least one.
-        names: of the dense columns, to be shown.
-        weights: the result, or the last that there are.
-        where: what these weights are, in words.
+        names: names of the dense columns, printable.
+        weights: the run's result, or the latest weights that are known.
+        weights_origin: what these weights are, in words.
     """
 
     path: Path
@@ -47,77 +47,115 @@ class Run:
     records: tuple[IterationRecord, ...]
     names: tuple[str, ...]
     weights: Weights
-    where: str
+    weights_origin: str
 
     @property
     def signature(self) -> str:
-        """Of the metric that its scores are of."""
+        """Signature of the metric that the run optimizes."""
         return self.records[-1].signature
+
+    @property
+    def metric_name(self) -> str:
+        """Name of the metric that the run optimizes."""
+        return self.signature.partition("|")[0]
+
+    @property
+    def sentence_metric(self) -> str:
+        """Name of the metric of single sentences: BLEU+1 for BLEU."""
+        return "BLEU+1" if self.metric_name == "BLEU" else self.metric_name
 
     @cached_property
     def metric(self) -> Metric:
-        """The metric that its scores are of."""
+        """The metric that the run optimizes."""
         from mosesplug.metrics.registry import metric_of_signature
 
         return metric_of_signature(self.signature)
 
     @property
     def space(self) -> FeatureSpace:
-        """The columns of its lists; without any where the lists lie in the stores of shards."""
+        """The columns of the lists; empty if the lists are in the stores of shards."""
         return self.store.space or FeatureSpace(())
 
     @property
     def n_sentences(self) -> int:
-        """Sentences of the input."""
+        """Number of source sentences."""
         return self.records[-1].n_sentences
 
     @property
     def has_lists(self) -> bool:
-        """Whether there are hypotheses in this store."""
+        """Whether this store holds hypotheses."""
         return any(record.n_lists for record in self.records)
 
     @property
     def vector(self) -> NDArray[np.float64]:
-        """The weights over the L1 norm of the dense ones, float64 ``[len(space)]``."""
+        """The weights divided by the L1 norm of the dense ones, float64 ``[len(space)]``."""
         return self.weights.normalised().vector(self.space)
+
+    def record(self, iteration: int) -> IterationRecord:
+        """Return the record of an iteration, counted from 1.
+
+        Raises:
+            DataError: there is no such iteration.
+        """
+        if not 1 <= iteration <= len(self.records):
+            raise DataError(
+                f"there is no iteration {iteration} in {self.path}, which has {len(self.records)}"
+            )
+        return self.records[iteration - 1]
+
+    def decoded_with(self, iteration: int) -> Weights:
+        """Return the weights that an iteration was decoded with, not normalised.
+
+        Raises:
+            DataError: there is no such iteration.
+        """
+        return start_of(self.record(iteration)).weights
+
+    def read_weights(self, path: Path | None) -> Weights | None:
+        """Read the weights of the run's features from a file of any format, None without a file.
+
+        Raises:
+            FormatError: the file does not hold weights of these features.
+        """
+        if path is None:
+            return None
+        from mosesplug.learning.weights import read_starting_weights
+
+        return Weights.of_vector(self.space, read_starting_weights(self.space, path).weights)
 
 
 @contextmanager
-def opened(path: Path, *, with_lists: bool = False) -> Iterator[Run]:
-    """The run whose store, or whose working directory, lies there.
+def open_run(path: Path, *, with_lists: bool = False) -> Iterator[StoredRun]:
+    """Open a run for reading.
 
     Args:
-        path: of either.
-        with_lists: whether a run without hypotheses in this store will not do.
+        path: the store, or the working directory that holds it.
+        with_lists: reject a store that holds no hypotheses.
 
     Raises:
-        StoreError: there is none, or it cannot be read.
-        DataError: it has no finished iteration, or no lists; or ``summary.json`` beside it is
+        StoreError: there is no store, or it cannot be read.
+        DataError: it has no finished iteration, or no hypotheses, or ``summary.json`` beside it is
             damaged.
     """
     with open_run_store(path, with_lists=with_lists) as (place, store):
         records = store.iterations()
-        names, weights, where = _result(records, place)
+        names, weights, origin = _read_result(records, place)
         if store.space is not None:
             names = store.space.names[: store.space.n_dense]
-        yield Run(place, store, records, tuple(map(mark_invalid_utf8, names)), weights, where)
+        names = tuple(map(mark_invalid_utf8, names))
+        yield StoredRun(place, store, records, names, weights, origin)
 
 
-def _result(
+def _read_result(
     records: tuple[IterationRecord, ...], store: Path
 ) -> tuple[tuple[str, ...], Weights, str]:
-    """The run's result where it is written down, else the last weights that there are.
-
-    Returns:
-        Names of the dense columns, the weights, and what they are.
-    """
+    """Return names of the dense columns, the run's result or its latest weights, their origin."""
     last = records[-1]
     decoded = start_of(last).weights
     workspace = Workspace(store.parent, 0)
-    summary = workspace.summary
     # A copy of a store may lie beside the summary of another run.
-    if workspace.store == store and summary.is_file():
-        names, weights = _of_summary(summary, len(decoded.dense))
+    if workspace.store == store and workspace.summary.is_file():
+        names, weights = _read_summary(workspace.summary, len(decoded.dense))
         return names, weights, "the result, those of moses.ini"
     names = tuple(f"feature {column}" for column in range(len(decoded.dense)))
     if last.result is not None:
@@ -125,11 +163,11 @@ def _result(
     return names, decoded, f"those that iteration {last.iteration} was decoded with"
 
 
-def _of_summary(path: Path, n_dense: int) -> tuple[tuple[str, ...], Weights]:
-    """The dense names and the weights in ``summary.json``, where the dense ones come first.
+def _read_summary(path: Path, n_dense: int) -> tuple[tuple[str, ...], Weights]:
+    """Return the dense names and the weights of ``summary.json``, where dense ones come first.
 
     Raises:
-        DataError: it is not what ``tune`` writes.
+        DataError: it is not a summary that ``tune`` wrote.
     """
     try:
         given = dict(json.loads(path.read_bytes())["result"]["weights"])
@@ -138,7 +176,7 @@ def _of_summary(path: Path, n_dense: int) -> tuple[tuple[str, ...], Weights]:
         values = []
     if len(values) < n_dense:
         raise DataError(
-            f"{path} is not the summary of this run: remove it, and the last iteration counts"
+            f"{path} is not the summary of this run: remove it to use the last iteration's weights"
         )
     names = tuple(name for name, _ in values[:n_dense])
     return names, Weights(tuple(value for _, value in values[:n_dense]), dict(values[n_dense:]))

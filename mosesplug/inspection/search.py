@@ -1,4 +1,4 @@
-"""Where a pattern occurs: in the input, the references, the hypotheses, or names of features."""
+"""Search source sentences, references, hypotheses and feature names for a pattern."""
 
 from __future__ import annotations
 
@@ -7,60 +7,62 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from mosesplug.inspection.run import Run
-from mosesplug.inspection.texts import Texts, decode_text
+from mosesplug.inspection.run import StoredRun
+from mosesplug.inspection.texts import ParallelText, decode_text
 
-__all__ = ["FIELDS", "Field", "Hit", "hits"]
+__all__ = ["FIELDS", "SearchField", "SearchHit", "search_run"]
 
-Field = Literal["source", "reference", "hypothesis", "feature"]
-FIELDS: tuple[Field, ...] = ("source", "reference", "hypothesis", "feature")
+SearchField = Literal["source", "reference", "hypothesis", "feature"]
+FIELDS: tuple[SearchField, ...] = ("source", "reference", "hypothesis", "feature")
 
 
 @dataclass(frozen=True)
-class Hit:
+class SearchHit:
     """A text in which a pattern occurs.
 
     Attributes:
-        field: what it is.
-        sentence: line of the input, from 0; None for a feature.
-        number: the hypothesis' row, the reference's number or the feature's column; 0 for input.
-        text: all of it.
+        field: the kind of text.
+        sentence: the sentence id; None for a feature.
+        number: row of the hypothesis, number of the reference or column of the feature; 0 for a
+            source sentence.
+        text: the whole text.
     """
 
-    field: Field
+    field: SearchField
     sentence: int | None
     number: int
     text: str
 
 
-def hits(
-    run: Run, pattern: re.Pattern[bytes], texts: Texts, fields: Sequence[Field]
-) -> Iterator[Hit]:
-    """Every text in which the pattern occurs: features first, then sentence by sentence.
+def search_run(
+    run: StoredRun,
+    pattern: re.Pattern[bytes],
+    text: ParallelText,
+    fields: Sequence[SearchField],
+) -> Iterator[SearchHit]:
+    """Yield every text in which the pattern occurs: features first, then by sentence.
 
-    Hypotheses are those of all iterations, each once. Bytes are searched, whatever they encode.
+    Hypotheses are the distinct texts of all iterations. Bytes are searched, whatever the encoding.
 
     Raises:
-        DataError: the texts are not this run's.
+        DataError: the text does not belong to the run.
     """
-    texts.check(run.n_sentences)
+    text.check_length(run.n_sentences)
     if "feature" in fields:
         for column, name in enumerate(run.space.names or run.names):
             if pattern.search(name.encode("utf-8", "surrogateescape")):
-                yield Hit("feature", None, column, name)
+                yield SearchHit("feature", None, column, name)
     for sentence in range(run.n_sentences):
-        for field, strings in (
-            ("source", texts.source[sentence : sentence + 1]),
-            ("reference", [lines[sentence] for lines in texts.references]),
-            ("hypothesis", _hypotheses(run, sentence) if "hypothesis" in fields else ()),
-        ):
+        texts: dict[SearchField, Sequence[bytes]] = {
+            "source": text.source[sentence : sentence + 1],
+            "reference": [lines[sentence] for lines in text.references],
+        }
+        if "hypothesis" in fields:
+            # Hypotheses with different features may have the same text.
+            texts["hypothesis"] = list(dict.fromkeys(run.store.hypotheses(sentence)))
+        for field, strings in texts.items():
             if field not in fields:
                 continue
             for number, string in enumerate(strings):
                 if pattern.search(string):
-                    yield Hit(field, sentence, number, decode_text(string))  # type: ignore[arg-type]
-
-
-def _hypotheses(run: Run, sentence: int) -> Sequence[bytes]:
-    """Distinct texts: hypotheses of other features may have the same."""
-    return list(dict.fromkeys(run.store.hypotheses(sentence)))
+                    yield SearchHit(field, sentence, number, decode_text(string))

@@ -1,6 +1,6 @@
-"""The hypotheses of one sentence, looked at one by one.
+"""The hypotheses of one sentence, with scores, roles and contributions of features.
 
-Nothing here needs a kernel: a sentence is shown at once, however large the store.
+Nothing here uses a kernel, so that a sentence is shown at once.
 """
 
 from __future__ import annotations
@@ -14,35 +14,45 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.inspection.run import Run
-from mosesplug.inspection.texts import Texts, decode_text
+from mosesplug.errors import DataError, UsageError
+from mosesplug.inspection.run import StoredRun
+from mosesplug.inspection.texts import ParallelText, decode_text
 from mosesplug.tuning.weights import Weights
 from mosesplug.tuning_set import SparseRows
 
-__all__ = ["Hypothesis", "Sentence", "SortedBy", "matched_orders", "sentence_of", "worth"]
+__all__ = [
+    "FeatureContrast",
+    "ScoredHypothesis",
+    "SentenceHypotheses",
+    "SortKey",
+    "compare_hypotheses",
+    "find_matched_orders",
+    "read_sentence",
+    "score_hypotheses",
+]
 
-SortedBy = Literal["model", "metric"]
+SortKey = Literal["model", "metric"]
 
 _ORDER = 4
 _BLEU_COLUMNS = 2 * _ORDER + 1
 
 
 @dataclass(frozen=True)
-class Hypothesis:
+class ScoredHypothesis:
     """One hypothesis of a sentence.
 
     Attributes:
-        number: its row among the sentence's hypotheses, as they are stored.
-        rank: place by model score, from 1.
+        number: row among the stored hypotheses of the sentence.
+        rank: rank by model score, from 1.
         text: the words.
-        model: the model score with the weights asked for.
-        metric: what it is worth by itself (see ``worth``).
-        roles: of 1-best, oracle, hope and fear, those that it has.
-        matches: of BLEU, ``(matched, all)`` n-grams of orders 1 to 4; else empty.
-        contributions: weight times value of each dense feature, in the order of the columns.
-        sparse: weight times value of the sparse features that it has.
-        values: the dense features' values.
-        sparse_values: the sparse features' values.
+        model: the model score.
+        metric: the sentence score.
+        roles: its roles out of 1-best, oracle, hope and fear.
+        matches: ``(matched, all)`` n-grams of orders 1 to 4 for BLEU; else empty.
+        contributions: weight times value of each dense feature.
+        sparse: weight times value of its sparse features.
+        values: values of the dense features.
+        sparse_values: values of its sparse features.
     """
 
     number: int
@@ -59,57 +69,104 @@ class Hypothesis:
 
 
 @dataclass(frozen=True)
-class Sentence:
+class SentenceHypotheses:
     """One sentence with its hypotheses.
 
     Attributes:
-        number: line of the input, from 0.
-        source: the text; None where it is not known.
-        references: its translations; empty where they are not known.
-        names: of the dense columns.
-        worth: what the hypotheses' metric is called.
-        hypotheses: all of them, in the order asked for.
+        number: the sentence id.
+        source: the source sentence; None if unknown.
+        references: the references; empty if unknown.
+        names: names of the dense columns.
+        sentence_metric: name of the metric of the sentence scores.
+        hypotheses: all hypotheses, sorted.
     """
 
     number: int
     source: str | None
     references: tuple[str, ...]
     names: tuple[str, ...]
-    worth: str
-    hypotheses: tuple[Hypothesis, ...]
+    sentence_metric: str
+    hypotheses: tuple[ScoredHypothesis, ...]
 
-    def role(self, name: str) -> Hypothesis:
-        """The hypothesis that has a role: 1-best, oracle, hope or fear."""
-        return next(each for each in self.hypotheses if name in each.roles)
+    def find(self, which: str) -> ScoredHypothesis:
+        """Return the hypothesis with a role (1-best, oracle, hope, fear) or a rank.
+
+        Raises:
+            DataError: the sentence has no hypotheses.
+            UsageError: no hypothesis has this role or rank.
+        """
+        if not self.hypotheses:
+            raise DataError(f"sentence {self.number} has no hypotheses to compare")
+        for each in self.hypotheses:
+            if which in each.roles or which == str(each.rank):
+                return each
+        raise UsageError(
+            f"sentence {self.number} has no hypothesis {which!r}: give 1-best, oracle, hope or "
+            f"fear, or a rank from 1 to {len(self.hypotheses)}"
+        )
 
 
-def sentence_of(
-    run: Run,
+@dataclass(frozen=True)
+class FeatureContrast:
+    """One feature of two hypotheses.
+
+    Attributes:
+        feature: the feature's name.
+        a, b: its values.
+        lead: what it adds to the lead of A's model score over B's.
+    """
+
+    feature: str
+    a: float
+    b: float
+    lead: float
+
+
+def compare_hypotheses(
+    names: Sequence[str], a: ScoredHypothesis, b: ScoredHypothesis
+) -> list[FeatureContrast]:
+    """Compare the features of two hypotheses, the most decisive first.
+
+    Args:
+        names: names of the dense columns.
+        a, b: hypotheses of one sentence.
+    """
+    dense = zip(names, a.values, b.values, a.contributions, b.contributions, strict=True)
+    rows = [FeatureContrast(name, x, y, added - taken) for name, x, y, added, taken in dense]
+    for name in dict.fromkeys([*a.sparse, *b.sparse]):
+        lead = a.sparse.get(name, 0.0) - b.sparse.get(name, 0.0)
+        values = a.sparse_values.get(name, 0.0), b.sparse_values.get(name, 0.0)
+        rows.append(FeatureContrast(name, *values, lead))
+    return sorted(rows, key=lambda row: -abs(row.lead))
+
+
+def read_sentence(
+    run: StoredRun,
     number: int,
     *,
     iteration: int | None = None,
     weights: Weights | None = None,
-    texts: Texts = Texts(),  # noqa: B008 - immutable
-    by: SortedBy = "model",
-) -> Sentence:
-    """A sentence's hypotheses.
+    text: ParallelText = ParallelText(),  # noqa: B008 - immutable
+    by: SortKey = "model",
+) -> SentenceHypotheses:
+    """Return the hypotheses of a sentence.
 
-    Hope and fear are those that maximise the sum and the difference of model score and metric
-    (Chiang 2012; Neubig & Watanabe 2016, eq. 35-36), at weights whose L1 norm is 1.
+    Hope and fear maximise the sum and the difference of model score and metric (Chiang 2012;
+    Neubig & Watanabe 2016, eq. 35-36), at weights whose L1 norm is 1.
 
     Args:
         run: the run.
-        number: line of the input, from 0.
-        iteration: whose list; None: all lists, merged.
-        weights: of the model score; None: the run's result. They are normalised.
-        texts: what is known beside the store.
-        by: order of the hypotheses, the largest first.
+        number: the sentence id.
+        iteration: the iteration; None for all lists, merged.
+        weights: weights of the model score, which are normalised; None for the run's result.
+        text: source sentences and references.
+        by: what sorts the hypotheses, the largest first.
 
     Raises:
-        DataError: there is no such sentence, or the texts are not of this run.
+        DataError: there is no such sentence, or the text does not belong to the run.
         StoreError: there is no such iteration.
     """
-    texts.check(run.n_sentences)
+    text.check_length(run.n_sentences)
     if iteration is None:
         rows = run.store.batch([number])
         strings = run.store.hypotheses(number)
@@ -124,14 +181,14 @@ def sentence_of(
         {name: used.sparse.get(name, 0.0) * value for name, value in row.items()} for row in values
     ]
     model = contributions.sum(axis=1) + [math.fsum(row.values()) for row in weighted]
-    metric = worth(run, stats)
-    roles = _roles(model, metric)
+    metric = score_hypotheses(run, stats)
+    roles = _find_roles(model, metric)
     ranks = np.empty(len(model), dtype=np.int64)
     ranks[np.argsort(-model, kind="stable")] = np.arange(1, len(model) + 1)
-    matches = _matches(run, stats)
+    matches = _count_matches(run, stats)
     order = np.argsort(-(model if by == "model" else metric), kind="stable")
     found = tuple(
-        Hypothesis(
+        ScoredHypothesis(
             number=row,
             rank=int(ranks[row]),
             text=decode_text(strings[row]),
@@ -146,29 +203,23 @@ def sentence_of(
         )
         for row in order.tolist()
     )
-    return Sentence(
+    return SentenceHypotheses(
         number=number,
-        source=texts.source_of(number),
-        references=texts.references_of(number),
+        source=text.source_sentence(number),
+        references=text.reference_sentences(number),
         names=run.names,
-        worth=worth_name(run),
+        sentence_metric=run.sentence_metric,
         hypotheses=found,
     )
 
 
-def worth_name(run: Run) -> str:
-    """What the metric of a sentence is called."""
-    name = run.signature.partition("|")[0]
-    return "BLEU+1" if name == "BLEU" else name
+def score_hypotheses(run: StoredRun, stats: NDArray[Any]) -> NDArray[np.float64]:
+    """Return the sentence score of each hypothesis, float64 ``[n]``; larger is better.
 
-
-def worth(run: Run, stats: NDArray[Any]) -> NDArray[np.float64]:
-    """What hypotheses are worth by themselves, float64 ``[n]``; larger is better.
-
-    BLEU+1 (Lin & Och 2004) where the run's metric is BLEU, as ``lists.sentence_scores`` has it from
-    the kernels, which take longer to load than to use on one sentence; else the metric.
+    The scores are those of ``lists.sentence_scores``. BLEU+1 (Lin & Och 2004) is computed here
+    since its kernels take longer to load than to score one sentence.
     """
-    if worth_name(run) != "BLEU+1":
+    if run.sentence_metric != "BLEU+1":
         return np.asarray(run.metric.score(stats.astype(np.float64)), dtype=np.float64)
     counts = stats.astype(np.float64)
     matched, total = counts[:, 0 : 2 * _ORDER : 2].copy(), counts[:, 1 : 2 * _ORDER : 2].copy()
@@ -181,11 +232,11 @@ def worth(run: Run, stats: NDArray[Any]) -> NDArray[np.float64]:
     return np.where(precision > 0.0, np.sqrt(np.sqrt(precision)) * brevity, 0.0)
 
 
-def matched_orders(words: Sequence[str], references: Sequence[Sequence[str]]) -> list[int]:
-    """For each word the length of the longest n-gram, up to 4, that it is in and a reference has.
+def find_matched_orders(words: Sequence[str], references: Sequence[Sequence[str]]) -> list[int]:
+    """Return the length of the longest matching n-gram, up to 4, that each word is part of.
 
-    N-grams are matched from left to right, each as often as the reference that has it most (the
-    clipping of Papineni et al. 2002).
+    N-grams match from left to right, each as often as in the reference that has it most often
+    (the clipping of Papineni et al. 2002).
     """
     longest = [0] * len(words)
     for order in range(1, _ORDER + 1):
@@ -205,17 +256,17 @@ def _ngrams(words: Sequence[str], order: int) -> list[tuple[str, ...]]:
     return [tuple(words[start : start + order]) for start in range(len(words) - order + 1)]
 
 
-def _roles(model: NDArray[np.float64], metric: NDArray[np.float64]) -> dict[str, int]:
-    """Which row is 1-best, oracle, hope and fear: among equals that of the highest model score."""
+def _find_roles(model: NDArray[np.float64], metric: NDArray[np.float64]) -> dict[str, int]:
+    """Return the row of each role; the higher model score wins ties."""
     if not len(model):
         return {}
     sought = {"1-best": model, "oracle": metric, "hope": model + metric, "fear": model - metric}
     return {role: int(np.lexsort((-model, -value))[0]) for role, value in sought.items()}
 
 
-def _matches(run: Run, stats: NDArray[Any]) -> list[tuple[tuple[int, int], ...]]:
-    """Matched and all n-grams of each row, of BLEU."""
-    if worth_name(run) != "BLEU+1" or stats.shape[1] != _BLEU_COLUMNS:
+def _count_matches(run: StoredRun, stats: NDArray[Any]) -> list[tuple[tuple[int, int], ...]]:
+    """Return matched and all n-grams of each row for BLEU, else nothing."""
+    if run.sentence_metric != "BLEU+1" or stats.shape[1] != _BLEU_COLUMNS:
         return [()] * len(stats)
     counts = stats.astype(np.int64).tolist()
     return [tuple(zip(row[0:8:2], row[1:8:2], strict=True)) for row in counts]
@@ -224,7 +275,6 @@ def _matches(run: Run, stats: NDArray[Any]) -> list[tuple[tuple[int, int], ...]]
 def _sparse_by_name(
     rows: SparseRows | None, names: Sequence[str], count: int
 ) -> list[dict[str, float]]:
-    """The sparse features of each row."""
     if rows is None:
         return [{} for _ in range(count)]
     found = []

@@ -1,32 +1,48 @@
-"""The texts beside a store: input and references, and how bytes are shown to people."""
+"""Source sentences and references beside a store, and how bytes are shown to people."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from mosesplug.errors import DataError
 
-__all__ = ["Texts", "decode_text", "mark_invalid_utf8"]
+__all__ = ["ParallelText", "decode_text", "mark_invalid_utf8"]
 
 
 @dataclass(frozen=True)
-class Texts:
-    """The input and its translations, as far as they are known.
+class ParallelText:
+    """The source sentences and references of a tuning set, as far as they are known.
 
     Attributes:
-        source: the sentences; empty where they are not known.
-        references: one or more translations of all of them; empty where they are not known.
+        source: one line for each sentence; empty if unknown.
+        references: one or more translations of all sentences; empty if unknown.
     """
 
     source: Sequence[bytes] = ()
     references: Sequence[Sequence[bytes]] = ()
 
-    def check(self, n_sentences: int) -> None:
-        """See that they belong to a run.
+    @classmethod
+    def read(cls, source: Path | None, references: Path | None) -> ParallelText:
+        """Read the files that are given; references may be a prefix of several files.
 
         Raises:
-            DataError: they have another number of lines.
+            FormatError: a file cannot be read.
+        """
+        from formats.references import read_references
+        from formats.text import read_lines
+
+        return cls(
+            () if source is None else read_lines(source),
+            () if references is None else read_references(references),
+        )
+
+    def check_length(self, n_sentences: int) -> None:
+        """Check that all files have one line for each sentence of a run.
+
+        Raises:
+            DataError: a file has another number of lines.
         """
         for what, lines in (
             ("source", self.source),
@@ -34,24 +50,24 @@ class Texts:
         ):
             if len(lines) not in (0, n_sentences):
                 raise DataError(
-                    f"the {what} has {len(lines)} lines, and the run's input {n_sentences}: give "
-                    "the files that it was tuned on"
+                    f"the {what} has {len(lines)} lines, but the run has {n_sentences} sentences: "
+                    "give the files that it was tuned on"
                 )
 
-    def source_of(self, sentence: int) -> str | None:
-        """The text of one sentence."""
+    def source_sentence(self, sentence: int) -> str | None:
+        """Return a source sentence, None if unknown."""
         return decode_text(self.source[sentence]) if self.source else None
 
-    def references_of(self, sentence: int) -> tuple[str, ...]:
-        """The translations of one sentence."""
+    def reference_sentences(self, sentence: int) -> tuple[str, ...]:
+        """Return the references of a sentence."""
         return tuple(decode_text(lines[sentence]) for lines in self.references)
 
 
 def decode_text(text: bytes) -> str:
-    """Bytes for people; what is no UTF-8 is marked."""
+    """Return text to show; bytes that are not valid UTF-8 are replaced by U+FFFD."""
     return text.decode("utf-8", "replace").strip()
 
 
 def mark_invalid_utf8(text: str) -> str:
-    """Text with names of features or files, in which bytes that are no UTF-8 are marked, too."""
+    """Return a name of a feature or file with surrogate escapes replaced by U+FFFD."""
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")

@@ -1,4 +1,4 @@
-"""What a report shows of a run: plain numbers and texts, wherever they come from."""
+"""The data of a report: plain numbers and texts."""
 
 from __future__ import annotations
 
@@ -24,18 +24,19 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class IterationFacts:
-    """One iteration, or epoch of an online run.
+    """One iteration, or one epoch of an online run.
 
     Attributes:
-        number: from 1.
-        score: the metric of the decoder's own translations.
-        optimum: what the optimizer reached in the lists; None where it has not run.
-        oracle: the metric of the best choice among all hypotheses so far, by greedy search; None
-            where the lists lie elsewhere.
-        held_out: the best score of translations of the held-out text in it; None if there was none.
-        hypotheses, new_hypotheses: of its lists, and those that no earlier iteration had.
-        seconds_decoding, seconds_optimising: wall time.
-        weights: the dense weights that it was decoded with, over their L1 norm.
+        number: the iteration, from 1.
+        score: score of the decoder's translations.
+        optimum: score that the optimizer reached in the lists; None if it has not run.
+        oracle: score of the greedy corpus oracle of all hypotheses so far; None if the lists are
+            in other stores.
+        held_out: best held-out score of the iteration; None without one.
+        hypotheses: number of hypotheses in its lists.
+        new_hypotheses: those that no earlier iteration had.
+        seconds_decoding, seconds_optimising: wall times.
+        weights: dense weights that it was decoded with, divided by their L1 norm.
     """
 
     number: int
@@ -55,13 +56,13 @@ class FeatureFacts:
     """One dense feature over all distinct hypotheses.
 
     Attributes:
-        name: of the column.
-        weight: the run's result, over the L1 norm.
-        mean: of its values.
-        spread: mean over the sentences of the standard deviation of its values in the sentence.
-        active: share of the hypotheses for which it is not 0.
-        correlation: of its values with the metric of the hypothesis, both less their means in the
-            sentence; NaN where one never varies.
+        name: the column's name.
+        weight: its weight in the run's result, divided by the L1 norm.
+        mean: mean of its values.
+        spread: standard deviation of its values in a sentence, mean over the sentences.
+        active: share of the hypotheses whose value is not 0.
+        correlation: correlation of its values with the sentence scores, both with the mean of the
+            sentence subtracted; NaN if one of them never varies.
     """
 
     name: str
@@ -74,14 +75,13 @@ class FeatureFacts:
 
 @dataclass(frozen=True)
 class ErrorSurface:
-    """The corpus score as one weight changes and all others stay.
+    """The corpus score as a function of one weight.
 
     Attributes:
-        name: of the feature.
-        weight: where the run's result lies.
-        ends: float64 ``[m + 1]``, ascending; the weights at which the score changes, and the ends
-            of the part that is shown.
-        scores: float64 ``[m]``; between neighbouring ends.
+        name: the feature's name.
+        weight: its weight in the run's result.
+        ends: float64 ``[m + 1]``, ends of the intervals of equal score, ascending.
+        scores: float64 ``[m]``, the score of each interval.
     """
 
     name: str
@@ -92,12 +92,12 @@ class ErrorSurface:
 
 @dataclass(frozen=True)
 class Coverage:
-    """How good the best choice is if only the first hypotheses of each list are allowed.
+    """The oracle's score if only the first hypotheses of each list are allowed.
 
     Attributes:
-        ranks: how many of each list of the last iteration, ascending.
-        scores: of the best choice by greedy search.
-        first_best: score at the decoder's own first choice.
+        ranks: numbers of hypotheses allowed, ascending.
+        scores: scores of the greedy corpus oracle.
+        first_best: score of the decoder's translations.
     """
 
     ranks: tuple[int, ...]
@@ -107,16 +107,16 @@ class Coverage:
 
 @dataclass(frozen=True)
 class SentenceFacts:
-    """One sentence with what the result makes of it.
+    """One sentence with its 1-best and its oracle in the merged lists.
 
     Attributes:
-        number: line of the input, from 0.
-        source: the text; None where it is not known.
-        references: its translations; empty where they are not known.
-        chosen: the hypothesis that scores highest with the result's weights.
-        chosen_score: its metric.
-        oracle: the best hypothesis of the sentence.
-        oracle_score: its metric.
+        number: the sentence id.
+        source: the source sentence; None if unknown.
+        references: the references; empty if unknown.
+        chosen: the 1-best with the result's weights.
+        chosen_score: its sentence score.
+        oracle: the hypothesis with the best sentence score.
+        oracle_score: its sentence score.
     """
 
     number: int
@@ -130,14 +130,14 @@ class SentenceFacts:
 
 @dataclass(frozen=True)
 class LatticeLine:
-    """A translation that wins somewhere as one weight changes.
+    """A translation on the envelope along one weight.
 
     Attributes:
         text: the translation.
-        intercept: its model score where the weight is that of the run's result.
-        slope: the feature's value.
-        start, end: the weights between which it wins; the first and last are infinite.
-        score: its metric; None where the references are not known.
+        intercept: its model score at the weight of the run's result.
+        slope: its value of the feature.
+        start, end: the weights between which it has the highest model score; may be infinite.
+        score: its sentence score; None if unknown.
     """
 
     text: str
@@ -150,16 +150,16 @@ class LatticeLine:
 
 @dataclass(frozen=True)
 class LatticeFacts:
-    """A small part of one sentence's search graph.
+    """The best edges of one sentence's search graph, and its envelope along one weight.
 
     Attributes:
-        sentence: line of the input, from 0.
-        feature: whose weight changes.
-        weight: the run's result.
-        edges: ``(from node, to node, words)``; nodes count up along the sentence.
-        n_nodes: how many there are.
-        whole: edges of the graph that these are the best of.
-        lines: by the weights at which they win, from left to right.
+        sentence: the sentence id.
+        feature: the feature whose weight changes.
+        weight: its weight in the run's result.
+        edges: ``(from node, to node, words)``; nodes are in topological order.
+        n_nodes: number of nodes.
+        whole: number of edges of the whole graph.
+        lines: the envelope, from the smallest to the largest weight.
     """
 
     sentence: int
@@ -173,22 +173,22 @@ class LatticeFacts:
 
 @dataclass(frozen=True)
 class ReportData:
-    """A run.
+    """The data of a report of a run.
 
     Attributes:
-        store: where it lies.
-        metric: its name.
-        signature: of all scores.
-        facts: further facts by name, in order.
-        iterations: all of them.
-        names: of the dense columns.
-        features: the dense features; empty where the lists lie elsewhere.
+        store: the store's path.
+        metric: the metric's name.
+        signature: the metric's signature.
+        facts: settings and other facts by name, in order.
+        iterations: all iterations.
+        names: names of the dense columns.
+        features: the dense features; empty if the lists are in other stores.
         sparse: ``(name, weight)`` of the largest sparse weights of the result.
-        n_sparse: how many sparse weights are not 0.
-        surfaces: one a dense feature.
-        coverage: None where the lists lie elsewhere.
-        worst, best: sentences by the metric of what is chosen.
-        lattice: None where no search graph is stored.
+        n_sparse: number of sparse weights that are not 0.
+        surfaces: one for each dense feature.
+        coverage: None if the lists are in other stores.
+        worst, best: sentences with the lowest and highest sentence scores of the 1-best.
+        lattice: None if no search graph is stored.
     """
 
     store: str
@@ -208,5 +208,5 @@ class ReportData:
 
     @property
     def sentence_metric(self) -> str:
-        """What single sentences are judged by."""
+        """Name of the metric of single sentences."""
         return "BLEU+1" if self.metric == "BLEU" else self.metric

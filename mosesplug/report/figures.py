@@ -1,7 +1,7 @@
-"""Figures of a run, by matplotlib: each one function of the data, drawn as SVG or PNG.
+"""Figures of a run, drawn by matplotlib as SVG or PNG.
 
-Figures are drawn without a display and without matplotlib's global state; text stays text, so that
-a page's reader can search and copy it. The same data give the same bytes.
+Figures need no display and do not touch matplotlib's global state. Text of an SVG stays text, so
+that readers can search and copy it. The same data give the same bytes.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ import numpy as np
 
 from mosesplug.errors import UsageError
 from mosesplug.report.data import ErrorSurface, ReportData
-from mosesplug.report.lattice import envelope_figure, lattice_figure
+from mosesplug.report.lattice import draw_envelope, draw_lattice
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["FIGURES", "available", "png", "surface_png", "svg"]
+__all__ = ["FIGURES", "has_matplotlib", "render_png", "render_svg", "surface_png"]
 
 _STYLE: dict[str, Any] = {
     "svg.fonttype": "none",
@@ -39,8 +39,8 @@ _STYLE: dict[str, Any] = {
 }
 
 
-def score_curves(figure: Figure, data: ReportData) -> None:
-    """Scores over iterations: decoded, reached in the lists, held out, oracle."""
+def _draw_scores(figure: Figure, data: ReportData) -> None:
+    """Draw scores over iterations: decoded, reached in the lists, held out, oracle."""
     axes = figure.subplots()
     numbers = [facts.number for facts in data.iterations]
     for label, style, values in (
@@ -57,8 +57,8 @@ def score_curves(figure: Figure, data: ReportData) -> None:
     axes.legend()
 
 
-def weights_over_iterations(figure: Figure, data: ReportData) -> None:
-    """The dense weights that each iteration was decoded with, over their L1 norm."""
+def _draw_weights(figure: Figure, data: ReportData) -> None:
+    """Draw the dense weights that each iteration was decoded with, divided by their L1 norm."""
     if not data.names:
         raise UsageError("this run has no dense features, so there are no weights to draw")
     from matplotlib import colormaps
@@ -73,13 +73,13 @@ def weights_over_iterations(figure: Figure, data: ReportData) -> None:
     axes.set_ylabel("weight / L1 norm")
     _over_iterations(axes, numbers)
     if len(data.names) <= 30:
-        # Given by name: of itself the legend leaves out those that begin with an underscore.
+        # Explicit, since matplotlib leaves out labels that begin with an underscore.
         lines = axes.lines[: len(data.names)]
         axes.legend(lines, data.names, loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=7)
 
 
-def list_growth(figure: Figure, data: ReportData) -> None:
-    """Hypotheses of each iteration's lists, and how many of them were new."""
+def _draw_growth(figure: Figure, data: ReportData) -> None:
+    """Draw the numbers of all and of new hypotheses of each iteration."""
     axes = figure.subplots()
     numbers = [facts.number for facts in data.iterations]
     axes.bar(
@@ -91,8 +91,8 @@ def list_growth(figure: Figure, data: ReportData) -> None:
     axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
 
 
-def times(figure: Figure, data: ReportData) -> None:
-    """Seconds of decoder and optimizer."""
+def _draw_times(figure: Figure, data: ReportData) -> None:
+    """Draw the seconds of decoder and optimizer."""
     axes = figure.subplots()
     numbers = [facts.number for facts in data.iterations]
     decoding = np.array([facts.seconds_decoding for facts in data.iterations])
@@ -104,8 +104,8 @@ def times(figure: Figure, data: ReportData) -> None:
     axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
 
 
-def coverage(figure: Figure, data: ReportData) -> None:
-    """The best choice among the first hypotheses of each list."""
+def _draw_coverage(figure: Figure, data: ReportData) -> None:
+    """Draw the oracle's score among the first hypotheses of each list."""
     if data.coverage is None:
         raise UsageError("this run has no lists in its store, so there is no coverage to draw")
     axes = figure.subplots()
@@ -119,8 +119,8 @@ def coverage(figure: Figure, data: ReportData) -> None:
     axes.legend()
 
 
-def surfaces(figure: Figure, data: ReportData) -> None:
-    """The score as each weight changes, all others staying: one small plot a feature."""
+def _draw_surfaces(figure: Figure, data: ReportData) -> None:
+    """Draw the score as a function of each weight, one small plot a feature."""
     if not data.surfaces:
         raise UsageError(
             "there are no dense features or no lists in this store, so no surface to draw"
@@ -139,8 +139,8 @@ def surfaces(figure: Figure, data: ReportData) -> None:
     figure.supylabel(data.metric, fontsize=9)
 
 
-def features(figure: Figure, data: ReportData) -> None:
-    """What each feature contributes, weight times spread, and how it goes with the metric."""
+def _draw_features(figure: Figure, data: ReportData) -> None:
+    """Draw weight times spread of each feature, and its correlation with the metric."""
     if not data.features:
         raise UsageError("there are no dense features or no lists in this store, so none to draw")
     figure.set_size_inches(8.0, 0.6 + 0.24 * len(data.features))
@@ -154,52 +154,50 @@ def features(figure: Figure, data: ReportData) -> None:
     right.set_xlabel(f"correlation with {data.sentence_metric} in a sentence")
 
 
-Draw = Callable[["Figure", ReportData], None]
-
-FIGURES: Mapping[str, Draw] = MappingProxyType(
+FIGURES: Mapping[str, Callable[[Figure, ReportData], None]] = MappingProxyType(
     {
-        "scores": score_curves,
-        "weights": weights_over_iterations,
-        "features": features,
-        "surfaces": surfaces,
-        "growth": list_growth,
-        "coverage": coverage,
-        "times": times,
-        "lattice": lattice_figure,
-        "envelope": envelope_figure,
+        "scores": _draw_scores,
+        "weights": _draw_weights,
+        "features": _draw_features,
+        "surfaces": _draw_surfaces,
+        "growth": _draw_growth,
+        "coverage": _draw_coverage,
+        "times": _draw_times,
+        "lattice": draw_lattice,
+        "envelope": draw_envelope,
     }
 )
-"""Every figure by its name."""
+"""The figures by name."""
 
 
-def available() -> bool:
-    """Whether matplotlib is there."""
+def has_matplotlib() -> bool:
+    """Return whether matplotlib is installed."""
     from importlib.util import find_spec
 
     return find_spec("matplotlib") is not None
 
 
-def svg(name: str, data: ReportData) -> str:
-    """A figure as an ``<svg>`` element, without what stands before one in a file.
+def render_svg(name: str, data: ReportData) -> str:
+    """Return a figure as an ``<svg>`` element, without an XML declaration.
 
     Raises:
-        UsageError: matplotlib is missing, or this run has nothing of the kind.
+        UsageError: matplotlib is missing, or the run has no data for this figure.
     """
-    text = _drawn(name, data, format="svg", metadata={"Date": None}).decode()
+    text = _render(name, data, format="svg", metadata={"Date": None}).decode()
     return text[text.index("<svg") :]
 
 
-def png(name: str, data: ReportData, dots_per_inch: int = 300) -> bytes:
-    """A figure as a PNG file.
+def render_png(name: str, data: ReportData, dots_per_inch: int = 300) -> bytes:
+    """Return a figure as a PNG file.
 
     Raises:
-        UsageError: as ``svg``.
+        UsageError: as for ``render_svg``.
     """
-    return _drawn(name, data, format="png", dpi=dots_per_inch)
+    return _render(name, data, format="png", dpi=dots_per_inch)
 
 
 def surface_png(surface: ErrorSurface, metric: str, dots_per_inch: int = 150) -> bytes:
-    """One error surface as a PNG file; its name stands below.
+    """Return one error surface as a PNG file.
 
     Raises:
         UsageError: matplotlib is missing.
@@ -212,35 +210,34 @@ def surface_png(surface: ErrorSurface, metric: str, dots_per_inch: int = 150) ->
         axes.set_xlabel(surface.name)
         axes.set_ylabel(metric)
 
-    return _saved(draw, "surface", format="png", dpi=dots_per_inch)
+    return _save(draw, "surface", format="png", dpi=dots_per_inch)
 
 
-def _drawn(name: str, data: ReportData, **saving: Any) -> bytes:
-    return _saved(lambda figure: FIGURES[name](figure, data), name, **saving)
+def _render(name: str, data: ReportData, **saving: Any) -> bytes:
+    return _save(lambda figure: FIGURES[name](figure, data), name, **saving)
 
 
-def _saved(draw: Callable[[Figure], None], name: str, **saving: Any) -> bytes:
-    if not available():
+def _save(draw: Callable[[Figure], None], name: str, **saving: Any) -> bytes:
+    if not has_matplotlib():
         raise UsageError("figures need matplotlib: install mosesplug[report]")
     import matplotlib
     from matplotlib.figure import Figure
 
-    # What one figure defines must not be taken for another's on the same page.
+    # Identifiers of the figures on one page must differ.
     style: Any = {**_STYLE, "svg.hashsalt": f"mosesplug {name}"}
     with matplotlib.rc_context(style):
         figure = Figure(figsize=(7.0, 3.4))
         draw(figure)
         buffer = io.BytesIO()
         with warnings.catch_warnings():
-            # A browser has other fonts than matplotlib; of these, a picture has a box for a sign
-            # that they lack, which its reader sees.
+            # A browser has other fonts than matplotlib; a PNG shows a box for a missing glyph.
             warnings.filterwarnings("ignore", "Glyph .* missing from font", UserWarning)
             figure.savefig(buffer, **saving)
     return buffer.getvalue()
 
 
 def _over_iterations(axes: Axes, numbers: list[int]) -> None:
-    """Whole numbers below."""
+    """Label the x axis with whole numbers."""
     from matplotlib.ticker import MaxNLocator
 
     axes.set_xlabel("iteration")

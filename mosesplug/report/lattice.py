@@ -1,4 +1,4 @@
-"""A small search graph as a picture: its edges with their words, and its envelope below."""
+"""Draw a small search graph: its edges with their words, and its envelope."""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["envelope_figure", "lattice_figure"]
+__all__ = ["draw_envelope", "draw_lattice"]
 
 _LONGEST = 60
 
 _TIP = 0.95
-"""Where on an arc its head ends."""
+"""Position of an arc's head, as a share of its length."""
 
 _SHARES = (0.5, 0.35, 0.65)
-"""Where on arcs that leave one node the words stand, so that they do not lie on each other."""
+"""Positions of the words on arcs that leave one node, different so that they do not overlap."""
 
-Point = tuple[float, float]
+_XY = tuple[float, float]
 
 _COLOURS = ("#2563eb", "#dc2626", "#0f766e", "#f59e0b", "#7c3aed", "#db2777", "#0891b2", "#65a30d")
 
 
-def lattice_figure(figure: Figure, data: ReportData) -> None:
-    """Nodes from left to right by their distance from the start, an arc for each edge."""
-    facts = _lattice(data)
+def draw_lattice(figure: Figure, data: ReportData) -> None:
+    """Draw nodes from left to right by their distance from the start, and an arc for each edge."""
+    facts = _require_lattice(data)
     if not facts.edges:
         raise UsageError(
-            f"the search graph of sentence {facts.sentence} joins several nodes by one edge: such "
-            "a graph is not drawn; its envelope is"
+            f"the search graph of sentence {facts.sentence} has edges with several tail nodes, "
+            "which cannot be drawn: draw its envelope"
         )
-    places = _places(facts)
+    places = _place_nodes(facts)
     figure.set_size_inches(9.0, 1.4 + 0.75 * (1 + max(y for _, y in places.values())))
     axes = figure.subplots()
     axes.set_axis_off()
@@ -46,9 +46,9 @@ def lattice_figure(figure: Figure, data: ReportData) -> None:
         parallel = seen[start, end] = seen.get((start, end), -1) + 1
         turn = leaving[start] = leaving.get(start, -1) + 1
         share = _SHARES[(turn + start) % len(_SHARES)]
-        # One that passes by other nodes goes around them.
+        # An arc that passes other nodes goes around them.
         bend = 0.18 + 0.4 * parallel + (0.15 if places[end][0] - places[start][0] > 1 else 0.0)
-        _arc(axes, places[start], places[end], words, bend, share)
+        _draw_arc(axes, places[start], places[end], words, bend, share)
     x, y = zip(*places.values(), strict=True)
     axes.scatter(x, y, s=90, color="white", edgecolor="black", zorder=3)
     axes.scatter(*places[max(places)], s=30, color="black", zorder=4)
@@ -60,18 +60,18 @@ def lattice_figure(figure: Figure, data: ReportData) -> None:
     )
 
 
-def _arc(axes: Axes, start: Point, end: Point, words: str, bend: float, share: float) -> None:
-    """An arrow that is bent upwards, with words at some share of its way."""
+def _draw_arc(axes: Axes, start: _XY, end: _XY, words: str, bend: float, share: float) -> None:
+    """Draw an arrow that is bent upwards, with words at a share of its length."""
     from matplotlib.patches import FancyArrowPatch
     from matplotlib.path import Path
 
     middle = (0.5 * (start[0] + end[0]), 0.5 * (start[1] + end[1]) + bend * (end[0] - start[0]))
-    # The head ends where the circle of the node begins.
-    turn, tip = _between(start, middle, _TIP), _on_curve(start, middle, end, _TIP)
+    # The head ends at the circle of the node.
+    turn, tip = _interpolate(start, middle, _TIP), _find_on_curve(start, middle, end, _TIP)
     curve = Path([start, turn, tip], [Path.MOVETO, Path.CURVE3, Path.CURVE3])
     axes.add_patch(FancyArrowPatch(path=curve, arrowstyle="-|>", color="#64748b", mutation_scale=9))
     axes.text(
-        *_on_curve(start, middle, end, share),
+        *_find_on_curve(start, middle, end, share),
         words,
         fontsize=7.5,
         ha="center",
@@ -80,17 +80,17 @@ def _arc(axes: Axes, start: Point, end: Point, words: str, bend: float, share: f
     )
 
 
-def _between(one: Point, other: Point, share: float) -> Point:
+def _interpolate(one: _XY, other: _XY, share: float) -> _XY:
     return (one[0] + share * (other[0] - one[0]), one[1] + share * (other[1] - one[1]))
 
 
-def _on_curve(start: Point, middle: Point, end: Point, share: float) -> Point:
-    """A point of the quadratic Bezier curve."""
-    return _between(_between(start, middle, share), _between(middle, end, share), share)
+def _find_on_curve(start: _XY, middle: _XY, end: _XY, share: float) -> _XY:
+    """Return a point of the quadratic Bezier curve."""
+    return _interpolate(_interpolate(start, middle, share), _interpolate(middle, end, share), share)
 
 
-def _places(facts: LatticeFacts) -> dict[int, Point]:
-    """Node to place: right by the longest way from the start, up as its neighbours are."""
+def _place_nodes(facts: LatticeFacts) -> dict[int, _XY]:
+    """Place nodes: x by the longest path from the start, y near their predecessors."""
     depth: dict[int, int] = {0: 0}
     before: dict[int, list[int]] = {}
     for start, end, _ in facts.edges:
@@ -100,9 +100,9 @@ def _places(facts: LatticeFacts) -> dict[int, Point]:
     for node in sorted(depth):
         columns.setdefault(depth[node], []).append(node)
     tallest = max(map(len, columns.values()))
-    places: dict[int, Point] = {}
+    places: dict[int, _XY] = {}
     for column, nodes in sorted(columns.items()):
-        # Below the middle of those that lead to it: fewer arrows cross.
+        # In the order of their predecessors, so that fewer arrows cross.
         nodes.sort(key=lambda node: _mean([places[each][1] for each in before.get(node, [])]))
         for level, node in enumerate(nodes):
             places[node] = (float(column), level + 0.5 * (tallest - len(nodes)))
@@ -113,9 +113,9 @@ def _mean(values: list[float]) -> float:
     return sum(values) / len(values) if values else 0.0
 
 
-def envelope_figure(figure: Figure, data: ReportData) -> None:
-    """Model score of the translations that win, and below it the metric of the one that does."""
-    facts = _lattice(data)
+def draw_envelope(figure: Figure, data: ReportData) -> None:
+    """Draw the model scores on the envelope, and below it the sentence scores."""
+    facts = _require_lattice(data)
     figure.set_size_inches(8.0, 4.6)
     upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=[2, 1])
     cuts = [line.end for line in facts.lines[:-1]]
@@ -143,15 +143,13 @@ def envelope_figure(figure: Figure, data: ReportData) -> None:
     upper.set_ylabel("model score")
     lower.set_ylabel(data.sentence_metric)
     lower.set_xlabel(f"weight of {facts.feature} (dotted: the result)")
-    # Given by name: of itself the legend leaves out those that begin with an underscore.
+    # Explicit, since matplotlib leaves out labels that begin with an underscore.
     upper.legend(shown, labels, fontsize=6.5)
     title = f"sentence {facts.sentence}: the upper envelope along {facts.feature}"
     upper.set_title(title, fontsize=9)
 
 
-def _lattice(data: ReportData) -> LatticeFacts:
+def _require_lattice(data: ReportData) -> LatticeFacts:
     if data.lattice is None:
-        raise UsageError(
-            "no search graph is stored in this run: tune with --forest, and there are graphs"
-        )
+        raise UsageError("this run stored no search graph: tune with --forest to store them")
     return data.lattice

@@ -1,4 +1,4 @@
-"""The report: one HTML file that needs nothing else, for screens of any width and for paper."""
+"""The report of a run: one self-contained HTML file, for screens of any width and for paper."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 from html import escape
 
 from mosesplug.report.data import ReportData, SentenceFacts
-from mosesplug.report.figures import svg
+from mosesplug.report.figures import render_svg
 
-__all__ = ["page"]
+__all__ = ["render_page"]
 
 _STYLE = """
 :root { color-scheme: light; }
@@ -33,7 +33,7 @@ figure { margin: 0; }
 """
 
 _HELD_OUT = 4
-"""Its column in the table of iterations."""
+"""Column of the held-out score in the table of iterations."""
 
 _FIGURES = (
     ("Scores", "scores", "The oracle is found by a greedy search over all hypotheses so far."),
@@ -53,8 +53,8 @@ _FIGURES = (
 )
 
 
-def page(data: ReportData, title: str) -> str:
-    """The report of a run.
+def render_page(data: ReportData, title: str) -> str:
+    """Return the report of a run as an HTML page.
 
     Raises:
         UsageError: matplotlib is missing.
@@ -187,7 +187,7 @@ def _configuration(data: ReportData) -> str:
 
 
 def _figure(name: str, data: ReportData) -> str:
-    return f'<figure class="wide" id="{name}">{svg(name, data)}</figure>\n'
+    return f'<figure class="wide" id="{name}">{render_svg(name, data)}</figure>\n'
 
 
 def _section(heading: str, note: str, content: str) -> str:
@@ -196,7 +196,7 @@ def _section(heading: str, note: str, content: str) -> str:
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]], left: int = 0) -> str:
-    """A table whose first ``left`` columns are words."""
+    """Return a table whose first ``left`` columns hold text."""
 
     def row(cells: Sequence[str], tag: str) -> str:
         marks = ("" if place < left else " class=n" for place in range(len(cells)))

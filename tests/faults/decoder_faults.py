@@ -22,7 +22,7 @@ from pathlib import Path
 from textwrap import shorten
 
 from mosesplug.cli.main import main as mosesplug
-from mosesplug.inspection.soundness import soundness
+from mosesplug.inspection.maintenance import verify_store
 from mosesplug.store import NBestStore
 
 HERE = Path(__file__).parent
@@ -165,7 +165,7 @@ def kept(work: Path) -> tuple[int, int]:
     Raises:
         AssertionError: a record is not what it was.
     """
-    for found in soundness(work / "nbests.lmdb"):
+    for found in verify_store(work / "nbests.lmdb"):
         assert not found.faults
     with NBestStore.open(work / "nbests.lmdb") as store:
         opened = store.open_iteration()

@@ -25,7 +25,7 @@ from formats.graphs.hypergraph_reader import TAIL, read_hypergraph
 from mosesplug.errors import DataError
 from mosesplug.forest.viterbi import viterbi
 from mosesplug.hypergraph import Hypergraph
-from mosesplug.inspection.soundness import soundness
+from mosesplug.inspection.maintenance import verify_store
 from mosesplug.store import NBestStore, reading
 from mosesplug.store.ingest import Ingest
 from mosesplug.store.records import decode_value, encode_value, header_of
@@ -257,7 +257,7 @@ def _apply(directory: Path, changes: list[Change]) -> None:
 
 def _read_all(directory: Path) -> list[str]:
     """All that can be read of a store, whatever the rest is; the refusals."""
-    told = _refusals([lambda: list(soundness(directory))])
+    told = _refusals([lambda: list(verify_store(directory))])
     try:
         store = NBestStore.open(directory)
     except DataError as error:

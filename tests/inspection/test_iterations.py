@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from mosesplug.errors import DataError, StoreError, UsageError
-from mosesplug.inspection.iterations import FeatureChange, IterationDifference, difference
-from mosesplug.inspection.run import opened
-from mosesplug.inspection.texts import Texts
+from mosesplug.inspection.iterations import FeatureChange, IterationDifference, compare_iterations
+from mosesplug.inspection.run import open_run
+from mosesplug.inspection.texts import ParallelText
 from mosesplug.metrics import metric
 from mosesplug.store import NBestStore
 from mosesplug.store.testing.toys import Hypothesis, make_list
@@ -20,8 +20,8 @@ from tests.inspection.runs import GROUPS, REFERENCE, make_run
 
 
 def compared(path: Path, a: int, b: int) -> IterationDifference:
-    with opened(path) as run:
-        return difference(run, a, b, Texts(references=(REFERENCE,)))
+    with open_run(path) as run:
+        return compare_iterations(run, a, b)
 
 
 def test_by_hand(tmp_path: Path) -> None:
@@ -107,12 +107,12 @@ def test_weights_that_nobody_knows(tmp_path: Path) -> None:
 
 def test_what_cannot_be_compared(tmp_path: Path) -> None:
     work = make_run(tmp_path / "work")
-    with pytest.raises(UsageError, match="two different ones"):
+    with pytest.raises(UsageError, match="two different iterations"):
         compared(work, 2, 2)
     with pytest.raises(StoreError, match="iteration 3 is not in"):
         compared(work, 1, 3)
     with (
-        opened(work) as run,
+        open_run(work) as run,
         pytest.raises(DataError, match="the source has 1 lines"),
     ):
-        difference(run, 1, 2, Texts(source=(b"x",)))
+        ParallelText(source=(b"x",)).check_length(run.n_sentences)

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from mosesplug.errors import DataError, UsageError
-from mosesplug.inspection.line import line_of, moved_sentences
-from mosesplug.inspection.run import opened
+from mosesplug.inspection.line import find_changed_sentences, trace_line
+from mosesplug.inspection.run import open_run
 from mosesplug.store.testing.toys import Hypothesis
 from mosesplug.tuning.weights import Weights
 from tests.inspection.runs import LISTS, make_run
@@ -37,29 +37,29 @@ def random_lists(seed: int) -> list[list[Hypothesis]]:
 @pytest.mark.parametrize("direction", ["LM0", "TM0_0", "T_a"])
 @pytest.mark.parametrize("seed", range(4))
 def test_scores_are_those_of_decoding(direction: str, seed: int, tmp_path: Path) -> None:
-    with opened(make_run(tmp_path / "work", lists=random_lists(seed))) as run:
+    with open_run(make_run(tmp_path / "work", lists=random_lists(seed))) as run:
         merged = run.store.tuning_set()
-        line = line_of(run, merged, direction, Weights((0.3, -0.7), {"T_a": 0.4}))
+        line = trace_line(run, merged, direction, Weights((0.3, -0.7), {"T_a": 0.4}))
         assert line.shift == pytest.approx({"LM0": 0.3, "TM0_0": -0.7, "T_a": 0.4}[direction])
         ends = [line.thresholds[0] - 1.0, *line.thresholds, line.thresholds[-1] + 1.0]
         for start, end in itertools.pairwise(ends):
             middle = 0.5 * (start + end)
             chosen = merged.first_best(line.origin + middle * line.direction)
             score = float(run.metric.score(merged.stats[chosen].sum(axis=0)))
-            assert line.at(middle) == pytest.approx(score)
-        low, high, best = line.best(-2.0, 2.0)
+            assert line.score_at(middle) == pytest.approx(score)
+        low, high, best = line.best_interval(-2.0, 2.0)
         samples = np.linspace(-2.0, 2.0, 501)
-        assert best >= max(line.at(step) for step in samples) - 1e-12
-        assert line.at(0.5 * (low + high)) == pytest.approx(best)
+        assert best >= max(line.score_at(step) for step in samples) - 1e-12
+        assert line.score_at(0.5 * (low + high)) == pytest.approx(best)
 
 
 def test_moved_sentences(tmp_path: Path) -> None:
-    with opened(make_run(tmp_path / "work")) as run:
+    with open_run(make_run(tmp_path / "work")) as run:
         merged = run.store.tuning_set()
-        line = line_of(run, merged, "LM0")
+        line = trace_line(run, merged, "LM0")
         # At the result (0.25, 0.75): "she sees a small dog" by -0.75; at LM0 = 0.5 it loses.
-        assert moved_sentences(run, merged, line, 0.0) == []
-        (moved,) = moved_sentences(run, merged, line, 0.25)
+        assert find_changed_sentences(run, merged, line, 0.0) == []
+        (moved,) = find_changed_sentences(run, merged, line, 0.25)
     assert (moved.sentence, moved.before, moved.after) == (
         1,
         "she sees a small dog",
@@ -69,23 +69,23 @@ def test_moved_sentences(tmp_path: Path) -> None:
 
 
 def test_between_iterations(tmp_path: Path) -> None:
-    with opened(make_run(tmp_path / "work")) as run:
+    with open_run(make_run(tmp_path / "work")) as run:
         merged = run.store.tuning_set()
-        line = line_of(run, merged, "1:2")
+        line = trace_line(run, merged, "1:2")
         assert line.origin.tolist() == [0.5, 0.5]
         assert (line.origin + line.direction).tolist() == pytest.approx([0.25, 0.75])
         with pytest.raises(DataError, match="same weights"):
-            line_of(run, merged, "2:2")
+            trace_line(run, merged, "2:2")
         with pytest.raises(DataError, match="no iteration 3"):
-            line_of(run, merged, "1:3")
+            trace_line(run, merged, "1:3")
         with pytest.raises(UsageError, match="leave out --weights"):
-            line_of(run, merged, "1:2", Weights((1.0, 1.0)))
+            trace_line(run, merged, "1:2", Weights((1.0, 1.0)))
 
 
 def test_features_by_name(tmp_path: Path) -> None:
     lists = [[h._replace(sparse=(("LM0_1", 1.0),)) for h in LISTS[0]]]
-    with opened(make_run(tmp_path / "work", lists=lists)) as run:
+    with open_run(make_run(tmp_path / "work", lists=lists)) as run:
         merged = run.store.tuning_set()
         with pytest.raises(UsageError, match="no feature LM0:"):
-            line_of(run, merged, "LM0")  # the name of a group of several, as far as names tell
-        assert line_of(run, merged, "LM0_1").direction.tolist() == [0.0, 0.0, 1.0]
+            trace_line(run, merged, "LM0")  # the name of a group of several, as far as names tell
+        assert trace_line(run, merged, "LM0_1").direction.tolist() == [0.0, 0.0, 1.0]

@@ -10,13 +10,13 @@ import pytest
 
 from formats.extractor.reader import read_features, read_scores
 from mosesplug.errors import DataError, StoreError
-from mosesplug.inspection.diversity import list_facts
 from mosesplug.inspection.exporting import export_arrays, export_extractor, export_lists
-from mosesplug.inspection.importing import Imported, found_lists, import_lists
-from mosesplug.inspection.overview import overview
-from mosesplug.inspection.run import opened
-from mosesplug.inspection.search import FIELDS, Hit, hits
-from mosesplug.inspection.texts import Texts
+from mosesplug.inspection.importing import IterationSource, find_iterations, import_lists
+from mosesplug.inspection.list_statistics import measure_lists
+from mosesplug.inspection.overview import summarize_iterations
+from mosesplug.inspection.run import open_run
+from mosesplug.inspection.search import FIELDS, SearchHit, search_run
+from mosesplug.inspection.texts import ParallelText
 from mosesplug.metrics import metric
 from mosesplug.store import NBestStore
 from mosesplug.store.maintenance import compact, copy
@@ -31,7 +31,7 @@ def write_references(directory: Path) -> Path:
     return path
 
 
-def imported(directory: Path, files: list[Imported]) -> Path:
+def imported(directory: Path, files: list[IterationSource]) -> Path:
     target = directory / "imported"
     reports = import_lists(
         files,
@@ -50,12 +50,12 @@ def test_out_and_in_again(tmp_path: Path) -> None:
     lists = [[h._replace(sparse=(("T_a", 0.1),), score=-1.5, extra=b" 0-0") for h in LISTS[0]]]
     lists.append(list(LISTS[1]))
     files = [tmp_path / "one.gz", tmp_path / "two"]
-    with opened(make_run(tmp_path / "work", lists=lists)) as run:
+    with open_run(make_run(tmp_path / "work", lists=lists)) as run:
         for number, file in enumerate(files, start=1):
             assert list(export_lists(run, file, number, range(3), 9)) == [1, 2, 3]
         before = run.store.tuning_set()
         kept = [run.store.iteration_list(1, sentence) for sentence in range(3)]
-    with opened(imported(tmp_path, found_lists(files))) as run:
+    with open_run(imported(tmp_path, find_iterations(files))) as run:
         after = run.store.tuning_set()
         for sentence, old in enumerate(kept):
             new = run.store.iteration_list(1, sentence)
@@ -73,7 +73,7 @@ def test_out_and_in_again(tmp_path: Path) -> None:
 
 def test_merged_lists_are_in_the_order_of_the_result(tmp_path: Path) -> None:
     path = tmp_path / "merged"
-    with opened(make_run(tmp_path / "work")) as run:
+    with open_run(make_run(tmp_path / "work")) as run:
         list(export_lists(run, path, None, [1], 6))
     assert path.read_text().splitlines() == [
         "1 ||| she sees a small dog  ||| LM0= -3 TM0= 0 ||| -0.75",
@@ -83,7 +83,7 @@ def test_merged_lists_are_in_the_order_of_the_result(tmp_path: Path) -> None:
 
 
 def test_extractor_files_and_arrays(tmp_path: Path) -> None:
-    with opened(make_run(tmp_path / "work")) as run:
+    with open_run(make_run(tmp_path / "work")) as run:
         lists = run.store.tuning_set()
         export_extractor(lists, "BLEU", tmp_path / "features", tmp_path / "scores")
         export_arrays(lists, run.signature, tmp_path / "lists.npz")
@@ -100,30 +100,30 @@ def test_extractor_files_and_arrays(tmp_path: Path) -> None:
 def test_working_directory_of_the_script(tmp_path: Path) -> None:
     work = tmp_path / "mert-work"
     work.mkdir()
-    with opened(make_run(tmp_path / "work")) as run:
+    with open_run(make_run(tmp_path / "work")) as run:
         for number in (1, 2):
             list(export_lists(run, work / f"run{number}.best100.out", number, range(3), 9))
     (work / "run1.dense").write_text("LM0= 0.5\nTM0= 0.5\n")
     (work / "run2.dense").write_text("LM0= 0.2\nTM0= 0.6\n")
     (work / "run2.weights.txt").write_text("0.25 0.75\n")
-    iterations = found_lists([work])
+    iterations = find_iterations([work])
     assert [each.weights and each.weights.dense for each in iterations] == [(0.5, 0.5), (0.2, 0.6)]
     assert [each.found and each.found.dense for each in iterations] == [(0.2, 0.6), (0.25, 0.75)]
-    with opened(imported(tmp_path, iterations)) as run:
-        lines = list(overview(run))
+    with open_run(imported(tmp_path, iterations)) as run:
+        lines = list(summarize_iterations(run))
         assert run.weights.dense == (0.25, 0.75)
     assert [line.change for line in lines] == pytest.approx([0.3, 0.15])
     assert all(line.optimum is not None for line in lines)
     (work / "run1.best100.out").unlink()
     with pytest.raises(DataError, match="iteration 1"):
-        found_lists([work])
+        find_iterations([work])
     (work / "run2.best100.out").unlink()
     with pytest.raises(DataError, match="no lists"):
-        found_lists([work])
+        find_iterations([work])
 
 
 def test_recorded_working_directory(multi30k: Path, tmp_path: Path) -> None:
-    iterations = found_lists([multi30k / "mert-work"])[:2]
+    iterations = find_iterations([multi30k / "mert-work"])[:2]
     reports = import_lists(
         iterations,
         tmp_path / "store",
@@ -134,8 +134,8 @@ def test_recorded_working_directory(multi30k: Path, tmp_path: Path) -> None:
         threads=2,
     )
     assert [report.hypotheses for report in reports] == [69878, 71282]
-    with opened(tmp_path / "store") as run:
-        first, _ = overview(run)
+    with open_run(tmp_path / "store") as run:
+        first, _ = summarize_iterations(run)
     assert first.score == pytest.approx(0.3913, abs=5e-5)
     # What one MERT of Moses reached in the first list.
     assert first.optimum == pytest.approx(0.4098, abs=5e-5)
@@ -145,22 +145,24 @@ def test_recorded_working_directory(multi30k: Path, tmp_path: Path) -> None:
 
 def test_what_cannot_be_imported(tmp_path: Path) -> None:
     path = tmp_path / "list"
-    with opened(make_run(tmp_path / "work")) as run:
+    with open_run(make_run(tmp_path / "work")) as run:
         list(export_lists(run, path, 1, range(3), 9))
     too_many = Weights((1.0, 2.0, 3.0))
-    with pytest.raises(DataError, match="3 weights stand beside it"):
-        imported(tmp_path, [Imported(path, too_many)])
-    with pytest.raises(StoreError, match="there already"):
-        imported(tmp_path, [Imported(path)])
+    with pytest.raises(DataError, match="the file beside it has 3 weights"):
+        imported(tmp_path, [IterationSource(path, too_many)])
+    assert not (tmp_path / "imported").exists()
+    imported(tmp_path, [IterationSource(path)])
+    with pytest.raises(StoreError, match="exists already"):
+        imported(tmp_path, [IterationSource(path)])
     with pytest.raises(DataError, match="one working directory"):
-        found_lists([tmp_path, path])
+        find_iterations([tmp_path, path])
 
 
 def test_overview(tmp_path: Path) -> None:
     work = make_run(tmp_path / "work", graph=read_graph(tmp_path))
-    with opened(work) as run:
-        first, second = overview(run)
-        (bare, _) = overview(run, oracles=False)
+    with open_run(work) as run:
+        first, second = summarize_iterations(run)
+        (bare, _) = summarize_iterations(run, oracles=False)
     assert (first.graphs, first.hypotheses, first.new_hypotheses) == (1, 5, 5)
     assert (first.change, second.change) == (0.1, 0.1)  # as the results have it
     assert first.stored_bytes > second.stored_bytes > 500
@@ -169,18 +171,18 @@ def test_overview(tmp_path: Path) -> None:
 
 
 def test_hits_of_every_field(tmp_path: Path) -> None:
-    texts = Texts((b"ein Haus", b"ein H\xfcnd", b"heim"), [REFERENCE])
-    with opened(make_run(tmp_path / "work")) as run:
-        found = list(hits(run, re.compile(b"(?i)h.use|H\xfc|TM"), texts, FIELDS))
-        only = list(hits(run, re.compile(b"dog"), texts, ["reference"]))
+    texts = ParallelText((b"ein Haus", b"ein H\xfcnd", b"heim"), [REFERENCE])
+    with open_run(make_run(tmp_path / "work")) as run:
+        found = list(search_run(run, re.compile(b"(?i)h.use|H\xfc|TM"), texts, FIELDS))
+        only = list(search_run(run, re.compile(b"dog"), texts, ["reference"]))
     assert found == [
-        Hit("feature", None, 1, "TM0_0"),
-        Hit("reference", 0, 0, "the red house is old"),
-        Hit("hypothesis", 0, 0, "the house is red old"),
-        Hit("hypothesis", 0, 1, "the red house is old"),
-        Hit("source", 1, 0, "ein H�nd"),
+        SearchHit("feature", None, 1, "TM0_0"),
+        SearchHit("reference", 0, 0, "the red house is old"),
+        SearchHit("hypothesis", 0, 0, "the house is red old"),
+        SearchHit("hypothesis", 0, 1, "the red house is old"),
+        SearchHit("source", 1, 0, "ein H�nd"),
     ]
-    assert only == [Hit("reference", 1, 0, "she sees a small dog today")]
+    assert only == [SearchHit("reference", 1, 0, "she sees a small dog today")]
 
 
 def test_lists_by_hand(tmp_path: Path) -> None:
@@ -192,8 +194,8 @@ def test_lists_by_hand(tmp_path: Path) -> None:
             Hypothesis(2, b"a", (1.0, 0.0)),
         ]
     ]
-    with opened(make_run(tmp_path / "work", lists=lists)) as run:
-        *_, facts = list_facts(run, 1)
+    with open_run(make_run(tmp_path / "work", lists=lists)) as run:
+        *_, facts = measure_lists(run, 1)
     assert (facts.sentences, facts.hypotheses) == (2, 4)
     assert (facts.shortest, facts.mean, facts.longest) == (1, 2.0, 3)
     assert facts.distinct == pytest.approx(3 / 4)
@@ -203,7 +205,7 @@ def test_lists_by_hand(tmp_path: Path) -> None:
 
 def test_sound_records_and_a_damaged_one(tmp_path: Path) -> None:
     work = make_run(tmp_path / "work")
-    with opened(work) as run:
+    with open_run(work) as run:
         for iteration in (1, 2):
             assert [run.store.faults(iteration, sentence) for sentence in range(3)] == [[]] * 3
     data = work / "nbests.lmdb" / "data.mdb"
@@ -212,7 +214,7 @@ def test_sound_records_and_a_damaged_one(tmp_path: Path) -> None:
     value = np.float32(-4.0).tobytes()
     assert value in content
     data.write_bytes(content.replace(value, np.float32(np.inf).tobytes()))
-    with opened(work) as run:
+    with open_run(work) as run:
         faults = [run.store.faults(2, sentence) for sentence in range(3)]
     assert faults[1] == ["a feature is not a finite number"]
 
@@ -220,7 +222,7 @@ def test_sound_records_and_a_damaged_one(tmp_path: Path) -> None:
 def test_copies_and_compact_stores(tmp_path: Path) -> None:
     work = make_run(tmp_path / "work")
     store = work / "nbests.lmdb"
-    with opened(work) as run:
+    with open_run(work) as run:
         truth = run.store.tuning_set()
     size = copy(store, tmp_path / "copy")
     assert size == (tmp_path / "copy" / "data.mdb").stat().st_size
@@ -231,10 +233,10 @@ def test_copies_and_compact_stores(tmp_path: Path) -> None:
     before, after = compact(store)
     assert after <= before
     assert sorted(path.name for path in store.iterdir()) == ["data.mdb", "lock.mdb", "writer.lock"]
-    with opened(work) as run:
+    with open_run(work) as run:
         assert len(run.records) == 1
         assert run.space.groups == GROUPS
-    with opened(tmp_path / "copy") as run:
+    with open_run(tmp_path / "copy") as run:
         again = run.store.tuning_set()
     assert np.array_equal(truth.dense, again.dense)
     with pytest.raises(StoreError, match="no n-best store"):

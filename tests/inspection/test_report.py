@@ -12,18 +12,18 @@ import numpy as np
 import pytest
 
 from mosesplug.errors import DataError, StoreError
-from mosesplug.inspection.features import feature_facts, merged_parts
-from mosesplug.inspection.lists import error_surfaces, sentence_scores
-from mosesplug.inspection.report import STEPS, report_data, report_steps
-from mosesplug.inspection.run import opened
-from mosesplug.inspection.texts import Texts
+from mosesplug.inspection.list_statistics import measure_features, read_batches
+from mosesplug.inspection.lists import compute_error_surfaces, sentence_scores
+from mosesplug.inspection.report import STEPS, gather_report, gather_report_steps
+from mosesplug.inspection.run import open_run
+from mosesplug.inspection.texts import ParallelText
 from mosesplug.metrics import metric
 from tests.inspection.runs import GRAPH, LISTS, REFERENCE, make_run, read_graph
 
 
 def test_iterations_and_oracles(tmp_path: Path) -> None:
-    with opened(make_run(tmp_path / "work")) as run:
-        data = report_data(run, Texts())
+    with open_run(make_run(tmp_path / "work")) as run:
+        data = gather_report(run, ParallelText())
     first, second = data.iterations
     assert (first.hypotheses, first.new_hypotheses) == (5, 5)
     assert (second.hypotheses, second.new_hypotheses) == (4, 1)
@@ -61,47 +61,47 @@ def _bleu(judge, references, choice) -> float:  # type: ignore[no-untyped-def]
 
 def test_weights_are_those_of_the_summary(tmp_path: Path) -> None:
     work = make_run(tmp_path / "work")
-    with opened(work) as run:
+    with open_run(work) as run:
         assert run.weights.dense == (0.25, 0.75)
-        assert "iteration 2" in run.where
+        assert "iteration 2" in run.weights_origin
     (work / "summary.json").write_text(
         json.dumps({"result": {"weights": {"LM0_0": 0.5, "TM0_0": 1.5, "WT_a~b": 2.0}}})
     )
-    with opened(work / "nbests.lmdb") as run:
+    with open_run(work / "nbests.lmdb") as run:
         assert run.names == ("LM0_0", "TM0_0")
         assert run.weights.sparse == {"WT_a~b": 2.0}
-        assert "moses.ini" in run.where
-        data = report_data(run, Texts())
+        assert "moses.ini" in run.weights_origin
+        data = gather_report(run, ParallelText())
         assert data.sparse == (("WT_a~b", 1.0),)  # over the L1 norm of the dense ones
     (work / "summary.json").write_text("{}")
-    with pytest.raises(DataError, match="not the summary"), opened(work):
+    with pytest.raises(DataError, match="not the summary"), open_run(work):
         pass
 
 
 def test_run_without_a_result_shows_what_it_was_decoded_with(tmp_path: Path) -> None:
-    with opened(make_run(tmp_path / "work", finished=False)) as run:
+    with open_run(make_run(tmp_path / "work", finished=False)) as run:
         assert run.weights.dense == (0.2, 0.6)
-        data = report_data(run, Texts())
+        data = gather_report(run, ParallelText())
     assert data.iterations[-1].optimum is None
 
 
 def test_no_store_and_no_iteration(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match="name a working directory"), opened(tmp_path):
+    with pytest.raises(StoreError, match="name a working directory"), open_run(tmp_path):
         pass
     empty = make_run(tmp_path / "work", lists=())
-    with pytest.raises(DataError, match="no finished iteration"), opened(empty):
+    with pytest.raises(DataError, match="no finished iteration"), open_run(empty):
         pass
 
 
 def test_features_by_hand(tmp_path: Path) -> None:
-    with opened(make_run(tmp_path / "work")) as run:
+    with open_run(make_run(tmp_path / "work")) as run:
         merged = run.store.tuning_set()
-        language_model, translation_model = feature_facts(run, [merged])
+        language_model, translation_model = measure_features(run, [merged])
         halves = [run.store.batch([0, 2]), run.store.batch([1])]
         whole = (language_model, translation_model)
-        for one, other in zip(feature_facts(run, halves), whole, strict=True):
+        for one, other in zip(measure_features(run, halves), whole, strict=True):
             assert astuple(one) == pytest.approx(astuple(other))
-        assert feature_facts(run, merged_parts(run)) == whole
+        assert measure_features(run, read_batches(run)) == whole
     values = [[-1.0, -2.0], [-1.0, -3.0, -4.0], [-1.0]]
     assert language_model.mean == pytest.approx(np.mean([v for row in values for v in row]))
     assert language_model.spread == pytest.approx(np.mean([np.std(row) for row in values]))
@@ -116,15 +116,15 @@ def test_features_by_hand(tmp_path: Path) -> None:
 
 def test_feature_that_never_varies_has_no_correlation(tmp_path: Path) -> None:
     lists = [[h._replace(dense=(0.1, float(rank))) for rank, h in enumerate(LISTS[0])]]
-    with opened(make_run(tmp_path / "work", lists=lists)) as run:
-        constant, _ = feature_facts(run, [run.store.tuning_set()])
+    with open_run(make_run(tmp_path / "work", lists=lists)) as run:
+        constant, _ = measure_features(run, [run.store.tuning_set()])
     assert math.isnan(constant.correlation)
 
 
 def test_surfaces_equal_decoding_at_every_part(tmp_path: Path) -> None:
-    with opened(make_run(tmp_path / "work")) as run:
+    with open_run(make_run(tmp_path / "work")) as run:
         merged = run.store.tuning_set()
-        for column, surface in enumerate(error_surfaces(run, merged)):
+        for column, surface in enumerate(compute_error_surfaces(run, merged)):
             assert surface.weight == pytest.approx(run.vector[column])
             assert len(surface.ends) == len(surface.scores) + 1
             for start, end, score in zip(
@@ -138,10 +138,10 @@ def test_surfaces_equal_decoding_at_every_part(tmp_path: Path) -> None:
 
 def test_sentences(tmp_path: Path) -> None:
     source = (b"das rote Haus ist alt", b"sie sieht heute einen kleinen Hund", b"sie \xff gingen")
-    with opened(make_run(tmp_path / "work")) as run:
-        data = report_data(run, Texts(source, [REFERENCE]), sentences=5)
+    with open_run(make_run(tmp_path / "work")) as run:
+        data = gather_report(run, ParallelText(source, [REFERENCE]), sentences=5)
         with pytest.raises(DataError, match="source has 2 lines"):
-            report_data(run, Texts(source[:2]))
+            gather_report(run, ParallelText(source[:2]))
     # Half of three sentences: no sentence is in both.
     (worst,), (best,) = data.worst, data.best
     assert worst.chosen_score < best.chosen_score
@@ -151,22 +151,22 @@ def test_sentences(tmp_path: Path) -> None:
 
 
 def test_steps_are_as_many_as_announced(tmp_path: Path) -> None:
-    with opened(make_run(tmp_path / "work")) as run:
-        assert len(list(report_steps(run, Texts()))) == len(STEPS)
+    with open_run(make_run(tmp_path / "work")) as run:
+        assert len(list(gather_report_steps(run, ParallelText()))) == len(STEPS)
 
 
 @pytest.mark.parametrize("name", ["TER", "CHRF", "BLEU,TER"])
 def test_other_metrics(tmp_path: Path, name: str) -> None:
-    with opened(make_run(tmp_path / "work", name=name)) as run:
-        data = report_data(run, Texts())
+    with open_run(make_run(tmp_path / "work", name=name)) as run:
+        data = gather_report(run, ParallelText())
     assert data.metric == name
     assert data.best[0].chosen_score >= data.worst[0].chosen_score
 
 
 def test_lattice_by_hand(tmp_path: Path) -> None:
     graph = read_graph(tmp_path)
-    with opened(make_run(tmp_path / "work", graph=graph)) as run:
-        facts = report_data(run, Texts()).lattice
+    with open_run(make_run(tmp_path / "work", graph=graph)) as run:
+        facts = gather_report(run, ParallelText()).lattice
     assert facts is not None
     assert facts.feature == "LM0_0"
     assert facts.whole == 5
@@ -188,11 +188,11 @@ def test_lattice_by_hand(tmp_path: Path) -> None:
 
 def test_forest_of_two_tails_has_no_edges_to_draw(tmp_path: Path) -> None:
     text = GRAPH.replace("[1] is old", "[1] is [0] old")
-    with opened(make_run(tmp_path / "work", graph=read_graph(tmp_path, text))) as run:
-        facts = report_data(run, Texts()).lattice
+    with open_run(make_run(tmp_path / "work", graph=read_graph(tmp_path, text))) as run:
+        facts = gather_report(run, ParallelText()).lattice
         assert facts is not None
         assert facts.edges == ()
         with pytest.raises(DataError, match="sentence 1 has no search graph"):
-            report_data(run, Texts(), lattice=1)
+            gather_report(run, ParallelText(), lattice=1)
         with pytest.raises(DataError, match="no sentence 9"):
-            report_data(run, Texts(), lattice=9)
+            gather_report(run, ParallelText(), lattice=9)

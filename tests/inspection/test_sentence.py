@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from mosesplug.errors import DataError, StoreError
 from mosesplug.inspection.lists import sentence_scores
-from mosesplug.inspection.run import opened
-from mosesplug.inspection.sentence import matched_orders, sentence_of, worth
-from mosesplug.inspection.texts import Texts
+from mosesplug.inspection.run import open_run
+from mosesplug.inspection.sentence import find_matched_orders, read_sentence, score_hypotheses
+from mosesplug.inspection.texts import ParallelText
 from mosesplug.metrics import metric
 from mosesplug.store.testing.toys import Hypothesis
 from mosesplug.tuning.weights import Weights
@@ -21,9 +21,9 @@ from tests.inspection.runs import LISTS, REFERENCE, make_run
 
 
 def test_hypotheses_by_hand(tmp_path: Path) -> None:
-    with opened(make_run(tmp_path / "work")) as run:
-        found = sentence_of(run, 1, texts=Texts((), [REFERENCE]))
-    assert found.worth == "BLEU+1"
+    with open_run(make_run(tmp_path / "work")) as run:
+        found = read_sentence(run, 1, text=ParallelText((), [REFERENCE]))
+    assert found.sentence_metric == "BLEU+1"
     assert [each.text for each in found.hypotheses] == [
         "she sees a small dog",
         "she sees one dog",
@@ -37,19 +37,19 @@ def test_hypotheses_by_hand(tmp_path: Path) -> None:
     assert first.metric == pytest.approx(np.exp(-0.2))
     assert first.roles == ("1-best", "hope")
     assert third.roles == ("oracle",)
-    assert found.role("oracle") is third
+    assert found.find("oracle") is third
     assert second.roles == ("fear",)
     assert third.matches == ((6, 6), (5, 5), (4, 4), (3, 3))
     assert found.references == ("she sees a small dog today",)
 
 
 def test_of_one_iteration_by_metric_with_other_weights(tmp_path: Path) -> None:
-    with opened(make_run(tmp_path / "work")) as run:
-        found = sentence_of(run, 0, iteration=2, weights=Weights((2.0, 0.0)), by="metric")
+    with open_run(make_run(tmp_path / "work")) as run:
+        found = read_sentence(run, 0, iteration=2, weights=Weights((2.0, 0.0)), by="metric")
         with pytest.raises(StoreError, match="iteration 3"):
-            sentence_of(run, 0, iteration=3)
+            read_sentence(run, 0, iteration=3)
         with pytest.raises(DataError, match="no sentence 3"):
-            sentence_of(run, 3)
+            read_sentence(run, 3)
     assert [each.text for each in found.hypotheses] == [
         "the red house is old",
         "the house is red old",
@@ -65,14 +65,14 @@ def test_equally_good_oracles_are_told_apart_by_the_model(tmp_path: Path) -> Non
             Hypothesis(0, b"the red house is old", (-1.0, 0.0)),
         ]
     ]
-    with opened(make_run(tmp_path / "work", lists=lists)) as run:
-        assert sentence_of(run, 0).role("oracle").rank == 1
+    with open_run(make_run(tmp_path / "work", lists=lists)) as run:
+        assert read_sentence(run, 0).find("oracle").rank == 1
 
 
 def test_sparse_features_add_to_the_score(tmp_path: Path) -> None:
     lists = [[h._replace(sparse=(("T_a", 2.0),)) for h in LISTS[0]]]
-    with opened(make_run(tmp_path / "work", lists=lists)) as run:
-        found = sentence_of(run, 2, weights=Weights((0.5, 0.5), {"T_a": 3.0}))
+    with open_run(make_run(tmp_path / "work", lists=lists)) as run:
+        found = read_sentence(run, 2, weights=Weights((0.5, 0.5), {"T_a": 3.0}))
     (only,) = found.hypotheses
     assert only.sparse == {"T_a": 6.0}
     assert only.sparse_values == {"T_a": 2.0}
@@ -83,7 +83,7 @@ counts = st.integers(0, 12)
 
 
 @given(st.lists(st.tuples(*[counts] * 5), min_size=1, max_size=6))
-def test_worth_is_the_kernels(rows: list[tuple[int, ...]]) -> None:
+def test_sentence_scores_are_the_kernels(rows: list[tuple[int, ...]]) -> None:
     stats = []
     for length, reference, *matched in rows:
         totals = [max(length - order, 0) for order in range(4)]
@@ -93,18 +93,18 @@ def test_worth_is_the_kernels(rows: list[tuple[int, ...]]) -> None:
     array = np.array(stats, dtype=np.int32)
 
     class Fake:
-        signature = "BLEU|nrefs:1"
+        sentence_metric = "BLEU+1"
 
     expected = sentence_scores(metric("BLEU"), array)
-    assert worth(Fake(), array) == pytest.approx(expected)  # type: ignore[arg-type]
+    assert score_hypotheses(Fake(), array) == pytest.approx(expected)  # type: ignore[arg-type]
 
 
 def test_matched_words_are_clipped() -> None:
-    assert matched_orders(["a", "b", "c"], [["a", "b", "d"]]) == [2, 2, 0]
+    assert find_matched_orders(["a", "b", "c"], [["a", "b", "d"]]) == [2, 2, 0]
     # The reference has "the" once: the second is not matched.
-    assert matched_orders(["the", "the", "cat"], [["the", "cat"]]) == [1, 2, 2]
-    assert matched_orders(["x", "y"], [["x"], ["y"]]) == [1, 1]
-    assert matched_orders([], [["a"]]) == []
+    assert find_matched_orders(["the", "the", "cat"], [["the", "cat"]]) == [1, 2, 2]
+    assert find_matched_orders(["x", "y"], [["x"], ["y"]]) == [1, 1]
+    assert find_matched_orders([], [["a"]]) == []
 
 
 words = st.lists(st.sampled_from("abc"), max_size=7)
@@ -119,7 +119,7 @@ def test_some_word_is_in_an_ngram_of_each_order_that_bleu_counts(
     text = np.frombuffer(" ".join(hypothesis).encode(), dtype=np.uint8)
     ends = np.array([len(text)])
     (row,) = bleu.statistics(prepared, np.array([0]), text, np.array([0]), ends)
-    found = matched_orders(hypothesis, references)
+    found = find_matched_orders(hypothesis, references)
     for order in range(1, 5):
         assert (row[2 * order - 2] > 0) == any(longest >= order for longest in found)
     assert row[0] <= sum(longest >= 1 for longest in found)

@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 from mosesplug.errors import UsageError
-from mosesplug.inspection.report import report_data
-from mosesplug.inspection.run import opened
-from mosesplug.inspection.texts import Texts
+from mosesplug.inspection.report import gather_report
+from mosesplug.inspection.run import open_run
+from mosesplug.inspection.texts import ParallelText
 from mosesplug.report.data import ReportData
-from mosesplug.report.figures import FIGURES, png, svg
-from mosesplug.report.page import page
+from mosesplug.report.figures import FIGURES, render_png, render_svg
+from mosesplug.report.page import render_page
 from tests.inspection.runs import REFERENCE, make_run, read_graph
 from tests.waiting import LIMIT
 
@@ -29,8 +29,8 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> ReportData:
     """A run with everything that a report shows."""
     directory = tmp_path_factory.mktemp("run")
     work = make_run(directory / "work", graph=read_graph(directory))
-    with opened(work) as run:
-        found = report_data(run, Texts((b"<b>zwei & $x$</b>",) * 3, [REFERENCE]))
+    with open_run(work) as run:
+        found = gather_report(run, ParallelText((b"<b>zwei & $x$</b>",) * 3, [REFERENCE]))
     return replace(found, sparse=(("WT_<a>~b", 0.25),), n_sparse=1)
 
 
@@ -55,7 +55,7 @@ class _Reader(HTMLParser):
 
 
 def test_page_is_whole_and_needs_nothing_else(data: ReportData) -> None:
-    text = page(data, "Tuning of <x>")
+    text = render_page(data, "Tuning of <x>")
     reader = _Reader()
     reader.feed(text)
     assert reader.open == []
@@ -69,35 +69,37 @@ def test_page_is_whole_and_needs_nothing_else(data: ReportData) -> None:
 
 
 def test_ids_of_figures_do_not_clash(data: ReportData) -> None:
-    clips = [set(re.findall(r'<clipPath id="(\w+)"', svg(name, data))) for name in FIGURES]
+    clips = [set(re.findall(r'<clipPath id="(\w+)"', render_svg(name, data))) for name in FIGURES]
     assert sum(map(len, clips)) == len(set().union(*clips))
 
 
 def test_same_data_same_bytes(data: ReportData) -> None:
-    assert page(data, "x") == page(data, "x")
+    assert render_page(data, "x") == render_page(data, "x")
 
 
 def test_run_whose_lists_lie_elsewhere(data: ReportData) -> None:
     bare = replace(
         data, features=(), surfaces=(), coverage=None, worst=(), best=(), lattice=None, sparse=()
     )
-    text = page(bare, "x")
+    text = render_page(bare, "x")
     assert "stores of its shards" in text
     assert "Error surfaces" not in text
     for name in ("features", "surfaces", "coverage", "lattice", "envelope"):
         with pytest.raises(UsageError):
-            svg(name, bare)
+            render_svg(name, bare)
 
 
 def test_run_of_sparse_features_alone(data: ReportData) -> None:
     iterations = tuple(replace(facts, weights=()) for facts in data.iterations)
-    text = page(replace(data, names=(), iterations=iterations, features=(), surfaces=()), "x")
+    text = render_page(
+        replace(data, names=(), iterations=iterations, features=(), surfaces=()), "x"
+    )
     assert "stores of its shards" not in text
     assert "<h2>Coverage</h2>" in text
     for heading in ("Weights", "Error surfaces", "Features"):
         assert f"<h2>{heading}</h2>" not in text
     with pytest.raises(UsageError, match="no dense features"):
-        svg("weights", replace(data, names=()))
+        render_svg("weights", replace(data, names=()))
 
 
 def test_names_of_any_script_that_begin_with_any_sign(
@@ -110,14 +112,14 @@ def test_names_of_any_script_that_begin_with_any_sign(
         data, names=("_语", "LM_0"), lattice=replace(data.lattice, edges=edges, lines=lines)
     )
     for name in ("weights", "lattice", "envelope"):
-        assert ("_语" if name == "weights" else "_中 ") in svg(name, odd)
-        assert png(name, odd, 50)
+        assert ("_语" if name == "weights" else "_中 ") in render_svg(name, odd)
+        assert render_png(name, odd, 50)
     assert not recwarn.list
 
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_pictures(name: str, data: ReportData) -> None:
-    assert png(name, data, 60).startswith(b"\x89PNG")
+    assert render_png(name, data, 60).startswith(b"\x89PNG")
 
 
 def test_in_a_browser_without_complaints(data: ReportData, tmp_path: Path) -> None:
@@ -125,7 +127,7 @@ def test_in_a_browser_without_complaints(data: ReportData, tmp_path: Path) -> No
     if browser is None:
         pytest.skip("there is no Chromium to open the page in")
     path = tmp_path / "report.html"
-    path.write_text(page(data, "A run"))
+    path.write_text(render_page(data, "A run"))
     profile = tmp_path / "profile"
     command = [browser, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run"]
     command += ["--disable-background-networking", "--disable-component-update", "--disable-sync"]

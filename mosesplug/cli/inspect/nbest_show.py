@@ -1,77 +1,84 @@
-"""``mosesplug nbest show`` and ``diff``: the hypotheses of one sentence."""
+"""``mosesplug nbest show`` and ``diff``: hypotheses of a sentence, and two iterations."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, cast
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from mosesplug.cli.inspect.inspecting import Refs, WeightsFile, iteration_of, texts_of, weights_of
-from mosesplug.cli.inspect.nbest_diff import diff_iterations
-from mosesplug.cli.shared.parameters import IterationOption, Json, Source, Store
-from mosesplug.errors import DataError, UsageError
+from mosesplug.cli.shared.parameters import (
+    IterationOption,
+    Json,
+    References,
+    SentenceId,
+    Source,
+    Store,
+    StoreWeights,
+    parse_iteration,
+)
+from mosesplug.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from rich.text import Text
 
-    from mosesplug.inspection.sentence import Hypothesis, Sentence, SortedBy
+    from mosesplug.inspection.iterations import IterationDifference, SentenceChange
+    from mosesplug.inspection.sentence import ScoredHypothesis, SentenceHypotheses, SortKey
+    from mosesplug.inspection.texts import ParallelText
 
 __all__ = ["diff", "show"]
 
-SentenceNumber = Annotated[
-    int, typer.Argument(metavar="SENTENCE", min=0, help="Line of the input, counted from 0.")
-]
-
 _BAR = 12
+_FEATURES = 30
 _COLOURS = ("red", "yellow", "cyan", "green", "bold green")
 
 
 def show(
     store: Store,
-    sentence: SentenceNumber,
+    sentence: SentenceId,
     iteration: IterationOption = "all",
-    top: Annotated[int, typer.Option(min=1, help="How many hypotheses.")] = 10,
+    top: Annotated[int, typer.Option(min=1, help="Number of hypotheses.")] = 10,
     sort: Annotated[
-        str, typer.Option(metavar="model|metric", help="What orders them, the largest first.")
+        str, typer.Option(metavar="model|metric", help="Sort by this score, the largest first.")
     ] = "model",
-    weights: WeightsFile = None,
+    weights: StoreWeights = None,
     features: Annotated[
-        bool,
-        typer.Option("--features", help="What each feature adds to the score: weight times value."),
+        bool, typer.Option("--features", help="Show weight times value of each feature.")
     ] = False,
     source: Source = None,
-    refs: Refs = None,
+    refs: References = None,
     json: Json = False,
 ) -> None:
-    """One sentence's hypotheses, with model score, metric, and the parts they play.
+    """Show the hypotheses of one sentence with model score, sentence score and roles.
 
-    On a terminal, words are coloured by the longest n-gram that a reference (--refs) has too.
-    Hope and fear have the largest sum and difference of model score and metric; weights are
-    divided by their L1 norm. Hypotheses that play a part are shown even below --top.
+    Roles are 1-best, oracle, hope and fear. Hope and fear have the largest sum and difference of
+    model score and metric, at weights divided by their L1 norm. Hypotheses with a role are shown
+    even below --top. With --refs, words on a terminal are coloured by the longest matching n-gram.
 
     Example: mosesplug nbest show tuning 7 --refs dev.en --source dev.de --features
     """
     from mosesplug.cli.shared.output import print_json
-    from mosesplug.inspection.run import opened
-    from mosesplug.inspection.sentence import sentence_of
+    from mosesplug.inspection.run import open_run
+    from mosesplug.inspection.sentence import read_sentence
+    from mosesplug.inspection.texts import ParallelText
 
     if sort not in ("model", "metric"):
-        raise UsageError(f"--sort is model or metric, not {sort!r}")
-    with opened(store, with_lists=True) as run:
-        found = sentence_of(
+        raise UsageError(f"--sort takes model or metric, not {sort!r}")
+    with open_run(store, with_lists=True) as run:
+        found = read_sentence(
             run,
             sentence,
-            iteration=iteration_of(iteration),
-            weights=weights_of(run, weights),
-            texts=texts_of(source, refs),
-            by=cast("SortedBy", sort),
+            iteration=parse_iteration(iteration),
+            weights=run.read_weights(weights),
+            text=ParallelText.read(source, refs),
+            by=cast("SortKey", sort),
         )
     shown = [each for place, each in enumerate(found.hypotheses) if place < top or each.roles]
     if json:
-        document = asdict(found)
+        document = _rename_metric(asdict(found))
         document["hypotheses"] = [asdict(each) for each in shown]
         print_json({**document, "of": len(found.hypotheses)})
         return
@@ -84,148 +91,94 @@ def show(
         _print_contributions(found, shown)
 
 
+def _rename_metric(document: dict[str, Any]) -> dict[str, Any]:
+    """Return a JSON object in which the sentence metric has the key of earlier versions."""
+    return {"worth" if key == "sentence_metric" else key: document[key] for key in document}
+
+
 def diff(
     store: Store,
     sentence: Annotated[
         int | None,
-        typer.Argument(metavar="SENTENCE", min=0, help="Line of the input, counted from 0."),
+        typer.Argument(metavar="SENTENCE", min=0, help="A sentence id, counted from 0."),
     ] = None,
     first: Annotated[
         str | None,
-        typer.Argument(
-            metavar="A",
-            help="A hypothesis: its rank by model score, or 1-best, oracle, hope, fear [1-best].",
-        ),
+        typer.Argument(metavar="A", help="A rank, or 1-best, oracle, hope, fear [1-best]."),
     ] = None,
     second: Annotated[str | None, typer.Argument(metavar="B", help="Another [oracle].")] = None,
     iterations: Annotated[
         tuple[int, int] | None,
-        typer.Option(
-            "--iterations", metavar="A B", help="Compare two iterations, not two hypotheses."
-        ),
+        typer.Option("--iterations", metavar="A B", help="Compare two iterations instead."),
     ] = None,
     iteration: IterationOption = "all",
-    weights: WeightsFile = None,
+    weights: StoreWeights = None,
     source: Source = None,
-    refs: Refs = None,
+    refs: References = None,
     top: Annotated[
         int,
-        typer.Option(min=0, help="With --iterations: of sentences that gained or lost most."),
+        typer.Option(min=0, help="With --iterations, number of changed sentences to show."),
     ] = 5,
     json: Json = False,
 ) -> None:
-    """Two hypotheses side by side, or two iterations, and the features that decide between them.
+    """Compare two hypotheses of a sentence, or two iterations, feature by feature.
 
-    Of hypotheses, features stand in the order of what they add to A's lead over B.
+    The features of hypotheses are sorted by what they add to A's lead over B.
 
-    Of iterations (--iterations 3 4), 1-best is the decoder's own translation, the first of its
-    list. Shown are weights, whose 1-best changed, what that did to the metric, how much the lists
-    share, and for each feature the sum over the sentences that changed of weight times difference
-    of values: the lead of the new 1-best over the old, at the weights of both iterations.
+    The 1-best of an iteration (--iterations 3 4) is the decoder's own translation, the first of its
+    list. Printed are the weights, the sentences whose 1-best changed, the change of the metric, the
+    overlap of the lists, and for each feature the sum of weight times difference of values over the
+    changed sentences: the lead of the new 1-best over the old, at the weights of both iterations.
 
     Example: mosesplug nbest diff tuning 7 1-best oracle --refs dev.en
 
     Example: mosesplug nbest diff tuning --iterations 3 4 --refs dev.en
     """
     from mosesplug.cli.shared.output import print_json
-    from mosesplug.cli.shared.tables import print_table
-    from mosesplug.inspection.run import opened
-    from mosesplug.inspection.sentence import sentence_of
+    from mosesplug.inspection.run import open_run
+    from mosesplug.inspection.sentence import compare_hypotheses, read_sentence
+    from mosesplug.inspection.texts import ParallelText
 
+    text = ParallelText.read(source, refs)
     if iterations is not None:
         if sentence is not None or weights is not None or iteration != "all":
             raise UsageError(
                 "--iterations compares whole iterations, each at its own weights: leave SENTENCE, "
                 "--iteration and --weights out"
             )
-        diff_iterations(store, iterations, top=top, source=source, refs=refs, json=json)
+        _diff_iterations(store, iterations, top, text, json)
         return
     if sentence is None:
         raise UsageError("name a SENTENCE, or two iterations: --iterations A B")
-    with opened(store, with_lists=True) as run:
-        found = sentence_of(
+    with open_run(store, with_lists=True) as run:
+        found = read_sentence(
             run,
             sentence,
-            iteration=iteration_of(iteration),
-            weights=weights_of(run, weights),
-            texts=texts_of(source, refs),
+            iteration=parse_iteration(iteration),
+            weights=run.read_weights(weights),
+            text=text,
         )
-    one, other = _wanted(found, first or "1-best"), _wanted(found, second or "oracle")
-    rows = [
-        (name, ours, theirs, added - taken)
-        for name, ours, theirs, added, taken in _compared(found, one, other)
-    ]
-    rows.sort(key=lambda row: -abs(row[3]))
+    a, b = found.find(first or "1-best"), found.find(second or "oracle")
+    contrasts = compare_hypotheses(found.names, a, b)
     if json:
-        keys = ("feature", "a", "b", "lead")
-        features = [dict(zip(keys, row, strict=True)) for row in rows]
-        print_json(
-            {"sentence": sentence, "a": asdict(one), "b": asdict(other), "features": features}
-        )
+        features = [asdict(each) for each in contrasts]
+        print_json({"sentence": sentence, "a": asdict(a), "b": asdict(b), "features": features})
         return
+    from mosesplug.cli.shared.tables import print_table
+
     _print_texts(found)
-    _print_hypotheses(found, [one, other])
+    _print_hypotheses(found, [a, b])
     print()
-    print_table(
-        ("feature", "A", "B", "A's lead"),
-        [
-            *(
-                (name, f"{ours:g}", f"{theirs:g}", f"{lead:+.4f}")
-                for name, ours, theirs, lead in rows
-                if ours != theirs
-            ),
-            (
-                "model score",
-                f"{one.model:.4f}",
-                f"{other.model:.4f}",
-                f"{one.model - other.model:+.4f}",
-            ),
-        ],
-        left=1,
-    )
+    rows = [
+        (each.feature, f"{each.a:g}", f"{each.b:g}", f"{each.lead:+.4f}")
+        for each in contrasts
+        if each.a != each.b
+    ]
+    rows.append(("model score", f"{a.model:.4f}", f"{b.model:.4f}", f"{a.model - b.model:+.4f}"))
+    print_table(("feature", "A", "B", "A's lead"), rows, left=1)
 
 
-def _compared(
-    found: Sentence, one: Hypothesis, other: Hypothesis
-) -> list[tuple[str, float, float, float, float]]:
-    """Name, both values, and what both add to the score, of every feature."""
-    rows = list(
-        zip(
-            found.names,
-            one.values,
-            other.values,
-            one.contributions,
-            other.contributions,
-            strict=True,
-        )
-    )
-    for name in dict.fromkeys([*one.sparse, *other.sparse]):
-        values = (one.sparse_values.get(name, 0.0), other.sparse_values.get(name, 0.0))
-        rows.append((name, *values, one.sparse.get(name, 0.0), other.sparse.get(name, 0.0)))
-    return rows
-
-
-def _wanted(found: Sentence, which: str) -> Hypothesis:
-    """The hypothesis that a word on the command line names.
-
-    Raises:
-        UsageError: there is none.
-        DataError: the sentence has no list.
-    """
-    if not found.hypotheses:
-        raise DataError(
-            f"sentence {found.number} has no hypotheses, so there are no two to compare"
-        )
-    for each in found.hypotheses:
-        if which in each.roles or which == str(each.rank):
-            return each
-    raise UsageError(
-        f"sentence {found.number} has no hypothesis {which!r}: give 1-best, oracle, hope or fear, "
-        f"or a rank from 1 to {len(found.hypotheses)}"
-    )
-
-
-def _print_texts(found: Sentence) -> None:
+def _print_texts(found: SentenceHypotheses) -> None:
     if found.source is not None:
         print(f"source     {found.source}")
     for text in found.references:
@@ -234,12 +187,12 @@ def _print_texts(found: Sentence) -> None:
         print()
 
 
-def _print_hypotheses(found: Sentence, shown: list[Hypothesis]) -> None:
-    """A table; words in colour where a person looks at it and references are known."""
+def _print_hypotheses(found: SentenceHypotheses, shown: list[ScoredHypothesis]) -> None:
+    """Print a table, with coloured words on a terminal if references are known."""
     from mosesplug.cli.shared.output import is_terminal
     from mosesplug.cli.shared.tables import print_table
 
-    head = ["rank", "model", found.worth, "matches", "plays", "text"]
+    head = ["rank", "model", found.sentence_metric, "matches", "plays", "text"]
     rows = [
         [
             str(each.rank),
@@ -252,29 +205,29 @@ def _print_hypotheses(found: Sentence, shown: list[Hypothesis]) -> None:
         for each in shown
     ]
     if is_terminal() and found.references:
-        print_table(head, _coloured(found, rows), last=2)
+        print_table(head, _colour_words(found, rows), last=2)
     else:
         print_table(head, rows, last=2)
 
 
-def _coloured(found: Sentence, rows: list[list[str]]) -> Iterator[list[str | Text]]:
-    """Rows whose last cell has each word in the colour of the longest n-gram that it is part of."""
+def _colour_words(found: SentenceHypotheses, rows: list[list[str]]) -> Iterator[list[str | Text]]:
+    """Colour each word of the last cells by the longest matching n-gram that it is part of."""
     from rich.text import Text
 
-    from mosesplug.inspection.sentence import matched_orders
+    from mosesplug.inspection.sentence import find_matched_orders
 
     references = [text.split() for text in found.references]
     for row in rows:
         words = row[-1].split()
-        orders = matched_orders(words, references)
+        orders = find_matched_orders(words, references)
         coloured = Text(" ").join(
             Text(word, style=_COLOURS[order]) for word, order in zip(words, orders, strict=True)
         )
         yield [*row[:-1], coloured]
 
 
-def _print_contributions(found: Sentence, shown: list[Hypothesis]) -> None:
-    """Weight times value as columns, one a hypothesis; bars beside the first."""
+def _print_contributions(found: SentenceHypotheses, shown: list[ScoredHypothesis]) -> None:
+    """Print weight times value, one column a hypothesis, and bars for the first of them."""
     from mosesplug.cli.shared.tables import print_table
 
     parts = [
@@ -286,16 +239,126 @@ def _print_contributions(found: Sentence, shown: list[Hypothesis]) -> None:
         (
             name,
             *(f"{part.get(name, 0.0):.3f}" for part in parts),
-            _bar(parts[0].get(name, 0.0) / largest),
+            _draw_bar(parts[0].get(name, 0.0) / largest),
         )
         for name in names
     ]
-    first = f"#{shown[0].rank} as bars"
-    print_table(
-        ("weight x value", *(f"#{each.rank}" for each in shown), first), rows, left=1, last=1
-    )
+    head = ("weight x value", *(f"#{each.rank}" for each in shown), f"#{shown[0].rank} as bars")
+    print_table(head, rows, left=1, last=1)
 
 
-def _bar(share: float) -> str:
-    """A bar to the right for what raises the score, with a minus before it for what lowers it."""
+def _draw_bar(share: float) -> str:
+    """Return a bar, after a minus sign for what lowers the score."""
     return ("-" if share < 0.0 else " ") + "#" * round(abs(share) * _BAR)
+
+
+def _diff_iterations(
+    store: Path, iterations: tuple[int, int], top: int, text: ParallelText, json: bool
+) -> None:
+    from mosesplug.cli.shared.output import print_json
+    from mosesplug.inspection.iterations import compare_iterations
+    from mosesplug.inspection.run import open_run
+
+    with open_run(store, with_lists=True) as run:
+        text.check_length(run.n_sentences)
+        found = compare_iterations(run, *iterations)
+    if json:
+        rows = [{**asdict(each), "overlap": each.overlap} for each in found.sentences]
+        print_json({**_rename_metric(asdict(found)), "sentences": rows})
+        return
+    _print_overview(found)
+    print()
+    _print_features(found)
+    ordered = sorted(found.changed, key=lambda each: each.gain)
+    gained = [each for each in ordered[::-1] if each.gain > 0.0]
+    lost = [each for each in ordered if each.gain < 0.0]
+    _print_changes(found, "gained most", gained[:top], text)
+    _print_changes(found, "lost most", lost[:top], text)
+
+
+def _print_overview(found: IterationDifference) -> None:
+    changed = found.changed
+    other = sum(not (each.changed or each.same_hypothesis) for each in found.sentences)
+    print(
+        f"iteration {found.a} to {found.b}: {found.metric} {found.score_a:.4f} to "
+        f"{found.score_b:.4f} ({found.score_b - found.score_a:+.4f})"
+    )
+    print(
+        f"{len(found.sentences)} sentences with lists in both: the 1-best of {len(changed)} has "
+        f"other words, of {other} the same words with other features"
+    )
+    if changed:
+        better = sum(each.gain > 0.0 for each in changed)
+        worse = sum(each.gain < 0.0 for each in changed)
+        mean = sum(each.gain for each in changed) / len(changed)
+        there = sum(each.was_there for each in changed)
+        print(
+            f"of these {len(changed)}, {better} are better by {found.sentence_metric}, {worse} "
+            f"worse, mean change {mean:+.4f}; {there} were in the list of iteration {found.a}"
+        )
+    if found.sentences:
+        overlap = sum(each.overlap for each in found.sentences) / len(found.sentences)
+        shared = sum(each.shared for each in found.sentences)
+        print(
+            f"{shared} hypotheses are in both lists of their sentence: {100 * overlap:.1f}% of "
+            "those in either, on average"
+        )
+    if not found.weights_known:
+        print("the weights of one of them are not known, and count as 0")
+
+
+def _print_features(found: IterationDifference) -> None:
+    """Print the features, those that decided most first."""
+    from mosesplug.cli.shared.tables import print_table
+
+    ordered = sorted(found.features, key=lambda each: -max(abs(each.lead_a), abs(each.lead_b)))
+    print(
+        f"features, and what they add to the lead of the new over the old 1-best, summed over "
+        f"{len(found.changed)} sentences:"
+    )
+    rows = [
+        (
+            each.feature,
+            f"{each.weight_a:.4f}",
+            f"{each.weight_b:.4f}",
+            f"{each.weight_b - each.weight_a:+.4f}",
+            f"{each.values:+.4g}",
+            f"{each.lead_a:+.4f}",
+            f"{each.lead_b:+.4f}",
+        )
+        for each in ordered[:_FEATURES]
+    ]
+    lead_a = sum(each.lead_a for each in found.features)
+    lead_b = sum(each.lead_b for each in found.features)
+    rows.append(("all", "", "", "", "", f"{lead_a:+.4f}", f"{lead_b:+.4f}"))
+    head = ("feature", f"weight {found.a}", f"weight {found.b}", "change", "value")
+    print_table((*head, f"lead at {found.a}", f"lead at {found.b}"), rows, left=1)
+    if len(ordered) > _FEATURES:
+        print(f"({len(ordered) - _FEATURES} more)")
+
+
+def _print_changes(
+    found: IterationDifference,
+    title: str,
+    sentences: Sequence[SentenceChange],
+    text: ParallelText,
+) -> None:
+    if not sentences:
+        return
+    print(f"\n{title}:")
+    for each in sentences:
+        print(
+            f"sentence {each.sentence}: {found.sentence_metric} {each.metric_a:.4f} to "
+            f"{each.metric_b:.4f} ({each.gain:+.4f}), model {each.model_a:.4f} to "
+            f"{each.model_b:.4f}, lead {each.lead_a:+.4f} and {each.lead_b:+.4f}, {each.shared} "
+            f"hypotheses in both lists of {each.hypotheses_a} and {each.hypotheses_b}"
+        )
+        lines = [
+            ("source", text.source_sentence(each.sentence)),
+            *(("reference", line) for line in text.reference_sentences(each.sentence)),
+            (str(found.a), each.text_a),
+            (str(found.b), each.text_b),
+        ]
+        for name, line in lines:
+            if line is not None:
+                print(f"  {name:9}  {line}")

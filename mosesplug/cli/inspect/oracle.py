@@ -214,7 +214,7 @@ def _opened(
     from mosesplug.learning.weights import read_starting_weights
 
     if len(source.places) == 1 and source.places[0].is_dir():
-        from mosesplug.inspection.run import opened
+        from mosesplug.inspection.run import open_run
         from mosesplug.learning.data import read_store_data
 
         if source.names is not None:
@@ -228,7 +228,7 @@ def _opened(
             progress=told,
         )
         lists = made.problem.tuning_set
-        with opened(source.places[0], with_lists=True) as run:
+        with open_run(source.places[0], with_lists=True) as run:
             vector = run.vector
             if weights is not None:
                 vector = read_starting_weights(lists.space, weights, sparse).weights

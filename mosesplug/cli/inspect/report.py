@@ -1,4 +1,4 @@
-"""``mosesplug report``: a run as one HTML page, or one of its figures as a picture."""
+"""``mosesplug report``: a run as one HTML page, or one figure as a picture."""
 
 from __future__ import annotations
 
@@ -7,76 +7,63 @@ from typing import Annotated
 
 import typer
 
+from mosesplug.cli.shared.parameters import Quiet, References, Source, Store
 from mosesplug.errors import UsageError
 
 __all__ = ["report"]
 
 
 def report(
-    store: Annotated[
-        Path, typer.Argument(metavar="STORE", help="A working directory, or the store in it.")
-    ],
+    store: Store,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", metavar="FILE", help="The page [report.html]."),
     ] = None,
     png: Annotated[
         str | None,
-        typer.Option(
-            metavar="FIGURE",
-            help="Write this figure as a PNG instead: scores, weights, features, surfaces, growth, "
-            "coverage, times, lattice or envelope [FIGURE.png].",
-        ),
+        typer.Option(metavar="FIGURE", help="Write this figure as PNG instead [FIGURE.png]."),
     ] = None,
-    refs: Annotated[
-        Path | None, typer.Option(help="The references, to be shown: a file, or a prefix.")
-    ] = None,
-    source: Annotated[Path | None, typer.Option(help="The input, to be shown.")] = None,
+    refs: References = None,
+    source: Source = None,
     sentences: Annotated[
-        int, typer.Option(min=0, help="How many of the worst and of the best sentences to show.")
+        int, typer.Option(min=0, help="Number of worst and of best sentences to show.")
     ] = 5,
     sentence: Annotated[
-        int | None,
-        typer.Option(min=0, help="Whose search graph to draw, counted from 0; else a clear one."),
+        int | None, typer.Option(min=0, help="The sentence whose search graph is drawn.")
     ] = None,
-    dpi: Annotated[int, typer.Option(min=50, help="Of a PNG, dots per inch.")] = 300,
-    title: Annotated[str | None, typer.Option(help="Of the page; else the store's path.")] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Print errors only.")] = False,
+    dpi: Annotated[int, typer.Option(min=50, help="Dots per inch of a PNG.")] = 300,
+    title: Annotated[str | None, typer.Option(help="Title of the page [the store's path].")] = None,
+    quiet: Quiet = False,
 ) -> None:
-    """A run as one HTML page that needs nothing else: curves, weights, features, sentences.
+    """Write one HTML page about a run: scores, weights, features, lists and sentences.
 
-    The store is read and not changed; a run may be going on. Figures need matplotlib: install
-    mosesplug[report].
+    Figures: scores, weights, features, surfaces, growth, coverage, times, lattice, envelope. They
+    need matplotlib: install mosesplug[report]. The store is only read; a run may be in progress.
 
     Example: mosesplug report tuning --source dev.de --refs dev.en -o report.html
     """
-    from formats.references import read_references
-    from formats.text import read_lines, write_atomic
+    from formats.text import write_atomic
     from mosesplug.cli.shared.output import progress_bar
-    from mosesplug.inspection.report import STEPS, report_steps
-    from mosesplug.inspection.run import opened
-    from mosesplug.inspection.texts import Texts, mark_invalid_utf8
-    from mosesplug.report.figures import FIGURES, available
-    from mosesplug.report.figures import png as drawn
-    from mosesplug.report.page import page
+    from mosesplug.inspection.report import STEPS, gather_report_steps
+    from mosesplug.inspection.run import open_run
+    from mosesplug.inspection.texts import ParallelText, mark_invalid_utf8
+    from mosesplug.report.figures import FIGURES, has_matplotlib, render_png
+    from mosesplug.report.page import render_page
 
     if png is not None and png not in FIGURES:
         raise UsageError(f"there is no figure {png!r}: there are {', '.join(FIGURES)}")
-    if not available():
+    if not has_matplotlib():
         raise UsageError("figures need matplotlib: pip install 'mosesplug[report]'")
-    texts = Texts(
-        read_lines(source) if source is not None else (),
-        read_references(refs) if refs is not None else (),
-    )
-    with opened(store) as run, progress_bar(quiet) as progress:
-        steps = enumerate(report_steps(run, texts, sentences, sentence), start=1)
-        for done, data in steps:  # noqa: B007 - the last one is whole
+    text = ParallelText.read(source, refs)
+    with open_run(store) as run, progress_bar(quiet) as progress:
+        steps = enumerate(gather_report_steps(run, text, sentences, sentence), start=1)
+        for done, data in steps:  # noqa: B007 - the last one is complete
             progress(done, len(STEPS), "parts of the report")
     if png is not None:
-        path, content = output or Path(f"{png}.png"), drawn(png, data, dpi)
+        path, content = output or Path(f"{png}.png"), render_png(png, data, dpi)
     else:
         path = output or Path("report.html")
-        content = mark_invalid_utf8(page(data, title or f"Tuning in {store}")).encode()
+        content = mark_invalid_utf8(render_page(data, title or f"Tuning in {store}")).encode()
     write_atomic(path, content)
     if not quiet:
         print(path)

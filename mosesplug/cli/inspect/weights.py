@@ -63,14 +63,14 @@ def show(
         _show_point(read_point(weights), top, json)
         return
     from mosesplug.cli.shared.output import progress_bar
-    from mosesplug.inspection.run import opened
+    from mosesplug.inspection.run import open_run
     from mosesplug.inspection.weights.series import of_files, of_run, sparse_use
 
     if not has_store(directory) and (found := of_files(directory)) is not None:
         _show_series(found, None, top, json)
         return
     used: Use | None = None
-    with opened(directory) as run:
+    with open_run(directory) as run:
         series = of_run(run, weights)
         if use and run.has_lists and run.space.n_sparse:
             with progress_bar(json) as progress:

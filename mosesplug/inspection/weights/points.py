@@ -21,7 +21,7 @@ from formats.weights.any_format import Format, WeightFile, parse_weights, read_w
 from formats.weights.files import ShowWeights, WeightGroup, read_sparse
 from mosesplug.errors import DataError, UsageError
 from mosesplug.features import FeatureSpace
-from mosesplug.inspection.run import Run, opened
+from mosesplug.inspection.run import StoredRun, open_run
 from mosesplug.tuning.weights import Weights
 from mosesplug.tuning.workdir.iteration_files import read_decoding_weights
 from mosesplug.tuning.workdir.records import start_of
@@ -117,7 +117,7 @@ def read_point(name: str) -> Point:
     )
 
 
-def decoded_with(run: Run, iteration: int) -> Weights:
+def decoded_with(run: StoredRun, iteration: int) -> Weights:
     """The weights that an iteration of a run was decoded with, as they were given.
 
     Raises:
@@ -130,7 +130,7 @@ def decoded_with(run: Run, iteration: int) -> Weights:
     return start_of(run.records[iteration - 1]).weights
 
 
-def layout_of(run: Run) -> ShowWeights:
+def layout_of(run: StoredRun) -> ShowWeights:
     """The dense features of a run with its weights; none where nothing names them."""
     values = run.weights.dense
     if run.store.space is not None:
@@ -165,7 +165,7 @@ def _of_run(source: str, directory: Path, iteration: int | None) -> Point:
     files = [] if has_store(directory) else files_of_iterations(directory)
     if files:
         return _of_files(source, directory, iteration, files)
-    with opened(directory) as run:
+    with open_run(directory) as run:
         show = layout_of(run)
         weights = run.weights if iteration is None else decoded_with(run, iteration)
     point = Point(source, "dense", show, run.weights)

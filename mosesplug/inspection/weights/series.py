@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.inspection.run import Run
+from mosesplug.inspection.run import StoredRun
 from mosesplug.inspection.weights.algebra import aligned
 from mosesplug.inspection.weights.points import Point, files_of_iterations, layout_of, read_point
 from mosesplug.tuning.weights import Weights
@@ -78,7 +78,7 @@ class Use:
         return {n: c / total for n, c in zip(self.names, self.counts.tolist(), strict=True)}
 
 
-def of_run(run: Run, source: str) -> Series:
+def of_run(run: StoredRun, source: str) -> Series:
     """The weights of a run of which there is a store; ``source`` is what the call names it."""
     point = Point(source, "dense", layout_of(run), run.weights)
 
@@ -89,7 +89,7 @@ def of_run(run: Run, source: str) -> Series:
 
     return Series(
         source=point.source,
-        where=run.where,
+        where=run.weights_origin,
         iterations=tuple(by_name(start_of(record).weights) for record in run.records),
         result=by_name(run.weights),
         dense=point.names,
@@ -118,7 +118,7 @@ def of_files(directory: Path) -> Series | None:
     return Series(str(directory), where, weights[:n], result, points[0].names)
 
 
-def sparse_use(run: Run) -> Iterator[Use]:
+def sparse_use(run: StoredRun) -> Iterator[Use]:
     """The distinct hypotheses of all lists, some sentences at a time, the sum so far each time."""
     names = run.space.sparse
     counts = np.zeros(len(names), dtype=np.int64)

@@ -38,7 +38,7 @@ def test_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         for number in ("nan", "inf"):
             code, out, error = run("--direction", "LM0", option, number)
             assert (code, out) == (2, "")
-            assert f"{option} is a finite number" in error
+            assert f"{option} must be a finite number" in error
     pytest.importorskip("matplotlib")
     assert run("--direction", "LM0", "--png", tmp_path / "line.png")[0] == 0
     assert (tmp_path / "line.png").read_bytes().startswith(b"\x89PNG")

@@ -111,7 +111,7 @@ def test_diff_of_iterations(nbest: Run, work: Path) -> None:
     for words, message in (
         ((1, "--iterations", 1, 2), "leave SENTENCE"),
         ((), "name a SENTENCE, or two iterations"),
-        (("--iterations", 1, 1), "two different ones"),
+        (("--iterations", 1, 1), "two different iterations"),
         (("--iterations", 1, 2, "--iteration", 1), "leave SENTENCE"),
     ):
         code, out, error = nbest("diff", work, *words)
@@ -130,10 +130,10 @@ def test_grep(nbest: Run, work: Path) -> None:
     assert nbest("grep", work, "nothing like it")[0] == 1
     code, _, error = nbest("grep", work, "(", "--in", "hypothesis")
     assert code == 2
-    assert "no regular expression" in error
+    assert "not a regular expression" in error
     assert nbest("grep", work, "x", "--in", "target")[0] == 2
     code, _, error = nbest("grep", work, "dog", "--in", "source")
-    assert (code, "give --source FILE, too" in error) == (2, True)
+    assert (code, "requires --source FILE" in error) == (2, True)
 
 
 def test_stats(nbest: Run, work: Path) -> None:

@@ -15,7 +15,7 @@ from formats.moses.ini import parse_moses_ini
 from formats.weights.any_format import FORMATS, Format, parse_weights
 from formats.weights.files import ShowWeights, WeightGroup
 from mosesplug.errors import DataError, UsageError
-from mosesplug.inspection.run import opened
+from mosesplug.inspection.run import open_run
 from mosesplug.inspection.weights.algebra import (
     combined,
     cosine,
@@ -264,7 +264,7 @@ def test_over_iterations_and_in_use(tmp_path: Path) -> None:
             Hypothesis(1, b"d", (-1.0, 0.0), (("S_a", -2.0),)),
         ],
     )
-    with opened(make_run(tmp_path / "work", lists=lists)) as run:
+    with open_run(make_run(tmp_path / "work", lists=lists)) as run:
         series = of_run(run, "work")
         *_, use = sparse_use(run)
     assert series.dense == ("LM0_0", "TM0_0")

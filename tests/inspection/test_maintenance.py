@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from mosesplug.errors import DataError, StoreError
-from mosesplug.inspection.dropping import drop
-from mosesplug.inspection.run import opened
+from mosesplug.inspection.maintenance import drop_iteration
+from mosesplug.inspection.run import open_run
 from mosesplug.store import NBestStore
 from mosesplug.tuning import tune
 from tests.inspection.runs import make_run
@@ -28,11 +28,11 @@ def test_a_run_goes_on_as_if_it_had_not_been(
     tune(toy.configuration("whole", **settings))
     shutil.copytree(tmp_path / "whole", tmp_path / "dropped")
     work = tmp_path / "dropped"
-    mended = drop(work / "nbests.lmdb", 2)
+    mended = drop_iteration(work / "nbests.lmdb", 2)
     assert mended == [work / "finished_step.txt", work / "summary.json"]
     assert (work / "finished_step.txt").read_text() == "1\n"
-    with opened(work) as run:
-        assert run.where == "those found in iteration 1"
+    with open_run(work) as run:
+        assert run.weights_origin == "those found in iteration 1"
     decoded: list[object] = []
     tune(toy.configuration("dropped", existing="continue", **settings), decoded.append)
     assert any(type(event).__name__ == "Executing" for event in decoded)
@@ -43,11 +43,11 @@ def test_the_first_iteration_leaves_none_finished(tmp_path: Path) -> None:
     work = make_run(tmp_path / "work")
     (work / "finished_step.txt").write_text("1\n")
     with pytest.raises(StoreError, match="the newest is 2"):
-        drop(work / "nbests.lmdb", 1)
+        drop_iteration(work / "nbests.lmdb", 1)
     assert (work / "finished_step.txt").read_text() == "1\n"
     # Behind the store: it says nothing of the second.
-    assert drop(work / "nbests.lmdb", 2) == []
-    assert drop(work / "nbests.lmdb", 1) == [work / "finished_step.txt"]
+    assert drop_iteration(work / "nbests.lmdb", 2) == []
+    assert drop_iteration(work / "nbests.lmdb", 1) == [work / "finished_step.txt"]
     assert not (work / "finished_step.txt").exists()
 
 
@@ -56,9 +56,9 @@ def test_files_beside_another_store_are_not_touched(tmp_path: Path) -> None:
     (work / "nbests.lmdb").rename(work / "copy.lmdb")
     for name, content in (("finished_step.txt", "2\n"), ("summary.json", "{}")):
         (work / name).write_text(content)
-    with opened(work / "copy.lmdb") as run:
-        assert run.where == "those found in iteration 2"
-    assert drop(work / "copy.lmdb", 2) == []
+    with open_run(work / "copy.lmdb") as run:
+        assert run.weights_origin == "those found in iteration 2"
+    assert drop_iteration(work / "copy.lmdb", 2) == []
     assert (work / "finished_step.txt").read_text() == "2\n"
 
 
@@ -66,6 +66,6 @@ def test_a_step_that_is_no_number_is_told(tmp_path: Path) -> None:
     work = make_run(tmp_path / "work")
     (work / "finished_step.txt").write_text("two\n")
     with pytest.raises(DataError, match="is not a number"):
-        drop(work / "nbests.lmdb", 2)
+        drop_iteration(work / "nbests.lmdb", 2)
     with NBestStore.open(work / "nbests.lmdb") as store:
         assert len(store.iterations()) == 2

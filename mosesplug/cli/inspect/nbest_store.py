@@ -1,0 +1,231 @@
+"""``mosesplug nbest export``, ``import``, ``verify``, ``compact``, ``copy`` and ``drop``."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mosesplug.cli.shared.parameters import (
+    THREADS,
+    ColumnNames,
+    Dense,
+    IterationOption,
+    Json,
+    Quiet,
+    RequiredReferences,
+    Source,
+    Store,
+    Threads,
+    parse_iteration,
+    parse_names,
+)
+from mosesplug.errors import DataError, UsageError
+
+__all__ = ["compact", "copy", "drop", "export", "import_", "verify"]
+
+_FORMATS = ("nbest", "extractor", "npz")
+_MAX_DIGITS = 9
+
+
+def export(
+    store: Store,
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="The output (.gz: compressed), or its prefix."
+        ),
+    ],
+    layout: Annotated[
+        str,
+        typer.Option(
+            "--format",
+            metavar="nbest|extractor|npz",
+            help="Moses n-best lists, extractor files, or NumPy arrays.",
+        ),
+    ] = "nbest",
+    iteration: IterationOption = "all",
+    sentence: Annotated[
+        list[int] | None, typer.Option(min=0, help="Export this sentence only; may be repeated.")
+    ] = None,
+    digits: Annotated[
+        int,
+        typer.Option(min=1, max=_MAX_DIGITS, help="Digits of n-best numbers: 6 as Moses, 9 exact."),
+    ] = _MAX_DIGITS,
+    quiet: Quiet = False,
+) -> None:
+    """Write the lists of one iteration, or of all, merged and without duplicates.
+
+    The model scores of merged n-best lists are those of the run's result. The extractor files are
+    FILE.features.dat and FILE.scores.dat.
+
+    Example: mosesplug nbest export tuning --iteration 3 -o list3.gz
+    """
+    import numpy as np
+
+    from mosesplug.cli.shared.output import progress_bar
+    from mosesplug.inspection.exporting import export_arrays, export_extractor, export_lists
+    from mosesplug.inspection.run import open_run
+
+    if layout not in _FORMATS:
+        raise UsageError(f"--format takes {', '.join(_FORMATS)}, not {layout!r}")
+    selected = parse_iteration(iteration)
+    with open_run(store, with_lists=True) as run:
+        sentences = sorted(set(sentence)) if sentence else list(range(run.n_sentences))
+        if layout == "nbest":
+            with progress_bar(quiet) as progress:
+                for done in export_lists(run, output, selected, sentences, digits):
+                    progress(done, len(sentences), "sentences")
+            return
+        lists = run.store.batch(np.array(sentences), selected)
+        if layout == "npz":
+            export_arrays(lists, run.signature, output)
+            return
+        files = [output.with_name(f"{output.name}.{kind}.dat") for kind in ("features", "scores")]
+        export_extractor(lists, run.metric.name, *files)
+
+
+def import_(
+    paths: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="FILE... STORE",
+            help="One n-best file an iteration, or a working directory; the new store.",
+        ),
+    ],
+    refs: RequiredReferences,
+    source: Source = None,
+    metric: Annotated[str, typer.Option(help="The metric: BLEU, TER, ...")] = "BLEU",
+    metric_settings: Annotated[
+        str, typer.Option(help="Metric settings, as reflen:closest,case:true.")
+    ] = "",
+    names: ColumnNames = None,
+    dense: Dense = None,
+    threads: Threads = THREADS,
+    quiet: Quiet = False,
+) -> None:
+    """Create a store of n-best lists, to inspect them as those of a run.
+
+    Weights and results of a working directory of mert-moses.pl are imported as well. The weights
+    of other lists are unknown and shown as 0.
+
+    Example: mosesplug nbest import mert-work old.lmdb --refs dev.en --source dev.de
+    """
+    from mosesplug.cli.shared.output import progress_bar
+    from mosesplug.inspection.importing import find_iterations, import_lists
+    from mosesplug.learning.lists import list_dense_features
+    from mosesplug.metrics import metric as find_metric
+
+    *given, target = paths
+    if not given:
+        raise UsageError("name the lists or a working directory, then the new store")
+    iterations = find_iterations(given)
+    scorer = find_metric(metric, metric_settings)
+    reports = import_lists(
+        iterations,
+        target,
+        metric=scorer,
+        references=refs,
+        source=source,
+        names=parse_names(names),
+        dense=list_dense_features([each.path for each in iterations], dense),
+        threads=threads,
+    )
+    with progress_bar(quiet) as progress:
+        for report in reports:
+            progress(report.iteration, len(iterations), "iterations")
+            if not quiet:
+                print(
+                    f"iteration {report.iteration}: {report.sentences} sentences, "
+                    f"{report.hypotheses} hypotheses, {report.new_hypotheses} new, "
+                    f"{scorer.name} {report.first_best_score:.4f}"
+                )
+
+
+def verify(store: Store, json: Json = False, quiet: Quiet = False) -> None:
+    """Verify every record of a store. The exit code is 1 if one is damaged.
+
+    Records are compared with their checksums (version 0.1 wrote none) and decoded: every
+    hypothesis that a list refers to is looked up, and all values must be numbers.
+
+    Example: mosesplug nbest verify tuning
+    """
+    from mosesplug.cli.shared.output import print_json, progress_bar
+    from mosesplug.inspection.maintenance import Verification, verify_store
+    from mosesplug.tuning.workdir.stores import find_store
+
+    state = Verification()
+    with progress_bar(quiet or json) as progress:
+        for state in verify_store(find_store(store)):
+            progress(state.done, state.total, "sentences")
+    if json:
+        print_json([asdict(fault) for fault in state.faults])
+    else:
+        for fault in state.faults:
+            where = "" if fault.sentence is None else f", sentence {fault.sentence}"
+            print(f"iteration {fault.iteration}{where}: {fault.fault}")
+    if state.faults:
+        raise DataError(f"{len(state.faults)} faults in {state.iterations} iterations of {store}")
+    if not (quiet or json):
+        print(f"{state.iterations} iterations, {state.lists} lists: no fault found")
+        if state.without:
+            print(
+                f"{state.without} of {state.without + state.records} records have no checksum: an "
+                "earlier version wrote them"
+            )
+
+
+def compact(store: Store) -> None:
+    """Replace a store by a copy of itself without free pages.
+
+    No other program may have it open.
+
+    Example: mosesplug nbest compact tuning
+    """
+    from mosesplug.store.maintenance import compact as compact_store
+    from mosesplug.tuning.workdir.stores import find_store
+
+    before, after = compact_store(find_store(store))
+    print(f"{before} bytes before, {after} after")
+
+
+def copy(
+    store: Store,
+    target: Annotated[Path, typer.Argument(metavar="DIR", help="The new store.")],
+) -> None:
+    """Copy a store without free pages, even while a run is writing it.
+
+    Example: mosesplug nbest copy tuning /backup/tuning.lmdb
+    """
+    from mosesplug.store.maintenance import copy as copy_store
+    from mosesplug.tuning.workdir.stores import find_store
+
+    print(f"{copy_store(find_store(store), target)} bytes in {target}")
+
+
+def drop(
+    store: Store,
+    iteration: Annotated[
+        int, typer.Argument(min=1, metavar="ITERATION", help="The newest iteration of the store.")
+    ],
+) -> None:
+    """Remove the newest iteration of a store, which a resumed run then decodes again.
+
+    finished_step.txt beside the store is set back, and summary.json is removed. moses.ini stays
+    until a resumed run writes it again. Older iterations cannot be dropped, since newer ones refer
+    to their hypotheses.
+
+    Example: mosesplug nbest drop tuning 7
+    """
+    from mosesplug.inspection.maintenance import drop_iteration
+    from mosesplug.tuning.workdir.stores import find_store
+
+    place = find_store(store)
+    changed = drop_iteration(place, iteration)
+    print(f"iteration {iteration} is removed")
+    for path in changed:
+        print(f"{path} is {'set back' if path.exists() else 'removed'}")
+    if (tuned := place.parent / "moses.ini").is_file() and changed:
+        print(f"{tuned} still has the weights of the whole run: --continue writes it again")

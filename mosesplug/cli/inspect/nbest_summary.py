@@ -1,0 +1,248 @@
+"""``mosesplug nbest ls``, ``grep`` and ``stats``: iterations, texts and statistics of a store."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import asdict
+from datetime import datetime
+from typing import TYPE_CHECKING, Annotated, cast
+
+import typer
+
+from mosesplug.cli.shared.parameters import (
+    IterationOption,
+    Json,
+    References,
+    Source,
+    Store,
+    parse_iteration,
+)
+from mosesplug.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from mosesplug.inspection.overview import IterationSummary
+    from mosesplug.inspection.search import SearchField
+
+__all__ = ["grep", "ls", "stats"]
+
+
+def ls(
+    store: Store,
+    oracle: Annotated[
+        bool,
+        typer.Option("--oracle/--no-oracle", help="Score the oracle, which reads all lists."),
+    ] = True,
+    json: Json = False,
+) -> None:
+    """List the iterations of a store: their lists, size and scores.
+
+    The date is when the lists were stored, in local time (UTC with --json). The oracle is found
+    by a greedy search for the corpus. Change is the largest difference between the weights that an
+    iteration was decoded with and those that it found, whose score in the merged lists follows.
+
+    Example: mosesplug nbest ls tuning
+    """
+    from mosesplug.cli.shared.output import print_json, progress_bar
+    from mosesplug.inspection.overview import summarize_iterations
+    from mosesplug.inspection.run import open_run
+
+    with open_run(store) as run:
+        summaries = []
+        with progress_bar(json) as progress:
+            for summary in summarize_iterations(run, oracles=oracle):
+                summaries.append(summary)
+                progress(len(summaries), len(run.records), "iterations")
+        if json:
+            found = {"store": str(run.path), "signature": run.signature}
+            print_json({**found, "iterations": [asdict(each) for each in summaries]})
+        else:
+            _print_iterations(summaries, run.metric_name)
+
+
+def _print_iterations(summaries: Sequence[IterationSummary], metric: str) -> None:
+    """Print a table without columns that are empty or 0 in all iterations."""
+    from mosesplug.cli.shared.tables import format_change, format_score, print_table
+
+    head = ["iteration", "date", "sentences", "hypotheses", "new", "graphs", "size", "change"]
+    head += [metric, "oracle", "in lists"]
+    rows = [
+        (
+            str(each.number),
+            "" if each.date is None else _format_date(each.date),
+            str(each.sentences),
+            str(each.hypotheses),
+            str(each.new_hypotheses),
+            str(each.graphs),
+            _format_size(each.stored_bytes),
+            format_change(each.change),
+            format_score(each.score),
+            format_score(each.oracle),
+            format_score(each.optimum),
+        )
+        for each in summaries
+    ]
+    columns = zip(head, zip(*rows, strict=True), strict=True)
+    kept = [(name, column) for name, column in columns if any(c not in ("", "0") for c in column)]
+    print_table([name for name, _ in kept], zip(*(column for _, column in kept), strict=True))
+
+
+def _format_date(text: str) -> str:
+    """Return an ISO 8601 date in local time, to the minute."""
+    return f"{datetime.fromisoformat(text).astimezone():%Y-%m-%d %H:%M}"
+
+
+def _format_size(count: int) -> str:
+    if count < 1000:
+        return f"{count} B"
+    power = min((len(str(count)) - 1) // 3, 4)
+    return f"{count / 1000**power:.3g} {' KMGT'[power]}B"
+
+
+def grep(
+    store: Store,
+    pattern: Annotated[
+        str, typer.Argument(metavar="PATTERN", help="A regular expression of Python.")
+    ],
+    fields: Annotated[
+        str | None,
+        typer.Option(
+            "--in",
+            metavar="FIELD,...",
+            help="Fields to search: source, reference, hypothesis, feature [all known].",
+        ),
+    ] = None,
+    ignore_case: Annotated[
+        bool, typer.Option("--ignore-case", "-i", help="Ignore the case of ASCII letters.")
+    ] = False,
+    most: Annotated[
+        int | None, typer.Option("--max", min=1, help="Stop after this number of hits.")
+    ] = None,
+    source: Source = None,
+    refs: References = None,
+    json: Json = False,
+) -> None:
+    """Print every text in which a pattern occurs: sentence, field, number, text.
+
+    Hypotheses are the distinct texts of all iterations. Searching source and reference requires
+    --source and --refs. The exit code is 1 if there is no hit, as with grep.
+
+    Example: mosesplug nbest grep tuning 'house|home' --in hypothesis
+    """
+    from mosesplug.cli.shared.output import print_json
+    from mosesplug.inspection.run import open_run
+    from mosesplug.inspection.search import search_run
+    from mosesplug.inspection.texts import ParallelText
+
+    wanted = _parse_fields(fields, source, refs)
+    try:
+        compiled = re.compile(
+            pattern.encode("utf-8", "surrogateescape"), re.I if ignore_case else 0
+        )
+    except re.error as error:
+        raise UsageError(f"{pattern!r} is not a regular expression: {error}") from None
+    found, count = [], 0
+    with open_run(store, with_lists="hypothesis" in wanted) as run:
+        for hit in search_run(run, compiled, ParallelText.read(source, refs), wanted):
+            if json:
+                found.append(asdict(hit))
+            else:
+                sentence = "-" if hit.sentence is None else str(hit.sentence)
+                print(f"{sentence}\t{hit.field}\t{hit.number}\t{hit.text}")
+            count += 1
+            if count == most:
+                break
+    if json:
+        print_json(found)
+    if not count:
+        raise typer.Exit(1)
+
+
+def _parse_fields(
+    fields: str | None, source: Path | None, refs: Path | None
+) -> Sequence[SearchField]:
+    from mosesplug.inspection.search import FIELDS
+
+    if fields is None:
+        return FIELDS
+    wanted = fields.split(",")
+    if unknown := [name for name in wanted if name not in FIELDS]:
+        raise UsageError(f"--in takes {', '.join(FIELDS)}, not {unknown[0]!r}")
+    for name, option, path in (("source", "--source", source), ("reference", "--refs", refs)):
+        if name in wanted and path is None:
+            raise UsageError(f"--in {name} requires {option} FILE")
+    return cast("list[SearchField]", wanted)
+
+
+def stats(
+    store: Store,
+    iteration: IterationOption = "all",
+    json: Json = False,
+) -> None:
+    """Print statistics of features and lists, and the oracle's score by list size.
+
+    Features are measured over the distinct hypotheses: spread is the mean standard deviation in a
+    sentence, correlation that with the sentence score (BLEU+1 for BLEU), in a sentence. Lists are
+    those of the iteration, or of the last. The last table shows the score of the greedy corpus
+    oracle if only the first hypotheses of each list are allowed.
+
+    Example: mosesplug nbest stats tuning
+    """
+    from mosesplug.cli.shared.output import print_json, progress_bar
+    from mosesplug.cli.shared.tables import format_score, print_table
+    from mosesplug.inspection.list_statistics import FeatureSums, measure_lists, read_batches
+    from mosesplug.inspection.lists import measure_coverage
+    from mosesplug.inspection.run import open_run
+
+    selected = parse_iteration(iteration)
+    with open_run(store, with_lists=True) as run:
+        last = selected or run.records[-1].iteration
+        sums = FeatureSums.zeros(len(run.names))
+        with progress_bar(json) as progress:
+            for batch in read_batches(run, selected):
+                sums = sums.add(run, batch)
+                progress(int(batch.sentence_ids[-1]) + 1, run.n_sentences, "sentences")
+        features, distinct = sums.facts(run), sums.hypotheses
+        with progress_bar(json) as progress:
+            lists = None
+            for lists in measure_lists(run, last):
+                progress(lists.sentences, run.n_sentences, "lists")
+        coverage = measure_coverage(run, last)
+        name, n_sparse = run.metric_name, run.space.n_sparse
+    if json:
+        print_json(
+            {
+                "features": [asdict(each) for each in features],
+                "sparse_features": n_sparse,
+                "distinct_hypotheses": distinct,
+                "lists": None if lists is None else {"iteration": last, **asdict(lists)},
+                "coverage": asdict(coverage),
+            }
+        )
+        return
+    rows = [
+        (
+            each.name,
+            f"{each.weight:.4f}",
+            f"{each.mean:.4g}",
+            f"{each.spread:.4g}",
+            f"{100 * each.active:.1f}%",
+            "" if each.correlation != each.correlation else f"{each.correlation:+.3f}",
+        )
+        for each in features
+    ]
+    print_table(("feature", "weight", "mean", "spread", "active", "correlation"), rows, left=1)
+    print(f"\n{distinct} distinct hypotheses, {n_sparse} sparse features")
+    if lists is not None:
+        print(
+            f"iteration {last}: {lists.sentences} lists of {lists.shortest} to {lists.longest} "
+            f"hypotheses, mean {lists.mean:.1f}; {100 * lists.distinct:.1f}% distinct texts, "
+            f"{100 * lists.diversity:.1f}% distinct bigrams, {lists.words:.1f} words"
+        )
+    print()
+    scores = zip(coverage.ranks, coverage.scores, strict=True)
+    print_table(
+        ("first", f"best {name}"), [(str(rank), format_score(score)) for rank, score in scores]
+    )

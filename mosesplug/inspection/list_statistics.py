@@ -1,0 +1,192 @@
+"""Statistics of features over the distinct hypotheses of a run, and of its lists.
+
+All figures are sums over sentences, so that only some sentences are in memory at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosesplug.inspection.lists import sentence_scores
+from mosesplug.inspection.run import StoredRun
+from mosesplug.report.data import FeatureFacts
+from mosesplug.tuning_set import TuningSet
+
+__all__ = [
+    "FeatureSums",
+    "ListStatistics",
+    "measure_features",
+    "measure_lists",
+    "read_batches",
+]
+
+_SENTENCES = 64
+"""Sentences of a batch."""
+
+_NO_VARIATION = 1e-9
+"""Largest deviation that rounding leaves of a constant."""
+
+
+def read_batches(run: StoredRun, iterations: int | None = None) -> Iterator[TuningSet]:
+    """Read the lists of one iteration, or of all, merged, some sentences at a time."""
+    for first in range(0, run.n_sentences, _SENTENCES):
+        last = min(first + _SENTENCES, run.n_sentences)
+        yield run.store.batch(np.arange(first, last), iterations)
+
+
+def measure_features(run: StoredRun, batches: Iterable[TuningSet]) -> tuple[FeatureFacts, ...]:
+    """Return statistics of each dense feature over the distinct hypotheses.
+
+    Args:
+        run: the run.
+        batches: its merged lists; each sentence in one batch.
+    """
+    sums = FeatureSums.zeros(len(run.names))
+    for batch in batches:
+        sums = sums.add(run, batch)
+    return sums.facts(run)
+
+
+@dataclass(frozen=True)
+class FeatureSums:
+    """Sums over hypotheses. "Centred" values have the mean of their sentence subtracted.
+
+    Attributes:
+        hypotheses: number of hypotheses.
+        sentences: number of sentences that have hypotheses.
+        values: sums of the values, float64 ``[n_dense]``.
+        active: numbers of hypotheses whose value is not 0, float64 ``[n_dense]``.
+        spread: sums of the sentences' standard deviations, float64 ``[n_dense]``.
+        squares: sums of squared centred values, float64 ``[n_dense]``.
+        products: sums of centred values times centred scores, float64 ``[n_dense]``.
+        largest: largest absolute centred value, float64 ``[n_dense]``.
+        score_squares: sum of squared centred scores.
+        largest_score: largest absolute centred score.
+    """
+
+    hypotheses: int
+    sentences: int
+    values: NDArray[np.float64]
+    active: NDArray[np.float64]
+    spread: NDArray[np.float64]
+    squares: NDArray[np.float64]
+    products: NDArray[np.float64]
+    largest: NDArray[np.float64]
+    score_squares: float
+    largest_score: float
+
+    @classmethod
+    def zeros(cls, n_dense: int) -> FeatureSums:
+        """Return the sums over no hypothesis."""
+        zeros = np.zeros(n_dense)
+        return cls(0, 0, zeros, zeros, zeros, zeros, zeros, zeros, 0.0, 0.0)
+
+    def add(self, run: StoredRun, batch: TuningSet) -> FeatureSums:
+        """Return the sums with the hypotheses of more sentences."""
+        offsets = batch.offsets[:-1][np.diff(batch.offsets) > 0]
+        if not len(offsets):
+            return self
+        widths = np.diff(np.append(offsets, batch.n_hyps))
+        values = batch.dense.astype(np.float64)
+        centred = _centre(values, offsets, widths)
+        scores = _centre(sentence_scores(run.metric, batch.stats)[:, None], offsets, widths)[:, 0]
+        squares = np.add.reduceat(centred**2, offsets, axis=0)
+        return FeatureSums(
+            hypotheses=self.hypotheses + batch.n_hyps,
+            sentences=self.sentences + len(offsets),
+            values=self.values + values.sum(axis=0),
+            active=self.active + (values != 0.0).sum(axis=0),
+            spread=self.spread + np.sqrt(squares / widths[:, None]).sum(axis=0),
+            squares=self.squares + squares.sum(axis=0),
+            products=self.products + scores @ centred,
+            largest=np.maximum(self.largest, np.abs(centred).max(axis=0)),
+            score_squares=self.score_squares + float(scores @ scores),
+            largest_score=max(self.largest_score, float(np.abs(scores).max())),
+        )
+
+    def facts(self, run: StoredRun) -> tuple[FeatureFacts, ...]:
+        """Return the statistics of each feature."""
+        return tuple(
+            FeatureFacts(
+                name=name,
+                weight=float(run.vector[column]),
+                mean=float(self.values[column] / self.hypotheses),
+                spread=float(self.spread[column] / self.sentences),
+                active=float(self.active[column] / self.hypotheses),
+                correlation=self._correlation(column),
+            )
+            for column, name in enumerate(run.names)
+        )
+
+    def _correlation(self, column: int) -> float:
+        """Return Pearson's correlation with the scores; NaN if one of them never varies."""
+        if min(self.largest[column], self.largest_score) < _NO_VARIATION:
+            return float("nan")
+        norms = np.sqrt(self.squares[column] * self.score_squares)
+        return float(self.products[column] / norms)
+
+
+def _centre(
+    values: NDArray[np.float64], offsets: NDArray[np.int64], widths: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """Subtract the mean of each sentence, float64 of the shape of ``values``."""
+    means = np.add.reduceat(values, offsets, axis=0) / widths[:, None]
+    return np.asarray(values - np.repeat(means, widths, axis=0))
+
+
+@dataclass(frozen=True)
+class ListStatistics:
+    """Size and diversity of the lists of one iteration.
+
+    Attributes:
+        sentences: number of sentences that have a list.
+        hypotheses: number of hypotheses in all lists.
+        shortest, mean, longest: hypotheses of a list.
+        distinct: share of hypotheses whose words no earlier hypothesis of the list has.
+        diversity: distinct bigrams over all bigrams of a list (distinct-2, Li et al. 2016), mean
+            over the lists; 1 if no two hypotheses share a bigram.
+        words: mean length of a hypothesis.
+    """
+
+    sentences: int
+    hypotheses: int
+    shortest: int
+    mean: float
+    longest: int
+    distinct: float
+    diversity: float
+    words: float
+
+
+def measure_lists(run: StoredRun, iteration: int) -> Iterator[ListStatistics]:
+    """Yield the statistics of an iteration's lists after each sentence; the last is of all."""
+    sizes: list[int] = []
+    distinct = words = 0
+    shares: list[float] = []
+    for sentence in range(run.n_sentences):
+        texts = run.store.iteration_list(iteration, sentence).texts
+        if not texts:
+            continue
+        sizes.append(len(texts))
+        distinct += len(set(texts))
+        split = [text.split() for text in texts]
+        words += sum(map(len, split))
+        bigrams = [pair for tokens in split for pair in pairwise(tokens)]
+        if bigrams:
+            shares.append(len(set(bigrams)) / len(bigrams))
+        total = sum(sizes)
+        yield ListStatistics(
+            sentences=len(sizes),
+            hypotheses=total,
+            shortest=min(sizes),
+            mean=total / len(sizes),
+            longest=max(sizes),
+            distinct=distinct / total,
+            diversity=float(np.mean(shares)) if shares else 0.0,
+            words=words / total,
+        )

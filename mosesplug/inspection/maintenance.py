@@ -1,0 +1,133 @@
+"""Maintenance of a store: verify its records, drop its newest iteration."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from mosesplug.errors import DataError
+from mosesplug.store import NBestStore
+from mosesplug.tuning.workdir.iteration_files import read_finished_step, write_finished_step
+from mosesplug.tuning.workdir.workspace import Workspace
+
+__all__ = ["RecordFault", "Verification", "drop_iteration", "verify_store"]
+
+
+@dataclass(frozen=True)
+class RecordFault:
+    """A fault of a record.
+
+    Attributes:
+        iteration: the iteration, from 1.
+        sentence: the sentence id; None for a record of the whole iteration.
+        fault: a description.
+    """
+
+    iteration: int
+    sentence: int | None
+    fault: str
+
+
+@dataclass(frozen=True)
+class Verification:
+    """The state of a verification.
+
+    Attributes:
+        iterations: number of finished iterations.
+        lists: number of lists of all iterations.
+        done: number of sentences verified, of ``total``.
+        records: number of records whose checksums were compared.
+        without: number of records without a checksum.
+        faults: the faults found.
+    """
+
+    iterations: int = 0
+    lists: int = 0
+    done: int = 0
+    total: int = 0
+    records: int = 0
+    without: int = 0
+    faults: tuple[RecordFault, ...] = ()
+
+
+def verify_store(path: Path) -> Iterator[Verification]:
+    """Verify checksums and records, and yield the state after each iteration and sentence.
+
+    Only the store is read, since files beside it may be damaged as well.
+
+    Args:
+        path: the store.
+
+    Raises:
+        StoreError: there is no store, or its list of iterations cannot be read.
+        DataError: it has no finished iteration.
+    """
+    with NBestStore.open(path) as store:
+        iterations = store.iterations()
+        if not iterations:
+            raise DataError(f"the n-best store at {path} has no finished iteration yet")
+        state = Verification(
+            iterations=len(iterations),
+            lists=sum(record.n_lists for record in iterations),
+            total=sum(record.n_sentences for record in iterations),
+        )
+        for record in iterations:
+            number = record.iteration
+            checked = store.checked(number)
+            faults = tuple(RecordFault(number, *fault) for fault in checked.faults)
+            state = replace(
+                state,
+                records=state.records + checked.records,
+                without=state.without + checked.without,
+                faults=state.faults + faults,
+            )
+            yield state
+            for sentence in range(record.n_sentences):
+                faults = tuple(
+                    RecordFault(number, sentence, fault) for fault in store.faults(number, sentence)
+                )
+                state = replace(state, done=state.done + 1, faults=state.faults + faults)
+                yield state
+
+
+def drop_iteration(store: Path, iteration: int) -> list[Path]:
+    """Remove the newest iteration of a store, and return the files that were set back or removed.
+
+    In a working directory, ``finished_step.txt`` then names the iteration before or is removed, so
+    that a resumed run decodes the iteration again, and ``summary.json`` is removed. Both happen
+    first: a kill leaves an unfinished iteration, as a kill of a run does. ``moses.ini`` and files
+    of single iterations stay until a run writes them again.
+
+    Args:
+        store: the store.
+        iteration: the newest iteration.
+
+    Raises:
+        StoreError: it is not the newest, or the store is being written.
+        DataError: ``finished_step.txt`` holds no number.
+    """
+    workspace = Workspace(store.parent, 0)
+    changed: list[Path] = []
+    with NBestStore.open(store, writable=True) as opened:
+        is_newest = opened.open_iteration() is None and len(opened.iterations()) == iteration
+        if is_newest and workspace.store == store:
+            changed = _set_back(workspace, iteration)
+        opened.drop_last(iteration)
+    return changed
+
+
+def _set_back(workspace: Workspace, iteration: int) -> list[Path]:
+    """Record in the working directory that an iteration is not finished."""
+    step, summary = workspace.finished_step, workspace.summary
+    changed = []
+    if step.is_file() and read_finished_step(workspace) >= iteration:
+        if iteration > 1:
+            write_finished_step(workspace, iteration - 1)
+        else:
+            step.unlink()
+        changed.append(step)
+    if summary.is_file():
+        summary.unlink()
+        changed.append(summary)
+    return changed
