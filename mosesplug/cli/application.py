@@ -63,6 +63,11 @@ _COMMANDS: _Table = {
         "main",
         "The same under the whole command line of mert-moses.pl.",
     ),
+    "settings": _Command(
+        "mosesplug.cli.run.settings",
+        "settings",
+        "Explain a setting of a tuning run, or print all as TOML.",
+    ),
     "optimize": _Command(
         "mosesplug.cli.learn.optimize",
         "optimize",

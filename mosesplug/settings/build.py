@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import MISSING, fields, is_dataclass
 from pathlib import Path
 from typing import Any, cast, get_args, get_type_hints
@@ -30,6 +31,7 @@ from mosesplug.settings.checks import check_settings
 from mosesplug.settings.configuration import (
     Configuration,
     Filtering,
+    Repeats,
     RunPlan,
     Select,
     SelectRun,
@@ -296,28 +298,40 @@ def _post_editing(
     )
 
 
-def values_of(configuration: Configuration, seed: int | None = None) -> dict[str, Any]:
+def values_of(
+    configuration: Configuration,
+    seed: int | None = None,
+    *,
+    runs: int | None = None,
+    choice: SelectRun | None = None,
+) -> dict[str, Any]:
     """Return the settings of a run by name, so that ``plan_of`` makes the same run of them.
+
+    What no setting describes, as a metric of the caller's own, is left out.
 
     Args:
         configuration: of the run.
         seed: the one that was drawn, if none was given.
+        runs: how many there are, if not a single one.
+        choice: whose weights the result of several runs has.
     """
-    plan = RunPlan(configuration)
+    plan = RunPlan(configuration, Repeats(runs))
     found: dict[str, Any] = {}
     for each in declared(RunPlan):
         value = _at(plan, each.path) if each.path and each.saved else None
         if value is not None and value != ():
             found[each.name] = _plain(each, value)
-    found["metric"], found["metric-settings"] = settings_of_signature(
-        configuration.metric.signature()
-    )
+    with suppress(UsageError):
+        signature = configuration.metric.signature()
+        found["metric"], found["metric-settings"] = settings_of_signature(signature)
     found |= _decoder_values(configuration)
     if configuration.optimising.options:
         found["option"] = dict(configuration.optimising.options)
     found["select"] = configuration.select
     if configuration.select is None and not (configuration.online or configuration.held_out):
         found["select"] = "last"
+    if runs is not None:
+        found |= {"select": choice, "select-run": found["select"]}
     if seed is not None and not configuration.optimising.predictable_seeds:
         found["seed"] = seed
     found = {name: value for name, value in found.items() if value is not None}

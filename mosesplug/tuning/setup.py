@@ -19,7 +19,9 @@ from mosesplug.metrics import Prepared
 from mosesplug.optimizers import Algorithm, Optimizer, algorithms
 from mosesplug.optimizers import algorithm as find_algorithm
 from mosesplug.settings.algorithm_options import find_idle_options, make_options
+from mosesplug.settings.build import values_of
 from mosesplug.settings.configuration import Configuration, Optimising
+from mosesplug.settings.toml import write_settings
 from mosesplug.store import NBestStore, fingerprint_files
 from mosesplug.tuning.context import Context, RunData, RunFiles
 from mosesplug.tuning.decoding.prepare import announced_features, decoding_config
@@ -204,6 +206,7 @@ def prepare_run(
         if unstored := unstored_iterations(workspace, store):
             adopt_files(context, unstored)
         report_changed_settings(context)
+        write_settings(workspace.settings, values_of(configuration, context.data.seed))
         try:
             yield context, judge
         finally:

@@ -222,6 +222,10 @@ _LATTICE_MERT = ScriptOption(
     sets={"algorithm": "mert", "forest": True},
 )
 
+_SETTINGS_FILE = ScriptOption(
+    "settings", Kind.STRING, "Settings file; the command line wins", "Data"
+)
+
 
 @cache
 def script_options(cls: type = RunPlan) -> tuple[ScriptOption, ...]:
@@ -234,7 +238,9 @@ def script_options(cls: type = RunPlan) -> tuple[ScriptOption, ...]:
 def additions(cls: type = RunPlan) -> tuple[ScriptOption, ...]:
     """Return the options that the script does not have, by panel."""
     found = [_of_setting(each, spelling_of(each)) for each in declared(cls) if not each.script]
-    return tuple(sorted((_LATTICE_MERT, *found), key=lambda each: PANELS.index(each.panel)))
+    return tuple(
+        sorted((_LATTICE_MERT, _SETTINGS_FILE, *found), key=lambda each: PANELS.index(each.panel))
+    )
 
 
 def spelling_of(setting: Setting) -> str:
@@ -262,7 +268,8 @@ def read_command_line(words: Sequence[str], cls: type = RunPlan) -> Parsed:
     }
     old = {spelling_of(each) for each in settings if each.added} | {_LATTICE_MERT.name}
     added = [each.specification for each in additions(cls) if each.name in old]
-    return parse(words, own, added, [shared[name] for name in shared if name not in old])
+    rest = [shared[name] for name in shared if name not in old]
+    return parse(words, own, added, [*rest, _SETTINGS_FILE.specification])
 
 
 def refusal(option: ScriptOption) -> str:

@@ -29,12 +29,14 @@ from mosesplug.settings.build import plan_of
 from mosesplug.settings.configuration import RunPlan
 from mosesplug.settings.declare import declared
 from mosesplug.settings.helper_scripts import HelperScripts, filter_command
+from mosesplug.settings.toml import overlay_settings, read_settings
 
 __all__ = ["script_plan"]
 
 _FILES = "input-text, references, decoder-executable, decoder.ini"
 _WITH_MERT = ("mert", "pro+mert")
 _REFERENCE_LENGTHS = ("shortest", "average", "closest")
+_METRIC = (*_REFERENCE_LENGTHS, "nocase", "metric", "metric-settings")
 _MERT_ONLY = ("random-restarts", "random-directions", "number-of-random-directions")
 _SEARCH = {"restarts": 20, "polish": 20}
 """MERT's by default: the script's restarts, and a polish in proportion."""
@@ -52,21 +54,30 @@ def script_plan(parsed: Parsed) -> tuple[RunPlan, tuple[str, ...]]:
         UsageError: an option is refused, something is missing, contradictory or not there.
     """
     _refuse(parsed)
-    given = dict(parsed.values)
-    values = {name: given[name] for name in _SETTINGS if name in given}
-    values = {"working-dir": "mert-work"} | with_files(values, parsed.positionals, _FILES)
-    values.setdefault("overwrite", not values.get("continue"))
-    algorithm = values["algorithm"] = _algorithm(given, values)
+    given: _Values = dict(parsed.values)
+    values: _Values = {name: given[name] for name in _SETTINGS if name in given}
+    if "option" in values:
+        values["option"] = assignments(values["option"], "--algorithm-option")
+    file = read_settings(given["settings"]) if "settings" in given else {}
+    algorithm = _algorithm(given, values, str(file.get("algorithm", "mert")))
+    values["algorithm"] = algorithm
     tools = _tools(given, algorithm)
     _choose_by_flags(given, values)
-    _set_learning(given, values, algorithm, tools)
+    _set_learning(given, values, algorithm, tools, has_file=bool(file))
+    values = overlay_settings(file, values)
+    values = _DEFAULTS | with_files(values, parsed.positionals, _FILES)
+    values.setdefault("overwrite", not values.get("continue"))
+    if tools.edges is not None and not values.get("forest"):
+        raise UsageError("--batch-mira-args: --hg-prune is for --hg-mira: leave one of them out")
     notes = [] if "mertdir" not in given else [_MERTDIR]
-    notes += _set_filter(given, values)
+    if not file or {"filter-command", "filter-phrase-table"} & given.keys():
+        notes += _set_filter(given, values)
     notes += _idle(given, algorithm)
     return plan_of(values, _spelled), tuple(notes)
 
 
 _SETTINGS = {each.name: each for each in declared(RunPlan)}
+_DEFAULTS = {"working-dir": "mert-work", "threads": 1}
 _MERTDIR = "--mertdir is not needed: metrics and optimizers are built in"
 
 
@@ -90,7 +101,7 @@ def _refuse(parsed: Parsed) -> None:
         raise UsageError("; ".join(refused))
 
 
-def _algorithm(given: Mapping[str, Any], values: _Values) -> str:
+def _algorithm(given: Mapping[str, Any], values: _Values, default: str) -> str:
     """The algorithm by its name, or by the script's flag for it."""
     flags = {
         f"--{option.name}": str(option.sets["algorithm"])
@@ -101,7 +112,7 @@ def _algorithm(given: Mapping[str, Any], values: _Values) -> str:
     if len(flags) + (named is not None) > 1:
         every = [*flags, *(["--algorithm"] if named is not None else [])]
         raise UsageError(f"{' and '.join(every)} exclude each other: use one of them")
-    return str(named or next(iter(flags.values()), "mert"))
+    return str(named or next(iter(flags.values()), default))
 
 
 def _choose_by_flags(given: Mapping[str, Any], values: _Values) -> None:
@@ -118,29 +129,29 @@ def _choose_by_flags(given: Mapping[str, Any], values: _Values) -> None:
 
 
 def _set_learning(
-    given: Mapping[str, Any], values: _Values, algorithm: str, tools: ToolArguments
+    given: Mapping[str, Any],
+    values: _Values,
+    algorithm: str,
+    tools: ToolArguments,
+    *,
+    has_file: bool,
 ) -> None:
-    """Put in place what the arguments of Moses' tools and the script's own options ask for."""
-    values["metric"], values["metric-settings"] = _metric(given, values, tools)
+    """Put in place what the arguments of Moses' tools and the script's own options ask for.
+
+    The script's defaults do not replace settings of a file.
+    """
+    if not has_file or tools.metric or tools.settings or {*_METRIC} & {*given}:
+        values["metric"], values["metric-settings"] = _metric(given, values, tools)
     options = dict(tools.options)
     if algorithm in _WITH_MERT:
-        options = _SEARCH | options | _mert_options(given)
-    values["option"] = options | assignments(values.get("option", ()), "--algorithm-option")
-    for name, value in (("active", tools.active), ("threads", tools.threads)):
-        if value is not None:
+        options = ({} if has_file else _SEARCH) | options | _mert_options(given)
+    values["option"] = options | values.get("option", {})
+    for name in ("active", "threads", "seed"):
+        if (value := getattr(tools, name)) is not None:
             values.setdefault(name, value)
-    values["threads"] = max(1, values.get("threads", 1))
-    if tools.seed is not None:
-        if values.get("predictable-seeds"):
-            raise UsageError(
-                "--predictable-seeds and a seed exclude each other: use one of the two"
-            )
-        values.setdefault("seed", tools.seed)
+    if "threads" in values:
+        values["threads"] = max(1, values["threads"])
     if tools.edges is not None:
-        if not values.get("forest"):
-            raise UsageError(
-                "--batch-mira-args: --hg-prune is for --hg-mira: leave one of them out"
-            )
         values.setdefault("forest-edges", tools.edges)
 
 

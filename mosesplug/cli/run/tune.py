@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -55,6 +56,15 @@ def _tune(
             show_default=False,
         ),
     ] = None,
+    settings: Annotated[
+        Path | None,
+        typer.Option(
+            "--settings",
+            metavar="FILE",
+            help="Settings file; the command line wins",
+            rich_help_panel="Data",
+        ),
+    ] = None,
     **given: Any,
 ) -> None:
     """Tune a system: decode, optimize, repeat, write moses.ini.
@@ -63,8 +73,11 @@ def _tune(
     """
     from mosesplug.cli.run.running import run
     from mosesplug.settings.build import plan_of
+    from mosesplug.settings.toml import overlay_settings, read_settings
 
     values = setting_values(declared(RunPlan), given)
+    if settings is not None:
+        values = overlay_settings(read_settings(settings), values)
     values = {"working-dir": "tuning", "threads": os.cpu_count() or 1} | values
     values = with_files(values, tuple(files or ()), "INPUT REFS DECODER CONFIG")
     select = "select-run" if values.get("runs") else "select"

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mosesplug.errors import DecoderError, UsageError
+from mosesplug.settings.toml import SETTINGS_FILE
 from mosesplug.tuning.workdir.lock import lock_directory
 
 __all__ = ["Workspace", "remove_tree"]
@@ -17,7 +18,7 @@ __all__ = ["Workspace", "remove_tree"]
 # What ``formats.text.atomic_write`` leaves when its process is killed.
 _UNFINISHED = re.compile(
     r"\.(run\d+\..+|features\.list.*|filtered\..+|finished_step\.txt|moses\.ini"
-    r"|moses\.sparse-weights|summary\.json)\.\d+\.[0-9a-f]{8}"
+    r"|moses\.sparse-weights|settings\.toml|summary\.json)\.\d+\.[0-9a-f]{8}"
 )
 _RUN_FILE = re.compile(r"run\d+\..+")
 # What decoders of batches and of held-out text are given, and write.
@@ -27,7 +28,7 @@ _SCRATCH = re.compile(
     r"\.(err|sparse-weights))"
 )
 # What there is before the first iteration.
-_BEFORE = re.compile(r"(features\.list|cache-model)(\..+)?|tuning\.lock")
+_BEFORE = re.compile(r"(features\.list|cache-model)(\..+)?|tuning\.lock|settings\.toml")
 _SHARD = re.compile(r"shard\.\d+")
 # What decoders write into a directory of search graphs, and leave unfinished when they are killed.
 _GRAPH_FILE = re.compile(r"\d+(\.(txt|gz|bz2))?|weights|\.(\d+\.|weights\.).+")
@@ -117,6 +118,11 @@ class Workspace:
         """The table of iterations for programs."""
         return self.directory / "summary.json"
 
+    @property
+    def settings(self) -> Path:
+        """The complete settings of the run, from which it can be repeated."""
+        return self.directory / SETTINGS_FILE
+
     def replaces(self, path: Path) -> bool:
         """Whether a run here would write over this file, or clear it away."""
         places = (path.parent.resolve() / path.name, path.resolve())
@@ -138,7 +144,13 @@ class Workspace:
     @property
     def _results(self) -> tuple[Path, ...]:
         """Files of the run as a whole."""
-        return self.finished_step, self.tuned_config, self.tuned_sparse, self.summary
+        return (
+            self.finished_step,
+            self.tuned_config,
+            self.tuned_sparse,
+            self.summary,
+            self.settings,
+        )
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:

@@ -1,0 +1,197 @@
+"""Settings files: what a run was asked for as TOML, a table for each panel."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from formats.text import write_atomic
+from mosesplug.errors import UsageError
+from mosesplug.settings.arguments import existing_file
+from mosesplug.settings.checks import check_settings, did_you_mean
+from mosesplug.settings.configuration import RunPlan
+from mosesplug.settings.declare import PANELS, Kind, Setting, declared
+
+__all__ = [
+    "SETTINGS_FILE",
+    "format_settings",
+    "overlay_settings",
+    "read_settings",
+    "settings_template",
+    "write_settings",
+]
+
+SETTINGS_FILE = "settings.toml"
+"""Name of the file that every run leaves in its working directory."""
+
+_HEADER = """\
+# The settings of a tuning run. `mosesplug tune --settings FILE --working-dir DIR` repeats it.
+"""
+_EXPECTED: Mapping[Kind, str] = {
+    "flag": "true or false",
+    "integer": "an integer",
+    "real": "a number",
+    "texts": "a list of strings",
+    "table": "a table of values by name",
+}
+_Values = Mapping[str, Any]
+
+
+def write_settings(path: Path, values: _Values) -> None:
+    """Write the settings of a run, at once and deterministically."""
+    # A path that is not UTF-8 is kept byte for byte; such a file is not TOML, but is read here.
+    write_atomic(path, (_HEADER + format_settings(values)).encode(errors="surrogateescape"))
+
+
+def format_settings(values: _Values, cls: type = RunPlan) -> str:
+    """Return settings as TOML, in the order of their declaration."""
+    lines: list[str] = []
+    for panel in PANELS:
+        own = [each for each in declared(cls) if each.panel == panel and each.name in values]
+        plain = [each for each in own if each.kind != "table"]
+        if plain:
+            lines += ["", f"[{panel.lower()}]"]
+            lines += [f"{each.name} = {_spelled(values[each.name])}" for each in plain]
+        for each in own:
+            if each.kind == "table" and values[each.name]:
+                lines += ["", f"[{panel.lower()}.{each.name}]"]
+                table = values[each.name]
+                lines += [f"{_key(name)} = {_spelled(value)}" for name, value in table.items()]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def settings_template(cls: type = RunPlan) -> str:
+    """Return all settings with their help and defaults as TOML; those without default disabled."""
+    lines = ["# All settings of `mosesplug tune`, with their defaults.", ""]
+    for panel in PANELS:
+        lines += [f"[{panel.lower()}]"]
+        for each in (each for each in declared(cls) if each.panel == panel and each.saved):
+            default = each.default
+            lines.append(f"# {each.help}" + (f" [{each.shown}]" if each.shown else ""))
+            if default in (None, (), {}) or each.shown or each.requires or each.is_argument:
+                lines.append(f"# {each.name} = {_EXAMPLES.get(each.kind, _spelled(''))}")
+            else:
+                lines.append(f"{each.name} = {_spelled(default)}")
+        lines.append("")
+    return "\n".join(lines)
+
+
+_EXAMPLES: Mapping[Kind, str] = {
+    "flag": "true",
+    "integer": "1",
+    "real": "1.0",
+    "texts": "[]",
+    "table": "{}",
+}
+
+
+def read_settings(path: str | Path, cls: type = RunPlan) -> dict[str, Any]:
+    """Read a settings file; returns values by the names of the settings.
+
+    Raises:
+        UsageError: there is no such file, it is not TOML, or it holds an unknown setting or a value
+            of another type. The message names the file and the key.
+    """
+    file = existing_file(path, "the settings file")
+    try:
+        document = tomllib.loads(file.read_bytes().decode(errors="surrogateescape"))
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError(f"{path}: not valid TOML: {error}") from error
+    settings = {spelling: each for each in declared(cls) for spelling in each.spellings}
+    tables = [panel.lower() for panel in PANELS]
+    values: dict[str, Any] = {}
+    for table, content in document.items():
+        if table in settings and not isinstance(content, dict):
+            raise UsageError(
+                f"{path}: {table} belongs in the table [{settings[table].panel.lower()}]"
+            )
+        if table not in tables or not isinstance(content, dict):
+            raise UsageError(f"{path}: unknown table [{table}]{did_you_mean(table, tables)}")
+        for key, value in content.items():
+            place = f"{path}: [{table}] {key}"
+            if key not in settings:
+                raise UsageError(f"{place}: unknown setting{did_you_mean(key, settings)}")
+            each = settings[key]
+            if each.panel.lower() != table:
+                raise UsageError(f"{place}: belongs in the table [{each.panel.lower()}]")
+            if each.name in values:
+                raise UsageError(f"{place}: the setting {each.name} is given twice")
+            values[each.name] = _checked(each, value, place)
+    return values
+
+
+def overlay_settings(file: _Values, given: _Values, cls: type = RunPlan) -> dict[str, Any]:
+    """Return the settings of a file with those of the command line, which win.
+
+    What is given replaces settings of the file that it excludes, and those that require a setting
+    which it turns off.
+    """
+    file = dict(file)
+    for name in ("select", "select-run") if given.get("last") else ():
+        file.pop(name, None)
+    if "epochs" in file:
+        file["option"] = {**file.get("option", {}), "epochs": file.pop("epochs")}
+    both = {**file, **given}
+    if "option" in file and "option" in given:
+        both["option"] = {**file["option"], **given["option"]}
+    for each in declared(cls):
+        if each.name in file and each.name not in given:
+            if _is_accepted(each, file) and not _is_accepted(each, both):
+                del both[each.name]
+        elif each.name in given:
+            for condition in each.excludes:
+                excluded = condition.partition("=")[0]
+                if excluded in file and excluded not in given:
+                    both.pop(excluded, None)
+    return both
+
+
+def _is_accepted(setting: Setting, values: _Values) -> bool:
+    try:
+        check_settings([setting], values)
+    except UsageError:
+        return False
+    return True
+
+
+def _checked(setting: Setting, value: Any, place: str) -> Any:
+    """A value of the type that its setting has."""
+    match setting.kind:
+        case "flag":
+            is_right = isinstance(value, bool)
+        case "integer":
+            is_right = isinstance(value, int) and not isinstance(value, bool)
+        case "real":
+            is_right = isinstance(value, int | float) and not isinstance(value, bool)
+        case "texts":
+            is_right = isinstance(value, list) and all(isinstance(each, str) for each in value)
+        case "table":
+            is_right = isinstance(value, dict)
+        case _:
+            is_right = isinstance(value, str)
+    if not is_right:
+        expected = _EXPECTED.get(setting.kind, "a string")
+        raise UsageError(f"{place}: expected {expected}, not {_spelled(value)}")
+    return float(value) if setting.kind == "real" else value
+
+
+def _spelled(value: Any) -> str:
+    """A value as TOML has it."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int | float):
+        return repr(value)
+    if isinstance(value, Mapping):
+        items = ", ".join(f"{_key(name)} = {_spelled(each)}" for name, each in value.items())
+        return f"{{ {items} }}" if items else "{}"
+    if isinstance(value, Iterable) and not isinstance(value, str):
+        return f"[{', '.join(map(_spelled, value))}]"
+    return json.dumps(str(value), ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _key(name: str) -> str:
+    is_bare = name.isascii() and name.replace("-", "").replace("_", "").isalnum()
+    return name if is_bare else _spelled(name)

@@ -1,0 +1,207 @@
+"""Settings files: a run is repeated from what it left, and mistakes are named by file and key."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mosesplug.cli.main import main
+from mosesplug.cli.run.mert_options import read_command_line
+from mosesplug.cli.run.mert_settings import script_plan
+from mosesplug.errors import UsageError
+from mosesplug.settings.build import plan_of, values_of
+from mosesplug.settings.toml import (
+    format_settings,
+    overlay_settings,
+    read_settings,
+    settings_template,
+    write_settings,
+)
+
+TOY_DECODER = Path(__file__).parents[1] / "data" / "toy" / "decoder.py"
+
+
+@pytest.fixture
+def toy(tmp_path: Path) -> dict[str, str]:
+    """The files of a toy system."""
+    decoder = tmp_path / "decoder"
+    decoder.write_text(f'#!/bin/sh\nexec {sys.executable} -IS {TOY_DECODER} "$@"\n')
+    decoder.chmod(0o755)
+    make = [sys.executable, "-IS", str(TOY_DECODER), "--make", str(tmp_path), "8"]
+    subprocess.run(make, check=True)
+    names = {"input": "input", "refs": "reference", "decoder": "decoder", "config": "moses.ini"}
+    return {name: str(tmp_path / file) for name, file in names.items()}
+
+
+def run(*words: object) -> int:
+    with pytest.raises(SystemExit) as ended:
+        main([*map(str, words)])
+    return int(ended.value.code or 0)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["tune", "--nbest=5", "--option=restarts=1", "--range=LM0:0..1", "--max-iterations=2"],
+        ["tune", "--nbest=5", "--algorithm=kbmira", "--epochs=2", "--max-iterations=1"],
+        [
+            *("tune", "--nbest=5", "--algorithm=adagrad", "--online", "--online-decoder=process"),
+            *("--epochs=1", "--shards=2", "--async", "--async-order=fixed", "--seed=3"),
+        ],
+        ["tune", "--nbest=5", "--algorithm=pro", "--max-iterations=1", "--runs=2"],
+        ["mert-moses", "--nbest=5", "--maximum-iterations=2", "--random-restarts=1", "--nocase"],
+        [
+            *("mert-moses", "--nbest=5", "--maximum-iterations=2", "--batch-mira"),
+            *("--batch-mira-args=-J 3 --model-bg", "--predictable-seeds", "--return-best-dev"),
+        ],
+    ],
+    ids=" ".join,
+)
+def test_a_run_is_repeated_from_its_settings(
+    toy: dict[str, str], tmp_path: Path, words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    program, *options = words
+    first, second = tmp_path / "first", tmp_path / "second"
+    assert run(program, *toy.values(), *options, f"--working-dir={first}", "--threads=1") == 0
+    left = first / "settings.toml"
+    again = f"--working-dir={second}"
+    assert run("tune", "--settings", left, again) == 0, capsys.readouterr().err
+    for name in ("moses.ini", "run2.dense"):
+        made = [place / name for place in (first, second)]
+        if made[0].exists():
+            texts = [
+                each.read_bytes().replace(str(place).encode(), b"")
+                for each, place in zip(made, (first, second), strict=True)
+            ]
+            assert _without_dates(texts[0]) == _without_dates(texts[1])
+    repeated = (second / "settings.toml").read_text()
+    assert repeated == left.read_text().replace(str(first), str(second))
+
+
+def _without_dates(text: bytes) -> list[bytes]:
+    return [line for line in text.splitlines() if not line.startswith(b"# ")]
+
+
+def test_the_command_line_wins(toy: dict[str, str], tmp_path: Path) -> None:
+    file = tmp_path / "run.toml"
+    write_settings(file, {**toy, "nbest": 7, "max-iterations": 1, "predictable-seeds": True})
+    words = [f"--settings={file}", f"--working-dir={tmp_path}/w", "--nbest=5", "--seed=4"]
+    assert run("tune", *words, "--option=restarts=1") == 0
+    left = tomllib.loads((tmp_path / "w" / "settings.toml").read_text())
+    assert left["decoder"]["nbest"] == 5
+    assert left["learning"]["seed"] == 4
+    assert left["learning"]["max-iterations"] == 1
+    assert left["learning"]["predictable-seeds"] is False
+
+
+@pytest.mark.parametrize(
+    ("file", "given", "both"),
+    [
+        ({"online": True, "online-servers": 2}, {"online": False}, {"online": False}),
+        ({"epochs": 3}, {"option": {"epochs": "2"}}, {"option": {"epochs": "2"}}),
+        ({"option": {"a": 1, "b": 1}}, {"option": {"b": 2}}, {"option": {"a": 1, "b": 2}}),
+        ({"select": "average"}, {"last": True}, {"last": True}),
+        ({"workers": "threads"}, {"scheduler": "tcp://a:1"}, {"scheduler": "tcp://a:1"}),
+    ],
+)
+def test_what_the_command_line_excludes_is_left_out(
+    file: dict[str, Any], given: dict[str, Any], both: dict[str, Any]
+) -> None:
+    assert overlay_settings(file, given) == both
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "[decoder]\nnbset = 5",
+            r"run.toml: \[decoder\] nbset: unknown.* Did you mean nbest",
+        ),
+        ("[decoder]\nnbest = '5'", r"\[decoder\] nbest: expected an integer, not \"5\""),
+        ("[decoder]\nnbest = true", "expected an integer, not true"),
+        ("[online]\nonline = 1", "expected true or false, not 1"),
+        ("[learning]\nmin-change = 'x'", "expected a number"),
+        ("[learning]\nalgorithm = 3", "expected a string"),
+        ("[learning]\nactive = 'LM0'", "expected a list of strings"),
+        ("[learning]\noption = 3", "expected a table"),
+        ("[learning]\nnbest = 5", r"nbest: belongs in the table \[decoder\]"),
+        ("[lerning]\nseed = 5", r"unknown table \[lerning\]. Did you mean learning"),
+        ("nbest = 5", r"nbest belongs in the table \[decoder\]"),
+        ("[learning]\nmax-iterations = 1\nmaximum-iterations = 1", "given twice"),
+        ("[decoder]\nnbest = =", "not valid TOML: .*line 2"),
+    ],
+)
+def test_mistakes_are_named_by_file_and_key(tmp_path: Path, text: str, said: str) -> None:
+    file = tmp_path / "run.toml"
+    file.write_text(text)
+    with pytest.raises(UsageError, match=said):
+        read_settings(file)
+
+
+def test_a_missing_file(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"the settings file .*none is not a file"):
+        read_settings(tmp_path / "none")
+
+
+def test_values_are_checked_as_on_the_command_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "run.toml"
+    file.write_text("[decoder]\nnbest = 0\n")
+    assert run("tune", "a", "b", "c", "d", "--settings", file) == 2
+    assert "--nbest must be at least 1, not 0" in capsys.readouterr().err
+
+
+def test_every_kind_of_value_is_read_as_it_was_written(tmp_path: Path) -> None:
+    values = {
+        "input": 'a "quoted"\\ path\n\x7f\x01é',
+        "working-dir": b"not utf-8 \xff".decode(errors="surrogateescape"),
+        "decoder-timeout": 1e-05,
+        "max-drop": float("inf"),
+        "nbest": 3,
+        "forest": True,
+        "active": ["LM0", "tm_1"],
+        "option": {"a": True, "b c": 1.5, "d": "x"},
+    }
+    write_settings(tmp_path / "s.toml", values)
+    assert read_settings(tmp_path / "s.toml") == values
+
+
+def test_the_template_is_a_settings_file(tmp_path: Path) -> None:
+    file = tmp_path / "run.toml"
+    file.write_text(settings_template())
+    values = read_settings(file)
+    assert values["nbest"] == 100
+
+
+def test_all_groups_come_back(toy: dict[str, str], tmp_path: Path) -> None:
+    heldout = f"--heldout={toy['input']}", f"--heldout-refs={toy['refs']}"
+    (tmp_path / "graphs").mkdir()
+    lines = [
+        ["--algorithm=oro", "--online", "--online-servers=2", *heldout, "--heldout-every=3"],
+        ["--algorithm=oro", "--shards=3", "--mixing=select", "--keep=7", "--workers=processes"],
+        ["--lattice-mert", "--redecode-every=2", "--activate-features=LM0_0,tm"],
+        ["--jobs=1", "--decoder-flags=-v 0 -x 'a b'", "--decoder-timeout=5", "--inputtype=2"],
+        [*heldout, f"--heldout-decoder=forest:{tmp_path}/graphs", "--patience=2"],
+        ["--mertargs=--sctype BLEU,TER --scconfig weights:0.6+0.4,case:false"],
+        ["--transform-decoded-file=sed s/a/b/", "--historic-interpolation=0.5"],
+        [f"--filtercmd={toy['decoder']} -b 'c d'", "--use-config-weights-for-first-run"],
+    ]
+    for words in lines:
+        plan, _ = script_plan(read_command_line([*toy.values(), *words]))
+        configuration = plan.configuration
+        values = values_of(configuration, 5)
+        file = tmp_path / "settings.toml"
+        write_settings(file, values)
+        again = plan_of(read_settings(file)).configuration
+        assert values_of(again, 5) == values
+        assert format_settings(values_of(again)) == format_settings(values)
+        assert again.decoding == configuration.decoding
+        assert (again.online, again.held_out) == (configuration.online, configuration.held_out)
+        assert again.optimising.sharding == configuration.optimising.sharding
+        assert again.metric.signature() == configuration.metric.signature()
