@@ -27,7 +27,7 @@ from mosesplug.tuning.workdir.records import (
     result_of,
     start_of,
 )
-from mosesplug.tuning.workdir.summary import Result, ScoreOf, iterations_of
+from mosesplug.tuning.workdir.summary import Result, ScoredOn, summarize_iterations
 from mosesplug.tuning.workdir.workspace import Workspace
 
 __all__ = ["conclude", "has_free_scale", "reason_to_stop"]
@@ -73,7 +73,7 @@ def conclude(context: Context, reason: str) -> Result:
     sparse_file = None
     if chosen.weights.sparse:
         sparse_file = _sparse_file(workspace, chosen)
-    is_heldout = chosen.score_of == "heldout"
+    is_heldout = chosen.scored_on == "heldout"
     decoded = records[chosen.iteration - 1].first_best_score if chosen.iteration else None
     write_config(
         configuration,
@@ -90,7 +90,7 @@ def conclude(context: Context, reason: str) -> Result:
         weights=chosen.weights,
         chosen=chosen.iteration,
         score=chosen.score,
-        score_of=chosen.score_of,
+        scored_on=chosen.scored_on,
         graphs=context.learns_from_graphs,
         names=context.data.space.names,
         metric=configuration.metric.name,
@@ -98,7 +98,7 @@ def conclude(context: Context, reason: str) -> Result:
         algorithm=context.optimizer.name,
         seed=context.data.seed,
         reason=reason,
-        iterations=iterations_of(records),
+        iterations=summarize_iterations(records),
         selected=chosen.how,
         online=configuration.online is not None,
         warnings=warnings,
@@ -116,7 +116,7 @@ class _Chosen:
         weights: these.
         iteration: that was decoded with them on the tuning set, or 0.
         score: what is known of them; None for nothing.
-        score_of: what the score is one of.
+        scored_on: what the score is one of.
         how: they were chosen, a value of ``Select``.
         file_of: iteration whose ``sparse-weights`` they are, or 0.
     """
@@ -124,7 +124,7 @@ class _Chosen:
     weights: Weights
     iteration: int
     score: float | None
-    score_of: ScoreOf | None
+    scored_on: ScoredOn | None
     how: str
     file_of: int = 0
 
@@ -153,7 +153,7 @@ def _choose(context: Context, records: Sequence[IterationRecord]) -> _Chosen:
         mean = last.average if configuration.online else _mean(context, records)
         if mean is not None:
             return _Chosen(mean, 0, None, None, how)  # no translation was scored with them
-    what: ScoreOf = "graphs" if context.learns_from_graphs else "lists"
+    what: ScoredOn = "graphs" if context.learns_from_graphs else "lists"
     if configuration.online:
         what = "learning"
     return _Chosen(last.weights, 0, last.optimum, what, "last", len(records) + 1)

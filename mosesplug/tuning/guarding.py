@@ -30,7 +30,7 @@ from mosesplug.tuning.guards import (
 from mosesplug.tuning.online.first_lists import first_lists
 from mosesplug.tuning.weights import Weights
 from mosesplug.tuning.workdir.records import result_of
-from mosesplug.tuning.workdir.summary import iterations_of
+from mosesplug.tuning.workdir.summary import summarize_iterations
 
 __all__ = ["FirstLook", "guard_decoded", "guard_input", "guard_result", "guard_weights"]
 
@@ -230,7 +230,7 @@ def _of_texts(context: Context, outputs: Mapping[int, bytes]) -> list[Finding]:
 def _scores(store: NBestStore) -> list[float]:
     """Of the decoder's translations in all iterations, that without a result included."""
     records = store.iterations()
-    found = [each.first_best_score for each in iterations_of(records)]
+    found = [each.first_best_score for each in summarize_iterations(records)]
     if records and records[-1].result is None:
         found.append(records[-1].first_best_score)
     return found

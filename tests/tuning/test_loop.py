@@ -225,7 +225,7 @@ def test_the_optimum_is_that_of_interpolated_weights(toy: Toy) -> None:
     bleu, work = metric("BLEU", "case:true"), toy.directory / "work"
     lists = [work / f"run{number}.best15.out.gz" for number in range(1, 5)]
     merged = Problem(load_lists(lists, toy.directory / "reference", bleu).tuning_set, bleu)
-    assert result.score_of == "lists"
+    assert result.scored_on == "lists"
     assert result.score == corpus_score(merged, np.array(result.weights.dense))
     assert result.score != result.iterations[3].curve[0]["score"]
 

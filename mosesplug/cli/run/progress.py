@@ -22,7 +22,7 @@ from mosesplug.tuning.events import (
     Optimising,
     PhaseStarted,
 )
-from mosesplug.tuning.workdir.summary import Iteration, Result
+from mosesplug.tuning.workdir.summary import IterationSummary, Result
 
 __all__ = ["Reporter", "table"]
 
@@ -152,7 +152,7 @@ def _where(result: Result) -> str:
     if result.score is None:
         return f"{what}, not scored"
     score = f"{result.metric} {result.score:.4f}"
-    match result.score_of:
+    match result.scored_on:
         case "decoded":
             return f"{score} decoded in iteration {result.chosen}"
         case "heldout":
@@ -165,7 +165,7 @@ def _where(result: Result) -> str:
             return f"{score} in the merged lists"
 
 
-def _best(iteration: Iteration) -> str:
+def _best(iteration: IterationSummary) -> str:
     """The best held-out score of an iteration."""
     scores = [score for _, score in iteration.heldout]
     return f"{max(scores):.4f}" if scores else ""

@@ -31,7 +31,7 @@ class FinishedRun:
         names: of the dense columns.
         weights: those in its ``moses.ini``.
         dev: their score on the tuning set, or None where nobody knows.
-        dev_of: what that is one of, as ``summary.Result.score_of``; None where there is none.
+        dev_of: what that is one of, as ``summary.Result.scored_on``; None where there is none.
         heldout: their score on the held-out text, or None.
         metric, signature: of the scores.
         settings: what the weights depend on beside files and seed, by name.

@@ -1,8 +1,8 @@
-"""Files kept from an earlier run, used again only if what they were made from has not changed.
+"""Cached files, reused only if what they were made from has not changed.
 
-Beside ``features.list`` lies ``features.list.made-from.json``, which says from which decoder,
-configuration and command it came. Where the two differ, the file is made anew. The note is written
-last, so that a cache whose making was interrupted is never taken for a whole one.
+``features.list.made-from.json`` beside ``features.list`` records its decoder, configuration and
+command; if they changed, the cache is made again. The record is written last, so an interrupted
+cache is never reused.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _MODEL_PATH = re.compile(r"(?<!\S)path=(\S+)")
 
 
 def is_fresh(cache: Path, made_from: Mapping[str, str]) -> bool:
-    """Whether a cached file or directory is there and was made from exactly this."""
+    """Whether a cached file or directory exists and was made from exactly this."""
     try:
         return cache.exists() and json.loads(_note(cache).read_bytes()) == dict(made_from)
     except (OSError, ValueError):
@@ -39,20 +39,20 @@ def is_fresh(cache: Path, made_from: Mapping[str, str]) -> bool:
 
 
 def remember(cache: Path, made_from: Mapping[str, str]) -> None:
-    """Note what a cached file or directory was made from."""
+    """Record what a cached file or directory was made from."""
     text = json.dumps(dict(made_from), indent=1, sort_keys=True) + "\n"
     write_atomic(_note(cache), text.encode())
 
 
 def forget(cache: Path) -> None:
-    """Remove the note, before the cache is made anew."""
+    """Remove the record of a cache, before it is made again."""
     _note(cache).unlink(missing_ok=True)
 
 
 def share(cache: Path, other: Path) -> None:
-    """Make ``other`` a link to a cached directory, with the note of what that was made from.
+    """Make ``other`` a link to a cached directory, with its record.
 
-    Without a note, the directory is not finished, and nothing is done.
+    A directory without a record is not finished, and is not shared.
     """
     if _note(cache).is_file():
         other.symlink_to(os.path.relpath(cache, other.parent), target_is_directory=True)
@@ -60,18 +60,18 @@ def share(cache: Path, other: Path) -> None:
 
 
 def content(path: Path) -> str:
-    """A file's name and a digest of its bytes; for small files."""
+    """Return a file's name and a digest of its bytes; for small files."""
     return f"{path} sha256:{hashlib.sha256(path.read_bytes()).hexdigest()}"
 
 
 def size_and_time(path: Path) -> str:
-    """A file's name, size and time of change, for files too large to read."""
+    """Return a file's name, size and time of change; for files too large to read."""
     status = path.stat()
     return f"{path} {status.st_size} bytes, changed at {status.st_mtime_ns}"
 
 
 def model_files(config: Path, directory: Path) -> str:
-    """Size and time of all model files that a ``moses.ini`` names, one a line.
+    """Return size and time of all model files that a ``moses.ini`` names, one per line.
 
     A ``path=`` may be a prefix of the real names; relative ones count from ``directory``, the
     decoder's current directory.
@@ -83,7 +83,7 @@ def model_files(config: Path, directory: Path) -> str:
 
 
 def lost_models(config: Path, directory: Path) -> tuple[str, ...]:
-    """Relative model files that ``directory`` has nothing of, though the configuration's has."""
+    """Return relative model files missing in ``directory``, but not in that of ``config``."""
     names = _MODEL_PATH.findall(config.read_text("utf-8", "surrogateescape"))
     return tuple(
         name
@@ -95,7 +95,6 @@ def lost_models(config: Path, directory: Path) -> tuple[str, ...]:
 
 
 def _starting_with(stem: Path) -> list[Path]:
-    """Files whose names begin as ``stem`` does, sorted."""
     if not stem.parent.is_dir():
         return []
     found = (path for path in stem.parent.iterdir() if path.name.startswith(stem.name))

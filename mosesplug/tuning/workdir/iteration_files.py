@@ -120,7 +120,7 @@ def write_before(
     weights: Weights,
     score: float | None,
 ) -> None:
-    """``runN.moses.ini`` and ``runN.dense``: what an iteration is decoded with."""
+    """Write ``runN.moses.ini`` and ``runN.dense``, which an iteration is decoded with."""
     sparse = None
     if weights.sparse and iteration > 1:
         sparse = workspace.run(iteration, "sparse-weights")
@@ -142,9 +142,9 @@ def write_config(
     score: float | None,
     heldout: float | None = None,
 ) -> None:
-    """A configuration with other weights and the decoder's flags in it, all else as it was.
+    """Write a configuration with other weights and the decoder's flags, otherwise unchanged.
 
-    ``score`` is of the tuning set, ``heldout`` of the held-out text, as far as they are known.
+    ``score`` is of the tuning set, ``heldout`` of the held-out set, if they are known.
     """
     decoder = configuration.decoding.decoder
     data = with_weights(
@@ -161,10 +161,10 @@ def write_config(
 def _header(
     configuration: Configuration, iteration: int, score: float | None, heldout: float | None
 ) -> tuple[str, ...]:
-    """Comments for the top of a configuration.
+    """The comments at the top of a configuration.
 
-    Two of them have the words of ``mert-moses.pl``, ``BLEU 0.41`` and ``We were before running
-    iteration 7``: the web page of Moses' experiment management looks for these.
+    The web page of Moses' experiment management looks for two of them, in the words of
+    ``mert-moses.pl``: ``BLEU 0.41`` and ``We were before running iteration 7``.
     """
     decoder = configuration.decoding.decoder
     metric = configuration.metric.name
@@ -190,13 +190,13 @@ def write_init_opt(
     minima: Sequence[float],
     maxima: Sequence[float],
 ) -> None:
-    """``runN.init.opt``: where the search starts, and the box of its random starts."""
+    """Write ``runN.init.opt``: starting weights, and the box of random restarts."""
     init = InitOpt(weights.dense, tuple(minima), tuple(maxima))
     write_atomic(workspace.run(iteration, "init.opt"), format_init_opt(init))
 
 
 def write_weights(workspace: Workspace, iteration: int, weights: Weights) -> None:
-    """``runN.weights.txt``, and sparse weights for the next decoding: its ``sparse-weights``."""
+    """Write ``runN.weights.txt``, and the ``sparse-weights`` of the next iteration."""
     text = format_weights_txt(weights.dense, digits=None)
     write_atomic(workspace.run(iteration, "weights.txt"), text)
     if weights.sparse:
@@ -204,7 +204,7 @@ def write_weights(workspace: Workspace, iteration: int, weights: Weights) -> Non
 
 
 def write_sparse_weights(workspace: Workspace, iteration: int, weights: Weights) -> None:
-    """``runN.sparse-weights``, which the decoder reads in that iteration."""
+    """Write ``runN.sparse-weights``, which the decoder reads in that iteration."""
     path = workspace.run(iteration, "sparse-weights")
     write_atomic(path, format_sparse(weights.sparse))
 
@@ -235,10 +235,10 @@ def write_extractor_files(
 
 
 def write_finished_step(workspace: Workspace, iteration: int) -> None:
-    """``finished_step.txt``: the number of the last finished iteration."""
+    """Write ``finished_step.txt``: the number of the last finished iteration."""
     write_atomic(workspace.finished_step, f"{iteration}\n".encode())
 
 
 def date() -> str:
-    """Now, as ``date`` prints it in the C locale and in UTC."""
+    """Return the current time as ``date`` prints it, in the C locale and in UTC."""
     return time.strftime("%a %b %d %H:%M:%S UTC %Y", time.gmtime())

@@ -1,10 +1,9 @@
-"""One run at a time in a directory, on whatever machine.
+"""Lock a working directory: one run at a time, on any machine.
 
-The lock is the kernel's (``flock``): it ends with the process that holds it, however that ends, and
-over NFS with its machine's lease. So a lock that a dead process left is no lock, and one that is
-held elsewhere is respected. The file also says in words who holds it, for messages; and where the
-kernel's lock does not exist or counts on one machine only, as some mounts have it, these words are
-all there is: a process of this machine is looked up, of another one they are believed.
+The kernel's lock (``flock``) ends with the process that holds it, over NFS with the lease of its
+machine. The lock file also names the holder, for messages. On file systems without locks, or whose
+locks count on one machine only, this name decides: a process of this machine is looked up, one of
+another machine is assumed to be alive.
 """
 
 from __future__ import annotations
@@ -32,31 +31,30 @@ _MOUNTS = Path("/proc/mounts")
 
 @contextlib.contextmanager
 def lock_directory(path: Path) -> Iterator[None]:
-    """Hold the directory of a lock file until the block ends.
+    """Lock the directory of a lock file until the block ends.
 
     Args:
-        path: the lock file, which stays. The directory is there.
+        path: the lock file, which is not removed. Its directory exists.
 
     Raises:
-        DataError: another run holds it; says which process on which machine.
+        DataError: another run has locked it; the message names process and machine.
         OSError: the file cannot be written.
     """
     with _locked(path) as file:
         try:
             file.truncate(0)
-            # Not by way of a buffer, which would be written again when the file is closed.
+            # Unbuffered: a buffer would be written again when the file is closed.
             os.write(file.fileno(), f"process {os.getpid()} on {socket.gethostname()}\n".encode())
         except OSError as error:
-            error.filename = str(path)  # a write that finds no room does not say where
+            error.filename = str(path)  # "no space left" does not name the file
             raise
         try:
             yield
         finally:
-            file.truncate(0)  # who comes next need not ask whether that process lives
+            file.truncate(0)  # the next run need not look the process up
 
 
 def _locked(path: Path) -> BinaryIO:
-    """The lock file, locked as well as it can be."""
     while True:
         file = path.open("a+b")
         try:
@@ -67,16 +65,11 @@ def _locked(path: Path) -> BinaryIO:
         except BaseException:
             file.close()
             raise
-        # Whoever held it has removed it: another file has this name now, or will have.
+        # The last holder removed the file, so this lock is on a file without a name.
         file.close()
 
 
 def _lock(file: BinaryIO, path: Path) -> None:
-    """Lock the open file.
-
-    Raises:
-        DataError: another run holds it.
-    """
     trusted = not _is_of_one_machine(path)
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -97,13 +90,12 @@ def _lock(file: BinaryIO, path: Path) -> None:
 
 
 def _note(file: BinaryIO) -> str:
-    """Who holds it, in the file's own words."""
     file.seek(0)
     return file.read(1000).decode(errors="replace").strip()
 
 
 def _may_live(note: str) -> bool:
-    """Whether the process of a note may be at work."""
+    """Whether the process that a note names may be running."""
     found = _HOLDER.fullmatch(note)
     if found is None:
         return False
@@ -126,14 +118,14 @@ def _in_use(path: Path, note: str, more: str = "") -> DataError:
 
 
 def _is_of_one_machine(path: Path) -> bool:
-    """Whether locks there are known to count on this machine only."""
+    """Whether locks on this file system count on this machine only."""
     try:
         mounts = [line.split() for line in _MOUNTS.read_text(errors="replace").splitlines()]
     except OSError:
         return False
     place, depth, options = path.parent.resolve(), 0, ""
     for _, point, _, found, *_ in mounts:
-        # The innermost counts; of several in one place, the last.
+        # The innermost mount counts; of several at one point, the last.
         if place.is_relative_to(point) and len(Path(point).parts) >= depth:
             depth, options = len(Path(point).parts), found
     return not _LOCKS_OF_ONE_MACHINE.isdisjoint(options.split(","))

@@ -1,4 +1,4 @@
-"""What the store keeps with each iteration, so that a run can go on where it was cut off."""
+"""The records that the store keeps with each iteration, from which a killed run resumes."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Evaluation:
-    """A translation of the held-out text.
+    """The score of one decoding of the held-out set.
 
     Attributes:
-        updates: of the weights before it: mini-batches online, else iterations.
-        score: the metric's.
-        weights: that it was translated with, if it is better than all before, else None.
+        updates: of the weights before it: mini-batches if online, else iterations.
+        score: of the metric.
+        weights: that it was decoded with, if the score is a new best, else None.
     """
 
     updates: int
@@ -38,26 +38,26 @@ class Evaluation:
     weights: Weights | None = None
 
     def as_record(self) -> dict[str, Any]:
-        """Plain data for the store."""
+        """Return plain data for the store."""
         record: dict[str, Any] = {"updates": self.updates, "score": self.score}
         return record if self.weights is None else record | _plain(self.weights)
 
     @classmethod
     def of_record(cls, record: Mapping[str, Any]) -> Evaluation:
-        """From what ``as_record`` made."""
+        """Return the inverse of ``as_record``."""
         weights = _weights(record) if "dense" in record else None
         return cls(int(record["updates"]), float(record["score"]), weights)
 
 
 @dataclass(frozen=True)
 class IterationStart:
-    """An iteration when its lists are stored.
+    """What is known of an iteration when its n-best lists are stored.
 
     Attributes:
-        weights: at which the lists were decoded, before any normalisation.
+        weights: that it was decoded with, before any normalisation.
         seed: of the run.
-        settings: what the results depend on, by name, to compare with a resumed run's.
-        command: the decoder's.
+        settings: what the results depend on, by name, to compare with those of a resumed run.
+        command: the decoder's command line.
         seconds_decoding: wall time.
     """
 
@@ -68,7 +68,7 @@ class IterationStart:
     seconds_decoding: float
 
     def as_record(self) -> dict[str, Any]:
-        """Plain data for the store."""
+        """Return plain data for the store."""
         return {
             **_plain(self.weights),
             "seed": self.seed,
@@ -79,7 +79,7 @@ class IterationStart:
 
     @classmethod
     def of_record(cls, record: Mapping[str, Any]) -> IterationStart:
-        """From what ``as_record`` made."""
+        """Return the inverse of ``as_record``."""
         return cls(
             _weights(record),
             int(record["seed"]),
@@ -91,12 +91,12 @@ class IterationStart:
 
 @dataclass(frozen=True)
 class ShardLists:
-    """What is known of lists that lie in the stores of shards.
+    """Figures of n-best lists that are in the stores of shards.
 
     Attributes:
-        first_best_score: the metric of the decoders' own translations.
-        sentences: that have a list.
-        hypotheses: of the lists; ``new_hypotheses`` were new to their shard.
+        first_best_score: corpus score of the decoders' 1-best hypotheses.
+        sentences: how many have an n-best list.
+        hypotheses: in the lists; ``new_hypotheses`` were new to their shard.
     """
 
     first_best_score: float
@@ -107,19 +107,19 @@ class ShardLists:
 
 @dataclass(frozen=True)
 class IterationResult:
-    """What the optimizer made of an iteration.
+    """The result of an iteration.
 
     Attributes:
         weights: for the next decoding.
-        optimum: score on the merged lists that the optimizer reports; online that of the
-            translations of all batches, each with the weights before its update.
+        optimum: score on the merged lists that the optimizer reports; if online, the score of
+            all mini-batches, each decoded with the weights before its update.
         largest_change: of one weight against those decoded with, or before the epoch.
         seconds_optimising: wall time.
         curve: what the optimizer reports of its steps; of an online learner, one mapping an epoch.
-        heldout: translations of the held-out text in this iteration.
-        average: online, the mean of the weights after all updates of the run, if it is wanted.
-        learner: online, what the learner remembers; only the newest iteration has it.
-        shards: online by shards, what is known of the iteration's lists.
+        heldout: scores of the held-out set in this iteration.
+        average: if online and wanted, the mean of the weights after all updates of the run.
+        learner: if online, the learner's state; only the newest iteration has it.
+        shards: if online with shards, figures of the iteration's n-best lists.
     """
 
     weights: Weights
@@ -133,7 +133,7 @@ class IterationResult:
     shards: ShardLists | None = None
 
     def as_record(self) -> dict[str, Any]:
-        """Plain data for the store."""
+        """Return plain data for the store."""
         return {
             **_plain(self.weights),
             "optimum": self.optimum,
@@ -148,7 +148,7 @@ class IterationResult:
 
     @classmethod
     def of_record(cls, record: Mapping[str, Any]) -> IterationResult:
-        """From what ``as_record`` made."""
+        """Return the inverse of ``as_record``."""
         return cls(
             _weights(record),
             float(record["optimum"]),
@@ -177,51 +177,47 @@ def _weights(record: Mapping[str, Any]) -> Weights:
 
 def _text(value: Any) -> str:
     if not isinstance(value, str):
-        raise TypeError(f"{value!r} is no text")
+        raise TypeError(f"{value!r} is not a string")
     return value
 
 
 @contextmanager
-def _damage_told(iteration: int) -> Iterator[None]:
-    """Errors of taking a record apart, as one message.
-
-    Raises:
-        StoreError: it is damaged.
-    """
+def _corrupt_records_named(iteration: int) -> Iterator[None]:
+    """Turn errors of decoding a record into one ``StoreError``."""
     try:
         yield
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise StoreError(
-            f"what the n-best store says of iteration {iteration} cannot be read "
-            f"({type(error).__name__}: {error}). See what else is damaged (mosesplug nbest "
-            "verify), and go on with a copy, or begin in an empty directory"
+            f"corrupt record of iteration {iteration} in the n-best store "
+            f"({type(error).__name__}: {error}). Find other damage with mosesplug nbest verify, and"
+            " continue from a copy, or start in an empty directory"
         ) from None
 
 
 def start_of(record: IterationRecord) -> IterationStart:
-    """The beginning of a stored iteration.
+    """Return what was stored with the n-best lists of an iteration.
 
     Raises:
-        StoreError: its record is damaged.
+        StoreError: the record is corrupt.
     """
-    with _damage_told(record.iteration):
+    with _corrupt_records_named(record.iteration):
         return IterationStart.of_record(record.record)
 
 
 def result_of(record: IterationRecord) -> IterationResult:
-    """The result of a stored iteration that has one.
+    """Return the result of a finished iteration.
 
     Raises:
-        ValueError: it has none yet.
-        StoreError: its record is damaged.
+        ValueError: the iteration is not finished.
+        StoreError: the record is corrupt.
     """
     if record.result is None:
         raise ValueError(f"iteration {record.iteration} has no result yet")
-    with _damage_told(record.iteration):
+    with _corrupt_records_named(record.iteration):
         return IterationResult.of_record(record.result)
 
 
 def evaluations_of(records: Sequence[IterationRecord]) -> tuple[Evaluation, ...]:
-    """All translations of the held-out text, in order."""
+    """Return all scores of the held-out set, in order."""
     done = [record for record in records if record.result is not None]
     return tuple(evaluation for record in done for evaluation in result_of(record).heldout)

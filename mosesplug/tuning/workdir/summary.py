@@ -1,4 +1,4 @@
-"""The run in numbers: a table for people, ``summary.json`` for programs."""
+"""The figures of a run: a table for people, ``summary.json`` for programs."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ from mosesplug.store import IterationRecord
 from mosesplug.tuning.weights import Weights
 from mosesplug.tuning.workdir.records import ShardLists, result_of, start_of
 
-__all__ = ["Iteration", "Result", "ScoreOf", "iterations_of"]
+__all__ = ["IterationSummary", "Result", "ScoredOn", "summarize_iterations"]
 
-ScoreOf = Literal["decoded", "lists", "graphs", "learning", "heldout"]
-"""What the score of a result is one of; see ``Result``."""
+ScoredOn = Literal["decoded", "lists", "graphs", "learning", "heldout"]
+"""Which data the score of a result was computed on; see ``Result``."""
 
 
 @dataclass(frozen=True)
-class Iteration:
-    """One iteration in numbers.
+class IterationSummary:
+    """The figures of one iteration.
 
     Attributes:
         number: from 1.
-        first_best_score: the metric of the decoder's own translations.
-        optimum: what the optimizer reached in the merged lists or graphs, at the next weights.
+        first_best_score: corpus score of the decoder's 1-best hypotheses.
+        optimum: score of the new weights on the merged lists or graphs.
         largest_change: of one weight.
-        hypotheses, new_hypotheses: of its lists.
-        sentences: that have a list.
+        hypotheses, new_hypotheses: in its n-best lists.
+        sentences: how many have an n-best list.
         weights: that it was decoded with.
         seconds_decoding, seconds_optimising: wall time.
-        curve: what the optimizer reported of its steps: of an online learner, epochs with score,
-            loss, norm of the weights, weights that are not 0, updates, and more.
-        heldout: ``(updates, score)`` of each translation of the held-out text.
+        curve: what the optimizer reported of its steps. An online learner reports epochs: score,
+            loss, norm of the weights, number of nonzero weights, updates, and more.
+        heldout: ``(updates, score)`` of each decoding of the held-out set.
     """
 
     number: int
@@ -55,23 +55,23 @@ class Result:
 
     Attributes:
         weights: those in ``moses.ini``.
-        chosen: the iteration that was decoded with them; 0 if none was: they are the optimum
-            found in the last iteration's lists.
-        score: of these weights, as far as one is known, or None.
-        names: the dense columns.
+        chosen: the iteration that was decoded with them; 0 if none was, because they are the
+            optimum of the last iteration's lists.
+        score: of these weights, or None if none is known.
+        names: of the dense weights.
         metric: name of the metric.
         signature: of the scores.
         algorithm: its name.
         seed: of all random choices.
         reason: why it ended.
         iterations: all of them.
-        selected: how the weights were chosen, as ``--select`` has it.
+        selected: how the weights were chosen, a value of ``--select``.
         online: whether each iteration was an epoch of learning while decoding.
-        score_of: what it is one of: ``decoded``, the first-best translations of that iteration;
-            ``lists``, the merged lists at the end; ``graphs``, the search graphs of all iterations;
-            ``learning``, the translations of the last epoch, each with the weights of its moment;
-            ``heldout``, the held-out text.
-        graphs: whether search graphs were learnt from, so that optima are scores in these.
+        scored_on: which data the score was computed on: ``decoded``, the 1-best hypotheses of
+            that iteration; ``lists``, the merged lists at the end; ``graphs``, the search graphs of
+            all iterations; ``learning``, the 1-best hypotheses of the last epoch, each decoded
+            with the weights of its moment; ``heldout``, the held-out set.
+        graphs: whether the algorithm learned from search graphs, so that optima are scores on them.
         warnings: signs that something is wrong, in sentences.
     """
 
@@ -84,15 +84,15 @@ class Result:
     algorithm: str
     seed: int
     reason: str
-    iterations: tuple[Iteration, ...]
+    iterations: tuple[IterationSummary, ...]
     selected: str = "last"
     online: bool = False
-    score_of: ScoreOf | None = None
+    scored_on: ScoredOn | None = None
     graphs: bool = False
     warnings: tuple[str, ...] = ()
 
     def as_json(self, finished: str, version: str) -> bytes:
-        """``summary.json``; only ``finished`` and what is named ``seconds`` differ between runs."""
+        """Return ``summary.json``. Only ``finished`` and ``seconds`` differ between equal runs."""
         document = {
             "program": f"mosesplug {version}",
             "finished": finished,
@@ -108,14 +108,14 @@ class Result:
                 "selected": self.selected,
                 "decoded_in_iteration": self.chosen or None,
                 "score": self.score,
-                "score_of": self.score_of,
+                "score_of": self.scored_on,
                 "weights": self._weights(self.weights),
             },
             "iterations": [self._iteration(iteration) for iteration in self.iterations],
         }
         return (json.dumps(document, indent=1) + "\n").encode()
 
-    def _iteration(self, iteration: Iteration) -> dict[str, Any]:
+    def _iteration(self, iteration: IterationSummary) -> dict[str, Any]:
         return {
             "iteration": iteration.number,
             "first_best_score": iteration.first_best_score,
@@ -139,8 +139,8 @@ class Result:
         return {**dict(zip(self.names, weights.dense, strict=True)), **weights.sparse}
 
 
-def iterations_of(records: Sequence[IterationRecord]) -> tuple[Iteration, ...]:
-    """The store's records as iterations; those without a result are left out."""
+def summarize_iterations(records: Sequence[IterationRecord]) -> tuple[IterationSummary, ...]:
+    """Return the figures of all finished iterations."""
     found = []
     for record in records:
         if record.result is None:
@@ -151,7 +151,7 @@ def iterations_of(records: Sequence[IterationRecord]) -> tuple[Iteration, ...]:
             record.first_best_score, record.n_lists, record.hypotheses, record.new_hypotheses
         )
         found.append(
-            Iteration(
+            IterationSummary(
                 number=record.iteration,
                 first_best_score=lists.first_best_score,
                 optimum=result.optimum,

@@ -1,4 +1,4 @@
-"""The working directory: which file lies where, under the names of ``mert-moses.pl``."""
+"""The paths in a working directory, under the names of ``mert-moses.pl``."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from mosesplug.tuning.workdir.lock import lock_directory
 
 __all__ = ["Workspace", "remove_tree"]
 
-# What ``formats.text.atomic_write`` leaves when its process is killed.
+# Temporary files of ``formats.text.atomic_write``, left if its process is killed.
 _UNFINISHED = re.compile(
     r"\.(run\d+\..+|features\.list.*|filtered\..+|finished_step\.txt|moses\.ini"
     r"|moses\.sparse-weights|settings\.toml|summary\.json)\.\d+\.[0-9a-f]{8}"
 )
 _RUN_FILE = re.compile(r"run\d+\..+")
-# What decoders of batches and of held-out text are given, and write.
+# Input and output of decoders of mini-batches and of the held-out set.
 _SCRATCH = re.compile(
     r"((batch|compared|heldout|(shard|worker)\d+)\.(in|nbest|out)"
     r"|(batch|compared|heldout|(shard|worker)\d+|((shard|worker)\d+\.)?server\d+)"
     r"\.(err|sparse-weights))"
 )
-# What there is before the first iteration.
+# Files that exist before the first iteration.
 _BEFORE = re.compile(r"(features\.list|cache-model)(\..+)?|tuning\.lock|settings\.toml")
 _SHARD = re.compile(r"shard\.\d+")
-# What decoders write into a directory of search graphs, and leave unfinished when they are killed.
+# What decoders write into a directory of search graphs, finished or not.
 _GRAPH_FILE = re.compile(r"\d+(\.(txt|gz|bz2))?|weights|\.(\d+\.|weights\.).+")
 
 
@@ -47,24 +47,24 @@ class Workspace:
     nbest_size: int
 
     def run(self, iteration: int, what: str) -> Path:
-        """A file of one iteration, as ``run3.dense``."""
+        """Return a file of one iteration, as ``run3.dense``."""
         return self.directory / f"run{iteration}.{what}"
 
     def nbest(self, iteration: int) -> Path:
-        """The n-best list as the decoder writes it; compressed, it has ``.gz`` behind."""
+        """Return the n-best list as the decoder writes it."""
         return self.run(iteration, f"best{self.nbest_size}.out")
 
     def nbest_packed(self, iteration: int) -> Path:
-        """The n-best list as it is kept."""
+        """Return the compressed n-best list."""
         return self.run(iteration, f"best{self.nbest_size}.out.gz")
 
     @property
     def graphs(self) -> Path:
-        """Directory of the search graphs that were decoded last, as ``mert-moses.pl`` has it."""
+        """Directory of the newest search graphs, as in ``mert-moses.pl``."""
         return self.directory / "hypergraph"
 
     def remove_graphs(self) -> None:
-        """Remove them; what others put into their directory stays, or what a link leads to."""
+        """Remove the search graphs, but no other files in their directory and no link target."""
         if self.graphs.is_symlink():
             self.graphs.unlink()
         if not self.graphs.is_dir():
@@ -76,7 +76,7 @@ class Workspace:
             self.graphs.rmdir()
 
     def samples(self, iteration: int, size: int) -> Path:
-        """Samples of the search lattice, in the format of n-best lists."""
+        """Return the samples of the search lattice, in n-best format."""
         return self.run(iteration, f"lsamp{size}.out")
 
     @property
@@ -95,27 +95,27 @@ class Workspace:
         return self.directory / "nbests.lmdb"
 
     def shard(self, number: int) -> Path:
-        """Directory of a shard, counted from 1, that learns while decoding."""
+        """Return the directory of an online shard, counted from 1."""
         return self.directory / f"shard.{number}"
 
     @property
     def finished_step(self) -> Path:
-        """Holds the number of the last finished iteration."""
+        """The number of the last finished iteration."""
         return self.directory / "finished_step.txt"
 
     @property
     def tuned_config(self) -> Path:
-        """The result."""
+        """The configuration with the resulting weights."""
         return self.directory / "moses.ini"
 
     @property
     def tuned_sparse(self) -> Path:
-        """Sparse weights of the result, where no iteration was decoded with them."""
+        """Sparse weights of the result, if no iteration was decoded with them."""
         return self.directory / "moses.sparse-weights"
 
     @property
     def summary(self) -> Path:
-        """The table of iterations for programs."""
+        """The figures of the run, for programs."""
         return self.directory / "summary.json"
 
     @property
@@ -124,7 +124,7 @@ class Workspace:
         return self.directory / SETTINGS_FILE
 
     def replaces(self, path: Path) -> bool:
-        """Whether a run here would write over this file, or clear it away."""
+        """Whether a run in this directory would overwrite or remove a file."""
         places = (path.parent.resolve() / path.name, path.resolve())
         results = {self.features_list.name, *(result.name for result in self._results)}
         graphs = self.graphs.resolve()
@@ -154,22 +154,21 @@ class Workspace:
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
-        """Make the directory, hold it against a second run, sweep up after one that was killed.
+        """Create and lock the directory, and remove temporary files of a killed run.
 
-        If what is done in it is refused before the first iteration begins, the directory is as it
-        was where it was empty or not there. What a decoder that failed has said stays.
+        If the block raises an error before the first iteration, a directory that was empty or
+        missing is so again; but the messages of a decoder that failed stay.
 
         Raises:
-            DataError: another run holds it.
-            UsageError: there is a file in its place.
+            DataError: another run has locked it.
+            UsageError: the path is a file.
         """
         made = [path for path in (self.directory, *self.directory.parents) if not path.exists()]
         try:
             self.directory.mkdir(parents=True, exist_ok=True)
         except (FileExistsError, NotADirectoryError) as error:
             raise UsageError(
-                f"{self.directory} is no directory, and cannot be made one where a file is: name"
-                " another --working-dir"
+                f"{self.directory} is a file, not a directory. Choose another --working-dir"
             ) from error
         was_empty = not any(self.directory.iterdir())
         with lock_directory(self.directory / "tuning.lock"):
@@ -186,30 +185,25 @@ class Workspace:
                 raise
 
     def _withdraw(self, made: Sequence[Path]) -> None:
-        """Remove what was written before the first iteration, and directories if they are empty.
-
-        Args:
-            made: directories that were made for it, the innermost first.
-        """
+        """Remove what was written before the first iteration, and the new directories ``made``."""
         if self.store.is_dir():
             shutil.rmtree(self.store)
         for path in self.directory.iterdir():
             if _BEFORE.fullmatch(path.name) or _SCRATCH.fullmatch(path.name):
                 path.unlink()
-        with contextlib.suppress(OSError):  # what others put there stays
+        with contextlib.suppress(OSError):  # files of others stay
             for path in made:
                 path.rmdir()
 
     def clear(self, *, keep_list: bool) -> None:
         """Remove the results of an earlier run; cached features and filtered models stay.
 
-        A run that is killed here leaves one that can be continued, or none: before what tells of it
-        is gone, everything that continuing needs is there; after that, another call does the rest.
+        If this is killed, the earlier run can still be continued, or is gone for the next call.
 
         Args:
-            keep_list: whether the first iteration's n-best list, or search graphs, stay too.
+            keep_list: keep the n-best list or search graphs of the first iteration, too.
         """
-        # Links go, and never what they lead to: somebody may have put it there to keep it.
+        # Remove links, but never their targets, which belong to somebody else.
         kept = {self.nbest_packed(1), self.run(1, "out")} if keep_list else set()
         for path in self.directory.iterdir():
             if not _SHARD.fullmatch(path.name):
@@ -218,12 +212,12 @@ class Workspace:
                 path.unlink()
             elif (path / self.store.name).is_dir():
                 remove_tree(path / self.store.name)
-                with contextlib.suppress(OSError):  # what others put there stays
+                with contextlib.suppress(OSError):  # files of others stay
                     path.rmdir()
         self.finished_step.unlink(missing_ok=True)
         if self.store.is_dir():
             self._remove_discarded()
-            self.store.rename(self._discarded)  # at once, where to remove it takes many steps
+            self.store.rename(self._discarded)  # atomic, unlike removing it
         self.store.unlink(missing_ok=True)
         self._remove_discarded()
         if not keep_list:
@@ -245,7 +239,7 @@ class Workspace:
 
 
 def remove_tree(path: Path) -> None:
-    """Remove a directory and all that is in it; of a link, nothing but the link."""
+    """Remove a directory with its content; of a link, remove only the link."""
     if path.is_symlink():
         path.unlink()
     else:

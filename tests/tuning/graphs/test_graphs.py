@@ -67,7 +67,7 @@ def test_a_run(toy: Toy, log: Any, optimising: dict[str, Any]) -> None:
         assert store.space is not None
         assert "UnknownWordPenalty0" in store.space.sparse
     from_graphs = "algorithm" not in optimising or optimising is MIRA
-    assert (result.graphs, result.score_of) == (from_graphs, "graphs" if from_graphs else "lists")
+    assert (result.graphs, result.scored_on) == (from_graphs, "graphs" if from_graphs else "lists")
     # It is never tuned.
     assert not result.weights.sparse
     assert not any(path.name.endswith("sparse-weights") for path in work.iterdir())

@@ -39,7 +39,7 @@ def test_what_was_stored_comes_back() -> None:
     ids=str,
 )
 def test_what_was_not(change: dict[str, Any]) -> None:
-    with pytest.raises(StoreError, match="says of iteration 2 cannot be read"):
+    with pytest.raises(StoreError, match="corrupt record of iteration 2"):
         start_of(stored(START.as_record() | change, {}))
 
 
@@ -59,7 +59,7 @@ def test_what_was_not(change: dict[str, Any]) -> None:
     ids=str,
 )
 def test_what_was_no_result(change: dict[str, Any]) -> None:
-    with pytest.raises(StoreError, match="says of iteration 2 cannot be read"):
+    with pytest.raises(StoreError, match="corrupt record of iteration 2"):
         result_of(stored({}, RESULT.as_record() | change))
     with pytest.raises(StoreError, match="KeyError: 'dense'"):
         result_of(stored({}, {}))

@@ -141,5 +141,8 @@ def test_what_was_there_or_has_begun_stays(tmp_path: Path) -> None:
 def test_a_file_is_no_working_directory(name: str, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     workspace = Workspace(tmp_path / name, 100)
-    with pytest.raises(UsageError, match=r"is no directory, .* name another"), workspace.locked():
+    with (
+        pytest.raises(UsageError, match=r"is a file, not a directory. Choose another"),
+        workspace.locked(),
+    ):
         pass
