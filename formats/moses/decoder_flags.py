@@ -1,4 +1,4 @@
-"""A decoder's command line as sections of its configuration: ``-threads 2`` is ``[threads]``, 2."""
+"""Convert a decoder's flags to sections of its configuration: ``-threads 2`` is ``[threads]`` 2."""
 
 from __future__ import annotations
 
@@ -49,14 +49,14 @@ _FLAG = re.compile(r"--?([^\d].*)")
 
 
 def decoder_flags(text: str) -> dict[str, tuple[str, ...]]:
-    """Sections of ``moses.ini`` that say the same as the given flags.
+    """Return the sections of ``moses.ini`` that are equivalent to the given flags.
 
-    Short flags get their long names. A switch without a value is ``true``, as the decoder takes
-    it. ``config`` is left out: a configuration does not name itself.
+    Short flags get their long names. A switch without a value becomes ``true``, as in the decoder.
+    ``config`` is omitted.
 
     Raises:
-        FormatError: a value before any flag, a quote that is not closed, or weights: they would
-            overrule those that tuning finds.
+        FormatError: a value precedes the first flag, a quote is not closed, or a flag sets weights,
+            which would override the tuned ones.
     """
     try:
         words = shlex.split(text)
@@ -70,7 +70,7 @@ def decoder_flags(text: str) -> dict[str, tuple[str, ...]]:
         elif not sections:
             raise FormatError(
                 f"decoder flags {quoted(text)}: {quoted(word)} comes before any flag",
-                remedy="They read: -flag value value -flag",
+                remedy="The form is: -flag value value -flag",
             )
         else:
             sections[name].append(word)
@@ -78,7 +78,7 @@ def decoder_flags(text: str) -> dict[str, tuple[str, ...]]:
     for name in _WEIGHT_FLAGS:
         if name in sections:
             raise FormatError(
-                f"decoder flags {quoted(text)}: -{name} would overrule the tuned weights",
-                remedy="Put the weights to start from into the configuration",
+                f"decoder flags {quoted(text)}: -{name} would override the tuned weights",
+                remedy="Put the starting weights into the configuration",
             )
     return {name: tuple(values) or ("true",) for name, values in sections.items()}

@@ -1,12 +1,12 @@
-"""``moses.ini``, version 2: read into sections, and written back with new weights.
+"""Read ``moses.ini`` (version 2) into sections, and write it with new weights.
 
-Only what has to change is changed. ``mert-moses.pl`` moves ``[weight]`` and every section that
-``--decoder-flags`` touches to the end of the file, drops comments and sparse weights there, and
-loses switches that take no value. ``with_weights`` replaces numbers where they stand, so that the
-difference between two configurations is the difference of their weights.
+``with_weights`` replaces numbers in place and keeps every other byte, so that two configurations
+differ only in their weights. ``mert-moses.pl`` moves ``[weight]`` and every section that
+``--decoder-flags`` sets to the end of the file, and loses comments, sparse weights and switches
+without a value there.
 
-Moses reads the file like this: ``#`` begins a comment anywhere in a line, ``[name]`` a section,
-and each other line that is not empty is one value of the section; sections of one name add up.
+Moses parses the file as follows: ``#`` begins a comment anywhere in a line, ``[name]`` begins a
+section, and each other nonempty line is one value of it; sections of equal name are joined.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _WORD = re.compile(r"\S+", re.ASCII)  # a no-break space is part of a word, as i
 
 @dataclass(frozen=True)
 class IniValue:
-    """One value of a section: its text without comment and surrounding blanks, and its line."""
+    """One value of a section: its stripped text without comment, and its line."""
 
     section: str
     text: str
@@ -58,9 +58,9 @@ class FeatureLine:
 
     Attributes:
         kind: the feature function, ``PhraseDictionaryMemory``.
-        name: what its weights are called; by default the kind and a number from 0.
-        arguments: all other ``key=value`` pairs, ``num-features`` and ``path`` among them.
-        line: in the file.
+        name: the name of its weights; by default the kind and a number from 0.
+        arguments: all other ``key=value`` pairs, such as ``num-features`` and ``path``.
+        line: line number in the file.
     """
 
     kind: str
@@ -91,7 +91,7 @@ class MosesIni:
     sections: Mapping[str, int]
 
     def section(self, name: str) -> tuple[IniValue, ...]:
-        """Return the values of one section; none where there is no such section."""
+        """Return the values of one section; empty if there is no such section."""
         return tuple(value for value in self.values if value.section == name)
 
     @cached_property
@@ -99,23 +99,24 @@ class MosesIni:
         """The feature functions, in file order.
 
         Raises:
-            FormatError: a line that is not ``Kind key=value key=value``, or a name given twice.
+            FormatError: a line does not have the form ``Kind key=value key=value``, or two features
+                share a name.
         """
         features: list[FeatureLine] = []
         unnamed: dict[str, int] = {}
         for value in self.section("feature"):
             feature = self._feature(value, unnamed)
             if any(feature.name == other.name for other in features):
-                raise self._error(f"there are two features {feature.name}", value, "Rename one")
+                raise self._error(f"two features are called {feature.name}", value, "Rename one")
             features.append(feature)
         return tuple(features)
 
     @cached_property
     def weights(self) -> Mapping[str, tuple[float, ...]]:
-        """The weights of each feature in ``[weight]``; of two lines for one the later holds.
+        """The weights of each feature in ``[weight]``; a later line replaces an earlier one.
 
         Raises:
-            FormatError: a line that is not ``Name= value value``.
+            FormatError: a line does not have the form ``Name= value value``.
         """
         weights: dict[str, tuple[float, ...]] = {}
         for value in self.section("weight"):
@@ -123,7 +124,9 @@ class MosesIni:
             numbers = [parse_number(_encode(token)) for token in tokens]
             if not name.endswith("=") or not numbers or any(map(math.isnan, numbers)):
                 raise self._error(
-                    f"{quoted(value.text)} is no weight", value, "A line reads: Name= value value"
+                    f"{quoted(value.text)} is not a weight",
+                    value,
+                    "A line has the form: Name= value value",
                 )
             weights[name[:-1]] = tuple(numbers)
         return weights
@@ -134,8 +137,9 @@ class MosesIni:
         for word in words:
             key, equals, text = word.partition("=")
             if not equals or key in arguments:
-                fault = "appears twice" if equals else "is no key=value"
-                raise self._error(f"{quoted(word)} {fault}", value, "A line reads: Kind key=value")
+                fault = "appears twice" if equals else "is not key=value"
+                remedy = "A line has the form: Kind key=value"
+                raise self._error(f"{quoted(word)} {fault}", value, remedy)
             arguments[key] = text
         name = arguments.pop("name", "")
         if not name:
@@ -148,20 +152,21 @@ class MosesIni:
 
 
 def read_moses_ini(path: str | PathLike[str]) -> MosesIni:
-    """Read a configuration; ``parse_moses_ini`` says what is refused."""
+    """Read a configuration; errors as for ``parse_moses_ini``."""
     text = read_bytes(path, most=_MOST_BYTES, what="a configuration")
     return parse_moses_ini(text, path)
 
 
 def parse_moses_ini(data: bytes, path: str | PathLike[str]) -> MosesIni:
-    """Sections and values of a configuration.
+    """Parse the sections and values of a configuration.
 
     Args:
         data: the text.
-        path: where it came from, for errors.
+        path: the file, for error messages.
 
     Raises:
-        FormatError: a value before any section, no section, or the format of 2013 and before.
+        FormatError: a value precedes the first section, there is no section, or the file has the
+            format of 2013 and before.
     """
     lines = tuple(io.BytesIO(data))
     values: list[IniValue] = []
@@ -174,15 +179,16 @@ def parse_moses_ini(data: bytes, path: str | PathLike[str]) -> MosesIni:
             sections.setdefault(section, number)
         elif text and section is None:
             raise FormatError(
-                f"{quoted(text)} stands before any [section]",
+                f"{quoted(text)} precedes the first [section]",
                 path=path,
                 line=number,
-                remedy="Is this a moses.ini?",
+                remedy="Check that this is a moses.ini",
             )
         elif text and section is not None:
             values.append(IniValue(section, _decode(text), number))
     if not sections:
-        raise FormatError("there is no [section] in it", path=path, remedy="Is this a moses.ini?")
+        remedy = "Check that this is a moses.ini"
+        raise FormatError("the file has no [section]", path=path, remedy=remedy)
     for name, number in sections.items():
         if _OLD_SECTION.fullmatch(name):
             raise FormatError(
@@ -203,23 +209,23 @@ def with_weights(
     header: Sequence[str] = (),
     digits: int | None = 6,
 ) -> bytes:
-    """Return the configuration with other weights, every other byte as it was.
+    """Return the text of the configuration with other weights; every other byte is kept.
 
-    Weights that are not to be tuned stay. A feature that has no line in ``[weight]`` gets one.
+    Weights that are not tuned stay. A feature without a line in ``[weight]`` gets one.
 
     Args:
         ini: the configuration.
-        weights: features and weights, as the decoder has listed them.
-        sections: values to set, such as ``decoder_flags`` gives: they replace those of the
-            section of that name, or make a new section at the end.
+        weights: features and weights, as the decoder lists them.
+        sections: values to set, such as those of ``decoder_flags``: they replace the section of
+            that name or form a new section at the end.
         sparse_file: value of ``[weight-file]``. Sparse weights in ``[weight]``, which would
-            overrule those of the file, are taken out.
+            override those of the file, are removed.
         header: comment lines for the top, without their ``#``.
-        digits: significant digits of the weights; None for all it takes.
+        digits: significant digits of the weights; None: as many as needed.
 
     Raises:
-        FormatError: ``[weight]`` gives a feature another number of weights than the decoder, or
-            lacks a weight that is to be kept; or the file cannot hold a value that is to be set.
+        FormatError: ``[weight]`` has another number of weights for a feature than the decoder, or
+            lacks a weight that is not tuned; or a value cannot be written in this format.
     """
     settings = dict(sections or {})
     if sparse_file is not None:
@@ -230,7 +236,7 @@ def with_weights(
                 raise FormatError(
                     f"[{name}] cannot be set to {quoted(value)}: {why}",
                     path=ini.path,
-                    remedy="Give files and directories other names",
+                    remedy="Rename the file or directory",
                 )
     end = b"\r\n" if ini.lines[0].endswith(b"\r\n") else b"\n"
     lines = list(ini.lines)
@@ -249,7 +255,7 @@ def _replace_weights(
     digits: int | None,
     end: bytes,
 ) -> None:
-    """Put new numbers in the lines of ``[weight]``."""
+    """Replace the numbers in the lines of ``[weight]``."""
     groups = {group.name: group.values for group in weights.groups if group.is_tuneable}
     texts = {
         name: [None if value is None else format_weight(value, digits) for value in values]
@@ -278,7 +284,7 @@ def _replace_weights(
 
 
 def _renumbered(line: bytes, texts: Sequence[str | None]) -> bytes:
-    """Return a line of ``[weight]`` with new numbers, its blanks and its comment kept."""
+    """Replace the numbers in a line of ``[weight]``; keep its blanks and its comment."""
     content, hash_sign, comment = line.partition(b"#")
     numbers = iter([None, *texts])
 
@@ -290,10 +296,10 @@ def _renumbered(line: bytes, texts: Sequence[str | None]) -> bytes:
 
 
 def _new_weight(ini: MosesIni, name: str, texts: Sequence[str | None], end: bytes) -> bytes:
-    """Return a line for a feature that ``[weight]`` does not mention."""
+    """Format a line for a feature that ``[weight]`` does not mention."""
     if None in texts:
         raise FormatError(
-            f"[weight] lacks {name}, and some of its weights are not to be tuned",
+            f"[weight] lacks {name}, and some of its weights are not tuned",
             path=ini.path,
             remedy=f"Add a line: {name}= and {len(texts)} values",
         )
@@ -301,16 +307,16 @@ def _new_weight(ini: MosesIni, name: str, texts: Sequence[str | None], end: byte
 
 
 def unfit_value(value: str) -> str | None:
-    """Return why no line of a ``moses.ini`` can say this, or None where one can.
+    """Return why a ``moses.ini`` cannot hold this value, or None if it can.
 
-    Moses reads a value up to a ``#`` or the end of the line, and drops blanks around it.
+    Moses reads a value up to a ``#`` or the end of the line and strips it.
     """
     if "\n" in value or "\r" in value:
         return "a value ends with its line"
     if "#" in value:
         return "# begins a comment"
     if value != value.strip():
-        return "blanks at the ends of a line get lost"
+        return "blanks at the ends of a line are stripped"
     if _SECTION.match(_encode(value)):
         return "it would begin a section"
     return None
@@ -319,7 +325,7 @@ def unfit_value(value: str) -> str | None:
 def _replace_section(
     lines: list[bytes], ini: MosesIni, name: str, values: Sequence[str], end: bytes
 ) -> None:
-    """Give a section other values, where the old ones stood; or make it."""
+    """Replace the values of a section in place, or add the section."""
     written = b"".join(_encode(value) + end for value in values)
     old = ini.section(name)
     if old:
@@ -333,14 +339,14 @@ def _replace_section(
 
 
 def _add_section(lines: list[bytes], name: str, written: bytes, end: bytes) -> None:
-    """Put a new section behind the last line, and apart from it: that one may be replaced yet."""
+    """Add a section after the last line, with an empty line between them."""
     if lines[-1] and not lines[-1].endswith(b"\n"):
         lines[-1] += end
     lines.append(end + _encode(f"[{name}]") + end + written)
 
 
 def _add_behind(lines: list[bytes], at: int, text: bytes, end: bytes) -> None:
-    """Put whole lines behind one that may be the last of the file and lack its end."""
+    """Insert whole lines after a line that may lack its line end."""
     if text and lines[at] and not lines[at].endswith(b"\n"):
         lines[at] += end
     lines[at] += text

@@ -1,9 +1,8 @@
-"""Which weights of a ``moses.ini`` are tuned, and which are of sparse features.
+"""Tell which weights of a ``moses.ini`` are tuned, and which belong to sparse features.
 
-``[weight]`` holds all weights alike. ``tuneable=false`` and ``tuneable-components=true,false`` in a
-feature's line of ``[feature]`` say what tuning leaves alone; the unknown-word penalty it leaves
-alone unless told otherwise. Sparse weights are in the files of ``[weight-file]``; those in
-``[weight]`` overrule them.
+``[weight]`` holds all weights. ``tuneable=false`` and ``tuneable-components=true,false`` in a line
+of ``[feature]`` exclude weights from tuning; the unknown-word penalty is excluded by default.
+Sparse weights are in the files of ``[weight-file]``; those in ``[weight]`` override them.
 """
 
 from __future__ import annotations
@@ -29,11 +28,11 @@ __all__ = [
 ]
 
 FALSE_WORDS = frozenset({"false", "f", "0", "no", "n"})
-"""How Moses spells that something is not so."""
+"""Moses' spellings of false."""
 
 UNKNOWN_WORD = "UnknownWordPenalty"
-"""Moses' only feature function that is not tuned unless its line says so; its weight is 1. The
-names of its features begin with this."""
+"""Moses' only feature function that is not tuned by default; its weight is 1. The names of its
+features begin with this."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +45,7 @@ class FeatureWeights:
 
     @property
     def group(self) -> WeightGroup:
-        """The same without the values of components that are not tuned."""
+        """The group without the values of components that are not tuned."""
         pairs = zip(self.values, self.tuned, strict=True)
         return WeightGroup(self.name, tuple(value if tuned else None for value, tuned in pairs))
 
@@ -54,10 +53,10 @@ class FeatureWeights:
 def feature_weights(ini: MosesIni) -> tuple[FeatureWeights, ...]:
     """Return the dense feature functions that have weights, in the order of ``[feature]``.
 
-    A name in ``[weight]`` that has no line there is one too, unless it looks like a sparse one.
+    A name in ``[weight]`` without a line there counts, too, unless it looks like a sparse feature.
 
     Raises:
-        FormatError: a line of either section cannot be read.
+        FormatError: a line of either section is invalid.
     """
     lines = {line.name: line for line in ini.features}
     given = {name: values for name, values in ini.weights.items() if not _is_sparse(name, lines)}
@@ -72,7 +71,7 @@ def feature_weights(ini: MosesIni) -> tuple[FeatureWeights, ...]:
 
 
 def announced(ini: MosesIni) -> ShowWeights:
-    """Return what a decoder would announce, but in the order of ``[feature]``.
+    """Return the features as ``-show-weights`` lists them, but in the order of ``[feature]``.
 
     Raises:
         FormatError: as ``feature_weights``.
@@ -87,7 +86,7 @@ def announced(ini: MosesIni) -> ShowWeights:
 
 
 def fixed_weights(ini: MosesIni) -> dict[str, float]:
-    """Return weights that are not tuned, by their names in search graphs.
+    """Return the weights that are not tuned, by their names in search graphs.
 
     Raises:
         FormatError: as ``feature_weights``.
@@ -101,13 +100,13 @@ def fixed_weights(ini: MosesIni) -> dict[str, float]:
 
 
 def sparse_weights(ini: MosesIni) -> dict[str, float]:
-    """Return the weights of sparse features, of ``[weight-file]`` and of ``[weight]``.
+    """Return the weights of sparse features in ``[weight-file]`` and ``[weight]``.
 
-    Files with relative names are looked for beside the configuration, then in the current
-    directory, from which Moses counts.
+    Relative file names are resolved against the directory of the configuration, then against the
+    current directory, as in Moses.
 
     Raises:
-        FormatError: a file is not there or holds something else.
+        FormatError: a file is missing or is not a file of sparse weights.
     """
     found: dict[str, float] = {}
     for value in ini.section("weight-file"):
@@ -115,10 +114,10 @@ def sparse_weights(ini: MosesIni) -> dict[str, float]:
         path = next((place for place in places if regular_file(place).exists()), None)
         if path is None:
             raise FormatError(
-                f"there is no file {value.text}, which [weight-file] names",
+                f"the file {value.text} of [weight-file] does not exist",
                 path=ini.path,
                 line=value.line,
-                remedy="It is looked for beside the configuration and in the current directory",
+                remedy="Put it beside the configuration or into the current directory",
             )
         found |= read_sparse(path)
     lines = {line.name: line for line in ini.features}
@@ -128,7 +127,7 @@ def sparse_weights(ini: MosesIni) -> dict[str, float]:
                 raise FormatError(
                     f"the sparse feature {name} has {len(values)} weights",
                     path=ini.path,
-                    remedy="It has one",
+                    remedy="Give it one weight",
                 )
             found[name] = values[0]
     return found

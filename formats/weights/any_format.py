@@ -1,4 +1,4 @@
-"""Weights out of a file of any format, which its content tells.
+"""Read weights from a file of any format, detected by its content.
 
 =============== ============================================================
 moses.ini       sections in brackets, ``[weight]`` among them
@@ -6,13 +6,13 @@ show-weights    ``Name= v v`` lines, and features without weights
 dense           ``Name= v v`` lines alone
 overwrite       several ``Name= v v`` on one line: ``-weight-overwrite``
 sparse          ``name value`` lines, all names with an underscore
-graph           the same with names as search graphs spell dense features, ``LM0``, ``TM0_1``
-kbmira          the same with dense weights by number, ``F0``, ``F1``: what kbmira writes
+graph           the same with the names of dense features in search graphs, ``LM0``, ``TM0_1``
+kbmira          the same with dense weights by number, ``F0``, ``F1``, as kbmira writes
 init.opt        three lines of numbers
 weights.txt     one line of numbers
 =============== ============================================================
 
-The file is read once, so that it may be a pipe.
+The file is read once, so it may be a pipe.
 """
 
 from __future__ import annotations
@@ -67,17 +67,17 @@ FORMATS: tuple[Format, ...] = get_args(Format)
 
 @dataclass(frozen=True)
 class WeightFile:
-    """What a file of weights holds.
+    """The content of a file of weights.
 
     Attributes:
         path: the file.
         format: its format.
-        show: dense features by name; none where there are numbers alone or sparse weights alone.
-        sparse: sparse weights by name; of a ``moses.ini`` see ``all_sparse``.
+        show: dense features by name; empty if the file has only numbers or only sparse weights.
+        sparse: sparse weights by name; for a ``moses.ini`` see ``all_sparse``.
         fixed: weights of features that are not tuned, by their names in search graphs.
         numbers: dense weights without names.
-        minima, maxima: the box of random starts that goes with them.
-        ini: the configuration, if it is one.
+        minima, maxima: the ranges of random restarts.
+        ini: the configuration, if the file is one.
     """
 
     path: str
@@ -92,7 +92,7 @@ class WeightFile:
 
     @property
     def groups(self) -> Mapping[str, tuple[float, ...]]:
-        """The weights to tune of each dense feature."""
+        """The tuned weights of each dense feature."""
         return {
             group.name: tuple(value for value in group.values if value is not None)
             for group in self.show.groups
@@ -100,48 +100,48 @@ class WeightFile:
         }
 
     def all_sparse(self) -> Mapping[str, float]:
-        """Return the sparse weights, with those in the files that a ``moses.ini`` names.
+        """Return the sparse weights, including those in files that a ``moses.ini`` names.
 
         Raises:
-            FormatError: such a file cannot be read.
+            FormatError: one of these files cannot be read.
         """
         return self.sparse if self.ini is None else sparse_weights(self.ini)
 
 
 def read_weights(path: str | PathLike[str], formats: Sequence[Format] = FORMATS) -> WeightFile:
-    """Read a file of weights; ``parse_weights`` says what is refused."""
+    """Read a file of weights; errors as for ``parse_weights``."""
     return parse_weights(weights_text(path), path, formats)
 
 
 def parse_weights(
     text: bytes, path: str | PathLike[str], formats: Sequence[Format] = FORMATS
 ) -> WeightFile:
-    """Return the weights in a file of any format.
+    """Parse the weights in the text of a file of any format.
 
     Args:
-        text: its content.
-        path: where it came from, for errors.
-        formats: those that will do.
+        text: the content.
+        path: the file, for error messages.
+        formats: accepted formats.
 
     Raises:
-        FormatError: it is none of these, or a line is not what its format allows.
+        FormatError: the format is unknown or not accepted, or a line is invalid.
     """
     path = fspath(path)
     lines = [line for _, line in content_lines(path, text, comments=True)]
     if not lines:
-        raise FormatError("there is no weight in it", path=path, remedy="Give a file of weights")
+        raise FormatError("the file has no weights", path=path, remedy="Give a file of weights")
     found = _format_of(lines)
     if found is None:
         raise FormatError(
-            f"{quoted(lines[0])} is no line of a file of weights",
+            f"{quoted(lines[0])} is not a line of a file of weights",
             path=path,
-            remedy="Give Name= value lines, name value lines, numbers alone, or a moses.ini",
+            remedy="Give Name= value lines, name value lines, a line of numbers, or a moses.ini",
         )
     if found not in formats:
         raise FormatError(
-            f"it holds weights in the format {found}",
+            f"weights in the format {found} are not accepted here",
             path=path,
-            remedy=f"Here it takes {', '.join(formats)}",
+            remedy=f"Give one of the formats {', '.join(formats)}",
         )
     return _parsed(found, text, path)
 
@@ -163,7 +163,7 @@ def spelled_in_graphs(show: ShowWeights, fixed: Mapping[str, float], path: str) 
         for name, value in zip(names, group.values, strict=True):
             if value is None and name not in fixed:
                 raise FormatError(
-                    f"it does not say what {name} weighs, which is not tuned",
+                    f"the file has no weight of {name}, which is not tuned",
                     path=path,
                     remedy="Search graphs have that feature, too: give the moses.ini",
                 )
@@ -172,7 +172,7 @@ def spelled_in_graphs(show: ShowWeights, fixed: Mapping[str, float], path: str) 
 
 
 def _parsed(found: Format, text: bytes, path: str) -> WeightFile:
-    """Return the content of a file whose format is known."""
+    """Parse a file of a known format."""
     match found:
         case "moses.ini":
             ini = parse_moses_ini(text, path)
@@ -195,7 +195,7 @@ def _parsed(found: Format, text: bytes, path: str) -> WeightFile:
 
 
 def _format_of(lines: Sequence[bytes]) -> Format | None:
-    """The format of a file with these lines, comments left out; None if it is none of all."""
+    """Return the format of a file with these lines, without comments; None if unknown."""
     if _is_section(lines[0]) or any(line.startswith(b"[weight]") for line in lines):
         return "moses.ini"
     if all(_is_number(word) for line in lines for word in line.split()):
@@ -221,13 +221,13 @@ def _format_of(lines: Sequence[bytes]) -> Format | None:
 
 
 def _is_section(line: bytes) -> bool:
-    """Return whether it is the head of a section, behind which only a comment may stand."""
+    """Return whether the line is a section header, possibly with a comment."""
     head, _, rest = line.partition(b"]")
     return head.startswith(b"[") and len(head) > 1 and rest.strip()[:1] in (b"", b"#")
 
 
 def _only_shown(line: bytes) -> bool:
-    """Return whether a line is one that only a decoder's announcement has."""
+    """Return whether only the output of ``-show-weights`` has such a line."""
     if b"UNTUNEABLE" in line:
         words = line.split()
         return UNTUNEABLE_COMPONENT in words or (len(words) == 2 and words[1] == b"UNTUNEABLE")
@@ -235,7 +235,7 @@ def _only_shown(line: bytes) -> bool:
 
 
 def _is_number(word: bytes) -> bool:
-    """Return whether it was meant as one, NaN and infinity included."""
+    """Return whether the word is a number, NaN and infinity included."""
     try:
         float(word)
     except ValueError:
@@ -256,7 +256,7 @@ def _overwritten(text: bytes, path: str) -> Mapping[str, tuple[float | None, ...
 
 
 def _named(path: str, found: Format, known: Mapping[str, float]) -> WeightFile:
-    """Return weights by names, among which search graphs spell dense features, too."""
+    """Split weights by name into dense and sparse ones, as search graphs name them."""
     if found == "sparse":
         return WeightFile(path, found, sparse=known)
     if found == "kbmira":

@@ -1,16 +1,16 @@
-"""Files of feature weights.
+"""Read and write files of feature weights.
 
 ::
 
-    features.list         what a decoder answers to -show-weights: Name= v v, Name UNTUNEABLE, Name=
+    features.list         output of the decoder's -show-weights: Name= v v, Name UNTUNEABLE, Name=
     runN.dense            Name= v v; or one value a line, the name repeated
     runN.sparse-weights   name value
     runN.init.opt         three lines: starting weights, minima, maxima (of random restarts)
     runN.weights.txt      one line of numbers
-    -weight-overwrite     Name= v v Name= v x v; x keeps what the configuration says
+    -weight-overwrite     Name= v v Name= v x v; x keeps the weight of the configuration
 
-A number that only this software reads back is written with the fewest digits that give the same
-float64 (``digits=None``); files that Moses' tools write too have their six significant digits.
+Numbers that only this software reads are written with the fewest digits that give the same float64
+(``digits=None``); files that Moses' tools write, too, have six significant digits.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class WeightGroup:
 
     Attributes:
         name: as in the configuration, ``TranslationModel0``.
-        values: one a component; None where it is not to be tuned.
+        values: one per component; None if it is not tuned.
     """
 
     name: str
@@ -74,18 +74,18 @@ class WeightGroup:
 
     @property
     def is_tuneable(self) -> bool:
-        """Whether there is any component to tune."""
+        """Whether any component is tuned."""
         return any(value is not None for value in self.values)
 
 
 @dataclass(frozen=True)
 class ShowWeights:
-    """What a decoder says of its features, in the order in which it prints them in n-best lists.
+    """The output of a decoder's ``-show-weights``, in the order of n-best lists.
 
     Attributes:
-        groups: dense feature functions with weights to tune, or with components that are not.
-        untuneable: features that are not tuned at all and not in n-best lists.
-        sparse: feature functions that produce sparse features and have no dense weights.
+        groups: dense feature functions; components that are not tuned have the value None.
+        untuneable: features without tuned components, which n-best lists omit.
+        sparse: feature functions that have sparse features and no dense weights.
     """
 
     groups: tuple[WeightGroup, ...]
@@ -94,24 +94,24 @@ class ShowWeights:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The group of each dense weight to tune: the columns of an n-best list."""
+        """The group of each tuned dense weight: the columns of an n-best list."""
         return tuple(g.name for g in self.groups for value in g.values if value is not None)
 
     @property
     def values(self) -> tuple[float, ...]:
-        """The weights to tune, one a column."""
+        """The tuned weights, one per column."""
         return tuple(value for g in self.groups for value in g.values if value is not None)
 
     @property
     def kept(self) -> tuple[str, ...]:
-        """Features whose line in the configuration stays as it is."""
+        """Features whose line in the configuration is not changed."""
         return (*self.untuneable, *(g.name for g in self.groups if not g.is_tuneable))
 
     def with_values(self, values: Sequence[float]) -> ShowWeights:
-        """Return the same features with other weights, one a column.
+        """Return the same features with other weights, one per column.
 
         Raises:
-            ValueError: not as many as there are columns.
+            ValueError: the number of weights differs from the number of columns.
         """
         if len(values) != len(self.names):
             raise ValueError(f"{len(values)} weights for {len(self.names)} columns")
@@ -125,7 +125,7 @@ class ShowWeights:
 
 @dataclass(frozen=True)
 class InitOpt:
-    """Where a search starts, and the ranges of its random restarts; one value a column."""
+    """Starting weights and the ranges of random restarts, one value per column."""
 
     start: tuple[float, ...]
     minima: tuple[float, ...]
@@ -133,10 +133,12 @@ class InitOpt:
 
 
 def format_weight(value: float, digits: int | None = None) -> str:
-    """A number in ``digits`` significant digits as C++ streams print it; None for all it takes.
+    """Format a weight with ``digits`` significant digits as C++ streams do.
+
+    ``digits=None`` writes the fewest digits that give the same float64.
 
     Raises:
-        ValueError: it is not finite: no file of weights may say so.
+        ValueError: the weight is not finite.
     """
     if not math.isfinite(value):
         raise ValueError(f"a weight is {value}")
@@ -146,14 +148,14 @@ def format_weight(value: float, digits: int | None = None) -> str:
 def read_show_weights(
     source: str | PathLike[str] | bytes, path: str | PathLike[str] | None = None
 ) -> ShowWeights:
-    """Return a decoder's answer to ``-show-weights``; lines of any other form are passed over.
+    """Parse the output of ``-show-weights``; lines of any other form are ignored.
 
     Args:
         source: the file, or its text.
-        path: where a text came from, for errors.
+        path: the file of a text, for error messages.
 
     Raises:
-        FormatError: a weight that is no finite number, a feature that appears twice.
+        FormatError: a weight is not a finite number, or a feature appears twice.
     """
     if not isinstance(source, bytes):
         path, source = source, weights_text(source)
@@ -182,7 +184,7 @@ def read_show_weights(
 
 
 def format_show_weights(show: ShowWeights) -> bytes:
-    """What a decoder answers to ``-show-weights``: features with weights, then those without."""
+    """Format the output of ``-show-weights``: features with weights, then those without."""
     lines = []
     for group in show.groups:
         words = [
@@ -198,30 +200,30 @@ def format_show_weights(show: ShowWeights) -> bytes:
 def read_dense(
     path: str | PathLike[str], text: bytes | None = None
 ) -> tuple[tuple[str, tuple[float, ...]], ...]:
-    """Dense weights as ``(group, values)``: ``Name= v v``, or one value a line.
+    """Read dense weights as ``(group, values)``: ``Name= v v``, or one value per line.
 
-    Lines that begin with ``#`` are comments. Here and below, ``text`` is the file's content where
-    it has been read already.
+    Lines that begin with ``#`` are comments. Here and below, ``text`` is the file's content if it
+    has been read already.
 
     Raises:
-        FormatError: a line of another form, a value that is no finite number, a group in two
-            places, no weight at all.
+        FormatError: a line has another form, a value is not a finite number, a group appears in
+            two places, or the file has no weights.
     """
     groups: list[tuple[str, list[float], int]] = []
     for number, line in content_lines(path, text, comments=True):
         found = _GROUP.fullmatch(line)
         if not found:
             raise FormatError(
-                f"{quoted(line)} is no dense weight",
+                f"{quoted(line)} is not a dense weight",
                 path=path,
                 line=number,
-                remedy="A line reads: Name= value value",
+                remedy="A line has the form: Name= value value",
             )
         name = decoded(found[1])
         values = [weight(token, name, path, number) for token in found[2].split()]
         groups.append((name, values, number))
     if not groups:
-        raise FormatError("there is no weight in it", path=path, remedy="Give a runN.dense file")
+        raise FormatError("the file has no weights", path=path, remedy="Give a runN.dense file")
     return tuple((name, tuple(values)) for name, values in merged(groups, path))
 
 
@@ -241,20 +243,20 @@ def format_dense(
 
 
 def read_sparse(path: str | PathLike[str], text: bytes | None = None) -> dict[str, float]:
-    """Sparse weights, ``name value`` a line; lines that begin with ``#`` are comments.
+    """Read sparse weights, ``name value`` per line; lines that begin with ``#`` are comments.
 
     Raises:
-        FormatError: a line of another form, a value that is no finite number, a name twice.
+        FormatError: a line has another form, a value is not a finite number, or a name is repeated.
     """
     weights: dict[str, float] = {}
     for number, line in content_lines(path, text, comments=True):
         words = line.split()
         if len(words) != 2:
             raise FormatError(
-                f"{quoted(line)} is no sparse weight",
+                f"{quoted(line)} is not a sparse weight",
                 path=path,
                 line=number,
-                remedy="A line reads: name value",
+                remedy="A line has the form: name value",
             )
         name = decoded(words[0])
         if name in weights:
@@ -264,22 +266,22 @@ def read_sparse(path: str | PathLike[str], text: bytes | None = None) -> dict[st
 
 
 def format_sparse(weights: Mapping[str, float], *, digits: int | None = None) -> bytes:
-    """Return the lines of a sparse weight file, in the order of the mapping."""
+    """Format a sparse weight file, in the order of the mapping."""
     return encoded("".join(f"{n} {format_weight(w, digits)}\n" for n, w in weights.items()))
 
 
 def read_init_opt(path: str | PathLike[str], text: bytes | None = None) -> InitOpt:
-    """Starting weights and the ranges of random restarts.
+    """Read starting weights and the ranges of random restarts.
 
     Raises:
-        FormatError: not three lines of equally many finite numbers.
+        FormatError: the file does not have three lines of equally many finite numbers.
     """
     lines = [(n, numbers_of(line, path, n)) for n, line in content_lines(path, text)]
     if len(lines) != 3:
         raise FormatError(
             f"{len(lines)} lines of numbers",
             path=path,
-            remedy="It takes three: starting weights, minima, maxima",
+            remedy="Give three lines: starting weights, minima, maxima",
         )
     for number, values in lines[1:]:
         if len(values) != len(lines[0][1]):
@@ -287,7 +289,7 @@ def read_init_opt(path: str | PathLike[str], text: bytes | None = None) -> InitO
                 f"{len(values)} numbers, but {len(lines[0][1])} starting weights",
                 path=path,
                 line=number,
-                remedy="Each starting weight has a minimum and a maximum",
+                remedy="Give a minimum and a maximum for each starting weight",
             )
     return InitOpt(*(values for _, values in lines))
 
@@ -299,33 +301,34 @@ def format_init_opt(init: InitOpt, *, digits: int | None = None) -> bytes:
 
 
 def read_weights_txt(path: str | PathLike[str], text: bytes | None = None) -> tuple[float, ...]:
-    """Return the numbers of a ``weights.txt`` file.
+    """Read the numbers of a ``weights.txt`` file.
 
     Raises:
-        FormatError: no line of finite numbers, or more than one (``not used``, as
-            ``mert-moses.pl`` writes with other algorithms than MERT, is no number either).
+        FormatError: the file does not have one line of finite numbers. (``mert-moses.pl`` writes
+            ``not used`` with algorithms other than MERT.)
     """
     lines = [numbers_of(line, path, n) for n, line in content_lines(path, text)]
     if len(lines) != 1:
         raise FormatError(
-            f"{len(lines)} lines of numbers", path=path, remedy="It holds one line of weights"
+            f"{len(lines)} lines of numbers", path=path, remedy="Give one line of weights"
         )
     return lines[0]
 
 
 def format_weights_txt(values: Sequence[float], *, digits: int | None = 6) -> bytes:
-    """The one line of a ``weights.txt`` file, a blank behind each number as ``mert`` has it."""
+    """Format the line of a ``weights.txt`` file, a blank after each number as ``mert`` writes."""
     return _row(values, digits) + b" \n"
 
 
 def weight_overwrite(show: ShowWeights, *, decimals: int | None = 6) -> str:
     """Return the value of ``-weight-overwrite`` that gives the decoder these weights.
 
-    Components that are not to be tuned are ``x``; features with nothing to tune are left out.
+    Components that are not tuned are written as ``x``; features without tuned components are
+    omitted.
 
     Args:
         show: features and their weights.
-        decimals: digits behind the point; ``mert-moses.pl`` writes 6. None for all it takes.
+        decimals: digits after the point; ``mert-moses.pl`` writes 6. None: as many as needed.
 
     Raises:
         ValueError: a weight is not finite.
@@ -339,11 +342,11 @@ def weight_overwrite(show: ShowWeights, *, decimals: int | None = 6) -> str:
 
 
 def parse_weight_overwrite(text: str) -> dict[str, tuple[float | None, ...]]:
-    """Return weights by feature out of a ``-weight-overwrite`` string; None where it says ``x``.
+    """Parse weights by feature from a ``-weight-overwrite`` string; ``x`` becomes None.
 
     Raises:
-        FormatError: a number before the first name, a feature twice or without a value, a value
-            that is no finite number.
+        FormatError: a number precedes the first name, a feature is repeated or has no value, or a
+            value is not a finite number.
     """
     weights: dict[str, list[float | None]] = {}
     name = None
@@ -356,7 +359,7 @@ def parse_weight_overwrite(text: str) -> dict[str, tuple[float | None, ...]]:
         elif name is None:
             raise FormatError(
                 f"-weight-overwrite: {quoted(token)} comes before any name",
-                remedy="It reads: Name= value value Name= value",
+                remedy="The form is: Name= value value Name= value",
             )
         else:
             value = None if token == "x" else weight(encoded(token), name, None, None)
@@ -372,6 +375,6 @@ def _row(values: Sequence[float], digits: int | None) -> bytes:
 
 
 def _without_exponent(value: float, decimals: int | None) -> str:
-    """Return a number as the command lines of decoders have it."""
+    """Format a number without an exponent, which command lines of decoders do not accept."""
     exact = Decimal(format_weight(value))
     return f"{exact:f}" if decimals is None else f"{value:.{decimals}f}"

@@ -1,4 +1,4 @@
-"""Lines of weight files: what stands in them, and numbers that are made sure of."""
+"""Lines of weight files, and checked numbers in them."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ _MOST_BYTES = 1 << 30
 def content_lines(
     path: StrPath, text: bytes | None = None, *, comments: bool = False
 ) -> list[tuple[int, bytes]]:
-    """Return the lines that are not empty, surrounding blanks stripped, with their numbers from 1.
+    """Return the lines that are not empty, stripped, with their numbers from 1.
 
     Args:
         path: the file.
         text: its content, if it has been read already.
-        comments: whether lines that begin with ``#`` are left out.
+        comments: whether lines that begin with ``#`` are omitted.
     """
     text = weights_text(path) if text is None else text
     stripped = enumerate(map(bytes.strip, text.split(b"\n")), start=1)
@@ -44,19 +44,20 @@ def content_lines(
 
 
 def weights_text(path: StrPath) -> bytes:
-    """Return all of a file of weights.
+    """Return the content of a file of weights.
 
     Raises:
-        FormatError: it cannot be read, or is a gigabyte and more: ten million features are half.
+        FormatError: the file cannot be read, or has more than a gigabyte (twice the size of ten
+            million features).
     """
     return read_bytes(path, most=_MOST_BYTES, what="a file of weights")
 
 
 def weight(token: bytes, name: str | None, path: StrPath | None, line: int | None) -> float:
-    """Return a finite number, or the error about it.
+    """Parse a weight.
 
     Raises:
-        FormatError: it is none.
+        FormatError: the token is not a finite number.
     """
     value = parse_number(token)
     if math.isnan(value):
@@ -74,7 +75,7 @@ def numbers_of(line: bytes, path: StrPath, number: int) -> tuple[float, ...]:
     """Return all words of a line as finite numbers.
 
     Raises:
-        FormatError: one is none.
+        FormatError: a word is not a finite number.
     """
     return tuple(weight(token, None, path, number) for token in line.split())
 
@@ -85,7 +86,7 @@ def merged(
     """Join neighbouring lines of one name.
 
     Raises:
-        FormatError: a name stands in two places.
+        FormatError: a name appears in two places.
     """
     joined: list[tuple[str, list[Value]]] = []
     for name, values, number in groups:
@@ -99,20 +100,20 @@ def merged(
 
 
 def named_twice(name: str, path: StrPath | None, line: int) -> FormatError:
-    """Return the error about a feature that appears twice."""
+    """Return the error for a feature that appears twice."""
     return FormatError(
         f"the feature {name} appears twice",
         path=None if path is None else fspath(path),
         line=line,
-        remedy="Leave one of them out",
+        remedy="Remove one of them",
     )
 
 
 def decoded(text: bytes) -> str:
-    """Return names as text, whatever their encoding."""
+    """Decode names, whatever their encoding; ``encoded`` is the inverse."""
     return text.decode("utf-8", "surrogateescape")
 
 
 def encoded(text: str) -> bytes:
-    """Return the bytes that ``decoded`` was given."""
+    """Encode names that ``decoded`` has decoded."""
     return text.encode("utf-8", "surrogateescape")

@@ -88,7 +88,7 @@ def test_sparse_weights_cannot_lie_where_moses_finds_no_file(system: System) -> 
         ("", None),
         ("/a\nb", "ends with its line"),
         ("/a#b", "begins a comment"),
-        ("/a ", "get lost"),
+        ("/a ", "are stripped"),
         ("[a]", "begin a section"),
     ],
 )

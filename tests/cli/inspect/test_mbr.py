@@ -247,7 +247,7 @@ def test_weights_must_be_there(graphs: Path, capsys: pytest.CaptureFixture[str])
     assert f"there is no file {graphs / 'weights'}" in capsys.readouterr().err
     (graphs.parent / "empty").write_text("\n")
     assert run(graphs, "--weights", graphs.parent / "empty") == 1
-    assert "empty: there is no weight in it" in capsys.readouterr().err
+    assert "empty: the file has no weights" in capsys.readouterr().err
     (graphs.parent / "less").write_text("A= 1\n")
     assert run(graphs, "--weights", graphs.parent / "less") == 1
     assert "0.gz has the feature B, and the weights are for A" in capsys.readouterr().err

@@ -65,7 +65,7 @@ def test_show_a_file(weights: Run) -> None:
     Path("bad").write_text("LM0= 1\nTM0 2\n")
     code, _, error = weights("show", "bad")
     assert (code, error.count("\n")) == (1, 1)
-    assert "bad:2: 'TM0 2' is no dense weight" in error
+    assert "bad:2: 'TM0 2' is not a dense weight" in error
 
 
 def test_show_a_run(weights: Run, tmp_path: Path) -> None:

@@ -134,7 +134,7 @@ def test_flags_that_cannot_be_read() -> None:
     with pytest.raises(FormatError, match="No closing quotation"):
         decoder_flags("-xb '{{")
     for flag in ("-weight", "--weight-overwrite"):
-        with pytest.raises(FormatError, match=r"-weight.* would overrule the tuned weights"):
+        with pytest.raises(FormatError, match=r"-weight.* would override the tuned weights"):
             decoder_flags(f"-v 0 {flag} 'LM0= 1'")
 
 
@@ -160,7 +160,7 @@ def test_feature_without_weights_gets_a_line(tmp_path: Path) -> None:
     )
     ini = parse_moses_ini(b"[feature]\nKENLM name=LM0", "moses.ini")
     assert with_weights(ini, ShowWeights((lm,))).endswith(b"LM0\n\n[weight]\nLM0= 0.25 1\n")
-    with pytest.raises(FormatError, match="lacks LM0, and some of its weights are not to be"):
+    with pytest.raises(FormatError, match="lacks LM0, and some of its weights are not tuned"):
         with_weights(ini, ShowWeights((WeightGroup("LM0", (None, 1)),)))
 
 

@@ -82,7 +82,7 @@ def test_of_a_configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert found.show.untuneable == ("UnknownWordPenalty0", "D0")
     assert found.show.sparse == ("WT",)
     assert found.fixed == {"UnknownWordPenalty0": 1.0, "TM0_2": 0.2, "D0": 4}
-    with pytest.raises(FormatError, match=r"moses.ini:14: there is no file sparse, which \[weight"):
+    with pytest.raises(FormatError, match=r"moses.ini:14: the file sparse of \[weight"):
         found.all_sparse()
     # In the current directory, and rather beside the configuration; [weight] outweighs both.
     here = tmp_path / "here"
@@ -97,13 +97,13 @@ def test_of_a_configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (b"\n# nothing\n", "f: there is no weight in it"),
-        (b"0 ||| the house ||| LM0= -1 ||| -1\n", "LM0= -1 ||| -1' is no line of a file"),
-        (b"LM0 0.5 0.1\n", "f: 'LM0 0.5 0.1' is no line of a file of weights"),
-        (b"the red house\n", "f: 'the red house' is no line of a file of weights. Give Name= "),
-        (b"LM0= 0.5\nTM0 0.5\n", "f:2: 'TM0 0.5' is no dense weight"),
+        (b"\n# nothing\n", "f: the file has no weights"),
+        (b"0 ||| the house ||| LM0= -1 ||| -1\n", "LM0= -1 ||| -1' is not a line of a file"),
+        (b"LM0 0.5 0.1\n", "f: 'LM0 0.5 0.1' is not a line of a file of weights"),
+        (b"the red house\n", "f: 'the red house' is not a line of a file of weights. Give Name= "),
+        (b"LM0= 0.5\nTM0 0.5\n", "f:2: 'TM0 0.5' is not a dense weight"),
         (b"0.5 nan\n", "f:1: the weight is 'nan'"),
-        (b"1 2\n3 4\n", "f: 2 lines of numbers. It takes three"),
+        (b"1 2\n3 4\n", "f: 2 lines of numbers. Give three lines"),
         (b"A= 1 B= C= 2\n", "f:1: -weight-overwrite: the feature B has no value"),
         (b"[ttable-file]\n0 0 0 1 t\n", "belongs to the old format"),
     ],
@@ -115,7 +115,7 @@ def test_what_is_no_file_of_weights_is_refused(text: bytes, message: str) -> Non
 
 
 def test_formats_that_will_not_do() -> None:
-    with pytest.raises(FormatError, match=r"in the format sparse\. Here it takes dense, init.opt"):
+    with pytest.raises(FormatError, match=r"in the format sparse are not accepted here\. Give one of the formats dense, init.opt"):
         parse_weights(TEXTS["sparse"], "f", ("dense", "init.opt"))
 
 
