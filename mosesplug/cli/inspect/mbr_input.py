@@ -22,8 +22,8 @@ from mosesplug.learning.lists import dense_by_weights
 from mosesplug.learning.weighted_graphs import GraphWeights, weighted_graphs
 from mosesplug.learning.weights import list_model_scores, read_named_weights
 from mosesplug.store import IterationRecord, NBestStore
-from mosesplug.tuning.graphs.decoder import store_at
-from mosesplug.tuning.graphs.features import UNTUNED, configured_features
+from mosesplug.tuning.graphs.decoder import find_graph_store
+from mosesplug.tuning.graphs.features import UNTUNED, read_configured_features
 from mosesplug.tuning.weights import Weights
 from mosesplug.tuning.workdir.records import start_of
 from mosesplug.tuning.workdir.workspace import Workspace
@@ -58,7 +58,7 @@ def in_store(path: Path, iteration: int | None, weights: GraphWeights | None) ->
         StoreError: it cannot be read.
         DataError: there is no such iteration, or it has no graphs, or features without weights.
     """
-    place = store_at(path)
+    place = find_graph_store(path)
     if place is None:
         raise UsageError(f"there is no store in {path}")
     with NBestStore.open(place) as store:
@@ -92,7 +92,7 @@ def _decoded_with(record: IterationRecord) -> Weights:
 def _not_tuned(store: Path, iteration: int) -> Mapping[str, float]:
     """Weights of features that are not tuned: those of the configuration beside the store."""
     config = Workspace(store.parent, 1).run(iteration, "moses.ini")
-    return configured_features(config).fixed if config.is_file() else UNTUNED
+    return read_configured_features(config).fixed if config.is_file() else UNTUNED
 
 
 def _in_order(

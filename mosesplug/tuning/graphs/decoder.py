@@ -29,18 +29,18 @@ from mosesplug.tuning.workdir.workspace import Workspace
 
 __all__ = [
     "ForestDecoder",
-    "GraphSource",
+    "GraphReader",
     "GrowingGraphs",
     "KeptGraphs",
     "check_input",
-    "opened_store",
+    "find_graph_store",
+    "open_shared_store",
     "share_store",
-    "store_at",
 ]
 
 
 class _Shared:
-    """The stores that this process has open for their graphs; the one thing it has to remember."""
+    """The stores that this process has opened for their graphs."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -50,8 +50,8 @@ class _Shared:
 _SHARED = _Shared()
 
 
-def opened_store(path: Path) -> NBestStore:
-    """A store, open to be read; the one that this process has open, if it does.
+def open_shared_store(path: Path) -> NBestStore:
+    """Open a store for reading, or return the one that this process has open.
 
     Raises:
         StoreError: it cannot be read.
@@ -66,23 +66,23 @@ def opened_store(path: Path) -> NBestStore:
 
 
 def share_store(store: NBestStore, path: Path) -> None:
-    """Let users of graphs in this process share a store that is open to be written."""
+    """Share a store that is open for writing with the readers of graphs in this process."""
     with _SHARED.lock:
         _SHARED.stores[path.resolve()] = store
 
 
-class GraphSource(Protocol):
-    """Where a decoder has its graphs from; one thread at a time uses it."""
+class GraphReader(Protocol):
+    """Opens the search graphs of a decoder; one thread at a time uses it."""
 
     def __call__(self) -> AbstractContextManager[StoredGraphs]:
-        """The graphs, for the time of a batch."""
+        """Return the graphs, open during a mini-batch."""
 
     def close(self) -> None:
-        """Let go of the store; a second call does nothing."""
+        """Close the store; a second call does nothing."""
 
 
 class KeptGraphs:
-    """The search graphs of a store as they are when they are first asked for."""
+    """The search graphs of a store as they are at the first call."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -90,26 +90,26 @@ class KeptGraphs:
         self._graphs: StoredGraphs | None = None
 
     def __call__(self) -> AbstractContextManager[StoredGraphs]:
-        """The graphs, which stay open.
+        """Return the graphs, which stay open.
 
         Raises:
             StoreError: the store cannot be read.
         """
         if self._graphs is None:
-            self._store = opened_store(self._path)  # shared for as long as somebody has it
+            self._store = open_shared_store(self._path)  # shared while it is referenced
             self._graphs = self._store.graphs()
         return nullcontext(self._graphs)
 
     def close(self) -> None:
-        """Let go of the store."""
+        """Close the store."""
         self._graphs, self._store = None, None
 
 
 class GrowingGraphs:
-    """The search graphs of a store that the run itself writes, as they are at each batch.
+    """The search graphs of a store that the run is writing, as they are at each mini-batch.
 
-    Those of an iteration that has no lists yet are among them. Nothing is held between batches:
-    the store could not grow.
+    They include those of an iteration that has no lists yet. No transaction stays open between
+    mini-batches, or the store could not grow.
     """
 
     def __init__(self, path: Path) -> None:
@@ -117,22 +117,22 @@ class GrowingGraphs:
         self._store: NBestStore | None = None
 
     def __call__(self) -> AbstractContextManager[StoredGraphs]:
-        """The graphs of now.
+        """Return the current graphs.
 
         Raises:
             StoreError: the store cannot be read.
         """
         if self._store is None:
-            self._store = opened_store(self._path)
+            self._store = open_shared_store(self._path)
         return self._store.graphs(unfinished=True)
 
     def close(self) -> None:
-        """Let go of the store."""
+        """Close the store."""
         self._store = None
 
 
-def store_at(path: Path) -> Path | None:
-    """The store in a place: a tuning run's working directory, or its ``nbests.lmdb``; or None."""
+def find_graph_store(path: Path) -> Path | None:
+    """Return the store at a path, which is a store or a working directory; None if missing."""
     for candidate in (Workspace(path, 1).store, path):
         if (candidate / "data.mdb").is_file():
             return candidate
@@ -140,10 +140,10 @@ def store_at(path: Path) -> Path | None:
 
 
 def check_input(store: NBestStore, path: Path, text: Path) -> None:
-    """See that a store has search graphs of this text.
+    """Check that a store has search graphs of a text.
 
     Raises:
-        StoreMismatch: they are of another one.
+        StoreMismatch: they belong to another text.
         DataError: it has none.
     """
     if not any(record.n_graphs for record in store.iterations()):
@@ -164,7 +164,7 @@ class ForestDecoder:
 
     def __init__(
         self,
-        graphs: GraphSource,
+        graphs: GraphReader,
         fixed: Mapping[str, float],
         nbest: int,
         *,

@@ -1,8 +1,8 @@
-"""Features and weights of search graphs, as the configuration of their system names them.
+"""Features and weights of search graphs, from the configuration of their decoder.
 
-A decoder announces its features; where graphs take its place, ``moses.ini`` and the graphs
-themselves say the same. Features that are not tuned (``UnknownWordPenalty0`` always) have no
-columns in n-best lists, but edges have them, and the score of a derivation depends on them.
+A decoder announces its features. With search graphs instead of a decoder, ``moses.ini`` and the
+graphs tell them. Features that are not tuned (``UnknownWordPenalty0`` always) have no columns in
+n-best lists, but edges have them, and the score of a derivation depends on them.
 """
 
 from __future__ import annotations
@@ -19,27 +19,33 @@ from formats.moses.ini_features import UNKNOWN_WORD, announced, fixed_weights
 from formats.weights.files import ShowWeights, WeightGroup
 from mosesplug.errors import DataError
 
-__all__ = ["UNKNOWN_WORD", "UNTUNED", "ConfiguredFeatures", "configured_features", "features_of"]
+__all__ = [
+    "UNKNOWN_WORD",
+    "UNTUNED",
+    "ConfiguredFeatures",
+    "features_of",
+    "read_configured_features",
+]
 
 UNTUNED: Mapping[str, float] = MappingProxyType({f"{UNKNOWN_WORD}0": 1.0})
-"""The weights of features that are not tuned, where no configuration tells them."""
+"""The weights of features that are not tuned, if there is no configuration."""
 
 Groups = tuple[tuple[str, int], ...]
 
 
 @dataclass(frozen=True)
 class ConfiguredFeatures:
-    """What a ``moses.ini`` says of features.
+    """The features in a ``moses.ini``.
 
     Attributes:
         path: the file.
-        groups: feature functions with weights; a component is None if it is not tuned. In the
-            order of the file, which is that of the features in search graphs.
+        groups: feature functions with weights, in the order of the file, which is the order in
+            search graphs; a component that is not tuned is None.
         fixed: weights of features that are not tuned, by their names in search graphs.
         untuneable: feature functions that are not tuned at all.
         sparse: feature functions without weights: they make sparse features.
-        core: all features with weights as search graphs name them, tuned or not, in their order
-            where they have no names.
+        core: all features with weights, tuned or not, as search graphs name them, in the order of
+            graphs without names.
     """
 
     path: str
@@ -56,12 +62,12 @@ class ConfiguredFeatures:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The features that are tuned, as search graphs name them."""
+        """The tuned features, as search graphs name them."""
         every = hypergraph_names((group.name, len(group.values)) for group in self.groups)
         return tuple(name for name in every if name not in self.fixed)
 
     def announced(self, groups: Groups, source: Path) -> ShowWeights:
-        """The same in the order of some graphs: what a decoder would announce.
+        """Return what a decoder would announce, in the order of some graphs.
 
         Args:
             groups: dense groups of the graphs, in the order of n-best lists.
@@ -92,22 +98,22 @@ class ConfiguredFeatures:
         return ShowWeights(tuple(known[name] for name, _ in groups), self.untuneable, self.sparse)
 
 
-def configured_features(path: Path) -> ConfiguredFeatures:
-    """Features and weights of a configuration.
+def read_configured_features(path: Path) -> ConfiguredFeatures:
+    """Read the features and weights of a configuration.
 
-    Sparse weights in ``[weight]`` are passed over: they are no features of their own.
+    Sparse weights in ``[weight]`` are ignored: they are not feature functions.
 
     Raises:
-        FormatError: it is no ``moses.ini``.
+        FormatError: it cannot be read.
     """
     return features_of(read_moses_ini(path))
 
 
 def features_of(ini: MosesIni) -> ConfiguredFeatures:
-    """Features and weights of a configuration that is read.
+    """Return the features and weights of a parsed configuration.
 
     Raises:
-        FormatError: a line of a feature or a weight is none.
+        FormatError: a line of a feature or a weight cannot be read.
     """
     show = announced(ini)
     return ConfiguredFeatures(

@@ -1,7 +1,7 @@
-"""Search graphs that decoders wrote into files, taken into a store of the working directory.
+"""Import search graphs from a decoder's files into a store in the working directory.
 
-Graphs of a tuning set are gigabytes of text. They are read once, and kept as arrays that are
-mapped into memory; a later run with the same files takes the store as it is.
+The graphs of a tuning set are gigabytes of text. They are read once and stored as memory-mapped
+arrays; a later run with the same files uses the store as it is.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ from mosesplug.tuning.parallel.ordered_map import start_in_order
 from mosesplug.tuning.workdir import caches
 from mosesplug.tuning.workdir.workspace import remove_tree
 
-__all__ = ["DecodedText", "taken_in"]
+__all__ = ["DecodedText", "import_graphs"]
 
 
 @dataclass(frozen=True)
 class DecodedText:
-    """The text whose search graphs they are.
+    """The source sentences that search graphs belong to.
 
     Attributes:
-        path: of its file.
-        sentences: its lines.
-        metric: that it is scored with.
-        references: its translations, compiled for the metric.
+        path: of their file.
+        sentences: one a line.
+        metric: that scores their translations.
+        references: compiled for the metric.
     """
 
     path: Path
@@ -48,7 +48,7 @@ class DecodedText:
     references: Prepared
 
 
-def taken_in(
+def import_graphs(
     place: Path,
     store: Path,
     features: ConfiguredFeatures,
@@ -56,21 +56,20 @@ def taken_in(
     threads: int,
     watch: Watcher,
 ) -> None:
-    """Make a store of graphs, or leave the one that is there if it has these.
+    """Import search graphs into a store, unless it already has them.
 
     Args:
-        place: a directory with a file for each sentence, or one file with all, in any format that
-            ``formats.graphs.any_graph`` reads. An empty sentence may lack a graph.
-        store: where it goes.
-        features: of the configuration, which are those of the graphs.
+        place: a directory with one file per sentence, or one file with all graphs, in any format
+            that ``formats.graphs.any_graph`` reads. An empty sentence may lack a graph.
+        store: path of the store.
+        features: of the configuration; the graphs must have the same.
         text: that was decoded.
-        threads: files that are read at once, by a process each.
-        watch: told of progress.
+        threads: how many processes read files.
+        watch: receives progress.
 
     Raises:
-        DataError: there are no graphs; or there are some of other sentences than there are, or
-            none of one; or their features are not those of the configuration.
-        FormatError: a file is no search graph.
+        DataError: there are no graphs, or not those of these sentences and features.
+        FormatError: a file cannot be read.
     """
     files = _files(place)
     made_from = {
@@ -84,7 +83,7 @@ def taken_in(
     if store.is_dir():
         remove_tree(store)
     watch(Note(f"reading the search graphs in {place}"))
-    graphs = _Counted(place, text, features, watch)
+    graphs = _CheckedGraphs(place, text, features, watch)
     try:
         with (
             _read(place, files, features.core, threads) as read,
@@ -92,9 +91,9 @@ def taken_in(
         ):
             target.require({"input": fingerprint_files([text.path]), "graphs": made_from["graphs"]})
             target.add_graphs(
-                1, graphs.of(read), groups=features.columns, fixed=tuple(features.fixed)
+                1, graphs.checked(read), groups=features.columns, fixed=tuple(features.fixed)
             )
-            graphs.check()
+            graphs.check_complete()
             target.add_iteration(
                 1,
                 (),
@@ -110,7 +109,7 @@ def taken_in(
 
 
 def _files(place: Path) -> Mapping[int, Path]:
-    """The files of a directory by sentence, or the one file as that of sentence 0."""
+    """The files of a directory by sentence id, or the single file as that of sentence 0."""
     if place.is_file():
         return {0: place}
     try:
@@ -126,7 +125,7 @@ def _files(place: Path) -> Mapping[int, Path]:
 def _read(
     place: Path, files: Mapping[int, Path], names: Sequence[str], threads: int
 ) -> Iterator[Iterator[tuple[int, HypergraphFile]]]:
-    """The graphs with their sentences, read by several processes if there are several files."""
+    """Sentence ids and graphs. Several processes read several files."""
     if place.is_file():
         yield read_graphs(place, core_names=names)
         return
@@ -140,8 +139,8 @@ def _read_one(paths: Sequence[Path], names: Sequence[str], number: int) -> Hyper
     return next(read_graphs(paths[number], core_names=names))[1]
 
 
-class _Counted:
-    """What has been seen of the graphs."""
+class _CheckedGraphs:
+    """Checks that graphs belong to a text and a configuration."""
 
     def __init__(
         self, place: Path, text: DecodedText, features: ConfiguredFeatures, watch: Watcher
@@ -151,13 +150,13 @@ class _Counted:
         self._names: set[str] = set()
         self._seen: set[int] = set()
 
-    def of(
+    def checked(
         self, graphs: Iterator[tuple[int, HypergraphFile]]
     ) -> Iterator[tuple[int, HypergraphFile]]:
-        """The same graphs; progress is told.
+        """Yield the same graphs, and report progress.
 
         Raises:
-            DataError: there is no such sentence; or a feature without a weight.
+            DataError: there is no such sentence, or a feature has no weight.
         """
         total = len(self._text.sentences)
         for number, graph in graphs:
@@ -181,11 +180,11 @@ class _Counted:
                 f" in {self._place} have: give the configuration that they were made with"
             ) from None
 
-    def check(self) -> None:
-        """See that all sentences have a graph, and every weight of the configuration a feature.
+    def check_complete(self) -> None:
+        """Check that all sentences have a graph, and that all features occur in one.
 
         Raises:
-            DataError: it is not so.
+            DataError: one is missing.
         """
         for number, sentence in enumerate(self._text.sentences):
             if sentence.strip() and number not in self._seen:
@@ -202,7 +201,6 @@ class _Counted:
 
 
 def _digest(paths: Iterable[Path]) -> str:
-    """Names, sizes and times of files."""
     digest = hashlib.sha256()
     for path in paths:
         digest.update(caches.size_and_time(path).encode("utf-8", "surrogateescape") + b"\n")

@@ -23,12 +23,12 @@ from mosesplug.tuning.graphs.decoder import (
     GrowingGraphs,
     KeptGraphs,
     check_input,
-    opened_store,
+    find_graph_store,
+    open_shared_store,
     share_store,
-    store_at,
 )
-from mosesplug.tuning.graphs.features import configured_features
-from mosesplug.tuning.graphs.files import DecodedText, taken_in
+from mosesplug.tuning.graphs.features import read_configured_features
+from mosesplug.tuning.graphs.files import DecodedText, import_graphs
 from mosesplug.tuning.resources import Clock
 from mosesplug.tuning.workdir import caches
 from mosesplug.tuning.workdir.workspace import Workspace
@@ -46,14 +46,14 @@ __all__ = [
 
 @dataclass(frozen=True)
 class ForestRecipe:
-    """How to make a decoder of search graphs, in any process that sees them.
+    """How to make a decoder from search graphs, in any process that can read them.
 
     Attributes:
         store: that has the graphs.
         fixed: weights of features that are not tuned, by their names in the graphs.
-        nbest: length of the lists.
+        nbest: length of the n-best lists.
         source: where the graphs are, for messages.
-        threads: for the sentences of a batch.
+        threads: for the sentences of a mini-batch.
         growing: whether the run itself adds graphs.
     """
 
@@ -70,7 +70,7 @@ class ForestRecipe:
         note: Callable[[str], None],
         beat: Callable[[int], None] | None = None,
     ) -> ForestDecoder:
-        """A decoder; it has no files to be told apart, nothing to say, and is done at once."""
+        """Return a new decoder. It writes no files and sends no messages."""
         del prefix, note, beat
         graphs = GrowingGraphs(self.store) if self.growing else KeptGraphs(self.store)
         return ForestDecoder(
@@ -78,19 +78,19 @@ class ForestRecipe:
         )
 
     def shared_among(self, users: int) -> ForestRecipe:
-        """The same for several at once, who share the threads."""
+        """Return the recipe for several decoders at once, which share the threads."""
         return replace(self, threads=max(1, self.threads // users))
 
 
 @dataclass(frozen=True)
 class Forest:
-    """Search graphs of a text, open.
+    """The opened search graphs of a text.
 
     Attributes:
-        recipe: for more such decoders.
-        decoder: that lists their translations.
-        show: features and starting weights, in the order of its lists.
-        version: where they are, and what tells them from others there.
+        recipe: of more such decoders.
+        decoder: makes n-best lists of them.
+        show: features and starting weights, in the order of the lists.
+        version: where they are, and which.
     """
 
     recipe: ForestRecipe
@@ -109,29 +109,29 @@ def open_forest(
     threads: int,
     watch: Watcher,
 ) -> Forest:
-    """Find the search graphs of a text.
+    """Find and open the search graphs of a text.
 
     Args:
-        place: the working directory of a run that stored them, its store, or files as decoders
-            write them: a directory with one for each sentence, or one with all.
-        cache: where such files are taken in.
+        place: the working directory of a run that stored them, its store, or files of a decoder:
+            a directory with one file per sentence, or one file with all graphs.
+        cache: store into which files are imported.
         config: the ``moses.ini`` of the system that made them.
         text: that was decoded.
-        nbest: length of the lists.
+        nbest: length of the n-best lists.
         threads: for sentences, or files.
-        watch: told of progress.
+        watch: receives progress.
 
     Raises:
         DataError: there are no graphs, or they have other features than the configuration.
-        StoreMismatch: they are of another text.
+        StoreMismatch: they belong to another text.
         FormatError: a file cannot be read.
     """
-    features = configured_features(config)
-    store = store_at(place)
+    features = read_configured_features(config)
+    store = find_graph_store(place)
     if store is None:
-        taken_in(place, cache, features, text, threads, watch)
+        import_graphs(place, cache, features, text, threads, watch)
         store = cache
-    opened = opened_store(store)
+    opened = open_shared_store(store)
     check_input(opened, place, text.path)
     space = opened.space
     if space is None:
@@ -148,14 +148,14 @@ _AT_ONCE = 64
 _DIGITS = 9
 """These tell every float32 from its neighbours, so that files lose nothing."""
 _CACHE = "forest.lmdb"
-"""In the working directory, the store of graphs that came as files."""
+"""The store, in the working directory, of graphs that are imported from files."""
 
 
 def check_forest(configuration: Configuration) -> None:
-    """Refuse settings that search graphs have no use for.
+    """Reject settings that exclude search graphs as the decoder.
 
     Raises:
-        UsageError: there is one; or the graphs are those of the run itself.
+        UsageError: there is such a setting, or the graphs are those of the run itself.
     """
     decoding, held_out = configuration.decoding, configuration.held_out
     workspace = Workspace(configuration.working_directory, decoding.nbest)
@@ -201,7 +201,7 @@ def open_graph_decoder(
 
     Raises:
         DataError: there are none, or they have other features than the configuration.
-        StoreMismatch: they are of another text.
+        StoreMismatch: they belong to another text.
         FormatError: a file cannot be read.
     """
     watch(PhaseStarted(0, "features"))
@@ -244,7 +244,7 @@ def redecoding(
     share_store(store, workspace.store)
     recipe = ForestRecipe(
         workspace.store,
-        configured_features(configuration.config).fixed,
+        read_configured_features(configuration.config).fixed,
         configuration.decoding.nbest,
         str(workspace.store),
         configuration.optimising.threads,

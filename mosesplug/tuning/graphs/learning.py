@@ -1,7 +1,7 @@
-"""Learning from search graphs: those of all iterations, in the place of their lists.
+"""Learn from the search graphs of all iterations instead of their n-best lists.
 
 MERT searches the derivations of all graphs of a sentence, MIRA finds hope and fear in them. Other
-algorithms learn from the lists that were taken out of the graphs.
+algorithms learn from n-best lists that are taken from the graphs.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from mosesplug.metrics import Prepared
 from mosesplug.optimizers import Algorithm, Problem
 from mosesplug.settings.configuration import Configuration
 from mosesplug.store import NBestStore, StoredGraphs
-from mosesplug.tuning.graphs.features import UNKNOWN_WORD, configured_features
+from mosesplug.tuning.graphs.features import UNKNOWN_WORD, read_configured_features
 from mosesplug.tuning.graphs.storing import sentence_references
 
 __all__ = [
@@ -34,10 +34,10 @@ __all__ = [
 
 
 def check_graphs(configuration: Configuration, algorithm: Algorithm) -> None:
-    """Refuse settings that do not go together with search graphs from the decoder.
+    """Reject settings that exclude search graphs from the decoder.
 
     Raises:
-        UsageError: there is one.
+        UsageError: there is such a setting.
     """
     decoding = configuration.decoding
     if decoding.graphs is None:
@@ -63,14 +63,14 @@ def check_graphs(configuration: Configuration, algorithm: Algorithm) -> None:
 def fixed_weights(
     configuration: Configuration, config: Path, algorithm: Algorithm
 ) -> Mapping[str, float]:
-    """Weights of features that are not tuned, by name, where search graphs are learnt from.
+    """Return the weights of features that are not tuned, if search graphs are learned from.
 
-    MIRA has them too, where Moses' ``kbmira`` has 0: derivations of one sentence differ in their
-    unknown words (a word that is known in longer phrases only), and the decoder weighs that.
+    MIRA uses them, too, although Moses' ``kbmira`` has 0 there: derivations of one sentence differ
+    in unknown words (a word may be known in longer phrases only), and the decoder scores that.
     """
     if configuration.decoding.graphs is None or algorithm.graphs is None:
         return {}
-    return configured_features(config).fixed
+    return read_configured_features(config).fixed
 
 
 def with_graphs(
@@ -82,16 +82,16 @@ def with_graphs(
     references: Prepared,
     fixed: Mapping[str, float],
 ) -> Problem:
-    """The problem with the search graphs of some iterations in the place of lists.
+    """Return the problem with the search graphs of some iterations instead of lists.
 
     Args:
         problem: without hypotheses.
         configuration: of the run.
-        algorithm: learns from graphs.
+        algorithm: can learn from graphs.
         store: of the run.
-        iterations: whose graphs are used; one at least has some.
+        iterations: whose graphs are used; at least one has some.
         references: compiled for the metric.
-        fixed: features that are not tuned: their weights are in the starting points, and stay.
+        fixed: weights of features that are not tuned.
     """
     with store.graphs(iterations) as graphs:
         space = problem.tuning_set.space
@@ -110,15 +110,14 @@ def with_graphs(
 
 
 def keeps_scale(fixed: Mapping[str, float]) -> bool:
-    """Whether weights beside these, which are not tuned, must stay as large as they are found.
+    """Whether the scale of the tuned weights matters, given the fixed weights.
 
-    The penalty of unknown words does not ask for it: it outweighs the rest at any scale.
+    It does not with the penalty of unknown words alone, which outweighs the rest at any scale.
     """
     return any(weight and not name.startswith(UNKNOWN_WORD) for name, weight in fixed.items())
 
 
 def _search(graphs: StoredGraphs, references: Sequence[Sequence[Sequence[bytes]]]) -> GraphSearch:
-    """Hope and fear in the graphs of each sentence that has one."""
     found = []
     for number, words in enumerate(references):
         if every := graphs.of_sentence(number):

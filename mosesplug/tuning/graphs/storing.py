@@ -30,19 +30,19 @@ from mosesplug.kernels import load_compiler
 from mosesplug.settings.configuration import Configuration, Graphs
 from mosesplug.store import NBestStore
 from mosesplug.tuning.events import GraphsRead, Watcher
-from mosesplug.tuning.graphs.features import configured_features
+from mosesplug.tuning.graphs.features import read_configured_features
 from mosesplug.tuning.parallel.ordered_map import start_in_order
 from mosesplug.tuning.weights import Weights
 
-__all__ = ["GraphFiles", "Taken", "sentence_references", "store_graphs"]
+__all__ = ["GraphFiles", "PrunedGraph", "sentence_references", "store_graphs"]
 
 
 @dataclass(frozen=True)
-class Taken:
-    """What is taken of a graph.
+class PrunedGraph:
+    """What is kept of one search graph.
 
     Attributes:
-        graph: its best part.
+        graph: pruned to its best derivations.
         lines: the n-best list, as a decoder writes it.
     """
 
@@ -52,17 +52,16 @@ class Taken:
 
 @dataclass(frozen=True)
 class GraphFiles:
-    """The graphs of one decoding; called with the number of a file, it takes what is wanted of it.
+    """Reads and prunes the search graphs of one decoding; called with the index of a file.
 
     Attributes:
-        sentences: that have a graph, ascending.
+        sentences: ids of those that have a graph, ascending.
         paths: their files.
         groups: dense groups that the decoder announced.
         fixed: weights of features that are not tuned, by their names in graphs.
-        weights: that were decoded with.
-        nbest: length of the lists.
-        edges: how many of each graph are kept; those as good as the last of them stay too. 0
-            keeps all.
+        weights: that they were decoded with.
+        nbest: length of the n-best lists.
+        edges: how many edges of each graph are kept, and all that tie with the last; 0 keeps all.
     """
 
     sentences: Sequence[int]
@@ -73,11 +72,11 @@ class GraphFiles:
     nbest: int
     edges: Sequence[int]
 
-    def __call__(self, place: int) -> Taken:
+    def __call__(self, place: int) -> PrunedGraph:
         """Read a file.
 
         Raises:
-            FormatError: it is no search graph.
+            FormatError: it cannot be read.
             DataError: it has a feature that the decoder did not announce, or no derivation.
         """
         path = self.paths[place]
@@ -102,11 +101,11 @@ class GraphFiles:
         except DataError as error:
             raise DataError(f"{path}: {error}") from None
         lines = b"" if found is None else b"".join(format_list(found))
-        return Taken(_as_file(str(path), graph, columns.names), lines)
+        return PrunedGraph(_as_file(str(path), graph, columns.names), lines)
 
 
 def _as_file(path: str, graph: Hypergraph, names: tuple[str, ...]) -> HypergraphFile:
-    """A graph as if it had been read; ``names`` are those of its columns."""
+    """Return a graph in the form of a file, with ``names`` of its columns."""
     return HypergraphFile(
         path,
         names,
@@ -135,22 +134,22 @@ def store_graphs(
     n_sentences: int,
     watch: Watcher,
 ) -> None:
-    """Put the graphs into the store, and their best translations into ``lists.path``.
+    """Store the search graphs of an iteration, and write its n-best list to ``lists.path``.
 
     Args:
         configuration: of the run.
-        config: the ``moses.ini`` that was decoded with.
+        config: the ``moses.ini`` of the decoding.
         store: of the run.
         iteration: the next one of the store.
-        weights: that was decoded with.
-        lists: of the iteration, with the directory of the graphs.
+        weights: of the decoding.
+        lists: with the directory of the graphs.
         groups: dense groups that the decoder announced.
-        n_sentences: sentences of the input.
-        watch: told of progress.
+        n_sentences: number of source sentences.
+        watch: receives progress.
 
     Raises:
         DecoderError: the decoder did not write what was asked for.
-        StoreError: the store does not take it.
+        StoreError: the store cannot be written.
     """
     try:
         files = hypergraph_files(lists.graphs or "")
@@ -167,7 +166,7 @@ def store_graphs(
         sentences=tuple(files),
         paths=tuple(files.values()),
         groups=groups,
-        fixed=configured_features(config).fixed,
+        fixed=read_configured_features(config).fixed,
         weights=weights,
         nbest=configuration.decoding.nbest,
         edges=[graphs.edges * max(1, min(map(len, references[number]))) for number in files],
@@ -197,7 +196,7 @@ def store_graphs(
 
 
 def sentence_references(configuration: Configuration, n_sentences: int) -> list[list[list[bytes]]]:
-    """Words of the references of each sentence, one list a reference."""
+    """Return the words of the references, ``[sentence][reference][word]``."""
     lines = read_references(configuration.references, n_sentences, input_path=configuration.input)
     return [
         [[word for word in line.split(b" ") if word] for line in sentence]

@@ -16,7 +16,7 @@ from mosesplug.optimizers import algorithm as find_algorithm
 from mosesplug.settings.configuration import Configuration
 from mosesplug.tuning.conclude import has_free_scale
 from mosesplug.tuning.events import Note, Watcher
-from mosesplug.tuning.graphs.features import configured_features
+from mosesplug.tuning.graphs.features import read_configured_features
 from mosesplug.tuning.graphs.learning import fixed_weights
 from mosesplug.tuning.repeats.scores import (
     FinishedRun,
@@ -215,7 +215,7 @@ def _features(run: FinishedRun) -> ShowWeights:
     if workspace.features_list.is_file():
         show = read_show_weights(workspace.features_list)
     else:  # search graphs were the decoder
-        known = configured_features(workspace.tuned_config)
+        known = read_configured_features(workspace.tuned_config)
         names = dict.fromkeys(name.rpartition("_")[0] for name in run.names)
         groups = {group.name: group for group in known.groups}
         found = tuple(groups[name] for name in names if name in groups)

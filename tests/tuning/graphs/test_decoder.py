@@ -26,8 +26,8 @@ from mosesplug.settings.configuration import HeldOut, Online
 from mosesplug.settings.sharding import Sharding
 from mosesplug.store import NBestStore, fingerprint_files
 from mosesplug.tuning import Configuration, tune
-from mosesplug.tuning.graphs.decoder import opened_store, share_store
-from mosesplug.tuning.graphs.features import configured_features
+from mosesplug.tuning.graphs.decoder import open_shared_store, share_store
+from mosesplug.tuning.graphs.features import read_configured_features
 from mosesplug.tuning.graphs.files import DecodedText
 from mosesplug.tuning.graphs.forest import ForestRecipe, open_forest
 from tests.tuning.forests import nodes_of, toy_decoder, write_toy_graphs
@@ -420,7 +420,7 @@ def test_features_of_a_configuration(tmp_path: Path) -> None:
         "Other name=Fixed0 num-features=2 tuneable=false\nWordTranslation name=WT\n"
         "[weight]\nTM0= 0.1 0.2 0.3 0.4\nWordPenalty0= -1\nFixed0= 5 6\nWT_a~b= 3\nLM0= 0.5\n"
     )
-    found = configured_features(path)
+    found = read_configured_features(path)
     assert found.groups == (
         WeightGroup("WordPenalty0", (-1.0,)),
         WeightGroup("TM0", (0.1, None, 0.3, None)),
@@ -461,7 +461,7 @@ def test_recorded_lists(multi30k: Path, tmp_path: Path) -> None:
         watch=lambda event: None,
     ).decoder as decoder:
         used = dict(read_dense(multi30k / "forest" / "init.dense"))
-        groups = configured_features(multi30k / "model" / "moses.ini").groups
+        groups = read_configured_features(multi30k / "model" / "moses.ini").groups
         order = [WeightGroup(group.name, used[group.name]) for group in groups]
         lists = decoder.decode(list(enumerate(texts["de"])), ModelWeights(tuple(order)))
     names = [name for name, width in lists[0].groups for _ in range(width)]
@@ -490,10 +490,10 @@ def test_graphs_that_have_changed_are_told(toy: Toy, log: Log) -> None:
 
 def test_a_store_that_was_closed_is_opened_anew(toy: Toy) -> None:
     store = stored(toy.directory / "store", toy, 1)
-    first = opened_store(store)
-    assert opened_store(store) is first
+    first = open_shared_store(store)
+    assert open_shared_store(store) is first
     first.close()
-    second = opened_store(store)
+    second = open_shared_store(store)
     assert second is not first
     assert second.iterations()[0].n_graphs == 12
 
