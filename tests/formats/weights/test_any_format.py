@@ -115,7 +115,10 @@ def test_what_is_no_file_of_weights_is_refused(text: bytes, message: str) -> Non
 
 
 def test_formats_that_will_not_do() -> None:
-    with pytest.raises(FormatError, match=r"in the format sparse are not accepted here\. Give one of the formats dense, init.opt"):
+    message = (
+        r"in the format sparse are not accepted here\. Give one of the formats dense, init.opt"
+    )
+    with pytest.raises(FormatError, match=message):
         parse_weights(TEXTS["sparse"], "f", ("dense", "init.opt"))
 
 
