@@ -20,7 +20,9 @@ from mosesplug.metrics import metric as find_metric
 from mosesplug.metrics.registry import metric_of_signature
 from mosesplug.moses_tools.scoring import Hypotheses
 from mosesplug.optimizers import Algorithm, Problem, Progress
+from mosesplug.optimizers import algorithm as find_algorithm
 from mosesplug.optimizers.problem import no_progress
+from mosesplug.settings.learning import LearningSettings
 from mosesplug.store import NBestStore
 from mosesplug.tuning.weights import ranges
 from mosesplug.tuning.workdir.records import start_of
@@ -29,10 +31,11 @@ from mosesplug.tuning_set import SparseRows, TuningSet
 
 __all__ = [
     "LearningData",
+    "parse_column_names",
+    "read_data",
     "read_graph_data",
     "read_held_out_lists",
     "read_list_data",
-    "read_lists_or_store",
     "read_store_data",
     "select_iterations",
 ]
@@ -97,6 +100,78 @@ class LearningData:
         return replace(
             self, problem=replace(self.problem, active=mask, minima=minima, maxima=maxima)
         )
+
+
+def read_data(settings: LearningSettings, progress: Progress = no_progress) -> LearningData:
+    """Read the data that settings name.
+
+    Raises:
+        UsageError: settings that cannot be used with this data.
+        FormatError: a file has another format.
+        DataError: the data do not belong together.
+        StoreError: a store cannot be read.
+    """
+    names = parse_column_names(settings.names)
+    if settings.store is not None:
+        data = read_store_data(
+            settings.store,
+            settings.iterations,
+            metric=settings.metric,
+            metric_settings=settings.metric_settings,
+            references=settings.references,
+            init=settings.init,
+            sparse_init=settings.sparse_init,
+            threads=settings.threads,
+            progress=progress,
+        )
+        return data.select_features(settings.active, settings.ranges)
+    if settings.references is None:
+        raise UsageError("no reference is given: use --refs FILE")
+    metric = find_metric(settings.metric or "BLEU", settings.metric_settings)
+    if settings.graphs:
+        data = read_graph_data(
+            settings.graphs,
+            settings.references,
+            metric,
+            find_algorithm(settings.algorithm),
+            names=names,
+            edges=settings.hg_prune,
+            init=settings.init,
+            sparse_init=settings.sparse_init,
+            threads=settings.threads,
+            progress=progress,
+        )
+    else:
+        data = read_list_data(
+            settings.nbest,
+            settings.references,
+            metric,
+            names=names,
+            dense=settings.dense,
+            init=settings.init,
+            sparse_init=settings.sparse_init,
+            threads=settings.threads,
+            progress=progress,
+        )
+    return data.select_features(settings.active, settings.ranges)
+
+
+def parse_column_names(names: str | None) -> list[str] | None:
+    """Return the names of ``--names``; those of one group have one name and are adjacent.
+
+    Raises:
+        UsageError: an empty name, or a group that is not adjacent.
+    """
+    if names is None:
+        return None
+    columns = [name.strip() for name in names.split(",")]
+    if not all(columns):
+        raise UsageError(f"--names={names}: a name is empty")
+    groups = [group for group, _ in FeatureSpace.of_names(columns).groups]
+    for group in groups:
+        if groups.count(group) > 1:
+            raise UsageError(f"--names={names}: the columns of {group} are not adjacent")
+    return columns
 
 
 def read_list_data(
@@ -282,51 +357,6 @@ def read_store_data(
         start = read_starting_weights(lists.space, init, sparse_init, default=default)
     hypotheses = sum(records[number - 1].hypotheses for number in selected)
     return _list_data(lists, scorer, start, signature, hypotheses, threads)
-
-
-def read_lists_or_store(
-    places: Sequence[Path],
-    references: Path | None,
-    *,
-    metric: str | None = None,
-    metric_settings: str = "",
-    names: Sequence[str] | None = None,
-    init: Path | None = None,
-    sparse_init: Path | None = None,
-    threads: int = 1,
-    progress: Progress = no_progress,
-) -> LearningData:
-    """Read a single directory with ``read_store_data``, and files with ``read_list_data``.
-
-    Raises:
-        UsageError: n-best lists without references, or a store with ``names``.
-        MosesplugError: the data cannot be read.
-    """
-    if len(places) == 1 and places[0].is_dir():
-        if names is not None:
-            raise UsageError("--names requires n-best lists: a store has its own names")
-        return read_store_data(
-            places[0],
-            metric=metric,
-            metric_settings=metric_settings,
-            references=references,
-            init=init,
-            sparse_init=sparse_init,
-            threads=threads,
-            progress=progress,
-        )
-    if references is None:
-        raise UsageError("no reference is given: use --refs FILE")
-    return read_list_data(
-        places,
-        references,
-        find_metric(metric or "BLEU", metric_settings),
-        names=names,
-        init=init,
-        sparse_init=sparse_init,
-        threads=threads,
-        progress=progress,
-    )
 
 
 def select_iterations(text: str | None, count: int) -> list[int]:

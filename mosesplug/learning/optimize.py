@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -14,10 +15,18 @@ from mosesplug.learning.cross_validation import (
     cross_validate,
     split_sentences,
 )
-from mosesplug.learning.data import LearningData
+from mosesplug.learning.data import (
+    LearningData,
+    parse_column_names,
+    read_data,
+    read_held_out_lists,
+)
 from mosesplug.optimizers import Optimizer, Problem, Progress, Solution, corpus_score
+from mosesplug.optimizers import algorithm as find_algorithm
 from mosesplug.optimizers.problem import no_progress, normalise
+from mosesplug.settings.algorithm_options import make_options
 from mosesplug.settings.configuration import SelectRun
+from mosesplug.settings.learning import LearningSettings
 from mosesplug.settings.sharding import Sharding
 from mosesplug.tuning.guards import list_findings, weight_findings
 from mosesplug.tuning_set import TuningSet
@@ -25,11 +34,34 @@ from mosesplug.tuning_set import TuningSet
 __all__ = [
     "LearningPlan",
     "LearningResult",
+    "OptimizeResult",
     "SeedResult",
+    "bind_optimizer",
     "find_warnings",
     "learn_weights",
     "make_learner",
+    "optimize",
 ]
+
+
+@dataclass(frozen=True)
+class OptimizeResult:
+    """What ``optimize`` returns.
+
+    Attributes:
+        data: the data that was learned from.
+        learning: the weights and their scores.
+        warnings: what a user should check about the data and the weights.
+        seconds_loading, seconds_learning: wall-clock time of both steps.
+        cpu_seconds: CPU time of learning in all threads.
+    """
+
+    data: LearningData
+    learning: LearningResult
+    warnings: list[str]
+    seconds_loading: float
+    seconds_learning: float
+    cpu_seconds: float
 
 
 @dataclass(frozen=True)
@@ -94,6 +126,57 @@ class LearningResult:
     runs: tuple[SeedResult, ...]
     chosen: SeedResult | None
     validation: CrossValidation | None
+
+
+def bind_optimizer(settings: LearningSettings) -> Optimizer:
+    """Return the algorithm that settings name, with its own settings.
+
+    Raises:
+        UsageError: an unknown algorithm or option, or an invalid value.
+    """
+    algorithm = find_algorithm(settings.algorithm)
+    return algorithm.bind(make_options(algorithm, settings.options))
+
+
+def optimize(settings: LearningSettings, progress: Progress = no_progress) -> OptimizeResult:
+    """Learn weights from existing n-best lists or search graphs.
+
+    Args:
+        settings: what to learn from, and how.
+        progress: called with the work done.
+
+    Raises:
+        UsageError: settings that cannot be used with this data.
+        FormatError: a file has another format.
+        DataError: the data do not belong together.
+        OptimizerError: no usable weights were found.
+    """
+    began = time.perf_counter()
+    optimizer = bind_optimizer(settings)
+    data = read_data(settings, progress)
+    held_out = None
+    if settings.heldout_refs is not None:
+        held_out = read_held_out_lists(
+            settings.heldout_nbest,
+            settings.heldout_refs,
+            data.problem,
+            names=parse_column_names(settings.names),
+            progress=progress,
+        )
+    loaded, cpu = time.perf_counter(), time.process_time()
+    learn = make_learner(optimizer, data.start.weights, settings.sharding)
+    plan = LearningPlan(
+        settings.folds or 0, settings.held_out or 0.0, settings.runs or 0, settings.select
+    )
+    result = learn_weights(data, learn, plan, settings.seed, held_out=held_out, progress=progress)
+    return OptimizeResult(
+        data,
+        result,
+        find_warnings(data.problem.tuning_set, result),
+        loaded - began,
+        time.perf_counter() - loaded,
+        time.process_time() - cpu,
+    )
 
 
 def make_learner(

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
-from difflib import get_close_matches
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from mosesplug.errors import UsageError
 from mosesplug.optimizers import Algorithm, Optimizer
+from mosesplug.settings.checks import did_you_mean
 
 __all__ = ["describe_options", "find_idle_options", "make_options", "unknown_option"]
 
@@ -74,17 +74,17 @@ def describe_options(algorithm: Algorithm) -> list[dict[str, Any]]:
 def unknown_option(name: str, algorithms: Sequence[Algorithm]) -> UsageError:
     """Return the error for an option that none of the algorithms has, with a similar name."""
     names = {field.name for each in algorithms for field in fields(each.options)}
-    similar = get_close_matches(name.replace("-", "_"), sorted(names), n=1)
-    suggestion = f"; did you mean {similar[0]!r}?" if similar else "."
+    suggestion = did_you_mean(name.replace("-", "_"), sorted(names)) or "."
     if len(algorithms) == 1:
         owner = algorithms[0].name
         return UsageError(
-            f"unknown option {name!r} of {owner}{suggestion} mosesplug algorithms {owner} lists all"
+            f"unknown option {name!r} of {owner}{suggestion} mosesplug algorithms {owner} lists "
+            "all."
         )
     owners = ", ".join(each.name for each in algorithms)
     return UsageError(
         f"none of {owners} has an option {name!r}{suggestion} mosesplug algorithms NAME lists "
-        "those of one algorithm"
+        "those of one algorithm."
     )
 
 

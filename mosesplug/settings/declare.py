@@ -22,6 +22,7 @@ __all__ = [
     "declared",
     "group",
     "parts",
+    "same_as",
     "setting",
 ]
 
@@ -170,6 +171,18 @@ def setting(
         is_argument=is_argument,
     )
     return {_SETTING: declared_setting}
+
+
+def same_as(cls: type, name: str, **changes: Any) -> _Metadata:
+    """Return the metadata of a field that holds a setting of another class.
+
+    Args:
+        cls: the class that declares the setting.
+        name: of the setting.
+        changes: what differs, by the attributes of ``Setting``.
+    """
+    found = next(each for each in declared(cls) if each.name == name)
+    return {_SETTING: replace(found, choices=(), path=(), **changes)}
 
 
 def group(switch: _Metadata | None = None, *, on: str = "") -> _Metadata:

@@ -40,7 +40,7 @@ def test_values_take_the_fields_types() -> None:
     ("name", "value", "why"),
     [
         ("speed", "1", "unknown option 'speed' of fake. mosesplug algorithms fake lists all"),
-        ("round", "1", r"did you mean 'rounds'\?"),
+        ("round", "1", r"Did you mean rounds\?"),
         ("rounds", "x", "must be an integer"),
         ("rounds", "0", "at least 1"),
         ("rounds", "1" + 20 * "0", "at most 2147483647"),

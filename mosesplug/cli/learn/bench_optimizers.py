@@ -7,25 +7,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from mosesplug.cli.learn.parameters import (
-    AlgorithmOptions,
-    HeldOutShare,
-    Init,
-    SparseInit,
-    column_names,
-)
-from mosesplug.cli.shared.parameters import (
-    THREADS,
-    ColumnNames,
-    Json,
-    ListReferences,
-    Lists,
-    MetricName,
-    MetricSettings,
-    Quiet,
-    Threads,
+from mosesplug.cli.shared.parameters import Json, Lists, Quiet
+from mosesplug.cli.shared.setting_options import (
+    option_parameters,
+    setting_values,
+    with_parameters,
 )
 from mosesplug.errors import UsageError
+from mosesplug.settings.declare import declared
+from mosesplug.settings.learning import LearningSettings, learning_settings
 
 if TYPE_CHECKING:
     from mosesplug.learning.benchmark import BenchmarkResult, BenchmarkTask
@@ -36,32 +26,47 @@ __all__ = ["bench_optimizers"]
 _WIDTH = 15
 """Width of a number in a plain table."""
 
+_SHARED = frozenset(
+    {"refs", "names", "init", "sparse-init", "metric", "metric-settings", "option", "held-out"}
+    | {"threads"}
+)
+_SETTINGS = tuple(each for each in declared(LearningSettings) if each.name in _SHARED)
+"""Settings of ``optimize`` that make sense here."""
 
-def bench_optimizers(
+
+def _bench_optimizers(
     places: Lists,
-    refs: ListReferences = None,
     chosen: Annotated[
         str | None,
-        typer.Option("--algorithms", metavar="NAME,...", help="The algorithms to run. [all]"),
+        typer.Option(
+            "--algorithms",
+            metavar="NAME,...",
+            help="The algorithms to run [all]",
+            rich_help_panel="Learning",
+        ),
     ] = None,
-    seeds: Annotated[int, typer.Option(min=1, metavar="N", help="Run each with seeds 1 to N.")] = 3,
-    held_out: HeldOutShare = None,
+    seeds: Annotated[
+        int,
+        typer.Option(
+            min=1, metavar="N", help="Run each with seeds 1 to N", rich_help_panel="Learning"
+        ),
+    ] = 3,
     split_seed: Annotated[
-        int, typer.Option(min=0, metavar="N", help="Seed of the choice of held-out sentences.")
+        int,
+        typer.Option(
+            min=0,
+            metavar="N",
+            help="Seed of the choice of held-out sentences",
+            rich_help_panel="Held-out",
+        ),
     ] = 1,
-    init: Init = None,
-    sparse_init: SparseInit = None,
-    names: ColumnNames = None,
-    metric: MetricName = None,
-    metric_settings: MetricSettings = "",
-    option: AlgorithmOptions = None,
-    threads: Threads = THREADS,
     format_: Annotated[
         Literal["plain", "markdown"],
-        typer.Option("--format", metavar="plain|markdown", help="The format of the table."),
+        typer.Option("--format", metavar="plain|markdown", help="Format of the table"),
     ] = "plain",
     json: Json = False,
     quiet: Quiet = False,
+    **given: Any,
 ) -> None:
     """Run algorithms on the same lists, from the same starting weights, and compare their scores.
 
@@ -80,30 +85,24 @@ def bench_optimizers(
     # Loaded here, since --help needs none of it.
     from mosesplug.cli.shared.output import print_json, progress_bar
     from mosesplug.learning.benchmark import bind_settings, make_task, measure_optimizer
-    from mosesplug.learning.data import read_lists_or_store
+    from mosesplug.learning.data import read_data
     from mosesplug.optimizers import algorithm, algorithms
-    from mosesplug.settings.arguments import assignments
 
+    values = setting_values(_SETTINGS, given)
+    if len(places) == 1 and places[0].is_dir():
+        if "names" in values:
+            raise UsageError("--names requires n-best lists: a store has its own names")
+        values["from"] = places[0]
+    else:
+        values["nbest"] = places
+    settings = learning_settings(values)
     wanted = [name.strip() for name in chosen.split(",")] if chosen else list(algorithms())
-    optimizers = bind_settings(
-        [algorithm(name) for name in wanted], assignments(option or (), "--option")
-    )
-    for path in (*places, init, sparse_init):
-        if path is not None:
-            path.stat()
+    optimizers = bind_settings([algorithm(name) for name in wanted], settings.options)
+    for path in settings.input_paths:
+        path.stat()
     with progress_bar(quiet or json) as progress:
-        data = read_lists_or_store(
-            places,
-            refs,
-            metric=metric,
-            metric_settings=metric_settings,
-            names=column_names(names),
-            init=init,
-            sparse_init=sparse_init,
-            threads=threads,
-            progress=progress,
-        )
-    task = make_task(data, held_out or 0.0, split_seed)
+        data = read_data(settings, progress)
+    task = make_task(data, settings.held_out or 0.0, split_seed)
     if not json:
         _print_head(data, task, seeds, wanted, format_)
     results = []
@@ -126,6 +125,9 @@ def bench_optimizers(
                 "algorithms": [result.as_record() for result in results],
             }
         )
+
+
+bench_optimizers = with_parameters(_bench_optimizers, option_parameters(_SETTINGS))
 
 
 def _print_head(

@@ -4,40 +4,33 @@ from __future__ import annotations
 
 import sys
 from statistics import fmean
+from typing import TYPE_CHECKING
 
 from mosesplug.cli.shared.tables import format_score, format_table, tabulate_spreads
 from mosesplug.evaluation.error_rates import explain_signature
-from mosesplug.learning.cross_validation import CrossValidation
-from mosesplug.learning.data import LearningData
-from mosesplug.learning.optimize import LearningPlan, LearningResult
+from mosesplug.settings.learning import LearningSettings
 from mosesplug.tuning.repeats.scores import spread
+
+if TYPE_CHECKING:
+    from mosesplug.learning.cross_validation import CrossValidation
+    from mosesplug.learning.optimize import LearningResult, OptimizeResult
 
 __all__ = ["print_report"]
 
 
-def print_report(
-    data: LearningData,
-    result: LearningResult,
-    plan: LearningPlan,
-    seconds: tuple[float, float, float],
-) -> None:
-    """Print the scores of a result.
-
-    Args:
-        data: the data that was learned from.
-        result: the weights and their scores.
-        plan: how they were learned.
-        seconds: of loading, of learning, and CPU seconds of learning.
-    """
-    lines = [data.description]
-    if result.validation is not None:
-        lines += ["", *_folds(result.validation, result), ""]
-    if plan.runs:
-        lines += ["", *_runs(result, plan), ""]
-    lines += _scores(result)
-    lines.append(explain_signature(data.signature))
+def print_report(result: OptimizeResult, settings: LearningSettings) -> None:
+    """Print the scores of a result."""
+    learned = result.learning
+    lines = [result.data.description]
+    if learned.validation is not None:
+        lines += ["", *_folds(learned.validation, learned), ""]
+    if settings.runs:
+        lines += ["", *_runs(learned, settings), ""]
+    lines += _scores(learned)
+    lines.append(explain_signature(result.data.signature))
     lines.append(
-        f"loading {seconds[0]:.2f} s, optimising {seconds[1]:.2f} s ({seconds[2]:.2f} s of CPU)"
+        f"loading {result.seconds_loading:.2f} s, optimising {result.seconds_learning:.2f} s"
+        f" ({result.cpu_seconds:.2f} s of CPU)"
     )
     print("\n".join(lines), file=sys.stderr)
 
@@ -89,7 +82,7 @@ def _folds(validation: CrossValidation, result: LearningResult) -> list[str]:
     ]
 
 
-def _runs(result: LearningResult, plan: LearningPlan) -> list[str]:
+def _runs(result: LearningResult, settings: LearningSettings) -> list[str]:
     """Return the scores of each run, how they vary, and which weights were taken."""
     rows = [("run", "seed", "score", "held out")]
     rows += [
@@ -104,7 +97,7 @@ def _runs(result: LearningResult, plan: LearningPlan) -> list[str]:
     which = f"the mean of those of {len(result.runs)} runs"
     if result.chosen is not None:
         number = result.runs.index(result.chosen) + 1
-        order = {"median": "the median", "best-heldout": "the best"}[plan.choice]
+        order = {"median": "the median", "best-heldout": "the best"}[settings.select]
         where = "what was learnt from" if result.held_out is None else "what was held out"
         which = f"those of run {number}, {order} on {where}"
     return [

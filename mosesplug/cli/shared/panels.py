@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
-from typing import Any, ClassVar
+from collections.abc import Iterable
+from typing import Any
 
 import typer.core
+
+from mosesplug.settings.declare import PANELS
 
 __all__ = ["PanelCommand", "aligned_options"]
 
@@ -15,28 +17,20 @@ _LEFT = 29
 
 
 class PanelCommand(typer.core.TyperCommand):
-    """A command whose options are listed by panel, in lines of at most 80 columns.
-
-    Attributes:
-        panels: names of parameters by the title of their panel; others have a ``rich_help_panel``.
-    """
-
-    panels: ClassVar[Mapping[str, Collection[str]]] = {}
+    """A command whose options are listed by panel, in lines of at most 80 columns."""
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write arguments and options."""
         panels: dict[str, list[tuple[str, str]]] = {"Arguments": []}
-        panels |= {title: [] for title in self.panels}
-        titles = {name: title for title, names in self.panels.items() for name in names}
+        panels |= {title: [] for title in PANELS}
         for parameter in self.get_params(ctx):
             record = _record(parameter, ctx)
             if record is not None:
-                panel = titles.get(parameter.name) or getattr(parameter, "rich_help_panel", None)
-                if panel is None:
-                    is_argument = parameter.param_type_name == "argument"
-                    panel = "Arguments" if is_argument else "Options"
+                panel = getattr(parameter, "rich_help_panel", None) or (
+                    "Arguments" if parameter.param_type_name == "argument" else "Options"
+                )
                 panels.setdefault(panel, []).append(record)
-        if len(panels) > 2 and "Output" in panels:
+        if any(panels[title] for title in PANELS):
             panels["Output"] += panels.pop("Options", [])
         for panel, records in panels.items():
             if not records:

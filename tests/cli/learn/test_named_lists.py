@@ -74,7 +74,7 @@ def test_which_features_are_dense_can_be_said(
         assert run("optimize", *learn, "--dense", text) == 2
         assert said in capsys.readouterr().err
     assert run("optimize", "--graphs", "list", "--refs", "refs", "--dense", "lm_0") == 2
-    assert "--dense is for n-best lists" in capsys.readouterr().err
+    assert "--dense and --graphs exclude each other" in capsys.readouterr().err
 
 
 def test_a_list_that_is_neither_names_its_line(

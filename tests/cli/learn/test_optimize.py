@@ -224,7 +224,11 @@ def test_fails_at_once_where_nothing_can_be_written(
         (["--nbest", "lists", "--refs", "refs", "--restarts", "-1"], 2, "at least 0"),
         (["--nbest", "lists", "--refs", "refs", "--method", "magic"], 2, "powell"),
         (["--nbest", "lists", "--refs", "refs", "--option", "method=x"], 2, "powell"),
-        (["--nbest", "lists", "--refs", "refs", "--option", "restart=2"], 2, "mean 'restarts'?"),
+        (
+            ["--nbest", "lists", "--refs", "refs", "--option", "restart=2"],
+            2,
+            "Did you mean restarts?",
+        ),
         (["--nbest", "lists", "--refs", "refs", "--range", "A:1..0"], 2, "no interval"),
         (["--nbest", "lists", "--refs", "refs", "--init", "short"], 1, "no weight of B"),
         (["--nbest", "nowhere", "--refs", "refs"], 1, "nowhere"),

@@ -8,9 +8,7 @@ import numpy as np
 import pytest
 
 from formats.weights.files import read_dense
-from mosesplug.cli.learn.optimize import make_plan
 from mosesplug.cli.main import main
-from mosesplug.learning.optimize import LearningPlan
 from mosesplug.metrics import metric
 from mosesplug.store import NBestStore
 from mosesplug.tuning.weights import Weights
@@ -152,15 +150,15 @@ def test_runs_and_their_mean(files: Path, capsys: pytest.CaptureFixture[str]) ->
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--folds", "3", "--held-out", "0.2"), "--folds and --held-out exclude each other"),
+        (("--folds", "3", "--held-out", "0.2"), "--held-out and --folds exclude each other"),
         (("--folds", "3", "--runs", "2"), "--folds and --runs exclude each other"),
-        (("--held-out", "2"), "must be more than 0 and less than 1"),
-        (("--heldout-nbest", "few"), "require each other"),
+        (("--held-out", "2"), "--held-out must be at most 1, not 2"),
+        (("--heldout-nbest", "few"), "--heldout-nbest requires --heldout-refs"),
         (("--select", "median"), "--select requires --runs"),
         (("--runs", "2", "--select", "last"), "--select must be one of median"),
         (("--runs", "2", "--select", "best-heldout"), "requires --held-out"),
         (("--iterations", "1"), "--iterations requires --from"),
-        (("--from", "store"), "--from excludes n-best lists"),
+        (("--from", "store"), "--nbest and --from exclude each other"),
     ],
 )
 def test_what_does_not_go_together(
@@ -168,10 +166,3 @@ def test_what_does_not_go_together(
 ) -> None:
     assert run("--nbest", files / "one", "--refs", files / "refs", *words) == 2
     assert said in capsys.readouterr().err
-
-
-def test_default_plan_runs_once_on_all_sentences() -> None:
-    plan = make_plan(
-        folds=None, held_out=None, heldout_nbest=None, heldout_refs=None, runs=None, select=None
-    )
-    assert plan == LearningPlan(folds=0, held_out_share=0.0, runs=0, choice="median")

@@ -1,0 +1,253 @@
+"""The settings of learning weights without a decoder, each declared once."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, get_args, get_type_hints
+
+from mosesplug.errors import UsageError
+from mosesplug.settings.build import sharding_of
+from mosesplug.settings.checks import check_fields, check_settings
+from mosesplug.settings.configuration import RunPlan, SelectRun
+from mosesplug.settings.declare import declared, parts, same_as, setting
+from mosesplug.settings.sharding import Sharding
+
+__all__ = ["LearningSettings", "learning_settings"]
+
+
+@dataclass(frozen=True)
+class LearningSettings:
+    """What to learn weights from, and how. Settings that a run has, too, are declared there.
+
+    Raises:
+        UsageError: a value is out of range, or there is nothing to learn from.
+    """
+
+    nbest: tuple[Path, ...] = field(
+        default=(),
+        metadata=setting(
+            help="n-best lists to merge",
+            panel="Data",
+            metavar="FILE...",
+            excludes=("graphs", "from"),
+        ),
+    )
+    graphs: tuple[Path, ...] = field(
+        default=(),
+        metadata=setting(
+            help="Search graphs: a directory or file for each decoding",
+            panel="Data",
+            metavar="DIR...",
+            excludes=("from",),
+            details="A directory holds 0.gz, 1.gz, ..., as Moses writes it. mosesplug algorithms "
+            "lists the algorithms that learn from graphs.",
+        ),
+    )
+    store: Path | None = field(
+        default=None,
+        metadata=setting(
+            name="from",
+            help="Stored lists of a run: its working directory",
+            panel="Data",
+            metavar="STORE",
+            details="Or the store in it, which is not changed. The stored statistics are used; "
+            "another --metric needs --refs.",
+        ),
+    )
+    iterations: str | None = field(
+        default=None,
+        metadata=setting(
+            help="Iterations of --from; -N: the newest N",
+            panel="Data",
+            metavar="A:B|N|-N",
+            shown="all",
+            requires=("from",),
+        ),
+    )
+    references: Path | None = field(
+        default=None, metadata=same_as(RunPlan, "refs", is_argument=False)
+    )
+    names: str | None = field(
+        default=None,
+        metadata=setting(
+            help="Names of the values of unlabelled lists", panel="Data", metavar="NAME,..."
+        ),
+    )
+    dense: str | None = field(
+        default=None,
+        metadata=setting(
+            help="Dense features of lists that name every value",
+            panel="Data",
+            metavar="NAME,...",
+            shown="by frequency",
+            excludes=("graphs", "from"),
+            details="Lists with name=value pairs, as of Joshua and cdec. Without it, all features "
+            "are dense if there are up to 50; else those that at least half of the lines have.",
+        ),
+    )
+    hg_prune: int = field(
+        default=0,
+        metadata=setting(
+            help="Edges to keep a word of the reference; 0: all",
+            panel="Data",
+            metavar="N",
+            minimum=0,
+            requires=("graphs",),
+            details="Keeps the edges of the best derivations at the starting weights, N for each "
+            "word of the shortest reference.",
+        ),
+    )
+    init: Path | None = field(
+        default=None,
+        metadata=setting(
+            help="Starting weights: moses.ini, runN.dense, ...",
+            panel="Data",
+            metavar="FILE",
+            shown="those of the data, or equal",
+            details="Any format. Without it, those that made the graphs, or the lists of the first "
+            "iteration of --from; else equal weights.",
+        ),
+    )
+    sparse_init: Path | None = field(
+        default=None,
+        metadata=setting(
+            help="Starting weights of sparse features",
+            panel="Data",
+            metavar="FILE",
+            requires=("init or graphs",),
+            details="A name and a value a line.",
+        ),
+    )
+    metric: str | None = field(
+        default=None,
+        metadata=same_as(
+            RunPlan,
+            "metric",
+            help="BLEU, CDER, CHRF, PER, TER, TER-SACREBLEU, WER, or a sum: BLEU,TER",
+            shown="BLEU, or that of the run",
+        ),
+    )
+    metric_settings: str = field(default="", metadata=same_as(RunPlan, "metric-settings"))
+    algorithm: str = field(default="mert", metadata=same_as(RunPlan, "algorithm"))
+    options: Mapping[str, object] = field(default_factory=dict, metadata=same_as(RunPlan, "option"))
+    active: tuple[str, ...] | None = field(default=None, metadata=same_as(RunPlan, "active"))
+    ranges: tuple[str, ...] = field(default=(), metadata=same_as(RunPlan, "range"))
+    seed: int = field(
+        default=1, metadata=same_as(RunPlan, "seed", shown="", minimum=0, excludes=())
+    )
+    held_out: float | None = field(
+        default=None,
+        metadata=setting(
+            help="Share of the sentences to hold out, as 0.2",
+            panel="Held-out",
+            metavar="SHARE",
+            above=0.0,
+            maximum=1.0,
+            excludes=("heldout-nbest", "folds"),
+        ),
+    )
+    heldout_nbest: tuple[Path, ...] = field(
+        default=(),
+        metadata=setting(
+            help="n-best lists of a held-out set; repeatable",
+            panel="Held-out",
+            metavar="FILE",
+            requires=("heldout-refs",),
+            excludes=("graphs", "folds"),
+        ),
+    )
+    heldout_refs: Path | None = field(
+        default=None,
+        metadata=setting(
+            help="References of --heldout-nbest",
+            panel="Held-out",
+            metavar="FILE",
+            requires=("heldout-nbest",),
+        ),
+    )
+    folds: int | None = field(
+        default=None,
+        metadata=setting(
+            help="Report a K-fold cross-validation first",
+            panel="Held-out",
+            metavar="K",
+            minimum=2,
+            excludes=("runs",),
+            details="It does not change the weights, which are learned from all sentences.",
+        ),
+    )
+    runs: int | None = field(
+        default=None,
+        metadata=setting(
+            help="Learn N times, with seeds S, S+1, ...",
+            panel="Repeats",
+            metavar="N",
+            minimum=2,
+            details="Prints how much the scores differ (Clark et al. 2011).",
+        ),
+    )
+    select: SelectRun = field(
+        default="median",
+        metadata=setting(
+            help="Weights: median, best-heldout or average",
+            panel="Repeats",
+            metavar="HOW",
+            requires=("runs",),
+            details="Those of the median run (of an even number the lower of the two in the "
+            "middle), of the best run on held-out data, or the average of all runs. Runs are "
+            "compared on held-out data if there is any.",
+        ),
+    )
+    threads: int = field(
+        default=os.cpu_count() or 1, metadata=same_as(RunPlan, "threads", shown="all CPUs")
+    )
+    sharding: Sharding | None = field(default=None, metadata=parts(Sharding))
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        if self.held_out == 1.0:
+            raise UsageError("--held-out must be less than 1")
+        if self.select == "best-heldout" and not (self.held_out or self.heldout_nbest):
+            raise UsageError("--select best-heldout requires --held-out or --heldout-nbest")
+        if self.store is None and not (self.nbest or self.graphs):
+            raise UsageError(
+                "nothing to learn from: use --nbest FILE..., --graphs DIR... or --from STORE"
+            )
+        if self.store is None and self.references is None:
+            raise UsageError("no reference is given: use --refs FILE")
+
+    @property
+    def input_paths(self) -> list[Path]:
+        """The files and directories that are read, except references."""
+        single = [self.store, self.init, self.sparse_init]
+        if self.sharding is not None and self.sharding.directory is not None:
+            single.append(Path(self.sharding.directory))
+        given = [path for path in single if path is not None]
+        return [*self.nbest, *self.graphs, *self.heldout_nbest, *given]
+
+
+def learning_settings(values: Mapping[str, Any]) -> LearningSettings:
+    """Return the settings with the given values.
+
+    Args:
+        values: by name; those that are missing have their defaults.
+
+    Raises:
+        UsageError: a value cannot be used, or settings exclude or require each other.
+    """
+    settings = declared(LearningSettings)
+    check_settings(settings, values)
+    hints = get_type_hints(LearningSettings)
+    arguments: dict[str, Any] = {}
+    for each in settings:
+        if each.path and each.name in values:
+            kinds, value = get_args(hints[each.path[0]]), values[each.name]
+            if each.kind == "texts":
+                words = value.replace(",", " ").split() if isinstance(value, str) else value
+                value = tuple(map(Path, words) if Path in kinds else words)
+            arguments[each.path[0]] = Path(value) if each.kind == "path" else value
+    sharding = sharding_of(values.get("algorithm", "mert"), values)
+    return LearningSettings(**arguments, sharding=sharding)
