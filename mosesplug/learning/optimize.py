@@ -28,7 +28,7 @@ from mosesplug.settings.algorithm_options import make_options
 from mosesplug.settings.configuration import SelectRun
 from mosesplug.settings.learning import LearningSettings
 from mosesplug.settings.sharding import Sharding
-from mosesplug.tuning.guards import list_findings, weight_findings
+from mosesplug.tuning.warning_signs import find_list_signs, find_weight_signs
 from mosesplug.tuning_set import TuningSet
 
 __all__ = [
@@ -262,8 +262,8 @@ def find_warnings(lists: TuningSet, result: LearningResult) -> list[str]:
     """Return what a user should check about n-best lists and the weights learned from them."""
     weights, score = result.solution.weights, result.solution.score
     findings = [
-        *list_findings(lists),
-        *weight_findings(weights, lists.space.names, lists.space.n_dense),
+        *find_list_signs(lists),
+        *find_weight_signs(weights, lists.space.names, lists.space.n_dense),
     ]
     messages = [finding.message for finding in findings if not finding.fatal]
     if unfinished := [step for step in result.solution.history if step.get("converged") is False]:

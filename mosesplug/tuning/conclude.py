@@ -1,4 +1,4 @@
-"""The end of a run: which weights win, the tuned configuration, the summary."""
+"""Stop a run, select its weights, and write ``moses.ini`` and the summary."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ _BEST = "best-heldout"
 
 
 def reason_to_stop(context: Context) -> str:
-    """Why the newest iteration is the last, or empty.
+    """Return why the newest iteration is the last, or an empty string.
 
-    It follows from the settings of now, so that a run that ended can be continued with others.
+    It depends on the current settings, so a finished run can be continued with others.
     """
     configuration = context.data.configuration
     iterations = context.files.store.iterations()
@@ -62,7 +62,7 @@ def reason_to_stop(context: Context) -> str:
 
 
 def conclude(context: Context, reason: str) -> Result:
-    """Write ``moses.ini`` and ``summary.json``."""
+    """Select the resulting weights, and write ``moses.ini`` and ``summary.json``."""
     records = context.files.store.iterations()
     last = result_of(records[-1])
     # A kill may have come between the result and its files.
@@ -110,15 +110,15 @@ def conclude(context: Context, reason: str) -> Result:
 
 @dataclass(frozen=True)
 class _Chosen:
-    """The weights that the run ends with.
+    """The selected weights.
 
     Attributes:
-        weights: these.
+        weights: the dense and sparse weights.
         iteration: that was decoded with them on the tuning set, or 0.
-        score: what is known of them; None for nothing.
-        scored_on: what the score is one of.
-        how: they were chosen, a value of ``Select``.
-        file_of: iteration whose ``sparse-weights`` they are, or 0.
+        score: of these weights, or None if none is known.
+        scored_on: which data the score was computed on.
+        how: they were selected, a value of ``Select``.
+        file_of: iteration whose ``sparse-weights`` file has them, or 0.
     """
 
     weights: Weights
@@ -132,37 +132,36 @@ class _Chosen:
 def _sparse_file(workspace: Workspace, chosen: _Chosen) -> Path:
     """The file with the sparse weights of the result."""
     if chosen.file_of:
-        # Sparse weights lie in the file of the iteration that decodes with them.
         return workspace.run(chosen.file_of, "sparse-weights")
     write_atomic(workspace.tuned_sparse, format_sparse(chosen.weights.sparse))
     return workspace.tuned_sparse
 
 
 def _choose(context: Context, records: Sequence[IterationRecord]) -> _Chosen:
-    """The winning weights."""
+    """Select the weights as the settings ask."""
     configuration = context.data.configuration
     last = result_of(records[-1])
     how: str = configuration.select or ("last" if configuration.held_out is None else _BEST)
     if configuration.online:
         how = selection(configuration, context.optimizer)
     if how == _BEST and (best := best_of(evaluations_of(records))) and best.weights is not None:
-        return _best_there(context, records, best, best.weights)
+        return _best_heldout(context, records, best, best.weights)
     if how == "best-dev":
         return _best_decoded(context, records, last)
     if how == "average":
         mean = last.average if configuration.online else _mean(context, records)
         if mean is not None:
-            return _Chosen(mean, 0, None, None, how)  # no translation was scored with them
+            return _Chosen(mean, 0, None, None, how)  # nothing was decoded with them
     what: ScoredOn = "graphs" if context.learns_from_graphs else "lists"
     if configuration.online:
         what = "learning"
     return _Chosen(last.weights, 0, last.optimum, what, "last", len(records) + 1)
 
 
-def _best_there(
+def _best_heldout(
     context: Context, records: Sequence[IterationRecord], best: Evaluation, weights: Weights
 ) -> _Chosen:
-    """The best on the held-out text; those that the run started with if none was better."""
+    """The best weights on the held-out set; the starting weights if none are better."""
     if not best.updates:
         context.files.watch(
             Note(
@@ -177,7 +176,7 @@ def _best_there(
 
 
 def _mean(context: Context, records: Sequence[IterationRecord]) -> Weights:
-    """The mean of the weights that all iterations found, each normalised if its scale is free."""
+    """The mean of the weights of all iterations, normalised unless their scale matters."""
     return mean_of(
         [result_of(record).weights for record in records],
         normalise=has_free_scale(context.data.configuration, context.data.fixed),
@@ -185,11 +184,11 @@ def _mean(context: Context, records: Sequence[IterationRecord]) -> Weights:
 
 
 def has_free_scale(configuration: Configuration, fixed: Mapping[str, float]) -> bool:
-    """Whether multiplying all tuned weights by one number leaves all translations as they are.
+    """Whether scaling all tuned weights by one factor changes no translation.
 
     Args:
-        configuration: of the run. Weights that are not to be tuned (``--active``) stay as they are.
-        fixed: weights of features that are not tuned, where search graphs are learnt from.
+        configuration: of the run. Weights that are not active keep their values.
+        fixed: weights of features that are not tuned, if the run learns from search graphs.
     """
     return configuration.optimising.active is None and not keeps_scale(fixed)
 
@@ -197,10 +196,10 @@ def has_free_scale(configuration: Configuration, fixed: Mapping[str, float]) -> 
 def _best_decoded(
     context: Context, records: Sequence[IterationRecord], last: IterationResult
 ) -> _Chosen:
-    """The best on the tuning set among weights whose own translations were scored.
+    """The weights of the iteration with the best 1-best score on the tuning set.
 
-    That is every iteration, the last included. The optimum of the last iteration was never
-    decoded; where the run did not converge nobody knows its score, and it is not chosen blindly.
+    Nothing was decoded with the optimum of the last iteration. Unless the run converged, its score
+    is unknown, so it is not selected.
     """
     best = max(records, key=lambda record: record.first_best_score)
     if last.largest_change >= context.data.configuration.minimum_change:

@@ -1,7 +1,7 @@
-"""Where a run looks for signs that it goes wrong: before decoding, after it, and at the end.
+"""Check a run for signs that it goes wrong: before decoding, after it, and at the end.
 
-What was found is told once and stands in ``summary.json``; with ``--strict`` it ends the run. All
-of it follows from the store and the files given, so a run that was killed says the same.
+Each sign is reported once and recorded in ``summary.json``; with ``--strict`` it ends the run. The
+signs follow from the store and the input files, so a resumed run reports the same.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from mosesplug.settings.configuration import Configuration
 from mosesplug.store import NBestStore
 from mosesplug.tuning.context import Context
 from mosesplug.tuning.events import Note, Watcher
-from mosesplug.tuning.guards import (
-    Finding,
-    list_findings,
-    score_findings,
-    source_findings,
-    text_findings,
-    weight_findings,
-)
 from mosesplug.tuning.online.first_lists import first_lists
+from mosesplug.tuning.warning_signs import (
+    WarningSign,
+    find_list_signs,
+    find_score_signs,
+    find_source_signs,
+    find_text_signs,
+    find_weight_signs,
+)
 from mosesplug.tuning.weights import Weights
 from mosesplug.tuning.workdir.records import result_of
 from mosesplug.tuning.workdir.summary import summarize_iterations
@@ -35,25 +35,25 @@ from mosesplug.tuning.workdir.summary import summarize_iterations
 __all__ = ["FirstLook", "guard_decoded", "guard_input", "guard_result", "guard_weights"]
 
 _SENTENCES = 2000
-"""Enough to compare texts by."""
+"""How many sentences are compared."""
 
 _EARLY_SENTENCES = 50
-"""Enough to see what is far from what sound systems show."""
+"""How many sentences are enough for ``--strict`` to end the run in its first epoch."""
 
 
 def guard_input(
     configuration: Configuration, references: Sequence[Sequence[bytes]], watch: Watcher
 ) -> None:
-    """Look at the text before anything is decoded, if it may end the run.
+    """Check input and references before decoding, if a sign would end the run.
 
-    Else what is found waits for the translations, which tell more.
+    Otherwise they are checked with the translations, which tell more.
 
     Raises:
-        DataError: something is found, and ``strict`` refuses it.
+        DataError: there is a sign, and the run is strict.
     """
     if configuration.strict and _is_text(configuration):
-        found = source_findings(read_lines(configuration.input), references)
-        _tell(configuration, found, watch, "nothing is decoded, and nothing written", "")
+        found = find_source_signs(read_lines(configuration.input), references)
+        _report(configuration, found, watch, "nothing is decoded, and nothing written", "")
 
 
 def guard_decoded(
@@ -61,89 +61,90 @@ def guard_decoded(
     shards: float | None = None,
     start: Mapping[str, Any] | None = None,
 ) -> None:
-    """Look at the newest lists and their score before anything is learnt, or accepted, from them.
+    """Check the newest n-best lists and their score before they are learned from.
 
     Args:
-        context: of the run. Its newest iteration is to be looked at, and has no result yet.
+        context: of the run. Its newest iteration has no result yet.
         shards: instead, the score of an epoch whose lists are in the stores of shards.
-        start: and the record of its beginning.
+        start: the record of its beginning, with ``shards``.
 
     Raises:
-        DataError: something new is found, and ``strict`` refuses it.
+        DataError: there is a new sign, and the run is strict.
     """
     scores = [*_scores(context.files.store), *(() if shards is None else (shards,))]
     number = len(scores)
-    found = _of_first_lists(context, start or {}) if number == 1 else []
-    found += score_findings(scores, context.data.configuration.max_drop)
-    known = {each.name for each in _of_scores(context, scores[:-1])}
+    found = _first_list_signs(context, start or {}) if number == 1 else []
+    found += find_score_signs(scores, context.data.configuration.max_drop)
+    known = {each.name for each in _score_signs(context, scores[:-1])}
     new = [each for each in found if each.name not in known]
-    _tell(context.data.configuration, new, context.files.watch, _kept(context, number))
+    _report(context.data.configuration, new, context.files.watch, _what_is_kept(context, number))
 
 
 def guard_weights(context: Context, weights: Weights) -> None:
-    """Look at weights before they are accepted.
+    """Check the weights of an iteration before they are stored.
 
     Raises:
         OptimizerError: no decoder can use them.
-        DataError: something new is found, and ``strict`` refuses it.
+        DataError: there is a new sign, and the run is strict.
     """
-    earlier = _found(context.files.store)
+    earlier = _earlier_weights(context.files.store)
     number = len(earlier) + 1
-    found = _of_weights(context, weights)
+    found = _weight_signs(context, weights)
     for each in found:
         if each.fatal:
             raise OptimizerError(
                 f"{context.optimizer.name} found no usable weights in iteration {number}"
                 f" ({each.message}); its lists are kept: try another algorithm with --continue"
             )
-    known = {each.name for used in earlier for each in _of_weights(context, used)}
+    known = {each.name for used in earlier for each in _weight_signs(context, used)}
     new = [each for each in found if each.name not in known]
-    _tell(context.data.configuration, new, context.files.watch, _kept(context, number))
+    _report(context.data.configuration, new, context.files.watch, _what_is_kept(context, number))
 
 
 def guard_result(context: Context, weights: Weights) -> tuple[str, ...]:
-    """Look at the weights of the result before they are written, and sum up what was found.
+    """Check the resulting weights before they are written.
 
     Returns:
-        What is to be read in the summary, in sentences.
+        The messages of all signs in the run, for the summary.
 
     Raises:
         OptimizerError: no decoder can use the weights.
-        DataError: something is found anywhere in the run, and ``strict`` refuses it.
+        DataError: there is a sign anywhere in the run, and the run is strict.
     """
-    found = _of_weights(context, weights)
+    found = _weight_signs(context, weights)
     for each in found:
         if each.fatal:
             raise OptimizerError(
-                f"the run ends with no usable weights ({each.message}); {_result(context)}; go on"
-                " with --continue and other settings"
+                f"the run ends with no usable weights ({each.message});"
+                f" {_what_is_written(context)}; go on with --continue and other settings"
             )
     records = context.files.store.iterations()
-    every = _of_first_lists(context, records[0].record) if records else []
-    every += _of_scores(context, _scores(context.files.store))
+    every = _first_list_signs(context, records[0].record) if records else []
+    every += _score_signs(context, _scores(context.files.store))
     every += found
-    said = {each.name: each for each in reversed(every)}  # of one sign, where it was first
-    every = [each for each in every if said[each.name] == each]
+    firsts = {each.name: each for each in reversed(every)}
+    every = [each for each in every if firsts[each.name] == each]
     configuration = context.data.configuration
     if configuration.strict:
-        # Also what was a warning when it was found, in a run that is continued.
-        _tell(configuration, every, context.files.watch, _kept(context, len(records)))
+        # In a run that is continued, this includes earlier warnings.
+        _report(configuration, every, context.files.watch, _what_is_kept(context, len(records)))
     seen = {
-        each.name for used in _found(context.files.store) for each in _of_weights(context, used)
+        each.name
+        for used in _earlier_weights(context.files.store)
+        for each in _weight_signs(context, used)
     }
-    _tell(configuration, [e for e in found if e.name not in seen], context.files.watch)
+    _report(configuration, [e for e in found if e.name not in seen], context.files.watch)
     return tuple(dict.fromkeys(each.message for each in every))
 
 
 class FirstLook:
-    """Looks at translations while the first epoch of an online run is still under way.
+    """Checks translations during the first epoch of a strict online run.
 
-    Only what ends the run (``strict``) is looked for, as soon as there are enough of them; all else
-    waits for the end of the epoch, where ``guard_decoded`` sees everything.
+    It looks for signs that end the run, as soon as there are enough translations. ``guard_decoded``
+    checks everything at the end of the epoch.
     """
 
     def __init__(self, context: Context) -> None:
-        """Say whose translations they are."""
         configuration = context.data.configuration
         self._context = context
         self._waits = (
@@ -154,10 +155,10 @@ class FirstLook:
         self._outputs: dict[int, bytes] = {}
 
     def __call__(self, lists: Sequence[NBestList]) -> None:
-        """Look at lists that were just stored.
+        """Check n-best lists that were just stored.
 
         Raises:
-            DataError: something is found, and ``strict`` refuses it.
+            DataError: there is a sign, and the run is strict.
         """
         if not self._waits:
             return
@@ -167,30 +168,31 @@ class FirstLook:
             self._outputs |= {number: each.text(row) for number, row in pairs}
         if len(self._outputs) >= _EARLY_SENTENCES:
             self._waits = False
-            found = _of_texts(self._context, self._outputs)
-            kept = f"the lists of {len(self._outputs)} sentences are kept; {_result(self._context)}"
-            _tell(self._context.data.configuration, found, self._context.files.watch, kept)
+            found = _text_signs(self._context, self._outputs)
+            kept = (
+                f"the lists of {len(self._outputs)} sentences are kept;"
+                f" {_what_is_written(self._context)}"
+            )
+            _report(self._context.data.configuration, found, self._context.files.watch, kept)
 
 
-def _kept(context: Context, number: int) -> str:
-    """What there is of a run that ends after decoding."""
-    return f"the lists of iteration {number} are kept; {_result(context)}"
+def _what_is_kept(context: Context, number: int) -> str:
+    return f"the lists of iteration {number} are kept; {_what_is_written(context)}"
 
 
-def _result(context: Context) -> str:
-    """What becomes of the result."""
+def _what_is_written(context: Context) -> str:
     place = context.files.workspace.tuned_config
     return f"{place} is as it was" if place.exists() else f"no {place.name} is written"
 
 
-def _tell(
+def _report(
     configuration: Configuration,
-    found: Iterable[Finding],
+    found: Iterable[WarningSign],
     watch: Watcher,
     what_is_kept: str = "",
     what_goes_on: str = "; --continue goes on",
 ) -> None:
-    """Warn, or refuse all at once."""
+    """Warn of signs; in a strict run, end it with one error for all."""
     messages = list(dict.fromkeys(each.message for each in found))
     if configuration.strict and messages:
         raise DataError(
@@ -202,18 +204,17 @@ def _tell(
 
 
 def _is_text(configuration: Configuration) -> bool:
-    """Whether the input is lines of words."""
     return not configuration.decoding.decoder.input_type
 
 
-def _of_first_lists(context: Context, start: Mapping[str, Any]) -> list[Finding]:
-    """Signs in the first iteration's lists; those that explain others first."""
+def _first_list_signs(context: Context, start: Mapping[str, Any]) -> list[WarningSign]:
+    """Signs in the n-best lists of the first iteration; those that explain others come first."""
     lists = first_lists(context, start, _SENTENCES)
-    texts = _of_texts(context, lists.outputs) if _is_text(context.data.configuration) else []
-    return [*texts, *list_findings(*lists.parts)]
+    texts = _text_signs(context, lists.outputs) if _is_text(context.data.configuration) else []
+    return [*texts, *find_list_signs(*lists.parts)]
 
 
-def _of_texts(context: Context, outputs: Mapping[int, bytes]) -> list[Finding]:
+def _text_signs(context: Context, outputs: Mapping[int, bytes]) -> list[WarningSign]:
     """Signs in input, references and translations of some sentences."""
     numbers = sorted(outputs)
     source = read_lines(context.data.configuration.input)
@@ -224,11 +225,11 @@ def _of_texts(context: Context, outputs: Mapping[int, bytes]) -> list[Finding]:
         [outputs[i] for i in numbers],
     )
     cased = "case:lc" not in context.data.references.signature
-    return [*source_findings(*texts), *text_findings(*texts, cased=cased)]
+    return [*find_source_signs(*texts), *find_text_signs(*texts, cased=cased)]
 
 
 def _scores(store: NBestStore) -> list[float]:
-    """Of the decoder's translations in all iterations, that without a result included."""
+    """Scores of the decoder's 1-best in all iterations, finished or not."""
     records = store.iterations()
     found = [each.first_best_score for each in summarize_iterations(records)]
     if records and records[-1].result is None:
@@ -236,19 +237,17 @@ def _scores(store: NBestStore) -> list[float]:
     return found
 
 
-def _of_scores(context: Context, scores: Sequence[float]) -> list[Finding]:
-    """Signs in scores, as they were found one after the other."""
+def _score_signs(context: Context, scores: Sequence[float]) -> list[WarningSign]:
     drop = context.data.configuration.max_drop
     ends = range(1, len(scores) + 1)
-    return [each for end in ends for each in score_findings(scores[:end], drop)]
+    return [each for end in ends for each in find_score_signs(scores[:end], drop)]
 
 
-def _found(store: NBestStore) -> list[Weights]:
-    """The weights that all iterations found."""
+def _earlier_weights(store: NBestStore) -> list[Weights]:
     return [result_of(each).weights for each in store.iterations() if each.result is not None]
 
 
-def _of_weights(context: Context, weights: Weights) -> list[Finding]:
+def _weight_signs(context: Context, weights: Weights) -> list[WarningSign]:
     names = context.data.space.names
     values = np.array([*weights.dense, *weights.sparse.values()], dtype=np.float64)
-    return weight_findings(values, (*names, *weights.sparse), len(weights.dense))
+    return find_weight_signs(values, (*names, *weights.sparse), len(weights.dense))

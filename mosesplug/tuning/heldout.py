@@ -1,8 +1,7 @@
-"""Held-out text: translated with weights that were never tuned on it, to judge them.
+"""Score weights on a held-out set that they were not tuned on.
 
-The decoder is run as for any text, with lists of one hypothesis; or its search graphs, where it
-was decoded before, give the best. Evaluations follow each other through the whole run, over its
-iterations; one that is better than all before keeps its weights.
+The decoder runs with n-best lists of one hypothesis, or stored search graphs give the best one. The
+scores of all iterations form one sequence; a score that is a new best is stored with its weights.
 """
 
 from __future__ import annotations
@@ -33,20 +32,20 @@ from mosesplug.tuning.workdir.records import Evaluation
 __all__ = ["Judge", "best_of", "judge", "since_best"]
 
 _CACHE = "heldout-forest.lmdb"
-"""In the working directory, the store of its search graphs where they came as files."""
+"""The store, in the working directory, of search graphs that are imported from files."""
 
 
 @dataclass(frozen=True)
 class Judge:
-    """Translates the held-out text and scores it.
+    """Decodes the held-out set and scores it.
 
     Attributes:
-        texts: its sentences.
+        texts: the source sentences.
         references: compiled for the metric.
-        decoder: that translates them.
+        decoder: of the sentences.
         show: the decoder's features.
-        metric: what scores.
-        watch: told of the scores.
+        metric: that scores the 1-best.
+        watch: receives the scores.
         threads: for scoring.
     """
 
@@ -59,7 +58,7 @@ class Judge:
     threads: int
 
     def score(self, weights: Weights) -> float:
-        """The metric of the translations with these weights; what has none counts as empty.
+        """Return the corpus score with these weights. A missing translation counts as empty.
 
         Raises:
             DecoderError: the decoder failed.
@@ -82,13 +81,13 @@ class Judge:
     def evaluated(
         self, iteration: int, updates: int, weights: Weights, before: Sequence[Evaluation]
     ) -> Evaluation:
-        """The next evaluation of a run.
+        """Score weights.
 
         Args:
-            iteration: for those who watch.
-            updates: before these weights.
-            weights: to judge.
-            before: all evaluations of the run so far.
+            iteration: for the events.
+            updates: number of updates that led to the weights.
+            weights: to score.
+            before: all scores of the run so far.
         """
         self.watch(PhaseStarted(iteration, "judge"))
         score = self.score(weights)
@@ -101,14 +100,14 @@ class Judge:
     def of_iteration(
         self, iteration: int, start: Weights, found: Weights, before: Sequence[Evaluation]
     ) -> tuple[Evaluation, ...]:
-        """What an iteration adds to the evaluations of a run.
+        """Score the weights of an iteration.
 
         Args:
             iteration: from 1.
-            start: the weights that it was decoded with. Where nothing was evaluated before, they
-                are, too: what the run starts with may stay the best.
-            found: in its lists.
-            before: all evaluations of the run so far.
+            start: the weights that it was decoded with; scored, too, if nothing was scored before,
+                because they may stay the best.
+            found: the weights that it led to.
+            before: all scores of the run so far.
         """
         first = () if before else (self.evaluated(iteration, iteration - 1, start, before),)
         return (*first, self.evaluated(iteration, iteration, found, (*before, *first)))
@@ -121,12 +120,12 @@ class Judge:
 def judge(
     configuration: Configuration, config: Path, show: ShowWeights, watch: Watcher
 ) -> Judge | None:
-    """What translates the configuration's held-out text; None where there is none.
+    """Return what scores the held-out set; None if there is none.
 
     Raises:
-        UsageError: lists are rewritten before scoring, which translations would have to be, too.
-        DataError: it is empty; its input and its references differ in their number of lines; or
-            there are no search graphs of it where they should be.
+        UsageError: n-best lists are rewritten before scoring, which translations are not.
+        DataError: the held-out set is empty, input and references differ in length, or there are no
+            search graphs.
         FormatError: a file cannot be read.
     """
     held_out = configuration.held_out
@@ -172,15 +171,14 @@ def judge(
 
 
 def best_of(evaluations: Sequence[Evaluation]) -> Evaluation | None:
-    """The first of those with the highest score, which has its weights; None of none."""
+    """Return the first evaluation with the highest score, or None."""
     return max(evaluations, key=lambda evaluation: evaluation.score, default=None)
 
 
 def since_best(evaluations: Sequence[Evaluation]) -> int:
-    """How many evaluations came after the best of what was learnt.
+    """Return how many evaluations came after the best one.
 
-    The weights that a run starts with may be better than those of its first iterations; that is
-    no reason to give up on what comes next.
+    The starting weights do not count: they may be better than those of the first iterations.
     """
     learnt = [evaluation for evaluation in evaluations if evaluation.updates]
     best = best_of(learnt)

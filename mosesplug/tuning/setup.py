@@ -54,7 +54,7 @@ _RESULT = "moses.ini"
 
 
 def starting_weights(show: ShowWeights, configuration: Configuration) -> Weights:
-    """The announced dense weights or those of a former run, and the sparse ones.
+    """Return the starting weights: the announced dense ones or a former run's, and sparse ones.
 
     Sparse weights are those of the ``weight-file`` in the configuration, or in the former run's
     result, and on top of them those of the file that is given.
@@ -84,7 +84,6 @@ def starting_weights(show: ShowWeights, configuration: Configuration) -> Weights
 
 
 def _former_weights(show: ShowWeights, config: Path) -> tuple[float, ...]:
-    """The dense weights in the result of a former run."""
     if not config.is_file():
         raise UsageError(f"there is no finished run to start from: {config} is missing")
     weights = read_moses_ini(config).weights
@@ -102,13 +101,13 @@ def _former_weights(show: ShowWeights, config: Path) -> tuple[float, ...]:
 
 
 def check_names(optimising: Optimising, show: ShowWeights) -> None:
-    """See that every feature that is named exists, before hours of decoding.
+    """Check the names of features in the settings, before hours of decoding.
 
-    Sparse features are only known once the decoder wrote some; their names begin with that of
-    the feature function that makes them.
+    Sparse features are only known when they occur in a list; their names begin with the name of
+    their feature function.
 
     Raises:
-        UsageError: a name in ``active`` or ``ranges`` is none.
+        UsageError: ``active`` or ``ranges`` names an unknown feature.
     """
     space = FeatureSpace.of_names(show.names)
     ranges(optimising.ranges, space.group_names)
@@ -123,10 +122,10 @@ def check_names(optimising: Optimising, show: ShowWeights) -> None:
 
 
 def check_apart(configuration: Configuration, workspace: Workspace) -> None:
-    """See that the run would not destroy what it is made from.
+    """Check that the run does not overwrite its input.
 
     Raises:
-        UsageError: a file that is read has the place of one that is written.
+        UsageError: a file is both input and output.
     """
     files = [configuration.input, configuration.config]
     files += reference_files(configuration.references)
@@ -137,8 +136,8 @@ def check_apart(configuration: Configuration, workspace: Workspace) -> None:
     for path in files:
         if workspace.replaces(path):
             raise UsageError(
-                f"a run in {workspace.directory} would replace {path}, which it is to read: name"
-                " another --working-dir, or copy that file elsewhere"
+                f"{path} is both an input and an output of the run in {workspace.directory}."
+                " Choose another --working-dir, or copy that file elsewhere"
             )
 
 
@@ -146,20 +145,19 @@ def check_apart(configuration: Configuration, workspace: Workspace) -> None:
 def prepare_run(
     configuration: Configuration, workspace: Workspace, watch: Watcher, earlier: EarlierRun
 ) -> Iterator[tuple[Context, Judge | None]]:
-    """Everything an iteration needs, checked; only then is an earlier run replaced."""
+    """Check settings and data, then replace an earlier run and open the store."""
     optimising = configuration.optimising
     if optimising.seed is not None and optimising.seed < 0:
         raise UsageError(f"the seed must not be negative, as {optimising.seed} is")
     algorithm = find_algorithm(optimising.algorithm)
     optimizer = algorithm.bind(make_options(algorithm, optimising.options))
     _check_regime(configuration, algorithm)
-    _tell_idle(optimising, optimizer, watch)
+    _report_idle_settings(optimising, optimizer, watch)
     prefix = configuration.references
     lines = read_references(prefix, _input_lines(configuration), input_path=configuration.input)
     guard_input(configuration, lines, watch)
     references = configuration.metric.prepare(lines)
-    # Here, before anything is decoded or an earlier run replaced, settings that cannot be used and
-    # too many shards are refused.
+    # Reject unusable settings and too many shards before anything is decoded or replaced.
     if optimizer.is_online:
         optimizer.learner()
     if optimising.sharding is not None and not optimising.sharding.asynchronous:
@@ -186,7 +184,7 @@ def prepare_run(
                 "input": fingerprint_files([configuration.input]),
                 "references": fingerprint_files(reference_files(prefix)),
                 "configuration": fingerprint_files([configuration.config]),
-                # Scores of other metrics could not be compared when the best is chosen.
+                # The best is selected among scores of one metric.
                 "metric": references.signature,
             }
         )
@@ -229,10 +227,10 @@ def _open_decoder(
 
 
 def _check_regime(configuration: Configuration, algorithm: Algorithm) -> None:
-    """Refuse what this algorithm does not do, and settings that exclude each other.
+    """Reject settings that exclude each other, or that the algorithm does not support.
 
     Raises:
-        UsageError: there is such a thing.
+        UsageError: there are such settings.
     """
     online_learners = sorted(each.name for each in algorithms().values() if each.learner)
     if configuration.select == "best-heldout" and configuration.held_out is None:
@@ -248,8 +246,8 @@ def _check_regime(configuration: Configuration, algorithm: Algorithm) -> None:
     check_online(configuration, configuration.online)
 
 
-def _tell_idle(optimising: Optimising, optimizer: Optimizer, watch: Watcher) -> None:
-    """Say which settings do nothing for this algorithm, or beside its others."""
+def _report_idle_settings(optimising: Optimising, optimizer: Optimizer, watch: Watcher) -> None:
+    """Warn of settings that have no effect."""
     for said in find_idle_options(optimizer, optimising.options):
         watch(Note(said, warning=True))
     if optimizer.algorithm.restarts:
@@ -266,7 +264,7 @@ def _tell_idle(optimising: Optimising, optimizer: Optimizer, watch: Watcher) -> 
 
 
 def _input_lines(configuration: Configuration) -> int | None:
-    """Lines that the references must have; None where the input is not one sentence a line."""
+    """Number of source sentences; None if the input is not one sentence per line."""
     if configuration.decoding.decoder.input_type == _CONFUSION_NETWORK:
         return None
     return len(read_lines(configuration.input))

@@ -1,4 +1,4 @@
-"""Weights between iterations: dense ones in the decoder's order, sparse ones by name."""
+"""Weights: dense ones in the order of the decoder's features, sparse ones by name."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ NO_WEIGHTS: Mapping[str, float] = MappingProxyType({})
 
 @dataclass(frozen=True)
 class Weights:
-    """A point in the space of weights.
+    """The weights of a model.
 
     Attributes:
-        dense: one weight a dense column.
-        sparse: weights of sparse features; one that is absent is 0.
+        dense: one weight per dense feature.
+        sparse: weights of sparse features by name; a missing one is 0.
     """
 
     dense: tuple[float, ...]
@@ -54,11 +54,11 @@ class Weights:
         return cls(file.numbers or file.show.values, file.all_sparse())
 
     def completed(self, earlier: Weights, space: FeatureSpace) -> Weights:
-        """These, and the earlier weights of sparse features that these say nothing of.
+        """Return these weights, and earlier weights of sparse features that they lack.
 
-        A feature that no list has shown (it is not in ``space``) keeps its proportion to the dense
-        weights; one that got weight 0 says so, lest the decoder take another from its
-        configuration.
+        A feature that occurs in no list (it is not in ``space``) keeps its proportion to the dense
+        weights. One that got weight 0 is listed with 0, or the decoder would take its weight from
+        the configuration.
         """
         scale = self.norm / earlier.norm if earlier.norm else 1.0
         seen = set(space.sparse)
@@ -67,7 +67,7 @@ class Weights:
 
     @property
     def norm(self) -> float:
-        """Sum of the dense absolute values."""
+        """The L1 norm of the dense weights."""
         return sum(map(abs, self.dense))
 
     def vector(
@@ -82,16 +82,16 @@ class Weights:
         return np.array([*self.dense, *sparse], dtype=np.float64)
 
     def normalised(self) -> Weights:
-        """All divided by the sum of the dense absolute values, which changes no translation."""
+        """Return all weights divided by the L1 norm of the dense ones."""
         return self if self.norm == 0.0 else self.scaled(1.0 / self.norm)
 
     def scaled(self, factor: float) -> Weights:
-        """All multiplied by one factor."""
+        """Return all weights multiplied by a factor."""
         sparse = {name: factor * weight for name, weight in self.sparse.items()}
         return Weights(tuple(factor * weight for weight in self.dense), sparse)
 
     def mixed(self, earlier: Weights, share: float) -> Weights:
-        """``share`` of these and ``1 - share`` of the earlier ones (Hopkins & May 2011, 5.4.3)."""
+        """Return ``share`` of these and the rest of earlier ones (Hopkins & May 2011, 5.4.3)."""
         pairs = zip(self.dense, earlier.dense, strict=True)
         names = [*self.sparse, *(name for name in earlier.sparse if name not in self.sparse)]
         return Weights(
@@ -103,7 +103,7 @@ class Weights:
         )
 
     def largest_change(self, earlier: Weights) -> float:
-        """The largest absolute difference of one weight."""
+        """Return the largest absolute difference of one weight."""
         changes = [abs(a - b) for a, b in zip(self.dense, earlier.dense, strict=True)]
         changes += [
             abs(self.sparse.get(name, 0.0) - earlier.sparse.get(name, 0.0))
@@ -113,12 +113,12 @@ class Weights:
 
 
 def mean_of(every: Sequence[Weights], *, normalise: bool) -> Weights:
-    """The mean of some weights, at least one; a sparse weight that is absent counts as 0.
+    """Return the mean of weights; a missing sparse weight counts as 0.
 
     Args:
-        every: of the same dense features.
-        normalise: divide each by its L1 norm first, so that all count alike. Where features that
-            are not tuned stand beside them, the size of weights means something, and must stay.
+        every: at least one, of the same dense features.
+        normalise: divide each by its L1 norm first, so that all count alike. Beside features that
+            are not tuned, the scale of the weights matters and must be kept.
     """
     points = [each.normalised() for each in every] if normalise else list(every)
     mean = points[0]
@@ -130,16 +130,15 @@ def mean_of(every: Sequence[Weights], *, normalise: bool) -> Weights:
 def ranges(
     texts: tuple[str, ...], group_names: tuple[str, ...]
 ) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Bounds of random starting weights, ``(minima, maxima)``, one pair a dense column.
+    """Parse the bounds of random starting weights: minima and maxima per dense feature.
 
     Args:
-        texts: ``name:min..max,min..max``: bounds for the columns of a group, in order; a name
-            holds until the next one. Columns without bounds have 0 to 1.
-        group_names: group of each dense column.
+        texts: ``name:min..max,min..max``, the bounds of a group's features in order. A name holds
+            until the next one. Features without bounds have 0 to 1.
+        group_names: group of each dense feature.
 
     Raises:
-        UsageError: a text cannot be read, names no group, or has more bounds than the group has
-            columns.
+        UsageError: a text cannot be parsed, names no group, or has too many bounds.
     """
     bounds: dict[str, list[tuple[float, float]]] = {}
     for text in texts:

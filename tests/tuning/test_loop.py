@@ -132,7 +132,7 @@ def test_files_to_read_are_never_replaced(toy: Toy, role: str, name: str) -> Non
     link = toy.directory / "link"
     link.symlink_to(given)
     for path in (given, link):
-        with pytest.raises(UsageError, match=f"replace .*{path.name}, which it is to read"):
+        with pytest.raises(UsageError, match=f"{path.name} is both an input and an output"):
             tune(toy.configuration(**{role: path}))
     assert given.read_bytes() == content
 

@@ -1,9 +1,9 @@
-"""Signs that a tuning run goes wrong though nothing has failed: pure functions over its data.
+"""Signs that a tuning run goes wrong although nothing failed: pure functions over its data.
 
-Each sign has a name and a sentence that says what was seen and what to do. What they are drawn
-from is public: weights that come out as 1 and 1e-39 (a component that nothing depends on takes all
-of the norm), or as zeros with a score of 0 (lists of empty translations), both written into
-``moses.ini`` by other tools without a word. Thresholds are far from what sound systems show.
+Each sign has a name, and a sentence that says what was seen and what to do. They come from public
+reports: weights of 1 and 1e-39 (a component that nothing depends on takes all of the norm), or
+zeros with a score of 0 (lists of empty hypotheses), which other tools write into ``moses.ini``
+without a warning. The thresholds are far from the values of sound systems.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from numpy.typing import NDArray
 from mosesplug.tuning_set import TuningSet
 
 __all__ = [
-    "Finding",
-    "list_findings",
-    "score_findings",
-    "source_findings",
-    "text_findings",
-    "weight_findings",
+    "WarningSign",
+    "find_list_signs",
+    "find_score_signs",
+    "find_source_signs",
+    "find_text_signs",
+    "find_weight_signs",
 ]
 
 NOTHING = 1e-30
-"""Weights below this are none: decoders compute in float32, and products of them vanish."""
+"""Smaller weights count as 0: decoders compute in float32, where their products vanish."""
 
 ALMOST_ALL = 0.999
-"""Share of the L1 norm that no one weight of a sound system has."""
+"""Share of the L1 norm that no single weight of a sound system has."""
 
 _ENTITY = re.compile(rb"&(?:apos|quot|amp|lt|gt|#91|#93|#124);")
 _RAW = re.compile(rb"['\"&<>\[\]|]")
@@ -42,13 +42,13 @@ _LONG_LINE = 4
 
 
 @dataclass(frozen=True)
-class Finding:
+class WarningSign:
     """A sign that something is wrong.
 
     Attributes:
         name: of the sign.
         message: what was seen, and what to do; one line.
-        fatal: whether nothing can come of it, so that it is refused always.
+        fatal: whether the weights cannot be used at all.
     """
 
     name: str
@@ -56,27 +56,31 @@ class Finding:
     fatal: bool = False
 
 
-def weight_findings(
+def find_weight_signs(
     weights: NDArray[np.float64], names: Sequence[str], n_dense: int | None = None
-) -> list[Finding]:
-    """Weights that are no result.
+) -> list[WarningSign]:
+    """Find weights that cannot be a result.
 
     Args:
         weights: float64 ``[n_features]``, of any scale.
         names: of the features.
-        n_dense: how many of them, the first, are dense; all of them if None.
+        n_dense: how many of them, the first, are dense; None for all.
     """
     finite = np.isfinite(weights)
     if not finite.all():
         name = names[int(np.flatnonzero(~finite)[0])]
-        return [Finding("not finite", f"the weight of {name} is not a finite number", fatal=True)]
+        return [
+            WarningSign("not finite", f"the weight of {name} is not a finite number", fatal=True)
+        ]
     sizes = np.abs(weights)
     if not len(sizes) or sizes[:n_dense].max(initial=0.0) < NOTHING:
-        return [Finding("no weights", "all weights of dense features are 0 or next to it", True)]
+        return [
+            WarningSign("no weights", "all weights of dense features are 0 or next to it", True)
+        ]
     largest = int(sizes.argmax())
     if len(sizes) > 1 and sizes[largest] > ALMOST_ALL * sizes.sum():
         return [
-            Finding(
+            WarningSign(
                 "one weight",
                 f"the weight of {names[largest]} is more than {ALMOST_ALL:.1%} of all: other"
                 " features hardly count. See whether that feature varies in the lists, or tune"
@@ -86,17 +90,17 @@ def weight_findings(
     return []
 
 
-def score_findings(scores: Sequence[float], max_drop: float) -> list[Finding]:
-    """Scores of the decoder's translations that are no good, or have become worse.
+def find_score_signs(scores: Sequence[float], max_drop: float) -> list[WarningSign]:
+    """Find scores of the decoder's 1-best that are 0, or have become worse.
 
     Args:
-        scores: of all iterations so far, the first one first.
-        max_drop: by how much the newest may be below the first.
+        scores: of all iterations so far.
+        max_drop: how far the newest may be below the first.
     """
     found = []
     if scores and scores[0] == 0:
         found.append(
-            Finding(
+            WarningSign(
                 "no score",
                 "the score of the first translations is 0: they share next to nothing with the"
                 " references. See whether the decoder wrote any, and the references are of the"
@@ -105,7 +109,7 @@ def score_findings(scores: Sequence[float], max_drop: float) -> list[Finding]:
         )
     if len(scores) > 1 and scores[0] - scores[-1] > max_drop:
         found.append(
-            Finding(
+            WarningSign(
                 "worse",
                 f"iteration {len(scores)} scores {scores[-1]:.4f}, which is more than {max_drop:g}"
                 f" below the {scores[0]:.4f} of the first. The weights have become worse: a lower"
@@ -115,11 +119,11 @@ def score_findings(scores: Sequence[float], max_drop: float) -> list[Finding]:
     return found
 
 
-def list_findings(*parts: TuningSet) -> list[Finding]:
-    """Lists that little or nothing can be learnt from.
+def find_list_signs(*parts: TuningSet) -> list[WarningSign]:
+    """Find n-best lists from which little or nothing can be learned.
 
     Args:
-        parts: distinct hypotheses of each sentence; of shards, each its own sentences.
+        parts: distinct hypotheses of each sentence; with shards, one part per shard.
     """
     widths = np.concatenate([np.zeros(0, np.int64), *(np.diff(part.offsets) for part in parts)])
     widths = widths[widths > 0]
@@ -129,7 +133,7 @@ def list_findings(*parts: TuningSet) -> list[Finding]:
     single = int((widths == 1).sum())
     if 2 * single >= len(widths):
         found.append(
-            Finding(
+            WarningSign(
                 "no diversity",
                 f"{single} of {len(widths)} sentences have one distinct hypothesis, from which"
                 " nothing can be learnt. Ask for longer lists, and see whether the decoder has"
@@ -143,7 +147,7 @@ def list_findings(*parts: TuningSet) -> list[Finding]:
     if names and single < len(widths):
         several = len(names) > 1
         found.append(
-            Finding(
+            WarningSign(
                 "constant feature",
                 f"{', '.join(names)} {'have' if several else 'has'} the same value in all"
                 " hypotheses of each sentence and cannot be tuned. Take"
@@ -154,7 +158,7 @@ def list_findings(*parts: TuningSet) -> list[Finding]:
 
 
 def _varying(lists: TuningSet) -> Iterator[bool]:
-    """Whether each dense column has two values in any sentence."""
+    """Whether each dense feature has two values in any sentence."""
     inner = np.ones(max(lists.n_hyps - 1, 0), dtype=np.bool_)
     bounds = lists.offsets[1:-1]
     inner[bounds[(bounds > 0) & (bounds < lists.n_hyps)] - 1] = False
@@ -162,18 +166,18 @@ def _varying(lists: TuningSet) -> Iterator[bool]:
         yield bool((np.diff(column) != 0)[inner].any())
 
 
-def source_findings(
+def find_source_signs(
     source: Sequence[bytes],
     references: Sequence[Sequence[bytes]],
     outputs: Sequence[bytes] | None = None,
-) -> list[Finding]:
-    """A reference that is the input: nine of ten longer lines are the same.
+) -> list[WarningSign]:
+    """Find a reference that is the input: nine of ten longer lines are the same.
 
     Args:
         source: lines of the input.
         references: ``[reference][line]``.
-        outputs: the decoder's translations, where they are known: where these are much like the
-            input, too, it is no translation into another language.
+        outputs: the decoder's translations, if known. If they resemble the input, too, source and
+            target language are the same.
     """
     if outputs is not None and _overlap(outputs, [source]) > 0.5:
         return []
@@ -184,7 +188,7 @@ def source_findings(
         same = sum(source[i].split() == lines[i].split() for i in long if i < len(lines))
         if same >= 0.9 * len(long):
             return [
-                Finding(
+                WarningSign(
                     "reference is input",
                     f"{same} of {len(long)} longer lines of reference {number} are those of the"
                     " input: is it the translation?",
@@ -193,20 +197,20 @@ def source_findings(
     return []
 
 
-def text_findings(
+def find_text_signs(
     source: Sequence[bytes],
     references: Sequence[Sequence[bytes]],
     outputs: Sequence[bytes],
     *,
     cased: bool = True,
-) -> list[Finding]:
-    """References that are not of the translations' language, or not tokenised as they are.
+) -> list[WarningSign]:
+    """Find references in another language or tokenisation than the translations.
 
     Args:
         source: lines of the input.
         references: ``[reference][line]``.
         outputs: the decoder's translations, line by line.
-        cased: whether the metric tells capital letters from small ones.
+        cased: whether the metric distinguishes capital letters.
     """
     tokens = Counter(token for line in outputs for token in line.split())
     if tokens.total() < _FEW_TOKENS:
@@ -218,7 +222,7 @@ def text_findings(
     of_references = _overlap(outputs, references)
     if of_source > 0.5 and of_source > of_references + 0.2:
         found.append(
-            Finding(
+            WarningSign(
                 "resembles input",
                 f"{of_source:.0%} of the words of translations stand in the input, and"
                 f" {of_references:.0%} in the references: are input and reference swapped?",
@@ -226,7 +230,7 @@ def text_findings(
         )
     for name, seen in _spellings(tokens, known, every, outputs, cased):
         found.append(
-            Finding(
+            WarningSign(
                 name,
                 f"{seen}: tokenise the references as the training text was, or the scores mean"
                 " little",
@@ -235,7 +239,7 @@ def text_findings(
     strange = sum(n for token, n in tokens.items() if token not in known) / tokens.total()
     if strange > 0.8 and not found:
         found.append(
-            Finding(
+            WarningSign(
                 "unknown words",
                 f"{strange:.0%} of the words of translations stand in no reference: are these"
                 " references of the input, in the language translated into?",
@@ -245,7 +249,7 @@ def text_findings(
 
 
 def _overlap(outputs: Sequence[bytes], others: Sequence[Sequence[bytes]]) -> float:
-    """Share of output tokens that another text has in the same line (the closest text counts)."""
+    """Share of output tokens that the closest other text has in the same line."""
     total = same = 0
     for number, line in enumerate(outputs):
         tokens = Counter(line.split())
@@ -262,7 +266,7 @@ def _spellings(
     outputs: Sequence[bytes],
     cased: bool,
 ) -> Iterator[tuple[str, str]]:
-    """What is spelled in another way in the references than in the translations, if anything."""
+    """Differences in spelling between references and translations."""
     escaped, escaped_there = _count(_ENTITY.search, tokens), _count(_ENTITY.search, known)
     raw, raw_there = _count(_RAW.search, tokens), _count(_RAW.search, known)
     if escaped >= _FEW_LINES and not escaped_there and raw_there:
@@ -287,6 +291,6 @@ def _count(is_one: Callable[[bytes], object], bag: Counter[bytes]) -> int:
 
 
 def _attached(lines: Sequence[bytes]) -> int:
-    """Lines whose last token is a word with a mark at its end."""
+    """Number of lines whose last token is a word that ends in a punctuation mark."""
     last = (line.split()[-1:] for line in lines)
     return sum(len(token) > 1 and token[-1:] in _MARKS for each in last for token in each)

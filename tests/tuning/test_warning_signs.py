@@ -21,13 +21,13 @@ from mosesplug.optimizers import Problem, algorithm
 from mosesplug.optimizers.problem import no_progress
 from mosesplug.tuning import tune
 from mosesplug.tuning.events import Note
-from mosesplug.tuning.guards import (
-    Finding,
-    list_findings,
-    score_findings,
-    source_findings,
-    text_findings,
-    weight_findings,
+from mosesplug.tuning.warning_signs import (
+    WarningSign,
+    find_list_signs,
+    find_score_signs,
+    find_source_signs,
+    find_text_signs,
+    find_weight_signs,
 )
 from tests.optimizers.problems import planted, tuning_set
 
@@ -39,12 +39,12 @@ ALL_BUT_ONE = (*[0.0] * 8, -0.0, 0.0, -0.0, 1.0, *[0.0] * 5)
 ZEROS = (0.0,) * 17
 
 
-def names(found: Sequence[Finding]) -> list[str]:
+def names(found: Sequence[WarningSign]) -> list[str]:
     return [each.name for each in found]
 
 
-def of_weights(values: Sequence[float]) -> list[Finding]:
-    return weight_findings(np.array(values), [f"F{n}" for n in range(len(values))])
+def of_weights(values: Sequence[float]) -> list[WarningSign]:
+    return find_weight_signs(np.array(values), [f"F{n}" for n in range(len(values))])
 
 
 @pytest.mark.parametrize("values", [TINY, ALL_BUT_ONE])
@@ -70,16 +70,16 @@ def test_sound_weights_are_passed_over() -> None:
 
 
 def test_sparse_weights_alone_are_none() -> None:
-    found = weight_findings(np.array([0.0, 0.0, 0.4]), ("A", "B", "s"), n_dense=2)
+    found = find_weight_signs(np.array([0.0, 0.0, 0.4]), ("A", "B", "s"), n_dense=2)
     assert names(found) == ["no weights"]
 
 
 def test_scores() -> None:
-    assert not score_findings([], 0.05)
-    assert not score_findings([0.3, 0.26, 0.31], 0.05)
-    assert names(score_findings([0.3, 0.24], 0.05)) == ["worse"]
-    assert not score_findings([0.3, 0.24], 0.07)
-    assert names(score_findings([0.0], 0.05)) == ["no score"]
+    assert not find_score_signs([], 0.05)
+    assert not find_score_signs([0.3, 0.26, 0.31], 0.05)
+    assert names(find_score_signs([0.3, 0.24], 0.05)) == ["worse"]
+    assert not find_score_signs([0.3, 0.24], 0.07)
+    assert names(find_score_signs([0.0], 0.05)) == ["no score"]
 
 
 def with_constant(constant: float) -> Problem:
@@ -92,10 +92,10 @@ def with_constant(constant: float) -> Problem:
 
 @pytest.mark.parametrize("constant", [0.0, -100.0])
 def test_a_feature_that_never_varies_is_named(constant: float) -> None:
-    (found,) = list_findings(with_constant(constant).tuning_set)
+    (found,) = find_list_signs(with_constant(constant).tuning_set)
     assert found.name == "constant feature"
     assert found.message.startswith("F2_0 has ")
-    assert not list_findings(planted(3)[0].tuning_set)
+    assert not find_list_signs(planted(3)[0].tuning_set)
 
 
 def test_a_feature_that_never_varies_does_not_take_all_weight() -> None:
@@ -104,14 +104,14 @@ def test_a_feature_that_never_varies_does_not_take_all_weight() -> None:
     tuner = algorithm("mert")
     start = np.full(5, 0.2)
     found = tuner.optimize(problem, start, np.random.default_rng(1), tuner.options(), no_progress)
-    assert not weight_findings(found.weights, problem.tuning_set.space.names)
+    assert not find_weight_signs(found.weights, problem.tuning_set.space.names)
 
 
 def test_lists_without_diversity() -> None:
     made = tuning_set([1, 1, 3, 0], np.arange(10).reshape(5, 2), np.zeros(5))
-    assert names(list_findings(made)) == ["no diversity"]
-    assert not list_findings(tuning_set([1, 2, 3], np.arange(12).reshape(6, 2), np.zeros(6)))
-    assert not list_findings(tuning_set([0, 0], np.zeros((0, 2)), np.zeros(0)))
+    assert names(find_list_signs(made)) == ["no diversity"]
+    assert not find_list_signs(tuning_set([1, 2, 3], np.arange(12).reshape(6, 2), np.zeros(6)))
+    assert not find_list_signs(tuning_set([0, 0], np.zeros((0, 2)), np.zeros(0)))
 
 
 SOURCE = [b"das haus ist klein und der hund sieht es nicht ."] * 20
@@ -130,49 +130,49 @@ TRANSLATION = [b"the house is small , and the dog &apos;s eyes do not see it ."]
     ],
 )
 def test_references_of_another_kind(reference: bytes, name: str | None) -> None:
-    found = text_findings(SOURCE, [[reference] * 20], TRANSLATION)
+    found = find_text_signs(SOURCE, [[reference] * 20], TRANSLATION)
     assert names(found) == ([] if name is None else [name])
 
 
 def test_case_does_not_count_where_the_metric_folds_it() -> None:
     upper = [[line.title().replace(b"&Apos;S", b"&apos;s") for line in TRANSLATION]]
-    assert "case" in names(text_findings(SOURCE, upper, TRANSLATION))
-    assert "case" not in names(text_findings(SOURCE, upper, TRANSLATION, cased=False))
+    assert "case" in names(find_text_signs(SOURCE, upper, TRANSLATION))
+    assert "case" not in names(find_text_signs(SOURCE, upper, TRANSLATION, cased=False))
 
 
 def test_input_and_reference_swapped() -> None:
     """A decoder given its own target language passes the words on."""
-    assert "resembles input" in names(text_findings(TRANSLATION, [SOURCE], TRANSLATION))
+    assert "resembles input" in names(find_text_signs(TRANSLATION, [SOURCE], TRANSLATION))
     # Correction of a text leaves most of it as it was.
     corrected = [line.replace(b"small", b"little") for line in TRANSLATION]
-    assert not text_findings(TRANSLATION, [corrected], TRANSLATION)
+    assert not find_text_signs(TRANSLATION, [corrected], TRANSLATION)
 
 
 def test_a_reference_that_is_the_input() -> None:
-    assert names(source_findings(SOURCE, [TRANSLATION, SOURCE])) == ["reference is input"]
-    assert not source_findings(SOURCE, [TRANSLATION])
-    assert not source_findings([b"42"] * 50, [[b"42"] * 50])
-    assert source_findings(SOURCE, [SOURCE], TRANSLATION)
+    assert names(find_source_signs(SOURCE, [TRANSLATION, SOURCE])) == ["reference is input"]
+    assert not find_source_signs(SOURCE, [TRANSLATION])
+    assert not find_source_signs([b"42"] * 50, [[b"42"] * 50])
+    assert find_source_signs(SOURCE, [SOURCE], TRANSLATION)
     # Into the same language: translations are much like the input, too.
-    assert not source_findings(SOURCE, [SOURCE], SOURCE)
+    assert not find_source_signs(SOURCE, [SOURCE], SOURCE)
 
 
 def test_the_recorded_system_is_sound(multi30k: Path) -> None:
     lists = [multi30k / "mert-work/run1.best100.out.gz"]
     place = multi30k / "text"
     with store_lists(lists, place / "dev.en", metric("BLEU", "")) as stored:
-        assert not list_findings(stored.store.tuning_set())
+        assert not find_list_signs(stored.store.tuning_set())
         outputs = [stored.store.hypotheses(sentence, 1)[0] for sentence in range(200)]
     source, references = read_lines(place / "dev.de"), read_references(place / "dev.en")
-    assert not source_findings(source, references)
-    assert not text_findings(source[:200], [references[0][:200]], outputs)
-    assert text_findings(references[0][:200], [source[:200]], outputs)
+    assert not find_source_signs(source, references)
+    assert not find_text_signs(source[:200], [references[0][:200]], outputs)
+    assert find_text_signs(references[0][:200], [source[:200]], outputs)
 
 
 def test_the_demo_is_sound() -> None:
     source, references = read_lines(DEMO / "tune.tarvian"), read_references(DEMO / "tune.english")
-    assert not source_findings(source, references)
-    assert not text_findings(source, references, references[0])
+    assert not find_source_signs(source, references)
+    assert not find_text_signs(source, references, references[0])
 
 
 def turn_reference(toy: Any) -> None:
@@ -217,7 +217,7 @@ def test_strict_writes_no_result_of_one_weight(
     toy: Any, log: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     turn_reference(toy)
-    monkeypatch.setattr("mosesplug.tuning.guards.ALMOST_ALL", 0.01)
+    monkeypatch.setattr("mosesplug.tuning.warning_signs.ALMOST_ALL", 0.01)
     with pytest.raises(DataError, match=r"--strict: the weight of .* iteration 1 are kept"):
         tune(toy.configuration(maximum_iterations=1, strict=True), log)
     assert not (toy.directory / "work/moses.ini").exists()
