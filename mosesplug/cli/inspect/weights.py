@@ -1,4 +1,4 @@
-"""``mosesplug weights show`` and ``diff``: what weights are, and how they differ."""
+"""``mosesplug weights show`` and ``diff``: print weights and their differences."""
 
 from __future__ import annotations
 
@@ -9,22 +9,21 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from mosesplug.cli.shared.output import is_terminal, print_json, progress_bar
 from mosesplug.cli.shared.parameters import Json
+from mosesplug.cli.shared.tables import format_sparkline, print_table
+from mosesplug.inspection.texts import mark_invalid_utf8
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Sequence
 
-    from mosesplug.inspection.weights.points import Point
-    from mosesplug.inspection.weights.series import Series, Use
+    from mosesplug.inspection.weights.algebra import WeightDifference
+    from mosesplug.inspection.weights.history import SparseUse, WeightHistory
+    from mosesplug.inspection.weights.sources import ResolvedWeights
 
 __all__ = ["WEIGHTS", "diff", "show"]
 
-WEIGHTS = (
-    "A file of any format, DENSE+SPARSE for two, the working directory of a run for its result, or"
-    " DIRECTORY:N for what its iteration N was decoded with."
-)
-
-_Top = Annotated[int, typer.Option("--top", min=0, metavar="N", help="Show so many; 0 for all.")]
+WEIGHTS = "A file, DENSE+SPARSE, a working directory, or DIRECTORY:N for iteration N."
 
 _BARS = 60
 _CELL = 10
@@ -34,194 +33,188 @@ _CELL = 10
 def show(
     weights: Annotated[str, typer.Argument(metavar="WEIGHTS", help=WEIGHTS)],
     top: Annotated[
-        int, typer.Option(min=0, metavar="N", help="So many sparse features; 0 for all.")
+        int, typer.Option(min=0, metavar="N", help="Number of sparse features; 0 for all.")
     ] = 20,
     use: Annotated[
         bool,
         typer.Option(
-            "--use/--no-use",
-            help="Of a run: count the hypotheses in which sparse features are active, which reads "
-            "all lists.",
+            "--use/--no-use", help="Of a run, count active sparse features, which reads all lists."
         ),
     ] = True,
     json: Json = False,
 ) -> None:
-    """The weights of a file, or of a run over its iterations.
+    """Show the weights of a file, or those of a run over its iterations.
 
-    Of a file, share is the part that a dense weight has in the sum of their sizes. Of a run (the
-    directory alone), weights are those that each iteration was decoded with, dense ones with an
-    L1 norm of 1, and the result; bars go from the least to the greatest value of each row. Sparse
-    features come twice: those of the largest weights, and those that are active (not 0) in the
-    largest share of the distinct hypotheses.
+    A file of any format can be given. Share is the absolute weight divided by the L1 norm of the
+    dense weights. A working directory shows the weights that each iteration was decoded with, with
+    an L1 norm of 1, and the result; DIRECTORY:N shows those of iteration N only. Bars run from the
+    least to the greatest value of each row.
+
+    Sparse features of a run are listed twice: those with the largest weights, and those that are
+    active (not 0) in the largest share of the distinct hypotheses.
 
     Example: mosesplug weights show tuning
     """
-    from mosesplug.inspection.weights.points import has_store, read_point
+    from mosesplug.inspection.weights.sources import has_store, resolve_weights
 
     directory = Path(weights)
     if not directory.is_dir():
-        _show_point(read_point(weights), top, json)
+        _show_weights(resolve_weights(weights), top, json)
         return
-    from mosesplug.cli.shared.output import progress_bar
     from mosesplug.inspection.run import open_run
-    from mosesplug.inspection.weights.series import of_files, of_run, sparse_use
+    from mosesplug.inspection.weights.history import (
+        count_sparse_use,
+        read_file_history,
+        read_run_history,
+    )
 
-    if not has_store(directory) and (found := of_files(directory)) is not None:
-        _show_series(found, None, top, json)
+    if not has_store(directory) and (history := read_file_history(directory)) is not None:
+        _show_history(history, None, top, json)
         return
-    used: Use | None = None
+    sparse_use: SparseUse | None = None
     with open_run(directory) as run:
-        series = of_run(run, weights)
+        history = read_run_history(run, weights)
         if use and run.has_lists and run.space.n_sparse:
             with progress_bar(json) as progress:
-                for used in sparse_use(run):
-                    progress(used.sentences, run.n_sentences, "lists")
-    _show_series(series, used, top, json)
+                for sparse_use in count_sparse_use(run):
+                    progress(sparse_use.sentences, run.n_sentences, "lists")
+    _show_history(history, sparse_use, top, json)
 
 
-def _show_point(point: Point, top: int, json: bool) -> None:
-    from mosesplug.cli.shared.output import print_json
-    from mosesplug.cli.shared.tables import print_table
-    from mosesplug.inspection.weights.algebra import norm_of
+def _show_weights(weights: ResolvedWeights, top: int, json: bool) -> None:
+    from mosesplug.inspection.weights.algebra import compute_norm
 
-    norm = norm_of(point)
-    dense = dict(zip(point.names, point.weights.dense, strict=True))
-    sparse = dict(sorted(point.weights.sparse.items(), key=lambda item: -abs(item[1])))
+    norm = compute_norm(weights)
+    dense = dict(zip(weights.names, weights.weights.dense, strict=True))
+    sparse = dict(sorted(weights.weights.sparse.items(), key=lambda item: -abs(item[1])))
     if json:
         print_json(
             {
-                "weights": point.source,
-                "format": point.format,
+                "weights": weights.source,
+                "format": weights.format,
                 "l1_norm": norm,
                 "dense": dense,
                 "sparse": sparse,
-                "not_tuned": dict(point.fixed),
+                "not_tuned": dict(weights.fixed),
             }
         )
         return
     print(
-        f"{_seen(point.source)}: {point.format}, {len(dense)} dense weights of L1 norm {norm:.6g}, "
-        f"{len(sparse)} sparse ones"
+        f"{mark_invalid_utf8(weights.source)}: {weights.format}, {len(dense)} dense weights of L1 "
+        f"norm {norm:.6g}, {len(sparse)} sparse ones"
     )
     rows = [
-        (_seen(name), _number(value), f"{100 * abs(value) / (norm or 1.0):.1f}%")
+        (mark_invalid_utf8(name), f"{value:.6g}", f"{100 * abs(value) / (norm or 1.0):.1f}%")
         for name, value in dense.items()
     ]
-    rows += [(_seen(name), _number(value), "not tuned") for name, value in point.fixed.items()]
+    rows += [
+        (mark_invalid_utf8(name), f"{value:.6g}", "not tuned")
+        for name, value in weights.fixed.items()
+    ]
     if rows:
         print_table(("feature", "weight", "share"), rows, left=1)
     shown = list(sparse.items())[: top or None]
     if shown:
         print()
-        print_table(
-            ("sparse feature", "weight"), [(_seen(n), _number(v)) for n, v in shown], left=1
-        )
-        _more(len(sparse) - len(shown))
+        rows_of_sparse = [(mark_invalid_utf8(name), f"{value:.6g}") for name, value in shown]
+        print_table(("sparse feature", "weight"), rows_of_sparse, left=1)
+        _print_more(len(sparse) - len(shown))
 
 
-def _show_series(series: Series, used: Use | None, top: int, json: bool) -> None:
-    from mosesplug.cli.shared.output import print_json
-
-    sparse = {name: w for name, w in series.last.items() if name not in set(series.dense)}
-    by_weight = sorted((n for n, w in sparse.items() if w), key=lambda n: -abs(sparse[n]))
-    shares = {} if used is None else used.shares
-    by_use = sorted(shares, key=lambda name: -shares[name])
+def _show_history(history: WeightHistory, use: SparseUse | None, top: int, json: bool) -> None:
     if json:
         print_json(
             {
-                "run": series.source,
-                "result_is": series.where,
-                "iterations": [w and dict(w) for w in series.iterations],
-                "result": None if series.result is None else dict(series.result),
-                "active": None if used is None else shares,
-                "distinct_hypotheses": None if used is None else used.hypotheses,
+                "run": history.source,
+                "result_is": history.origin,
+                "iterations": [w and dict(w) for w in history.iterations],
+                "result": None if history.result is None else dict(history.result),
+                "active": None if use is None else use.shares,
+                "distinct_hypotheses": None if use is None else use.hypotheses,
             }
         )
         return
-    count = len(series.iterations)
-    print(f"{_seen(series.source)}: weights of {count} iterations, and {series.where}")
-    _series_table(series)
-    if not (by_weight or by_use):
+    count = len(history.iterations)
+    print(
+        f"{mark_invalid_utf8(history.source)}: weights of {count} iterations, and {history.origin}"
+    )
+    _print_dense(history)
+    sparse, shares = history.sparse, {} if use is None else use.shares
+    by_weight = sorted((n for n, w in sparse.items() if w), key=lambda name: -abs(sparse[name]))
+    if not (by_weight or shares):
         return
     print(f"\nlargest of {len(by_weight)} sparse weights that are not 0")
-    _sparse_table(series, sparse, shares, by_weight[: top or None])
-    _more(len(by_weight) - len(by_weight[: top or None]))
-    if used is not None:
-        active = [name for name in by_use if shares[name] > 0.0]
-        print(f"\nmost active of {len(active)} sparse features in {used.hypotheses} hypotheses")
-        _sparse_table(series, sparse, shares, active[: top or None])
-        _more(len(active) - len(active[: top or None]))
+    _print_sparse(history, shares, by_weight, top)
+    if use is not None:
+        active = sorted((n for n in shares if shares[n] > 0.0), key=lambda name: -shares[name])
+        print(f"\nmost active of {len(active)} sparse features in {use.hypotheses} hypotheses")
+        _print_sparse(history, shares, active, top)
 
 
-def _series_table(series: Series) -> None:
-    """Dense weights over iterations; on a terminal as many of the newest as there is room for."""
-    from mosesplug.cli.shared.output import is_terminal
-    from mosesplug.cli.shared.tables import print_table
-
-    numbers = [str(number) for number in range(1, len(series.iterations) + 1)]
-    heads = numbers if series.result is None else [*numbers, "result"]
+def _print_dense(history: WeightHistory) -> None:
+    """Print dense weights: all iterations in a pipe, as many as fit on a terminal."""
+    numbers = [str(number) for number in range(1, len(history.iterations) + 1)]
+    heads = numbers if history.result is None else [*numbers, "result"]
     room = len(heads)
     if is_terminal():
-        longest = max(map(len, series.dense), default=0)
+        longest = max(map(len, history.dense), default=0)
         left = shutil.get_terminal_size().columns - longest - max(10, min(len(heads), _BARS)) - 6
         room = min(max(left // _CELL, 2), len(heads))
-    # The first is where it started.
+    # The first iteration and the newest ones.
     places = [0, *range(len(heads) - room + 1, len(heads))]
     rows = []
-    for name in series.dense:
-        values = series.of(name)
-        rows.append((_seen(name), _bars(values), *(_cell(values[place]) for place in places)))
+    for name in history.dense:
+        values = history.of(name)
+        cells = ["-" if (v := values[place]) is None else f"{v:.4f}" for place in places]
+        rows.append((mark_invalid_utf8(name), _draw_bars(values), *cells))
     print_table(("feature", "iterations", *(heads[place] for place in places)), rows, left=2)
 
 
-def _sparse_table(
-    series: Series, sparse: Mapping[str, float], shares: Mapping[str, float], names: list[str]
+def _print_sparse(
+    history: WeightHistory, shares: dict[str, float], names: list[str], top: int
 ) -> None:
-    from mosesplug.cli.shared.tables import print_table
-
-    head = ("sparse feature", "iterations", "weight", *(["active"] if shares else []))
-    rows = []
-    for name in names:
-        row = (_seen(name), _bars(series.of(name)), _number(sparse.get(name, 0.0)))
+    sparse, shown = history.sparse, names[: top or None]
+    rows: list[tuple[str, ...]] = []
+    for name in shown:
+        bars = _draw_bars(history.of(name))
+        row = (mark_invalid_utf8(name), bars, f"{sparse.get(name, 0.0):.6g}")
         rows.append((*row, f"{100 * shares.get(name, 0.0):.2f}%") if shares else row)
     if rows:
+        head = ("sparse feature", "iterations", "weight", *(["active"] if shares else []))
         print_table(head, rows, left=2)
+    _print_more(len(names) - len(shown))
 
 
 def diff(
     first: Annotated[str, typer.Argument(metavar="A", help=WEIGHTS)],
-    second: Annotated[str, typer.Argument(metavar="B", help="Others, likewise.")],
+    second: Annotated[str, typer.Argument(metavar="B", help="Other weights.")],
     normalise: Annotated[
         bool,
-        typer.Option(
-            "--normalise/--no-normalise",
-            help="Divide both by the L1 norm of their dense weights first.",
-        ),
+        typer.Option("--normalise/--no-normalise", help="Divide both by their L1 norm first."),
     ] = False,
-    top: _Top = 50,
+    top: Annotated[
+        int, typer.Option("--top", min=0, metavar="N", help="Number of features; 0 for all.")
+    ] = 50,
     json: Json = False,
 ) -> None:
-    """What differs between two sets of weights, the largest difference first.
+    """Compare two weight vectors, the largest difference first.
 
-    Numbers are those of the files unless --normalise is given: weights that differ by one factor
-    decide alike, and have a cosine of 1. Change is the difference over the size of A's weight.
-    A feature that only one of them has is marked. Numbers without names (weights.txt, init.opt) are
-    compared with named ones by their place, which is the decoder's order.
+    Numbers are those of the files unless --normalise is given. Weights that differ by one factor
+    rank alike and have a cosine of 1. Change is the difference divided by the absolute weight of A.
+    Numbers without names (weights.txt, init.opt) must be in the decoder's order.
 
     Example: mosesplug weights diff tuning:1 tuning
     """
-    from mosesplug.cli.shared.output import print_json
-    from mosesplug.cli.shared.tables import print_table
-    from mosesplug.inspection.weights.algebra import cosine, differences, norm_of, normalised
-    from mosesplug.inspection.weights.points import read_point
+    from mosesplug.inspection.weights import algebra
+    from mosesplug.inspection.weights.sources import resolve_weights
 
-    a, b = read_point(first), read_point(second)
-    kept = [name for name in a.fixed if b.fixed.get(name, a.fixed[name]) != a.fixed[name]]
-    norms = norm_of(a), norm_of(b)
+    a, b = resolve_weights(first), resolve_weights(second)
+    fixed = [name for name in a.fixed if b.fixed.get(name, a.fixed[name]) != a.fixed[name]]
+    norms = algebra.compute_norm(a), algebra.compute_norm(b)
     if normalise:
-        a, b = normalised(a), normalised(b)
-    rows = differences(a, b)
-    angle = cosine(rows)
+        a, b = algebra.normalise(a), algebra.normalise(b)
+    rows = algebra.compare_weights(a, b)
+    cosine = algebra.cosine(rows)
     if json:
         print_json(
             {
@@ -229,7 +222,7 @@ def diff(
                 "b": b.source,
                 "l1_norms": norms,
                 "normalised": normalise,
-                "cosine": angle,
+                "cosine": cosine,
                 "features": [
                     {
                         "feature": row.name,
@@ -241,70 +234,58 @@ def diff(
                     for row in rows
                 ],
                 "not_tuned": [
-                    {"feature": name, "a": a.fixed[name], "b": b.fixed[name]} for name in kept
+                    {"feature": name, "a": a.fixed[name], "b": b.fixed[name]} for name in fixed
                 ],
             }
         )
         return
-    print(f"A: {_seen(a.source)}, {a.format}, L1 norm {norms[0]:.6g}")
-    print(f"B: {_seen(b.source)}, {b.format}, L1 norm {norms[1]:.6g}")
-    print(f"cosine {'of no direction' if angle is None else f'{angle:.6f}'}")
+    for letter, weights, norm in (("A", a, norms[0]), ("B", b, norms[1])):
+        source = mark_invalid_utf8(weights.source)
+        print(f"{letter}: {source}, {weights.format}, L1 norm {norm:.6g}")
+    print(f"cosine {'undefined' if cosine is None else f'{cosine:.6f}'}")
     if not normalise and min(norms) > 0.0 and abs(norms[1] / norms[0] - 1.0) > 0.01:
-        print("the norms differ: --normalise takes that out of the differences")
+        print("the norms differ: use --normalise to compare directions")
     changed = [row for row in rows if row.change != 0.0 or None in (row.first, row.second)]
-    shown = changed[: top or None]
-    if shown:
-        print()
-        print_table(
-            ("feature", "A", "B", "difference", "change"),
-            [
-                (
-                    _seen(row.name),
-                    "-" if row.first is None else _number(row.first),
-                    "-" if row.second is None else _number(row.second),
-                    f"{row.change:+.6g}",
-                    _change(row.first, row.second, row.relative),
-                )
-                for row in shown
-            ],
-            left=1,
-        )
-        _more(len(changed) - len(shown))
+    _print_differences(changed, top)
     print(f"\n{len(rows) - len(changed)} of {len(rows)} features have equal weights")
-    for name in kept:
-        print(f"not tuned, and different: {_seen(name)} {a.fixed[name]:g} {b.fixed[name]:g}")
+    for name in fixed:
+        values = f"{a.fixed[name]:g} {b.fixed[name]:g}"
+        print(f"not tuned, and different: {mark_invalid_utf8(name)} {values}")
 
 
-def _change(first: float | None, second: float | None, relative: float | None) -> str:
-    if first is None or second is None:
-        return "only in B" if first is None else "only in A"
-    return "" if relative is None else f"{100 * relative:+.1f}%"
+def _print_differences(changed: Sequence[WeightDifference], top: int) -> None:
+    shown = changed[: top or None]
+    if not shown:
+        return
+    rows = [
+        (
+            mark_invalid_utf8(row.name),
+            "-" if row.first is None else f"{row.first:.6g}",
+            "-" if row.second is None else f"{row.second:.6g}",
+            f"{row.change:+.6g}",
+            _describe_change(row),
+        )
+        for row in shown
+    ]
+    print()
+    print_table(("feature", "A", "B", "difference", "change"), rows, left=1)
+    _print_more(len(changed) - len(shown))
 
 
-def _cell(value: float | None) -> str:
-    return "-" if value is None else f"{value:.4f}"
+def _describe_change(row: WeightDifference) -> str:
+    if row.first is None or row.second is None:
+        return "only in B" if row.first is None else "only in A"
+    return "" if row.relative is None else f"{100 * row.relative:+.1f}%"
 
 
-def _bars(values: tuple[float | None, ...]) -> str:
-    """Bars of a readable number; of a longer run, evenly chosen ones."""
-    from mosesplug.inspection.weights.series import spark
-
+def _draw_bars(values: tuple[float | None, ...]) -> str:
+    """Draw bars of at most ``_BARS`` values, evenly chosen from a longer run."""
     n = len(values)
     if n > _BARS:
         values = tuple(values[round(k * (n - 1) / (_BARS - 1))] for k in range(_BARS))
-    return spark(values, sys.stdout.encoding or "ascii")
+    return format_sparkline(values, sys.stdout.encoding or "ascii")
 
 
-def _number(value: float) -> str:
-    return f"{value:.6g}"
-
-
-def _more(count: int) -> None:
+def _print_more(count: int) -> None:
     if count > 0:
         print(f"({count} more: --top 0 shows all)")
-
-
-def _seen(name: str) -> str:
-    from mosesplug.inspection.texts import mark_invalid_utf8
-
-    return mark_invalid_utf8(name)

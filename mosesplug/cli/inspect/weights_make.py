@@ -4,57 +4,45 @@ from __future__ import annotations
 
 import math
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from mosesplug.cli.inspect.weights import WEIGHTS
-from mosesplug.errors import DataError, UsageError
+from mosesplug.cli.shared.output import write_output
+from mosesplug.cli.shared.parameters import Output
+from mosesplug.errors import UsageError
 
 if TYPE_CHECKING:
     from formats.weights.any_format import Format
     from mosesplug.inspection.weights.algebra import Norm
-    from mosesplug.inspection.weights.points import Point
+    from mosesplug.inspection.weights.sources import ResolvedWeights
 
 __all__ = ["average", "convert", "interpolate", "normalise"]
 
 _FORMATS = "moses.ini|dense|show-weights|overwrite|sparse|graph|kbmira|init.opt|weights.txt"
 
-_One = Annotated[str, typer.Argument(metavar="WEIGHTS", help=WEIGHTS)]
+_Weights = Annotated[str, typer.Argument(metavar="WEIGHTS", help=WEIGHTS)]
 _To = Annotated[
     str | None,
-    typer.Option("--to", metavar="FORMAT", help=f"{_FORMATS} [that of the first; of a run, dense]"),
+    typer.Option("--to", metavar="FORMAT", help=f"{_FORMATS} [that of the first]"),
 ]
 _Config = Annotated[
     Path | None,
-    typer.Option(
-        metavar="FILE",
-        help="To moses.ini: the configuration whose weights are replaced, every other byte being "
-        "kept [the first, if it is one].",
-    ),
-]
-_Output = Annotated[
-    Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write here; else to stdout.")
+    typer.Option(metavar="FILE", help="With --to moses.ini, the configuration to edit [WEIGHTS]."),
 ]
 _SparseOutput = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", help="For sparse weights, where the format cannot hold them."),
+    typer.Option(metavar="FILE", help="Sparse weights, if the format cannot hold them."),
 ]
 _NamesFrom = Annotated[
     Path | None,
-    typer.Option(
-        metavar="FILE",
-        help="Names for numbers that have none: a runN.dense or a features.list in their order.",
-    ),
+    typer.Option(metavar="FILE", help="Names of unnamed weights: a runN.dense or features.list."),
 ]
 _Normalise = Annotated[
     bool,
-    typer.Option(
-        "--normalise/--no-normalise",
-        help="Divide each by the L1 norm of its dense weights first, sparse ones by the same.",
-    ),
+    typer.Option("--normalise/--no-normalise", help="Divide each by its L1 norm first."),
 ]
 
 
@@ -65,208 +53,176 @@ def average(
     config: _Config = None,
     names_from: _NamesFrom = None,
     sparse_output: _SparseOutput = None,
-    output: _Output = None,
+    output: Output = None,
 ) -> None:
-    """The arithmetic mean of several weights, of runs that differ in their seeds for example.
+    """Average several weight vectors, for example of runs with different seeds.
 
-    Each is divided by its L1 norm first: the size of weights decides nothing, and without that
-    those of the largest size would count most. All must have the same dense features; a sparse
-    feature that one of them lacks counts as 0 there.
+    Each is divided by the L1 norm of its dense weights first, since those with a large norm would
+    otherwise dominate. All must have the same dense features; a missing sparse weight counts as 0.
 
     Example: mosesplug weights average run1 run2 run3 --to moses.ini --config moses.ini -o mean.ini
     """
-    from mosesplug.inspection.weights.algebra import combined
+    from mosesplug.inspection.weights.algebra import combine
 
-    points = [_named(name, names_from) for name in weights]
-    _say_without_sparse(points)
-    shares = [1.0 / len(points)] * len(points)
-    mean = combined(points, shares, "the mean", normalise=normalise)
+    every = _resolve(weights, names_from)
+    shares = [1.0 / len(every)] * len(every)
+    mean = combine(every, shares, "the mean", normalised=normalise)
     _write(mean, to, config, sparse_output, output)
 
 
 def interpolate(
     first: Annotated[str, typer.Argument(metavar="A", help=WEIGHTS)],
-    second: Annotated[str, typer.Argument(metavar="B", help="Others, likewise.")],
+    second: Annotated[str, typer.Argument(metavar="B", help="Other weights.")],
     at: Annotated[
         list[float],
-        typer.Option(
-            "--at",
-            metavar="X",
-            help="0 is A, 1 is B; below 0 and above 1 it is extrapolated. May be repeated: then "
-            "{} in the names of files is X.",
-        ),
+        typer.Option("--at", metavar="X", help="0 is A, 1 is B; may be outside, or repeated."),
     ],
     normalise: _Normalise = True,
     to: _To = None,
     config: _Config = None,
     names_from: _NamesFrom = None,
     sparse_output: _SparseOutput = None,
-    output: _Output = None,
+    output: Output = None,
 ) -> None:
-    """Weights on the line between two: (1 - X) A + X B.
+    """Interpolate between two weight vectors: (1 - X) A + X B.
 
-    Both are divided by their L1 norms first, so that X = 0.5 is half the way whatever their size;
-    mosesplug line shows the score along that line.
+    Both are divided by their L1 norms first, so that X = 0.5 is half of the way. If --at is
+    repeated, {} in file names stands for X. mosesplug line shows the score along the line.
 
     Example: mosesplug weights interpolate tuning:1 tuning --at 0.25 --at 0.5 -o mixed.{}.dense
     """
-    from mosesplug.inspection.weights.algebra import combined
+    from mosesplug.inspection.weights.algebra import combine
 
-    for place in at:
-        if not math.isfinite(place):
-            raise UsageError(f"--at is a finite number, not {place}")
+    for x in at:
+        if not math.isfinite(x):
+            raise UsageError(f"--at must be a finite number, not {x}")
     if len(set(at)) > 1:
         if output is None or "{}" not in str(output):
             raise UsageError("several --at make several files: give -o a name with {} in it")
         if sparse_output is not None and "{}" not in str(sparse_output):
             raise UsageError("several --at make several files: give --sparse-output {} in its name")
-    points = [_named(name, names_from) for name in (first, second)]
-    _say_without_sparse(points)
-    # All are found before any is written.
+    every = _resolve([first, second], names_from)
+    # Compute all before any is written.
     mixed = {
-        x: combined(points, (1.0 - x, x), f"the point at {x:g}", normalise=normalise)
+        x: combine(every, (1.0 - x, x), f"the point at {x:g}", normalised=normalise)
         for x in dict.fromkeys(at)
     }
-    for x, point in mixed.items():
-        _write(point, to, config, _filled_in(sparse_output, x), _filled_in(output, x))
+    for x, weights in mixed.items():
+        _write(weights, to, config, _fill_in(sparse_output, x), _fill_in(output, x))
 
 
 def normalise(
-    weights: _One,
-    l2: Annotated[bool, typer.Option("--l2", help="Euclid's norm instead of L1.")] = False,
+    weights: _Weights,
+    l2: Annotated[bool, typer.Option("--l2", help="Divide by the L2 norm.")] = False,
     largest: Annotated[
-        bool, typer.Option("--max", help="The largest size of a weight instead of L1.")
+        bool, typer.Option("--max", help="Divide by the largest absolute weight.")
     ] = False,
     to: _To = None,
     config: _Config = None,
     names_from: _NamesFrom = None,
     sparse_output: _SparseOutput = None,
-    output: _Output = None,
+    output: Output = None,
 ) -> None:
-    """Weights over the norm of the dense ones, sparse ones over the same: no decision changes.
+    """Divide weights by the L1 norm of the dense ones, as Moses' mert does.
 
-    The norm is L1, as Moses' mert and mosesplug write weights. Weights that are not tuned stay,
-    and so does what they add to a score: beside them the size of the others does matter.
+    No ranking changes, unless there are features that are not tuned: their weights stay.
 
     Example: mosesplug weights normalise moses.ini -o normalised.ini
     """
-    from mosesplug.inspection.weights.algebra import normalised
+    from mosesplug.inspection.weights import algebra
+    from mosesplug.inspection.weights.sources import resolve_weights
 
     if l2 and largest:
         raise UsageError("--l2 and --max exclude each other")
     norm: Norm = "l2" if l2 else "max" if largest else "l1"
-    point = normalised(_named(weights, names_from), norm)
-    _write(point, to, config, sparse_output, output)
+    found = algebra.normalise(resolve_weights(weights, names_from), norm)
+    _write(found, to, config, sparse_output, output)
 
 
 def convert(
-    weights: _One,
+    weights: _Weights,
     to: Annotated[str, typer.Option("--to", metavar="FORMAT", help=_FORMATS)],
     config: _Config = None,
     names_from: _NamesFrom = None,
     sparse_output: _SparseOutput = None,
-    output: _Output = None,
+    output: Output = None,
 ) -> None:
-    """The same weights in another format, with the same numbers to the last bit.
+    """Write weights in another format, with the same numbers to the last bit.
 
-    What a format cannot hold is an error (sparse weights, without --sparse-output), or is said on
-    stderr (names, features that are not tuned). graph is the file weights beside search graphs,
+    Sparse weights that a format cannot hold require --sparse-output; missing names and features
+    that are not tuned are reported on stderr. graph is the file "weights" beside search graphs,
     overwrite the value of the decoder's -weight-overwrite.
 
     Example: mosesplug weights convert tuning:3 --to moses.ini --config moses.ini -o third.ini
     """
-    _write(_named(weights, names_from), to, config, sparse_output, output)
+    from mosesplug.inspection.weights.sources import resolve_weights
+
+    _write(resolve_weights(weights, names_from), to, config, sparse_output, output)
 
 
-def _named(name: str, names_from: Path | None) -> Point:
-    """Weights, with names for numbers that have none.
+def _resolve(names: list[str], names_from: Path | None) -> list[ResolvedWeights]:
+    """Resolve weights to combine, and report those without sparse weights if others have some."""
+    from mosesplug.inspection.weights.sources import resolve_weights
 
-    Raises:
-        UsageError: the file of names has none in an order.
-        DataError: not as many.
-    """
-    from mosesplug.inspection.weights.points import read_point
-
-    point = read_point(name)
-    if names_from is None or point.is_named:
-        return point
-    layout = read_point(str(names_from))
-    if not layout.show.names or layout.format == "moses.ini":
-        raise UsageError(
-            f"--names-from {names_from}: it must tell the decoder's order, as a runN.dense or a "
-            "features.list does"
-        )
-    if len(layout.show.names) != len(point.weights.dense):
-        raise DataError(
-            f"{name} has {len(point.weights.dense)} weights, and {names_from} names "
-            f"{len(layout.show.names)}"
-        )
-    return replace(point, show=layout.show.with_values(point.weights.dense))
-
-
-def _say_without_sparse(points: list[Point]) -> None:
-    """Sparse weights that are not there count as 0, which a person may not have meant."""
-    if any(point.weights.sparse for point in points):
-        for point in points:
-            if not point.weights.sparse:
-                _say(f"{point.source} has no sparse weights: they count as 0")
+    every = [resolve_weights(name, names_from) for name in names]
+    if any(each.weights.sparse for each in every):
+        for each in every:
+            if not each.weights.sparse:
+                _report(f"{each.source} has no sparse weights: they count as 0")
+    return every
 
 
 def _write(
-    point: Point,
+    weights: ResolvedWeights,
     to: str | None,
     config: Path | None,
     sparse_output: Path | None,
     output: Path | None,
 ) -> None:
-    """Write weights, those that another file needs first.
+    """Write weights, the file of sparse weights first.
 
     Raises:
-        UsageError: there is no such format, or a file cannot be where it shall be.
+        UsageError: the format is unknown, or a file cannot be written.
     """
     from formats.moses.ini import read_moses_ini
     from formats.text import write_atomic
-    from mosesplug.inspection.weights.convert import spelled
+    from mosesplug.inspection.weights.convert import convert_weights
 
-    ini = point.file.ini if point.file is not None else None
+    ini = weights.file.ini if weights.file is not None else None
     if config is not None:
         ini = read_moses_ini(config)
     for option, path in (("--output", output), ("--sparse-output", sparse_output)):
         if path is not None and (path.is_dir() or not path.absolute().parent.is_dir()):
-            raise UsageError(f"{option} {path}: no file can be there")
+            raise UsageError(f"{option} {path}: no file can be written there")
     if output is not None and sparse_output is not None and output == sparse_output:
         raise UsageError("--output and --sparse-output name the same file")
-    found = spelled(point, _format(to, point), config=ini, sparse_output=sparse_output)
-    if found.sparse is not None and sparse_output is not None:
-        write_atomic(sparse_output, found.sparse)
+    form = _parse_format(to, weights)
+    converted = convert_weights(weights, form, config=ini, sparse_output=sparse_output)
+    if converted.sparse is not None and sparse_output is not None:
+        write_atomic(sparse_output, converted.sparse)
     elif sparse_output is not None:
-        _say(f"{sparse_output} is not written: there are no sparse weights for it")
-    if output is not None:
-        write_atomic(output, found.text)
-    else:
-        sys.stdout.flush()
-        sys.stdout.buffer.write(found.text)
-        sys.stdout.buffer.flush()
-    for note in found.notes:
-        _say(note)
+        _report(f"{sparse_output} is not written: there are no sparse weights for it")
+    write_output(output, converted.text)
+    for note in converted.notes:
+        _report(note)
 
 
-def _format(name: str | None, point: Point) -> Format:
+def _parse_format(name: str | None, weights: ResolvedWeights) -> Format:
     from formats.weights.any_format import FORMATS
 
     if name is None:
-        return point.format
+        return weights.format
     for known in FORMATS:
         if name == known:
             return known
     raise UsageError(f"--to takes {', '.join(FORMATS)}, not {name!r}")
 
 
-def _filled_in(path: Path | None, x: float) -> Path | None:
+def _fill_in(path: Path | None, x: float) -> Path | None:
     from formats.weights.files import format_weight
 
     return None if path is None else Path(str(path).replace("{}", format_weight(x)))
 
 
-def _say(text: str) -> None:
+def _report(text: str) -> None:
     print(f"mosesplug: {text}", file=sys.stderr)

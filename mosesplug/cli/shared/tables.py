@@ -6,10 +6,11 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from mosesplug.cli.shared.output import is_terminal
-from mosesplug.tuning.repeats.scores import Spread
 
 if TYPE_CHECKING:
     from rich.text import Text
+
+    from mosesplug.tuning.repeats.scores import Spread
 
 __all__ = [
     "format_change",
@@ -18,6 +19,7 @@ __all__ = [
     "format_markdown_row",
     "format_row",
     "format_score",
+    "format_sparkline",
     "format_table",
     "print_table",
     "tabulate_spreads",
@@ -25,6 +27,9 @@ __all__ = [
 
 _ROUNDING = 1e-12
 """Largest difference of normalised weights that the order of additions causes."""
+
+_BLOCKS = "▁▂▃▄▅▆▇█"
+_DIGITS = "12345678"
 
 _MIN_TEXT_WIDTH = 20
 """Width down to which a text column of a drawn table may shrink."""
@@ -145,3 +150,24 @@ def tabulate_spreads(spreads: Sequence[tuple[str, Spread]]) -> list[tuple[str, .
         values = (spread.mean, spread.optimizer, spread.low, spread.median, spread.high)
         rows.append((name, str(spread.runs), *map(format_score, values)))
     return rows
+
+
+def format_sparkline(values: Sequence[float | None], encoding: str) -> str:
+    """Return values as a row of bars between the least and the greatest of them.
+
+    Args:
+        values: None for a blank.
+        encoding: encoding of the output; digits from 1 to 8 replace bars that it cannot encode.
+    """
+    try:
+        _BLOCKS.encode(encoding)
+        bars = _BLOCKS
+    except (UnicodeEncodeError, LookupError):
+        bars = _DIGITS
+    known = [value for value in values if value is not None]
+    least, most = min(known, default=0.0), max(known, default=0.0)
+    # Equal values have bars of half the height.
+    width, low, top = (most - least, 0.0, len(bars) - 1) if least < most else (1.0, 3.0, 0)
+    return "".join(
+        " " if v is None else bars[round(low + top * ((v - least) / width))] for v in values
+    )

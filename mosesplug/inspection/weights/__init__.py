@@ -1,1 +1,1 @@
-"""Weights as people look at them: by any name, compared, mixed and converted."""
+"""Weights from files and runs: compare, combine and convert them."""

@@ -1,9 +1,8 @@
-"""Means, mixtures, norms and differences of weights.
+"""Norms, linear combinations and differences of weights.
 
-Multiplying all weights by one positive number changes no decision, so weights of different size
-may mean the same. Before points are mixed, each is divided by the L1 norm of its dense weights
-unless that is not wanted: else the largest would decide alone. Sparse weights are multiplied by
-the same number. A sparse weight that a point lacks is 0.
+Multiplying all weights by one positive number changes no decision. Weights are therefore divided by
+the L1 norm of their dense weights before they are combined, unless the caller prevents it; sparse
+weights are divided by the same norm. A sparse weight that is missing counts as 0.
 """
 
 from __future__ import annotations
@@ -14,31 +13,31 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from mosesplug.errors import DataError
-from mosesplug.inspection.weights.points import Point
+from mosesplug.inspection.weights.sources import ResolvedWeights
 from mosesplug.tuning.weights import Weights
 
 __all__ = [
-    "Difference",
     "Norm",
-    "aligned",
+    "WeightDifference",
+    "align",
     "check_usable",
-    "combined",
+    "combine",
+    "compare_weights",
+    "compute_norm",
     "cosine",
-    "differences",
-    "norm_of",
-    "normalised",
+    "normalise",
 ]
 
 Norm = Literal["l1", "l2", "max"]
 
 
 @dataclass(frozen=True)
-class Difference:
-    """One feature of two points.
+class WeightDifference:
+    """One feature of two weight vectors.
 
     Attributes:
-        name: of the feature.
-        first, second: its weights; None where a point does not have it.
+        name: the feature's name.
+        first, second: its weights; None if missing.
     """
 
     name: str
@@ -47,31 +46,31 @@ class Difference:
 
     @property
     def change(self) -> float:
-        """Second less first; what is not there counts as 0."""
+        """Second minus first; a missing weight counts as 0."""
         return (self.second or 0.0) - (self.first or 0.0)
 
     @property
     def relative(self) -> float | None:
-        """The change over the size of the first; None where that is 0 or not there."""
+        """The change divided by the absolute first weight; None if that is 0 or missing."""
         return self.change / abs(self.first) if self.first else None
 
 
-def check_usable(point: Point) -> None:
-    """Refuse weights by which nothing can be ranked.
+def check_usable(weights: ResolvedWeights) -> None:
+    """Check that weights can rank hypotheses.
 
     Raises:
         DataError: all are 0, or one is not finite.
     """
-    values = point.named.values()
+    values = weights.by_name.values()
     if not all(map(math.isfinite, values)):
-        raise DataError(f"{point.source}: a weight is not finite: the numbers are too large")
+        raise DataError(f"{weights.source}: a weight is not finite: the numbers are too large")
     if not any(values):
-        raise DataError(f"{point.source}: all weights are 0, which ranks nothing")
+        raise DataError(f"{weights.source}: all weights are 0 and cannot rank hypotheses")
 
 
-def norm_of(point: Point, norm: Norm = "l1") -> float:
-    """The norm of the dense weights: the sum of their sizes, Euclid's, or the largest size."""
-    sizes = [abs(value) for value in point.weights.dense]
+def compute_norm(weights: ResolvedWeights, norm: Norm = "l1") -> float:
+    """Return the L1, L2 or maximum norm of the dense weights."""
+    sizes = [abs(value) for value in weights.weights.dense]
     match norm:
         case "l1":
             return math.fsum(sizes)
@@ -81,123 +80,122 @@ def norm_of(point: Point, norm: Norm = "l1") -> float:
             return max(sizes, default=0.0)
 
 
-def normalised(point: Point, norm: Norm = "l1") -> Point:
-    """All weights over the norm of the dense ones.
+def normalise(weights: ResolvedWeights, norm: Norm = "l1") -> ResolvedWeights:
+    """Divide all weights by the norm of the dense ones.
 
     Raises:
         DataError: there are no dense weights, or all of them are 0.
     """
-    size = norm_of(point, norm)
-    if not point.weights.dense:
+    size = compute_norm(weights, norm)
+    if not weights.weights.dense:
         raise DataError(
-            f"{point.source} has no dense weights, whose norm is needed: give them too, as "
-            f"DENSE+{point.source}"
+            f"{weights.source} has no dense weights to normalise by: give them too, as "
+            f"DENSE+{weights.source}"
         )
     if size == 0.0:
-        raise DataError(f"{point.source}: all dense weights are 0, and have no direction")
-    dense = tuple(value / size for value in point.weights.dense)
-    sparse = {name: value / size for name, value in point.weights.sparse.items()}
-    found = point.with_weights(Weights(dense, sparse), point.source)
+        raise DataError(f"{weights.source}: all dense weights are 0 and cannot be normalised")
+    dense = tuple(value / size for value in weights.weights.dense)
+    sparse = {name: value / size for name, value in weights.weights.sparse.items()}
+    found = weights.with_weights(Weights(dense, sparse), weights.source)
     check_usable(found)
     return found
 
 
-def aligned(points: Sequence[Point]) -> list[Point]:
-    """The same points, their dense weights in the order of the first that has names for them.
+def align(every: Sequence[ResolvedWeights]) -> list[ResolvedWeights]:
+    """Arrange dense weights in the order of the first that have names.
 
-    Numbers without names take the names of that point, in whose order they must be.
+    Weights without names get these names, and must already be in this order.
 
     Raises:
-        DataError: they have not the same dense features.
+        DataError: they have different dense features.
     """
-    leader = next((point for point in points if point.is_named and point.weights.dense), points[0])
-    return [_like(point, leader) for point in points]
+    leader = next((each for each in every if each.is_named and each.weights.dense), every[0])
+    return [_arrange_like(each, leader) for each in every]
 
 
-def _like(point: Point, leader: Point) -> Point:
-    if len(point.weights.dense) != len(leader.weights.dense):
+def _arrange_like(weights: ResolvedWeights, leader: ResolvedWeights) -> ResolvedWeights:
+    if len(weights.weights.dense) != len(leader.weights.dense):
         raise DataError(
-            f"{point.source} has {len(point.weights.dense)} dense weights, and {leader.source} "
-            f"{len(leader.weights.dense)}: weights of one system are needed"
+            f"{weights.source} has {len(weights.weights.dense)} dense weights, but "
+            f"{leader.source} has {len(leader.weights.dense)}: give weights of one system"
         )
     if not leader.is_named:
-        return point
-    if not point.is_named:
+        return weights
+    if not weights.is_named:
         if leader.format == "moses.ini":
             raise DataError(
-                f"{point.source} has numbers alone, in the decoder's order, which {leader.source} "
-                "does not tell: give their names by a runN.dense or a features.list"
+                f"{weights.source} has numbers without names, in the decoder's order, which "
+                f"{leader.source} does not tell: name them with a runN.dense or a features.list"
             )
-        return replace(point, show=leader.show.with_values(point.weights.dense))
-    known = dict(zip(point.names, point.weights.dense, strict=True))
+        return replace(weights, show=leader.show.with_values(weights.weights.dense))
+    known = dict(zip(weights.names, weights.weights.dense, strict=True))
     missing = [name for name in leader.names if name not in known]
     if missing:
         raise DataError(
-            f"{point.source} has no weight of {missing[0]}, which {leader.source} has: weights of "
-            "one system are needed"
+            f"{weights.source} has no weight of {missing[0]}, which {leader.source} has: give "
+            "weights of one system"
         )
     dense = tuple(known[name] for name in leader.names)
     return replace(
-        point,
+        weights,
         show=leader.show.with_values(dense),
-        weights=Weights(dense, point.weights.sparse),
+        weights=Weights(dense, weights.weights.sparse),
     )
 
 
-def combined(
-    points: Sequence[Point], shares: Sequence[float], source: str, *, normalise: bool
-) -> Point:
-    """The sum of the points, each multiplied by its share; of equal points it is that point.
+def combine(
+    every: Sequence[ResolvedWeights], shares: Sequence[float], source: str, *, normalised: bool
+) -> ResolvedWeights:
+    """Return the linear combination of weights; equal values are kept to the last bit.
 
     Args:
-        points: at least one; the result has the form of the first.
-        shares: one a point; their sum is 1.
-        source: what the result is, for messages.
-        normalise: whether each point is divided by the L1 norm of its dense weights first.
+        every: at least one; the result has the format of the first.
+        shares: their coefficients, which sum to 1.
+        source: a description of the result, for messages.
+        normalised: divide each by the L1 norm of its dense weights first.
 
     Raises:
-        DataError: they have not the same dense features, there is no norm, or the result is 0.
+        DataError: they have different dense features, a norm is 0, or the result is 0.
     """
-    points = aligned(points)
-    if normalise:
-        points = [normalised(point) for point in points]
+    every = align(every)
+    if normalised:
+        every = [normalise(each) for each in every]
 
-    def mixed(values: Sequence[float]) -> float:
+    def mix(values: Sequence[float]) -> float:
         if len(set(values)) == 1:
             return values[0]
         return math.fsum(share * value for share, value in zip(shares, values, strict=True))
 
-    columns = zip(*(point.weights.dense for point in points), strict=True)
-    names = dict.fromkeys(name for point in points for name in point.weights.sparse)
-    sparse = {
-        name: mixed([point.weights.sparse.get(name, 0.0) for point in points]) for name in names
-    }
-    found = points[0].with_weights(Weights(tuple(map(mixed, columns)), sparse), source)
+    columns = zip(*(each.weights.dense for each in every), strict=True)
+    names = dict.fromkeys(name for each in every for name in each.weights.sparse)
+    sparse = {name: mix([each.weights.sparse.get(name, 0.0) for each in every]) for name in names}
+    found = every[0].with_weights(Weights(tuple(map(mix, columns)), sparse), source)
     check_usable(found)
     return found
 
 
-def differences(first: Point, second: Point) -> list[Difference]:
-    """The weights of two points, the largest change first.
+def compare_weights(first: ResolvedWeights, second: ResolvedWeights) -> list[WeightDifference]:
+    """Return the differences of all weights, the largest change first.
 
     Raises:
-        DataError: one has no names, and the other not as many weights.
+        DataError: only one has names, and the numbers of dense weights differ.
     """
     if first.is_named != second.is_named:
-        first, second = aligned([first, second])
-    one, other = first.named, second.named
+        first, second = align([first, second])
+    one, other = first.by_name, second.by_name
     found = [
-        Difference(name, one.get(name), other.get(name)) for name in dict.fromkeys([*one, *other])
+        WeightDifference(name, one.get(name), other.get(name))
+        for name in dict.fromkeys([*one, *other])
     ]
     return sorted(found, key=lambda each: -abs(each.change))
 
 
-def cosine(rows: Sequence[Difference]) -> float | None:
-    """The cosine of the angle between two points, 1 where they rank alike; None if one is 0."""
+def cosine(rows: Sequence[WeightDifference]) -> float | None:
+    """Return the cosine of the angle between two weight vectors; None if one is 0."""
     one = [row.first or 0.0 for row in rows]
     other = [row.second or 0.0 for row in rows]
     sizes = math.hypot(*one), math.hypot(*other)
     if 0.0 in sizes:
         return None
-    # Each over its norm first: products of very large or very small numbers leave the range.
+    # Divided first, since products of very large or very small numbers overflow or vanish.
     return math.fsum((a / sizes[0]) * (b / sizes[1]) for a, b in zip(one, other, strict=True))

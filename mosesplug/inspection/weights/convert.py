@@ -1,4 +1,7 @@
-"""Weights spelled in any format; what a format cannot hold is refused, put beside, or said."""
+"""Convert weights to any format.
+
+What a format cannot hold is rejected, written to a second file, or reported.
+"""
 
 from __future__ import annotations
 
@@ -23,22 +26,22 @@ from formats.weights.files import (
 from mosesplug.errors import DataError, UsageError
 from mosesplug.features import spelled_groups
 from mosesplug.inspection.weights.algebra import check_usable
-from mosesplug.inspection.weights.points import Point
+from mosesplug.inspection.weights.sources import ResolvedWeights
 
-__all__ = ["Spelled", "spelled"]
+__all__ = ["ConvertedWeights", "convert_weights"]
 
 _NAMELESS: tuple[Format, ...] = ("kbmira", "init.opt", "weights.txt")
 _WITH_SPARSE: tuple[Format, ...] = ("sparse", "graph", "kbmira")
 
 
 @dataclass(frozen=True)
-class Spelled:
+class ConvertedWeights:
     """Weights in a format.
 
     Attributes:
-        text: the file.
-        sparse: the file of sparse weights beside it; None where there is none.
-        notes: what the format does not say, in words.
+        text: the content of the file.
+        sparse: the content of a second file of sparse weights; None if none is needed.
+        notes: what the format does not hold, in words.
     """
 
     text: bytes
@@ -46,80 +49,80 @@ class Spelled:
     notes: tuple[str, ...] = ()
 
 
-def spelled(
-    point: Point,
+def convert_weights(
+    weights: ResolvedWeights,
     to: Format,
     *,
     config: MosesIni | None = None,
     sparse_output: Path | None = None,
-) -> Spelled:
-    """A point in a format, each number with as many digits as it takes to be read back exactly.
+) -> ConvertedWeights:
+    """Return weights in a format, with as many digits as are needed to read them back exactly.
 
     Args:
-        point: the weights.
+        weights: the weights.
         to: the format.
         config: the configuration whose weights are replaced, for ``moses.ini``.
-        sparse_output: where the sparse weights go that the format cannot hold.
+        sparse_output: the file of the sparse weights that the format cannot hold.
 
     Raises:
-        UsageError: something that the format needs is not given.
-        DataError: the weights are not those of the configuration, or all are 0.
-        FormatError: the weight of a component that is not tuned is not known, and is needed.
+        UsageError: something that the format requires is missing.
+        DataError: the configuration has other features, or all weights are 0.
+        FormatError: the format requires an unknown weight of a component that is not tuned.
     """
-    check_usable(point)
-    if to not in _NAMELESS and not point.is_named:
+    check_usable(weights)
+    if to not in _NAMELESS and not weights.is_named:
         raise UsageError(
-            f"{point.source} has numbers without names, and {to} has names: give them by"
-            " --names-from FILE, a runN.dense or a features.list"
+            f"{weights.source} has numbers without names, but {to} requires names: give "
+            "--names-from FILE, a runN.dense or a features.list"
         )
     if to == "moses.ini":
         if config is None:
-            raise UsageError("moses.ini is written from another one: give it by --config FILE")
-        return _configured(point, config, sparse_output)
-    if to == "sparse" and point.weights.dense:
+            raise UsageError("moses.ini is made from another moses.ini: give --config FILE")
+        return _replace_in_config(weights, config, sparse_output)
+    if to == "sparse" and weights.weights.dense:
         raise UsageError(
-            f"{point.source} has {len(point.weights.dense)} dense weights, which a file of sparse "
-            "weights cannot hold: write another format, with --sparse-output FILE"
+            f"{weights.source} has {len(weights.weights.dense)} dense weights, which a file of "
+            "sparse weights cannot hold: write another format, with --sparse-output FILE"
         )
     sparse = None
-    if point.weights.sparse and to not in _WITH_SPARSE:
+    if weights.weights.sparse and to not in _WITH_SPARSE:
         if sparse_output is None:
             raise UsageError(
-                f"{point.source} has {len(point.weights.sparse)} sparse weights, which {to} cannot"
-                " hold: give a file for them by --sparse-output FILE"
+                f"{weights.source} has {len(weights.weights.sparse)} sparse weights, which {to} "
+                "cannot hold: give --sparse-output FILE for them"
             )
-        sparse = format_sparse(point.weights.sparse)
-    if not point.weights.dense and to not in _WITH_SPARSE:
-        raise UsageError(f"{point.source} has no dense weights for {to}: write --to sparse")
-    return Spelled(_text(point, to), sparse, tuple(_notes(point, to)))
+        sparse = format_sparse(weights.weights.sparse)
+    if not weights.weights.dense and to not in _WITH_SPARSE:
+        raise UsageError(f"{weights.source} has no dense weights for {to}: give --to sparse")
+    return ConvertedWeights(_format(weights, to), sparse, tuple(_list_notes(weights, to)))
 
 
-def _text(point: Point, to: Format) -> bytes:
-    """The weights that the format has a place for."""
-    dense, show = point.weights.dense, point.show
+def _format(weights: ResolvedWeights, to: Format) -> bytes:
+    """Return the weights that the format can hold."""
+    dense, show = weights.weights.dense, weights.show
     match to:
         case "dense":
-            return format_dense((name, values) for name, values in _tuned(show).items())
+            return format_dense(_tuned_groups(show).items())
         case "show-weights":
             return format_show_weights(show)
         case "overwrite":
             line = weight_overwrite(show, decimals=None) + "\n"
             return line.encode("utf-8", "surrogateescape")
         case "init.opt":
-            low, high = _box(point)
+            low, high = _start_ranges(weights)
             return format_init_opt(InitOpt(dense, low, high))
         case "weights.txt":
             return format_weights_txt(dense, digits=None)
         case "kbmira":
             numbered = {f"F{place}": value for place, value in enumerate(dense)}
-            return format_sparse({**numbered, **point.weights.sparse})
+            return format_sparse({**numbered, **weights.weights.sparse})
         case _:
-            named = spelled_in_graphs(show, point.fixed, point.source)
-            return format_sparse({**named, **point.weights.sparse})
+            named = spelled_in_graphs(show, weights.fixed, weights.source)
+            return format_sparse({**named, **weights.weights.sparse})
 
 
-def _tuned(show: ShowWeights) -> dict[str, tuple[float, ...]]:
-    """The weights to tune of each dense feature that has any."""
+def _tuned_groups(show: ShowWeights) -> dict[str, tuple[float, ...]]:
+    """Return the tuned weights of each dense feature that has any."""
     return {
         group.name: tuple(value for value in group.values if value is not None)
         for group in show.groups
@@ -127,67 +130,69 @@ def _tuned(show: ShowWeights) -> dict[str, tuple[float, ...]]:
     }
 
 
-def _box(point: Point) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """The bounds of random starts: the file's, or 0 to 1 as in a tuning run."""
-    file, n = point.file, len(point.weights.dense)
+def _start_ranges(weights: ResolvedWeights) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Return the bounds of random starts: the file's, or 0 to 1 as in a tuning run."""
+    file, n = weights.file, len(weights.weights.dense)
     if file is not None and file.minima is not None and file.maxima is not None:
         return file.minima, file.maxima
     return (0.0,) * n, (1.0,) * n
 
 
-def _notes(point: Point, to: Format) -> list[str]:
-    """What was in the file and is not in the other."""
+def _list_notes(weights: ResolvedWeights, to: Format) -> list[str]:
+    """Return what the converted file does not hold, in words."""
     notes: list[str] = []
-    groups = [(name, len(values)) for name, values in _tuned(point.show).items()]
+    groups = [(name, len(values)) for name, values in _tuned_groups(weights.show).items()]
     if to in _NAMELESS:
         notes.append(f"the order of the numbers is {spelled_groups(groups)}")
-    if to == "init.opt" and (point.file is None or point.file.minima is None):
+    if to == "init.opt" and (weights.file is None or weights.file.minima is None):
         notes.append("the ranges of random starts are 0 to 1")
-    left = [*point.show.untuneable] if to in ("dense", "overwrite", *_NAMELESS) else []
+    left = [*weights.show.untuneable] if to in ("dense", "overwrite", *_NAMELESS) else []
     if to in ("dense", *_NAMELESS):
-        left += [f"components of {g.name}" for g in point.show.groups if None in g.values]
+        left += [f"components of {g.name}" for g in weights.show.groups if None in g.values]
     if left:
         notes.append(f"not tuned, and left out: {', '.join(left)}")
-    if point.format == "moses.ini" and to != "graph":
-        notes.append("features stand in the order of [feature], a decoder's may be another")
+    if weights.format == "moses.ini" and to != "graph":
+        notes.append("features are in the order of [feature], a decoder may have another order")
     return notes
 
 
-def _configured(point: Point, ini: MosesIni, sparse_output: Path | None) -> Spelled:
-    """A configuration with these weights, every other byte as it was."""
-    show = _filled(point, ini)
-    known, given = sparse_weights(ini), point.weights.sparse
+def _replace_in_config(
+    weights: ResolvedWeights, ini: MosesIni, sparse_output: Path | None
+) -> ConvertedWeights:
+    """Return a configuration with these weights and every other byte unchanged."""
+    show = _fill_config(weights, ini)
+    known, given = sparse_weights(ini), weights.weights.sparse
     if dict(known) == dict(given):
-        return Spelled(with_weights(ini, show, digits=None))
+        return ConvertedWeights(with_weights(ini, show, digits=None))
     if not given:
         raise UsageError(
-            f"{ini.path} has {len(known)} sparse weights, and {point.source} none: give them too, "
-            f"as {point.source}+SPARSE"
+            f"{ini.path} has {len(known)} sparse weights, but {weights.source} has none: give them "
+            f"too, as {weights.source}+SPARSE"
         )
     if sparse_output is None:
         raise UsageError(
-            f"{point.source} has {len(given)} sparse weights, which moses.ini names a file for: "
-            "give it by --sparse-output FILE"
+            f"{weights.source} has {len(given)} sparse weights, which moses.ini reads from a file: "
+            "give --sparse-output FILE"
         )
     text = with_weights(ini, show, sparse_file=str(sparse_output.absolute()), digits=None)
-    return Spelled(text, format_sparse(given))
+    return ConvertedWeights(text, format_sparse(given))
 
 
-def _filled(point: Point, ini: MosesIni) -> ShowWeights:
-    """The features of a configuration with the weights of a point.
+def _fill_config(weights: ResolvedWeights, ini: MosesIni) -> ShowWeights:
+    """Return the features of a configuration with these weights.
 
     Raises:
         DataError: one has features that the other lacks.
     """
-    values: Mapping[str, tuple[float, ...]] = _tuned(point.show)
+    values: Mapping[str, tuple[float, ...]] = _tuned_groups(weights.show)
     groups = []
     for feature in feature_weights(ini):
         n_tuned = sum(feature.tuned)
         found = values.get(feature.name, ())
         if len(found) != n_tuned:
             raise DataError(
-                f"{point.source} has {len(found) or 'no'} weights of {feature.name}, and "
-                f"{ini.path} has {n_tuned} to tune: give the configuration of the same system"
+                f"{weights.source} has {len(found) or 'no'} weights of {feature.name}, but "
+                f"{ini.path} tunes {n_tuned}: give the configuration of the same system"
             )
         rest = iter(found)
         groups.append(
@@ -196,7 +201,7 @@ def _filled(point: Point, ini: MosesIni) -> ShowWeights:
     names = {group.name for group in groups}
     if strange := [name for name in values if name not in names]:
         raise DataError(
-            f"{ini.path} has no feature {strange[0]}, which {point.source} has a weight of: give "
+            f"{ini.path} has no feature {strange[0]}, which {weights.source} has a weight of: give "
             "the configuration of the same system"
         )
     kept = tuple(group.name for group in groups if not group.is_tuneable)

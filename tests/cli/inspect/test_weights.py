@@ -128,7 +128,7 @@ def test_diff(weights: Run) -> None:
     ]
     code, _, error = weights("diff", "moses.ini", "txt")
     assert code == 1
-    assert "numbers alone, in the decoder's order" in error
+    assert "numbers without names, in the decoder's order" in error
 
 
 def test_average_and_interpolate(weights: Run) -> None:

@@ -1,4 +1,4 @@
-"""Weights by their names, mixed, compared and spelled; over iterations, and in use."""
+"""Weights by their names, mixed, compared and converted; over iterations, and in use."""
 
 from __future__ import annotations
 
@@ -14,18 +14,23 @@ from formats.errors import FormatError
 from formats.moses.ini import parse_moses_ini
 from formats.weights.any_format import FORMATS, Format, parse_weights
 from formats.weights.files import ShowWeights, WeightGroup
+from mosesplug.cli.shared.tables import format_sparkline
 from mosesplug.errors import DataError, UsageError
 from mosesplug.inspection.run import open_run
 from mosesplug.inspection.weights.algebra import (
-    combined,
+    combine,
+    compare_weights,
+    compute_norm,
     cosine,
-    differences,
-    norm_of,
-    normalised,
+    normalise,
 )
-from mosesplug.inspection.weights.convert import spelled
-from mosesplug.inspection.weights.points import Point, read_point
-from mosesplug.inspection.weights.series import of_files, of_run, spark, sparse_use
+from mosesplug.inspection.weights.convert import convert_weights
+from mosesplug.inspection.weights.history import (
+    count_sparse_use,
+    read_file_history,
+    read_run_history,
+)
+from mosesplug.inspection.weights.sources import ResolvedWeights, resolve_weights
 from mosesplug.store.testing.toys import Hypothesis
 from mosesplug.tuning.weights import Weights
 from tests.inspection.runs import make_run
@@ -47,10 +52,10 @@ numbers = st.floats(-1e9, 1e9).filter(lambda value: value == 0.0 or abs(value) >
 
 def point(
     *dense: float, show: ShowWeights | None = SHOW, sparse: dict[str, float] | None = None
-) -> Point:
+) -> ResolvedWeights:
     """A point with the features of ``SHOW``, or without names."""
     named = ShowWeights(()) if show is None else show.with_values(dense)
-    return Point("it", "dense", named, Weights(dense, sparse or {}))
+    return ResolvedWeights("it", "dense", named, Weights(dense, sparse or {}))
 
 
 def test_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -68,32 +73,37 @@ def test_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         "work/nbests.lmdb": {"LM0_0": 0.25, "TM0_0": 0.75},
         "work+s": {"LM0_0": 0.25, "TM0_0": 0.75, "S_a": 2},
     }.items():
-        assert read_point(name).named == expected
+        assert resolve_weights(name).by_name == expected
     with pytest.raises(DataError, match="no iteration 3"):
-        read_point("work:3")
+        resolve_weights("work:3")
     with pytest.raises(UsageError, match=r"there are no weights b\.dense"):
-        read_point("b.dense")
+        resolve_weights("b.dense")
     Path("s.z").write_text("S_a b\n")
     with pytest.raises(FormatError, match=r"s\.z:1"):
-        read_point("a.dense+s.z")
+        resolve_weights("a.dense+s.z")
 
 
 def test_a_working_directory_of_the_script(tmp_path: Path) -> None:
     (tmp_path / "run1.dense").write_text("LM0= 1\nTM0= 1\nTM0= 2\n")
     (tmp_path / "run1.sparse-weights").write_text("S_a 4\n")
     (tmp_path / "run2.dense").write_text("LM0= 0.5\nTM0= -0.25 0.25\n")
-    assert read_point(f"{tmp_path}:1").named == {"LM0_0": 1, "TM0_0": 1, "TM0_1": 2, "S_a": 4}
+    assert resolve_weights(f"{tmp_path}:1").by_name == {
+        "LM0_0": 1,
+        "TM0_0": 1,
+        "TM0_1": 2,
+        "S_a": 4,
+    }
     with pytest.raises(DataError, match=r"no moses.ini yet: name an iteration"):
-        read_point(str(tmp_path))
+        resolve_weights(str(tmp_path))
     # The features of a moses.ini stand in another order.
     (tmp_path / "moses.ini").write_text("[weight]\nTM0= 1 2\nLM0= 1\n")
-    assert read_point(str(tmp_path)).named == {"TM0_0": 1, "TM0_1": 2, "LM0_0": 1}
-    series = of_files(tmp_path)
+    assert resolve_weights(str(tmp_path)).by_name == {"TM0_0": 1, "TM0_1": 2, "LM0_0": 1}
+    series = read_file_history(tmp_path)
     assert series is not None
     assert series.dense == ("LM0_0", "TM0_0", "TM0_1")
     assert series.of("LM0_0") == (0.25, 0.5, 0.25)
     assert series.of("S_a") == (1, 0, 0)
-    assert of_files(tmp_path / "none") is None
+    assert read_file_history(tmp_path / "none") is None
 
 
 @given(st.lists(st.tuples(numbers, numbers, numbers), min_size=2, max_size=5))
@@ -103,62 +113,64 @@ def test_means_are_those_of_numpy(rows: list[tuple[float, float, float]]) -> Non
     matrix = np.array(rows)
     norms = np.abs(matrix).sum(axis=1)
     if matrix.mean(axis=0).any():
-        found = combined(points, shares, "mean", normalise=False)
+        found = combine(points, shares, "mean", normalised=False)
         scale = np.abs(matrix).max()
         assert np.allclose(found.weights.dense, matrix.mean(axis=0), rtol=0, atol=1e-14 * scale)
         assert math.isclose(
             found.weights.sparse["S_a"], matrix[:, 0].mean(), rel_tol=1e-9, abs_tol=1e-14 * scale
         )
     if norms.all() and np.abs((matrix / norms[:, None]).mean(axis=0)).max() > 1e-9:
-        found = combined(points, shares, "mean", normalise=True)
+        found = combine(points, shares, "mean", normalised=True)
         assert np.allclose(found.weights.dense, (matrix / norms[:, None]).mean(axis=0), atol=1e-14)
 
 
 def test_mixtures() -> None:
     a, b = point(1, 2, 1), point(0, 3, 3, sparse={"S_a": 4})
-    at_0 = combined([a, b], (1, 0), "at 0", normalise=False)
+    at_0 = combine([a, b], (1, 0), "at 0", normalised=False)
     assert at_0.weights == Weights((1, 2, 1), {"S_a": 0})
-    assert combined([a, b], (0, 1), "at 1", normalise=False).weights == b.weights
-    assert combined([a, b], (2, -1), "at -1", normalise=False).weights.dense == (2, 1, -1)
-    half = combined([a, b], (0.5, 0.5), "half", normalise=True)
+    assert combine([a, b], (0, 1), "at 1", normalised=False).weights == b.weights
+    assert combine([a, b], (2, -1), "at -1", normalised=False).weights.dense == (2, 1, -1)
+    half = combine([a, b], (0.5, 0.5), "half", normalised=True)
     assert half.weights.dense == pytest.approx((0.125, 0.5, 0.375))
     assert half.weights.sparse == {"S_a": pytest.approx(1 / 3)}
     # Equal points are their mean, exactly.
     third = point(1 / 3, 0.1, 0.7)
-    assert combined([third] * 49, [1 / 49] * 49, "mean", normalise=False).weights == third.weights
+    assert combine([third] * 49, [1 / 49] * 49, "mean", normalised=False).weights == third.weights
     # By name, whatever the order; numbers alone by place.
     turned = ShowWeights((WeightGroup("LM0", (3.0,)), WeightGroup("TM0", (0.0, 3.0))))
-    other = Point("turned", "dense", turned, Weights((3, 0, 3)))
+    other = ResolvedWeights("turned", "dense", turned, Weights((3, 0, 3)))
     for second in (other, point(0, 3, 3, show=None)):
-        found = combined([a, second], (0.5, 0.5), "half", normalise=False)
+        found = combine([a, second], (0.5, 0.5), "half", normalised=False)
         assert found.weights.dense == (0.5, 2.5, 2)
         assert found.show.groups[0].values == (0.5, None, 2.5)
     with pytest.raises(DataError, match="all weights are 0"):
-        combined([a, point(-1, -2, -1)], (0.5, 0.5), "mean", normalise=True)
-    with pytest.raises(DataError, match="1 dense weights, and it 3"):
-        combined([a, point(1, show=None)], (0.5, 0.5), "mean", normalise=True)
-    strange = Point("b", "dense", ShowWeights((WeightGroup("X", (1.0,) * 3),)), Weights((1, 1, 1)))
+        combine([a, point(-1, -2, -1)], (0.5, 0.5), "mean", normalised=True)
+    with pytest.raises(DataError, match="1 dense weights, but it has 3"):
+        combine([a, point(1, show=None)], (0.5, 0.5), "mean", normalised=True)
+    strange = ResolvedWeights(
+        "b", "dense", ShowWeights((WeightGroup("X", (1.0,) * 3),)), Weights((1, 1, 1))
+    )
     with pytest.raises(DataError, match="b has no weight of TM0_0, which it has"):
-        combined([a, strange], (0.5, 0.5), "mean", normalise=True)
+        combine([a, strange], (0.5, 0.5), "mean", normalised=True)
 
 
 def test_norms() -> None:
     a = point(3, -4, 0, sparse={"S_a": 14})
-    assert (norm_of(a), norm_of(a, "l2"), norm_of(a, "max")) == (7, 5, 4)
-    assert normalised(a).weights == Weights((3 / 7, -4 / 7, 0), {"S_a": 2})
-    assert normalised(a, "l2").weights.dense == (0.6, -0.8, 0)
-    assert normalised(a, "max").weights.sparse == {"S_a": 3.5}
+    assert (compute_norm(a), compute_norm(a, "l2"), compute_norm(a, "max")) == (7, 5, 4)
+    assert normalise(a).weights == Weights((3 / 7, -4 / 7, 0), {"S_a": 2})
+    assert normalise(a, "l2").weights.dense == (0.6, -0.8, 0)
+    assert normalise(a, "max").weights.sparse == {"S_a": 3.5}
     with pytest.raises(DataError, match="all dense weights are 0"):
-        normalised(point(0, 0, 0, sparse={"S_a": 1}))
+        normalise(point(0, 0, 0, sparse={"S_a": 1}))
     with pytest.raises(DataError, match="no dense weights"):
-        normalised(Point("s", "sparse", ShowWeights(()), Weights((), {"S_a": 1})))
+        normalise(ResolvedWeights("s", "sparse", ShowWeights(()), Weights((), {"S_a": 1})))
     with pytest.raises(DataError, match="not finite"):
-        normalised(point(1e-320, 0, 0, sparse={"S_a": 1e300}))
+        normalise(point(1e-320, 0, 0, sparse={"S_a": 1e300}))
 
 
 def test_differences() -> None:
     a, b = point(1, 2, -1, sparse={"S_a": 4}), point(1, 4, -4, sparse={"S_b": 1})
-    rows = differences(a, b)
+    rows = compare_weights(a, b)
     assert [(row.name, row.change, row.relative) for row in rows] == [
         ("S_a", -4, -1),
         ("LM0_0", -3, -3),
@@ -168,10 +180,10 @@ def test_differences() -> None:
     ]
     assert (rows[0].second, rows[3].first) == (None, None)
     assert cosine(rows) == pytest.approx(13 / math.sqrt(22 * 34))
-    assert cosine(differences(a, point(1e200, 2e200, -1e200, sparse={"S_a": 4e200}))) == (
+    assert cosine(compare_weights(a, point(1e200, 2e200, -1e200, sparse={"S_a": 4e200}))) == (
         pytest.approx(1)
     )
-    assert cosine(differences(point(0, 0, 0), b)) is None
+    assert cosine(compare_weights(point(0, 0, 0), b)) is None
 
 
 @pytest.mark.parametrize("to", [name for name in FORMATS if name not in ("sparse", "graph")])
@@ -180,7 +192,7 @@ def test_every_format_keeps_the_numbers(
     to: Format, dense: tuple[float, float, float], sparse: float
 ) -> None:
     config = parse_moses_ini(INI, "moses.ini")
-    found = spelled(
+    found = convert_weights(
         point(*dense, sparse={"S_a": sparse}), to, config=config, sparse_output=Path("s")
     )
     read = parse_weights(found.text, "written")
@@ -203,27 +215,27 @@ def test_what_a_format_cannot_hold() -> None:
     config = parse_moses_ini(INI, "moses.ini")
     for to in ("dense", "show-weights", "overwrite", "init.opt", "weights.txt", "moses.ini"):
         with pytest.raises(UsageError, match="--sparse-output FILE"):
-            spelled(with_sparse, to, config=config)
+            convert_weights(with_sparse, to, config=config)
     for to in ("dense", "show-weights", "overwrite", "moses.ini", "graph"):
         with pytest.raises(UsageError, match="--names-from FILE"):
-            spelled(nameless, to, config=config)
+            convert_weights(nameless, to, config=config)
     with pytest.raises(UsageError, match="3 dense weights, which a file of sparse weights cannot"):
-        spelled(with_sparse, "sparse")
+        convert_weights(with_sparse, "sparse")
     with pytest.raises(FormatError, match="what TM0_2 weighs"):
-        spelled(with_sparse, "graph")
+        convert_weights(with_sparse, "graph")
     with pytest.raises(UsageError, match="--config FILE"):
-        spelled(point(1, 2, 3), "moses.ini")
+        convert_weights(point(1, 2, 3), "moses.ini")
     with pytest.raises(DataError, match="all weights are 0"):
-        spelled(point(0, 0, 0), "dense")
-    lone = Point("s", "sparse", ShowWeights(()), Weights((), {"S_a": 1}))
+        convert_weights(point(0, 0, 0), "dense")
+    lone = ResolvedWeights("s", "sparse", ShowWeights(()), Weights((), {"S_a": 1}))
     with pytest.raises(UsageError, match=r"no dense weights for weights\.txt"):
-        spelled(lone, "weights.txt", sparse_output=Path("s"))
-    assert spelled(lone, "sparse").text == b"S_a 1\n"
+        convert_weights(lone, "weights.txt", sparse_output=Path("s"))
+    assert convert_weights(lone, "sparse").text == b"S_a 1\n"
 
 
 def test_a_configuration_keeps_every_other_byte(tmp_path: Path) -> None:
     ini = parse_moses_ini(INI, "moses.ini")
-    found = spelled(point(0.125, 0.25, 1e-7), "moses.ini", config=ini)
+    found = convert_weights(point(0.125, 0.25, 1e-7), "moses.ini", config=ini)
     expected = INI.replace(b"LM0= 3", b"LM0= 1e-07").replace(b"TM0= 1 9 2", b"TM0= 0.125 9 0.25")
     assert found.text == expected
     # Sparse weights that it has, and the point has not, would go on counting.
@@ -231,13 +243,15 @@ def test_a_configuration_keeps_every_other_byte(tmp_path: Path) -> None:
     sparse.write_text("S_a 1\n")
     text = INI + b"S_b= 2\n[weight-file]\n" + str(sparse).encode() + b"\n"
     ini = parse_moses_ini(text, "moses.ini")
-    with pytest.raises(UsageError, match=r"moses\.ini has 2 sparse weights, and it none"):
-        spelled(point(1, 2, 3), "moses.ini", config=ini)
-    same = spelled(point(1, 2, 3, sparse={"S_a": 1, "S_b": 2}), "moses.ini", config=ini)
-    assert same == spelled(point(1, 2, 3, sparse={"S_a": 1, "S_b": 2}), "moses.ini", config=ini)
+    with pytest.raises(UsageError, match=r"moses\.ini has 2 sparse weights, but it has none"):
+        convert_weights(point(1, 2, 3), "moses.ini", config=ini)
+    same = convert_weights(point(1, 2, 3, sparse={"S_a": 1, "S_b": 2}), "moses.ini", config=ini)
+    assert same == convert_weights(
+        point(1, 2, 3, sparse={"S_a": 1, "S_b": 2}), "moses.ini", config=ini
+    )
     assert same.sparse is None
     assert same.text == text
-    other = spelled(
+    other = convert_weights(
         point(1, 2, 3, sparse={"S_b": 5}), "moses.ini", config=ini, sparse_output=sparse
     )
     assert other.sparse == b"S_b 5\n"
@@ -246,9 +260,9 @@ def test_a_configuration_keeps_every_other_byte(tmp_path: Path) -> None:
         ShowWeights((WeightGroup("TM0", (1.0, 2.0)),)): "no weights of LM0",
         ShowWeights((*SHOW.groups, WeightGroup("X", (1.0,)))): "no feature X",
     }.items():
-        it = Point("it", "dense", strange, Weights(strange.values))
+        it = ResolvedWeights("it", "dense", strange, Weights(strange.values))
         with pytest.raises(DataError, match=message):
-            spelled(it, "moses.ini", config=parse_moses_ini(INI, "moses.ini"))
+            convert_weights(it, "moses.ini", config=parse_moses_ini(INI, "moses.ini"))
 
 
 def test_over_iterations_and_in_use(tmp_path: Path) -> None:
@@ -265,8 +279,8 @@ def test_over_iterations_and_in_use(tmp_path: Path) -> None:
         ],
     )
     with open_run(make_run(tmp_path / "work", lists=lists)) as run:
-        series = of_run(run, "work")
-        *_, use = sparse_use(run)
+        series = read_run_history(run, "work")
+        *_, use = count_sparse_use(run)
     assert series.dense == ("LM0_0", "TM0_0")
     assert series.of("LM0_0") == pytest.approx((0.5, 0.25, 0.25))
     assert series.of("S_a") == (0, 0, 0)
@@ -275,7 +289,7 @@ def test_over_iterations_and_in_use(tmp_path: Path) -> None:
 
 
 def test_bars() -> None:
-    assert spark((0.0, 0.5, 1.0, -1.0), "utf-8") == "▅▆█▁"
-    assert spark((0.0, None, 1.0), "ascii") == "1 8"
-    assert spark((2.0, 2.0), "utf-8") == "▄▄"
-    assert spark((), "utf-8") == ""
+    assert format_sparkline((0.0, 0.5, 1.0, -1.0), "utf-8") == "▅▆█▁"
+    assert format_sparkline((0.0, None, 1.0), "ascii") == "1 8"
+    assert format_sparkline((2.0, 2.0), "utf-8") == "▄▄"
+    assert format_sparkline((), "utf-8") == ""

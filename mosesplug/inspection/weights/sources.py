@@ -1,0 +1,212 @@
+"""Resolve what a user names weights by: a file, two files, a run, or an iteration of it.
+
+::
+
+    run7.dense                    a file of any format that formats.weights.any_format knows
+    run7.dense+run7.sparse        a file of dense and a file of sparse weights
+    tuning                        the result of the run in this directory
+    tuning:3                      the weights that its iteration 3 was decoded with
+    'LM0= 0.5 TM0= 0.1 0.3'       the weights themselves
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import groupby
+from pathlib import Path
+
+from formats.weights.any_format import Format, WeightFile, parse_weights, read_weights
+from formats.weights.files import ShowWeights, WeightGroup, read_sparse
+from mosesplug.errors import DataError, UsageError
+from mosesplug.features import FeatureSpace
+from mosesplug.inspection.run import StoredRun, open_run
+from mosesplug.tuning.weights import Weights
+from mosesplug.tuning.workdir.iteration_files import read_decoding_weights
+from mosesplug.tuning.workdir.stores import find_store
+from mosesplug.tuning.workdir.workspace import Workspace
+
+__all__ = [
+    "ResolvedWeights",
+    "arrange_by_group",
+    "has_store",
+    "read_iteration_files",
+    "resolve_weights",
+]
+
+_ITERATION = re.compile(r"(.+):([0-9]+)", re.DOTALL)
+_STRING = re.compile(r"\S+=[ \t]+\S.*", re.DOTALL)
+_COLUMN = re.compile(r"(.+)_([0-9]+)")
+
+
+@dataclass(frozen=True)
+class ResolvedWeights:
+    """Weights, and where they came from.
+
+    Attributes:
+        source: the name that the user gave.
+        format: the format of the file; ``dense`` for a run.
+        show: the dense features; empty if they have no names, or there are none.
+        weights: the tuned weights.
+        fixed: known weights of features that are not tuned, by their names in search graphs.
+        file: the file; None for a run.
+    """
+
+    source: str
+    format: Format
+    show: ShowWeights
+    weights: Weights
+    fixed: Mapping[str, float] = field(default_factory=dict)
+    file: WeightFile | None = None
+
+    @property
+    def is_named(self) -> bool:
+        """Whether the dense weights have names."""
+        return len(self.show.names) == len(self.weights.dense)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the dense weights, ``LM0_0``, or ``weight 1`` if they have none."""
+        if self.is_named:
+            return FeatureSpace.of_names(self.show.names).names
+        return tuple(f"weight {place}" for place in range(1, len(self.weights.dense) + 1))
+
+    @property
+    def by_name(self) -> dict[str, float]:
+        """All tuned weights by name, the dense ones first."""
+        return {**dict(zip(self.names, self.weights.dense, strict=True)), **self.weights.sparse}
+
+    def with_weights(self, weights: Weights, source: str) -> ResolvedWeights:
+        """Return other weights of the same dense features."""
+        show = self.show.with_values(weights.dense) if self.is_named else self.show
+        return replace(self, source=source, show=show, weights=weights)
+
+
+def resolve_weights(name: str, names_from: Path | None = None) -> ResolvedWeights:
+    """Return the weights of a name.
+
+    Args:
+        name: a name as described in this module.
+        names_from: a file that names the dense weights in their order, for weights without names.
+
+    Raises:
+        UsageError: there are no such weights, or ``names_from`` holds no names in an order.
+        FormatError: a file cannot be read.
+        StoreError, DataError: a directory is no run, or has no such iteration; or ``names_from``
+            has another number of names.
+    """
+    found = _resolve(name)
+    if names_from is None or found.is_named:
+        return found
+    layout = _resolve(str(names_from))
+    if not layout.show.names or layout.format == "moses.ini":
+        raise UsageError(
+            f"--names-from {names_from} must list the features in the decoder's order, as a "
+            "runN.dense or a features.list does"
+        )
+    if len(layout.show.names) != len(found.weights.dense):
+        raise DataError(
+            f"{name} has {len(found.weights.dense)} weights, but {names_from} names "
+            f"{len(layout.show.names)}"
+        )
+    return replace(found, show=layout.show.with_values(found.weights.dense))
+
+
+def _resolve(name: str) -> ResolvedWeights:
+    path = Path(name)
+    if path.is_dir():
+        return _of_run(name, path, None)
+    if path.exists():
+        return _of_file(name, read_weights(path))
+    if _STRING.fullmatch(name):
+        return _of_file("the string", parse_weights(name.encode(), "the string"))
+    if (match := _ITERATION.fullmatch(name)) and Path(match[1]).is_dir():
+        return _of_run(name, Path(match[1]), int(match[2]))
+    first, plus, second = name.rpartition("+")
+    if plus and Path(second).exists():
+        found = _resolve(first)
+        return replace(
+            found, source=name, weights=Weights(found.weights.dense, read_sparse(second))
+        )
+    raise UsageError(
+        f"there are no weights {name}: name a file, DENSE+SPARSE, the working directory of a run, "
+        "or DIRECTORY:N for those of iteration N"
+    )
+
+
+def arrange_by_group(run: StoredRun) -> ShowWeights:
+    """Return the run's dense weights by feature; empty if the features have no names."""
+    if run.store.space is not None:
+        groups: Sequence[tuple[str, int]] = run.store.space.groups
+    else:
+        groups = _group_columns(run.names)
+    values = iter(run.weights.dense)
+    return ShowWeights(
+        tuple(
+            WeightGroup(name, tuple(next(values) for _ in range(width))) for name, width in groups
+        )
+    )
+
+
+def read_iteration_files(directory: Path) -> list[ResolvedWeights]:
+    """Read ``runN.dense`` and ``runN.sparse-weights`` of all iterations of mert-moses.pl.
+
+    Raises:
+        FormatError: a file cannot be read.
+    """
+    found: list[ResolvedWeights] = []
+    workspace = Workspace(directory, 0)
+    while (file := read_decoding_weights(workspace, len(found) + 1)) is not None:
+        found.append(_of_file(file.path, file))
+    return found
+
+
+def _of_file(source: str, file: WeightFile) -> ResolvedWeights:
+    return ResolvedWeights(source, file.format, file.show, Weights.of_file(file), file.fixed, file)
+
+
+def _of_run(source: str, directory: Path, iteration: int | None) -> ResolvedWeights:
+    """Return the result of a run, or the weights that an iteration was decoded with."""
+    files = [] if has_store(directory) else read_iteration_files(directory)
+    if files:
+        return _of_iteration_files(source, directory, iteration, files)
+    with open_run(directory) as run:
+        show = arrange_by_group(run)
+        weights = run.weights if iteration is None else run.decoded_with(iteration)
+    return ResolvedWeights(source, "dense", show, run.weights).with_weights(weights, source)
+
+
+def _of_iteration_files(
+    source: str, directory: Path, iteration: int | None, files: list[ResolvedWeights]
+) -> ResolvedWeights:
+    """Return weights in a working directory of mert-moses.pl."""
+    if iteration is None:
+        path = Workspace(directory, 0).tuned_config
+        if not path.is_file():
+            raise DataError(
+                f"{directory} has no moses.ini yet: name an iteration, {directory}:1 to "
+                f"{directory}:{len(files)}"
+            )
+        return _of_file(source, read_weights(path))
+    if not 1 <= iteration <= len(files):
+        raise DataError(f"there is no run{iteration}.dense in {directory}")
+    return replace(files[iteration - 1], source=source)
+
+
+def has_store(directory: Path) -> bool:
+    """Return whether a directory is or holds a store; that of mert-moses.pl has none."""
+    try:
+        find_store(directory)
+    except DataError:
+        return False
+    return True
+
+
+def _group_columns(names: Sequence[str]) -> tuple[tuple[str, int], ...]:
+    """Return the groups of ``LM0_0 TM0_0 TM0_1``; none if the names have another form."""
+    matches = [_COLUMN.fullmatch(name) for name in names]
+    if not all(matches):
+        return ()
+    owners = groupby(match[1] for match in matches if match is not None)
+    return tuple((name, sum(1 for _ in columns)) for name, columns in owners)
