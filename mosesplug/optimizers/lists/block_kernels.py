@@ -1,7 +1,7 @@
-"""Hot loops over lists: from weights to a distribution, and from derivatives back to features.
+"""Kernels over lists: weights to distributions, derivatives to features.
 
-Each kernel works on the sentences ``first`` to ``last - 1``, or on rows, and writes only there, so
-that blocks of sentences can be in different threads.
+Each kernel reads and writes the sentences ``first`` to ``last - 1``, or the rows ``start`` to ``end
+- 1``, so that threads can work on different blocks of sentences.
 """
 
 from __future__ import annotations
@@ -36,17 +36,16 @@ def compute_distributions(
     shares: NDArray[np.float64],
     logs: NDArray[np.float64],
 ) -> None:
-    """Scores, and the probability of each hypothesis among those of its sentence.
+    """Compute the scores, and the probability of each hypothesis in its sentence.
 
     Args:
         offsets: int64 ``[n_sentences + 1]``.
-        first: sentence.
-        last: sentence, one past.
+        first, last: sentences.
         dense: float32 ``[n_hyps, n_dense]``.
         weights: float64 ``[n_dense]``.
-        scores: input and output, float64 ``[n_hyps]``; the dense features' share is added.
+        scores: in and output, float64 ``[n_hyps]``; the dense features' share is added.
         shares: output, float64 ``[n_hyps]``; probabilities.
-        logs: output, float64 ``[n_sentences]``; ``log sum exp`` of the scores, 0 of no hypotheses.
+        logs: output, float64 ``[n_sentences]``; ``log sum exp`` of the scores, 0 if empty.
     """
     for sentence in range(first, last):
         start, end = offsets[sentence], offsets[sentence + 1]
@@ -77,14 +76,13 @@ def add_features(
     coefficients: NDArray[np.float64],
     gradient: NDArray[np.float64],
 ) -> None:
-    """Add ``coefficients . dense`` of the rows ``start`` to ``end - 1`` to ``gradient``.
+    """Add ``coefficients . dense`` of rows to ``gradient``.
 
     Args:
-        start: row.
-        end: row, one past.
+        start, end: rows.
         dense: float32 ``[n_hyps, n_dense]``.
         coefficients: float64 ``[n_hyps]``.
-        gradient: input and output, float64 ``[n_dense]``.
+        gradient: in and output, float64 ``[n_dense]``.
     """
     for row in range(start, end):
         coefficient = coefficients[row]
@@ -102,16 +100,15 @@ def add_sparse_scores(
     weights: NDArray[np.float64],
     scores: NDArray[np.float64],
 ) -> None:
-    """Add the sparse features' share to the scores of the rows ``start`` to ``end - 1``.
+    """Add the sparse features' share to the scores of rows.
 
     Args:
-        start: row.
-        end: row, one past.
+        start, end: rows.
         indptr: int64 ``[n_hyps + 1]``.
         indices: int32 ``[nnz]``.
         data: float32 ``[nnz]``.
         weights: float64 ``[n_sparse]``.
-        scores: input and output, float64 ``[n_hyps]``.
+        scores: in and output, float64 ``[n_hyps]``.
     """
     for row in range(start, end):
         for entry in range(indptr[row], indptr[row + 1]):
@@ -126,9 +123,9 @@ def add_sparse_features(
     coefficients: NDArray[np.float64],
     gradient: NDArray[np.float64],
 ) -> None:
-    """Add ``coefficients . sparse`` of all rows to ``gradient``, float64 ``[n_sparse]``.
+    """Add ``coefficients . sparse`` of all rows to ``gradient``, ``[n_sparse]``.
 
-    In one thread: there may be a million features, too many for a sum in each.
+    It runs in one thread: a sum for each thread would be too large with a million features.
     """
     for row in range(len(coefficients)):
         coefficient = coefficients[row]
@@ -146,17 +143,16 @@ def compute_expectations(
     means: NDArray[np.float64],
     coefficients: NDArray[np.float64],
 ) -> None:
-    """Expectations of ``values``, and their derivatives by the scores.
+    """Compute expectations of ``values``, and their derivatives by the scores.
 
     The derivative of ``sum p v`` by the score of one hypothesis is ``p (v - sum p v)``.
 
     Args:
         offsets: int64 ``[n_sentences + 1]``.
-        first: sentence.
-        last: sentence, one past.
-        shares: float64 ``[n_hyps]``; the probabilities.
+        first, last: sentences.
+        shares: float64 ``[n_hyps]``; probabilities.
         values: float64 ``[n_hyps]``.
-        means: output, float64 ``[n_sentences]``; 0 of no hypotheses.
+        means: output, float64 ``[n_sentences]``; 0 without hypotheses.
         coefficients: output, float64 ``[n_hyps]``.
     """
     for sentence in range(first, last):
@@ -176,14 +172,13 @@ def add_statistics(
     shares: NDArray[np.float64],
     totals: NDArray[np.float64],
 ) -> None:
-    """Add the expected statistics of the rows ``start`` to ``end - 1`` to ``totals``.
+    """Add the expected statistics of rows to ``totals``.
 
     Args:
-        start: row.
-        end: row, one past.
+        start, end: rows.
         stats: float64 ``[n_hyps, n_stats]``.
-        shares: float64 ``[n_hyps]``; the probabilities.
-        totals: input and output, float64 ``[n_stats]``.
+        shares: float64 ``[n_hyps]``; probabilities.
+        totals: in and output, float64 ``[n_stats]``.
     """
     for row in range(start, end):
         share = shares[row]
@@ -199,14 +194,13 @@ def add_weighted_statistics(
     worth: NDArray[np.float64],
     values: NDArray[np.float64],
 ) -> None:
-    """Add ``stats . worth`` to the ``values`` of the rows ``start`` to ``end - 1``.
+    """Add ``stats . worth`` to the ``values`` of rows.
 
     Args:
-        start: row.
-        end: row, one past.
+        start, end: rows.
         stats: float64 ``[n_hyps, n_stats]``.
-        worth: float64 ``[n_stats]``; the derivatives by the statistics.
-        values: input and output, float64 ``[n_hyps]``.
+        worth: float64 ``[n_stats]``; derivatives by the statistics.
+        values: in and output, float64 ``[n_hyps]``.
     """
     for row in range(start, end):
         for column in range(len(worth)):
@@ -225,17 +219,16 @@ def compute_oracle_losses(
     losses: NDArray[np.float64],
     coefficients: NDArray[np.float64],
 ) -> None:
-    """Minus the log-probability of the oracles, and its derivatives by the scores.
+    """Compute minus the log-probability of the oracles, and derivatives by scores.
 
     Args:
         offsets: int64 ``[n_sentences + 1]``.
-        first: sentence.
-        last: sentence, one past.
+        first, last: sentences.
         scores: float64 ``[n_hyps]``.
         logs: float64 ``[n_sentences]``, of all hypotheses.
-        shares: float64 ``[n_hyps]``; the probabilities.
-        is_oracle: bool ``[n_hyps]``; at least one of each sentence that has any.
-        losses: output, float64 ``[n_sentences]``; 0 of no hypotheses.
+        shares: float64 ``[n_hyps]``; probabilities.
+        is_oracle: bool ``[n_hyps]``; at least one in each sentence that has hypotheses.
+        losses: output, float64 ``[n_sentences]``; 0 without hypotheses.
         coefficients: output, float64 ``[n_hyps]``.
     """
     for sentence in range(first, last):

@@ -1,8 +1,8 @@
-"""The model's distribution over the hypotheses of each list, and the way back to its features.
+"""The model's distribution over the hypotheses of each list, and its gradients.
 
-A hypothesis is as likely as ``exp(w . h)`` among those of its sentence (survey, equation 19). Work
-is shared out to threads in blocks of sentences that are the same for any number of threads, and
-sums over blocks are taken in their order: so are results.
+The probability of a hypothesis is in proportion to ``exp(w . h)`` within its sentence (survey,
+equation 19). Threads work on blocks of sentences that are the same for any number of threads, and
+sums over blocks are taken in their order, so that results do not depend on the threads.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ __all__ = ["BlockedLists", "Distribution"]
 Floats = NDArray[np.float64]
 
 BLOCKS = 16
-"""At most so many; more threads than this have nothing to do."""
+"""Maximum number of blocks; more threads than this are idle."""
 
 SMALLEST_BLOCK = 4096
-"""Hypotheses; for fewer, a call takes longer than the work."""
+"""Least hypotheses of a block; with fewer, a call takes longer than its work."""
 
 
 @dataclass(frozen=True)
 class Distribution:
-    """Of the hypotheses of each sentence, under some weights.
+    """The probabilities of each sentence's hypotheses at some weights.
 
     Attributes:
         scores: float64 ``[n_hyps]``, with what was added to them.
-        shares: float64 ``[n_hyps]``; probabilities, which add up to 1 in each sentence.
-        logs: float64 ``[n_sentences]``; ``log sum exp`` of the scores, 0 of no hypotheses.
+        shares: float64 ``[n_hyps]``, probabilities; 1 in sum over each sentence.
+        logs: float64 ``[n_sentences]``, ``log sum exp`` of the scores; 0 without hypotheses.
     """
 
     scores: Floats
@@ -46,16 +46,16 @@ class Distribution:
 
 @dataclass(frozen=True)
 class BlockedLists:
-    """Hypotheses as kernels take them.
+    """Row-major features in blocks of sentences.
 
     Attributes:
         offsets: int64 ``[n_sentences + 1]``.
         dense: float32 ``[n_hyps, n_dense]``.
         sparse: the sparse tail, or None.
         n_features: dense and sparse ones.
-        blocks: int64 ``[n_blocks + 1]``; sentences where blocks begin, and the last one ends.
-        n_filled: sentences that have hypotheses.
-        threads: how many threads may work.
+        blocks: int64 ``[n_blocks + 1]``, sentences where blocks begin and the last one ends.
+        n_filled: number of sentences that have hypotheses.
+        threads: number of threads.
     """
 
     offsets: NDArray[np.int64]
@@ -68,7 +68,7 @@ class BlockedLists:
 
     @classmethod
     def of(cls, tuning_set: TuningSet, threads: int = 1) -> BlockedLists:
-        """The hypotheses of a tuning set, copied only where arrays are not aligned."""
+        """Return the hypotheses of a tuning set, copied only where arrays are not aligned."""
         offsets = read_only(tuning_set.offsets, np.int64)
         sparse = tuning_set.sparse
         if sparse is not None:
@@ -96,11 +96,11 @@ class BlockedLists:
         return len(self.offsets) - 1
 
     def distribution(self, weights: Floats, added: Floats | None = None) -> Distribution:
-        """Of each sentence's hypotheses.
+        """Return the distribution of each sentence's hypotheses.
 
         Args:
             weights: float64 ``[n_features]``.
-            added: float64 ``[n_hyps]``; to the scores, such as costs.
+            added: float64 ``[n_hyps]``, added to the scores, such as costs.
         """
         n_dense = self.dense.shape[1]
         dense, tail = weights[:n_dense].copy(), weights[n_dense:].copy()
@@ -125,13 +125,10 @@ class BlockedLists:
         return found
 
     def gradient(self, coefficients: Floats) -> Floats:
-        """``sum c h`` over hypotheses: derivatives by scores to derivatives by weights.
+        """Return ``sum c h`` over hypotheses, float64 ``[n_features]``.
 
         Args:
-            coefficients: float64 ``[n_hyps]``.
-
-        Returns:
-            float64 ``[n_features]``.
+            coefficients: float64 ``[n_hyps]``, derivatives by scores.
         """
         n_dense = self.dense.shape[1]
         gradient = np.zeros(self.n_features)
@@ -152,14 +149,14 @@ class BlockedLists:
         return gradient
 
     def expectations(self, found: Distribution, values: Floats) -> tuple[Floats, Floats]:
-        """Expected ``values`` of each sentence, and derivatives of their sum by the scores.
+        """Return each sentence's expected ``values``, and derivatives of their sum.
 
         Args:
             found: the distribution.
             values: float64 ``[n_hyps]``.
 
         Returns:
-            float64 ``[n_sentences]``, 0 of no hypotheses, and float64 ``[n_hyps]``.
+            float64 ``[n_sentences]``, 0 without hypotheses, and float64 ``[n_hyps]``.
         """
         means, coefficients = np.empty(self.n_sentences), np.empty(self.n_hyps)
         self.each_block(
@@ -170,7 +167,7 @@ class BlockedLists:
         return means, coefficients
 
     def rows(self, first: int, last: int) -> tuple[int, int]:
-        """Where the hypotheses of the sentences ``first`` to ``last - 1`` begin and end."""
+        """Return the first row and the end row of the sentences ``first`` to ``last - 1``."""
         return int(self.offsets[first]), int(self.offsets[last])
 
     def each_block(self, work: Callable[[int, int], None]) -> None:
@@ -181,15 +178,15 @@ class BlockedLists:
                 work(first, last)
             return
         with ThreadPoolExecutor(min(self.threads, len(firsts))) as pool:
-            # The list is what raises an exception of a thread here.
+            # list() raises the exceptions of the threads.
             list(pool.map(work, firsts, lasts))
 
     def summed(self, size: int, work: Callable[[int, int, Floats], None]) -> Floats:
-        """What ``work(first, last, own)`` adds to ``own``, float64 ``[size]``, in all blocks."""
+        """Return the sum over blocks of what ``work(first, last, own)`` adds to ``own``."""
         parts = np.zeros((len(self.blocks), size))
 
         def on_own(first: int, last: int) -> None:
-            # Blocks without sentences begin where the next one does, and add nothing.
+            # A block without sentences begins where the next one does.
             if first < last:
                 work(first, last, parts[np.searchsorted(self.blocks, first, side="right")])
 

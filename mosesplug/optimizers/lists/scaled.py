@@ -1,13 +1,12 @@
-"""Hypotheses as margins and regression see them: active features, each in a unit of its own.
+"""Hypotheses with their active features, each divided by a unit of its own.
 
-Features of MT differ by orders of magnitude, from a phrase penalty's 1 to a language model's 100,
-and so do good weights. A regulariser that counts all weights alike, and steps along one coordinate
-or one gradient, do better where features are alike. So each feature is divided by its unit, and
-the weights that are found by theirs:
+The scales of MT features differ by orders of magnitude, from a phrase penalty's 1 to a language
+model's 100, and so do good weights. Regularizers and gradient steps work better on features of one
+scale. So each feature is divided by its unit, and the fitted weights by theirs:
 
-- of a dense feature, how far its values are from their mean in the sentence, root mean square;
-- of a sparse feature, the root mean square of its values where a hypothesis has it: a rare
-  feature is not made as large as a frequent one, which would free it from the regulariser.
+- a dense feature's unit is the root mean square distance from its mean in the sentence;
+- a sparse feature's unit is the root mean square of its values where a hypothesis has it: a rare
+  feature does not become as large as a frequent one, which would free it from the regularizer.
 """
 
 from __future__ import annotations
@@ -35,11 +34,11 @@ class ScaledLists:
 
     Attributes:
         offsets: int64 ``[n_sentences + 1]``; no sentence is empty.
-        features: in their units; no others than the active ones.
+        features: the active ones, in their units.
         columns: int64 ``[n_columns]``, the feature of each column, ascending.
         units: float64 ``[n_columns]``.
-        fixed: float64 ``[n_hyps]``, the score of weights that are not active, less that of the
-            sentence's first hypothesis.
+        fixed: float64 ``[n_hyps]``, score of the inactive weights, minus that of the sentence's
+            first hypothesis.
     """
 
     offsets: NDArray[np.int64]
@@ -50,7 +49,7 @@ class ScaledLists:
 
     @property
     def n_sentences(self) -> int:
-        """Sentences that have hypotheses."""
+        """Number of sentences that have hypotheses."""
         return len(self.offsets) - 1
 
     @property
@@ -59,13 +58,13 @@ class ScaledLists:
         return np.repeat(np.arange(self.n_sentences), np.diff(self.offsets))
 
     def scores(self, weights: Floats) -> Floats:
-        """``w . h`` with weights in their units, and the fixed scores: float64 ``[n_hyps]``."""
+        """Return ``w . h`` with weights in their units, plus the fixed scores: ``[n_hyps]``."""
         return np.asarray(row_scores(self.features, weights) + self.fixed)
 
     def combined(self, coefficients: Floats) -> Floats:
-        """The sum of all rows, each times its coefficient: float64 ``[n_columns]``.
+        """Return the sum of all rows times their coefficients, float64 ``[n_columns]``.
 
-        What cancels out is 0, and not what rounding leaves.
+        A sum that cancels out is exactly 0.
         """
         dense, indptr, indices, data = self.features
         rows = np.flatnonzero(coefficients)
@@ -82,7 +81,7 @@ class ScaledLists:
         return zero_cancelled(sums, sizes)
 
     def with_fixed_column(self, column: Floats) -> ScaledLists:
-        """The lists with one more feature, float64 ``[n_hyps]``, the last; nothing is fixed."""
+        """Return lists with one more feature, float64 ``[n_hyps]``, the last; nothing is fixed."""
         dense, indptr, indices, data = self.features
         n_hyps, width = len(dense), len(self.columns)
         unit = _deviation(self.offsets, column[:, None])
@@ -95,7 +94,7 @@ class ScaledLists:
                 np.insert(indices, places, width).astype(np.int32),
                 np.insert(data, places, column / unit[0]),
             ),
-            # No feature of the space: whoever asks for the column takes it off again.
+            # Not a feature of the space: the caller removes the column again.
             columns=np.append(self.columns, np.iinfo(np.int64).max),
             units=np.append(self.units, unit),
             fixed=np.zeros(n_hyps),
@@ -103,12 +102,12 @@ class ScaledLists:
 
 
 def scaled_lists(problem: Problem, initial: Floats, scaling: Scaling) -> ScaledLists:
-    """The problem's hypotheses.
+    """Return the problem's hypotheses.
 
     Args:
         problem: with active features.
-        initial: float64 ``[n_features]``; of inactive features, it is their weight.
-        scaling: the units described by this module, or 1.
+        initial: float64 ``[n_features]``; weights of the inactive features.
+        scaling: units as described in this module, or 1.
     """
     tuning_set, active = problem.tuning_set, problem.active_mask
     n_dense = tuning_set.space.n_dense
@@ -139,14 +138,14 @@ def scaled_lists(problem: Problem, initial: Floats, scaling: Scaling) -> ScaledL
 
 
 def _deviation(offsets: NDArray[np.int64], dense: Floats) -> Floats:
-    """How far values are from their mean in the sentence, root mean square, 1 if nowhere."""
+    """Return the root mean square distance from the sentence's mean, 1 for constant columns."""
     widths = np.diff(offsets)
     means = np.add.reduceat(dense, offsets[:-1], axis=0) / widths[:, None]
     squares = np.zeros(dense.shape[1])
     for start, end, mean in zip(offsets[:-1].tolist(), offsets[1:].tolist(), means, strict=True):
         squares += ((dense[start:end] - mean) ** 2).sum(axis=0)
     deviation = np.sqrt(squares / max(1, len(dense)))
-    # What differs by rounding alone does not differ.
+    # Ignore differences by rounding.
     constant = deviation <= 1e-9 * np.abs(dense).max(axis=0, initial=0.0)
     return np.where(constant, 1.0, deviation)
 
@@ -154,7 +153,7 @@ def _deviation(offsets: NDArray[np.int64], dense: Floats) -> Floats:
 def _sparse_part(
     tuning_set: TuningSet, active: NDArray[np.bool_]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats, NDArray[np.int64]]:
-    """Active sparse features: row ends, places in the columns, values, and these columns."""
+    """Return active sparse features: row ends, places in the columns, values, these columns."""
     if tuning_set.sparse is None:
         none = np.zeros(0, dtype=np.int64)
         return np.zeros(tuning_set.n_hyps + 1, dtype=np.int64), none, np.zeros(0), none

@@ -1,1 +1,1 @@
-"""Direct search: optimizers that ask for the corpus score at points, and for nothing else."""
+"""Direct search: optimizers that only ask for the corpus score at given weights."""

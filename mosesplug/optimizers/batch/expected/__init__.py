@@ -1,1 +1,1 @@
-"""Objectives of the model's distribution over n-best lists, by gradients over the whole set."""
+"""Objectives of the model's distribution over n-best lists, by gradients."""

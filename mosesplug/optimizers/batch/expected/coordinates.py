@@ -1,10 +1,10 @@
-"""What is tuned: active weights, and beside inactive ones the size of these.
+"""Coordinates of the search: active weights, and the scale of the inactive ones.
 
-A distribution depends on how large its weights are, and inactive weights have a size that was
-chosen for the decoder, which looks at proportions only. Their score is therefore one more feature,
-that of a vector of length 1, whose weight is tuned like the others; at the end all are multiplied
-by what gives the inactive weights back their own length. If that feature's weight would not stay
-above 0, it is held where it was at the start.
+A distribution depends on the size of its weights. Inactive weights have a size that was chosen for
+the decoder, which depends on proportions only. So their score becomes one more feature, that of a
+vector of length 1, whose weight is tuned with the others. In the end all weights are multiplied by
+what gives the inactive ones their own length back. If the weight of this feature does not stay
+above 0, it is fixed at its start.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Coordinates:
-    """Between the weights that are tuned and those of the distribution.
+    """Conversion between the tuned weights and those of the distribution.
 
     Attributes:
         active: bool ``[n_features]``.
-        inactive: float64 ``[n_features]``, a vector of length 1 along the inactive weights; None
-            if their score is the same for all hypotheses of a sentence.
-        variances: float64 ``[n_coordinates]``, mean variance within lists: of the active features
-            and, if there is an inactive score, of that.
-        start: float64 ``[n_coordinates]``; the weights given, over a factor that makes the
-            standard deviation of the model's score within lists 1. It is 0 if nothing differs.
-        length: of the inactive weights given.
-        held: the inactive score's weight does not change.
+        inactive: float64 ``[n_features]``, a vector of length 1 along the inactive weights; None if
+            their score is the same for all hypotheses of a sentence.
+        variances: float64 ``[n_coordinates]``, mean variance within lists of the active features
+            and, if there is one, of the inactive score.
+        start: float64 ``[n_coordinates]``; the given weights, scaled so that the standard deviation
+            of model scores within lists is 1; 0 if scores do not differ.
+        length: of the given inactive weights.
+        held: whether the weight of the inactive score is fixed.
     """
 
     active: NDArray[np.bool_]
@@ -47,12 +47,7 @@ class Coordinates:
 
     @classmethod
     def of(cls, problem: Problem, initial: Floats) -> Coordinates:
-        """Those of a problem.
-
-        Args:
-            problem: with its active features.
-            initial: float64 ``[n_features]``, finite.
-        """
+        """Return the coordinates of a problem; ``initial`` is float64 ``[n_features]``."""
         tuning_set, active = problem.tuning_set, problem.active_mask
         fixed = np.where(active, 0.0, initial)
         variances = feature_variances(tuning_set)[active]
@@ -74,27 +69,27 @@ class Coordinates:
         return cls(active, inactive, variances, start, length)
 
     def weights(self, x: Floats) -> Floats:
-        """The weights of the distribution, float64 ``[n_features]``."""
+        """Return the weights of the distribution, float64 ``[n_features]``."""
         return _spread(self.active, self.inactive, x)
 
     def gradient(self, by_weights: Floats) -> Floats:
-        """Derivatives by the coordinates, float64 ``[n_coordinates]``."""
+        """Return the derivatives by the coordinates, float64 ``[n_coordinates]``."""
         by_active = by_weights[self.active]
         if self.inactive is None:
             return by_active
         return np.append(by_active, 0.0 if self.held else float(by_weights @ self.inactive))
 
     def is_free(self) -> NDArray[np.bool_]:
-        """Which coordinates change, bool ``[n_coordinates]``."""
+        """Return which coordinates may change, bool ``[n_coordinates]``."""
         free = np.ones(len(self.start), dtype=np.bool_)
         if self.inactive is not None:
             free[-1] = not self.held
         return free
 
     def decoders(self, x: Floats, initial: Floats) -> Floats:
-        """Weights for the decoder, float64 ``[n_features]``, the inactive ones as they were.
+        """Return the decoder's weights, float64 ``[n_features]``, inactive ones unchanged.
 
-        Without an inactive score any size will do, and they get that of the start, if it has one.
+        Without an inactive score any scale is valid, and the weights get that of the start.
         """
         weights = initial.copy()
         if self.inactive is not None:
@@ -106,10 +101,10 @@ class Coordinates:
 
 
 def variance_in_lists(offsets: NDArray[np.int64], values: Floats) -> float:
-    """Mean over sentences that have hypotheses of the variance of their values.
+    """Return the variance of the values within a sentence, averaged over sentences.
 
     Args:
-        offsets: int64 ``[n_sentences + 1]``.
+        offsets: int64 ``[n_sentences + 1]``; empty sentences do not count.
         values: float64 ``[n_hyps]``.
     """
     widths = np.diff(offsets)[np.diff(offsets) > 0]
@@ -122,7 +117,7 @@ def variance_in_lists(offsets: NDArray[np.int64], values: Floats) -> float:
 
 
 def feature_variances(tuning_set: TuningSet) -> Floats:
-    """Mean variance of each feature within lists, float64 ``[n_features]``."""
+    """Return the mean variance of each feature within lists, float64 ``[n_features]``."""
     variances = np.zeros(len(tuning_set.space))
     for column, values in enumerate(tuning_set.dense.T):
         variances[column] = variance_in_lists(tuning_set.offsets, values.astype(np.float64))
@@ -132,7 +127,7 @@ def feature_variances(tuning_set: TuningSet) -> Floats:
 
 
 def _sparse_variances(tuning_set: TuningSet) -> Floats:
-    """Those of the sparse features: the mean square less the square of the mean."""
+    """Return those of the sparse features: mean of squares minus square of means."""
     from scipy.sparse import csr_array
 
     sparse, widths = tuning_set.sparse, np.diff(tuning_set.offsets)
@@ -146,13 +141,12 @@ def _sparse_variances(tuning_set: TuningSet) -> Floats:
     means = mean @ rows
     total = shares @ rows.multiply(rows) - np.asarray(means.multiply(means).sum(axis=0))
     filled = int(np.count_nonzero(widths))
-    # Rounding may leave less than nothing of a feature that is the same throughout its lists.
+    # Rounding can make the variance of a constant feature negative.
     variances: Floats = np.maximum(total / filled, 0.0)
     return variances
 
 
 def _spread(active: NDArray[np.bool_], inactive: Floats | None, x: Floats) -> Floats:
-    """Coordinates as weights of all features, float64 ``[n_features]``."""
     weights = np.zeros(len(active))
     if inactive is None:
         weights[active] = x

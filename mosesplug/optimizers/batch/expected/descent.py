@@ -1,7 +1,7 @@
-"""Minimising an objective of a distribution, with regularised weights: L-BFGS, or OWL-QN for L1.
+"""Minimise an objective and regularizers by L-BFGS, or by OWL-QN with L1.
 
-Features of MT differ in scale by orders of magnitude, which quasi-Newton methods take badly: they
-work on weights in units of each feature's deviation within lists.
+The scales of MT features differ by orders of magnitude, which slows down quasi-Newton methods. So
+the search divides each weight by a unit: the inverse deviation of its feature within lists.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ __all__ = ["DescentSettings", "StageResult", "minimise_stage"]
 Floats = NDArray[np.float64]
 
 _MEMORY = 20
-"""Steps that the curvature is estimated from, as in cdec's ``minrisk_optimize -M``."""
+"""Steps that estimate the curvature, as in cdec's ``minrisk_optimize -M``."""
 
 _STEEPNESS = 1e-9
-"""A component of the gradient in the units of the search that counts as none."""
+"""Largest component of a gradient, in the units of the search, that counts as 0."""
 
 
 @dataclass(frozen=True)
 class DescentSettings:
-    """What is minimised beside the objective, and when that has been done well enough.
+    """Regularizers and stopping rule of one descent.
 
     Attributes:
-        l1: ``sum |w|`` times this.
-        l2: ``|w|^2 / 2`` times this.
-        learns_scale: whether the scale changes, too. It is not regularised, so that weights can
-            shrink while it grows: the regulariser then loses its hold.
-        iterations: at most so many.
-        tolerance: or until a step lowers the objective by a smaller share of itself (or of 1, if
+        l1: factor of ``sum |w|``.
+        l2: factor of ``|w|^2 / 2``.
+        learns_scale: whether the scale changes, too. It is not regularized: weights can shrink
+            while it grows, and the regularizer loses its effect.
+        iterations: maximum number of steps.
+        tolerance: stop when a step lowers the objective by a smaller share of itself (or of 1, if
             that is more).
     """
 
@@ -53,14 +53,14 @@ class DescentSettings:
 
 @dataclass(frozen=True)
 class StageResult:
-    """Where a descent ended.
+    """The result of one descent.
 
     Attributes:
         x: float64 ``[n_coordinates]``.
         scale: of the distribution's weights.
-        steps: accepted ones, the start first: ``objective`` with its regularisers, and
+        steps: of the start and each accepted step: ``objective`` with its regularizers, and
             ``gradient``, the length of its (pseudo-)gradient by the coordinates.
-        converged: whether it settled; if not, the iterations were used up.
+        converged: False if the iterations were used up.
     """
 
     x: Floats
@@ -76,16 +76,16 @@ def minimise_stage(
     scale: float,
     settings: DescentSettings,
 ) -> StageResult:
-    """Minimise ``objective(scale w) + l2/2 |w|^2 + l1 |w|_1`` over ``w``, and the scale if told to.
+    """Minimise ``objective(scale w) + l2/2 |w|^2 + l1 |w|_1`` over ``w``.
 
-    No accepted step increases it.
+    The scale is a variable too with ``learns_scale``. No accepted step increases the objective.
 
     Args:
         objective: of the weights of the distribution.
-        coordinates: ``w`` as weights of the distribution.
+        coordinates: convert ``w`` to weights of the distribution.
         start: float64 ``[n_coordinates]``.
         scale: ``gamma`` of equation 22, more than 0.
-        settings: the rest.
+        settings: regularizers and stopping rule.
     """
     curvatures = scale**2 * coordinates.variances + settings.l2
     units = 1.0 / np.sqrt(np.where(curvatures > 0.0, curvatures, 1.0))
@@ -103,7 +103,7 @@ def minimise_stage(
 
     steps: list[dict[str, float]] = []
 
-    def told(point: Floats, value: float, gradient: Floats) -> None:
+    def record(point: Floats, value: float, gradient: Floats) -> None:
         length = float(np.linalg.norm(gradient[:n] / units))
         steps.append({"objective": value, "gradient": length})
 
@@ -120,7 +120,7 @@ def minimise_stage(
         max_iterations=settings.iterations,
         steepness=_STEEPNESS,
         decrease=settings.tolerance,
-        accepted=told,
+        accepted=record,
     )
     point = found.x
     end = math.exp(point[n]) if settings.learns_scale else scale

@@ -1,11 +1,11 @@
-"""What a distribution over lists is worth: softmax, risk, xBLEU, each less some entropy.
+"""Objectives of distributions over lists: softmax, risk and xBLEU, minus entropy.
 
-An objective is to be minimised. It returns the cost of a distribution and its derivatives by the
-weights; ``BlockedLists.gradient`` applies the chain rule from scores to features. The temperature
-``T`` of risk and xBLEU subtracts ``T H``, where ``H`` is the mean entropy (survey, equations 44 and
-45). Deterministic annealing lowers it; a higher temperature keeps the distribution undecided.
+An objective is minimised. It returns the cost of a distribution and its derivatives by the weights;
+``BlockedLists.gradient`` applies the chain rule from scores to features. The temperature ``T`` of
+risk and xBLEU subtracts ``T H``, where ``H`` is the mean entropy (survey, equations 44 and 45).
+Deterministic annealing lowers it; a higher temperature keeps the distribution undecided.
 
-Search graphs have the same objectives, over all their derivations (``forest.objectives``).
+Search graphs have the same objectives over all their derivations (``forest.objectives``).
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ __all__ = ["Objective", "evaluate_scaled", "risk", "softmax", "xbleu"]
 Floats = NDArray[np.float64]
 
 Objective = Callable[[Floats], tuple[float, Floats]]
-"""From weights of a distribution, float64 ``[n_features]``, to a value and its gradient by them."""
+"""From the weights of a distribution, float64 ``[n_features]``, to a value and its gradient."""
 
 
 def evaluate_scaled(
     objective: Objective, weights: Floats, scale: float
 ) -> tuple[float, Floats, float]:
-    """The objective of ``scale * weights`` (survey, equation 22), and all its derivatives.
+    """Return the objective at ``scale * weights`` (survey, eq. 22) and derivatives.
 
     Args:
         objective: of the weights of a distribution.
@@ -48,16 +48,16 @@ def evaluate_scaled(
 def softmax(
     lists: BlockedLists, is_oracle: NDArray[np.bool_], costs: Floats | None = None
 ) -> Objective:
-    """Minus the mean log-probability of the oracles (survey, equations 20 and 21).
+    """Return minus the mean log-probability of the oracles (survey, eq. 20 and 21).
 
-    The survey prints a product over the sentences where its logarithm is meant, a sum. It is convex
-    where each sentence has one oracle.
+    The survey prints a product over sentences where it means its logarithm, a sum. The objective is
+    convex if each sentence has one oracle.
 
     Args:
         lists: the hypotheses.
-        is_oracle: bool ``[n_hyps]``; at least one of each sentence that has any.
-        costs: float64 ``[n_hyps]``, added to the scores: with those of being wrong, 0 for oracles,
-            it is the softmax-margin of Gimpel & Smith (2010).
+        is_oracle: bool ``[n_hyps]``; at least one of each sentence that has hypotheses.
+        costs: float64 ``[n_hyps]``, added to the scores. With the costs of the hypotheses, 0 for
+            oracles, it is the softmax-margin of Gimpel & Smith (2010).
     """
 
     def objective(weights: Floats) -> tuple[float, Floats]:
@@ -82,7 +82,7 @@ def softmax(
 
 
 def risk(lists: BlockedLists, errors: Floats, temperature: float = 0.0) -> Objective:
-    """The mean expected error of a sentence (survey, equation 24), less entropy (45).
+    """Return the mean expected error of a sentence (survey, eq. 24) minus entropy.
 
     Args:
         lists: the hypotheses.
@@ -99,7 +99,7 @@ def risk(lists: BlockedLists, errors: Floats, temperature: float = 0.0) -> Objec
 
 
 def xbleu(lists: BlockedLists, stats: Floats, temperature: float = 0.0) -> Objective:
-    """Minus BLEU of the expected statistics (survey, equations 53 to 55), less entropy (45).
+    """Return minus BLEU of expected statistics (survey, eq. 53-55), minus entropy.
 
     Args:
         lists: the hypotheses.
@@ -123,7 +123,7 @@ def xbleu(lists: BlockedLists, stats: Floats, temperature: float = 0.0) -> Objec
             )
         )
         linear, coefficients = _expected(lists, found, errors, temperature / lists.n_filled)
-        # These errors add up to what is linear in the statistics, in the place of BLEU.
+        # These errors add up to BLEU's linear approximation, which is replaced by BLEU itself.
         value = linear + float(by_statistics @ totals) - bleu
         return value, lists.gradient(coefficients)
 
@@ -133,9 +133,9 @@ def xbleu(lists: BlockedLists, stats: Floats, temperature: float = 0.0) -> Objec
 def _expected(
     lists: BlockedLists, found: Distribution, errors: Floats, temperature: float
 ) -> tuple[float, Floats]:
-    """The expected errors of all sentences, less the temperature times all their entropies.
+    """Return the summed expected errors minus the temperature times the entropies.
 
-    The entropy of a sentence is ``log sum exp(s) - E[s]``, so that the scores ``s`` are errors too.
+    The entropy of a sentence is ``log sum exp(s) - E[s]``, so the scores ``s`` act as errors too.
 
     Returns:
         The sum, and its derivatives by the scores, float64 ``[n_hyps]``.

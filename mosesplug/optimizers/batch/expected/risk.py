@@ -1,7 +1,7 @@
-"""Minimum risk (Smith & Eisner 2006): the error that is expected of the model's distribution.
+"""Minimum risk (Smith & Eisner 2006): the expected error of the model.
 
-Errors belong to sentences: those of a smoothed BLEU of the sentence, of linear BLEU, of BLEU of a
-corpus in which the sentence is replaced, or of any other metric of the sentence.
+The error of a hypothesis is a smoothed sentence BLEU, linear BLEU, BLEU of a corpus in which the
+sentence is replaced, or any other metric of the sentence.
 """
 
 from __future__ import annotations
@@ -48,10 +48,10 @@ class RiskOptions(AnnealingOptions):
     error: Literal["lin-och", "moses", "nakov", "corpus", "pseudo-corpus"] = field(
         default="lin-och",
         metadata={
-            "help": "error of a hypothesis: lin-och, moses or nakov (smoothed BLEU of the "
-            "sentence; of another metric, its score of the sentence), corpus (the metric of the "
-            "oracles, this hypothesis in the place of one), pseudo-corpus (the same with the first "
-            "best hypotheses at each stage)",
+            "help": "error of a hypothesis: lin-och, moses or nakov (smoothed sentence BLEU; "
+            "other metrics score the sentence), corpus (the metric of the oracles with this "
+            "hypothesis in place of its sentence's), pseudo-corpus (the same with the 1-best "
+            "at each stage)",
             "source": "Neubig & Watanabe 2016, sections 3.3 and 6.1; Lin & Och 2004",
         },
     )
@@ -64,8 +64,8 @@ class LinearBleuOptions(AnnealingOptions):
     word_precision: float = field(
         default=0.0,
         metadata={
-            "help": "precision of words that linear BLEU takes for granted; 0 to measure those of "
-            "all lengths on the first best hypotheses at each stage",
+            "help": "word precision that linear BLEU assumes; 0: measure the precisions of all "
+            "n-gram lengths on the 1-best hypotheses at each stage",
             "source": "Tromble et al. 2008, section 4.1, p; Neubig & Watanabe 2016, section 5.5.1",
             "minimum": 0.0,
         },
@@ -73,7 +73,7 @@ class LinearBleuOptions(AnnealingOptions):
     precision_ratio: float = field(
         default=0.6,
         metadata={
-            "help": "with a precision of words, what it is multiplied by for each further word",
+            "help": "factor of the word precision for each further word of an n-gram",
             "source": "Tromble et al. 2008, r; moses -lmbr-r",
             "only_with": "word_precision>0",
             "minimum": 0.0,
@@ -82,8 +82,8 @@ class LinearBleuOptions(AnnealingOptions):
     brevity_slope: float = field(
         default=0.5,
         metadata={
-            "help": "how much of the slope of the brevity penalty counts: 0 as in the paper, which "
-            "favours short output, 1 that of output which is too short, between them that of "
+            "help": "share of the brevity penalty's slope that counts: 0 as in the paper, which "
+            "favours short output; 1: the slope for output that is too short; between: for "
             "output as long as the reference",
             "source": "0 in Tromble et al. 2008; measured",
             "minimum": 0.0,
@@ -92,15 +92,15 @@ class LinearBleuOptions(AnnealingOptions):
 
 
 def require_bleu(problem: Problem, name: str) -> None:
-    """Refuse other metrics than BLEU.
+    """Reject metrics other than BLEU.
 
     Raises:
-        UsageError: the metric has no statistics of BLEU.
+        UsageError: the metric has no BLEU statistics.
     """
     if not problem.metric.has_bleu_statistics:
         raise UsageError(
-            f"{name} tunes by the statistics of BLEU, not of {problem.metric.name}: choose the "
-            "metric BLEU, or the algorithm risk"
+            f"{name} requires the metric BLEU, not {problem.metric.name}; choose BLEU, or the "
+            "algorithm risk"
         )
 
 
@@ -111,22 +111,22 @@ def risk(
     options: RiskOptions,
     progress: Progress = no_progress,
 ) -> Solution:
-    """Minimise the expected error of a sentence (survey, equations 22 to 24, 44 and 45).
+    """Minimise the expected error of a sentence (survey, eq. 22 to 24, 44 and 45).
 
-    Where no active features are given, all are active, sparse ones too. Inactive weights keep their
-    values, and the others are found in proportion to them. Where every dense weight is active, the
-    result is divided by its L1 norm.
+    By default all features are active, sparse ones too. Inactive weights keep their values, and the
+    others are fitted in proportion to them. If every dense weight is active, the result is divided
+    by its L1 norm.
 
     Args:
         problem: hypotheses, metric and active features.
         initial: float64 ``[n_features]``; the search starts in this direction.
-        rng: of the greedy search for oracles, where the error is that of the corpus.
+        rng: of the greedy oracle search if the error is that of the corpus.
         options: settings.
-        progress: told of the stages.
+        progress: called after each stage.
 
     Raises:
         OptimizerError: the problem cannot be tuned (see ``check_weights`` and ``fit_stages``).
-        UsageError: a schedule that begins nowhere or does not end.
+        UsageError: invalid annealing schedule.
     """
     problem = activate_sparse(problem)
     initial = check_weights(problem, initial)
@@ -150,27 +150,18 @@ def expected_linear_bleu(
 ) -> Solution:
     """Maximise expected linear BLEU (survey, section 5.5.1); otherwise as ``risk``.
 
-    Gains are those in log BLEU, times the number of sentences.
-
-    Args:
-        problem: hypotheses, metric and active features.
-        initial: float64 ``[n_features]``; the search starts in this direction.
-        rng: not used.
-        options: settings.
-        progress: told of the stages.
+    Gains are those in log BLEU, times the number of sentences. ``rng`` is not used.
 
     Raises:
-        OptimizerError: the problem cannot be tuned (see ``check_weights`` and ``fit_stages``), or
-            the 1-best hypotheses have no match of some length.
-        UsageError: the metric is not BLEU, a ratio of 0, or a schedule that begins nowhere or does
-            not end.
+        OptimizerError: as ``risk``, or the 1-best hypotheses have no match of some n-gram length.
+        UsageError: the metric is not BLEU, ``precision_ratio`` is 0, or the schedule is invalid.
     """
     require_bleu(problem, "linear-bleu")
     problem = activate_sparse(problem)
     initial = check_weights(problem, initial)
     stages = options.stages()
     if not options.precision_ratio > 0.0:
-        raise UsageError(f"precision_ratio is more than 0, not {options.precision_ratio:g}")
+        raise UsageError(f"precision_ratio must be above 0, not {options.precision_ratio:g}")
     tuning_set = problem.tuning_set
     lists = BlockedLists.of(tuning_set, problem.threads)
 
@@ -184,7 +175,7 @@ def expected_linear_bleu(
 
 
 def _linear(totals: Floats, options: LinearBleuOptions) -> LinearBleu:
-    """Linear BLEU near the statistics of a corpus, or near typical ones of as many words."""
+    """Return linear BLEU at a corpus's statistics or at typical ones of its length."""
     if options.word_precision > 0.0:
         totals = totals.copy()
         totals[1] = max(totals[1], 1.0)
@@ -197,12 +188,12 @@ def _linear(totals: Floats, options: LinearBleuOptions) -> LinearBleu:
 
 
 def _errors(problem: Problem, kind: CostKind, rng: np.random.Generator) -> Floats:
-    """Errors that do not depend on weights, float64 ``[n_hyps]``."""
+    """Return errors that do not depend on the weights, float64 ``[n_hyps]``."""
     return -Costs(kind).gains(problem.tuning_set, problem.metric, {}, rng)
 
 
 def _replacing(problem: Problem, weights: Floats, rng: np.random.Generator) -> Floats:
-    """Errors in the corpus of the first best hypotheses (equation 56), float64 ``[n_hyps]``.
+    """Return errors in the corpus of 1-best hypotheses (eq. 56), float64 ``[n_hyps]``.
 
     An error is that of the corpus times the number of its sentences.
     """

@@ -1,9 +1,9 @@
-"""Softmax loss (Och & Ney 2002): make oracles likely among the hypotheses of their lists.
+"""Softmax loss (Och & Ney 2002): raise the probability of the oracles.
 
-Plain, it asks for the same odds against a hypothesis that is nearly as good as against one that is
-far worse, and its BLEU is then often no better than that of the start. By default, therefore, some
-tolerance says what is an oracle, and the others' model scores are augmented by what they are worth
-less (softmax-margin; Gimpel & Smith 2010).
+The plain loss asks for the same odds against a nearly perfect hypothesis as against a bad one, and
+its BLEU is then often no better than at the start. So by default all hypotheses within a tolerance
+are oracles, and the costs of the others are added to their model scores (softmax-margin; Gimpel &
+Smith 2010).
 """
 
 from __future__ import annotations
@@ -40,16 +40,15 @@ class SoftmaxOptions:
     oracle_gain: Literal["corpus", "lin-och", "moses", "nakov"] = field(
         default="lin-och",
         metadata={
-            "help": "what makes a hypothesis an oracle: corpus (the metric of the corpus, by "
-            "greedy search), lin-och, moses or nakov (smoothed BLEU of the sentence; of another "
-            "metric, its score of the sentence)",
+            "help": "score that oracles maximise: corpus (the corpus metric, by greedy search), "
+            "lin-och, moses or nakov (smoothed sentence BLEU; other metrics score the sentence)",
             "source": "Neubig & Watanabe 2016, section 4; Venugopal & Vogel 2005",
         },
     )
     oracles: Literal["sets", "single"] = field(
         default="sets",
         metadata={
-            "help": "sets of all that are good enough, or the first of the best of each sentence; "
+            "help": "all hypotheses that are good enough, or the first best one of each sentence; "
             "with a single one the loss is convex",
             "source": "Neubig & Watanabe 2016, sections 3.2 and 5.2",
         },
@@ -57,8 +56,7 @@ class SoftmaxOptions:
     oracle_tolerance: float = field(
         default=0.1,
         metadata={
-            "help": "good enough is what is worth less than the best by no more than this; 0 for "
-            "the best alone",
+            "help": "largest cost of an oracle; 0: the best hypotheses only",
             "source": "0 in Och & Ney 2002; measured",
             "only_with": "oracles=sets",
             "minimum": 0.0,
@@ -67,8 +65,8 @@ class SoftmaxOptions:
     error_margin: float = field(
         default=30.0,
         metadata={
-            "help": "what other hypotheses are worth less than the best is multiplied by this and "
-            "added to their model scores; 0 for the plain loss",
+            "help": "factor of the costs that are added to the model scores of other hypotheses; "
+            "0: the plain loss",
             "source": "softmax-margin, Gimpel & Smith 2010; 0 in Och & Ney 2002; measured",
             "minimum": 0.0,
         },
@@ -152,10 +150,10 @@ def softmax(
 def _oracles(
     problem: Problem, options: SoftmaxOptions, rng: np.random.Generator
 ) -> tuple[NDArray[np.bool_], NDArray[np.float64] | None]:
-    """Which hypotheses are oracles, bool ``[n_hyps]``, and costs of the others, if they count.
+    """Return the oracles, bool ``[n_hyps]``, and the costs of the other hypotheses.
 
-    Gains of the corpus are what a hypothesis makes of the score of the oracles of all other
-    sentences, times the number of sentences: those that are largest make the sets that
+    The costs are None if they have no weight. A corpus gain is the change in the score of all other
+    sentences' oracles, times the number of sentences; the largest gains make the sets that
     ``corpus_oracles`` finds.
     """
     offsets = problem.tuning_set.offsets

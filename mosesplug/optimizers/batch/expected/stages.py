@@ -1,10 +1,10 @@
-"""From a problem to weights, in stages: deterministic annealing (survey, section 5.5).
+"""Fit weights in stages: deterministic annealing (survey, section 5.5).
 
-Risk and xBLEU have many local optima, fewer the flatter the distribution is. So it is made flat at
-first, and sharper from stage to stage, each of which starts where the one before ended: by lowering
-the temperature of the entropy (cooling), then by raising the scale ``gamma`` of the scores
-(quenching; Smith & Eisner 2006). Weights are free in length, and would undo a scale if they were
-not regularised: with an L2 regulariser, a larger scale is a weaker regulariser of ``gamma w``.
+Risk and xBLEU have many local optima, fewer the flatter the distribution is. So the distribution
+starts flat and gets sharper from stage to stage; each stage starts where the one before ended.
+First the temperature of the entropy is lowered (cooling), then the scale ``gamma`` of the scores is
+raised (quenching; Smith & Eisner 2006). Weights without regularizer would undo a scale by changing
+their own length: with an L2 regularizer, a larger scale is a weaker regularizer of ``gamma w``.
 """
 
 from __future__ import annotations
@@ -33,17 +33,12 @@ __all__ = ["AnnealingOptions", "AnnealingStage", "fit_stages"]
 Floats = NDArray[np.float64]
 
 _STAGES = 1000
-"""More are a rate too near 1."""
+"""A schedule with more stages has a rate too close to 1."""
 
 
 @dataclass(frozen=True)
 class AnnealingStage:
-    """One descent of several.
-
-    Attributes:
-        scale: ``gamma``, of the scores.
-        temperature: ``T``, of the entropy.
-    """
+    """Scale ``gamma`` of the scores and temperature ``T`` of the entropy in one stage."""
 
     scale: float = 1.0
     temperature: float = 0.0
@@ -51,13 +46,12 @@ class AnnealingStage:
 
 @dataclass(frozen=True)
 class AnnealingOptions:
-    """Settings of objectives that are annealed."""
+    """Settings of annealed objectives."""
 
     l2: float = field(
         default=1e-3,
         metadata={
-            "help": "of the regulariser, lambda/2 |w|^2, beside a distribution by gamma w: the "
-            "larger gamma, the weaker; 0 for none",
+            "help": "lambda of the regularizer lambda/2 |w|^2; a larger gamma weakens it; 0: none",
             "source": "Smith & Eisner 2006; measured",
             "minimum": 0.0,
         },
@@ -65,7 +59,7 @@ class AnnealingOptions:
     scale: float = field(
         default=1.0,
         metadata={
-            "help": "gamma, which multiplies model scores, at first",
+            "help": "initial gamma, the factor of model scores",
             "source": "cicada_learn_kbest --scale",
             "minimum": 0.0,
         },
@@ -73,8 +67,8 @@ class AnnealingOptions:
     quench_end: float = field(
         default=100.0,
         metadata={
-            "help": "the scale is raised up to this, each time weights have settled; no more than "
-            "the first scale for no quenching",
+            "help": "final scale; it is raised each time the weights have converged; at most the "
+            "initial scale: no quenching",
             "source": "Smith & Eisner 2006; cicada_learn_kbest --quench-end",
             "minimum": 0.0,
         },
@@ -82,7 +76,7 @@ class AnnealingOptions:
     quench_rate: float = field(
         default=10.0,
         metadata={
-            "help": "the scale is multiplied by this each time",
+            "help": "factor of the scale at each stage",
             "source": "cicada_learn_kbest --quench-rate",
             "only_with": "quench_end>scale",
             "minimum": 1.0,
@@ -91,14 +85,14 @@ class AnnealingOptions:
     learn_scale: bool = field(
         default=False,
         metadata={
-            "help": "let gradients change the scale, too; it is not regularised",
+            "help": "optimize the scale too, without regularizer",
             "source": "Neubig & Watanabe 2016, eq. 45; cicada_learn_kbest without --scale-fixed",
         },
     )
     temperature: float = field(
         default=0.0,
         metadata={
-            "help": "of the entropy, at first; 0 for no annealing",
+            "help": "initial temperature of the entropy; 0: no annealing",
             "source": "minrisk_optimize -T; Neubig & Watanabe 2016, eq. 45",
             "minimum": 0.0,
         },
@@ -106,7 +100,7 @@ class AnnealingOptions:
     temperature_end: float = field(
         default=0.001,
         metadata={
-            "help": "the temperature is lowered to this at the first scale, then it is 0",
+            "help": "final temperature at the initial scale; later stages use 0",
             "source": "cicada_learn_kbest --temperature-end",
             "only_with": "temperature>0",
             "minimum": 0.0,
@@ -115,7 +109,7 @@ class AnnealingOptions:
     cooling_rate: float = field(
         default=0.5,
         metadata={
-            "help": "the temperature is multiplied by this, each time weights have settled",
+            "help": "factor of the temperature at each stage",
             "source": "cicada_learn_kbest --temperature-rate",
             "only_with": "temperature>0",
             "minimum": 0.0,
@@ -124,7 +118,7 @@ class AnnealingOptions:
     stage_iterations: int = field(
         default=100,
         metadata={
-            "help": "steps of L-BFGS at one scale and temperature, at most",
+            "help": "maximum L-BFGS steps of a stage",
             "source": "cicada_learn_kbest --iteration",
             "minimum": 1,
         },
@@ -132,40 +126,40 @@ class AnnealingOptions:
     flatness: float = field(
         default=1e-7,
         metadata={
-            "help": "weights have settled when a step lowers the objective by a smaller share of "
-            "it, or of 1 if that is more",
+            "help": "a stage ends when a step lowers the objective by a smaller share of itself, "
+            "or of 1 if that is more",
             "source": "measured",
             "minimum": 0.0,
         },
     )
 
     def stages(self) -> tuple[AnnealingStage, ...]:
-        """The schedule.
+        """Return the schedule.
 
         Raises:
-            UsageError: it begins nowhere or does not end.
+            UsageError: the schedule has no start or no end.
         """
         if not self.scale > 0.0:
-            raise UsageError(f"scale is more than 0, not {self.scale:g}")
+            raise UsageError(f"scale must be above 0, not {self.scale:g}")
         if self.quench_end > self.scale and not self.quench_rate > 1.0:
-            raise UsageError(f"quench_rate is more than 1, not {self.quench_rate:g}")
+            raise UsageError(f"quench_rate must be above 1, not {self.quench_rate:g}")
         if self.temperature > 0.0 and not (0.0 < self.cooling_rate < 1.0 and self.temperature_end):
             raise UsageError(
-                "a temperature is lowered by a cooling_rate between 0 and 1 to a temperature_end "
-                f"above 0, not by {self.cooling_rate:g} to {self.temperature_end:g}"
+                "a temperature requires a cooling_rate between 0 and 1 and a temperature_end above "
+                f"0, not {self.cooling_rate:g} and {self.temperature_end:g}"
             )
         found = []
         for stage in self._endless():
             found.append(stage)
             if len(found) > _STAGES:
                 raise UsageError(
-                    f"more than {_STAGES} stages of annealing: take rates farther from 1, or ends "
-                    "nearer to the start"
+                    f"more than {_STAGES} stages of annealing: choose rates farther from 1, or "
+                    "ends closer to the start"
                 )
         return tuple(found)
 
     def _endless(self) -> Iterator[AnnealingStage]:
-        """Cooling, then quenching; the last scale is ``quench_end`` itself."""
+        """Yield cooling, then quenching stages; the last scale is ``quench_end`` itself."""
         temperature = self.temperature
         while temperature > 0.0 and temperature >= self.temperature_end:
             yield AnnealingStage(self.scale, temperature)
@@ -178,7 +172,7 @@ class AnnealingOptions:
             yield AnnealingStage(scale)
 
     def regularised(self) -> DescentSettings:
-        """What each stage minimises beside the objective."""
+        """Return the regularizer and stopping rule of each stage."""
         return DescentSettings(
             l1=0.0,
             l2=self.l2,
@@ -196,28 +190,28 @@ def fit_stages(
     objective: Callable[[AnnealingStage, Floats], Objective],
     progress: Progress,
 ) -> Solution:
-    """Descend stage by stage.
+    """Minimise an objective stage by stage.
 
-    It starts from the initial weights, at a size that gives model scores within lists a standard
-    deviation of 1; from 0 if they tell no hypotheses apart.
+    The search starts from the initial weights, scaled so that model scores within lists have a
+    standard deviation of 1; from 0 if the scores do not differ.
 
     Args:
         problem: hypotheses, metric and active features.
         initial: float64 ``[n_features]``, checked.
         stages: at least one.
-        settings: regularisers and tolerances.
-        objective: ``(stage, weights) -> objective``, called at the beginning of each stage with the
+        settings: regularizers and stopping rule.
+        objective: ``(stage, weights) -> objective``, called at the start of each stage with the
             weights that the decoder would have then, float64 ``[n_features]``.
-        progress: told of the stages.
+        progress: called after each stage.
 
     Raises:
-        OptimizerError: nothing tells hypotheses apart, or the weights that were found are all zero
-            or not finite.
+        OptimizerError: the active features do not differ within sentences, or the fitted weights
+            are all zero or not finite.
     """
     coordinates = Coordinates.of(problem, initial)
     if not (coordinates.variances[: int(problem.active_mask.sum())] > 0.0).any():
         raise OptimizerError(
-            "all hypotheses of a sentence have the same active features; there is nothing to learn"
+            "all hypotheses of a sentence have the same active features: nothing to learn"
         )
     x, history = _descended(problem, initial, coordinates, stages, settings, objective, progress)
     if coordinates.inactive is not None and not x[-1] > 0.0:
@@ -226,8 +220,8 @@ def fit_stages(
     weights = coordinates.decoders(x, initial)
     if not (np.isfinite(weights).all() and weights.any()):
         raise OptimizerError(
-            "the weights that were found are all zero or not finite: features do not tell good "
-            "hypotheses from bad ones, or the regulariser is too strong (l1, l2)"
+            "the fitted weights are all zero or not finite: the features do not separate good "
+            "hypotheses from bad ones, or the regularization is too strong (l1, l2)"
         )
     weights = normalise(problem, weights)
     return Solution(weights, corpus_score(problem, weights), tuple(history))
@@ -242,7 +236,7 @@ def _descended(
     objective: Callable[[AnnealingStage, Floats], Objective],
     progress: Progress,
 ) -> tuple[Floats, list[dict[str, Any]]]:
-    """Where the last stage ended, float64 ``[n_coordinates]``, and the steps of all."""
+    """Return where the last stage ended, float64 ``[n_coordinates]``, and all steps."""
     history: list[dict[str, Any]] = []
     x = coordinates.start / stages[0].scale
     for number, stage in enumerate(stages):
@@ -253,6 +247,6 @@ def _descended(
         about = {"stage": number + 1, "scale": found.scale, "temperature": stage.temperature}
         history.extend({**about, **step} for step in found.steps)
         progress(number + 1, len(stages), "stages")
-    # Stages before the last one lead there, and need not settle.
+    # Only the last stage must converge.
     history[-1]["converged"] = found.converged
     return x, history

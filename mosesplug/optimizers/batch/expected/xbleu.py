@@ -1,4 +1,4 @@
-"""xBLEU (Rosti et al. 2010, 2011): BLEU of the statistics that the model's distribution expects."""
+"""xBLEU (Rosti et al. 2010, 2011): BLEU of the expected statistics of the model."""
 
 from __future__ import annotations
 
@@ -39,23 +39,14 @@ def xbleu(
     options: XbleuOptions,
     progress: Progress = no_progress,
 ) -> Solution:
-    """Maximise BLEU of the expected statistics (survey, equations 53 to 55 and appendix A).
+    """Maximise BLEU of expected statistics (survey, eq. 53 to 55 and appendix A).
 
-    Where no active features are given, all are active, sparse ones too. Inactive weights keep their
-    values, and the others are found in proportion to them. Where every dense weight is active, the
-    result is divided by its L1 norm.
-
-    Args:
-        problem: hypotheses, metric and active features.
-        initial: float64 ``[n_features]``; the search starts in this direction.
-        rng: not used.
-        options: settings.
-        progress: told of the stages.
+    Arguments and result are those of ``risk``; ``rng`` is not used.
 
     Raises:
         OptimizerError: the problem cannot be tuned (see ``check_weights`` and ``fit_stages``), or
-            no hypothesis has a match of some length.
-        UsageError: the metric is not BLEU, or a schedule that begins nowhere or does not end.
+            no hypothesis has a match of some n-gram length.
+        UsageError: the metric is not BLEU, or the annealing schedule is invalid.
     """
     require_bleu(problem, "xbleu")
     problem = activate_sparse(problem)
@@ -66,8 +57,8 @@ def xbleu(
     matches = stats[:, 0:-1:2].any(axis=0)
     if not matches.all():
         raise OptimizerError(
-            f"no hypothesis has a match of {int(np.argmin(matches)) + 1} words: BLEU is 0 whatever "
-            "the weights; check that the references belong to the lists"
+            f"no hypothesis has a match of {int(np.argmin(matches)) + 1} words, so BLEU is 0 with "
+            "any weights; check that the references belong to the lists"
         )
 
     def objective(stage: AnnealingStage, weights: NDArray[np.float64]) -> Objective:

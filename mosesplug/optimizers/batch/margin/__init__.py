@@ -1,1 +1,1 @@
-"""Large margins and regression over all lists at once: convex problems, one or a few in turn."""
+"""Large margins and regression over all lists at once, by convex solvers."""

@@ -1,20 +1,20 @@
-"""Large margins over the whole tuning set: batch structural learning (survey, sections 3.4, 5.3).
+"""Large margins over the whole tuning set: batch structural learning.
 
-Good hypotheses should outscore others by a margin, as large as they are better. What is minimised
-is the hinge loss of the worst violation of each sentence (eq. 30, with loss-augmented search, eq.
-35 and 37), or of all pairs of an oracle and another hypothesis (eq. 25), with a squared norm. It
-is convex, and solved until a duality gap says that it is.
+Good hypotheses should outscore others by a margin in proportion to the cost (survey, sections 3.4
+and 5.3). The loss is the hinge loss of the worst violation of each sentence (eq. 30, with the
+loss-augmented search of eq. 35 and 37), or of all pairs of an oracle and another hypothesis (eq.
+25), plus a squared norm. It is convex and solved until the duality gap is small.
 
-Oracles may be out of the model's reach. So the reference of a sentence may be its *hope* instead
-(eq. 36), which the model likes, too. Hopes depend on the weights: they are chosen, the convex
-problem is solved, and they are chosen again. With the worst violations and margins of what
-hypotheses are worth, this is the concave-convex procedure for the ramp loss
+Oracles may be unreachable for the model. So the reference of a sentence may be its *hope* instead
+(eq. 36). Hopes depend on the weights: they are chosen, the convex problem is solved, and they are
+chosen again. With worst violations and costs as margins, this is the concave-convex procedure for
+the ramp loss
 
     lambda/2 |w|^2 + 1/N sum of  max (w . h - gain) - max (w . h + gain)
 
-which no round raises (Gimpel & Smith 2012, loss 3, with an exact solver in place of their
-sub-gradients). The first round begins at weights of 0, whose hopes are the oracles: the result
-does not depend on the initial weights. Of all rounds, the weights that score best are the result.
+which no round raises (Gimpel & Smith 2012, loss 3, with an exact solver instead of their
+sub-gradients). The first round starts at weights of 0, whose hopes are the oracles, so that the
+result does not depend on the initial weights. The result is the round with the best score.
 """
 
 from __future__ import annotations
@@ -58,25 +58,25 @@ __all__ = [
 Floats = NDArray[np.float64]
 
 _SWEEPS = 200
-"""Sweeps over the working sets after constraints joined them, at most."""
+"""Maximum sweeps over the working sets after constraints joined them."""
 
 
 @dataclass(frozen=True)
 class _ReferenceOptions(RegularizedOptions):
-    """What should outscore the rest, and by how much."""
+    """Settings of the references and their margins."""
 
     oracles: Literal["hope", "best"] = field(
         default="hope",
         metadata={
-            "help": "what should outscore the rest: each sentence's hope, chosen again in each "
-            "round, or the best hypotheses, in one round",
+            "help": "references that should outscore the rest: each sentence's hope, chosen again "
+            "in each round, or its best hypotheses, in one round",
             "source": "Neubig & Watanabe 2016, eq. 29 and 36",
         },
     )
     margin: Literal["cost", "one"] = field(
         default="cost",
         metadata={
-            "help": "by how much: the difference in worth, or 1",
+            "help": "required margin: the cost of the other hypothesis, or 1",
             "source": "Neubig & Watanabe 2016, eq. 25; Tsochantaridis et al. 2005",
         },
     )
@@ -98,8 +98,8 @@ class MarginOptions(_ReferenceOptions):
     violations: Literal["worst", "all"] = field(
         default="worst",
         metadata={
-            "help": "which missed margins count: the worst one of each sentence, or those of all "
-            "pairs of a reference and another hypothesis",
+            "help": "violations that count: the worst one of each sentence, or all pairs of a "
+            "reference and another hypothesis",
             "source": "Neubig & Watanabe 2016, eq. 25 and 30",
         },
     )
@@ -114,7 +114,7 @@ class MarginOptions(_ReferenceOptions):
     sweeps: int = field(
         default=200,
         metadata={
-            "help": "sweeps of the dual coordinate descent in a round, at most",
+            "help": "maximum sweeps of the dual coordinate descent in a round",
             "source": "mosesplug's; Hsieh et al. 2008 have no limit",
             "minimum": 1,
         },
@@ -128,15 +128,15 @@ class CuttingPlaneOptions(_ReferenceOptions):
     slack_variables: Literal["one", "n"] = field(
         default="one",
         metadata={
-            "help": "one slack for all sentences together, or one each with a working set of its "
-            "own",
+            "help": "one slack variable for all sentences, or one for each sentence with its own "
+            "working set",
             "source": "Joachims et al. 2009; Tsochantaridis et al. 2005",
         },
     )
     epsilon: float = field(
         default=1e-3,
         metadata={
-            "help": "violations beyond the slack that are let be, in units of worth",
+            "help": "violations beyond the slack that are ignored, in units of the gain",
             "source": "Joachims et al. 2009, Algorithm 3",
             "minimum": 0.0,
         },
@@ -144,7 +144,7 @@ class CuttingPlaneOptions(_ReferenceOptions):
     planes: int = field(
         default=500,
         metadata={
-            "help": "times that constraints are added in a round, at most",
+            "help": "maximum constraints that are added in a round",
             "source": "mosesplug's",
             "minimum": 1,
         },
@@ -152,7 +152,7 @@ class CuttingPlaneOptions(_ReferenceOptions):
 
 
 _Solve = Callable[[ScaledLists, NDArray[np.int64]], MarginFit]
-"""From lists and references to the weights of one round; it begins where the last one ended."""
+"""From lists and references to the weights of one round; starts where the last one ended."""
 
 
 def large_margin(
@@ -164,20 +164,11 @@ def large_margin(
 ) -> Solution:
     """Tune the active weights to large margins, by descent in the dual problem.
 
-    Where no active features are given, all are active, sparse ones too. Inactive weights keep
-    their values, and the others are found in proportion to them. Where every dense weight is
-    active, the result is divided by its L1 norm.
-
-    Args:
-        problem: hypotheses, metric and active features.
-        initial: float64 ``[n_features]``.
-        rng: of the order of visits, and of greedy oracles.
-        options: settings.
-        progress: told of the rounds.
+    See ``problem`` for the arguments. ``rng`` draws the order of visits and the greedy oracles.
 
     Raises:
-        OptimizerError: the problem cannot be tuned (see ``check_weights``), or no weights do
-            better than none.
+        OptimizerError: the problem cannot be tuned (see ``check_weights``), or the fitted weights
+            are all zero.
     """
     problem = activate_sparse(problem)
     initial = check_weights(problem, initial)
@@ -214,10 +205,7 @@ def cutting_plane(
     options: CuttingPlaneOptions,
     progress: Progress = no_progress,
 ) -> Solution:
-    """Tune the active weights to large margins, by cutting planes.
-
-    Arguments, result and errors are those of ``large_margin``.
-    """
+    """Tune the active weights to large margins, by cutting planes; as ``large_margin``."""
     problem = activate_sparse(problem)
     initial = check_weights(problem, initial)
     gains = options.gains(problem, initial, rng)
@@ -258,7 +246,7 @@ def _in_rounds(
     solver: Callable[[], _Solve],
     progress: Progress,
 ) -> Solution:
-    """Choose references, solve, and choose again; the round that scores best is the result."""
+    """Choose references and solve, round by round; return the round with the best score."""
     lists = scaled_lists(problem, initial, options.scaling)
 
     def fit(lists: ScaledLists) -> MarginFit:
@@ -290,7 +278,6 @@ def _in_rounds(
 def _round(
     lists: ScaledLists, gains: Floats, found: MarginFit, score: float, options: _ReferenceOptions
 ) -> Mapping[str, Any]:
-    """A round as the history has it."""
     step = {
         "objective": found.loss,
         "bound": found.bound,
@@ -305,7 +292,7 @@ def _round(
 
 
 def ramp_loss(lists: ScaledLists, weights: Floats, gains: Floats, regularization: float) -> float:
-    """``lambda/2 |w|^2 + 1/N sum of max (w . h - gain) - max (w . h + gain)``."""
+    """Return ``lambda/2 |w|^2 + 1/N sum of max (w . h - gain) - max (w . h + gain)``."""
     scores, starts = lists.scores(weights), lists.offsets[:-1]
     fears = np.maximum.reduceat(scores - gains, starts)
     hopes = np.maximum.reduceat(scores + gains, starts)
@@ -315,14 +302,14 @@ def ramp_loss(lists: ScaledLists, weights: Floats, gains: Floats, regularization
 def _references(
     lists: ScaledLists, weights: Floats, gains: Floats, options: _ReferenceOptions
 ) -> NDArray[np.int64]:
-    """The hope of each sentence, or of its oracles the first: rows, int64 ``[n_sentences]``."""
+    """Return each sentence's hope or first oracle: rows, int64 ``[n_sentences]``."""
     if options.oracles == "best":
         return first_of_largest(lists.offsets, gains)
     return first_of_largest(lists.offsets, lists.scores(weights) + gains)
 
 
 def _score(problem: Problem, lists: ScaledLists, weights: Floats) -> float:
-    """The metric of the first bests at weights in their features' units."""
+    """Return the metric of the 1-best at weights in their features' units."""
     best = first_of_largest(lists.offsets, lists.scores(weights))
     totals = problem.tuning_set.stats[best].sum(axis=0, dtype=np.float64)
     return float(problem.metric.score(totals))
@@ -331,7 +318,7 @@ def _score(problem: Problem, lists: ScaledLists, weights: Floats) -> float:
 def _worst_loss(
     lists: ScaledLists, references: NDArray[np.int64], gains: Floats, options: _ReferenceOptions
 ) -> WorstLoss:
-    """The loss of the worst violations; other oracles than the reference demand nothing."""
+    """Return the loss of the worst violations; oracles other than the reference demand 0."""
     owners = lists.owners
     worth = gains[references][owners] - gains
     demands = worth
@@ -344,7 +331,7 @@ def _worst_loss(
 def _others(
     worth: Floats, references: NDArray[np.int64], options: _ReferenceOptions
 ) -> NDArray[np.bool_]:
-    """Which hypotheses are not among the ``o`` of equation 25, bool ``[n_hyps]``."""
+    """Return which hypotheses are not the ``o`` of equation 25, bool ``[n_hyps]``."""
     if options.oracles == "best":
         return worth > 0.0
     others = np.ones(len(worth), dtype=np.bool_)
@@ -355,7 +342,7 @@ def _others(
 def _pairs_loss(
     lists: ScaledLists, references: NDArray[np.int64], gains: Floats, options: _ReferenceOptions
 ) -> PairsLoss:
-    """The loss of all pairs: of all oracles, or of the hopes."""
+    """Return the loss of all pairs with an oracle, or with a hope."""
     if options.oracles == "best":
         oracles = sentence_oracles(lists.offsets, gains)
     else:

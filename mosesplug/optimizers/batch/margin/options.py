@@ -1,4 +1,4 @@
-"""Settings that large margins and regression have in common."""
+"""Settings that large margins and regression share."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ __all__ = ["GainOptions", "RegularizedOptions"]
 
 @dataclass(frozen=True)
 class GainOptions:
-    """What hypotheses are worth, and in what units features are."""
+    """Settings of the gains of hypotheses and of the units of features."""
 
     cost: Literal["corpus", "lin-och", "moses", "nakov", "pseudo-corpus"] = field(
         default="lin-och",
         metadata={
-            "help": "what a hypothesis is worth: lin-och, moses or nakov (smoothed BLEU of the "
-            "sentence; another metric as it is), or the metric of the whole set with this one in "
-            "the place of what is there: the greedy oracles (corpus), or the first bests at the "
-            "starting weights (pseudo-corpus)",
+            "help": "score of a hypothesis: lin-och, moses or nakov (smoothed sentence BLEU; other "
+            "metrics score the sentence), or the metric of the whole set with this hypothesis in "
+            "its sentence's place among the greedy oracles (corpus) or the 1-best hypotheses at "
+            "the starting weights (pseudo-corpus)",
             "source": "Neubig & Watanabe 2016, sections 4.2 and 6.1",
         },
     )
     scaling: Scaling = field(
         default="deviation",
         metadata={
-            "help": "the unit of each feature while weights are looked for: its deviation within "
-            "a sentence (of a sparse one, the size of its values), or none",
+            "help": "unit of each feature during the search: its deviation within a sentence (for "
+            "sparse features, the size of their values), or none",
             "source": "mosesplug's: features of MT differ by orders of magnitude",
         },
     )
@@ -41,7 +41,7 @@ class GainOptions:
     def gains(
         self, problem: Problem, initial: NDArray[np.float64], rng: np.random.Generator
     ) -> NDArray[np.float64]:
-        """What each hypothesis is worth, float64 ``[n_hyps]``, larger being better.
+        """Return the gain of each hypothesis, float64 ``[n_hyps]``; larger is better.
 
         Args:
             problem: hypotheses and metric.
@@ -57,13 +57,13 @@ class GainOptions:
 
 @dataclass(frozen=True)
 class RegularizedOptions(GainOptions):
-    """Those of problems whose weights are kept small."""
+    """Settings of problems with a regularizer."""
 
     regularization: float = field(
         default=0.01,
         metadata={
-            "help": "lambda: what half the squared norm of the weights, in their features' units, "
-            "counts beside the mean loss",
+            "help": "lambda, the factor of half the squared norm of the weights, in their "
+            "features' units, beside the mean loss",
             "source": "Neubig & Watanabe 2016, figure 3, line 9; the value is chosen",
             "minimum": 1e-12,
         },

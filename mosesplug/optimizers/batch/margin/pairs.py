@@ -27,18 +27,18 @@ __all__ = ["PairsLoss", "solve_pairs"]
 Floats = NDArray[np.float64]
 
 _SWEEPS = 20
-"""Sweeps between two looks at the gap."""
+"""Sweeps between two computations of the gap."""
 
 
 @dataclass(frozen=True)
 class PairsLoss:
-    """The loss above, to be minimised.
+    """The loss of all pairs, to be minimised.
 
     Attributes:
         lists: the hypotheses.
         oracles: those of each sentence of the lists.
-        worths: float64 ``[n_hyps]``; a pair demands ``least`` and its difference of these; fixed
-            scores are no part of it.
+        worths: float64 ``[n_hyps]``; the demand of a pair is ``least`` plus their difference. Fixed
+            scores are not part of it.
         least: the part of the demand that all pairs share.
         regularization: lambda.
     """
@@ -51,7 +51,7 @@ class PairsLoss:
 
     @property
     def pairs(self) -> OraclePairs:
-        """As kernels take them: what is fixed, and what is demanded, counts in the base."""
+        """The pairs for kernels; fixed scores and demands are part of the base."""
         is_oracle = np.zeros(len(self.worths), dtype=np.bool_)
         is_oracle[self.oracles.rows] = True
         return OraclePairs(
@@ -64,7 +64,7 @@ class PairsLoss:
         )
 
     def mean_loss(self, weights: Floats, pairs: OraclePairs) -> tuple[float, int]:
-        """The mean hinge loss at ``weights``, and the number of pairs."""
+        """Return the mean hinge loss at ``weights``, and the number of pairs."""
         scores = self.lists.scores(weights) - self.worths
         _, count, loss = count_violations(pairs, scores, self.least, np.zeros(len(scores)))
         return float(loss) / max(1, count), int(count)
@@ -78,15 +78,15 @@ def solve_pairs(
     Args:
         loss: to be minimised.
         rng: of the order of visits.
-        tolerance: the gap, as a share of the objective, at the end.
-        sweeps: over the pairs at most.
+        tolerance: largest gap at the end, as a share of the objective.
+        sweeps: maximum sweeps over the pairs.
     """
     pairs, size = loss.pairs, len(loss.lists.columns)
     weights = np.zeros(size)
     at_zero, n_pairs = loss.mean_loss(weights, pairs)
     descent = start_descent(pairs, np.zeros(len(loss.worths)))
     demands = loss.least - (pairs.base[descent.better] - pairs.base[descent.worse])
-    # Of pairs without a difference in features, the loss is what it is at any weights.
+    # The loss of pairs with equal features is the same at any weights.
     constant = at_zero * n_pairs - np.maximum(demands, 0.0).sum()
     cap = 1.0 / (loss.regularization * max(1, n_pairs))
     seed = np.uint64(rng.integers(1, 2**63))

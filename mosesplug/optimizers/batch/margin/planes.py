@@ -27,7 +27,7 @@ __all__ = ["Planes", "solve_n_slack", "solve_one_slack"]
 Floats = NDArray[np.float64]
 
 _IDLE = 50
-"""Rounds after which a constraint of one slack that had no multiplier is dropped (Joachims et al.
+"""Rounds without a multiplier after which a constraint of one slack is dropped (Joachims et al.
 2009, section 4)."""
 
 
@@ -40,15 +40,15 @@ def solve_n_slack(
     sweeps: int,
     multipliers: Floats | None = None,
 ) -> tuple[MarginFit, Floats]:
-    """Working sets that grow, one for each sentence.
+    """Solve with a growing working set for each sentence.
 
     Args:
         loss: to be minimised.
         rng: of the order of visits.
-        epsilon: violations beyond the slack that are let be.
-        rounds: at most.
-        sweeps: of the working sets' problem, at most, in a round.
-        multipliers: as ``solve_dual`` has them.
+        epsilon: violations beyond the slack that are ignored.
+        rounds: maximum number of rounds.
+        sweeps: maximum sweeps over the working sets in a round.
+        multipliers: initial ones, as for ``solve_dual``.
 
     Returns:
         The fit, and its multipliers.
@@ -79,10 +79,10 @@ def solve_n_slack(
 
 @dataclass(frozen=True)
 class Planes:
-    """Constraints of one slack, whatever the references.
+    """The constraints of one slack.
 
     Attributes:
-        others: int64 ``[n, n_sentences]``, the hypotheses of each: rows.
+        others: int64 ``[n, n_sentences]``, rows of the hypotheses of each constraint.
         multipliers: float64 ``[n]``.
     """
 
@@ -93,13 +93,13 @@ class Planes:
 def solve_one_slack(
     loss: WorstLoss, *, epsilon: float, rounds: int, planes: Planes | None = None
 ) -> tuple[MarginFit, Planes]:
-    """Constraints on the sum of all sentences' losses.
+    """Solve with constraints on the sum of all sentences' losses.
 
     Args:
         loss: to be minimised.
-        epsilon: violation of the mean slack that is let be.
-        rounds: at most.
-        planes: constraints to begin with.
+        epsilon: violation of the mean slack that is ignored.
+        rounds: maximum number of rounds.
+        planes: initial constraints.
 
     Returns:
         The fit, and its constraints.
@@ -137,16 +137,15 @@ def solve_one_slack(
 
 
 class _Normals:
-    """The normal vectors of planes, without their zeros: of sparse features, most are 0."""
+    """Normal vectors of planes, stored without zeros: most values of sparse features are 0."""
 
     def __init__(self, size: int) -> None:
-        """None, over ``size`` columns."""
         self._size = size
         self._places: list[NDArray[np.int64]] = []
         self._values: list[Floats] = []
 
     def joined(self, normal: Floats, gram: Floats) -> Floats:
-        """Take one more, float64 ``[size]``; the products of all, given those of the others."""
+        """Append one, float64 ``[size]``, and return the Gram matrix with it."""
         places = np.flatnonzero(normal)
         self._places.append(places)
         self._values.append(normal[places])
@@ -155,12 +154,12 @@ class _Normals:
         return gram
 
     def products(self, vector: Floats) -> Floats:
-        """With a vector, float64 ``[n]``."""
+        """Return the products with a vector, float64 ``[n]``."""
         pairs = zip(self._places, self._values, strict=True)
         return np.array([float(values @ vector[places]) for places, values in pairs])
 
     def combined(self, multipliers: Floats) -> Floats:
-        """Their sum, each times its multiplier: float64 ``[size]``."""
+        """Return the sum, each normal times its multiplier: float64 ``[size]``."""
         total = np.zeros(self._size)
         for places, values, share in zip(self._places, self._values, multipliers, strict=True):
             if share != 0.0:
@@ -168,7 +167,7 @@ class _Normals:
         return total
 
     def kept(self, which: NDArray[np.bool_]) -> _Normals:
-        """Some of them, bool ``[n]``."""
+        """Return those of the mask, bool ``[n]``."""
         some = _Normals(self._size)
         some._places = [own for own, keep in zip(self._places, which, strict=True) if keep]
         some._values = [own for own, keep in zip(self._values, which, strict=True) if keep]

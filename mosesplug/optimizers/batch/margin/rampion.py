@@ -1,27 +1,27 @@
-"""RAMPION (Gimpel & Smith 2012): structured ramp loss, by sub-gradients between choices of hopes.
+"""RAMPION (Gimpel & Smith 2012): structured ramp loss, by sub-gradient steps.
 
-A ramp loss compares two maxima of model score and cost, both within the model's reach. With
-``s = w . h`` and ``c = alpha (1 - gain)``, their three losses of a sentence are
+A ramp loss compares two maxima of model score and cost that the model can reach. With ``s = w . h``
+and ``c = alpha (1 - gain)``, the three losses of a sentence are
 
-    1:  max (s + c) - max s          fear against first best
-    2:  max s - max (s - c)          first best against hope
+    1:  max (s + c) - max s          fear against 1-best
+    2:  max s - max (s - c)          1-best against hope
     3:  max (s + c) - max (s - c)    fear against hope
 
-(The second is least at weights of 0, where all hypotheses are first best: it wants a large ``C``.)
-What is minimised is the sum with ``C/2 |w - w0|^2``, ``w0`` being the initial weights. It is not
-convex. The concave-convex procedure (their Algorithm 1) fixes the hypotheses of the second maximum
-(``T'`` times); what is left is convex, and is descended by stochastic sub-gradients: for each
-sentence in turn, the hypothesis ``e`` of the first maximum is found, and
+(The second is least at weights of 0, where all hypotheses tie: it requires a large ``C``.) The
+objective is their sum and ``C/2 |w - w0|^2``, with ``w0`` the initial weights. It is not convex.
+The concave-convex procedure (their Algorithm 1) fixes the hypotheses of the second maximum ``T'``
+times; the rest is convex, and minimised by stochastic sub-gradients: for each sentence the
+hypothesis ``e`` of the first maximum is found, and
 
     w <- w - eta C (w - w0) / N + eta (h(fixed) - h(e))
 
-in ``T''`` passes. Such passes may overshoot. Here they are accepted only if the convex problem's
-objective falls; else they are taken back, and the step ``eta`` is halved. So neither that
-objective nor the ramp loss rises from one accepted step to the next.
+in ``T''`` passes. Such passes may overshoot. They are accepted only if the convex objective falls;
+otherwise they are undone and the step ``eta`` is halved. So neither that objective nor the ramp
+loss rises from one accepted step to the next.
 
-The paper's constants suppose weights as large as decoders have them, and here weights are mostly
-normalised. Where all dense weights are active, and their scale therefore is free, the initial
-weights are first given an L1 norm (``start_norm``).
+The paper's constants assume weights as large as those of decoders; here weights are mostly
+normalised. If all dense weights are active, so that their scale is free, the initial weights are
+first scaled to the L1 norm ``start_norm``.
 """
 
 from __future__ import annotations
@@ -55,21 +55,21 @@ __all__ = ["ALGORITHMS", "Ramp", "RampionOptions", "rampion", "take_ramp_steps"]
 Floats = NDArray[np.float64]
 
 _HALVINGS = 30
-"""Times that steps are halved at most before a minimum is taken to be reached."""
+"""After so many halvings of a step the minimum counts as reached."""
 
 
 @dataclass(frozen=True)
 class RampionOptions(GainOptions):
-    """Settings of RAMPION; constants are those of the paper but where it says otherwise.
+    """Settings of RAMPION; constants are the paper's unless ``source`` says otherwise.
 
-    ``scaling=none``, ``step=0.0001`` and ``rounds=10`` are the paper's, and cdec's
-    ``rampion_cccp``'s.
+    ``scaling=none``, ``step=0.0001`` and ``rounds=10`` are those of the paper and of cdec's
+    ``rampion_cccp``.
     """
 
     ramp: Literal["1", "2", "3"] = field(
         default="3",
         metadata={
-            "help": "which ramp loss: 1 (fear against first best), 2 (first best against hope), "
+            "help": "ramp loss: 1 (fear against 1-best), 2 (1-best against hope), "
             "3 (fear against hope)",
             "source": "Gimpel & Smith 2012, losses ramp 1 to ramp 3",
         },
@@ -93,7 +93,7 @@ class RampionOptions(GainOptions):
     step: float = field(
         default=1e-3,
         metadata={
-            "help": "eta, the size of the sub-gradient steps at first",
+            "help": "eta, the initial size of the sub-gradient steps",
             "source": "mosesplug's, in units of features; Gimpel & Smith 2012 have 1e-4 without",
             "minimum": 1e-12,
         },
@@ -101,8 +101,7 @@ class RampionOptions(GainOptions):
     regularization: float = field(
         default=1.0,
         metadata={
-            "help": "C: what half the squared distance from the initial weights counts beside the "
-            "summed loss",
+            "help": "C, the factor of half the squared distance from the initial weights",
             "source": "Gimpel & Smith 2012; rampion_cccp -C",
             "minimum": 0.0,
         },
@@ -110,7 +109,7 @@ class RampionOptions(GainOptions):
     cost_scale: float = field(
         default=10.0,
         metadata={
-            "help": "alpha: what a difference of 1 in worth counts in model score",
+            "help": "alpha, the factor of costs beside model scores",
             "source": "Gimpel & Smith 2012; rampion_cccp --alpha",
             "minimum": 0.0,
         },
@@ -118,8 +117,8 @@ class RampionOptions(GainOptions):
     start_norm: float = field(
         default=5.0,
         metadata={
-            "help": "L1 norm that the dense initial weights are given where all of them are "
-            "active; 0: they stay as they are",
+            "help": "L1 norm to which the initial dense weights are scaled if all of them are "
+            "active; 0: do not scale",
             "source": "mosesplug's: that of weights of new Moses systems, about",
             "minimum": 0.0,
         },
@@ -133,8 +132,8 @@ class Ramp:
     Attributes:
         lists: the hypotheses.
         costs: float64 ``[n_hyps]``, ``alpha (1 - gain)``.
-        raised: what of the costs counts in the first maximum, 0 or 1.
-        lowered: what of the costs is taken off in the second maximum, 0 or 1.
+        raised: factor of the costs in the first maximum, 0 or 1.
+        lowered: factor of the costs that are subtracted in the second maximum, 0 or 1.
         origin: float64 ``[n_columns]``, ``w0`` in the features' units.
         regularization: ``C``.
     """
@@ -147,12 +146,15 @@ class Ramp:
     regularization: float
 
     def fixed(self, weights: Floats) -> NDArray[np.int64]:
-        """The hypothesis of the second maximum of each sentence: rows."""
+        """Return the hypothesis of the second maximum of each sentence: rows."""
         merits = self.lists.scores(weights) - self.lowered * self.costs
         return first_of_largest(self.lists.offsets, merits)
 
     def surrogate(self, weights: Floats, fixed: NDArray[np.int64]) -> float:
-        """The objective with the second maximum at fixed rows, convex; none is below the ramp."""
+        """Return the convex objective with the second maximum at fixed rows.
+
+        It is at least the ramp objective.
+        """
         scores = self.lists.scores(weights)
         firsts = np.maximum.reduceat(scores + self.raised * self.costs, self.lists.offsets[:-1])
         seconds = scores[fixed] - self.lowered * self.costs[fixed]
@@ -169,25 +171,17 @@ def rampion(
 ) -> Solution:
     """Tune the active weights to the least ramp loss near the initial weights.
 
-    Where no active features are given, all are active, sparse ones too. Inactive weights stay as
-    they are, and so does the scale. Where every dense weight is active, the result is divided by
-    its L1 norm. Of all rounds, the weights that score best are the result.
-
-    Args:
-        problem: hypotheses, metric and active features.
-        initial: float64 ``[n_features]``.
-        rng: of the order of sentences, and of greedy oracles.
-        options: settings.
-        progress: told of the rounds.
+    See ``problem`` for the arguments. Inactive weights and the scale stay as they are. The result
+    is the round with the best score. ``rng`` draws the order of sentences and the greedy oracles.
 
     Raises:
-        OptimizerError: the problem cannot be tuned (see ``check_weights``), the weights
-            overflow, or they are all zero.
-        UsageError: costs do not count.
+        OptimizerError: the problem cannot be tuned (see ``check_weights``), the weights overflow,
+            or they are all zero.
+        UsageError: ``cost_scale`` is 0.
     """
     if not options.cost_scale > 0.0:
         raise UsageError(
-            "cost_scale is more than 0: without costs, hope, fear and first best are the same"
+            "cost_scale must be above 0: without costs, hope, fear and 1-best are the same"
         )
     problem = activate_sparse(problem)
     initial = _sized(problem, check_weights(problem, initial), options.start_norm)
@@ -200,7 +194,7 @@ def rampion(
         before = ramp.surrogate(weights, fixed)
         weights, after, step = _accepted(ramp, weights, fixed, before, step, rng, options.passes)
         full = _written_back(initial, lists, weights)
-        # Weights of 0 would leave nothing to decode with.
+        # Weights of 0 cannot be a result.
         score = corpus_score(problem, full) if full.any() else -np.inf
         history.append(
             {
@@ -232,12 +226,12 @@ def _accepted(
     rng: np.random.Generator,
     passes: int,
 ) -> tuple[Floats, float, float]:
-    """Weights with a smaller surrogate, their surrogate, and the step that led there.
+    """Return weights with a smaller surrogate, that surrogate, and the step that led there.
 
-    If none is found, the weights are the old ones.
+    The old weights if there are none.
 
     Raises:
-        OptimizerError: the surrogate is no finite number.
+        OptimizerError: the surrogate is not finite.
     """
     base = ramp.lists.scores(ramp.origin) + ramp.raised * ramp.costs
     n_sentences = ramp.lists.n_sentences
@@ -264,7 +258,6 @@ def _ramp(
     rng: np.random.Generator,
     options: RampionOptions,
 ) -> Ramp:
-    """The loss of the options, from the initial weights on."""
     costs = options.cost_scale * (1.0 - options.gains(problem, initial, rng))
     return Ramp(
         lists,
@@ -277,7 +270,7 @@ def _ramp(
 
 
 def _sized(problem: Problem, initial: Floats, norm: float) -> Floats:
-    """The initial weights with that L1 norm of the dense ones, if they can have it."""
+    """Return the initial weights scaled to that L1 norm, if their scale is free."""
     dense = initial[: problem.tuning_set.space.n_dense]
     length = float(np.abs(dense).sum())
     free = problem.active_mask[: len(dense)].all() and not problem.keeps_scale
@@ -287,7 +280,6 @@ def _sized(problem: Problem, initial: Floats, norm: float) -> Floats:
 
 
 def _written_back(initial: Floats, lists: ScaledLists, weights: Floats) -> Floats:
-    """All weights."""
     full = initial.copy()
     full[lists.columns] = weights / lists.units
     return full
@@ -307,16 +299,19 @@ def take_ramp_steps(
     shrinkage: float,
     moved: NDArray[np.float64],
 ) -> None:
-    """One step for each sentence in ``order``: ``moved <- shrinkage moved + step (h(f) - h(e))``.
+    """Take one step for each sentence in ``order``.
+
+    ``moved <- shrinkage moved + step (h(f) - h(e))``. The weights are kept as their distance from
+    the initial ones, a scale times a vector: shrinking all of them changes one number.
 
     Args:
         features: of the hypotheses.
         offsets: int64 ``[n_sentences + 1]``.
         base: float64 ``[n_hyps]``; ``e`` has the largest sum of this and ``moved . h``.
-        fixed: int64 ``[n_sentences]``, the ``f``: rows.
+        fixed: int64 ``[n_sentences]``, rows of the ``f``.
         order: int64, sentences, any number of times.
         step: eta.
-        shrinkage: what the regulariser leaves of the distance.
+        shrinkage: what the regularizer leaves of the distance.
         moved: in and output, float64 ``[n_columns]``, the distance from the initial weights.
     """
     scale = 1.0

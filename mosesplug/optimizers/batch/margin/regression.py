@@ -52,7 +52,7 @@ __all__ = ["ALGORITHMS", "Contrast", "RegressionOptions", "fit_differences", "re
 Floats = NDArray[np.float64]
 
 _ITERATIONS = 5000
-"""Of LSQR, at most."""
+"""Maximum iterations of LSQR."""
 
 
 @dataclass(frozen=True)
@@ -66,8 +66,8 @@ class RegressionOptions(RegularizedOptions):
     regularization: float = field(
         default=1e-4,
         metadata={
-            "help": "lambda: what the squared norm of the weights, in their features' units, "
-            "counts beside the mean squared error",
+            "help": "lambda, the factor of the squared norm of the weights, in their features' "
+            "units, beside the mean squared error",
             "source": "Neubig & Watanabe 2016, figure 3, line 9; the value is chosen",
             "minimum": 0.0,
         },
@@ -75,8 +75,8 @@ class RegressionOptions(RegularizedOptions):
     examples: Literal["sampled", "oracles", "all"] = field(
         default="sampled",
         metadata={
-            "help": "which pairs of hypotheses: some with large differences, sampled; the oracle "
-            "and each other one; or all, by each hypothesis against the mean of its sentence",
+            "help": "pairs of hypotheses: a sample with large differences; the oracle and each "
+            "other one; or all, as each hypothesis and the mean of its sentence",
             "source": "Bazrafshan et al. 2012; Neubig & Watanabe 2016, eq. 33",
         },
     )
@@ -92,7 +92,7 @@ class RegressionOptions(RegularizedOptions):
     kept_pairs: int = field(
         default=50,
         metadata={
-            "help": "of these, how many are kept, those with the largest differences of score",
+            "help": "candidate pairs kept, those with the largest differences of score",
             "source": "Hopkins & May 2011, Xi",
             "only_with": "examples=sampled",
             "minimum": 1,
@@ -122,7 +122,7 @@ class Contrast(NamedTuple):
 
 
 def contrast_pairs(pairs: RankedPairs, n_hyps: int) -> Contrast:
-    """The better one less the worse, of each pair."""
+    """Return the better hypothesis minus the worse, of each pair."""
 
     def transposed(values: Floats) -> Floats:
         found = np.bincount(pairs.better, values, n_hyps) - np.bincount(pairs.worse, values, n_hyps)
@@ -132,7 +132,10 @@ def contrast_pairs(pairs: RankedPairs, n_hyps: int) -> Contrast:
 
 
 def contrast_means(offsets: NDArray[np.int64]) -> Contrast:
-    """Each less the mean of its sentence, which is its own transpose; no sentence is empty."""
+    """Return each value minus its sentence's mean; no sentence may be empty.
+
+    The map is its own transpose.
+    """
     widths = np.diff(offsets)
 
     def centred(values: Floats) -> Floats:
@@ -145,7 +148,7 @@ def contrast_means(offsets: NDArray[np.int64]) -> Contrast:
 def fit_differences(
     lists: ScaledLists, gains: Floats, contrast: Contrast, regularization: float
 ) -> Fit:
-    """The weights, in their features' units, with the least loss.
+    """Return the weights with the least loss, in their features' units.
 
     Args:
         lists: the hypotheses.
@@ -153,7 +156,7 @@ def fit_differences(
         contrast: from hypotheses to examples.
         regularization: lambda.
     """
-    # Here and not above: it takes long to load, and all algorithms are known to every command.
+    # SciPy takes a tenth of a second to import, and other algorithms do not need it.
     from scipy.sparse.linalg import LinearOperator, lsqr
 
     targets = contrast.apply(gains - lists.fixed)
@@ -182,22 +185,13 @@ def regression(
     options: RegressionOptions,
     progress: Progress = no_progress,
 ) -> Solution:
-    """Tune the active weights so that model scores differ as the hypotheses' worth does.
+    """Tune the active weights so that model scores differ as gains do.
 
-    Where no active features are given, all are active, sparse ones too. Inactive weights keep
-    their values, and the others are found in proportion to them. Where every dense weight is
-    active, the result is divided by its L1 norm.
-
-    Args:
-        problem: hypotheses, metric and active features.
-        initial: float64 ``[n_features]``.
-        rng: draws the pairs, and is that of greedy oracles.
-        options: settings.
-        progress: told of the two steps.
+    See ``problem`` for the arguments. ``rng`` draws the pairs and the greedy oracles.
 
     Raises:
-        OptimizerError: the problem cannot be tuned (see ``check_weights``), no two hypotheses
-            of a sentence differ enough, or nothing was learnt.
+        OptimizerError: the problem cannot be tuned (see ``check_weights``), no two hypotheses of a
+            sentence differ enough, or the fitted weights are all zero.
     """
     problem = activate_sparse(problem)
     initial = check_weights(problem, initial)
@@ -225,7 +219,7 @@ def regression(
 def _contrast(
     lists: ScaledLists, gains: Floats, rng: np.random.Generator, options: RegressionOptions
 ) -> tuple[Contrast, int]:
-    """What the examples are, and how many."""
+    """Return the examples, and how many there are."""
     if options.examples == "all":
         return contrast_means(lists.offsets), len(gains)
     if options.examples == "oracles":
@@ -241,8 +235,8 @@ def _contrast(
         )
     if not len(pairs):
         raise OptimizerError(
-            "no two hypotheses of a sentence differ in score enough to learn from; take longer "
-            "n-best lists, or a smaller minimum difference"
+            "no two hypotheses of a sentence differ in score by enough; use longer n-best lists, "
+            "or a smaller minimum_difference"
         )
     return contrast_pairs(pairs, len(gains)), len(pairs)
 

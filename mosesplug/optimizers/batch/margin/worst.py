@@ -1,16 +1,19 @@
-"""Each sentence's worst violation: objective, dual bound, and descent to the minimum.
+"""The worst violation of each sentence: objective, dual bound and dual descent.
 
 The structural hinge loss (Neubig & Watanabe 2016, eq. 30 with the loss-augmented search of eq. 35
-and 37), over the ``N`` sentences that have hypotheses, with ``o`` the reference of each:
+and 37) over the ``N`` sentences that have hypotheses, with ``o`` the reference of each:
 
     lambda/2 |w|^2 + 1/N sum over i of max over e of (demand_e - w . (h(o) - h(e)))
 
-where a hypothesis demands its difference in worth (margin rescaling), or 1. The reference itself
-demands 0, so that no loss is below 0.
+The demand of a hypothesis is its cost (margin rescaling), or 1. The reference demands 0, so that no
+loss is below 0.
 
-Here is the descent in its dual: all hypotheses take part, and visits to all alternate with some to
-those alone that have a multiplier. Cutting planes are in ``planes``. All ways know a bound from
-below, the dual objective, which never falls.
+In the dual problem, divided by lambda so that ``C = 1 / (lambda N)``, each hypothesis has a
+multiplier ``a_e >= 0``, those of a sentence add up to ``C``, and ``w = sum a_e (h(o) - h(e))``. In
+a sentence, the multiplier with the steepest slope takes from the flattest one above 0 (sequential
+minimal optimisation, Platt 1999; sentence by sentence, Keerthi et al. 2008). Visits to all
+hypotheses alternate with visits to those that have a multiplier. Cutting planes (``planes``) solve
+the same problem. All know a lower bound, the dual objective, which never falls.
 """
 
 from __future__ import annotations
@@ -45,21 +48,20 @@ _INNER = 10
 """Visits to hypotheses with multipliers between two visits to all."""
 
 _LOOK = 5
-"""Visits to all between two looks at the gap."""
+"""Visits to all between two computations of the gap."""
 
 _EXCHANGES = 10
-"""Exchanges of a visit to a sentence at most."""
+"""Maximum exchanges of a visit to a sentence."""
 
 
 @dataclass(frozen=True)
 class WorstLoss:
-    """The loss above, to be minimised.
+    """The loss of this module, to be minimised.
 
     Attributes:
         lists: the hypotheses.
         references: int64 ``[n_sentences]``, rows.
-        demands: float64 ``[n_hyps]``, 0 of references; what fixed scores add to the margin is
-            taken off already.
+        demands: float64 ``[n_hyps]``, 0 of references, minus the margin of the fixed scores.
         regularization: lambda.
     """
 
@@ -74,35 +76,35 @@ class WorstLoss:
         return 1.0 / (self.regularization * self.lists.n_sentences)
 
     def violations(self, weights: Floats) -> Floats:
-        """By how much each hypothesis misses its margin, float64 ``[n_hyps]``."""
+        """Return by how much each hypothesis misses its margin, float64 ``[n_hyps]``."""
         lists = self.lists
         scores = lists.scores(weights) - lists.fixed
         return self.demands + scores - np.repeat(scores[self.references], np.diff(lists.offsets))
 
     def objective(self, weights: Floats, violations: Floats) -> float:
-        """Regulariser and mean loss; ``violations`` are those of ``weights``."""
+        """Return regularizer and mean loss; ``violations`` are those of ``weights``."""
         losses = np.maximum.reduceat(violations, self.lists.offsets[:-1])
         return 0.5 * self.regularization * float(weights @ weights) + float(losses.mean())
 
     def bound(self, weights: Floats, multipliers: Floats) -> float:
-        """The dual objective; ``multipliers`` (float64 ``[n_hyps]``) are those of ``weights``."""
+        """Return the dual objective; ``multipliers``, ``[n_hyps]``, are those of ``weights``."""
         return dual_bound(self, weights, float(multipliers @ self.demands))
 
     def weights(self, multipliers: Floats) -> Floats:
-        """``sum a_e (h(o) - h(e))``, float64 ``[n_columns]``."""
+        """Return ``sum a_e (h(o) - h(e))``, float64 ``[n_columns]``."""
         coefficients = -multipliers
         coefficients[self.references] += np.add.reduceat(multipliers, self.lists.offsets[:-1])
         return self.lists.combined(coefficients)
 
     def mean_difference(self, others: NDArray[np.int64]) -> Floats:
-        """``1/N sum (h(o) - h(e))`` over sentences, float64 ``[n_columns]``."""
+        """Return ``1/N sum (h(o) - h(e))`` over sentences, float64 ``[n_columns]``."""
         coefficients = np.zeros(len(self.demands))
         coefficients[self.references] += 1.0 / self.lists.n_sentences
         coefficients[others] -= 1.0 / self.lists.n_sentences
         return self.lists.combined(coefficients)
 
     def start(self) -> Floats:
-        """Multipliers of weights that are all 0, float64 ``[n_hyps]``: the references have all."""
+        """Return multipliers of weights of 0, float64 ``[n_hyps]``: the references have all."""
         multipliers = np.zeros(len(self.demands))
         multipliers[self.references] = self.cap
         return multipliers
@@ -121,9 +123,9 @@ def solve_dual(
     Args:
         loss: to be minimised.
         rng: of the order of visits.
-        tolerance: the gap, as a share of the objective, at the end.
-        sweeps: visits to all hypotheses at most.
-        multipliers: float64 ``[n_hyps]``, to begin with: those of any references are feasible.
+        tolerance: largest gap at the end, as a share of the objective.
+        sweeps: maximum visits to all hypotheses.
+        multipliers: initial ones, float64 ``[n_hyps]``; those of other references are feasible.
 
     Returns:
         The fit, and its multipliers.
@@ -147,7 +149,7 @@ def solve_dual(
 
 
 def dual_bound(loss: WorstLoss, weights: Floats, gained: float) -> float:
-    """The dual objective, of multipliers that lead to ``weights`` and gain so much."""
+    """Return the dual objective of multipliers that lead to ``weights`` and gain ``gained``."""
     return loss.regularization * (gained - 0.5 * float(weights @ weights))
 
 
@@ -178,7 +180,7 @@ def visit_all(
 
 
 class BestWeights:
-    """The best weights so far, the best bound, and what came when."""
+    """The best weights and the best bound so far, and the history of both."""
 
     def __init__(self) -> None:
         self.weights: Floats = np.zeros(0)
@@ -188,11 +190,11 @@ class BestWeights:
 
     @property
     def gap(self) -> float:
-        """How far the objective may be from the least."""
+        """The largest possible distance of the objective from the minimum."""
         return self.objective - self.lower
 
     def see(self, loss: WorstLoss, weights: Floats, violations: Floats, bound: float) -> None:
-        """Weights with their violations, and a bound."""
+        """Record weights with their violations, and a bound."""
         objective = loss.objective(weights, violations)
         if objective < self.objective:
             self.weights, self.objective = weights.copy(), objective
@@ -200,7 +202,7 @@ class BestWeights:
         self.rounds.append({"objective": objective, "bound": bound})
 
     def fit(self, tolerance: float | None) -> MarginFit:
-        """The end; converged by the gap, or where a cutting plane had nothing to add."""
+        """Return the fit; without a tolerance it converged if the last plane added nothing."""
         done = self.done if tolerance is None else self.gap <= tolerance * self.objective
         return MarginFit(
             self.weights, self.objective, len(self.rounds), done, self.lower, tuple(self.rounds)

@@ -1,1 +1,1 @@
-"""Minimum error rate training (Och 2003): climbs by exact line search."""
+"""Minimum error rate training (Och 2003) by exact line search."""

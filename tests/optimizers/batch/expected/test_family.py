@@ -139,7 +139,7 @@ def test_refuses_lists_that_features_do_not_tell_apart(name: str) -> None:
 @pytest.mark.parametrize("name", ["linear-bleu", "xbleu"])
 def test_refuses_other_metrics_than_bleu(name: str) -> None:
     assert FAMILY[name].needs_bleu
-    with pytest.raises(UsageError, match="statistics of BLEU, not of accuracy"):
+    with pytest.raises(UsageError, match="requires the metric BLEU, not accuracy"):
         solve(name, planted(1)[0], np.ones(5))
 
 

@@ -72,7 +72,7 @@ def test_matches_of_some_length_that_nobody_has() -> None:
 
 def test_a_ratio_of_nothing_is_refused() -> None:
     options = LinearBleuOptions(word_precision=0.8, precision_ratio=0.0)
-    with pytest.raises(UsageError, match="precision_ratio is more than 0"):
+    with pytest.raises(UsageError, match="precision_ratio must be above 0"):
         expected_linear_bleu(PROBLEM, np.ones(5), np.random.default_rng(0), options)
 
 

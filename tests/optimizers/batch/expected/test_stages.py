@@ -42,8 +42,8 @@ def test_no_schedule_is_one_stage() -> None:
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        ({"scale": 0.0}, "scale is more than 0"),
-        ({"quench_rate": 1.0}, "quench_rate is more than 1"),
+        ({"scale": 0.0}, "scale must be above 0"),
+        ({"quench_rate": 1.0}, "quench_rate must be above 1"),
         ({"temperature": 1.0, "cooling_rate": 1.0}, "cooling_rate between 0 and 1"),
         ({"temperature": 1.0, "cooling_rate": 0.0}, "cooling_rate between 0 and 1"),
         ({"temperature": 1.0, "temperature_end": 0.0}, "temperature_end above 0"),
