@@ -1,12 +1,12 @@
-"""What a hypothesis is worth by itself, to whatever learns from one sentence or batch at a time.
+"""Gains and costs of single hypotheses, for learners of sentences or batches.
 
-Corpus metrics belong to all sentences together. A learner needs a gain for each hypothesis by
-itself, and approximates it (Neubig & Watanabe 2016, section 6.1): by the metric of the batch alone,
-by a smoothed metric of the sentence, or by the metric of the sentence in the context of what was
-chosen before. What was chosen is kept as statistics in the learner's memory.
+Corpus metrics score all sentences together. A learner needs the gain of each hypothesis, and
+approximates it (Neubig & Watanabe 2016, section 6.1) by the metric of the batch, by a smoothed
+metric of the sentence, or by the metric of the sentence in the context of earlier choices, whose
+statistics are kept in the learner's memory.
 
-Where the batch is the corpus, as few as one sentence may be, an order without a match counts as a
-share of one (``few_sentences``).
+If the batch is the corpus, which may be one sentence, an n-gram order without a match counts as a
+share of one match (``few_sentences``).
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ _SMOOTHINGS: dict[str, Smoothing] = {name: name for name in get_args(Smoothing)}
 
 @dataclass(frozen=True)
 class Costs:
-    """Gains of hypotheses, larger being better; the cost of one is the best gain less its own.
+    """Gains of hypotheses; the cost of a hypothesis is the best gain minus its own.
 
-    All are in the unit of a sentence's score, 0 to 1 for BLEU: what a choice changes in the score
-    of many sentences is multiplied by their number.
+    The unit is that of a sentence score, 0 to 1 for BLEU: a change in the score of many sentences
+    is multiplied by their number.
 
     Attributes:
-        kind: which approximation.
-        remember: whose statistics ``pseudo-corpus`` and ``background`` keep.
-        decay: what the background keeps of itself at each sentence, ``nu`` of equation 57.
+        kind: the approximation.
+        remember: the hypothesis whose statistics ``pseudo-corpus`` and ``background`` keep.
+        decay: share of the background that remains at each sentence, ``nu`` of equation 57.
     """
 
     kind: CostKind = "background"
@@ -49,10 +49,10 @@ class Costs:
     decay: float = 0.999
 
     def memory(self, metric: Metric) -> dict[str, NDArray[np.float64]]:
-        """What a learner remembers at first, by the name of the kind; nothing for most kinds.
+        """Return a learner's initial memory by kind; empty for most kinds.
 
-        A background begins as one sentence with one of everything, as in Moses' ``kbmira``: of
-        nothing, BLEU could not tell good hypotheses from bad ones.
+        A background starts as one sentence with one of each statistic, as in Moses' ``kbmira``:
+        with an empty one, BLEU could not separate good hypotheses from bad ones.
         """
         if self.kind == "background":
             return {self.kind: np.ones(metric.n_statistics + 1)}
@@ -67,14 +67,14 @@ class Costs:
         memory: Mapping[str, NDArray[np.float64]],
         rng: np.random.Generator,
     ) -> NDArray[np.float64]:
-        """What each hypothesis is worth, float64 ``[n_hyps]``.
+        """Return the gain of each hypothesis, float64 ``[n_hyps]``.
 
         Args:
             batch: the hypotheses.
-            metric: the corpus metric. The smoothed variants are of BLEU, alone or in a mixture;
-                of another metric, its score of the sentence takes their place.
-            memory: the learner's, as ``memory`` and ``remembered`` made it.
-            rng: of the greedy search where the batch itself is the corpus.
+            metric: the corpus metric. Smoothed variants apply to BLEU, alone or in a mixture; other
+                metrics score the sentence.
+            memory: the learner's, from ``memory`` and ``remembered``.
+            rng: of the greedy search if the batch is the corpus.
         """
         stats = batch.stats.astype(np.float64)
         if (smoothing := _SMOOTHINGS.get(self.kind)) is not None:
@@ -95,7 +95,7 @@ class Costs:
         scores: NDArray[np.float64],
         gains: NDArray[np.float64],
     ) -> NDArray[np.int64]:
-        """The hypotheses to remember, one of each sentence that has any, int64."""
+        """Return the hypotheses to remember, one per non-empty sentence, int64."""
         merits = {"one-best": scores, "hope": scores + gains, "oracle": gains}[self.remember]
         return first_of_largest(batch.offsets, merits)
 
@@ -105,12 +105,12 @@ class Costs:
         memory: Mapping[str, NDArray[np.float64]],
         rows: NDArray[np.int64],
     ) -> dict[str, NDArray[np.float64]]:
-        """The memory after a batch (equation 57, and what is said below 56 and 58).
+        """Return the memory after a batch (equation 57, and the text below 56 and 58).
 
         Args:
             batch: the hypotheses.
             memory: the learner's.
-            rows: int64; a hypothesis of each sentence that has any, in their order.
+            rows: int64; a hypothesis of each non-empty sentence, in their order.
         """
         if self.kind not in memory:
             return {}
@@ -135,9 +135,9 @@ def _corpus(
     remembered: NDArray[np.float64] | None,
     rng: np.random.Generator,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], int]:
-    """Statistics of a corpus with the batch in it; what each sentence adds; its sentences.
+    """Return statistics of a corpus with the batch, of each sentence, and its size.
 
-    Of sentences that are not remembered, the batch's own greedy oracles take part.
+    Sentences that are not remembered take part with the batch's own greedy oracles.
     """
     own = np.zeros((batch.n_sentences, metric.n_statistics))
     filled = np.diff(batch.offsets) > 0
@@ -153,7 +153,7 @@ def _corpus(
 
 
 def first_of_largest(offsets: NDArray[np.int64], merits: NDArray[np.float64]) -> NDArray[np.int64]:
-    """The first row of largest merit of each sentence that has any, int64."""
+    """Return the first row of the largest value of each non-empty sentence, int64."""
     widths = np.diff(offsets)
     starts = offsets[:-1][widths > 0]
     if not len(starts):

@@ -1,15 +1,13 @@
-"""Losses of hypotheses' scores: what learners descend, whatever their steps.
+"""Losses of model scores that learners minimise by gradients.
 
-A loss is a function of model scores alone, in one of two shapes. A *pairwise* loss looks at the
-margin between a better hypothesis and a worse one; a *listwise* loss at all hypotheses of a
-sentence. Features come in by the chain rule, outside: a gradient with respect to scores is the
-coefficients of the hypotheses' feature vectors.
+A *pairwise* loss is a function of the margin between a better hypothesis and a worse one; a
+*listwise* loss of all hypotheses of a sentence. Features come in by the chain rule, outside: the
+derivatives by scores are coefficients of the hypotheses' feature vectors.
 
-Arrays are flat, float64, and never written; nothing overflows, however large the scores.
+Arrays are flat, float64 and never written; no value overflows, however large the scores.
 
-Batch objectives have the softmax and the expected error too, of all lists at once in threads and
-compiled (``batch/expected/kernels``). A mini-batch is too small for that; what is plain here is
-also what a test holds the kernels to.
+Batch objectives have compiled, threaded versions of the softmax and the expected error
+(``lists.block_kernels``), too large for a mini-batch; tests compare them with these.
 """
 
 from __future__ import annotations
@@ -40,9 +38,9 @@ class PairLoss:
     Attributes:
         source: the paper.
         value_and_gradient: ``(margins, gaps) -> (values, derivatives)``, all float64 ``[n_pairs]``.
-            ``margins`` are the scores of the better hypotheses less those of the worse, ``gaps``
-            the same of what they are worth; ``derivatives`` are by the margins.
-        margin: a pair whose margin is no larger is in the wrong order, or not clear enough.
+            ``margins`` are differences of model scores and ``gaps`` of gains, better minus worse;
+            derivatives are by the margins.
+        margin: pairs with a margin of at most this are violations.
     """
 
     source: str
@@ -50,11 +48,11 @@ class PairLoss:
     margin: float = 0.0
 
     def value(self, margins: Floats, gaps: Floats) -> Floats:
-        """Loss of each pair, float64 ``[n_pairs]``."""
+        """Return the loss of each pair, float64 ``[n_pairs]``."""
         return self.value_and_gradient(margins, gaps)[0]
 
     def gradient(self, margins: Floats, gaps: Floats) -> Floats:
-        """Derivative of each pair's loss by its margin, float64 ``[n_pairs]``."""
+        """Return the derivative of each pair's loss by its margin, float64 ``[n_pairs]``."""
         return self.value_and_gradient(margins, gaps)[1]
 
 
@@ -65,32 +63,31 @@ class ListLoss:
     Attributes:
         source: the paper.
         value_and_gradient: ``(scores, offsets, goals) -> (values, derivatives)``. ``scores`` and
-            ``goals`` are float64 ``[n_hyps]``, ``offsets`` int64 ``[n_sentences + 1]``:
-            hypotheses of sentence ``i`` are ``offsets[i]:offsets[i + 1]``. ``values`` are float64
-            ``[n_sentences]``, 0 where there are no hypotheses; ``derivatives`` float64
-            ``[n_hyps]``, by the scores. What a goal is, each loss says.
+            ``goals`` are float64 ``[n_hyps]``, ``offsets`` int64 ``[n_sentences + 1]``. ``values``
+            are float64 ``[n_sentences]``, 0 for empty sentences; ``derivatives`` float64
+            ``[n_hyps]``, by the scores. Each loss defines its goals.
     """
 
     source: str
     value_and_gradient: Callable[[Floats, NDArray[np.int64], Floats], tuple[Floats, Floats]]
 
     def value(self, scores: Floats, offsets: NDArray[np.int64], goals: Floats) -> Floats:
-        """Loss of each sentence, float64 ``[n_sentences]``."""
+        """Return the loss of each sentence, float64 ``[n_sentences]``."""
         return self.value_and_gradient(scores, offsets, goals)[0]
 
     def gradient(self, scores: Floats, offsets: NDArray[np.int64], goals: Floats) -> Floats:
-        """Derivative of the summed loss by each score, float64 ``[n_hyps]``."""
+        """Return the derivative of the summed loss by each score, float64 ``[n_hyps]``."""
         return self.value_and_gradient(scores, offsets, goals)[1]
 
 
 def _logistic(margins: Floats, gaps: Floats) -> tuple[Floats, Floats]:
-    """``log(1 + exp(-m))``; the gap does not count."""
+    """``log(1 + exp(-m))``; ignores the gap."""
     values = np.maximum(-margins, 0.0) + np.log1p(np.exp(-np.abs(margins)))
     return values, 0.5 * np.tanh(0.5 * margins) - 0.5
 
 
 def _hinge(margins: Floats, gaps: Floats) -> tuple[Floats, Floats]:
-    """``max(0, 1 - m)``; the gap does not count, and the derivative at 1 is 0."""
+    """``max(0, 1 - m)``; ignores the gap; the derivative at 1 is 0."""
     return np.maximum(1.0 - margins, 0.0), np.where(margins < 1.0, -1.0, 0.0)
 
 
@@ -101,7 +98,7 @@ def _squared(margins: Floats, gaps: Floats) -> tuple[Floats, Floats]:
 
 
 def _softmax(scores: Floats, offsets: NDArray[np.int64], goals: Floats) -> tuple[Floats, Floats]:
-    """``log sum exp(s) - log sum of oracles exp(s)``; the goal is 1 of an oracle, 0 of others."""
+    """``log sum exp(s) - log sum exp(oracles)``; goals are 1 for oracles, else 0."""
     is_oracle = goals > 0.0
     all_logs = _log_sums(scores, offsets)
     oracle_logs = _log_sums(np.where(is_oracle, scores, -np.inf), offsets)
@@ -120,7 +117,7 @@ def _softmax(scores: Floats, offsets: NDArray[np.int64], goals: Floats) -> tuple
 def _expected_error(
     scores: Floats, offsets: NDArray[np.int64], goals: Floats
 ) -> tuple[Floats, Floats]:
-    """``sum p goal`` with ``p`` the softmax of the scores; the goal is each one's error."""
+    """``sum p goal`` with ``p`` the softmax of the scores; goals are errors."""
     n_sentences = len(offsets) - 1
     owner = np.repeat(np.arange(n_sentences), np.diff(offsets))
     shares = np.exp(scores - _log_sums(scores, offsets)[owner])
@@ -129,7 +126,7 @@ def _expected_error(
 
 
 def _log_sums(scores: Floats, offsets: NDArray[np.int64]) -> Floats:
-    """``log sum exp`` of each sentence's scores; minus infinity where there is nothing to sum."""
+    """Return ``log sum exp`` of each sentence's scores, minus infinity if all are 0."""
     n_sentences = len(offsets) - 1
     found = np.full(n_sentences, -np.inf)
     filled = np.flatnonzero(np.diff(offsets))

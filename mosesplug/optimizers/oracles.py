@@ -1,9 +1,9 @@
-"""Oracles: the hypotheses of each list that would make the best translation.
+"""Oracles: the hypotheses of each list with the best metric.
 
-Where a score belongs to a sentence, its best hypothesis is the oracle. A corpus metric does not
-fall into sentences: what is best for one depends on the choices for all others, and is sought
-greedily (Venugopal & Vogel 2005; Neubig & Watanabe 2016, section 4.2). Hypotheses that are equally
-good are all oracles.
+If each hypothesis has a score of its own, the best ones of each sentence are the oracles. A corpus
+metric does not decompose into sentences: the best hypothesis of one depends on the choices for all
+others, and is searched for greedily (Venugopal & Vogel 2005; Neubig & Watanabe 2016, section 4.2).
+Equally good hypotheses are all oracles.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from mosesplug.tuning_set import TuningSet
 __all__ = ["OracleSets", "corpus_oracles", "sentence_oracles"]
 
 PASSES = 20
-"""A greedy search that has not come to rest by then goes round among equals."""
+"""A greedy search that has not converged by then cycles among ties."""
 
 
 @dataclass(frozen=True)
@@ -29,10 +29,9 @@ class OracleSets:
 
     Attributes:
         rows: int64; those of sentence ``i`` are ``rows[offsets[i]:offsets[i + 1]]``, ascending.
-        offsets: int64 ``[n_sentences + 1]``; a sentence has none if its list is empty.
-        score: of the corpus metric, or the mean gain where gains belong to sentences.
-        chosen: int64, the one of each sentence that has any behind the score; the first oracles
-            where gains belong to sentences.
+        offsets: int64 ``[n_sentences + 1]``; empty sentences have no oracles.
+        score: of the corpus metric, or the mean gain of sentence oracles.
+        chosen: int64, the hypothesis of each non-empty sentence that gives the score.
     """
 
     rows: NDArray[np.int64]
@@ -42,16 +41,16 @@ class OracleSets:
 
     @property
     def first(self) -> NDArray[np.int64]:
-        """The first oracle of each sentence that has any, int64."""
+        """The first oracle of each non-empty sentence, int64."""
         return self.rows[self.offsets[:-1][np.diff(self.offsets) > 0]]
 
 
 def sentence_oracles(offsets: NDArray[np.int64], gains: NDArray[np.float64]) -> OracleSets:
-    """The hypotheses of largest gain in each sentence; ``score`` is the mean of these gains.
+    """Return the hypotheses of largest gain of each sentence, and the mean gain.
 
     Args:
         offsets: int64 ``[n_sentences + 1]``.
-        gains: float64 ``[n_hyps]``, what each is worth by itself; larger is better.
+        gains: float64 ``[n_hyps]``; larger is better.
     """
     widths = np.diff(offsets)
     starts = offsets[:-1][widths > 0]
@@ -72,23 +71,24 @@ def corpus_oracles(
     background: NDArray[np.float64] | None = None,
     passes: int = PASSES,
 ) -> OracleSets:
-    """The hypotheses that are best for the corpus score, by greedy search (survey, Figure 2).
+    """Return the hypotheses that a greedy search finds best (survey, Figure 2).
 
-    From a random choice, sentences are gone through in random order, and each takes the hypothesis
-    with which the score of all choices is highest, until a whole pass changes nothing. No change
-    of one sentence then improves the score. Of equals the one chosen before stays.
+    The search starts from a random choice and visits sentences in random order. Each takes the
+    hypothesis with the highest corpus score, given the choices for the others, until a whole pass
+    changes nothing. Then no change of one sentence improves the score. In a tie the earlier choice
+    stays.
 
     Args:
-        tuning_set: the lists of a batch, or of the whole set.
-        metric: of summed statistics; larger is better. With that of few sentences, a batch in
-            which nothing has a match of four words has oracles too.
+        tuning_set: the lists of a batch or of the whole set.
+        metric: of summed statistics; larger is better. ``FewSentences`` gives oracles to a batch
+            without a match of four words, too.
         rng: of the first choice and of the orders.
-        background: float64 ``[n_stats]``; statistics of other text that counts too.
-        passes: no more than these.
+        background: float64 ``[n_stats]``, statistics that are added to those of the choices.
+        passes: maximum number of passes.
 
     Returns:
-        Every hypothesis that would score as the chosen one does, the choices for the other
-        sentences being what they are; ``score`` includes the background.
+        Every hypothesis that scores as the chosen one does, given the choices for the other
+        sentences; ``score`` includes the background.
     """
     offsets, stats = tuning_set.offsets, tuning_set.stats.astype(np.float64)
     filled = np.flatnonzero(np.diff(offsets) > 0)

@@ -1,7 +1,16 @@
-"""What an optimizer is given, and what it gives back.
+"""The problem that an optimizer solves, and its solution.
 
 Optimizers see arrays and a metric, never a file, a database or a process. A batch optimizer is a
-function ``optimize(problem, initial, rng, options, progress) -> Solution``.
+function ``optimize(problem, initial, rng, options, progress) -> Solution``:
+
+- ``problem`` has the hypotheses, the metric and the active features. Algorithms that tune sparse
+  weights treat all features as active if the problem does not say which are.
+- ``initial``, float64 ``[n_features]``, are the starting weights. Inactive weights keep their
+  values, and the others are fitted in proportion to them. If every dense weight is active, the
+  result is divided by its L1 norm (``normalise``).
+- ``rng`` is the source of all random choices, so that a seed determines the result.
+- ``options`` is the algorithm's dataclass of settings.
+- ``progress`` is called with the work done.
 """
 
 from __future__ import annotations
@@ -38,36 +47,36 @@ __all__ = [
 ]
 
 LARGEST = 1e100
-"""Largest weight that a search may start from: model scores beyond it overflow on a long line."""
+"""Largest starting weight: beyond it, model scores overflow on a long line."""
 
 Progress = Callable[[int, int, str], None]
-"""Told of work done, ``(done, total, what)``; may be called from any thread."""
+"""Called with ``(done, total, what)``, from any thread."""
 
 
 def no_progress(done: int, total: int, what: str) -> None:
-    """The progress that tells nobody."""
+    """Ignore progress."""
 
 
 @dataclass(frozen=True)
 class Problem:
-    """Hypotheses to choose among, and the metric that says which choice is good.
+    """Hypotheses to choose among, and the metric that scores the choice.
 
     Attributes:
-        tuning_set: the merged hypotheses, or none of them where there is a source or a search.
-        metric: turns summed statistics into a score; larger is better.
+        tuning_set: the merged hypotheses; empty if there is a source or a search.
+        metric: scores summed statistics; larger is better.
         active: bool ``[n_features]``, the weights that may change; None: all dense ones.
-        minima: float64 ``[n_features]``, lower ends of the box that random starts come from.
-        maxima: float64 ``[n_features]``, its upper ends. The box binds starts, not results.
+        minima: float64 ``[n_features]``, lower ends of the box of random starts.
+        maxima: float64 ``[n_features]``, its upper ends. The box limits starts, not results.
         starts: further starting points, each float64 ``[n_features]`` (Foster & Kuhn 2009).
-        threads: how many threads may work at once.
-        positive: bool ``[n_features]``, the weights that must end above 0 (MERT only); None: none.
-        source: hypotheses that MERT searches in place of the lists, as search graphs hold them,
-            with the features of the lists' space; None: the lists.
-        search: what finds hope and fear (batch MIRA only), in place of the lists; None: the lists.
-        fixed: bool ``[n_features]``, features whose weights are the decoder's own and no result,
-            as that of ``UnknownWordPenalty0`` in search graphs: never active or scaled; None: none.
-        keeps_scale: leave weights as large as they are found: beside fixed ones that count in
-            every choice, other sizes would be other weights.
+        threads: maximum number of threads.
+        positive: bool ``[n_features]``, weights that must end above 0 (MERT only); None: none.
+        source: hypotheses that MERT searches instead of the lists, such as search graphs, with the
+            features of the lists' space; None: the lists.
+        search: finds hope and fear (batch MIRA only) instead of the lists; None: the lists.
+        fixed: bool ``[n_features]``, features whose weights are set by the decoder, such as
+            ``UnknownWordPenalty0`` in search graphs: never active or scaled; None: none.
+        keeps_scale: do not scale the weights: fixed ones that count in every choice would get
+            another proportion.
     """
 
     tuning_set: TuningSet
@@ -85,7 +94,7 @@ class Problem:
 
     @property
     def active_mask(self) -> NDArray[np.bool_]:
-        """bool ``[n_features]``: ``active``, or every dense feature; but none that is fixed."""
+        """bool ``[n_features]``: ``active`` or every dense feature, without fixed ones."""
         space, active = self.tuning_set.space, self.active
         if active is None:
             active = np.arange(len(space)) < space.n_dense
@@ -93,7 +102,7 @@ class Problem:
 
     @property
     def box(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """``(minima, maxima)``, 0 and 1 where none are given, as in ``mert-moses.pl``."""
+        """``(minima, maxima)``; by default 0 and 1, as in ``mert-moses.pl``."""
         size = len(self.tuning_set.space)
         minima = np.zeros(size) if self.minima is None else self.minima
         maxima = np.ones(size) if self.maxima is None else self.maxima
@@ -102,12 +111,12 @@ class Problem:
 
 @dataclass(frozen=True)
 class Solution:
-    """Weights, and what they score on the hypotheses that they were tuned on.
+    """Weights, and their score on the hypotheses that they were tuned on.
 
     Attributes:
         weights: float64 ``[n_features]``, finite and not all zero.
-        score: the metric of decoding the tuning set's lists, or the source, at ``weights``.
-        history: one mapping a step, for people and reports.
+        score: corpus score of the 1-best of the lists, or of the source, at ``weights``.
+        history: one mapping per step, for reports.
     """
 
     weights: NDArray[np.float64]
@@ -116,7 +125,7 @@ class Solution:
 
 
 def corpus_score(problem: Problem, weights: NDArray[np.float64]) -> float:
-    """Metric of the first-best hypotheses at ``weights``: of source or search, if there is one."""
+    """Return the metric of the 1-best hypotheses at ``weights``."""
     if problem.source is not None:
         return problem.source.score(weights)
     if problem.search is not None:
@@ -125,9 +134,9 @@ def corpus_score(problem: Problem, weights: NDArray[np.float64]) -> float:
 
 
 def corpus_statistics(problem: Problem, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Statistics of the first-best hypotheses at ``weights``, summed, float64 ``[n_stats]``.
+    """Return summed statistics of the 1-best at ``weights``, float64 ``[n_stats]``.
 
-    Those of problems with other sentences can be added to theirs, and scored together.
+    Statistics of problems with other sentences can be added to them and scored together.
     """
     if problem.source is not None:
         return problem.source.statistics(weights)
@@ -150,12 +159,11 @@ def sentence_scores(problem: Problem, smoothing: Smoothing) -> NDArray[np.float6
 
 
 def normalise(problem: Problem, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The weights over the L1 norm of the dense ones, if all of those are active.
+    """Return the weights divided by the L1 norm of the dense ones, if all are active.
 
-    It changes no decision of the decoder, and makes weights of different runs comparable. (Weights
-    that are the decoder's own stay as it has them: a penalty of unknown words, which outweighs the
-    rest at any scale.) Where dense weights are inactive, the others have a scale already, and so
-    they have where the problem says that they keep it.
+    This changes no decision of the decoder and makes weights of different runs comparable. Fixed
+    weights are not scaled: a penalty of unknown words outweighs the rest at any scale. Weights are
+    not scaled if some dense ones are inactive, which determine the scale, or with ``keeps_scale``.
     """
     n_dense = problem.tuning_set.space.n_dense
     norm = np.abs(weights[:n_dense]).sum()
@@ -167,19 +175,19 @@ def normalise(problem: Problem, weights: NDArray[np.float64]) -> NDArray[np.floa
 
 
 def activate_sparse(problem: Problem) -> Problem:
-    """The problem of an algorithm that tunes sparse weights too, unless some are chosen."""
+    """Return the problem with all features active, unless it says which are."""
     if problem.active is not None:
         return problem
     return replace(problem, active=np.ones(len(problem.tuning_set.space), dtype=np.bool_))
 
 
 def check_weights(problem: Problem, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The weights as float64, if a search can start there.
+    """Return a float64 copy of the weights if a search can start from them.
 
     Raises:
-        OptimizerError: wrong number, NaN, infinite or enormous values, here or among the
-            problem's further starts; a box that is none; features that are not finite, no
-            hypotheses, or nothing to tune.
+        OptimizerError: wrong number, NaN, infinite or enormous values, here or among the problem's
+            further starts; an invalid box; features that are not finite; no hypotheses; no active
+            feature.
     """
     space = problem.tuning_set.space
     weights = _checked_start(space, weights)
@@ -188,19 +196,18 @@ def check_weights(problem: Problem, weights: NDArray[np.float64]) -> NDArray[np.
     _check_box(problem)
     tuning_set = problem.tuning_set
     if tuning_set.n_hyps == 0 and problem.source is None and problem.search is None:
-        raise OptimizerError("there are no hypotheses to tune on; check the n-best lists")
+        raise OptimizerError("no hypotheses to tune on; check the n-best lists")
     if not np.isfinite(tuning_set.dense).all():
         column = int(np.flatnonzero(~np.isfinite(tuning_set.dense).all(axis=0))[0])
         raise OptimizerError(f"values of feature {space.names[column]} are not finite numbers")
     if tuning_set.sparse is not None and not np.isfinite(tuning_set.sparse.data).all():
         raise OptimizerError("values of a sparse feature are not finite numbers")
     if not problem.active_mask.any():
-        raise OptimizerError("no feature is active; there is nothing to tune")
+        raise OptimizerError("no feature is active: nothing to tune")
     return weights
 
 
 def _checked_start(space: FeatureSpace, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """A copy as float64 of weights that a search can start from."""
     weights = np.array(weights, dtype=np.float64)
     if weights.shape != (len(space),):
         raise OptimizerError(
@@ -218,7 +225,6 @@ def _checked_start(space: FeatureSpace, weights: NDArray[np.float64]) -> NDArray
 
 
 def _check_box(problem: Problem) -> None:
-    """Refuse ends between which no random weights can be drawn."""
     space = problem.tuning_set.space
     minima, maxima = problem.box
     if minima.shape != (len(space),) or maxima.shape != (len(space),):

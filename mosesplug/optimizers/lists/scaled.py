@@ -58,7 +58,7 @@ class ScaledLists:
         return np.repeat(np.arange(self.n_sentences), np.diff(self.offsets))
 
     def scores(self, weights: Floats) -> Floats:
-        """Return ``w . h`` with weights in their units, plus the fixed scores: ``[n_hyps]``."""
+        """Return ``w . h`` with weights in their units plus fixed scores, ``[n_hyps]``."""
         return np.asarray(row_scores(self.features, weights) + self.fixed)
 
     def combined(self, coefficients: Floats) -> Floats:
@@ -81,7 +81,7 @@ class ScaledLists:
         return zero_cancelled(sums, sizes)
 
     def with_fixed_column(self, column: Floats) -> ScaledLists:
-        """Return lists with one more feature, float64 ``[n_hyps]``, the last; nothing is fixed."""
+        """Return lists with a last feature, float64 ``[n_hyps]``, and no fixed scores."""
         dense, indptr, indices, data = self.features
         n_hyps, width = len(dense), len(self.columns)
         unit = _deviation(self.offsets, column[:, None])
@@ -138,7 +138,7 @@ def scaled_lists(problem: Problem, initial: Floats, scaling: Scaling) -> ScaledL
 
 
 def _deviation(offsets: NDArray[np.int64], dense: Floats) -> Floats:
-    """Return the root mean square distance from the sentence's mean, 1 for constant columns."""
+    """Return the root mean square distance from the sentence's mean; 1 if constant."""
     widths = np.diff(offsets)
     means = np.add.reduceat(dense, offsets[:-1], axis=0) / widths[:, None]
     squares = np.zeros(dense.shape[1])
@@ -153,7 +153,7 @@ def _deviation(offsets: NDArray[np.int64], dense: Floats) -> Floats:
 def _sparse_part(
     tuning_set: TuningSet, active: NDArray[np.bool_]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats, NDArray[np.int64]]:
-    """Return active sparse features: row ends, places in the columns, values, these columns."""
+    """Return active sparse features: row ends, places in columns, values, columns."""
     if tuning_set.sparse is None:
         none = np.zeros(0, dtype=np.int64)
         return np.zeros(tuning_set.n_hyps + 1, dtype=np.int64), none, np.zeros(0), none

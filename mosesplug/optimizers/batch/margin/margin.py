@@ -205,7 +205,7 @@ def cutting_plane(
     options: CuttingPlaneOptions,
     progress: Progress = no_progress,
 ) -> Solution:
-    """Tune the active weights to large margins, by cutting planes; as ``large_margin``."""
+    """Tune the active weights to large margins by cutting planes; as ``large_margin``."""
     problem = activate_sparse(problem)
     initial = check_weights(problem, initial)
     gains = options.gains(problem, initial, rng)
@@ -246,7 +246,7 @@ def _in_rounds(
     solver: Callable[[], _Solve],
     progress: Progress,
 ) -> Solution:
-    """Choose references and solve, round by round; return the round with the best score."""
+    """Choose references and solve, round by round; return the round of the best score."""
     lists = scaled_lists(problem, initial, options.scaling)
 
     def fit(lists: ScaledLists) -> MarginFit:
@@ -318,7 +318,7 @@ def _score(problem: Problem, lists: ScaledLists, weights: Floats) -> float:
 def _worst_loss(
     lists: ScaledLists, references: NDArray[np.int64], gains: Floats, options: _ReferenceOptions
 ) -> WorstLoss:
-    """Return the loss of the worst violations; oracles other than the reference demand 0."""
+    """Return the loss of the worst violations; oracles beside the reference demand 0."""
     owners = lists.owners
     worth = gains[references][owners] - gains
     demands = worth

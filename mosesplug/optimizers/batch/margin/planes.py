@@ -137,7 +137,7 @@ def solve_one_slack(
 
 
 class _Normals:
-    """Normal vectors of planes, stored without zeros: most values of sparse features are 0."""
+    """Normal vectors of planes without zeros: sparse features are mostly 0."""
 
     def __init__(self, size: int) -> None:
         self._size = size

@@ -226,7 +226,7 @@ def _accepted(
     rng: np.random.Generator,
     passes: int,
 ) -> tuple[Floats, float, float]:
-    """Return weights with a smaller surrogate, that surrogate, and the step that led there.
+    """Return weights with a smaller surrogate, that surrogate, and the step.
 
     The old weights if there are none.
 

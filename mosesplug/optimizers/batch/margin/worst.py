@@ -87,7 +87,7 @@ class WorstLoss:
         return 0.5 * self.regularization * float(weights @ weights) + float(losses.mean())
 
     def bound(self, weights: Floats, multipliers: Floats) -> float:
-        """Return the dual objective; ``multipliers``, ``[n_hyps]``, are those of ``weights``."""
+        """Return the dual objective of ``multipliers``, which lead to ``weights``."""
         return dual_bound(self, weights, float(multipliers @ self.demands))
 
     def weights(self, multipliers: Floats) -> Floats:
@@ -104,7 +104,7 @@ class WorstLoss:
         return self.lists.combined(coefficients)
 
     def start(self) -> Floats:
-        """Return multipliers of weights of 0, float64 ``[n_hyps]``: the references have all."""
+        """Return multipliers of weights of 0, ``[n_hyps]``: the references have all."""
         multipliers = np.zeros(len(self.demands))
         multipliers[self.references] = self.cap
         return multipliers
@@ -149,7 +149,7 @@ def solve_dual(
 
 
 def dual_bound(loss: WorstLoss, weights: Floats, gained: float) -> float:
-    """Return the dual objective of multipliers that lead to ``weights`` and gain ``gained``."""
+    """Return the dual objective of multipliers that lead to ``weights``."""
     return loss.regularization * (gained - 0.5 * float(weights @ weights))
 
 
@@ -202,7 +202,7 @@ class BestWeights:
         self.rounds.append({"objective": objective, "bound": bound})
 
     def fit(self, tolerance: float | None) -> MarginFit:
-        """Return the fit; without a tolerance it converged if the last plane added nothing."""
+        """Return the fit; with no tolerance it converged if the last plane added nothing."""
         done = self.done if tolerance is None else self.gap <= tolerance * self.objective
         return MarginFit(
             self.weights, self.objective, len(self.rounds), done, self.lower, tuple(self.rounds)

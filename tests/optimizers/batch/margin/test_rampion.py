@@ -126,7 +126,7 @@ def test_inactive_weights_and_the_scale_stay() -> None:
 def test_costs_that_do_not_count_are_refused() -> None:
     """Hope, fear and first best would be the same, and the start the result."""
     problem, _ = planted(1)
-    with pytest.raises(UsageError, match="cost_scale is more than 0"):
+    with pytest.raises(UsageError, match="cost_scale must be above 0"):
         rampion(problem, np.ones(5), np.random.default_rng(0), RampionOptions(cost_scale=0.0))
 
 
