@@ -19,7 +19,7 @@ from mosesplug.metrics import Metric
 from mosesplug.metrics import metric as find_metric
 from mosesplug.metrics.registry import metric_of_signature
 from mosesplug.moses_tools.scoring import Hypotheses
-from mosesplug.optimizers import Algorithm, Problem, Progress
+from mosesplug.optimizers import Problem, Progress
 from mosesplug.optimizers import algorithm as find_algorithm
 from mosesplug.optimizers.problem import no_progress
 from mosesplug.settings.learning import LearningSettings
@@ -33,10 +33,7 @@ __all__ = [
     "LearningData",
     "parse_column_names",
     "read_data",
-    "read_graph_data",
     "read_held_out_lists",
-    "read_list_data",
-    "read_store_data",
     "select_iterations",
 ]
 
@@ -103,57 +100,56 @@ class LearningData:
 
 
 def read_data(settings: LearningSettings, progress: Progress = no_progress) -> LearningData:
-    """Read the data that settings name.
+    """Read the n-best lists, search graphs or store that settings name.
+
+    Args:
+        settings: see ``LearningSettings``.
+        progress: called with the work done.
 
     Raises:
-        UsageError: settings that cannot be used with this data.
+        UsageError: settings that cannot be used with this data: an unknown feature, iterations that
+            a run does not have, a metric that a store or an algorithm does not support.
         FormatError: a file has another format.
-        DataError: the data do not belong together.
+        DataError: files that do not belong together.
         StoreError: a store cannot be read.
     """
-    names = parse_column_names(settings.names)
     if settings.store is not None:
-        data = read_store_data(
-            settings.store,
-            settings.iterations,
-            metric=settings.metric,
-            metric_settings=settings.metric_settings,
-            references=settings.references,
-            init=settings.init,
-            sparse_init=settings.sparse_init,
-            threads=settings.threads,
-            progress=progress,
-        )
-        return data.select_features(settings.active, settings.ranges)
-    if settings.references is None:
-        raise UsageError("no reference is given: use --refs FILE")
-    metric = find_metric(settings.metric or "BLEU", settings.metric_settings)
-    if settings.graphs:
-        data = read_graph_data(
-            settings.graphs,
-            settings.references,
-            metric,
-            find_algorithm(settings.algorithm),
-            names=names,
-            edges=settings.hg_prune,
-            init=settings.init,
-            sparse_init=settings.sparse_init,
-            threads=settings.threads,
-            progress=progress,
-        )
+        data = _read_store(settings, settings.store, progress)
     else:
-        data = read_list_data(
-            settings.nbest,
-            settings.references,
-            metric,
-            names=names,
-            dense=settings.dense,
-            init=settings.init,
-            sparse_init=settings.sparse_init,
-            threads=settings.threads,
-            progress=progress,
-        )
+        if (references := settings.references) is None:
+            raise UsageError("no reference is given: use --refs FILE")
+        read = _read_graphs if settings.graphs else _read_lists
+        metric = find_metric(settings.metric or "BLEU", settings.metric_settings)
+        data = read(settings, references, metric, progress)
     return data.select_features(settings.active, settings.ranges)
+
+
+def read_held_out_lists(
+    settings: LearningSettings, problem: Problem, progress: Progress = no_progress
+) -> Problem | None:
+    """Read the held-out lists that settings name into the feature space of a problem.
+
+    Returns:
+        A problem with these lists, or None without any.
+
+    Raises:
+        FormatError: a file has another format.
+        DataError: the lists have other dense features than the problem.
+    """
+    files, references = settings.heldout_nbest, settings.heldout_refs
+    if not files or references is None:
+        return None
+    space = problem.tuning_set.space
+    lists = load_lists(
+        files,
+        references,
+        problem.metric,
+        names=parse_column_names(settings.names),
+        dense=[name for name, _ in space.groups] if is_named(files[0]) else None,
+        threads=settings.threads,
+        loaded=lambda done: progress(done, len(files), "held-out lists"),
+    )
+    return replace(problem, tuning_set=_in_space(lists.tuning_set, space))
 
 
 def parse_column_names(names: str | None) -> list[str] | None:
@@ -172,191 +168,6 @@ def parse_column_names(names: str | None) -> list[str] | None:
         if groups.count(group) > 1:
             raise UsageError(f"--names={names}: the columns of {group} are not adjacent")
     return columns
-
-
-def read_list_data(
-    files: Sequence[Path],
-    references: Path,
-    metric: Metric,
-    *,
-    names: Sequence[str] | None = None,
-    dense: str | None = None,
-    init: Path | None = None,
-    sparse_init: Path | None = None,
-    threads: int = 1,
-    progress: Progress = no_progress,
-) -> LearningData:
-    """Read and merge n-best lists.
-
-    Args:
-        files, references, metric, names, threads: see ``load_lists``.
-        dense: see ``list_dense_features``.
-        init, sparse_init: files of starting weights; None: equal ones.
-        progress: called with the number of files that have been read.
-
-    Raises:
-        FormatError: a file has another format.
-        DataError: the lists have different sentences or features.
-    """
-    lists = load_lists(
-        files,
-        references,
-        metric,
-        names=names,
-        dense=list_dense_features(files, dense),
-        threads=threads,
-        loaded=lambda done: progress(done, len(files), "lists"),
-    )
-    start = read_starting_weights(lists.tuning_set.space, init, sparse_init)
-    return _list_data(lists.tuning_set, metric, start, lists.signature, lists.hypotheses, threads)
-
-
-def read_held_out_lists(
-    files: Sequence[Path],
-    references: Path,
-    problem: Problem,
-    *,
-    names: Sequence[str] | None = None,
-    progress: Progress = no_progress,
-) -> Problem:
-    """Read n-best lists of a held-out set into the feature space of a problem.
-
-    Args:
-        files, references, names: see ``load_lists``.
-        problem: the problem to learn from.
-        progress: called with the number of files that have been read.
-
-    Raises:
-        FormatError: a file has another format.
-        DataError: the lists have other dense features than the problem.
-    """
-    space = problem.tuning_set.space
-    lists = load_lists(
-        files,
-        references,
-        problem.metric,
-        names=names,
-        dense=[name for name, _ in space.groups] if is_named(files[0]) else None,
-        threads=problem.threads,
-        loaded=lambda done: progress(done, len(files), "held-out lists"),
-    )
-    return replace(problem, tuning_set=_in_space(lists.tuning_set, space))
-
-
-def read_graph_data(
-    places: Sequence[Path],
-    references: Path,
-    metric: Metric,
-    algorithm: Algorithm,
-    *,
-    names: Sequence[str] | None = None,
-    edges: int = 0,
-    init: Path | None = None,
-    sparse_init: Path | None = None,
-    threads: int = 1,
-    progress: Progress = no_progress,
-) -> LearningData:
-    """Read search graphs, and prune them if ``edges`` is not 0.
-
-    Args:
-        places, references, metric, names, edges, init, sparse_init, threads: see ``load_graphs``.
-        algorithm: the algorithm that learns from them.
-        progress: called with the number of places that have been read.
-
-    Raises:
-        UsageError: the algorithm does not learn from graphs, or does not support this metric.
-        FormatError: a file has another format.
-        DataError: the graphs have different features, or sentences that the references lack.
-    """
-    # Here and not above: it loads Numba kernels that lists do not need.
-    from mosesplug.learning.graphs import (
-        check_graph_learner,
-        load_graphs,
-        make_graph_problem,
-        select_sentences,
-    )
-
-    check_graph_learner(algorithm, metric)
-    graphs = load_graphs(
-        places,
-        references,
-        metric,
-        init=init,
-        sparse_init=sparse_init,
-        edges=edges,
-        names=names,
-        threads=threads,
-        loaded=lambda done: progress(done, len(places), "decodings"),
-    )
-    problem = make_graph_problem(graphs, metric, algorithm, threads)
-
-    def restrict(problem: Problem, positions: NDArray[np.int64]) -> Problem:
-        selected = select_sentences(graphs, positions, metric)
-        part = make_graph_problem(selected, metric, algorithm, threads)
-        return replace(problem, source=part.source, search=part.search)
-
-    return LearningData(
-        problem,
-        graphs.start,
-        f"{_count(graphs.n_sentences, len(graphs.sentences))}, {graphs.n_graphs} search "
-        f"graphs, {graphs.n_kept} of {graphs.n_edges} edges, {len(graphs.space)} features",
-        graphs.prepared.signature,
-        np.array([n for n, each in enumerate(graphs.sentences) if each], dtype=np.int64),
-        restrict,
-    )
-
-
-def read_store_data(
-    store: Path,
-    iterations: str | None = None,
-    *,
-    metric: str | None = None,
-    metric_settings: str = "",
-    references: Path | None = None,
-    init: Path | None = None,
-    sparse_init: Path | None = None,
-    threads: int = 1,
-    progress: Progress = no_progress,
-) -> LearningData:
-    """Read the merged lists of some iterations of a tuning run.
-
-    Args:
-        store: a working directory, or the store in it. It is not changed.
-        iterations: see ``select_iterations``; None: all.
-        metric, metric_settings: what to optimise; by default the metric of the run.
-        references: the statistics are computed anew from these; None: the stored statistics.
-        init, sparse_init: files of starting weights; None: the weights that decoded the first of
-            the iterations, or equal ones if the run does not know them.
-        threads: number of threads for scoring and optimizing.
-        progress: called with the number of sentences that have been scored.
-
-    Raises:
-        UsageError: another metric than the run's without references, or no such iterations.
-        DataError: the store has no lists, or the references have another number of sentences.
-        StoreError: there is no store, or it cannot be read.
-    """
-    with open_run_store(store, with_lists=True) as (path, opened):
-        records = opened.iterations()
-        selected = select_iterations(iterations, len(records))
-        signature = records[-1].signature
-        stored_metric = scorer = metric_of_signature(signature)
-        if metric is not None or metric_settings:
-            scorer = find_metric(metric or stored_metric.name, metric_settings)
-        if references is None and scorer != stored_metric:
-            raise UsageError(
-                f"the store has statistics of {signature}: to optimise {scorer.signature()}, give "
-                "--refs, and they are computed"
-            )
-        lists = opened.tuning_set(selected)
-        if references is not None:
-            lists, signature = _score_again(
-                opened, path, selected, lists, scorer, references, threads, progress
-            )
-        decoded_with = start_of(records[selected[0] - 1]).weights
-        default = decoded_with.vector(lists.space) if any(decoded_with.dense) else None
-        start = read_starting_weights(lists.space, init, sparse_init, default=default)
-    hypotheses = sum(records[number - 1].hypotheses for number in selected)
-    return _list_data(lists, scorer, start, signature, hypotheses, threads)
 
 
 def select_iterations(text: str | None, count: int) -> list[int]:
@@ -383,6 +194,98 @@ def select_iterations(text: str | None, count: int) -> list[int]:
     if not 1 <= first <= last <= count:
         raise UsageError(f"--iterations {text}: the store has iterations 1 to {count}")
     return list(range(first, last + 1))
+
+
+def _read_lists(
+    settings: LearningSettings, references: Path, metric: Metric, progress: Progress
+) -> LearningData:
+    files = settings.nbest
+    names = parse_column_names(settings.names)
+    lists = load_lists(
+        files,
+        references,
+        metric,
+        names=names,
+        dense=list_dense_features(files, settings.dense),
+        threads=settings.threads,
+        loaded=lambda done: progress(done, len(files), "lists"),
+    )
+    space = lists.tuning_set.space
+    start = read_starting_weights(space, settings.init, settings.sparse_init)
+    return _list_data(
+        lists.tuning_set, metric, start, lists.signature, lists.hypotheses, settings.threads
+    )
+
+
+def _read_graphs(
+    settings: LearningSettings, references: Path, metric: Metric, progress: Progress
+) -> LearningData:
+    # Here and not above: it loads Numba kernels that lists do not need.
+    from mosesplug.learning.graphs import (
+        check_graph_learner,
+        load_graphs,
+        make_graph_problem,
+        select_sentences,
+    )
+
+    algorithm, threads = find_algorithm(settings.algorithm), settings.threads
+    check_graph_learner(algorithm, metric)
+    graphs = load_graphs(
+        settings.graphs,
+        references,
+        metric,
+        init=settings.init,
+        sparse_init=settings.sparse_init,
+        edges=settings.hg_prune,
+        names=parse_column_names(settings.names),
+        threads=threads,
+        loaded=lambda done: progress(done, len(settings.graphs), "decodings"),
+    )
+
+    def restrict(problem: Problem, positions: NDArray[np.int64]) -> Problem:
+        selected = select_sentences(graphs, positions, metric)
+        part = make_graph_problem(selected, metric, algorithm, threads)
+        return replace(problem, source=part.source, search=part.search)
+
+    return LearningData(
+        make_graph_problem(graphs, metric, algorithm, threads),
+        graphs.start,
+        f"{_count(graphs.n_sentences, len(graphs.sentences))}, {graphs.n_graphs} search "
+        f"graphs, {graphs.n_kept} of {graphs.n_edges} edges, {len(graphs.space)} features",
+        graphs.prepared.signature,
+        np.array([n for n, each in enumerate(graphs.sentences) if each], dtype=np.int64),
+        restrict,
+    )
+
+
+def _read_store(settings: LearningSettings, store: Path, progress: Progress) -> LearningData:
+    with open_run_store(store, with_lists=True) as (path, opened):
+        records = opened.iterations()
+        selected = select_iterations(settings.iterations, len(records))
+        signature = records[-1].signature
+        stored_metric = metric = metric_of_signature(signature)
+        if settings.metric is not None or settings.metric_settings:
+            metric = find_metric(settings.metric or stored_metric.name, settings.metric_settings)
+        if settings.references is None and metric != stored_metric:
+            raise UsageError(
+                f"the store has statistics of {signature}: to optimise {metric.signature()}, give "
+                "--refs, and they are computed"
+            )
+        lists = opened.tuning_set(selected)
+        if settings.references is not None:
+            references, threads = settings.references, settings.threads
+            lists, signature = _score_again(
+                opened, path, selected, lists, metric, references, threads, progress
+            )
+        decoded_with = start_of(records[selected[0] - 1]).weights
+        start = read_starting_weights(
+            lists.space,
+            settings.init,
+            settings.sparse_init,
+            default=decoded_with.vector(lists.space) if any(decoded_with.dense) else None,
+        )
+    hypotheses = sum(records[number - 1].hypotheses for number in selected)
+    return _list_data(lists, metric, start, signature, hypotheses, settings.threads)
 
 
 def _score_again(

@@ -17,7 +17,6 @@ from mosesplug.learning.cross_validation import (
 )
 from mosesplug.learning.data import (
     LearningData,
-    parse_column_names,
     read_data,
     read_held_out_lists,
 )
@@ -32,7 +31,6 @@ from mosesplug.tuning.warning_signs import find_list_signs, find_weight_signs
 from mosesplug.tuning_set import TuningSet
 
 __all__ = [
-    "LearningPlan",
     "LearningResult",
     "OptimizeResult",
     "SeedResult",
@@ -62,26 +60,6 @@ class OptimizeResult:
     seconds_loading: float
     seconds_learning: float
     cpu_seconds: float
-
-
-@dataclass(frozen=True)
-class LearningPlan:
-    """How often to learn, and on which sentences.
-
-    Attributes:
-        folds: number of folds of a cross-validation before the learning; 0 for none.
-        held_out_share: share of the sentences to hold out; 0 for none.
-        runs: number of runs, with successive seeds; 0 for a single one.
-        choice: which weights of several runs are the result: those of the ``median`` run (of an
-            even number, the lower of the two in the middle), of the ``best-heldout`` run, or their
-            ``average``. Runs are compared on held-out data if there is any. If scores are equal,
-            the earlier run counts as the lower one.
-    """
-
-    folds: int = 0
-    held_out_share: float = 0.0
-    runs: int = 0
-    choice: SelectRun = "median"
 
 
 @dataclass(frozen=True)
@@ -154,21 +132,19 @@ def optimize(settings: LearningSettings, progress: Progress = no_progress) -> Op
     began = time.perf_counter()
     optimizer = bind_optimizer(settings)
     data = read_data(settings, progress)
-    held_out = None
-    if settings.heldout_refs is not None:
-        held_out = read_held_out_lists(
-            settings.heldout_nbest,
-            settings.heldout_refs,
-            data.problem,
-            names=parse_column_names(settings.names),
-            progress=progress,
-        )
+    held_out = read_held_out_lists(settings, data.problem, progress)
     loaded, cpu = time.perf_counter(), time.process_time()
-    learn = make_learner(optimizer, data.start.weights, settings.sharding)
-    plan = LearningPlan(
-        settings.folds or 0, settings.held_out or 0.0, settings.runs or 0, settings.select
+    result = learn_weights(
+        data,
+        make_learner(optimizer, data.start.weights, settings.sharding),
+        settings.seed,
+        held_out=held_out,
+        held_out_share=settings.held_out,
+        folds=settings.folds,
+        runs=settings.runs,
+        select=settings.select,
+        progress=progress,
     )
-    result = learn_weights(data, learn, plan, settings.seed, held_out=held_out, progress=progress)
     return OptimizeResult(
         data,
         result,
@@ -205,29 +181,38 @@ def make_learner(
 def learn_weights(
     data: LearningData,
     learn: LearnFunction,
-    plan: LearningPlan,
     seed: int,
     *,
     held_out: Problem | None = None,
+    held_out_share: float | None = None,
+    folds: int | None = None,
+    runs: int | None = None,
+    select: SelectRun = "median",
     progress: Progress = no_progress,
 ) -> LearningResult:
-    """Learn weights as planned.
+    """Learn weights, with a held-out set, a cross-validation or several runs.
 
     Args:
         data: the data to learn from, with the starting weights that the result is compared with.
         learn: see ``make_learner``.
-        plan: how often to learn, and on which sentences.
         seed: seed of all random choices; run K has ``seed + K - 1``.
-        held_out: a held-out set; it excludes ``plan.held_out_share``.
+        held_out: a held-out set to score.
+        held_out_share: share of the sentences to hold out; it excludes ``held_out``.
+        folds: number of folds of a cross-validation before the learning.
+        runs: number of runs, with successive seeds.
+        select: which weights of several runs are the result: those of the ``median`` run (of an
+            even number, the lower of the two in the middle), of the ``best-heldout`` run, or their
+            ``average``. Runs are compared on held-out data if there is any. If scores are equal,
+            the earlier run counts as the lower one.
         progress: called with the work done.
 
     Raises:
-        UsageError: too few sentences for the plan.
+        UsageError: too few sentences for the folds or the share.
         OptimizerError: no usable weights were found.
     """
     start, problem, n_held_out = data.start.weights, data.problem, 0
-    if plan.held_out_share:
-        kept, away = split_sentences(data.sentences, plan.held_out_share, seed)
+    if held_out_share:
+        kept, away = split_sentences(data.sentences, held_out_share, seed)
         problem, held_out = data.take_sentences(kept), data.take_sentences(away)
         n_learned, n_held_out = len(kept), len(away)
     else:
@@ -235,24 +220,24 @@ def learn_weights(
         if held_out is not None:
             n_held_out = int(np.count_nonzero(np.diff(held_out.tuning_set.offsets)))
     validation = None
-    if plan.folds:
-        validation = cross_validate(data, start, learn, plan.folds, seed, progress)
-    runs = []
-    for number in range(max(plan.runs, 1)):
+    if folds:
+        validation = cross_validate(data, start, learn, folds, seed, progress)
+    results = []
+    for number in range(runs or 1):
         rng = np.random.default_rng(seed + number)
-        solution = learn(problem, rng, no_progress if plan.runs else progress)
-        runs.append(SeedResult(seed + number, solution, _score(held_out, solution.weights)))
-        if plan.runs:
-            progress(number + 1, plan.runs, "runs")
-    chosen = _choose_run(runs, plan.choice)
-    solution = _average_runs(problem, runs) if chosen is None else chosen.solution
+        solution = learn(problem, rng, no_progress if runs else progress)
+        results.append(SeedResult(seed + number, solution, _score(held_out, solution.weights)))
+        if runs:
+            progress(number + 1, runs, "runs")
+    chosen = _choose_run(results, select)
+    solution = _average_runs(problem, results) if chosen is None else chosen.solution
     return LearningResult(
         solution=solution,
         held_out=_score(held_out, solution.weights),
         start=corpus_score(problem, start),
         start_held_out=_score(held_out, start),
         sentences=(n_learned, n_held_out),
-        runs=tuple(runs),
+        runs=tuple(results),
         chosen=chosen,
         validation=validation,
     )
@@ -287,11 +272,11 @@ def _score(problem: Problem | None, weights: NDArray[np.float64]) -> float | Non
     return None if problem is None else corpus_score(problem, weights)
 
 
-def _choose_run(runs: list[SeedResult], choice: SelectRun) -> SeedResult | None:
+def _choose_run(runs: list[SeedResult], select: SelectRun) -> SeedResult | None:
     order = sorted(runs, key=lambda run: run.comparison_score)
-    if choice == "best-heldout":
+    if select == "best-heldout":
         return max(runs, key=lambda run: run.comparison_score)
-    return order[(len(runs) - 1) // 2] if choice == "median" else None
+    return order[(len(runs) - 1) // 2] if select == "median" else None
 
 
 def _average_runs(problem: Problem, runs: list[SeedResult]) -> Solution:

@@ -215,18 +215,18 @@ def _opened(
 
     if len(source.places) == 1 and source.places[0].is_dir():
         from mosesplug.inspection.run import open_run
-        from mosesplug.learning.data import read_store_data
+        from mosesplug.learning.data import read_data
+        from mosesplug.settings.learning import LearningSettings
 
         if source.names is not None:
             raise UsageError("--names belongs to n-best lists: a store has its names")
-        made = read_store_data(
-            source.places[0],
+        settings = LearningSettings(
+            store=source.places[0],
             metric=source.metric,
             metric_settings=source.settings,
             references=source.references,
-            threads=os.cpu_count() or 1,
-            progress=told,
         )
+        made = read_data(settings, told)
         lists = made.problem.tuning_set
         with open_run(source.places[0], with_lists=True) as run:
             vector = run.vector
