@@ -24,7 +24,7 @@ from mosesplug.optimizers.problem import (
     corpus_statistics,
     no_progress,
 )
-from mosesplug.tuning.parallel.sharding import dealt
+from mosesplug.tuning.parallel.shards import split_into_shards
 
 __all__ = [
     "CrossValidation",
@@ -127,7 +127,8 @@ def cross_validate(
             f"{len(sentences)} sentences cannot be split into {count} folds: use at least 2 folds, "
             "and at most as many as there are sentences with hypotheses"
         )
-    parts = dealt(sentences, count, int(np.random.default_rng([seed, _FOLDS]).integers(1 << 62)))
+    fold_seed = int(np.random.default_rng([seed, _FOLDS]).integers(1 << 62))
+    parts = split_into_shards(sentences, count, fold_seed)
     folds = []
     totals = np.zeros(0)
     for number, own in enumerate(parts, start=1):

@@ -171,7 +171,7 @@ def make_learner(
     def learn(problem: Problem, rng: np.random.Generator, progress: Progress) -> Solution:
         if sharding is None:
             return optimizer.optimize(problem, start, rng, progress)
-        from mosesplug.tuning.parallel.sharded import optimize_sharded
+        from mosesplug.tuning.parallel.optimize import optimize_sharded
 
         return optimize_sharded(problem, optimizer, sharding, start, rng, progress)
 

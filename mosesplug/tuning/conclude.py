@@ -17,7 +17,7 @@ from mosesplug.tuning.graphs.learning import keeps_scale
 from mosesplug.tuning.guarding import guard_result
 from mosesplug.tuning.heldout import best_of, since_best
 from mosesplug.tuning.iteration import write_after
-from mosesplug.tuning.online.state import selection
+from mosesplug.tuning.online.state import select_result
 from mosesplug.tuning.weights import Weights, mean_of
 from mosesplug.tuning.workdir.iteration_files import date, write_config
 from mosesplug.tuning.workdir.records import (
@@ -143,7 +143,7 @@ def _choose(context: Context, records: Sequence[IterationRecord]) -> _Chosen:
     last = result_of(records[-1])
     how: str = configuration.select or ("last" if configuration.held_out is None else _BEST)
     if configuration.online:
-        how = selection(configuration, context.optimizer)
+        how = select_result(configuration, context.optimizer)
     if how == _BEST and (best := best_of(evaluations_of(records))) and best.weights is not None:
         return _best_heldout(context, records, best, best.weights)
     if how == "best-dev":

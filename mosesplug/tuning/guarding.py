@@ -19,7 +19,7 @@ from mosesplug.settings.configuration import Configuration
 from mosesplug.store import NBestStore
 from mosesplug.tuning.context import Context
 from mosesplug.tuning.events import Note, Watcher
-from mosesplug.tuning.online.first_lists import first_lists
+from mosesplug.tuning.online.first_lists import read_first_lists
 from mosesplug.tuning.warning_signs import (
     WarningSign,
     find_list_signs,
@@ -209,7 +209,7 @@ def _is_text(configuration: Configuration) -> bool:
 
 def _first_list_signs(context: Context, start: Mapping[str, Any]) -> list[WarningSign]:
     """Signs in the n-best lists of the first iteration; those that explain others come first."""
-    lists = first_lists(context, start, _SENTENCES)
+    lists = read_first_lists(context, start, _SENTENCES)
     texts = _text_signs(context, lists.outputs) if _is_text(context.data.configuration) else []
     return [*texts, *find_list_signs(*lists.parts)]
 

@@ -25,7 +25,7 @@ from mosesplug.settings.configuration import Configuration
 from mosesplug.tuning.events import Executing, Judged, PhaseStarted, Watcher
 from mosesplug.tuning.graphs.files import DecodedText
 from mosesplug.tuning.graphs.forest import open_forest
-from mosesplug.tuning.online.source import model_weights
+from mosesplug.tuning.online.numbering import model_weights
 from mosesplug.tuning.weights import Weights
 from mosesplug.tuning.workdir.records import Evaluation
 

@@ -23,14 +23,15 @@ from mosesplug.optimizers import Problem, Progress, Solution, corpus_score
 from mosesplug.store import IterationRecord
 from mosesplug.tuning.context import Context
 from mosesplug.tuning.decoding.lists import checked_blocks, skipped
-from mosesplug.tuning.events import Note, Optimised, Optimising, PhaseStarted
+from mosesplug.tuning.events import Optimised, Optimising, PhaseStarted
 from mosesplug.tuning.graphs.learning import with_graphs
 from mosesplug.tuning.graphs.storing import store_graphs
 from mosesplug.tuning.guarding import guard_decoded, guard_weights
 from mosesplug.tuning.heldout import Judge
-from mosesplug.tuning.online.source import model_weights
-from mosesplug.tuning.online.state import online_start, same_start
-from mosesplug.tuning.parallel.sharded import optimize_sharded
+from mosesplug.tuning.online.numbering import model_weights
+from mosesplug.tuning.online.source import drop_open_epoch, same_start
+from mosesplug.tuning.online.state import online_start
+from mosesplug.tuning.parallel.optimize import optimize_sharded
 from mosesplug.tuning.resources import Clock, give_back
 from mosesplug.tuning.weights import Weights, ranges
 from mosesplug.tuning.workdir.iteration_files import (
@@ -339,14 +340,7 @@ def make_graphs(context: Context) -> None:
         start = IterationStart(weights, context.data.seed, context.settings, (), 0.0)
         if same_start(start.as_record(), opened.progress["start"]):
             return
-        context.files.watch(
-            Note(
-                f"the epoch that was cut off, with lists of {len(opened.sentences)} sentences, was"
-                " begun with other settings or weights: it is begun anew",
-                warning=True,
-            )
-        )
-        store.drop_open()
+        context.files.watch(drop_open_epoch(store))
     if last:
         # A kill may have come between the result and its files.
         write_after(context, iteration - 1, last)

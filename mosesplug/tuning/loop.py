@@ -8,16 +8,11 @@ ends with the same bytes as one that was not.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager
 
-import numpy as np
-
-from formats.text import read_lines
-from mosesplug.decoders.batch import BatchDecoder
 from mosesplug.errors import DecoderError, UsageError
-from mosesplug.settings.configuration import Configuration, Online
-from mosesplug.settings.sharding import Sharding
+from mosesplug.settings.configuration import Configuration
 from mosesplug.store import NBestStore
 from mosesplug.tuning.conclude import conclude, reason_to_stop
 from mosesplug.tuning.context import Context
@@ -28,13 +23,8 @@ from mosesplug.tuning.iteration import (
     make_graphs,
     run_iteration,
 )
-from mosesplug.tuning.online.epoch import online_iteration
-from mosesplug.tuning.online.sharded import Sharded, sharded_iteration
-from mosesplug.tuning.online.source import model_weights
+from mosesplug.tuning.online.epoch import open_online_run, run_online_iteration
 from mosesplug.tuning.online.state import forget_earlier_states
-from mosesplug.tuning.online.workers import decoding_workers
-from mosesplug.tuning.parallel.executors import workers
-from mosesplug.tuning.parallel.sharding import dealt
 from mosesplug.tuning.resume import (
     check_earlier_run,
 )
@@ -78,7 +68,7 @@ def tune(configuration: Configuration, watch: Watcher = ignore) -> Result:
                 if configuration.online is None:
                     _run(context, judge)
                 elif not reason_to_stop(context):
-                    _run_online(context, configuration.online, judge)
+                    _run_online(context, judge)
             return conclude(context, reason_to_stop(context))
 
 
@@ -112,54 +102,9 @@ def _run(context: Context, judge: Judge | None) -> None:
         skip_decoder = False
 
 
-def _run_online(context: Context, online: Online, judge: Judge | None) -> None:
+def _run_online(context: Context, judge: Judge | None) -> None:
     """Decode a few sentences, learn from them, and again."""
-    texts = read_lines(context.data.configuration.input)
-    sharding = context.data.configuration.optimising.sharding
-    if sharding is not None:
-        run = _run_workers if sharding.asynchronous else _run_shards
-        run(context, online, judge, texts, sharding)
-        return
-    with _serve(context, texts) as decoder:
+    with open_online_run(context, judge) as run:
         while not reason_to_stop(context):
             make_graphs(context)
-            online_iteration(context, texts, decoder, judge)
-
-
-def _serve(context: Context, texts: Sequence[bytes]) -> AbstractContextManager[BatchDecoder]:
-    """Return the decoder of mini-batches, open until the block ends."""
-    return context.decoder.serve(texts, model_weights(context.data.show, context.data.start))
-
-
-def _run_workers(
-    context: Context,
-    online: Online,
-    judge: Judge | None,
-    texts: Sequence[bytes],
-    sharding: Sharding,
-) -> None:
-    """As one learner, with several decoders at once, which have weights of some time ago."""
-    with _serve(context, texts) as decoder:
-        recipe = context.decoder.recipe(decoder, sharding.shards)
-    with decoding_workers(recipe, sharding, context.files.watch) as workers:
-        while not reason_to_stop(context):
-            online_iteration(context, texts, workers, judge)
-
-
-def _run_shards(
-    context: Context,
-    online: Online,
-    judge: Judge | None,
-    texts: Sequence[bytes],
-    sharding: Sharding,
-) -> None:
-    """Shards decode and learn at once for an epoch, then their weights are mixed, and again."""
-    parts = dealt(np.arange(len(texts)), sharding.shards, context.data.seed)
-    # It has shown what decoders can do, and whether servers are exact; each shard has its own.
-    with _serve(context, texts) as decoder:
-        recipe = context.decoder.recipe(decoder, sharding.shards)
-    with workers(sharding.workers, sharding.shards, sharding.scheduler) as executor:
-        run = Sharded(context, texts, parts, sharding, executor, recipe, judge)
-        while not reason_to_stop(context):
-            make_graphs(context)
-            sharded_iteration(run)
+            run_online_iteration(run)

@@ -33,7 +33,7 @@ from mosesplug.tuning.guarding import guard_input
 from mosesplug.tuning.heldout import Judge
 from mosesplug.tuning.heldout import judge as find_judge
 from mosesplug.tuning.online.decoder import check_online
-from mosesplug.tuning.parallel.sharding import dealt
+from mosesplug.tuning.parallel.shards import split_into_shards
 from mosesplug.tuning.resume import (
     EarlierRun,
     adopt_files,
@@ -161,7 +161,7 @@ def prepare_run(
     if optimizer.is_online:
         optimizer.learner()
     if optimising.sharding is not None and not optimising.sharding.asynchronous:
-        dealt(np.arange(references.n_sentences), optimising.sharding.shards, 0)
+        split_into_shards(np.arange(references.n_sentences), optimising.sharding.shards, 0)
     config = decoding_config(configuration, workspace, watch)
     decoder = _open_decoder(configuration, workspace, config, references, watch)
     show = decoder.features

@@ -39,7 +39,7 @@ from mosesplug.metrics import metric
 from mosesplug.optimizers import Algorithm, Problem, algorithm, algorithms, corpus_score
 from mosesplug.optimizers.problem import no_progress
 from mosesplug.settings.sharding import Mixing, Sharding
-from mosesplug.tuning.parallel.sharded import optimize_sharded
+from mosesplug.tuning.parallel.optimize import optimize_sharded
 
 LISTS = 7
 SHARDS = 8

@@ -23,10 +23,10 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 from mosesplug.optimizers import algorithm
 from mosesplug.optimizers.online.epochs import Plan, StoredSource, run_epoch
 from mosesplug.settings.sharding import WorkerKind
-from mosesplug.tuning.parallel.asynchronous import asynchronous_epoch
-from mosesplug.tuning.parallel.executors import workers
-from mosesplug.tuning.parallel.sharding import Shard, copied
-from mosesplug.tuning.parallel.stored_shard import FiledShard, SharedShard, write_lists
+from mosesplug.tuning.parallel.executors import open_executor
+from mosesplug.tuning.parallel.shards import Shard, copy_state
+from mosesplug.tuning.parallel.stale import StoredBatches, run_stale_epoch
+from mosesplug.tuning.parallel.stored_lists import FiledShard, SharedShard, write_lists
 from mosesplug.tuning_set import TuningSet
 from tests.benchmarks.synthetic_sparse import plant
 from tests.optimizers.problems import Accuracy
@@ -42,26 +42,25 @@ def figures(tuning_set: TuningSet, directory: str) -> Iterator[tuple[str, float]
     for _ in range(2):
         state = learner.init(np.zeros(n_features))
         began = time.perf_counter()
-        batches = run_epoch(learner, state, source, plan, 1).tally.batches
+        n_batches = run_epoch(learner, state, source, plan, 1).tally.batches
         serial = time.perf_counter() - began
-    yield "serial", 1e3 * serial / batches
+    yield "serial", 1e3 * serial / n_batches
     began = time.perf_counter()
-    copied(state)
+    copy_state(state)
     yield "one copy of the state", 1e3 * (time.perf_counter() - began)
     shards: dict[WorkerKind, Shard] = {
         "threads": SharedShard(source, source.sentences),
         "processes": FiledShard(directory, source.sentences),
     }
     for kind, shard in shards.items():
-        with workers(kind, 2) as executor:
+        with open_executor(kind, 2) as executor:
             for _ in range(2):
                 state = learner.init(np.zeros(n_features))
                 began = time.perf_counter()
-                asynchronous_epoch(
-                    executor, optimizer, state, shard, plan, 1, workers=2, order="fixed"
-                )
+                batches = StoredBatches(executor, optimizer, shard)
+                run_stale_epoch(learner, state, batches, plan, 1, workers=2, order="fixed")
                 seconds = time.perf_counter() - began
-        yield f"two {kind}", 1e3 * seconds / batches
+        yield f"two {kind}", 1e3 * seconds / n_batches
 
 
 def main() -> None:

@@ -139,7 +139,7 @@ def test_interpolated_sparse_weights(toy: Toy) -> None:
 @pytest.mark.parametrize(
     ("optimising", "why"),
     [
-        ({"sharding": Sharding(shards=1000)}, "take fewer"),
+        ({"sharding": Sharding(shards=1000)}, "Lower --shards"),
         ({"options": {"background_decay": 2.0}}, "from 0 to 1"),
     ],
 )

@@ -186,6 +186,6 @@ def test_an_epoch_begun_with_other_settings_is_begun_anew(toy: Toy, log: Any) ->
     options = {"epochs": 2, "batch": 5}
     optimising = replace(configuration.optimising, options=options)
     tune(replace(configuration, optimising=optimising), log)
-    assert any("begun anew" in note.text for note in log.of(Note))
+    assert any("starts again" in note.text for note in log.of(Note))
     tune(replace(learning_online(toy, "whole"), optimising=optimising))
     assert_same_learners(toy.directory / "whole", toy.directory / "killed")

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from mosesplug.errors import OptimizerError
 from mosesplug.metrics.protocol import Metric
 from mosesplug.optimizers.entry import Algorithm
-from mosesplug.optimizers.online.learner import Learner, Source, State, Step, grown
+from mosesplug.optimizers.online.learner import Change, Learner, Source, State, Step, grown
 from mosesplug.optimizers.online.options import OnlineOptions
 from mosesplug.optimizers.problem import (
     Problem,
@@ -34,7 +34,7 @@ from mosesplug.tuning_set import Batch, TuningSet
 __all__ = [
     "AVERAGE",
     "BatchDone",
-    "EpochResult",
+    "EpochReport",
     "Plan",
     "StoredSource",
     "Tally",
@@ -42,6 +42,8 @@ __all__ = [
     "batches_of",
     "online_algorithm",
     "optimize_online",
+    "require_finite",
+    "require_finite_weights",
     "run_epoch",
     "step_of",
     "usable",
@@ -94,8 +96,8 @@ class Tally:
         )
 
     @property
-    def report(self) -> dict[str, float]:
-        """Means over the batches; ``violations`` is a sum."""
+    def means(self) -> dict[str, float]:
+        """What the learner reported: means over the batches; ``violations`` is a sum."""
         divisors = {name: 1 if name == "violations" else self.batches for name in self.sums}
         return {name: value / divisors[name] for name, value in self.sums.items()}
 
@@ -121,21 +123,45 @@ class BatchDone:
 
 
 @dataclass(frozen=True)
-class EpochResult:
-    """What an epoch led to.
+class EpochReport:
+    """What an epoch led to: of one learner, of a shard, or of all shards together.
 
     Attributes:
-        state: of the learner.
+        states: of the learner after the epoch; of all shards together, one each.
         tally: of the whole epoch.
+        features: names of the sparse features that the epoch met first, in the order of their
+            columns, where batches are decoded in a shard.
+        sentences: that have a list, where lists are decoded in a shard.
+        hypotheses: of these lists.
+        new_hypotheses: those that no earlier epoch of the shard had.
+        seconds: spent on decoding them.
+        notes: messages for the user.
     """
 
-    state: State
+    states: tuple[State, ...]
     tally: Tally
+    features: tuple[str, ...] = ()
+    sentences: int = 0
+    hypotheses: int = 0
+    new_hypotheses: int = 0
+    seconds: float = 0.0
+    notes: tuple[str, ...] = ()
 
     @property
-    def report(self) -> dict[str, float]:
+    def state(self) -> State:
+        """The state of the only learner."""
+        (state,) = self.states
+        return state
+
+    @property
+    def updates(self) -> int:
+        """Batches that were ever applied to the states."""
+        return sum(state.updates for state in self.states)
+
+    @property
+    def means(self) -> dict[str, float]:
         """What the learner reported, means over the batches."""
-        return self.tally.report
+        return self.tally.means
 
     @property
     def totals(self) -> NDArray[np.float64]:
@@ -189,6 +215,32 @@ def step_of(plan: Plan, epoch: int, place: int, per_epoch: int, n_features: int)
     )
 
 
+def require_finite(change: Change, epoch: int) -> None:
+    """Check a change before it is applied.
+
+    Raises:
+        OptimizerError: a value is not finite.
+    """
+    if not np.isfinite(change.values).all():
+        raise OptimizerError(
+            f"an update in epoch {epoch} is not a finite number. Choose a lower learning rate, or "
+            "look for enormous feature values in the n-best lists."
+        )
+
+
+def require_finite_weights(weights: NDArray[np.float64], name: str, epoch: int) -> None:
+    """Check a learner's weights after an epoch.
+
+    Raises:
+        OptimizerError: a weight is not finite.
+    """
+    if not np.isfinite(weights).all():
+        raise OptimizerError(
+            f"the weights of {name} became too large in epoch {epoch}. Start again with a lower "
+            "learning rate."
+        )
+
+
 def run_epoch(
     learner: Learner,
     state: State,
@@ -198,8 +250,8 @@ def run_epoch(
     *,
     first: int = 0,
     so_far: Tally | None = None,
-    on_batch: Callable[[BatchDone], None] = lambda done: None,
-) -> EpochResult:
+    on_batch: Callable[[BatchDone], bool | None] = lambda done: None,
+) -> EpochReport:
     """Learn from every sentence of a source once.
 
     Args:
@@ -210,7 +262,7 @@ def run_epoch(
         epoch: from 1.
         first: the batch to begin with, from 0, where an epoch is gone on with.
         so_far: the tally of the batches before that one.
-        on_batch: told of every batch.
+        on_batch: told of every batch; if it returns True, the epoch ends.
 
     Raises:
         OptimizerError: the weights are no longer finite numbers.
@@ -224,15 +276,12 @@ def run_epoch(
         state = grown(state, len(batch.space), learner.fills)
         step = step_of(plan, epoch, place, len(batches), len(batch.space))
         change = learner.change(state, batch, step)
-        if not np.isfinite(change.values).all():
-            raise OptimizerError(
-                f"an update in epoch {epoch} is no finite number; give a lower learning rate, or "
-                "look for enormous feature values in the n-best lists"
-            )
+        require_finite(change, epoch)
         state = learner.apply(state, change, step)
         tally = tally.with_batch(batch, change.report)
-        on_batch(BatchDone(epoch, place, len(batches), sentences, state, tally))
-    return EpochResult(state, tally)
+        if on_batch(BatchDone(epoch, place, len(batches), sentences, state, tally)):
+            break
+    return EpochReport((state,), tally)
 
 
 def averaged(learner: Learner) -> Learner:
@@ -312,7 +361,7 @@ def optimize_online(
                 {
                     "epoch": epoch,
                     "score": score,
-                    **result.report,
+                    **result.means,
                     "norm": float(np.linalg.norm(weights)),
                     "active": int(np.count_nonzero(weights)),
                     "updates": state.updates,

@@ -1,4 +1,4 @@
-"""The decoder of an online run: search graphs, or a server if it can be one, or runs by batch."""
+"""Settings that contradict an online run, and how to start more of its decoders."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ __all__ = ["ProgramRecipe", "check_online"]
 
 
 def check_online(configuration: Configuration, online: Online) -> None:
-    """Refuse settings that an online run has no use for.
+    """Reject settings that contradict an online run.
 
     Raises:
         UsageError: there is one.
     """
     decoding, optimising = configuration.decoding, configuration.optimising
-    refused = {
+    rejected = {
         "lattice samples": decoding.lattice_samples > 0,
         "rewriting n-best lists": decoding.transform is not None,
         "confusion networks": decoding.decoder.input_type == 1,
@@ -34,38 +34,38 @@ def check_online(configuration: Configuration, online: Online) -> None:
         "interpolation with earlier weights": optimising.interpolation > 0,
         "the best weights on the tuning set": configuration.select == "best-dev",
     }
-    found = [what for what, given in refused.items() if given]
+    found = [what for what, given in rejected.items() if given]
     if found:
-        raise UsageError(f"--online does not go together with {', '.join(found)}")
+        raise UsageError(f"--online excludes {', '.join(found)}")
     by_graphs = decoding.forest is not None or decoding.graphs is not None
     if by_graphs and online != Online():
         raise UsageError(
-            "--online-decoder, --online-servers and --strict-online are for programs that decode"
-            " mini-batches; search graphs do that here: leave these options out"
+            "--online-decoder, --online-servers and --strict-online require a decoder program, but"
+            " search graphs decode the mini-batches here. Leave these options out."
         )
     if (sharding := optimising.sharding) is None:
         return
     if sharding.directory is not None:
         raise UsageError(
-            "those who decode keep their files in the working directory, which all workers must"
-            " see: leave out --shard-directory"
+            "workers that decode keep their files in the working directory, which all of them must"
+            " see. Leave out --shard-directory."
         )
     if sharding.asynchronous:
         if decoding.graphs is not None:
             raise UsageError(
-                "--async does not wait for the end of an epoch, at which search graphs are made:"
-                " leave out --forest, or decode by graphs that are there (forest:DIR)"
+                "--async does not wait for the end of an epoch, where search graphs are made. Leave"
+                " out --forest, or decode with existing graphs (forest:DIR)."
             )
         if sharding.elsewhere and online.decoder != "process" and not by_graphs:
             raise UsageError(
-                "with --online --async servers are kept running from batch to batch by threads of"
-                " this process; other processes, and a cluster's, can only start a decoder for each"
-                " batch: give --online-decoder process, or leave out --workers and --scheduler"
+                "with --online --async, only threads keep servers running from batch to batch. Use"
+                " --online-decoder process, or leave out --workers and --scheduler."
             )
         return
     if configuration.held_out is not None and configuration.held_out.every:
         raise UsageError(
-            "between the epochs of shards there are no weights to judge: leave out --heldout-every"
+            "shards have no common weights to evaluate before the end of an epoch. Leave out"
+            " --heldout-every."
         )
 
 
@@ -78,8 +78,8 @@ class ProgramRecipe:
         config: the ``moses.ini`` to decode with.
         directory: the decoder's current directory, where its files go.
         nbest: length of the lists.
-        servers: how many are kept running; 0 for a process for each batch.
-        restart_each_batch: whether servers have to start anew for other weights.
+        servers: how many are kept running; 0 for a process per batch.
+        restart_each_batch: whether servers must restart for other weights.
     """
 
     decoder: MosesDecoder
@@ -95,7 +95,7 @@ class ProgramRecipe:
         note: Callable[[str], None],
         beat: Callable[[int], None] | None = None,
     ) -> BatchDecoder:
-        """As ``DecoderRecipe.make`` says."""
+        """See ``DecoderRecipe.make``."""
         if not self.servers:
             return ProcessDecoder(
                 self.decoder, self.config, self.directory, self.nbest, prefix, beat=beat

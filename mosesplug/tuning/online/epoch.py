@@ -1,111 +1,217 @@
-"""One iteration of an online run: every mini-batch decoded, stored, and learnt from at once.
+"""One iteration of an online run: an epoch that decodes, learns, and is recorded.
 
-The lists of a batch and the number of batches are committed together. A run that was killed learns
-the stored batches of its epoch again, from the state that the epoch began with, without decoding
-them, and goes on; what it leaves is the same, byte for byte.
+The batches are decoded in turn with learning, by several decoders at once, or in shards. With
+shards, lists stay in the stores of the shards, in ``shard.1``, ``shard.2``, ... of the working
+directory, which all workers must see. The run's own store then has an iteration without lists for
+each epoch, with its weights, scores and the state of each shard's learner; it is written when the
+epoch is mixed. A run that is interrupted before that is resumed by the shards, each from its own
+stored batches; those that were done repeat their reports.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.decoders.batch import BatchDecoder, ModelWeights
-from mosesplug.errors import OptimizerError
+from formats.text import read_lines
+from mosesplug.decoders.batch import BatchDecoder
+from mosesplug.decoders.protocol import DecoderRecipe
+from mosesplug.features import FeatureSpace
 from mosesplug.optimizers.online.epochs import (
     AVERAGE,
     BatchDone,
-    EpochResult,
+    EpochReport,
     Plan,
+    batches_of,
     mean_weights,
+    require_finite_weights,
     run_epoch,
 )
-from mosesplug.optimizers.online.learner import Learner, State
+from mosesplug.optimizers.online.learner import State
+from mosesplug.settings.sharding import Sharding
 from mosesplug.store import IterationRecord
 from mosesplug.tuning.context import Context
 from mosesplug.tuning.events import Learning, Learnt, Note, PhaseStarted
 from mosesplug.tuning.guarding import FirstLook, guard_decoded, guard_weights
 from mosesplug.tuning.heldout import Judge, since_best
 from mosesplug.tuning.iteration import before_decoding, write_after
-from mosesplug.tuning.online.source import EpochLists, OnlineSource, model_weights, weights_of
+from mosesplug.tuning.online.numbering import model_weights, named_weights
+from mosesplug.tuning.online.shard import DecodedCorpus, DecodedShard
+from mosesplug.tuning.online.source import DecodingSource, EpochLists, EpochSetup
 from mosesplug.tuning.online.state import (
-    Beginning,
-    beginning,
+    EpochStart,
+    averages_weights,
     encode_state,
     forget_earlier_states,
     online_start,
-    same_start,
+    start_epoch,
 )
-from mosesplug.tuning.online.workers import DecodingWorkers, StaleSource
+from mosesplug.tuning.online.workers import (
+    DecodingWorkers,
+    StaleDecodingSource,
+    open_decoding_workers,
+)
+from mosesplug.tuning.parallel.executors import open_executor
+from mosesplug.tuning.parallel.progress import ShardProgress
+from mosesplug.tuning.parallel.shards import (
+    plan_of_shard,
+    run_sharded_epoch,
+    split_into_shards,
+)
+from mosesplug.tuning.parallel.stale import run_stale_epoch
 from mosesplug.tuning.resources import Clock, give_back
 from mosesplug.tuning.weights import Weights
 from mosesplug.tuning.workdir.records import (
     Evaluation,
     IterationResult,
     IterationStart,
+    ShardLists,
     evaluations_of,
     result_of,
 )
-from mosesplug.tuning_set import Batch
 
-__all__ = ["online_iteration"]
+__all__ = ["OnlineRun", "open_online_run", "run_online_iteration"]
 
 
 @dataclass(frozen=True)
-class _Online:
-    """What stays the same during an epoch.
+class _ShardWorkers:
+    """Workers that run shards.
+
+    Attributes:
+        sharding: how to mix, and where workers are.
+        parts: int64 each, the sentences of each shard.
+        executor: runs them.
+        decoder: makes a shard's decoder.
+    """
+
+    sharding: Sharding
+    parts: Sequence[NDArray[np.int64]]
+    executor: Executor
+    decoder: DecoderRecipe
+
+
+@dataclass(frozen=True)
+class OnlineRun:
+    """What all iterations share.
 
     Attributes:
         context: of the run.
-        texts: the sentences.
-        decoder: of the batches, or several that work at once.
-        judge: of held-out text, or None.
-        iteration: from 1; the epoch's number, too.
-        start: of the iteration.
-        begin: of the epoch.
-        before: evaluations of earlier iterations.
+        texts: the source sentences.
+        workers: one decoder, several that work at once, or shards.
+        judge: of the held-out set, or None.
+        shard_notes: notes of shards that the user has seen; it grows.
     """
 
     context: Context
     texts: Sequence[bytes]
-    decoder: BatchDecoder | DecodingWorkers
+    workers: BatchDecoder | DecodingWorkers | _ShardWorkers
     judge: Judge | None
-    iteration: int
-    start: IterationStart
-    begin: Beginning
-    before: tuple[Evaluation, ...]
-
-    def weights(self, vector: NDArray[np.float64]) -> Weights:
-        """Weights by name, from a vector of the learner's."""
-        return weights_of(self.begin.numbering, vector, self.start.weights)
+    shard_notes: set[str] = field(default_factory=set)
 
 
-class _Enough(Exception):
-    """Held-out translations do not get better: the epoch ends early."""
-
-    def __init__(self, result: EpochResult) -> None:
-        super().__init__()
-        self.result = result
-
-
-def online_iteration(
-    context: Context,
-    texts: Sequence[bytes],
-    decoder: BatchDecoder | DecodingWorkers,
-    judge: Judge | None,
-) -> None:
-    """Do what is left of the current iteration, or the whole of the next.
+@contextmanager
+def open_online_run(context: Context, judge: Judge | None) -> Iterator[OnlineRun]:
+    """Start the decoders and workers of an online run; they end with the block.
 
     Raises:
-        DecoderError: the decoder failed; what is stored is gone on with later.
-        OptimizerError: the weights are no longer usable.
-        DataError: something looks wrong, and ``strict`` refuses it.
+        UsageError: a server is requested, and this decoder cannot be one.
+        DecoderError: a server is requested and does not start; or it is not exact, and must be.
+        DataError: a cluster does not answer.
     """
-    store = context.files.store
+    texts = read_lines(context.data.configuration.input)
+    sharding = context.data.configuration.optimising.sharding
+    workers: BatchDecoder | DecodingWorkers | _ShardWorkers
+    with ExitStack() as stack:
+        decoding = context.decoder.serve(
+            texts, model_weights(context.data.show, context.data.start)
+        )
+        if sharding is None:
+            workers = stack.enter_context(decoding)
+        else:
+            # This decoder shows what decoders can do; each shard or worker has one of its own.
+            with decoding as decoder:
+                recipe = context.decoder.recipe(decoder, sharding.shards)
+            if sharding.asynchronous:
+                workers = stack.enter_context(
+                    open_decoding_workers(recipe, sharding, context.files.watch)
+                )
+            else:
+                parts = split_into_shards(np.arange(len(texts)), sharding.shards, context.data.seed)
+                executor = stack.enter_context(
+                    open_executor(sharding.workers, sharding.shards, sharding.scheduler)
+                )
+                workers = _ShardWorkers(sharding, parts, executor, recipe)
+        yield OnlineRun(context, texts, workers, judge)
+
+
+@dataclass(frozen=True)
+class _Epoch:
+    """What stays the same during an iteration.
+
+    Attributes:
+        run: of which it is part.
+        iteration: from 1; the epoch's number, too.
+        record: of its start.
+        start: of the learner.
+        before: evaluations of earlier iterations.
+    """
+
+    run: OnlineRun
+    iteration: int
+    record: IterationStart
+    start: EpochStart
+    before: tuple[Evaluation, ...]
+
+    @property
+    def plan(self) -> Plan:
+        """Seed, batches, metric and active weights."""
+        context = self.run.context
+        metric = context.data.configuration.metric
+        return Plan(
+            context.data.seed, context.optimizer.online.batch, metric, self.start.numbering.active
+        )
+
+    def setup(self, sentences: Iterable[int], **more: Any) -> EpochSetup:
+        """Return the setup of some sentences; ``more`` goes into the start record."""
+        context, configuration = self.run.context, self.run.context.data.configuration
+        return EpochSetup(
+            texts={sentence: self.run.texts[sentence] for sentence in sentences},
+            show=context.data.show,
+            weights=self.record.weights,
+            start={**self.record.as_record(), **more},
+            sparse=self.start.numbering.space.sparse,
+            active=configuration.optimising.active,
+            metric=configuration.metric,
+            references=context.data.references,
+            threads=configuration.optimising.threads,
+        )
+
+    def evaluate(self, weights: Weights, updates: int, *found: Evaluation) -> list[Evaluation]:
+        """Translate the held-out set, if there is one; ``found`` are earlier evaluations."""
+        if self.run.judge is None:
+            return []
+        before = (*self.before, *found)
+        return [self.run.judge.evaluated(self.iteration, updates, weights, before)]
+
+
+def run_online_iteration(run: OnlineRun) -> None:
+    """Finish the interrupted iteration, or run the next one.
+
+    Raises:
+        DecoderError: a decoder failed; the next run resumes from what is stored.
+        OptimizerError: the weights are no longer usable.
+        DataError: workers died; or a check failed, and ``strict`` is set.
+    """
+    context, store = run.context, run.context.files.store
+    shards = len(run.workers.parts) if isinstance(run.workers, _ShardWorkers) else None
+    if shards is not None:
+        _drop_unsharded_epoch(context)
     records = store.iterations()
     current = records[-1] if records and records[-1].result is None else None
     done = records[:-1] if current else records
@@ -116,286 +222,284 @@ def online_iteration(
         # A kill may have come between the result and its files.
         write_after(context, iteration - 1, last)
     before_decoding(context, iteration, weights, last.optimum if last else None)
-    before = evaluations_of(done)
-    start = IterationStart(weights, context.data.seed, context.settings, (), 0.0)
-    begin = beginning(context, weights, last)
-    online = _Online(context, texts, decoder, judge, iteration, start, begin, before)
-    give_back()  # the decoder's models want all the room that there is
-    context.files.watch(PhaseStarted(iteration, "decode"))
-    result = _learn(online, current)
-    guard_decoded(context)
-    guard_weights(context, result.weights)
+    record = IterationStart(weights, context.data.seed, context.settings, (), 0.0)
+    start = start_epoch(context, weights, last, shards)
+    epoch = _Epoch(run, iteration, record, start, evaluations_of(done))
+    if isinstance(run.workers, _ShardWorkers):
+        result = _run_shards(epoch, run.workers, last)
+    else:
+        result = _run_batches(epoch, run.workers, current)
     store.record_result(iteration, result.as_record())
     forget_earlier_states(store)
     write_after(context, iteration, result)
 
 
-def _learn(online: _Online, finished: IterationRecord | None) -> IterationResult:
-    """Go through the epoch, the store's part of it first.
+def _run_batches(
+    epoch: _Epoch, workers: BatchDecoder | DecodingWorkers, current: IterationRecord | None
+) -> IterationResult:
+    """Run an epoch of one learner, stored batches first.
 
     Args:
-        online: of the epoch.
-        finished: the iteration, where all of its lists are stored already.
+        epoch: to be run.
+        workers: one decoder, which waits while the learner learns, or several.
+        current: the iteration, if all its lists are stored.
     """
-    context, iteration, begin = online.context, online.iteration, online.begin
-    read, progress = _stored(online, finished)
-    earlier = float(progress.get("seconds", 0.0))
-    scores = _HeldOutScores(online, map(Evaluation.of_record, progress.get("heldout", ())))
-    metric = context.data.configuration.metric
-    plan = Plan(context.data.seed, context.optimizer.online.batch, metric, begin.numbering.active)
+    run, iteration, start = epoch.run, epoch.iteration, epoch.start
+    context, metric = run.context, run.context.data.configuration.metric
+    give_back()  # leave memory to the decoder's models
+    context.files.watch(PhaseStarted(iteration, "decode"))
+    evaluations: list[Evaluation] = []
     lists = EpochLists(
-        online.context.files.store,
-        iteration,
-        begin.numbering,
-        read,
-        metric,
-        context.data.references,
-        context.data.configuration.optimising.threads,
-        FirstLook(context),
+        run.context.files.store,
+        epoch.setup(range(len(run.texts))),
+        current,
+        context.files.watch,
+        progress=lambda: {"heldout": [evaluation.as_record() for evaluation in evaluations]},
+        inspect=FirstLook(context),
     )
+    learner = lists.numbering.restrict(start.learner)
+    decoded_before, clock = lists.seconds, Clock()
+    scores = _HeldOutScores(epoch, lists, evaluations)
 
-    def far() -> dict[str, Any]:
-        return {
-            "start": online.start.as_record(),
-            "heldout": [evaluation.as_record() for evaluation in scores.found],
-            "seconds": earlier + source.seconds,
-        }
-
-    source = _source(online, lists, plan, progress, far, is_finished=finished is not None)
-    clock = Clock()
-
-    def after(done: BatchDone) -> None:
-        score = float(metric.score(done.tally.totals))
-        seconds = clock.seconds()
+    def after_batch(done: BatchDone) -> bool:
+        score, seconds = float(metric.score(done.tally.totals)), clock.seconds()
         context.files.watch(
             Learning(iteration, done.place + 1, done.of, metric.name, score, seconds)
         )
-        scores.after(done)
+        return scores.after_batch(done)
 
-    # Held-out text may have come with this epoch only: what it begins with is a result then, too.
-    if not online.before:
-        scores.add(begin.state)
-    ended = False
-    try:
-        epoch = source.learn(begin.state, iteration, after)
-    except _Enough as enough:
-        epoch, ended = enough.result, True
-    seconds = clock.seconds() - source.seconds - scores.seconds
-    _tell(online, epoch, seconds)
-    if not ended:
-        scores.add(epoch.state)
-    if finished is None:
-        start = replace(online.start, seconds_decoding=earlier + source.seconds)
-        online.context.files.store.finish_iteration(
-            iteration, {**start.as_record(), **source.record}
+    # The held-out set may be new in this epoch: then its start is evaluated, too.
+    if not epoch.before:
+        scores.add(start.states[0])
+    (state,) = start.states
+    if isinstance(workers, DecodingWorkers):
+        stale = StaleDecodingSource(lists, workers, learner)
+        if iteration == 1:
+            _note_staleness(epoch, workers.count)
+        report = run_stale_epoch(
+            learner,
+            state,
+            stale,
+            epoch.plan,
+            iteration,
+            workers=workers.count,
+            order=workers.order,
+            replay=stale.replay,
+            on_batch=after_batch,
         )
-    return _result(online, epoch, scores.found, seconds)
-
-
-@dataclass(frozen=True)
-class _InTurn:
-    """One decoder, which waits while the learner learns; as ``StaleSource``."""
-
-    source: OnlineSource
-    learner: Learner
-    plan: Plan
-
-    @property
-    def seconds(self) -> float:
-        """Spent on decoding."""
-        return self.source.seconds
-
-    @property
-    def record(self) -> dict[str, Any]:
-        """To be kept with the lists."""
-        return {}
-
-    def learn(self, state: State, epoch: int, on_batch: Callable[[BatchDone], None]) -> EpochResult:
-        """Go through the epoch."""
-        return run_epoch(self.learner, state, self.source, self.plan, epoch, on_batch=on_batch)
-
-
-def _source(
-    online: _Online,
-    lists: EpochLists,
-    plan: Plan,
-    progress: Mapping[str, Any],
-    far: Callable[[], Mapping[str, Any]],
-    *,
-    is_finished: bool,
-) -> _InTurn | StaleSource:
-    """What goes through the epoch: one decoder in turn with learning, or several at once.
-
-    Args:
-        online: of the epoch.
-        lists: in the store.
-        plan: of the epoch.
-        progress: how far it is.
-        far: what to store with the next part.
-        is_finished: whether all of its lists are stored already.
-    """
-    context, learner = online.context, online.begin.learner
-
-    def to_weights(vector: NDArray[np.float64]) -> ModelWeights:
-        return model_weights(context.data.show, online.weights(vector))
-
-    if not isinstance(online.decoder, DecodingWorkers):
-        source = OnlineSource(
-            lists,
-            dict(enumerate(online.texts)),
-            online.decoder,
-            stored=int(progress["batches"]),
-            to_weights=to_weights,
-            progress=far,
-        )
-        return _InTurn(source, learner, plan)
-    if online.iteration == 1:
-        _tell_staleness(online, online.decoder.count, -(-len(online.texts) // plan.batch))
-    order = [(int(place), int(version)) for place, version in progress.get("order", ())]
-    places = {place for place, _ in order}
-    return StaleSource(
-        lists,
-        online.texts,
-        online.decoder,
-        learner,
-        plan,
-        stored=lambda place: is_finished or place in places,
-        replayed=order,
-        to_weights=to_weights,
-        progress=far,
+        order = stale.order
+    else:
+        source = DecodingSource(lists, workers)
+        report = run_epoch(learner, state, source, epoch.plan, iteration, on_batch=after_batch)
+        order = None
+    seconds = clock.seconds() - (lists.seconds - decoded_before) - scores.seconds
+    vector = learner.weights(report.state)
+    result = _epoch_result(epoch, report, lists.numbering.space, vector, seconds)
+    _send_learnt(epoch, result)
+    if not scores.is_exhausted:
+        scores.add(report.state)
+    lists.finish(order)
+    require_finite_weights(vector, context.optimizer.name, iteration)
+    average = None
+    if AVERAGE in learner.fills:
+        mean = mean_weights(learner, report.state)
+        average = named_weights(lists.numbering.space, mean, epoch.record.weights)
+    result = replace(
+        result,
+        heldout=tuple(evaluations),
+        average=average,
+        learner=encode_state(report.state, lists.numbering.space, learner),
     )
+    guard_decoded(context)
+    guard_weights(context, result.weights)
+    return result
 
 
-def _tell_staleness(online: _Online, workers: int, batches: int) -> None:
-    """Say it where weights are never stale, or never fresh."""
+def _note_staleness(epoch: _Epoch, workers: int) -> None:
+    """Tell the user if weights are never stale, or never fresh."""
+    watch, batches = epoch.run.context.files.watch, -(-len(epoch.run.texts) // epoch.plan.batch)
     if workers == 1:
-        note = "--async with one worker learns as without it: --shards says how many there are"
-        online.context.files.watch(Note(note))
+        watch(Note("--async with one worker learns as without it: --shards sets their number"))
     elif workers >= batches > 1:
         note = (
-            f"all {batches} mini-batches of an epoch are decoded with the weights that it begins"
-            " with: take fewer --shards, or smaller mini-batches"
+            f"all {batches} mini-batches of an epoch are decoded with the weights before it. Use"
+            " fewer --shards, or smaller mini-batches"
         )
-        online.context.files.watch(Note(note, warning=True))
+        watch(Note(note, warning=True))
 
 
 class _HeldOutScores:
-    """Translations of the held-out text in one epoch; those that are known are not made again.
+    """Evaluations on the held-out set within an epoch; stored ones are not repeated.
 
     Attributes:
-        found: evaluations of the epoch.
         seconds: spent on them.
+        is_exhausted: whether they have not improved for too long.
     """
 
-    def __init__(self, online: _Online, known: Iterable[Evaluation]) -> None:
-        self.found: list[Evaluation] = []
+    def __init__(self, epoch: _Epoch, lists: EpochLists, evaluations: list[Evaluation]) -> None:
         self.seconds = 0.0
-        self._online = online
-        self._known = list(known)
+        self.is_exhausted = False
+        self._epoch, self._lists, self._evaluations = epoch, lists, evaluations
+        self._stored = [Evaluation.of_record(each) for each in lists.stored.get("heldout", ())]
 
     def add(self, state: State) -> None:
-        """Translate with the weights of a state, if there is held-out text."""
-        online = self._online
-        if online.judge is None:
+        """Evaluate the weights of a state, if there is a held-out set."""
+        epoch, found = self._epoch, self._evaluations
+        if epoch.run.judge is None:
             return
-        if len(self.found) < len(self._known):
-            self.found.append(self._known[len(self.found)])
+        if len(found) < len(self._stored):
+            found.append(self._stored[len(found)])
             return
         clock = Clock()
-        candidate = online.weights(mean_weights(online.begin.learner, state))
-        before = (*online.before, *self.found)
-        found = online.judge.evaluated(online.iteration, state.updates, candidate, before)
-        self.found.append(found)
+        mean = mean_weights(epoch.start.learner, state)
+        weights = named_weights(self._lists.numbering.space, mean, epoch.record.weights)
+        found += epoch.evaluate(weights, state.updates, *found)
         self.seconds += clock.seconds()
 
-    def after(self, done: BatchDone) -> None:
-        """Translate after every so many batches; the end of the epoch is another matter.
-
-        Raises:
-            _Enough: it was in vain too often.
-        """
-        held_out = self._online.context.data.configuration.held_out
-        place = done.place + 1
-        if held_out is None or not held_out.every or place % held_out.every or place == done.of:
-            return
+    def after_batch(self, done: BatchDone) -> bool:
+        """Evaluate if it is time, but not after the last batch; return whether to stop."""
+        held_out = self._epoch.run.context.data.configuration.held_out
+        number = done.place + 1
+        if held_out is None or not held_out.every or number % held_out.every or number == done.of:
+            return False
         self.add(done.state)
-        stale = since_best((*self._online.before, *self.found))
-        if held_out.patience and stale >= held_out.patience:
-            raise _Enough(EpochResult(done.state, done.tally))
+        stale = since_best((*self._epoch.before, *self._evaluations))
+        self.is_exhausted = bool(held_out.patience and stale >= held_out.patience)
+        return self.is_exhausted
 
 
-def _stored(
-    online: _Online, finished: IterationRecord | None
-) -> tuple[Callable[[NDArray[np.int64]], Batch], Mapping[str, Any]]:
-    """What reads stored batches, and the progress of the epoch; another beginning is dropped."""
-    context, store = online.context, online.context.files.store
-    if finished is not None:
-        metric, references = context.data.configuration.metric, context.data.references
-        lists = store.iteration_set(finished.iteration, metric=metric, references=references)
-        order = finished.record.get("order", ())
-        return lists.tuning_set.take_sentences, {"batches": len(online.texts), "order": order}
-    opened = store.open_iteration()
-    if opened is None:
-        return store.open_batch, {"batches": 0}
-    if not same_start(online.start.as_record(), opened.progress["start"]):
-        context.files.watch(
-            Note(
-                f"the epoch that was cut off, with lists of {len(opened.sentences)} sentences, was"
-                " begun with other settings or weights: it is begun anew",
-                warning=True,
-            )
-        )
-        store.drop_open()
-        return store.open_batch, {"batches": 0}
-    context.files.watch(
-        Note(
-            f"going on inside epoch {online.iteration}: {len(opened.sentences)} of"
-            f" {len(online.texts)} sentences are decoded"
-        )
-    )
-    return store.open_batch, opened.progress
-
-
-def _result(
-    online: _Online, epoch: EpochResult, found: Sequence[Evaluation], seconds: float
+def _run_shards(
+    epoch: _Epoch, workers: _ShardWorkers, last: IterationResult | None
 ) -> IterationResult:
-    """What the epoch led to."""
-    context, learner, state = online.context, online.begin.learner, epoch.state
-    vector = learner.weights(state)
-    if not np.isfinite(vector).all():
-        raise OptimizerError(
-            f"the weights of {context.optimizer.name} became too large in epoch {online.iteration};"
-            " begin anew with a lower learning rate"
+    """Run an epoch of shards, mix it and store its iteration, which has no lists."""
+    run, iteration, start = epoch.run, epoch.iteration, epoch.start
+    context, configuration = run.context, run.context.data.configuration
+    evaluations = epoch.evaluate(epoch.record.weights, 0) if iteration == 1 else []
+    give_back()  # leave memory to the decoders' models
+    context.files.watch(PhaseStarted(iteration, "decode"))
+    clock = Clock()
+    shards = [
+        DecodedShard(
+            number,
+            context.files.workspace.shard(number),
+            epoch.setup(part.tolist(), epoch=iteration),
+            workers.decoder,
+            run.context.files.store.fingerprints,
         )
-    weights = online.weights(vector)
-    average = online.weights(mean_weights(learner, state)) if AVERAGE in learner.fills else None
-    score = float(context.data.configuration.metric.score(epoch.totals))
+        for number, part in enumerate(workers.parts, start=1)
+    ]
+    plans = [plan_of_shard(epoch.plan, number) for number in range(len(shards))]
+    total = sum(
+        len(batches_of(shard.sentences, plan, iteration))
+        for shard, plan in zip(shards, plans, strict=True)
+    )
+    corpus = DecodedCorpus(workers.executor, shards)
+    files = [shard.directory / "progress" for shard in shards if workers.sharding.elsewhere]
+    report, mix = run_sharded_epoch(
+        workers.executor,
+        context.optimizer,
+        start.states,
+        shards,
+        epoch.plan,
+        iteration,
+        sharding=workers.sharding,
+        corpus=corpus,
+        old=start.vector,
+        progress=ShardProgress(context.files.watch, configuration.metric, iteration, total, files),
+    )
+    for note in report.notes:
+        if note not in run.shard_notes:  # each epoch has new decoders, which repeat their notes
+            run.shard_notes.add(note)
+            context.files.watch(Note(note))
+    seconds = max(0.0, clock.seconds() - report.seconds)
+    space = FeatureSpace(corpus.space.groups, (*corpus.space.sparse, *report.features))
+    facts = {"rho": mix.rho} if np.isnan(mix.score) else {"rho": mix.rho, "mixed": mix.score}
+    result = _epoch_result(epoch, report, space, mix.weights, seconds, facts)
+    average = None
+    if averages_weights(configuration, context.optimizer):
+        average = result.weights
+        if last is not None and last.average is not None:
+            average = result.weights.mixed(last.average, 1.0 / iteration)
+    guard_decoded(context, result.optimum, epoch.record.as_record())
+    guard_weights(context, result.weights)
+    evaluations += epoch.evaluate(average or result.weights, report.updates, *evaluations)
+    _send_learnt(epoch, result)
+    run.context.files.store.add_iteration(
+        iteration,
+        (),
+        metric=configuration.metric,
+        references=context.data.references,
+        n_sentences=len(run.texts),
+        record=replace(epoch.record, seconds_decoding=report.seconds).as_record(),
+    )
+    return replace(
+        result,
+        heldout=tuple(evaluations),
+        average=average,
+        learner={
+            "shards": [encode_state(state, space, start.learner) for state in report.states],
+            "sparse": list(space.sparse),
+        },
+        shards=ShardLists(
+            result.optimum, report.sentences, report.hypotheses, report.new_hypotheses
+        ),
+    )
+
+
+def _drop_unsharded_epoch(context: Context) -> None:
+    """Drop the lists of an interrupted epoch without shards: shards cannot use them."""
+    store = context.files.store
+    records = store.iterations()
+    opened = store.open_iteration()
+    unfinished = bool(records) and records[-1].result is None
+    if opened is not None:
+        store.drop_open()
+    elif unfinished:
+        store.drop_last(records[-1].iteration)
+    if opened is not None or (unfinished and records[-1].n_lists):
+        note = "the interrupted epoch starts again: it was started without shards"
+        context.files.watch(Note(note, warning=True))
+
+
+def _epoch_result(
+    epoch: _Epoch,
+    report: EpochReport,
+    space: FeatureSpace,
+    vector: NDArray[np.float64],
+    seconds: float,
+    facts: Mapping[str, float] | None = None,
+) -> IterationResult:
+    """Return what every epoch records; ``facts`` are further values for the curve."""
+    score = float(epoch.run.context.data.configuration.metric.score(report.totals))
+    weights = named_weights(space, vector, epoch.record.weights)
+    point = {
+        "epoch": epoch.iteration,
+        "score": score,
+        **report.means,
+        **(facts or {}),
+        "norm": float(np.linalg.norm(vector)),
+        "active": int(np.count_nonzero(vector)),
+        "updates": report.updates,
+    }
     return IterationResult(
         weights=weights,
         optimum=score,
-        largest_change=weights.largest_change(online.start.weights),
+        largest_change=weights.largest_change(epoch.record.weights),
         seconds_optimising=seconds,
-        curve=({"epoch": online.iteration, "score": score, **_report(online, epoch)},),
-        heldout=tuple(found),
-        average=average,
-        learner=encode_state(state, online.begin.numbering.space, learner),
+        curve=(point,),
     )
 
 
-def _report(online: _Online, epoch: EpochResult) -> dict[str, float]:
-    """What the learner reports of an epoch, and how large its weights are."""
-    vector = online.begin.learner.weights(epoch.state)
-    return {
-        **epoch.report,
-        "norm": float(np.linalg.norm(vector)),
-        "active": int(np.count_nonzero(vector)),
-        "updates": epoch.state.updates,
-    }
-
-
-def _tell(online: _Online, epoch: EpochResult, seconds: float) -> None:
-    """Tell those who watch that an epoch is over."""
-    metric = online.context.data.configuration.metric
-    score = float(metric.score(epoch.totals))
-    report = _report(online, epoch)
-    online.context.files.watch(Learnt(online.iteration, metric.name, score, report, seconds))
+def _send_learnt(epoch: _Epoch, result: IterationResult) -> None:
+    """Tell the user that an epoch is done."""
+    (point,) = result.curve
+    report = {name: value for name, value in point.items() if name not in ("epoch", "score")}
+    epoch.run.context.files.watch(
+        Learnt(
+            epoch.iteration,
+            epoch.run.context.data.configuration.metric.name,
+            result.optimum,
+            report,
+            result.seconds_optimising,
+        )
+    )

@@ -11,10 +11,10 @@ import numpy as np
 
 from mosesplug.store import NBestStore
 from mosesplug.tuning.context import Context
-from mosesplug.tuning.online.state import same_start
+from mosesplug.tuning.online.source import same_start
 from mosesplug.tuning_set import TuningSet
 
-__all__ = ["FirstLists", "first_lists"]
+__all__ = ["FirstLists", "read_first_lists"]
 
 
 @dataclass
@@ -30,7 +30,7 @@ class FirstLists:
     outputs: dict[int, bytes] = field(default_factory=dict)
 
 
-def first_lists(context: Context, start: Mapping[str, Any], n_texts: int) -> FirstLists:
+def read_first_lists(context: Context, start: Mapping[str, Any], n_texts: int) -> FirstLists:
     """Read them.
 
     Args:

@@ -1,8 +1,8 @@
-"""Columns of an online run's own: features in the order in which its batches showed them.
+"""Feature columns of an online run, in the order in which batches show features.
 
-The store numbers features as they come, too, but over all that it ever held. A run that is gone on
-with reads lists again that were stored before; with columns that follow from the batches alone, it
-adds up the same numbers in the same order, and ends with the same bytes.
+The store numbers features as they come, too, but over all lists that it ever held. A resumed run
+reads stored lists again. With columns that follow from the batches alone, it adds up the same
+numbers in the same order and ends with the same bytes.
 """
 
 from __future__ import annotations
@@ -13,24 +13,28 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from formats.weights.files import ShowWeights
+from mosesplug.decoders.batch import ModelWeights
 from mosesplug.features import FeatureSpace
 from mosesplug.optimizers.online.learner import Learner
+from mosesplug.tuning.weights import Weights
 from mosesplug.tuning_set import Batch, SparseRows
 
-__all__ = ["Numbering"]
+__all__ = ["FeatureNumbering", "model_weights", "named_weights"]
 
 
-class Numbering:
+class FeatureNumbering:
     """Names and columns of the features seen so far; the sparse tail grows.
 
     Attributes:
         space: the columns now.
+        active: bool ``[len(space)]``: weights that may change.
     """
 
     def __init__(
         self, dense: FeatureSpace, sparse: Sequence[str], active: Sequence[str] | None
     ) -> None:
-        """Begin with some features.
+        """Number the features known at the start.
 
         Args:
             dense: the dense columns.
@@ -39,19 +43,14 @@ class Numbering:
         """
         self.space = FeatureSpace(dense.groups, tuple(sparse))
         self._columns = {name: column for column, name in enumerate(sparse)}
-        self._wanted = None if active is None else frozenset(active)
+        self._active_names = None if active is None else frozenset(active)
         known = {*dense.names, *dense.group_names}
         names = [name for name in active or () if name in known]
         mask = np.ones(dense.n_dense, dtype=np.bool_) if active is None else dense.select(names)
-        self._active = np.append(mask, self._are_active(sparse))
+        self.active = np.append(mask, self._are_active(sparse))
 
-    @property
-    def active(self) -> NDArray[np.bool_]:
-        """bool ``[len(space)]``: weights that may change."""
-        return self._active
-
-    def renumbered(self, batch: Batch) -> Batch:
-        """The batch over these columns; features that it shows for the first time get the next."""
+    def renumber(self, batch: Batch) -> Batch:
+        """Return the batch over these columns; features that are new get the next columns."""
         n_hyps, rows = batch.n_hyps, batch.sparse
         if rows is None or not len(rows.indices):
             if self.space.n_sparse:
@@ -68,28 +67,46 @@ class Numbering:
         dense = batch.dense if n_hyps else np.zeros((0, self.space.n_dense), dtype=np.float32)
         return replace(batch, space=self.space, dense=dense, sparse=rows)
 
-    def restricted(self, learner: Learner) -> Learner:
-        """The learner that changes active weights only, whichever features appear."""
+    def restrict(self, learner: Learner) -> Learner:
+        """Return the learner that changes active weights only, whichever features appear."""
         return replace(
             learner,
             change=lambda state, batch, step: learner.change(
-                state, batch, replace(step, active=self._active)
+                state, batch, replace(step, active=self.active)
             ),
             apply=lambda state, change, step: learner.apply(
-                state, change, replace(step, active=self._active)
+                state, change, replace(step, active=self.active)
             ),
         )
 
     def _columns_of(self, names: Sequence[str]) -> NDArray[np.int32]:
-        """Columns within the sparse tail; unknown names get new ones."""
+        """Return columns within the sparse tail; unknown names get new ones."""
         new = [name for name in names if name not in self._columns]
         if new:
             for name in new:
                 self._columns[name] = len(self._columns)
             self.space = FeatureSpace(self.space.groups, tuple(self._columns))
-            self._active = np.append(self._active, self._are_active(new))
+            self.active = np.append(self.active, self._are_active(new))
         return np.array([self._columns[name] for name in names], dtype=np.int32)
 
     def _are_active(self, names: Sequence[str]) -> NDArray[np.bool_]:
-        wanted = self._wanted
+        wanted = self._active_names
         return np.array([wanted is None or name in wanted for name in names], dtype=np.bool_)
+
+
+def named_weights(space: FeatureSpace, vector: NDArray[np.float64], start: Weights) -> Weights:
+    """Return weights by name, from float64 ``[n]``, ``n <= len(space)``.
+
+    A starting weight that became 0 is listed, or the decoder would take it from its configuration.
+    If all weights are 0, which ranks nothing, the starting weights are returned.
+    """
+    if not vector.any():
+        return start
+    padded = np.append(vector, np.zeros(len(space) - len(vector)))
+    weights = Weights.of_vector(space, padded)
+    return Weights(weights.dense, {**dict.fromkeys(start.sparse, 0.0), **weights.sparse})
+
+
+def model_weights(show: ShowWeights, weights: Weights) -> ModelWeights:
+    """Return weights as a decoder of batches takes them."""
+    return ModelWeights(show.with_values(weights.dense).groups, weights.sparse)

@@ -1,9 +1,14 @@
-"""Batches that are decoded when they are asked for, stored, and read back from the store."""
+"""Batches that are decoded on request, stored, and read back from the store.
+
+The lists of a batch are committed to the store together with the number of batches, before anything
+is learned from them. An interrupted epoch is resumed by replaying the stored batches from the state
+before the epoch: that costs the updates only, and no copy of the learner's state per batch.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,140 +19,249 @@ from formats.nbest.files import NBestList
 from formats.weights.files import ShowWeights
 from mosesplug.decoders.batch import BatchDecoder, ModelWeights
 from mosesplug.errors import DecoderError
+from mosesplug.features import FeatureSpace
 from mosesplug.metrics import Metric, Prepared
-from mosesplug.store import NBestStore
-from mosesplug.tuning.online.numbering import Numbering
+from mosesplug.optimizers.online.epochs import EpochReport
+from mosesplug.optimizers.online.learner import Learner, grown
+from mosesplug.store import IterationRecord, NBestStore
+from mosesplug.tuning.events import Note
+from mosesplug.tuning.online.numbering import FeatureNumbering, model_weights, named_weights
 from mosesplug.tuning.resources import Clock
 from mosesplug.tuning.weights import Weights
 from mosesplug.tuning_set import Batch
 
-__all__ = ["EpochLists", "OnlineSource", "model_weights", "weights_of"]
+__all__ = ["DecodingSource", "EpochLists", "EpochSetup", "drop_open_epoch", "same_start"]
+
+_START_FIELDS = ("dense", "sparse", "seed", "settings", "epoch")
+"""The fields of an epoch's start record on which its lists depend."""
 
 
-def weights_of(numbering: Numbering, vector: NDArray[np.float64], start: Weights) -> Weights:
-    """Weights by name, from float64 ``[n]``, ``n`` columns at most.
-
-    A starting weight that became 0 says so, lest the decoder take it from its configuration.
-    Where all weights are 0, which ranks nothing, the starting weights stand in for them.
-    """
-    if not vector.any():
-        return start
-    space = numbering.space
-    padded = np.append(vector, np.zeros(len(space) - len(vector)))
-    found = Weights.of_vector(space, padded)
-    return Weights(found.dense, {**dict.fromkeys(start.sparse, 0.0), **found.sparse})
-
-
-def model_weights(show: ShowWeights, weights: Weights) -> ModelWeights:
-    """Weights as a decoder of batches takes them."""
-    return ModelWeights(show.with_values(weights.dense).groups, weights.sparse)
+def same_start(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Return whether two start records of an epoch lead to the same lists."""
+    return all(one.get(name) == other.get(name) for name in _START_FIELDS)
 
 
 @dataclass(frozen=True)
-class EpochLists:
-    """The lists of one epoch, in the store: new ones go in, a batch comes out.
+class EpochSetup:
+    """What an epoch, or a shard's part of it, starts from; it can be pickled.
 
     Attributes:
-        store: open to be written.
-        iteration: that the lists belong to.
-        numbering: of the features; it grows.
-        read: gives a batch that is stored, over the store's columns.
-        metric, references, threads: as ``NBestStore.add_part``.
-        look: is shown new lists as soon as they are stored; what it raises ends the epoch.
+        texts: source sentences by sentence id.
+        show: the decoder's features.
+        weights: before the epoch.
+        start: the record of the epoch's start.
+        sparse: names of the sparse features known before the epoch.
+        active: names of the weights that may change; None for all.
+        metric: to be maximized.
+        references: of all sentences of the run.
+        threads: for the statistics.
     """
 
-    store: NBestStore
-    iteration: int
-    numbering: Numbering
-    read: Callable[[NDArray[np.int64]], Batch]
+    texts: Mapping[int, bytes]
+    show: ShowWeights
+    weights: Weights
+    start: Mapping[str, Any]
+    sparse: tuple[str, ...]
+    active: tuple[str, ...] | None
     metric: Metric
     references: Prepared
     threads: int
-    look: Callable[[Sequence[NBestList]], None] = lambda lists: None
 
-    def keep(self, lists: Sequence[NBestList], progress: Mapping[str, Any]) -> None:
-        """Commit lists of a batch, and how far the epoch is with them.
+    @property
+    def sentences(self) -> NDArray[np.int64]:
+        """int64, ascending."""
+        return np.array(sorted(self.texts), dtype=np.int64)
 
-        Raises:
-            DecoderError: they cannot be used.
-        """
-        try:
-            self.store.add_part(
-                self.iteration,
-                lists,
-                metric=self.metric,
-                references=self.references,
-                n_sentences=self.references.n_sentences,
-                progress=progress,
-                threads=self.threads,
-            )
-        except FormatError as error:
-            raise DecoderError(f"the decoder made a list that cannot be used: {error}") from error
-        self.look(lists)
-
-    def batch(self, sentences: NDArray[np.int64]) -> Batch:
-        """A batch that is stored, over the columns of the epoch."""
-        return self.numbering.renumbered(self.read(sentences))
+    def numbering(self) -> FeatureNumbering:
+        """Number the features that are known before the epoch."""
+        return FeatureNumbering(FeatureSpace.of_names(self.show.names), self.sparse, self.active)
 
 
-class OnlineSource:
-    """The sentences of one epoch, or of a shard in it: a ``Source`` for ``run_epoch``.
-
-    Lists of a batch are committed to the store before anything is learnt from them, so that an
-    epoch that was cut off is gone on with by learning again what is stored: that takes the time of
-    the updates only, and no copy of the learner's state for each batch.
+class EpochLists:
+    """The lists of one epoch in a store; stored batches are replayed, new ones added.
 
     Attributes:
-        seconds: spent on decoding.
+        iteration: of the store, to which the lists belong.
+        numbering: of the features; it grows.
+        setup: of the epoch.
+        is_complete: whether the lists of the whole epoch were stored before.
+        stored: the progress that was stored with the last batch: ``batches``, how many; ``order``
+            of an asynchronous epoch, place and version of each batch as they were applied; and
+            what ``progress`` returned.
+        seconds: spent on decoding, also by interrupted runs.
     """
 
     def __init__(
         self,
-        lists: EpochLists,
-        texts: Mapping[int, bytes],
-        decoder: BatchDecoder,
+        store: NBestStore,
+        setup: EpochSetup,
+        complete: IterationRecord | None,
+        note: Callable[[Note], None],
         *,
-        stored: int,
-        to_weights: Callable[[NDArray[np.float64]], ModelWeights],
-        progress: Callable[[], Mapping[str, Any]],
+        progress: Callable[[], Mapping[str, Any]] = dict,
+        inspect: Callable[[Sequence[NBestList]], None] = lambda lists: None,
     ) -> None:
-        """Say where lists come from and where they go.
+        """Find out how far the epoch is.
 
         Args:
-            lists: the store.
-            texts: the sentences that it has, by number.
-            decoder: makes the lists.
-            stored: how many of the epoch's batches are in the store.
-            to_weights: the decoder's, from a vector of the learner's.
-            progress: what to store with the next part.
+            store: open for writing. An interrupted epoch in it with another start is dropped.
+            setup: of the epoch.
+            complete: the store's iteration of this epoch, if all its lists are stored.
+            note: receives what the user should know.
+            progress: returns what else to store with each batch.
+            inspect: receives new lists as soon as they are stored; what it raises ends the epoch.
         """
-        self.seconds = 0.0
-        self._lists = lists
-        self._texts = texts
-        self._decoder = decoder
-        self._stored = stored
+        self.setup, self.numbering = setup, setup.numbering()
+        self._store, self._progress, self._inspect = store, progress, inspect
+        self._read: Callable[[NDArray[np.int64]], Batch] = store.open_batch
+        self._n_known = self.numbering.space.n_sparse
+        self.is_complete = False
+        self.iteration = len(store.iterations()) + 1
+        self.stored: Mapping[str, Any] = {"batches": 0}
+        opened = store.open_iteration()
+        if opened is not None and same_start(setup.start, opened.progress["start"]):
+            self.stored = opened.progress
+            note(
+                Note(
+                    f"resuming epoch {setup.start.get('epoch', opened.iteration)}:"
+                    f" {len(opened.sentences)} of {len(setup.texts)} sentences are decoded"
+                )
+            )
+        else:
+            if opened is not None:
+                note(drop_open_epoch(store))
+            if complete is not None:
+                self._replay_all(complete)
+        self.seconds = float(self.stored.get("seconds", 0.0))
+
+    def _replay_all(self, complete: IterationRecord) -> None:
+        setup, record = self.setup, complete.record
+        self.is_complete, self.iteration = True, complete.iteration
+        self._read = self._store.iteration_set(
+            complete.iteration, metric=setup.metric, references=setup.references
+        ).tuning_set.take_sentences
+        self.stored = {
+            "batches": len(setup.texts),
+            "order": record.get("order", ()),
+            "seconds": record["seconds_decoding"],
+        }
+
+    def model_weights(self, vector: NDArray[np.float64]) -> ModelWeights:
+        """Return the decoder's weights, from float64 ``[n]`` over the columns so far."""
+        setup = self.setup
+        weights = named_weights(self.numbering.space, vector, setup.weights)
+        return model_weights(setup.show, weights)
+
+    def add(
+        self, lists: Sequence[NBestList], batches: int, order: NDArray[np.int32] | None = None
+    ) -> None:
+        """Commit the lists of a batch, and how far the epoch is with them.
+
+        Args:
+            lists: of the batch.
+            batches: how many are stored with it.
+            order: of an asynchronous epoch.
+
+        Raises:
+            DecoderError: the lists cannot be used.
+        """
+        setup = self.setup
+        progress = {"start": dict(setup.start), **self._progress(), "seconds": self.seconds}
+        if order is not None:
+            progress["order"] = order
+        try:
+            self._store.add_part(
+                self.iteration,
+                lists,
+                metric=setup.metric,
+                references=setup.references,
+                n_sentences=setup.references.n_sentences,
+                progress={**progress, "batches": batches},
+                threads=setup.threads,
+            )
+        except FormatError as error:
+            raise DecoderError(f"the decoder's n-best list cannot be used: {error}") from error
+        self._inspect(lists)
+
+    def batch(self, sentences: NDArray[np.int64]) -> Batch:
+        """Return a stored batch over the columns of the epoch."""
+        return self.numbering.renumber(self._read(sentences))
+
+    def finish(self, order: NDArray[np.int32] | None = None) -> None:
+        """Finish the store's iteration, unless it is."""
+        if not self.is_complete:
+            record = {**self.setup.start, "seconds_decoding": self.seconds}
+            if order is not None:
+                record["order"] = order
+            self._store.finish_iteration(self.iteration, record)
+
+    def complete_report(self, report: EpochReport, learner: Learner) -> EpochReport:
+        """Return a finished epoch's report with what is known of its features and lists."""
+        space, record = self.numbering.space, self._store.iterations()[-1]
+        return replace(
+            report,
+            states=tuple(grown(state, len(space), learner.fills) for state in report.states),
+            features=space.sparse[self._n_known :],
+            sentences=record.n_lists,
+            hypotheses=record.hypotheses,
+            new_hypotheses=record.new_hypotheses,
+            seconds=self.seconds,
+        )
+
+
+def drop_open_epoch(store: NBestStore) -> Note:
+    """Drop an interrupted epoch that cannot be resumed and return a note about it."""
+    opened = store.open_iteration()
+    store.drop_open()
+    return Note(
+        "the interrupted epoch starts again: its settings or weights have changed. The lists of"
+        f" {0 if opened is None else len(opened.sentences)} sentences are dropped",
+        warning=True,
+    )
+
+
+class DecodingSource:
+    """A batch source that decodes: a ``ShardSource`` for ``run_epoch``."""
+
+    def __init__(self, lists: EpochLists, decoder: BatchDecoder, notes: Sequence[str] = ()) -> None:
+        """Start an epoch.
+
+        Args:
+            lists: in the store.
+            decoder: makes new ones.
+            notes: messages for the user, to be reported at the end; more may come.
+        """
+        self._lists, self._decoder, self._notes = lists, decoder, notes
         self._place = 0
-        self._to_weights = to_weights
-        self._progress = progress
 
     @property
     def sentences(self) -> NDArray[np.int64]:
-        """int64, ascending: all that it has."""
-        return np.array(sorted(self._texts), dtype=np.int64)
+        """int64, ascending."""
+        return self._lists.setup.sentences
 
     def batch(
         self, sentences: NDArray[np.int64], weights: Callable[[], NDArray[np.float64]]
     ) -> Batch:
-        """The lists of a batch, as the decoder makes them with these weights.
+        """Return the lists of a batch, decoded with these weights unless they are stored.
 
         Raises:
-            DecoderError: the decoder failed, or made lists that cannot be used.
+            DecoderError: the decoder failed, or its lists cannot be used.
         """
-        if self._place >= self._stored:
+        lists = self._lists
+        if self._place >= lists.stored["batches"]:
             clock = Clock()
-            asked = [(number, self._texts[number]) for number in sentences.tolist()]
-            made = self._decoder.decode(asked, self._to_weights(weights()))
-            self.seconds += clock.seconds()
-            self._lists.keep(made, {**self._progress(), "batches": self._place + 1})
+            texts = [(number, lists.setup.texts[number]) for number in sentences.tolist()]
+            made = self._decoder.decode(texts, lists.model_weights(weights()))
+            lists.seconds += clock.seconds()
+            lists.add(made, self._place + 1)
         self._place += 1
-        return self._lists.batch(sentences)
+        return lists.batch(sentences)
+
+    def restrict(self, learner: Learner) -> Learner:
+        """Return the learner that changes active weights only."""
+        return self._lists.numbering.restrict(learner)
+
+    def finish(self, report: EpochReport, learner: Learner) -> EpochReport:
+        """Finish the store's iteration after the last batch and complete the report."""
+        self._lists.finish()
+        return replace(self._lists.complete_report(report, learner), notes=tuple(self._notes))

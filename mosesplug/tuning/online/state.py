@@ -1,4 +1,4 @@
-"""A learner between two epochs: its state and its features' names, to store and to restore."""
+"""The state of the learner between two epochs, and how the store keeps it."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mosesplug.features import FeatureSpace
 from mosesplug.optimizers import Optimizer
@@ -15,45 +16,49 @@ from mosesplug.optimizers.online.learner import Learner, State, grown
 from mosesplug.settings.configuration import Configuration
 from mosesplug.store import NBestStore
 from mosesplug.tuning.context import Context
-from mosesplug.tuning.online.numbering import Numbering
+from mosesplug.tuning.online.numbering import FeatureNumbering
 from mosesplug.tuning.weights import Weights
 from mosesplug.tuning.workdir.records import IterationResult, result_of
 
 __all__ = [
-    "Beginning",
-    "beginning",
+    "EpochStart",
+    "averages_weights",
     "decode_state",
     "encode_state",
     "forget_earlier_states",
-    "keeps_mean",
     "online_start",
-    "same_start",
-    "selection",
+    "select_result",
+    "start_epoch",
 ]
 
 
 @dataclass(frozen=True)
-class Beginning:
-    """Where an epoch begins.
+class EpochStart:
+    """Where an epoch starts.
 
     Attributes:
-        learner: changes active weights only, and keeps a mean if one is wanted.
-        state: of the learner; an epoch spends it.
-        numbering: of the features; an epoch makes it grow.
+        learner: keeps a mean of the weights if one is wanted and there are no shards.
+        states: of the learner, or of each shard's; without shards, the epoch spends it.
+        numbering: of the features that are known.
+        vector: float64 ``[n_features]``, the weights.
     """
 
     learner: Learner
-    state: State
-    numbering: Numbering
+    states: list[State]
+    numbering: FeatureNumbering
+    vector: NDArray[np.float64]
 
 
-def selection(configuration: Configuration, optimizer: Optimizer) -> str:
-    """Which weights an online run ends with: ``last``, ``average`` or ``best-heldout``.
+def select_result(configuration: Configuration, optimizer: Optimizer) -> str:
+    """Return which weights an online run selects.
 
     Args:
         configuration: says it, or leaves it to the learner.
         optimizer: of the run. Its ``averaging`` ``best`` needs a held-out set; without one, the
-            average is taken.
+            average is used.
+
+    Returns:
+        ``last``, ``average`` or ``best-heldout``.
     """
     if configuration.select is not None:
         return configuration.select
@@ -63,72 +68,73 @@ def selection(configuration: Configuration, optimizer: Optimizer) -> str:
     return "average" if is_averaged else "last"
 
 
-def keeps_mean(configuration: Configuration, optimizer: Optimizer) -> bool:
-    """Whether an online run has use for the mean of its weights.
+def averages_weights(configuration: Configuration, optimizer: Optimizer) -> bool:
+    """Return whether an online run needs the mean of its weights.
 
     Args:
         configuration: says which weights are wanted.
         optimizer: of the run.
     """
-    return selection(configuration, optimizer) == "average" or (
+    return select_result(configuration, optimizer) == "average" or (
         optimizer.online.averaging == "all" and configuration.select != "last"
     )
 
 
-def same_start(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Whether two beginnings of an epoch, as records, lead to the same lists."""
-    return all(one.get(name) == other.get(name) for name in _DECIDING)
-
-
-_DECIDING = ("dense", "sparse", "seed", "settings", "epoch")
-"""Of an epoch's start, what its lists depend on."""
-
-
 def online_start(context: Context) -> Weights:
-    """The weights of the first batch: normalised, as those of the first decoding otherwise are."""
+    """Return the weights of the first batch, normalised as in any first decoding."""
     if context.data.configuration.decoding.config_weights_first:
         return context.data.start
     return context.data.start.normalised()
 
 
-def beginning(context: Context, weights: Weights, last: IterationResult | None) -> Beginning:
-    """Where the next epoch begins: where the last one ended, or at given weights.
+def start_epoch(
+    context: Context, weights: Weights, last: IterationResult | None, shards: int | None
+) -> EpochStart:
+    """Start the next epoch where the last one ended, or at given weights.
 
     Args:
         context: of the run.
-        weights: to begin with where there is no state to go on with.
-        last: the result of the iteration before, if there is one.
+        weights: to start with if there is no stored state of this learner and number of shards.
+        last: the result of the previous iteration, if there is one.
+        shards: how many; None for one learner.
     """
     learner = context.optimizer.learner()
-    if keeps_mean(context.data.configuration, context.optimizer):
+    if shards is None and averages_weights(context.data.configuration, context.optimizer):
         learner = averaged(learner)
-    stored = None if last is None else last.learner
-    if stored is not None and not _serves(learner, stored.get("vectors", ())):
-        stored = None  # another learner's, or of shards: only weights can be gone on with
-    names = sorted(weights.sparse) if stored is None else stored["sparse"]
+    stored: Mapping[str, Any] = (last and last.learner) or {}
+    records = [stored] if shards is None else list(stored.get("shards", ()))
+    if len(records) != (shards or 1) or not all(
+        _fits(learner, record.get("vectors", ())) for record in records
+    ):
+        records = []  # of another learner, or other shards: only the weights can be used
+    names = stored["sparse"] if records else sorted(weights.sparse)
     active = context.data.configuration.optimising.active
-    numbering = Numbering(context.data.space, names, active)
-    learner = numbering.restricted(learner)
-    if stored is not None:
-        # What is no longer wanted, as a mean of the weights, is left behind.
-        vectors = {name: stored["vectors"][name] for name in learner.fills}
-        state = decode_state({**stored, "vectors": vectors})
-    else:
-        state = learner.init(weights.vector(numbering.space))
-    return Beginning(learner, state, numbering)
+    numbering = FeatureNumbering(context.data.space, names, active)
+    if not records:
+        vector = weights.vector(numbering.space)
+        states = [learner.init(vector) for _ in range(shards or 1)]
+        return EpochStart(learner, states, numbering, vector)
+    # A mean of the weights that is no longer wanted is dropped.
+    states = [
+        decode_state(
+            {**record, "vectors": {name: record["vectors"][name] for name in learner.fills}}
+        )
+        for record in records
+    ]
+    return EpochStart(learner, states, numbering, states[0].vectors["weights"])
 
 
-def _serves(learner: Learner, vectors: Iterable[str]) -> bool:
-    """Whether a stored state has the learner's vectors: all of them, and no more but for a mean.
+def _fits(learner: Learner, vectors: Iterable[str]) -> bool:
+    """Return whether a stored state has the learner's vectors; it may have a mean.
 
-    A mean that is wanted from now on, and was not before, cannot be that of all updates.
+    A mean that is wanted only now cannot be that of all updates.
     """
     have, want = set(vectors), set(learner.fills)
     return want <= have and have - want <= {AVERAGE}
 
 
 def encode_state(state: State, space: FeatureSpace, learner: Learner) -> dict[str, Any]:
-    """Plain data and arrays for the store; features that came last get their columns."""
+    """Return plain data and arrays for the store, over all columns of ``space``."""
     state = grown(state, len(space), learner.fills)
     return {
         "vectors": dict(state.vectors),
@@ -138,23 +144,23 @@ def encode_state(state: State, space: FeatureSpace, learner: Learner) -> dict[st
     }
 
 
-def forget_earlier_states(store: NBestStore) -> None:
-    """Leave what a learner remembers with the newest result only.
+def decode_state(record: Mapping[str, Any]) -> State:
+    """Return the state that ``encode_state`` encoded, with arrays of its own."""
+    return State(
+        {name: np.array(vector) for name, vector in record["vectors"].items()},
+        {name: np.array(array) for name, array in record["memory"].items()},
+        record["updates"],
+    )
 
-    One state is enough to go on with, and one may take much room. A kill may come between a result
-    and this, so a run begins with it, too.
+
+def forget_earlier_states(store: NBestStore) -> None:
+    """Remove the learner's state from all results but the newest.
+
+    One state is enough to resume, and one may be large. A kill may come between a result and this,
+    so a run starts with it, too.
     """
     done = [record for record in store.iterations() if record.result is not None]
     for record in done[:-1]:
         result = result_of(record)
         if result.learner is not None:
             store.record_result(record.iteration, replace(result, learner=None).as_record())
-
-
-def decode_state(record: Mapping[str, Any]) -> State:
-    """The inverse of ``encode_state``, with arrays of its own."""
-    return State(
-        {name: np.array(vector) for name, vector in record["vectors"].items()},
-        {name: np.array(array) for name, array in record["memory"].items()},
-        record["updates"],
-    )

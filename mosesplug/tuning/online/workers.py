@@ -1,24 +1,23 @@
-"""Decoders that work at once for one learner, each on a mini-batch with weights of its moment.
+"""Decoders that work at once for one learner, each with the weights of its moment.
 
-Green et al. (2013), Algorithm 2: a worker that is idle is given the next mini-batch and the weights
-of that moment, and decodes it. When its turn has come, one writer stores the lists, computes the
-gradient on them at the weights that they were decoded with, and applies it to the weights of now.
-So features get their columns, and lists their place in the store, in the order of application.
+Green et al. (2013), Algorithm 2: each idle worker gets the next mini-batch and the current weights,
+and decodes it. When its turn comes, one writer stores the lists, computes the gradient on them at
+the weights that they were decoded with, and applies it to the current weights. So features get
+their columns, and lists their place in the store, in the order of application.
 
-That order is kept with the lists: of each batch its place in the epoch, and how many updates of the
-epoch the weights had seen that it was decoded with. An epoch that was cut off learns its stored
-batches again in that order, each at those weights, and goes on. In the fixed order it ends with the
-same bytes; in the order of arrival, nobody can say what else would have arrived.
+That order is stored with the lists: for each batch its place in the epoch, and how many updates of
+the epoch its weights included. An interrupted epoch is resumed by replaying its stored batches in
+that order, each at those weights. In the fixed order it ends with the same bytes; in the order of
+arrival, nobody can know what else would have arrived.
 
-Workers are threads of this process, each with a decoder of its own: decoders are processes
-already, and servers keep running from batch to batch. Where a decoder is started for each batch
-anyway, other processes and machines can do that, too: what they do is a function of the sentences
-and the weights.
+Workers are threads of this process, each with a decoder of its own: decoders are processes already,
+and servers keep running from batch to batch. Where a decoder is started for each batch anyway,
+other processes and machines can start it: the lists depend on the sentences and the weights only.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor, Future, wait
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -32,23 +31,22 @@ from numpy.typing import NDArray
 from formats.nbest.files import NBestList
 from mosesplug.decoders.batch import BatchDecoder, ModelWeights
 from mosesplug.decoders.protocol import DecoderRecipe
-from mosesplug.optimizers.online.epochs import BatchDone, EpochResult, Plan, batches_of
-from mosesplug.optimizers.online.learner import Learner, State
+from mosesplug.optimizers.online.learner import Learner
 from mosesplug.settings.sharding import AsyncOrder, Sharding
 from mosesplug.tuning.events import Note, Watcher
 from mosesplug.tuning.online.source import EpochLists
-from mosesplug.tuning.parallel.asynchronous import Found, Task, Writer, found_in, stale_epoch
-from mosesplug.tuning.parallel.executors import Ending, threads, workers
+from mosesplug.tuning.parallel.executors import StopSignal, open_executor, open_threads
+from mosesplug.tuning.parallel.stale import BatchChange, BatchJob, compute_change
 
-__all__ = ["DecodingWorkers", "StaleSource", "decoding_workers"]
+__all__ = ["DecodingWorkers", "StaleDecodingSource", "open_decoding_workers"]
 
 _BEAT_SECONDS = 0.2
-"""A worker that waits for another process looks as often whether it is to stop."""
+"""How often a thread that waits for another process checks whether it is to stop."""
 
 
 @dataclass(frozen=True)
 class DecodingWorkers:
-    """Workers that each have a decoder; ``decoding_workers`` makes them.
+    """Workers that each have a decoder; ``open_decoding_workers`` makes them.
 
     Attributes:
         count: how many.
@@ -79,79 +77,77 @@ class DecodingWorkers:
 
 
 @contextmanager
-def decoding_workers(
+def open_decoding_workers(
     recipe: DecoderRecipe, sharding: Sharding, watch: Watcher
 ) -> Iterator[DecodingWorkers]:
-    """Workers until the block ends; what they still decode then is given up at once.
+    """Open workers until the block ends, which also stops what they still decode.
 
     Args:
         recipe: of their decoders.
         sharding: how many, where, and the order.
-        watch: told what a user should know of the decoders, once.
+        watch: receives what the user should know of the decoders, once.
 
     Raises:
         DataError: worker processes died, or a cluster does not answer.
     """
-    ending = Ending()
-    told: set[str] = set()
+    stop = StopSignal()
+    sent: set[str] = set()
 
     def note(text: str) -> None:
-        # A server that is lost is told of before it is started again: not at the end.
-        ending.check()
-        if text not in told:
-            told.add(text)
+        stop.check()  # a lost server announces its restart here: not while stopping
+        if text not in sent:
+            sent.add(text)
             watch(Note(text))
 
     with ExitStack() as stack:
         prefixes = [f"worker{number}" for number in range(1, sharding.shards + 1)]
         decoders: list[BatchDecoder]
         if sharding.elsewhere:
-            there = stack.enter_context(
-                workers(sharding.workers, sharding.shards, sharding.scheduler)
+            executor = stack.enter_context(
+                open_executor(sharding.workers, sharding.shards, sharding.scheduler)
             )
-            decoders = [_Elsewhere(there, recipe, prefix, ending) for prefix in prefixes]
+            decoders = [_RemoteDecoder(executor, recipe, prefix, stop) for prefix in prefixes]
         else:
-            decoders = [recipe.make(prefix, note, ending.check) for prefix in prefixes]
+            decoders = [recipe.make(prefix, note, stop.check) for prefix in prefixes]
         for decoder in decoders:
             stack.enter_context(decoder)
-            ending.closes(decoder.close)  # whoever waits for it has an answer
-        executor = stack.enter_context(threads(sharding.shards))
+            stop.on_stop(decoder.close)  # who waits for it gets an answer
+        threads = stack.enter_context(open_threads(sharding.shards))
         idle: SimpleQueue[BatchDecoder] = SimpleQueue()
         for decoder in decoders:
             idle.put(decoder)
         try:
-            yield DecodingWorkers(sharding.shards, sharding.async_order, executor, idle)
+            yield DecodingWorkers(sharding.shards, sharding.async_order, threads, idle)
         finally:
-            ending.now()
+            stop.stop_now()
 
 
 @dataclass(frozen=True)
-class _Elsewhere:
-    """A ``BatchDecoder`` that is started for each batch by a worker in another process.
+class _RemoteDecoder:
+    """A ``BatchDecoder`` that a worker in another process starts for each batch.
 
     Attributes:
         executor: of the workers.
         recipe: of the decoder.
         prefix: of its files.
-        ending: after it, nobody waits for a batch any more.
+        stop: after it, nobody waits for a batch any more.
     """
 
     executor: Executor
     recipe: DecoderRecipe
     prefix: str
-    ending: Ending
+    stop: StopSignal
 
     def decode(
         self, sentences: Sequence[tuple[int, bytes]], weights: ModelWeights
     ) -> list[NBestList]:
-        """As ``BatchDecoder.decode``."""
-        future = self.executor.submit(_decoded, self.recipe, self.prefix, sentences, weights)
+        future = self.executor.submit(_decode_batch, self.recipe, self.prefix, sentences, weights)
         while not wait([future], _BEAT_SECONDS).done:
-            self.ending.check()
+            self.stop.check()
         return future.result()
 
     def close(self) -> None:
-        """Nothing is running between two batches."""
+        """Do nothing: no decoder runs between two batches."""
 
     def __enter__(self) -> Self:
         return self
@@ -165,108 +161,64 @@ class _Elsewhere:
         self.close()
 
 
-def _decoded(
+def _decode_batch(
     recipe: DecoderRecipe,
     prefix: str,
     sentences: Sequence[tuple[int, bytes]],
     weights: ModelWeights,
 ) -> list[NBestList]:
-    """In another process: the lists of one batch."""
+    """Decode one batch in another process."""
     with recipe.make(prefix, lambda text: None) as decoder:
         return decoder.decode(sentences, weights)
 
 
-class StaleSource:
-    """The sentences of one epoch, decoded with stale weights: a ``Crew`` for ``stale_epoch``."""
+class StaleDecodingSource:
+    """A ``StaleSource`` that decodes: workers decode, the writer stores and learns.
 
-    def __init__(
-        self,
-        lists: EpochLists,
-        texts: Sequence[bytes],
-        workers: DecodingWorkers,
-        learner: Learner,
-        plan: Plan,
-        *,
-        stored: Callable[[int], bool],
-        replayed: Sequence[tuple[int, int]],
-        to_weights: Callable[[NDArray[np.float64]], ModelWeights],
-        progress: Callable[[], Mapping[str, Any]],
-    ) -> None:
-        """Say who decodes, who learns, and where lists go.
+    Attributes:
+        replay: place and version of the stored batches, as they were applied.
+    """
+
+    def __init__(self, lists: EpochLists, workers: DecodingWorkers, learner: Learner) -> None:
+        """Start an epoch.
 
         Args:
-            lists: the store.
-            texts: all sentences.
-            workers: decode.
-            learner: learns from all batches.
-            plan: seed, batches, metric.
-            stored: whether the lists of the batch at this place of the epoch are in the store.
-            replayed: those that were applied before the epoch was cut off, as ``stale_epoch``.
-            to_weights: the decoder's, from a vector of the learner's.
-            progress: what to store with the next part.
+            lists: in the store.
+            workers: decode new ones.
+            learner: computes the changes.
         """
-        self._lists = lists
-        self._texts = texts
-        self._workers = workers
-        self._learner = learner
-        self._plan = plan
-        self._stored = stored
-        self._replayed = replayed
-        self._to_weights = to_weights
-        self._progress = progress
+        order = lists.stored.get("order", ())
+        self.replay = [(int(place), int(version)) for place, version in order]
+        self._lists, self._workers, self._learner = lists, workers, learner
+        self._stored = {place for place, _ in self.replay}
         self._applied: list[tuple[int, int]] = []
-        self._writer: Writer | None = None
 
     @property
-    def seconds(self) -> float:
-        """Spent on waiting for lists, while there was nothing to learn."""
-        return 0.0 if self._writer is None else self._writer.seconds_waiting
+    def sentences(self) -> NDArray[np.int64]:
+        """int64, ascending."""
+        return self._lists.setup.sentences
 
     @property
-    def record(self) -> dict[str, Any]:
-        """To be kept with the lists: place and version of each batch, as they were applied."""
-        return {"order": np.array(self._applied, dtype=np.int32).reshape(-1, 2)}
+    def order(self) -> NDArray[np.int32]:
+        """int32 ``[n, 2]``: place and version of each batch, as they were applied."""
+        return np.array(self._applied, dtype=np.int32).reshape(-1, 2)
 
-    def learn(self, state: State, epoch: int, on_batch: Callable[[BatchDone], None]) -> EpochResult:
-        """Go through the epoch; with one worker this is ``run_epoch``.
+    def submit(self, job: BatchJob) -> Future[Any]:
+        """Let a worker decode a batch with the job's weights, unless it is stored."""
+        if self._lists.is_complete or job.place in self._stored:
+            stored: Future[None] = Future()
+            stored.set_result(None)
+            return stored
+        texts = self._lists.setup.texts
+        batch = [(number, texts[number]) for number in job.sentences.tolist()]
+        weights = self._lists.model_weights(self._learner.weights(job.state))
+        return self._workers.submit(batch, weights)
 
-        Args:
-            state: where it begins; it is spent.
-            epoch: from 1.
-            on_batch: told of every batch, in the order of application.
-
-        Raises:
-            DecoderError: a decoder failed, or made lists that cannot be used.
-            OptimizerError: the weights are no longer finite numbers.
-        """
-        batches = batches_of(np.arange(len(self._texts)), self._plan, epoch)
-        self._where = self._plan, epoch, len(batches)
-        self._writer = Writer(self._learner, state, *self._where)
-        return stale_epoch(
-            self._writer,
-            batches,
-            self,
-            workers=self._workers.count,
-            order=self._workers.order,
-            replayed=self._replayed,
-            on_batch=on_batch,
-        )
-
-    def send(self, task: Task) -> Future[Any]:
-        """Have a batch decoded with the weights of a task; one that is stored gives None."""
-        if self._stored(task.place):
-            known: Future[None] = Future()
-            known.set_result(None)
-            return known
-        asked = [(number, self._texts[number]) for number in task.sentences.tolist()]
-        return self._workers.submit(asked, self._to_weights(self._learner.weights(task.state)))
-
-    def found(self, task: Task, result: list[NBestList] | None) -> Found:
-        """Store the lists, unless they are, and look at them with the weights of the task."""
-        self._applied.append((task.place, task.version))
+    def change(self, job: BatchJob, result: list[NBestList] | None, seconds: float) -> BatchChange:
+        """Store the lists, unless they are, and compute the change on them."""
+        lists = self._lists
+        lists.seconds += seconds
+        self._applied.append((job.place, job.version))
         if result is not None:
-            far = {**self.record, "batches": len(self._applied)}
-            self._lists.keep(result, {**self._progress(), **far})
-        batch = self._lists.batch(task.sentences)
-        plan, epoch, per_epoch = self._where
-        return found_in(batch, self._learner, task.state, (plan, epoch, task.place, per_epoch))
+            lists.add(result, len(self._applied), self.order)
+        return compute_change(lists.batch(job.sentences), self._learner, job)

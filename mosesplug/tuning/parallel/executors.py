@@ -1,8 +1,8 @@
-"""Where work runs: threads, processes of this machine, or the workers of a Dask cluster.
+"""Executors: threads or processes of this machine, or workers of a Dask cluster.
 
-All three are a ``concurrent.futures.Executor``; nothing else here or elsewhere knows which one it
-has. Tasks are pure functions of what they are given, so one whose worker died is done again by
-another worker of a cluster, with the same result.
+All three are a ``concurrent.futures.Executor``, and no other module knows which one it has. Tasks
+are pure functions of their arguments, so a cluster repeats the task of a dead worker on another
+one, with the same result.
 """
 
 from __future__ import annotations
@@ -25,32 +25,32 @@ from contextlib import contextmanager
 from mosesplug.errors import DataError
 from mosesplug.settings.sharding import WorkerKind, check_address
 
-__all__ = ["Ending", "cluster", "processes", "threads", "workers"]
+__all__ = ["StopSignal", "open_cluster", "open_executor", "open_processes", "open_threads"]
 
 
-class Ending:
-    """Tells threads, which nobody can end, that they are to end; closes what they wait for.
+class StopSignal:
+    """Asks threads, which cannot be killed, to stop, and closes what they wait for.
 
     Attributes:
-        soon: set it, and they end before they begin something else.
+        soon: if set, threads stop before they start on anything else.
     """
 
     def __init__(self) -> None:
         self.soon = threading.Event()
-        self._at_once = threading.Event()
+        self._now = threading.Event()
         self._closers: list[Callable[[], None]] = []
 
-    def closes(self, close: Callable[[], None]) -> None:
-        """Call this when they are to end at once, or now if they are; from whatever thread."""
+    def on_stop(self, close: Callable[[], None]) -> None:
+        """Let ``stop_now`` call a function; call it now if that has passed."""
         self._closers.append(close)
-        if self._at_once.is_set():
+        if self._now.is_set():
             close()
 
-    def now(self) -> None:
-        """Let them end at once."""
+    def stop_now(self) -> None:
+        """Stop the threads at once."""
         self.soon.set()
-        self._at_once.set()
-        # All at once: each may take some seconds.
+        self._now.set()
+        # In parallel: each may take some seconds.
         closing = [threading.Thread(target=close) for close in self._closers]
         for thread in closing:
             thread.start()
@@ -58,41 +58,41 @@ class Ending:
             thread.join()
 
     def check(self, *_: object) -> None:
-        """Nothing, or an error where a thread is to end at once.
+        """Raise if the threads are to stop at once.
 
         Raises:
-            CancelledError: it is.
+            CancelledError: they are.
         """
-        if self._at_once.is_set():
+        if self._now.is_set():
             raise CancelledError
 
 
 @contextmanager
-def workers(kind: WorkerKind, count: int, scheduler: str | None = None) -> Iterator[Executor]:
-    """Workers that take functions, until the block ends.
+def open_executor(kind: WorkerKind, count: int, scheduler: str | None = None) -> Iterator[Executor]:
+    """Open an executor until the block ends.
 
     Args:
         kind: threads or processes of this machine.
-        count: how many; a cluster has as many as it has.
-        scheduler: address of a Dask scheduler, whose workers are taken instead.
+        count: how many; a cluster brings its own number of workers.
+        scheduler: address of a Dask scheduler, whose workers are used instead.
 
     Raises:
-        UsageError: a cluster is asked for and the package ``distributed`` is not installed.
-        DataError: no scheduler answers there, or it has no workers; or workers died.
+        UsageError: a cluster is requested and the package ``distributed`` is not installed.
+        DataError: no scheduler answers, or it has no workers; or workers died.
     """
     if scheduler is not None:
-        chosen = cluster(scheduler)
+        chosen = open_cluster(scheduler)
     elif kind == "processes":
-        chosen = processes(count)
+        chosen = open_processes(count)
     else:
-        chosen = threads(count)
+        chosen = open_threads(count)
     with chosen as executor:
         yield executor
 
 
 @contextmanager
-def threads(count: int) -> Iterator[Executor]:
-    """Threads of this process; what waits is not begun any more when the block fails."""
+def open_threads(count: int) -> Iterator[Executor]:
+    """Open threads of this process; waiting tasks are cancelled when the block ends."""
     executor = ThreadPoolExecutor(count, thread_name_prefix="mosesplug")
     try:
         yield executor
@@ -101,10 +101,10 @@ def threads(count: int) -> Iterator[Executor]:
 
 
 @contextmanager
-def processes(count: int) -> Iterator[Executor]:
-    """Fresh processes: a fork would copy the locks of Numba's threads, and the store's map.
+def open_processes(count: int) -> Iterator[Executor]:
+    """Open new processes, spawned: a fork would copy Numba's locks and the store's map.
 
-    They end with this process, however it ends, and at once when the block fails.
+    They end with this process, however it ends, and at once if the block raises.
 
     Raises:
         DataError: one of them died.
@@ -116,7 +116,7 @@ def processes(count: int) -> Iterator[Executor]:
         yield executor
     except BrokenExecutor as error:
         raise DataError(
-            "a worker process died; if memory ran out, take fewer workers (--threads, --shards)"
+            "a worker process died. If memory ran out, use fewer workers (--threads, --shards)."
         ) from error
     except BaseException:
         for child in set(multiprocessing.active_children()) - others:
@@ -127,18 +127,18 @@ def processes(count: int) -> Iterator[Executor]:
 
 
 @contextmanager
-def cluster(address: str, *, patience: float = 30.0) -> Iterator[Executor]:
-    """The workers of a Dask cluster, which need this software and its versions installed.
+def open_cluster(address: str, *, patience: float = 30.0) -> Iterator[Executor]:
+    """Open the workers of a Dask cluster, which need the same software versions.
 
-    A task whose worker died is given to another one, three times; then it is given up.
+    Another worker repeats the task of a worker that died, up to three times.
 
     Args:
         address: of the scheduler, such as ``tcp://host:8786``.
         patience: seconds to wait for the scheduler to answer, and then for its first worker.
 
     Raises:
-        UsageError: the package ``distributed`` is not installed, or this is no address.
-        DataError: no scheduler answers there, or no longer, or its workers are missing, lack
+        UsageError: the package ``distributed`` is not installed, or the address is invalid.
+        DataError: the scheduler does not answer, or no longer; or its workers are missing, lack
             software, or keep dying.
     """
     check_address(address)
@@ -149,22 +149,22 @@ def cluster(address: str, *, patience: float = 30.0) -> Iterator[Executor]:
         client = distributed.Client(address, timeout=patience, set_as_default=False)
     except (OSError, ValueError) as error:
         raise DataError(f"no Dask scheduler answers at {address}: {error}") from error
-    with _one_voice(), client:
+    with _silent_client(), client:
         try:
             client.wait_for_workers(1, timeout=patience)
         except TimeoutError as error:
             raise DataError(
-                f"the Dask scheduler at {address} has no workers; start some: dask worker {address}"
+                f"the Dask scheduler at {address} has no workers. Start some: dask worker {address}"
             ) from error
         executor = client.get_executor(pure=False)
         try:
-            # A learner's state is one large array or several, and no mistake.
+            # The large arrays of a learner's state are intended.
             with dask.config.set({"distributed.admin.large-graph-warning-threshold": "64GB"}):
                 yield executor
         except distributed.KilledWorker as error:
             raise DataError(
-                f"workers of the cluster at {address} died again and again on the same task; "
-                "their logs say why"
+                f"workers of the cluster at {address} died repeatedly on the same task. See "
+                "their logs."
             ) from error
         except ImportError as error:
             raise DataError(
@@ -173,7 +173,7 @@ def cluster(address: str, *, patience: float = 30.0) -> Iterator[Executor]:
         except Exception as error:
             if client.status != "running":
                 raise DataError(
-                    f"the connection to the Dask scheduler at {address} broke and did not come back"
+                    f"lost the connection to the Dask scheduler at {address}"
                 ) from error
             raise
         finally:
@@ -181,11 +181,8 @@ def cluster(address: str, *, patience: float = 30.0) -> Iterator[Executor]:
 
 
 @contextmanager
-def _one_voice() -> Iterator[None]:
-    """Dask's client logs a broken connection with all its frames: here it is an error that is told.
-
-    The level is set back at the end.
-    """
+def _silent_client() -> Iterator[None]:
+    """Silence the client's log of a broken connection, which is raised as an error."""
     logger = logging.getLogger("distributed.client")
     level = logger.level
     logger.setLevel(logging.CRITICAL)
@@ -196,13 +193,13 @@ def _one_voice() -> Iterator[None]:
 
 
 def _end_with_parent() -> None:
-    """In a new worker: let the parent answer Ctrl-C, and end at once when it is gone."""
+    """In a new worker, ignore Ctrl-C, and end when the parent is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
     if parent is not None:
-        threading.Thread(target=_leave_after, args=(parent.join,), daemon=True).start()
+        threading.Thread(target=_exit_after, args=(parent.join,), daemon=True).start()
 
 
-def _leave_after(wait: Callable[[], None]) -> None:
+def _exit_after(wait: Callable[[], None]) -> None:
     wait()
     os._exit(1)

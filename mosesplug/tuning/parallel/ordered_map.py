@@ -1,4 +1,4 @@
-"""Apply a function to many items in several processes and return the results in order."""
+"""Map a function over items in several processes, with results in order."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 def map_in_order(
     work: Callable[[int], Result], n_items: int, processes: int
 ) -> Generator[Result, None, None]:
-    """Yield ``work(0)``, ``work(1)``, ...; the processes start with the first ``next()``.
+    """Yield ``work(0)``, ``work(1)``, ...; processes start with the first ``next()``.
 
     They end when the generator is exhausted or closed. See ``start_in_order``.
     """
@@ -34,7 +34,7 @@ def map_in_order(
 def start_in_order(
     work: Callable[[int], Result], n_items: int, processes: int
 ) -> Iterator[Iterator[Result]]:
-    """Start processes that compute ``work(0)``, ``work(1)``, ... and iterate over the results.
+    """Start processes that compute ``work(0)``, ``work(1)``, ...; iterate over results.
 
     Process ``i % processes`` computes item ``i``, so the results do not depend on timing. With one
     process, or one item, the caller computes each result when it asks for it. The processes end
@@ -77,7 +77,7 @@ def start_in_order(
 
 @contextmanager
 def _blocked_signals() -> Iterator[None]:
-    """Delay signals: a new child would run its parent's handlers before it has set its own.
+    """Delay signals: a new child would run its parent's handlers.
 
     Python may ignore an exception that such a handler raises, and the child would keep running.
     """
@@ -104,7 +104,7 @@ def _receive(end: Connection) -> Any:
 def _serve(
     work: Callable[[int], Result], items: range, send: Connection, inherited: tuple[Connection, ...]
 ) -> None:
-    """Compute the items and send ``(result, None)`` or ``(None, error)``, in a child process."""
+    """In a child, compute the items; send ``(result, None)`` or ``(None, error)``."""
     # While a child holds the parent's ends, its writes never fail and it outlives the parent.
     for end in inherited:
         end.close()

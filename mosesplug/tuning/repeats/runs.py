@@ -28,7 +28,7 @@ from mosesplug.settings.configuration import Configuration, SelectRun
 from mosesplug.settings.toml import write_settings
 from mosesplug.tuning.events import Event, Note, Watcher, ignore
 from mosesplug.tuning.loop import tune
-from mosesplug.tuning.online.state import selection
+from mosesplug.tuning.online.state import select_result
 from mosesplug.tuning.repeats.files import PLAN, run_directory, share_filtered
 from mosesplug.tuning.repeats.result import SeveralResult, conclude_several
 from mosesplug.tuning.repeats.scores import FinishedRun, finished_run
@@ -140,7 +140,7 @@ def _checked_choice(
     optimizer = algorithm.bind(make_options(algorithm, optimising.options))
     each = configuration.select
     if configuration.online is not None:
-        each = selection(configuration, optimizer)  # type: ignore[assignment]
+        each = select_result(configuration, optimizer)  # type: ignore[assignment]
     if choice == "best-heldout" and configuration.held_out is None:
         raise UsageError("the best run on held-out text needs such text: give --heldout, too")
     if each != "average":

@@ -162,7 +162,7 @@ def test_other_settings_begin_an_epoch_anew(toy: Toy, log: Log) -> None:
     )
     tune(other, log)
     assert decoded(log) == 1
-    assert any("it is begun anew" in str(event) for event in log.events)
+    assert any("starts again" in str(event) for event in log.events)
     assert graphs_of(toy, "work") == [12]
 
 

@@ -23,7 +23,7 @@ from mosesplug.settings.sharding import Sharding
 from mosesplug.store import NBestStore
 from mosesplug.tuning import tune
 from mosesplug.tuning.events import Executing, Learning, Learnt, Note
-from mosesplug.tuning.online.numbering import Numbering
+from mosesplug.tuning.online.numbering import FeatureNumbering
 from mosesplug.tuning_set import Batch, SparseRows
 
 Toy = Any
@@ -233,7 +233,7 @@ def test_patience_ends_an_epoch(toy: Toy) -> None:
 
 
 def test_numbering_follows_the_batches() -> None:
-    numbering = Numbering(FeatureSpace((("LM0", 1),)), ["b"], ["LM0", "a"])
+    numbering = FeatureNumbering(FeatureSpace((("LM0", 1),)), ["b"], ["LM0", "a"])
     rows = SparseRows(
         np.array([0, 2, 3]), np.array([3, 1, 3], dtype=np.int32), np.array([1, 2, 3], np.float32)
     )
@@ -246,12 +246,12 @@ def test_numbering_follows_the_batches() -> None:
         np.zeros((2, 9), np.int32),
         np.array([1, 1], np.int32),
     )
-    found = numbering.renumbered(batch)
+    found = numbering.renumber(batch)
     assert found.space.sparse == ("b", "a")
     assert found.sparse is not None
     assert found.sparse.indices.tolist() == [1, 0, 1]
     assert numbering.active.tolist() == [True, False, True]
-    again = numbering.renumbered(replace(batch, sparse=None))
+    again = numbering.renumber(replace(batch, sparse=None))
     assert again.sparse is not None
     assert again.sparse.indptr.tolist() == [0, 0, 0]
 

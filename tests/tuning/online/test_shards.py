@@ -31,8 +31,8 @@ from mosesplug.settings.sharding import Sharding
 from mosesplug.store import NBestStore
 from mosesplug.tuning import tune
 from mosesplug.tuning.events import Event, Learning, Learnt, Note
-from mosesplug.tuning.online.counter import Counter, Word
-from mosesplug.tuning.online.shard import OnlineShard
+from mosesplug.tuning.online.shard import DecodedShard
+from mosesplug.tuning.parallel.progress import ProgressFile, ShardProgress
 from tests.waiting import gone, wait_until
 
 Toy = Any
@@ -168,7 +168,7 @@ def test_word_of_shards_in_other_processes(tmp_path: Path, log: Log) -> None:
         return Tally(batches, batches * totals, {"loss": np.float32(0.5)})
 
     def tell(number: int, epoch: int, batches: int) -> None:
-        Word(files[number])(BatchDone(epoch, 0, 4, np.arange(2), state, tally(batches)))
+        ProgressFile(files[number])(BatchDone(epoch, 0, 4, np.arange(2), state, tally(batches)))
 
     futures: list[Future[Any]] = [Future(), Future()]
 
@@ -179,9 +179,10 @@ def test_word_of_shards_in_other_processes(tmp_path: Path, log: Log) -> None:
             for future in futures:
                 future.set_result(SimpleNamespace(tally=tally(2)))
 
+    progress = ShardProgress(heard, score, 3, 4, files)
     tell(0, 3, 1)
     tell(1, 2, 2)
-    Counter(heard, score, 3, 4).wait(futures, files)
+    progress.wait(futures)
     assert [event.batches for event in log.of(Learning)] == [1, 2, 4]
     assert log.of(Learning)[-1].score == float(score.score(4 * totals))
 
@@ -236,7 +237,7 @@ def test_an_epoch_begun_with_other_settings_is_begun_anew(toy: Toy, log: Log) ->
     with pytest.raises(KeyboardInterrupt):
         tune(shards(toy), kill)
     result = tune(shards(toy, options={"rate": 0.5}, existing="continue"), log)
-    assert any("begun anew" in note.text for note in log.of(Note))
+    assert any("starts again" in note.text for note in log.of(Note))
     assert result.weights == tune(shards(toy, "anew", options={"rate": 0.5})).weights
     assert result.weights != tune(shards(toy, existing="overwrite")).weights
     with NBestStore.open(toy.directory / "work" / "shard.1" / "nbests.lmdb") as store:
@@ -270,9 +271,12 @@ def test_refused(toy: Toy, sharding: Sharding, why: str) -> None:
 
 
 def test_a_worker_that_does_not_see_the_directory_is_one_clear_error(tmp_path: Path) -> None:
-    names = [field.name for field in fields(OnlineShard)]
+    names = [field.name for field in fields(DecodedShard)]
     given: dict[str, Any] = dict.fromkeys(names) | {"directory": tmp_path / "elsewhere/shard.1"}
-    with pytest.raises(DataError, match=r"does not see .*elsewhere:"), OnlineShard(**given).open():
+    with (
+        pytest.raises(DataError, match=r"elsewhere: a worker does not find"),
+        DecodedShard(**given).open(),
+    ):
         pass
 
 

@@ -36,9 +36,9 @@ from mosesplug.store import NBestStore
 from mosesplug.tuning import tune
 from mosesplug.tuning.events import Event, Judged, Learning, Learnt, Note
 from mosesplug.tuning.online.decoder import ProgramRecipe
-from mosesplug.tuning.online.numbering import Numbering
-from mosesplug.tuning.online.workers import decoding_workers
-from mosesplug.tuning.parallel.sharding import copied
+from mosesplug.tuning.online.numbering import FeatureNumbering
+from mosesplug.tuning.online.workers import open_decoding_workers
+from mosesplug.tuning.parallel.shards import copy_state
 from tests.waiting import LIMIT, gone, wait_until
 
 Toy = Any
@@ -163,15 +163,15 @@ def by_hand(
             for number in range(1, len(store.iterations()) + 1)
         ]
         first = store.iterations()[0].record
-    numbering = Numbering(FeatureSpace(sets[0].space.groups), (), None)
+    numbering = FeatureNumbering(FeatureSpace(sets[0].space.groups), (), None)
     state = learner.init(np.array(first["dense"]))
     seen: list[np.ndarray] = []
     for epoch, (lists, order) in enumerate(zip(sets, orders, strict=True), start=1):
         plan = Plan(SEED, BATCH, metric, np.ones(6, dtype=np.bool_))
         batches = batches_of(np.arange(12), plan, epoch)
-        past = [copied(state)]
+        past = [copy_state(state)]
         for number, (place, version) in enumerate(order):
-            batch = numbering.renumbered(lists.take_sentences(batches[place]))
+            batch = numbering.renumber(lists.take_sentences(batches[place]))
             wide = len(batch.space)
 
             def grown(state: State, wide: int = wide) -> State:
@@ -188,8 +188,8 @@ def by_hand(
             look = step_of(plan, epoch, place, len(batches), wide)
             change = learner.change(grown(past[version]), batch, look)
             step = step_of(plan, epoch, number, len(batches), wide)
-            state = learner.apply(grown(copied(state)), change, step)
-            past.append(copied(state))
+            state = learner.apply(grown(copy_state(state)), change, step)
+            past.append(copy_state(state))
     names = (*numbering.space.names, *numbering.space.sparse)[: len(numbering.space)]
     return seen, dict(zip(names, mean_weights(learner, state), strict=True)), state
 
@@ -358,7 +358,7 @@ def test_a_decoder_that_fails_ends_the_run_and_it_goes_on(
             tune(stale(toy))
     assert {"worker1", "worker2", "worker3"} == set(calls)
     tune(stale(toy, existing="continue"), log)
-    assert any("going on inside epoch 1" in note.text for note in log.of(Note))
+    assert any("resuming epoch 1" in note.text for note in log.of(Note))
     tune(stale(toy, "whole"))
     found = [kept(toy.directory / name, left_by_run) for name in ("work", "whole")]
     assert found[0] == found[1]
@@ -382,7 +382,7 @@ def test_an_epoch_begun_with_other_workers_is_begun_anew(toy: Toy, log: Log) -> 
     with pytest.raises(KeyboardInterrupt):
         tune(stale(toy), kill)
     result = tune(stale(toy, shards=2, existing="continue"), log)
-    assert any("begun anew" in note.text for note in log.of(Note))
+    assert any("starts again" in note.text for note in log.of(Note))
     assert result.weights == tune(stale(toy, "anew", 2)).weights
 
 
@@ -472,7 +472,7 @@ def test_what_is_decoded_when_the_block_ends_is_given_up(tmp_path: Path) -> None
     futures: list[Future[Any]] = []
 
     def interrupted() -> None:
-        with decoding_workers(recipe, Sharding(2, asynchronous=True), notes.append) as workers:
+        with open_decoding_workers(recipe, Sharding(2, asynchronous=True), notes.append) as workers:
             futures.extend(workers.submit([(n, b"text")], ModelWeights(())) for n in range(2))
             wait_until(lambda: len(list(tmp_path.glob("pid.*"))) == 2)
             raise KeyboardInterrupt

@@ -19,16 +19,21 @@ from numpy.typing import NDArray
 
 from mosesplug.errors import DataError
 from mosesplug.optimizers import algorithm
-from mosesplug.optimizers.online.epochs import EpochResult, Plan, StoredSource
-from mosesplug.optimizers.online.learner import Source
+from mosesplug.optimizers.online.epochs import EpochReport, Plan, StoredSource
+from mosesplug.optimizers.online.learner import Learner
 from mosesplug.optimizers.problem import no_progress
 from mosesplug.settings.configuration import Online
 from mosesplug.settings.sharding import Sharding
 from mosesplug.tuning import tune
-from mosesplug.tuning.parallel.executors import cluster, threads
-from mosesplug.tuning.parallel.sharded import optimize_sharded
-from mosesplug.tuning.parallel.sharding import Shard, dealt, epoch_of_shards
-from mosesplug.tuning.parallel.stored_shard import FiledShard, SharedShard, write_lists
+from mosesplug.tuning.parallel.executors import StopSignal, open_cluster, open_threads
+from mosesplug.tuning.parallel.optimize import optimize_sharded
+from mosesplug.tuning.parallel.shards import (
+    Shard,
+    ShardSource,
+    learn_in_shards,
+    split_into_shards,
+)
+from mosesplug.tuning.parallel.stored_lists import FiledShard, SharedShard, write_lists
 from tests.optimizers.problems import planted
 from tests.waiting import LIMIT
 
@@ -87,14 +92,14 @@ class FatalShard:
         return self.lists.sentences
 
     @contextmanager
-    def open(self) -> Iterator[Source]:
+    def open(self, stop: StopSignal | None = None) -> Iterator[ShardSource]:
         with self.lists.open() as source:
             yield _Fatal(source, self.witness)
 
 
 @dataclass
 class _Fatal:
-    source: Source
+    source: ShardSource
     witness: Path
     batches: int = 0
 
@@ -109,9 +114,15 @@ class _Fatal:
             os.kill(os.getpid(), signal.SIGKILL)
         return self.source.batch(sentences, weights)
 
+    def restrict(self, learner: Learner) -> Learner:
+        return self.source.restrict(learner)
 
-def same(one: EpochResult, two: EpochResult) -> bool:
-    return one.report == two.report and all(
+    def finish(self, report: EpochReport, learner: Learner) -> EpochReport:
+        return self.source.finish(report, learner)
+
+
+def same(one: EpochReport, two: EpochReport) -> bool:
+    return one.means == two.means and all(
         vector.tobytes() == two.state.vectors[name].tobytes()
         for name, vector in one.state.vectors.items()
     )
@@ -122,17 +133,17 @@ def test_the_epoch_of_a_killed_worker_is_done_again_elsewhere(address: str, tmp_
     write_lists(problem.tuning_set, tmp_path)
     optimizer = algorithm("adagrad").bind(algorithm("adagrad").options())
     source = StoredSource(problem.tuning_set)
-    parts = dealt(source.sentences, 2, 1)
+    parts = split_into_shards(source.sentences, 2, 1)
     states = [optimizer.learner().init(SCALE * np.ones(5)) for _ in parts]
     plan = Plan(3, 4, problem.metric, problem.active_mask)
     here: list[Shard] = [SharedShard(source, part) for part in parts]
     there: list[Shard] = [FiledShard(str(tmp_path), part) for part in parts]
     witness = tmp_path / "witness"
     there[0] = FatalShard(FiledShard(str(tmp_path), parts[0]), witness)
-    with threads(2) as executor:
-        expected = epoch_of_shards(executor, optimizer, states, here, plan, 1)
-    with cluster(address) as executor:
-        found = epoch_of_shards(executor, optimizer, states, there, plan, 1)
+    with open_threads(2) as executor:
+        expected = learn_in_shards(executor, optimizer, states, here, plan, 1)
+    with open_cluster(address) as executor:
+        found = learn_in_shards(executor, optimizer, states, there, plan, 1)
     assert int(witness.read_text()) != os.getpid()
     assert all(same(one, two) for one, two in zip(expected, found, strict=True))
 
@@ -210,21 +221,21 @@ def test_changes_arrive_from_a_cluster(address: str) -> None:
 
 def test_a_task_that_kills_every_worker_is_one_clear_error(address: str) -> None:
     def fails() -> None:
-        with cluster(address) as executor:
+        with open_cluster(address) as executor:
             executor.submit(os._exit, 1).result()
 
-    with pytest.raises(DataError, match="died again and again"):
+    with pytest.raises(DataError, match="died repeatedly"):
         fails()
 
 
 def test_workers_without_the_software_are_one_clear_error(address: str) -> None:
-    with pytest.raises(DataError, match="lack software"), cluster(address) as executor:
+    with pytest.raises(DataError, match="lack software"), open_cluster(address) as executor:
         executor.submit(__import__, "mosesplug_of_tomorrow").result()
 
 
 def test_a_scheduler_that_does_not_answer_is_one_clear_error() -> None:
     with pytest.raises(DataError, match="no Dask scheduler answers at tcp:"):
-        cluster("tcp://127.0.0.1:1", patience=0.3).__enter__()
+        open_cluster("tcp://127.0.0.1:1", patience=0.3).__enter__()
 
 
 _released = threading.Event()
@@ -237,7 +248,7 @@ def _wait_for_release() -> None:
 def test_a_scheduler_that_goes_away_is_one_clear_error() -> None:
     def left(local: Any) -> None:
         with (
-            cluster(local.scheduler_address) as executor,
+            open_cluster(local.scheduler_address) as executor,
             dask.config.set({"distributed.comm.timeouts.connect": "1s"}),
         ):
             future = executor.submit(_wait_for_release)
@@ -249,7 +260,7 @@ def test_a_scheduler_that_goes_away_is_one_clear_error() -> None:
 
     with (
         distributed.LocalCluster(n_workers=1, processes=False, dashboard_address=":0") as local,
-        pytest.raises(DataError, match="broke and did not come back"),
+        pytest.raises(DataError, match="lost the connection"),
     ):
         left(local)
 
@@ -262,6 +273,6 @@ def test_a_cluster_without_workers_is_one_clear_error(monkeypatch: pytest.Monkey
     )
     with (
         distributed.LocalCluster(n_workers=0, dashboard_address=":0") as empty,
-        pytest.raises(DataError, match="has no workers; start some"),
+        pytest.raises(DataError, match=r"has no workers\. Start some"),
     ):
-        cluster(empty.scheduler_address).__enter__()
+        open_cluster(empty.scheduler_address).__enter__()

@@ -11,30 +11,36 @@ from concurrent.futures import CancelledError
 import pytest
 
 from mosesplug.errors import DataError, UsageError
-from mosesplug.tuning.parallel.executors import Ending, cluster, processes, threads, workers
+from mosesplug.tuning.parallel.executors import (
+    StopSignal,
+    open_cluster,
+    open_executor,
+    open_processes,
+    open_threads,
+)
 from tests.waiting import LIMIT
 
 
 def test_threads_are_of_this_process() -> None:
-    with workers("threads", 2) as executor:
+    with open_executor("threads", 2) as executor:
         assert executor.submit(os.getpid).result() == os.getpid()
 
 
 def test_threads_end_at_once_or_before_the_next_thing() -> None:
-    ending, closed = Ending(), []
-    ending.closes(lambda: closed.append("before"))
-    ending.soon.set()
-    ending.check()
+    signal, closed = StopSignal(), []
+    signal.on_stop(lambda: closed.append("before"))
+    signal.soon.set()
+    signal.check()
     assert not closed
-    ending.now()
+    signal.stop_now()
     with pytest.raises(CancelledError):
-        ending.check()
-    ending.closes(lambda: closed.append("after"))
+        signal.check()
+    signal.on_stop(lambda: closed.append("after"))
     assert closed == ["before", "after"]
 
 
 def test_processes_are_others_and_end_with_the_block() -> None:
-    with workers("processes", 1) as executor:
+    with open_executor("processes", 1) as executor:
         worker = executor.submit(os.getpid).result()
         assert worker != os.getpid()
     with pytest.raises(ProcessLookupError):
@@ -42,7 +48,7 @@ def test_processes_are_others_and_end_with_the_block() -> None:
 
 
 def test_a_process_that_dies_is_one_clear_error() -> None:
-    with pytest.raises(DataError, match="a worker process died"), processes(1) as executor:
+    with pytest.raises(DataError, match="a worker process died"), open_processes(1) as executor:
         executor.submit(os._exit, 1).result()
 
 
@@ -51,7 +57,7 @@ def test_what_waits_is_not_begun_after_a_failure() -> None:
     cancelled = threading.Event()
 
     def fails() -> None:
-        with threads(1) as executor:
+        with open_threads(1) as executor:
             executor.submit(cancelled.wait, LIMIT)
             waiting = executor.submit(begun.append, 1)
             waiting.add_done_callback(lambda _: cancelled.set())
@@ -66,7 +72,7 @@ def test_processes_end_at_once_after_a_failure() -> None:
     known: list[int] = []
 
     def fails() -> None:
-        with processes(1) as executor:
+        with open_processes(1) as executor:
             known.append(executor.submit(os.getpid).result())
             executor.submit(time.sleep, 600)
             raise RuntimeError
@@ -79,11 +85,11 @@ def test_processes_end_at_once_after_a_failure() -> None:
 
 def test_without_the_package_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
-    with pytest.raises(UsageError, match=r"mosesplug\[dask\]"), cluster("tcp://localhost:1"):
+    with pytest.raises(UsageError, match=r"mosesplug\[dask\]"), open_cluster("tcp://localhost:1"):
         pass
 
 
 def test_an_address_is_an_address() -> None:
     pytest.importorskip("distributed", reason="the extra mosesplug[dask] is not installed")
-    with pytest.raises(UsageError, match="tcp://HOST:PORT"), cluster("localhost"):
+    with pytest.raises(UsageError, match="tcp://HOST:PORT"), open_cluster("localhost"):
         pass

@@ -1,4 +1,4 @@
-"""Stale changes and one writer."""
+"""Test stale changes that one writer applies."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from mosesplug.errors import OptimizerError
 from mosesplug.optimizers import Optimizer, Problem, algorithm, algorithms, corpus_score
 from mosesplug.optimizers.online.epochs import (
     BatchDone,
-    EpochResult,
+    EpochReport,
     Plan,
     StoredSource,
     batches_of,
@@ -27,12 +27,13 @@ from mosesplug.optimizers.online.epochs import (
     step_of,
     usable,
 )
-from mosesplug.optimizers.online.learner import Change, Learner, Source, State, Step
+from mosesplug.optimizers.online.learner import Change, Learner, State, Step
 from mosesplug.optimizers.problem import no_progress
 from mosesplug.settings.sharding import AsyncOrder, Sharding
-from mosesplug.tuning.parallel.asynchronous import asynchronous_epoch
-from mosesplug.tuning.parallel.sharded import optimize_sharded
-from mosesplug.tuning.parallel.sharding import copied
+from mosesplug.tuning.parallel.executors import StopSignal
+from mosesplug.tuning.parallel.optimize import optimize_sharded
+from mosesplug.tuning.parallel.shards import ShardSource, copy_state
+from mosesplug.tuning.parallel.stale import StoredBatches, run_stale_epoch
 from mosesplug.tuning_set import Batch
 from tests.optimizers.problems import planted
 from tests.waiting import LIMIT
@@ -58,7 +59,13 @@ class SlowShard:
         time.sleep(self.delay(int(sentences[-1])))
         return self.source.batch(sentences, weights)
 
-    def open(self) -> AbstractContextManager[Source]:
+    def restrict(self, learner: Learner) -> Learner:
+        return learner
+
+    def finish(self, report: EpochReport, learner: Learner) -> EpochReport:
+        return report
+
+    def open(self, stop: StopSignal | None = None) -> AbstractContextManager[ShardSource]:
         return nullcontext(self)
 
 
@@ -71,15 +78,14 @@ def epoch(
     delay: Callable[[int], float] = lambda sentence: 0.0,
     threads: int | None = None,
     on_batch: Callable[[BatchDone], None] = lambda done: None,
-) -> EpochResult:
+) -> EpochReport:
     shard = SlowShard(StoredSource(problem.tuning_set), delay)
-    state = optimizer.learner().init(SCALE * np.ones(5))
+    learner = optimizer.learner()
     with ThreadPoolExecutor(threads or workers) as executor:
-        return asynchronous_epoch(
-            executor,
-            optimizer,
-            state,
-            shard,
+        return run_stale_epoch(
+            learner,
+            learner.init(SCALE * np.ones(5)),
+            StoredBatches(executor, optimizer, shard),
             plan(problem),
             1,
             workers=workers,
@@ -96,7 +102,7 @@ def optimizer_of(name: str) -> Optimizer:
     return algorithm(name).bind(algorithm(name).options())
 
 
-def same(one: EpochResult, two: EpochResult) -> bool:
+def same(one: EpochReport, two: EpochReport) -> bool:
     vectors = all(
         vector.tobytes() == two.state.vectors[name].tobytes()
         for name, vector in one.state.vectors.items()
@@ -105,7 +111,7 @@ def same(one: EpochResult, two: EpochResult) -> bool:
         array.tobytes() == two.state.memory[name].tobytes()
         for name, array in one.state.memory.items()
     )
-    return vectors and memory and one.report == two.report
+    return vectors and memory and one.means == two.means
 
 
 @pytest.mark.parametrize("tuner", ONLINE, ids=lambda each: each.name)
@@ -129,7 +135,7 @@ def test_in_order_each_change_is_as_stale_as_there_are_workers() -> None:
         step = step_of(plan(problem), 1, place, len(batches), 5)
         seen = past[max(0, place + 1 - workers)]
         batch = source.batch(sentences, lambda: np.zeros(0))
-        past.append(learner.apply(copied(past[-1]), learner.change(seen, batch, step), step))
+        past.append(learner.apply(copy_state(past[-1]), learner.change(seen, batch, step), step))
     found = epoch(problem, optimizer, workers, "fixed")
     for name, vector in past[-1].vectors.items():
         assert vector.tobytes() == found.state.vectors[name].tobytes()
@@ -236,7 +242,7 @@ def test_no_change_is_lost_and_no_state_is_written_under_a_worker(order: AsyncOr
     assert found.state.vectors["weights"] == pytest.approx(SCALE + 11 * np.ones(5))
     assert found.state.memory["sentences"] == 41
     assert found.state.memory["table"].ravel().tolist() == [1.0] * 41
-    assert found.report == {"loss": 1.0}
+    assert found.means == {"loss": 1.0}
 
 
 @dataclass(frozen=True)
@@ -254,7 +260,7 @@ class Broken(Counting):
 
 def test_a_change_that_is_no_number_is_an_error() -> None:
     problem, _ = planted(26, n_sentences=8)
-    with pytest.raises(OptimizerError, match="no finite number"):
+    with pytest.raises(OptimizerError, match="not a finite number"):
         epoch(problem, Broken(), 2, "arrival")
 
 

@@ -1,4 +1,4 @@
-"""Shards: what they learn together, wherever they are."""
+"""Test what shards learn together, wherever they are."""
 
 from __future__ import annotations
 
@@ -20,9 +20,15 @@ from mosesplug.optimizers.online.epochs import Plan, StoredSource, batches_of, r
 from mosesplug.optimizers.online.mixing import average
 from mosesplug.optimizers.problem import no_progress
 from mosesplug.settings.sharding import Mixing, Sharding
-from mosesplug.tuning.parallel.sharded import optimize_sharded
-from mosesplug.tuning.parallel.sharding import continued, dealt, epoch_of_shards, mixed
-from mosesplug.tuning.parallel.stored_shard import FiledShard, SharedShard, read_lists, write_lists
+from mosesplug.tuning.parallel.executors import StopSignal
+from mosesplug.tuning.parallel.mixing import StoredCorpus, mix_weights
+from mosesplug.tuning.parallel.optimize import optimize_sharded
+from mosesplug.tuning.parallel.shards import (
+    learn_in_shards,
+    run_sharded_epoch,
+    split_into_shards,
+)
+from mosesplug.tuning.parallel.stored_lists import FiledShard, SharedShard, read_lists, write_lists
 from mosesplug.tuning_set import SparseRows
 from tests.optimizers.problems import planted
 
@@ -62,13 +68,13 @@ def solve(
 def test_every_sentence_is_dealt_once(n_sentences: int, shards: int, seed: int) -> None:
     sentences = np.arange(100, 100 + n_sentences)
     if shards > n_sentences:
-        with pytest.raises(UsageError, match="take fewer"):
-            dealt(sentences, shards, seed)
+        with pytest.raises(UsageError, match="Lower --shards"):
+            split_into_shards(sentences, shards, seed)
         return
-    parts = dealt(sentences, shards, seed)
+    parts = split_into_shards(sentences, shards, seed)
     assert sorted(np.concatenate(parts).tolist()) == sentences.tolist()
     assert max(map(len, parts)) - min(map(len, parts)) <= 1
-    again = dealt(sentences, shards, seed)
+    again = split_into_shards(sentences, shards, seed)
     assert all((one == two).all() for one, two in zip(parts, again, strict=True))
 
 
@@ -77,7 +83,7 @@ def test_the_deal_is_no_order_of_an_epoch() -> None:
     plan = Plan(7, 40, planted(1)[0].metric, np.ones(1, dtype=np.bool_))
     (order,) = batches_of(sentences, plan, 4)
     of_epoch = [sorted(part.tolist()) for part in np.array_split(order, 4)]
-    assert [part.tolist() for part in dealt(sentences, 4, 7)] != of_epoch
+    assert [part.tolist() for part in split_into_shards(sentences, 4, 7)] != of_epoch
 
 
 def test_lists_come_back_from_files(tmp_path: Path) -> None:
@@ -121,12 +127,24 @@ def test_an_epoch_is_that_of_each_shard_and_spends_no_state() -> None:
     optimizer = algorithm("adagrad").bind(algorithm("adagrad").options())
     learner = optimizer.learner()
     source = StoredSource(problem.tuning_set)
-    parts = dealt(source.sentences, 3, 1)
+    parts = split_into_shards(source.sentences, 3, 1)
     shards = [SharedShard(source, part) for part in parts]
     states = [learner.init(SCALE * np.ones(5)) for _ in shards]
+    start = SCALE * np.ones(5)
     with ThreadPoolExecutor(3) as executor:
-        results = epoch_of_shards(executor, optimizer, states, shards, plan(problem), 1)
-        again = epoch_of_shards(executor, optimizer, states, shards, plan(problem), 1)
+        results = learn_in_shards(executor, optimizer, states, shards, plan(problem), 1)
+        again = learn_in_shards(executor, optimizer, states, shards, plan(problem), 1)
+        onward, mix = run_sharded_epoch(
+            executor,
+            optimizer,
+            states,
+            shards,
+            plan(problem),
+            1,
+            sharding=Sharding(3, "average"),
+            corpus=StoredCorpus(problem),
+            old=start,
+        )
     assert all((state.vectors["weights"] == SCALE).all() for state in states)
     with shards[0].open() as first:
         own = run_epoch(learner, states[0], first, plan(problem), 1)
@@ -137,20 +155,21 @@ def test_an_epoch_is_that_of_each_shard_and_spends_no_state() -> None:
     squares = {result.state.vectors["squares"].tobytes() for result in results}
     assert len(squares) == 3
     mean = average([result.state.vectors["weights"] for result in results])
-    onward = continued(results[1].state, mean)
-    assert (onward.vectors["weights"] == mean).all()
-    assert (onward.vectors["squares"] == results[1].state.vectors["squares"]).all()
+    assert (mix.weights == mean).all()
+    for mixed, result in zip(onward.states, results, strict=True):
+        assert (mixed.vectors["weights"] == mean).all()
+        assert (mixed.vectors["squares"] == result.state.vectors["squares"]).all()
 
 
 def test_who_learns_stops_when_told() -> None:
     problem = sparse_problem(5)
     optimizer = algorithm("sgd").bind(algorithm("sgd").options())
     source = StoredSource(problem.tuning_set)
-    shard = SharedShard(source, source.sentences)
-    shard.stopped.set()
+    shard, stop = SharedShard(source, source.sentences), StopSignal()
+    stop.soon.set()
     state = optimizer.learner().init(np.ones(5))
     with ThreadPoolExecutor(1) as executor, pytest.raises(CancelledError):
-        epoch_of_shards(executor, optimizer, [state], [shard], plan(problem), 1)
+        learn_in_shards(executor, optimizer, [state], [shard], plan(problem), 1, stop)
 
 
 @pytest.fixture(scope="module")
@@ -167,13 +186,13 @@ def test_processes_find_what_threads_find(others: Executor, tmp_path: Path) -> N
     write_lists(problem.tuning_set, tmp_path)
     optimizer = algorithm("adagrad").bind(algorithm("adagrad").options())
     source = StoredSource(problem.tuning_set)
-    parts = dealt(source.sentences, 3, 1)
+    parts = split_into_shards(source.sentences, 3, 1)
     states = [optimizer.learner().init(SCALE * np.ones(5)) for _ in parts]
     inside = [SharedShard(source, part) for part in parts]
     outside = [FiledShard(str(tmp_path), part) for part in parts]
     with ThreadPoolExecutor(1) as executor:
-        here = epoch_of_shards(executor, optimizer, states, inside, plan(problem), 1)
-    there = epoch_of_shards(others, optimizer, states, outside, plan(problem), 1)
+        here = learn_in_shards(executor, optimizer, states, inside, plan(problem), 1)
+    there = learn_in_shards(others, optimizer, states, outside, plan(problem), 1)
     for one, two in zip(here, there, strict=True):
         assert one.totals.tobytes() == two.totals.tobytes()
         for name, vector in one.state.vectors.items():
@@ -208,7 +227,9 @@ def mix(
     problem: Problem, how: Sharding, old: NDArray[np.float64], *vectors: Any
 ) -> NDArray[np.float64]:
     counts = list(range(1, len(vectors) + 1))
-    return mixed(how, problem, old, [np.array(each) for each in vectors], counts).weights
+    learned = [np.array(each) for each in vectors]
+    space = problem.tuning_set.space
+    return mix_weights(how, StoredCorpus(problem), space, old, learned, counts).weights
 
 
 def test_mixing_by_hand() -> None:

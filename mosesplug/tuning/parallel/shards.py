@@ -1,0 +1,264 @@
+"""Shards: parts of the sentences from which copies of a learner learn, and mixing.
+
+An epoch is one task per shard: from a state and the shard's own lists to the next state (Neubig &
+Watanabe 2016, Figure 11). A task is a pure function of its arguments and the shard's lists, so it
+may run in any thread, process or machine, and run again if a worker died. States, statistics and
+reports travel; lists stay where the shard keeps them.
+
+After mixing, every shard continues with the mixed weights and keeps the rest of its own state:
+AdaGrad's sums of squares, AROW's variances and decayed statistics describe what this shard has
+seen. Their mean would describe no shard, and their sum would make each shard's steps as small as if
+it had seen all sentences.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import CancelledError, Executor
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mosesplug.errors import UsageError
+from mosesplug.optimizers import Optimizer
+from mosesplug.optimizers.online.epochs import (
+    BatchDone,
+    EpochReport,
+    Plan,
+    require_finite_weights,
+    run_epoch,
+)
+from mosesplug.optimizers.online.learner import Learner, Source, State
+from mosesplug.optimizers.online.mixing import MixResult
+from mosesplug.settings.sharding import Sharding
+from mosesplug.tuning.parallel.executors import StopSignal
+from mosesplug.tuning.parallel.mixing import Corpus, merge_reports, mix_weights
+from mosesplug.tuning.parallel.progress import ShardProgress
+from mosesplug.tuning_set import Batch
+
+__all__ = [
+    "Shard",
+    "ShardSource",
+    "copy_state",
+    "learn_in_shards",
+    "plan_of_shard",
+    "run_sharded_epoch",
+    "split_into_shards",
+]
+
+
+class ShardSource(Source, Protocol):
+    """The batch source of a shard, open where the shard learns."""
+
+    def restrict(self, learner: Learner) -> Learner:
+        """Return the learner that changes active weights only, whichever features appear."""
+
+    def finish(self, report: EpochReport, learner: Learner) -> EpochReport:
+        """Finish the epoch after its last batch and complete its report."""
+
+
+class Shard(Protocol):
+    """Some sentences and where their lists come from; other processes pickle it.
+
+    All shards of a run number the features that were known before the epoch alike.
+    """
+
+    @property
+    def sentences(self) -> NDArray[np.int64]:
+        """int64: the sentences of the shard, each once."""
+
+    def open(self, stop: StopSignal | None = None) -> AbstractContextManager[ShardSource]:
+        """Open the source where it is used: its decoder, store and files are there.
+
+        Args:
+            stop: of the thread, which also ends what the source waits for; None in other processes.
+        """
+
+
+def split_into_shards(
+    sentences: NDArray[np.int64], shards: int, seed: int
+) -> list[NDArray[np.int64]]:
+    """Assign sentences to shards at random, as evenly as possible.
+
+    Args:
+        sentences: int64, each once.
+        shards: how many.
+        seed: the same seed gives the same shards.
+
+    Returns:
+        int64 each, ascending.
+
+    Raises:
+        UsageError: there are more shards than sentences.
+    """
+    if shards > len(sentences):
+        raise UsageError(f"{shards} shards for {len(sentences)} sentences. Lower --shards.")
+    if shards == 1:
+        return [np.sort(sentences)]
+    # Not [seed, shards]: that is the order of the epoch with that number.
+    sequence = np.random.SeedSequence(seed, spawn_key=(shards,))
+    order = np.random.default_rng(sequence).permutation(sentences)
+    return [np.sort(part) for part in np.array_split(order, shards)]
+
+
+def plan_of_shard(plan: Plan, number: int) -> Plan:
+    """Return the plan with a shard's own seed; shard 0 learns as without shards."""
+    if number == 0:
+        return plan
+    sequence = np.random.SeedSequence([plan.seed, number])
+    return replace(plan, seed=int(sequence.generate_state(1)[0]))
+
+
+def copy_state(state: State) -> State:
+    """Return the state with arrays of its own, which an update may overwrite."""
+    return replace(
+        state,
+        vectors={name: vector.copy() for name, vector in state.vectors.items()},
+        memory={name: array.copy() for name, array in state.memory.items()},
+    )
+
+
+def run_sharded_epoch(
+    executor: Executor,
+    optimizer: Optimizer,
+    states: Sequence[State],
+    shards: Sequence[Shard],
+    plan: Plan,
+    epoch: int,
+    *,
+    sharding: Sharding,
+    corpus: Corpus,
+    old: NDArray[np.float64],
+    progress: ShardProgress | None = None,
+) -> tuple[EpochReport, MixResult]:
+    """Let each shard learn from its own sentences, then mix their weights.
+
+    Args:
+        executor: runs the shards.
+        optimizer: an online learner.
+        states: one per shard, over ``corpus.space``; only read.
+        shards: as many.
+        plan: seed, batches, metric; each shard derives a seed of its own.
+        epoch: from 1.
+        sharding: how to mix; whether workers are other processes.
+        corpus: scores weights on the lists of all shards.
+        old: float64 ``[len(corpus.space)]``, the weights before the epoch.
+        progress: told of every batch.
+
+    Returns:
+        The report of all shards, whose states continue from the mixed weights and cover the
+        features of all; and these weights.
+
+    Raises:
+        DecoderError: a decoder failed.
+        OptimizerError: the weights are no longer finite.
+        DataError: workers died.
+    """
+    learner = optimizer.learner()
+    stop = None if sharding.elsewhere else StopSignal()
+    reports = learn_in_shards(executor, optimizer, states, shards, plan, epoch, stop, progress)
+    report, space = merge_reports(reports, corpus.space, learner.fills)
+    vectors = [learner.weights(state) for state in report.states]
+    for vector in vectors:
+        require_finite_weights(vector, optimizer.name, epoch)
+    updates = [now.updates - then.updates for now, then in zip(report.states, states, strict=True)]
+    old = np.append(old, np.zeros(len(space) - len(old)))
+    mix = mix_weights(sharding, corpus, space, old, vectors, updates)
+    states = [
+        replace(state, vectors={**state.vectors, "weights": mix.weights.copy()})
+        for state in report.states
+    ]
+    return replace(report, states=tuple(states)), mix
+
+
+def learn_in_shards(
+    executor: Executor,
+    optimizer: Optimizer,
+    states: Sequence[State],
+    shards: Sequence[Shard],
+    plan: Plan,
+    epoch: int,
+    stop: StopSignal | None = None,
+    progress: ShardProgress | None = None,
+) -> list[EpochReport]:
+    """Let each shard learn for an epoch and return their reports in order.
+
+    Args:
+        executor: runs the shards.
+        optimizer: an online learner.
+        states: one per shard; only read.
+        shards: as many.
+        plan: seed, batches, metric; each shard derives a seed of its own.
+        epoch: from 1.
+        stop: stops threads if one fails or the user interrupts; None for other processes.
+        progress: told of every batch.
+    """
+    try:
+        futures = [
+            executor.submit(
+                _learn_shard,
+                optimizer,
+                shard,
+                state,
+                plan_of_shard(plan, number),
+                epoch,
+                stop,
+                None if progress is None else progress.callback(number),
+            )
+            for number, (state, shard) in enumerate(zip(states, shards, strict=True))
+        ]
+        if progress is not None:
+            progress.wait(futures)
+        return [future.result() for future in futures]
+    except KeyboardInterrupt:
+        if stop is not None:
+            stop.stop_now()  # if a shard fails, the others finish their batches
+        raise
+    finally:
+        if stop is not None:
+            stop.soon.set()
+
+
+def _learn_shard(
+    optimizer: Optimizer,
+    shard: Shard,
+    state: State,
+    plan: Plan,
+    epoch: int,
+    stop: StopSignal | None,
+    on_batch: Callable[[BatchDone], None] | None,
+) -> EpochReport:
+    """Run one epoch of one shard in a worker."""
+    with shard.open(stop) as source:
+        learner = source.restrict(optimizer.learner())
+        report = run_epoch(
+            learner,
+            copy_state(state),
+            source if stop is None else _StoppableSource(source, stop),
+            plan,
+            epoch,
+            on_batch=on_batch or (lambda done: None),
+        )
+        return source.finish(report, learner)
+
+
+@dataclass(frozen=True)
+class _StoppableSource:
+    """A source that returns no further batch once the thread is to stop."""
+
+    source: Source
+    stop: StopSignal
+
+    @property
+    def sentences(self) -> NDArray[np.int64]:
+        return self.source.sentences
+
+    def batch(
+        self, sentences: NDArray[np.int64], weights: Callable[[], NDArray[np.float64]]
+    ) -> Batch:
+        if self.stop.soon.is_set():
+            raise CancelledError
+        return self.source.batch(sentences, weights)
