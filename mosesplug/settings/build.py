@@ -36,7 +36,7 @@ from mosesplug.settings.configuration import (
     Select,
     SelectRun,
 )
-from mosesplug.settings.declare import Setting, declared, switch_of
+from mosesplug.settings.declare import Setting, declared, switch_of, value_at
 from mosesplug.settings.helper_scripts import HelperScripts
 from mosesplug.settings.sharding import Sharding
 
@@ -318,7 +318,7 @@ def values_of(
     plan = RunPlan(configuration, Repeats(runs))
     found: dict[str, Any] = {}
     for each in declared(RunPlan):
-        value = _at(plan, each.path) if each.path and each.saved else None
+        value = value_at(plan, each.path) if each.path and each.saved else None
         if value is not None and value != ():
             found[each.name] = _plain(each, value)
     with suppress(UsageError):
@@ -340,15 +340,6 @@ def values_of(
         for each in declared(RunPlan)
         if each.name in found and not _is_idle(each, found)
     }
-
-
-def _at(root: Any, path: _Path) -> Any:
-    """The attribute at the end of a path; None if a group on the way is None."""
-    for name in path:
-        root = getattr(root, name)
-        if root is None:
-            return None
-    return root
 
 
 def _is_idle(setting: Setting, values: _Values) -> bool:

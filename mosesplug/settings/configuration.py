@@ -306,6 +306,7 @@ class Decoding:
             metavar="N",
             minimum=1,
             script="nbest",
+            compared="n-best size",
         ),
     )
     lattice_samples: int = field(
@@ -316,6 +317,7 @@ class Decoding:
             metavar="N",
             minimum=0,
             script="lattice-samples",
+            compared="lattice samples",
             note="not together with --jobs: moses-parallel.pl does not join the samples",
             details="Samples of the search lattice (Chatterjee & Cancedda 2010).",
         ),
@@ -328,6 +330,7 @@ class Decoding:
             panel="Decoder",
             metavar="COMMAND",
             script="transform-decoded-file",
+            compared="transformation",
             details="A shell command that reads one n-best list and writes another, the path of a "
             "script, or bpe to join subwords at @@.",
         ),
@@ -411,6 +414,7 @@ class Optimising:
             panel="Learning",
             metavar="NAME,...",
             script="activate-features",
+            compared="active features",
             shown="all",
             note="a whole group (LM0) is a name too; unknown names are refused",
         ),
@@ -423,6 +427,7 @@ class Optimising:
             panel="Learning",
             metavar="NAME:MIN..MAX",
             script="range",
+            compared="ranges",
             note="names of no feature are refused",
             details="As LM0:0..1, or with one interval for each weight of a group: "
             "tm:0..1,0..1,-1..1,0..1.",
@@ -438,6 +443,7 @@ class Optimising:
             metavar="N",
             minimum=-1,
             script="prev-aggregate-nbestlist",
+            compared="earlier iterations",
         ),
     )
     historic_bests: bool = field(
@@ -446,6 +452,7 @@ class Optimising:
             help="Start also from the weights of earlier iterations",
             panel="Learning",
             script="historic-bests",
+            compared="historic bests",
         ),
     )
     interpolation: float = field(
@@ -457,6 +464,7 @@ class Optimising:
             minimum=0.0,
             maximum=1.0,
             script="historic-interpolation",
+            compared="interpolation",
             shown="all",
             details="From iteration 4 on, the weights are this share of the new ones and the rest "
             "of the ones before.",
@@ -492,6 +500,7 @@ class Optimising:
             help="Seed iteration N with 1000 N",
             panel="Learning",
             script="predictable-seeds",
+            compared="predictable seeds",
             note="the seeds are the script's, the random numbers are not",
         ),
     )

@@ -19,6 +19,7 @@ __all__ = [
     "Kind",
     "Panel",
     "Setting",
+    "compared_values",
     "declared",
     "group",
     "parts",
@@ -66,6 +67,7 @@ class Setting:
         shown: the default in words; empty to show ``default``.
         exists: what a path must name: ``file``, ``references``, ``program`` or nothing ("").
         what: the value in error messages, as "the input".
+        compared: its name in the store, if a continued run reports that it changed.
         saved: whether ``settings.toml`` of a run holds it.
         is_argument: whether ``--help`` shows it as an argument only.
         second: the setting that takes a second value of this option in ``mosesplug tune``.
@@ -93,6 +95,7 @@ class Setting:
     shown: str = ""
     exists: str = ""
     what: str = ""
+    compared: str = ""
     saved: bool = True
     second: str = ""
     is_argument: bool = False
@@ -137,6 +140,7 @@ def setting(
     shown: str = "",
     exists: str = "",
     what: str = "",
+    compared: str = "",
     saved: bool = True,
     second: str = "",
     is_argument: bool = False,
@@ -166,6 +170,7 @@ def setting(
         shown=shown,
         exists=exists,
         what=what,
+        compared=compared,
         saved=saved,
         second=second,
         is_argument=is_argument,
@@ -229,6 +234,27 @@ def _walk(cls: type, path: tuple[str, ...], requires: tuple[str, ...]) -> Iterab
             yield _finished(mark[_SETTING], each, hint, own, requires)
         elif isinstance(hint, type) and is_dataclass(hint):
             yield from _walk(hint, own, requires)
+
+
+def compared_values(settings: Any) -> dict[str, str]:
+    """Return the settings in a settings class that results depend on, by their names in the store.
+
+    Those of a group that is None are left out.
+    """
+    cls: type = type(settings)
+    found = {}
+    for each in declared(cls):
+        value = value_at(settings, each.path)
+        if each.compared and each.path and (value is not None or len(each.path) == 1):
+            found[each.compared] = str(value)
+    return found
+
+
+def value_at(root: Any, path: Iterable[str]) -> Any:
+    """Return the attribute at the end of a path; None if a group on the way is None."""
+    for name in path:
+        root = None if root is None else getattr(root, name)
+    return root
 
 
 def switch_of(each: Field[Any]) -> str | None:

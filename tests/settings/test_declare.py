@@ -1,0 +1,229 @@
+"""One field of a settings class is enough: everything else is generated from it."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import re
+import subprocess
+import sys
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+import typer
+import typer.main
+from typer.testing import CliRunner
+
+from mosesplug.cli.run.mert_options import (
+    additions,
+    markdown_table,
+    read_command_line,
+    script_options,
+    usage,
+)
+from mosesplug.cli.shared.panels import PanelCommand
+from mosesplug.cli.shared.setting_options import (
+    option_parameters,
+    setting_values,
+    with_parameters,
+)
+from mosesplug.errors import UsageError
+from mosesplug.settings.checks import check_settings
+from mosesplug.settings.configuration import Configuration, Decoding, Optimising, RunPlan
+from mosesplug.settings.declare import PANELS, compared_values, declared, group, setting
+from mosesplug.settings.document import explain_setting, json_schema, markdown_page
+from mosesplug.settings.toml import format_settings, read_settings, settings_template
+
+
+@dataclass(frozen=True)
+class _Learning(Optimising):
+    """A copy of a settings class with one more field."""
+
+    patience_factor: float = field(
+        default=1.5,
+        metadata=setting(
+            help="Factor of patience",
+            panel="Learning",
+            metavar="X",
+            minimum=1.0,
+            aliases=("pf",),
+            script="patiencefactor",
+            excludes=("last",),
+            requires=("epochs",),
+            compared="patience factor",
+            details="More about the factor.",
+        ),
+    )
+
+
+@dataclass(frozen=True)
+class _Configuration(Configuration):
+    optimising: _Learning = field(default_factory=_Learning)
+
+
+@dataclass(frozen=True)
+class _Plan(RunPlan):
+    configuration: _Configuration
+
+
+NEW = next(each for each in declared(_Plan) if each.name == "patience-factor")
+
+
+def test_a_field_is_a_setting() -> None:
+    assert {each.name for each in declared(_Plan)} - {each.name for each in declared(RunPlan)} == {
+        "patience-factor"
+    }
+    assert (NEW.kind, NEW.default, NEW.panel) == ("real", 1.5, "Learning")
+    assert NEW.path == ("configuration", "optimising", "patience_factor")
+
+
+def test_a_field_is_an_option_of_tune() -> None:
+    found: dict[str, Any] = {}
+
+    def command(**given: Any) -> None:
+        """Tune."""
+        found.update(setting_values(declared(_Plan), given))
+
+    application = typer.Typer(rich_markup_mode=None)
+    parameters = option_parameters(declared(_Plan))
+    application.command(cls=PanelCommand)(with_parameters(command, parameters))
+    for spelling in ("--patience-factor", "--pf", "--patiencefactor"):
+        found.clear()
+        assert CliRunner().invoke(application, [spelling, "2"]).exit_code == 0
+        assert found == {"patience-factor": 2.0}
+    text = CliRunner().invoke(application, ["--help"]).stdout
+    learning = text.partition("Learning:")[2].partition("\n\n")[0]
+    assert re.search(r"--patience-factor X +Factor of patience \[1.5\]", learning)
+    assert "--pf" not in text
+
+
+def test_a_field_is_an_option_of_mert_moses() -> None:
+    option = next(each for each in script_options(_Plan) if each.name == "patiencefactor")
+    assert (option.spelling, option.state) == ("--patiencefactor=X", "honoured")
+    for spelling in ("--patiencefactor=2", "-patiencef=2", "--patience-factor=2", "--pf=2"):
+        assert read_command_line([spelling], _Plan).values == {"patience-factor": 2.0}
+    assert "--patiencefactor=X" in usage(_Plan)
+    assert "| `--patiencefactor=X` | Factor of patience [1.5] | honoured |" in markdown_table(_Plan)
+
+
+def test_a_field_stands_in_settings_files_and_documents(tmp_path: Path) -> None:
+    text = format_settings({"patience-factor": 2.5}, _Plan)
+    assert text == "\n[learning]\npatience-factor = 2.5\n"
+    file = tmp_path / "run.toml"
+    file.write_text(text)
+    assert read_settings(file, _Plan) == {"patience-factor": 2.5}
+    with pytest.raises(UsageError, match="unknown setting"):
+        read_settings(file)
+    schema = json_schema(_Plan)["properties"]["learning"]["properties"]["patience-factor"]
+    assert schema == {
+        "type": "number",
+        "description": "Factor of patience",
+        "minimum": 1.0,
+        "default": 1.5,
+    }
+    assert "patience-factor" in settings_template(_Plan)
+    assert explain_setting(NEW) in markdown_page(_Plan)
+    assert "More about the factor." in explain_setting(NEW)
+
+
+def test_a_field_is_checked() -> None:
+    good = {"patience-factor": 2.0, "epochs": 3}
+    check_settings(declared(_Plan), good)
+    for values, said in (
+        ({**good, "patience-factor": 0.5}, "--patience-factor must be at least 1, not 0.5"),
+        ({"patience-factor": 2.0}, "--patience-factor requires --epochs"),
+        ({**good, "last": True}, "--patience-factor and --last exclude each other"),
+    ):
+        with pytest.raises(UsageError, match=said):
+            check_settings(declared(_Plan), values)
+
+
+def test_a_field_is_compared_when_a_run_is_continued() -> None:
+    assert compared_values(_Learning())["patience factor"] == "1.5"
+    assert compared_values(_Learning(patience_factor=2.0))["patience factor"] == "2.0"
+    assert "patience factor" not in compared_values(Optimising())
+
+
+def test_groups_require_what_asks_for_them() -> None:
+    @dataclass(frozen=True)
+    class Inner:
+        size: int = field(default=1, metadata=setting(help="Size", panel="Data"))
+        kind: Literal["a", "b"] = field(default="a", metadata=setting(help="Kind", panel="Data"))
+
+    cls = type("Outer", (), {"__annotations__": {"inner": Inner | None}})
+    switch = setting(help="Ask for it", panel="Data")
+    cls.inner = field(default=None, metadata=group(switch))  # type: ignore[attr-defined]
+    found = {each.name: each for each in declared(dataclass(frozen=True)(cls))}
+    assert found["inner"].kind == "flag"
+    assert found["size"].requires == ("inner",)
+    assert found["kind"].choices == ("a", "b")
+
+
+SETTINGS = declared(RunPlan)
+
+
+def test_every_help_is_short() -> None:
+    for each in SETTINGS:
+        assert len(each.help.split()) <= 12, each.name
+        assert each.help.endswith("...") or not each.help.endswith("."), each.name
+
+
+def test_no_spelling_is_used_twice() -> None:
+    spellings = [name for each in SETTINGS for name in each.spellings]
+    assert len(spellings) == len(set(spellings))
+
+
+def test_conditions_name_settings() -> None:
+    names = {each.name for each in SETTINGS}
+    for each in SETTINGS:
+        for condition in (*each.requires, *each.excludes):
+            for alternative in condition.split(" or "):
+                assert alternative.partition("=")[0] in names, each.name
+
+
+def test_every_spelling_works_in_both_programs() -> None:
+    application = typer.Typer()
+    application.command()(with_parameters(lambda **given: None, option_parameters(SETTINGS)))
+    words = {word for option in typer.main.get_command(application).params for word in option.opts}
+    for each in SETTINGS:
+        if each.name == "heldout-refs":  # mosesplug tune has --heldout INPUT REFS
+            continue
+        for spelling in each.spellings:
+            assert f"--{spelling}" in words
+            value = {"integer": "=1", "real": "=1", "flag": ""}.get(each.kind, "=a=b")
+            assert list(read_command_line([f"--{spelling}{value}"]).values) == [each.name]
+
+
+def test_help_fits_on_a_screen() -> None:
+    program = "from mosesplug.cli.main import main; main()"
+    for words in (["tune", "--help"], ["mert-moses", "--help"], ["settings", "--help"]):
+        command = [sys.executable, "-c", program, *words]
+        environment = os.environ | {"COLUMNS": "80"}
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+        lines = done.stdout.splitlines()
+        assert len(lines) <= 100, words
+        assert max(map(len, lines)) <= 80, words
+    assert all(f"\n{panel}:\n" in usage() for panel in PANELS)
+
+
+def test_added_options_are_named_in_the_help() -> None:
+    assert {each.setting for each in additions()} >= {"heldout", "online", "shards", "runs"}
+
+
+def test_parameters_have_no_default() -> None:
+    assert all(each.default is None for each in option_parameters(SETTINGS))
+    assert all(each.kind is inspect.Parameter.KEYWORD_ONLY for each in option_parameters(SETTINGS))
+
+
+def test_values_are_compared_under_the_names_of_the_store() -> None:
+    found = compared_values(replace(Optimising(), window=2))
+    assert list(found) == [
+        *("active features", "ranges", "earlier iterations", "historic bests", "interpolation"),
+        "predictable seeds",
+    ]
+    assert found["earlier iterations"] == "2"
+    assert [each.compared for each in declared(Decoding) if each.compared] == [
+        *("n-best size", "lattice samples", "transformation"),
+    ]
