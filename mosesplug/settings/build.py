@@ -332,7 +332,9 @@ def values_of(
         found["select"] = "last"
     if runs is not None:
         found |= {"select": choice, "select-run": found["select"]}
-    if seed is not None and not configuration.optimising.predictable_seeds:
+    if configuration.optimising.predictable_seeds:
+        found.pop("seed", None)
+    elif seed is not None:
         found["seed"] = seed
     found = {name: value for name, value in found.items() if value is not None}
     return {
