@@ -20,7 +20,7 @@ from mosesplug.features import FeatureSpace
 from mosesplug.store import NBestStore
 from mosesplug.tuning.decoding.lists import checked_blocks
 from mosesplug.tuning.events import ignore
-from tests.faults.decoder_faults import (
+from tests.long_running.decoder_faults import (
     FAULTS,
     Fault,
     System,
@@ -31,7 +31,7 @@ from tests.faults.decoder_faults import (
     run,
     whole,
 )
-from tests.faults.faulty_decoder import ACCEPTED, BEFORE, REFUSED
+from tests.long_running.faulty_decoder import ACCEPTED, BEFORE, REFUSED
 from tests.waiting import LIMIT, hurry
 
 _WHOLE = (*BEFORE, "empty", "cut-in-line", "cut-after-line", "nan", "order", "fewer-features")
@@ -112,7 +112,7 @@ def _says(work: Path, words: bytes) -> bool:
 def test_a_list_that_cannot_be_used(
     fault: Fault, systems: Callable[[bool], tuple[System, Path]], tmp_path: Path
 ) -> None:
-    """As a run meets it; ``python -m tests.faults.decoder_faults`` has these met by whole runs."""
+    """As a run meets it; ``tests.long_running.decoder_faults`` does whole runs with these."""
     _, begun = systems(False)
     lines = gzip.decompress((begun / "run1.best10.out.gz").read_bytes()).splitlines(keepends=True)
     path = tmp_path / "run2.best10.out.gz"

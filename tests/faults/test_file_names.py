@@ -14,7 +14,7 @@ from formats.errors import FormatError
 from formats.moses.ini import parse_moses_ini, unfit_value, with_weights
 from formats.nbest.files import NBestList, read_nbest
 from formats.weights.files import ShowWeights, WeightGroup
-from tests.faults.decoder_faults import System, begin, kept, make_system, run
+from tests.long_running.decoder_faults import System, begin, kept, make_system, run
 
 _ODD = "a \"b' c\nd $x;*é"
 

@@ -17,10 +17,10 @@ import formats
 from mosesplug.store import merge
 from mosesplug.store.graphs import stored as graphs
 from mosesplug.store.graphs.records import decode_graph
-from tests.faults import hostile_directory, hostile_store
-from tests.faults.fuzz import fuzz, inputs, read_one
-from tests.faults.hostile_readers import DATA, FAMILIES
-from tests.faults.mutations import Chance
+from tests.long_running import hostile_directory, hostile_store
+from tests.long_running.fuzz import fuzz, inputs, read_one
+from tests.long_running.hostile_readers import DATA, FAMILIES
+from tests.long_running.mutations import Chance
 
 ROOT = DATA.parents[1]
 FOUND = sorted(path for path in (DATA / "invalid/found").glob("*.*") if path.suffix != ".md")

@@ -9,15 +9,15 @@ from typing import Any
 import lmdb
 
 from mosesplug.store.records import encode_value
-from tests.faults.injection import PHASES
-from tests.faults.kill_matrix import matrix
-from tests.faults.kills import SIGNALS
-from tests.faults.left_behind import differences, left_in
-from tests.faults.system import ROOT, make_toy
+from tests.long_running.injection import PHASES
+from tests.long_running.kill_matrix import matrix
+from tests.long_running.kills import SIGNALS
+from tests.long_running.left_behind import differences, left_in
+from tests.long_running.system import ROOT, make_toy
 
 
 def test_a_sample(tmp_path: Path) -> None:
-    """One run for each signal; ``python -m tests.faults.kill_matrix`` does hundreds."""
+    """One run for each signal; ``python -m tests.long_running.kill_matrix`` does hundreds."""
     outcomes = matrix(
         make_toy(tmp_path / "system"),
         ["online, processes"],

@@ -1,11 +1,11 @@
-"""A sample of reading beside a tuner; ``python -m tests.faults.readers`` does it for a minute."""
+"""Read a store beside a tuner for a moment; ``tests.long_running.readers`` does it for a minute."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from tests.faults.readers import Findings, read_beside
-from tests.faults.system import make_toy
+from tests.long_running.readers import Findings, read_beside
+from tests.long_running.system import make_toy
 
 
 def test_a_sample(tmp_path: Path) -> None:

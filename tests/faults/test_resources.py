@@ -23,7 +23,15 @@ from mosesplug.decoders.process import failure
 from mosesplug.store import NBestStore
 from mosesplug.store.records import encode_value
 from mosesplug.tuning.workdir.lock import lock_directory
-from tests.faults.decoder_faults import System, begin, kept, make_system, result_of, run, whole
+from tests.long_running.decoder_faults import (
+    System,
+    begin,
+    kept,
+    make_system,
+    result_of,
+    run,
+    whole,
+)
 
 _TOO_LARGE = ("File too large. Allow larger files (ulimit -f)", "SIGXFSZ", "exit code", "no room")
 """What this program, a decoder in C, one in Python, and the store say."""

@@ -13,8 +13,8 @@ import pytest
 from mosesplug.cli.run.progress import Reporter
 from mosesplug.store import NBestStore
 from mosesplug.tuning.events import PhaseStarted
-from tests.faults.decoder_faults import run
-from tests.faults.system import System, make_toy
+from tests.long_running.decoder_faults import run
+from tests.long_running.system import System, make_toy
 
 _LEARNER = ["--algorithm=perceptron", "--option=batch=3", "--epochs=2", "--min-change=0"]
 _ONLINE = [*_LEARNER, "--online", "--online-decoder=process", "--shards=2"]

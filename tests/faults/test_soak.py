@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.faults import soak
-from tests.faults.soak import Soaked
+from tests.long_running import soak
+from tests.long_running.soak import Soaked
 
 
 def soaked(kind: str, peaks: list[float], stored: list[int] | None = None) -> Soaked:

@@ -1,6 +1,6 @@
 """A run killed anywhere goes on, and leaves the same bytes as one that was not.
 
-Real kills, at drawn points of all regimes, are those of ``tests.faults.kill_matrix``.
+Real kills, at drawn points of all regimes, are those of ``tests.long_running.kill_matrix``.
 """
 
 from __future__ import annotations

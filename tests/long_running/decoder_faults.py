@@ -1,6 +1,6 @@
 """Everything that can go wrong with a decoder, done to a tuning run; prints what its user sees.
 
-    python -m tests.faults.decoder_faults
+    python -m tests.long_running.decoder_faults
 
 The decoder decodes once as it should, then a fault comes, then it is mended and the run continued.
 What is printed is a table in Markdown: the fault, the beginning of that run's message, whose later

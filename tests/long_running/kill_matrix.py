@@ -1,6 +1,6 @@
 """Kills tuning runs at drawn points, resumes them, and compares what they leave with a whole run.
 
-usage: python -m tests.faults.kill_matrix [--runs 200] [--seed 1] [--jobs 2] [--regimes A,B]
+usage: python -m tests.long_running.kill_matrix [--runs 200] [--seed 1] [--jobs 2] [--regimes A,B]
            [--toy] [--keep DIR]
 
 Every regime (``system.REGIMES``) is first run undisturbed, while the events of its phases are
@@ -45,12 +45,12 @@ from typing import Any, TypeVar
 
 from mosesplug.errors import StoreError
 from mosesplug.store import NBestStore
-from tests.faults.injection import Plan
-from tests.faults.kills import SIGNALS, Case, Outcome, judge, table
-from tests.faults.left_behind import differences, left_in
-from tests.faults.processes import VARIABLE, left_after
-from tests.faults.system import EARLIER, REGIMES, ROOT, SERVED, System, make_demo, make_toy
-from tests.faults.tuners import Ended, Tuners
+from tests.long_running.injection import Plan
+from tests.long_running.kills import SIGNALS, Case, Outcome, judge, table
+from tests.long_running.left_behind import differences, left_in
+from tests.long_running.processes import VARIABLE, left_after
+from tests.long_running.system import EARLIER, REGIMES, ROOT, SERVED, System, make_demo, make_toy
+from tests.long_running.tuners import Ended, Tuners
 
 OUTSIDE = "any time, from outside"
 PROGRAM = "from mosesplug.cli.main import main; main()"

@@ -55,8 +55,8 @@ from formats.nbest.dense import dense_features
 from mosesplug.store.graphs.faults import graph_faults
 from mosesplug.store.graphs.records import encode_graph
 from mosesplug.store.records import KbestRecord, decode_value, encode_record, encode_value
-from tests.faults import hostile_directory, hostile_store
-from tests.faults.mutations import Chance
+from tests.long_running import hostile_directory, hostile_store
+from tests.long_running.mutations import Chance
 
 __all__ = ["FAMILIES", "Family", "Reader"]
 

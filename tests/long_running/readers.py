@@ -1,6 +1,6 @@
 """Many readers beside a tuner: no error, and nothing half written is ever seen.
 
-usage: python -m tests.faults.readers [--seconds 60] [--readers 10]
+usage: python -m tests.long_running.readers [--seconds 60] [--readers 10]
 
 Tunes the toy system, half of the time in batches and half of it online, and meanwhile runs
 ``nbest ls``, ``show``, ``stats``, ``export``, ``verify`` and ``report`` on its working directory,
@@ -29,8 +29,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.faults.system import ROOT, System, make_toy
-from tests.faults.tuners import READING, Ended, Tuners
+from tests.long_running.system import ROOT, System, make_toy
+from tests.long_running.tuners import READING, Ended, Tuners
 from tests.waiting import wait_until
 
 PROGRAM = "from mosesplug.cli.main import main; main()"

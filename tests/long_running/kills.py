@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.faults.tuners import Ended
+from tests.long_running.tuners import Ended
 
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
 _LOST_AFTER = 1.0

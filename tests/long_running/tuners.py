@@ -26,8 +26,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from tests.faults.injection import SENT, Events, Plan
-from tests.faults.system import ROOT
+from tests.long_running.injection import SENT, Events, Plan
+from tests.long_running.system import ROOT
 from tests.waiting import LIMIT
 
 TUNING = (
@@ -81,7 +81,7 @@ class Tuners:
 
     def __enter__(self) -> Self:
         self._host = subprocess.Popen(
-            [sys.executable, "-m", "tests.faults.tuners", *self._modules],
+            [sys.executable, "-m", "tests.long_running.tuners", *self._modules],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

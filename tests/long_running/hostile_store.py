@@ -32,7 +32,7 @@ from mosesplug.store.records import decode_value, encode_value, header_of
 from mosesplug.store.state import CHECKSUMS, State
 from mosesplug.store.testing.toys import Hypothesis, WordMetric, make_list
 from mosesplug.tuning_set import TuningSet
-from tests.faults.mutations import Chance, mutated
+from tests.long_running.mutations import Chance, mutated
 
 __all__ = ["NoChanges", "begin", "made", "read"]
 

@@ -1,14 +1,13 @@
 """Hostile files: whatever is in a file, a reader refuses it in one line or reads it soundly.
 
-usage: python -m tests.faults.fuzz [--inputs 1000000] [--seed 1] [--processes 2] [--keep DIR]
+usage: python -m tests.long_running.fuzz [--inputs 1000000] [--seed 1] [--processes 2] [--keep DIR]
 
 Inputs are files of ``tests/data`` and made ones, changed at random, and texts of a format's words
-(``tests.faults.mutations``), for every reader of ``tests.faults.hostile_readers``. Findings are:
-any error but the reader's own, an array that does not fit, more memory than ``MEMORY``, more time
-than ``SECONDS``, anything written or run. They are printed once a place in the code, with the
-smallest input kept in ``DIR``. The same seed gives the same inputs, whatever the processes. Exit
-code 1 if anything was found.
-"""
+(``tests.long_running.mutations``), for every reader of ``tests.long_running.hostile_readers``.
+Findings are: any error but the reader's own, an array that does not fit, more memory than
+``MEMORY``, more time than ``SECONDS``, anything written or run. They are printed once a place in
+the code, with the smallest input kept in ``DIR``. The same seed gives the same inputs, whatever the
+processes. Exit code 1 if anything was found."""
 
 from __future__ import annotations
 
@@ -31,8 +30,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.faults.hostile_readers import FAMILIES, Family
-from tests.faults.mutations import Chance, composed, mutated, packed
+from tests.long_running.hostile_readers import FAMILIES, Family
+from tests.long_running.mutations import Chance, composed, mutated, packed
 
 __all__ = ["Finding", "Found", "fuzz", "read_one"]
 

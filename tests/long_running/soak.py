@@ -1,6 +1,6 @@
 """Days of work in minutes: what grows with the iterations, and what must not.
 
-usage: python -m tests.faults.soak [--iterations 50] [--sentences 2000] [--best 200]
+usage: python -m tests.long_running.soak [--iterations 50] [--sentences 2000] [--best 200]
            [--kinds window,online,all]
 
 Tunes with a decoder that makes lists at once (``list_decoder``), half of each list new, and looks
@@ -35,7 +35,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tests.faults.system import ROOT
+from tests.long_running.system import ROOT
 
 PROGRAM = "from mosesplug.cli.main import main; main()"
 LIST_DECODER = Path(__file__).with_name("list_decoder.py")
