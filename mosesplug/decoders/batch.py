@@ -1,9 +1,7 @@
-"""What a learner that decodes as it goes asks of a decoder: n-best lists of some sentences.
+"""Decoders of mini-batches: from some sentences and weights to n-best lists.
 
-A ``BatchDecoder`` is given sentences with their numbers, and the weights to decode them with; it
-gives back one list a sentence, in the order asked for. ``ProcessDecoder`` runs a decoder for each
-batch, ``ServerDecoder`` keeps servers running; neither keeps anything of a batch but what makes
-the next one faster.
+``ProcessDecoder`` runs a program for each mini-batch, ``ServerDecoder`` keeps servers running. The
+lists depend on nothing but the sentences and the weights.
 """
 
 from __future__ import annotations
@@ -28,11 +26,11 @@ __all__ = ["BatchDecoder", "ModelWeights", "parse_lists"]
 
 @dataclass(frozen=True)
 class ModelWeights:
-    """The weights to decode a batch with.
+    """Weights in the form that a decoder takes, with names and untuned components.
 
     Attributes:
-        groups: the dense features in the decoder's order, as ``ShowWeights.groups`` has them; a
-            component that is None keeps what the configuration says.
+        groups: dense features in the decoder's order, as in ``ShowWeights.groups``; a component
+            that is None keeps its weight in the configuration.
         sparse: weights of sparse features by name.
     """
 
@@ -46,7 +44,7 @@ class ModelWeights:
         return tuple((name, width) for name, width in widths if width)
 
     def overwrite(self) -> str:
-        """The value of Moses' ``-weight-overwrite``, numbers in as many digits as they have."""
+        """Return the value of Moses' ``-weight-overwrite``, with all digits."""
         return " ".join(
             f"{group.name}= {' '.join('x' if v is None else format_weight(v) for v in values)}"
             for group in self.groups
@@ -61,22 +59,22 @@ class BatchDecoder(Protocol):
     def decode(
         self, sentences: Sequence[tuple[int, bytes]], weights: ModelWeights
     ) -> list[NBestList]:
-        """The n-best lists of some sentences, best hypothesis first.
+        """Return the n-best lists of some sentences, best hypothesis first.
 
         Args:
-            sentences: number in the tuning set and text of each, in any order, none twice.
+            sentences: distinct sentence ids and their texts, in any order.
             weights: to decode with.
 
         Returns:
-            A list a sentence, in the order asked for, with those numbers in ``sentence_ids``. A
-            sentence for which the decoder says that it finds nothing has none.
+            One list per sentence, in the same order, with its ids in ``sentence_ids``. A sentence
+            for which the decoder finds no translation has none.
 
         Raises:
-            DecoderError: the decoder failed, or gave what cannot be used.
+            DecoderError: the decoder failed, or its lists cannot be used.
         """
 
     def close(self) -> None:
-        """End what still runs; a second call does nothing."""
+        """End running programs; a second call does nothing."""
 
     def __enter__(self) -> Self: ...
 
@@ -91,16 +89,16 @@ class BatchDecoder(Protocol):
 def parse_lists(
     text: bytes, numbers: Sequence[int], columns: tuple[tuple[str, int], ...], source: str
 ) -> list[NBestList]:
-    """The n-best lists of a batch, one a sentence, out of the lines that a decoder wrote.
+    """Parse the n-best lists of a mini-batch.
 
     Args:
-        text: whole lines, whose sentence ids are places in the batch, from 0.
-        numbers: of the batch's sentences in the tuning set; they take the place of those ids.
+        text: whole lines, whose sentence ids are places in the mini-batch.
+        numbers: sentence ids in the tuning set, which replace those in ``text``.
         columns: the dense groups that the lists must have.
-        source: where they come from, for messages.
+        source: of the lines, for messages.
 
     Raises:
-        DecoderError: they are no lists, not of these sentences, or have other dense features.
+        DecoderError: the lines cannot be parsed, or have other sentences or dense features.
     """
     if not text.strip():
         return []

@@ -1,4 +1,4 @@
-"""A decoder run for each batch: slow where the model is large, right with any decoder."""
+"""Run the decoder for each mini-batch: slow with a large model, but exact with any decoder."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ __all__ = ["ProcessDecoder"]
 
 
 def _ignore(command: tuple[str, ...]) -> None:
-    """Nobody wants to know."""
+    """Do nothing."""
 
 
 @dataclass(frozen=True)
 class ProcessDecoder:
-    """A ``BatchDecoder`` that runs the ordinary decoder on a file with the batch's sentences.
+    """A ``BatchDecoder`` that runs the program on a file with the sentences.
 
     Attributes:
-        decoder: and how to call it.
+        decoder: how to call the program.
         config: the ``moses.ini`` to decode with.
-        directory: the decoder's current directory, where its files ``<prefix>.*`` go.
-        nbest: length of the lists.
-        prefix: tells the files of several decoders in one directory apart.
-        executing: told of each command.
-        beat: called a few times a second while a decoder runs; what it raises ends that decoder,
-            and the batch.
+        directory: the program's current directory, for its files ``<prefix>.*``.
+        nbest: length of the n-best lists.
+        prefix: distinguishes the files of several decoders in one directory.
+        executing: receives each command.
+        beat: called a few times a second while the program runs. An exception that it raises ends
+            the program, and the mini-batch.
     """
 
     decoder: MosesDecoder
@@ -49,7 +49,7 @@ class ProcessDecoder:
     def decode(
         self, sentences: Sequence[tuple[int, bytes]], weights: ModelWeights
     ) -> list[NBestList]:
-        """As ``BatchDecoder.decode`` says."""
+        """Decode sentences, as ``BatchDecoder.decode``."""
         if not sentences:
             return []
         source, nbest = self._file("in"), self._file("nbest")
@@ -92,7 +92,7 @@ class ProcessDecoder:
         return lists
 
     def close(self) -> None:
-        """Nothing is running between two batches."""
+        """Do nothing: no program runs between two mini-batches."""
 
     def __enter__(self) -> Self:
         return self
@@ -110,10 +110,10 @@ class ProcessDecoder:
 
 
 def _account_for(numbers: Sequence[int], lists: Sequence[NBestList], stdout: Path) -> None:
-    """See that sentences without a list were translated by nothing, as where there is no parse.
+    """Check that sentences without a list have an empty translation, as without a parse.
 
     Raises:
-        DecoderError: the decoder has left one out, or ended before it came to it.
+        DecoderError: the decoder left one out, or ended too early.
     """
     listed = {int(found.sentence_ids[0]) for found in lists}
     missing = [place for place, number in enumerate(numbers) if number not in listed]

@@ -1,9 +1,9 @@
-"""Whether a server that is sent new weights decodes as a process that starts with them.
+"""Check that a server with new weights decodes like a process that starts with them.
 
-Moses' server does with a phrase table that is scored when it is looked up
-(``PhraseDictionaryOnDisk``), and does not with ``PhraseDictionaryMemory``, whose entries keep the
-scores, and the pruning, of the weights that were in force when it was loaded. Which tables are of
-which kind is not to be seen from outside, so a few sentences are decoded both ways.
+Moses' server does so with a phrase table that is scored at look-up (``PhraseDictionaryOnDisk``),
+but not with ``PhraseDictionaryMemory``, whose entries keep the scores and the pruning of the
+weights that it was loaded with. The kind of table is not visible from outside, so a few sentences
+are decoded both ways.
 """
 
 from __future__ import annotations
@@ -33,21 +33,21 @@ def require_exact(
     *,
     strict: bool = False,
 ) -> str | None:
-    """Decode both ways with changed weights; have the server restart for each batch if it must.
+    """Decode both ways with changed weights; let the server restart for each batch if they differ.
 
     Args:
-        server: is started with ``weights`` if it is not running, and left running.
-        fresh: a decoder that starts anew for each batch.
-        sentences: a few with words that have several translations; ten say.
+        server: is started with ``weights`` if needed, and keeps running.
+        fresh: a decoder that starts anew for each mini-batch.
+        sentences: about ten, with ambiguous words.
         weights: the starting weights.
         strict: raise instead of restarting.
 
     Returns:
-        What to tell the user where the lists differ (``server.restart_each_batch`` is set then),
-        None where they are equal.
+        A message for the user if the lists differ (then ``server.restart_each_batch`` is set), None
+        if they are equal.
 
     Raises:
-        DecoderError: they differ, and ``strict``; or a decoder failed.
+        DecoderError: they differ and ``strict`` is set, or a decoder failed.
     """
     server.decode(sentences[:1], weights)
     changed = changed_weights(weights)
@@ -70,7 +70,7 @@ def require_exact(
 
 
 def changed_weights(weights: ModelWeights) -> ModelWeights:
-    """Other weights of about the same size: halved and half as much again, in turn."""
+    """Return other weights of about the same size: alternately times 0.5 and times 1.5."""
     place = 0
     groups = []
     for group in weights.groups:
@@ -84,7 +84,7 @@ def changed_weights(weights: ModelWeights) -> ModelWeights:
 
 
 def differing_lists(first: Sequence[NBestList], second: Sequence[NBestList]) -> int:
-    """Sentences whose lists differ in texts, features or their order, or that only one has."""
+    """Count sentences whose lists differ in texts, features or order, or are missing in one."""
     one, other = ({int(part.sentence_ids[0]): part for part in lists} for lists in (first, second))
     return sum(
         number not in one or number not in other or not _equal(one[number], other[number])

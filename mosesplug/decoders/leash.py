@@ -1,10 +1,9 @@
-"""Runs a command whose whole process group ends when the process that asked for it dies.
+"""Run a command whose process group ends when its parent process dies.
 
-Called by path with the parent's process id and the command: ``leash.py 1234 moses -config ...``,
-as the leader of a process group. A tuning run that is killed outright (``kill -9``, out of memory)
-cannot stop its decoder; without this the decoder, and what a wrapper script has started, would go
-on for hours, and write into the files of the run that takes over. On systems other than Linux it
-only runs the command.
+It is called by path with the parent's process id and the command, as the leader of a process group:
+``leash.py 1234 moses -config ...``. A run that is killed (``kill -9``, out of memory) cannot stop
+its decoder, which would go on for hours and write into the files of the resumed run. On systems
+other than Linux this only runs the command.
 """
 
 from __future__ import annotations
@@ -23,10 +22,10 @@ _AS_IN_A_SHELL = (signal.SIGTERM, signal.SIGPIPE, signal.SIGXFSZ)
 
 
 def main() -> None:
-    """Ask for a signal at the parent's death, run the command, end as it ends."""
+    """Request a signal at the parent's death, run the command, and end as it ends."""
     parent, command = int(sys.argv[1]), sys.argv[2:]
     signal.signal(_PARENT_DIED, _end_group)
-    # The whole group gets this one; the command may take its time to obey.
+    # The whole group gets SIGTERM; the command may take its time.
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, _PARENT_DIED)
@@ -47,7 +46,7 @@ def _end_group(number: int, frame: FrameType | None) -> None:
 
 
 def _die_by(number: int) -> None:
-    """End by the signal that ended the command, but do not write over its core dump."""
+    """End by the signal that ended the command, but do not overwrite its core dump."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if number != signal.SIGKILL:
         signal.signal(number, signal.SIG_DFL)

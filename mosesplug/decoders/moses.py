@@ -1,7 +1,7 @@
-"""The command lines on which a Moses-like decoder is asked for its weights and for n-best lists.
+"""The command lines of Moses and programs like it.
 
-Pure functions of a ``MosesDecoder``: nothing here starts a process or touches a file. File names in
-the commands are relative to the working directory, which is the decoder's current directory.
+Nothing here starts a process or touches a file. File names in the commands are relative to the
+working directory, which is the decoder's current directory.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _WEIGHT_FLAGS = ("weight", "weight-overwrite")
 
 @dataclass(frozen=True)
 class Queue:
-    """Decoding in parallel through ``moses-parallel.pl`` and Grid Engine.
+    """Decode in parallel through ``moses-parallel.pl`` and Grid Engine.
 
     Attributes:
         command: path of ``moses-parallel.pl``.
@@ -32,8 +32,8 @@ class Queue:
         flags: parameters for ``qsub``, one string.
         old_sge: Grid Engine older than 6.0.
         cache: directory on the nodes' local disks into which the model is copied, or None.
-        wrapper: path of ``qsub-wrapper.pl``, for the commands beside decoding; None runs these
-            on this machine.
+        wrapper: path of ``qsub-wrapper.pl``, for other commands than decoding; None runs them on
+            this machine.
     """
 
     command: Path
@@ -46,7 +46,7 @@ class Queue:
     def submitted(
         self, wrapper: Path, command: Sequence[str], stdout: Path, stderr: Path
     ) -> tuple[str, ...]:
-        """The command that submits ``command`` through ``wrapper``, which waits for its end."""
+        """Return the command that submits ``command`` through ``wrapper`` and waits for it."""
         old = ("-old-sge",) if self.old_sge else ()
         return (
             str(wrapper),
@@ -60,7 +60,7 @@ class Queue:
 
 @dataclass(frozen=True)
 class PostEditing:
-    """Simulated post-editing: decoding through ``moses_sim_pe.py``.
+    """Decode with simulated post-editing, through ``moses_sim_pe.py``.
 
     Attributes:
         command: path of ``moses_sim_pe.py``.
@@ -77,18 +77,18 @@ class PostEditing:
 
 @dataclass(frozen=True)
 class MosesDecoder:
-    """A decoder and how to call it; the model's configuration is named at each call.
+    """How to call a decoder; each call names the configuration of the model.
 
     Attributes:
         program: path of the decoder.
-        flags: further words of its command line.
+        flags: further arguments.
         input_type: Moses' ``-inputtype`` (0 text, 1 confusion network, 2 lattice, 3 tree), or
             None to leave it to the configuration.
         queue: decode through ``moses-parallel.pl``, or None.
         several: path of ``multi_moses.py`` (several decoder processes side by side), or None.
         post_editing: or None.
-        timeout: seconds that it may write nothing before it is given up; as a server, that it may
-            take for one sentence, or to be ready. None for no limit, and for servers their own.
+        timeout: seconds without output after which it is ended; of a server, seconds that it may
+            take for one sentence, or to start. None for no limit, and for the default of servers.
     """
 
     program: Path
@@ -100,7 +100,7 @@ class MosesDecoder:
     timeout: float | None = None
 
     def show_weights(self, config: Path) -> tuple[str, ...]:
-        """The command that prints features and weights."""
+        """Return the command that prints features and weights."""
         command = [str(self.program), *self.flags, "-config", str(config), *self._input_type()]
         return (*self._several(), *command, "-show-weights")
 
@@ -117,17 +117,17 @@ class MosesDecoder:
         samples_file: str | None = None,
         samples: int = 0,
     ) -> tuple[str, ...]:
-        """The command that decodes the whole input into distinct n-best lists.
+        """Return the command that decodes the whole input into distinct n-best lists.
 
         Args:
             config: the model's ``moses.ini``.
-            input_file: one sentence a line (or what the input type says).
+            input_file: one sentence a line, or as the input type says.
             run: number of the iteration, from 1.
-            nbest_file, nbest: where the lists go, and how long they get.
+            nbest_file, nbest: file and length of the n-best lists.
             weights: Moses' ``-weight-overwrite``, or None to keep the configuration's.
             sparse_weights: name of a file with sparse weights, or None.
-            samples_file, samples: where samples of the search lattice go, and how many a sentence
-                gets; 0 for none.
+            samples_file, samples: file of samples of the search lattice, and how many per sentence;
+                0 for none.
         """
         model = _model(weights, sparse_weights)
         lists = ["-lattice-samples", samples_file or "", str(samples)] if samples else []
@@ -147,11 +147,11 @@ class MosesDecoder:
         weights: str | None,
         sparse_weights: str | None = None,
     ) -> tuple[str, ...]:
-        """The command that decodes the whole input into search graphs, without n-best lists.
+        """Return the command that decodes the whole input into search graphs only.
 
         Args:
             config, input_file, weights, sparse_weights: as for ``nbest``.
-            directory: where the graphs go, a gzipped file a sentence.
+            directory: of the graphs, one gzipped file per sentence.
 
         Raises:
             UsageError: the decoder is called through a wrapper that does not join graphs.
@@ -169,16 +169,16 @@ class MosesDecoder:
     def server(
         self, config: Path, port: int, *, weights: str, sparse_weights: str | None = None
     ) -> tuple[str, ...]:
-        """The command that serves translations, one request at a time.
+        """Return the command that serves translations, one request at a time.
 
         Args:
             config: the model's ``moses.ini``.
-            port: where it listens.
+            port: that it listens on.
             weights, sparse_weights: as for ``nbest``.
 
         Raises:
-            UsageError: the decoder is called through a wrapper, or translates other input than
-                text, which a server does not.
+            UsageError: the decoder is called through a wrapper, or its input is not text, which
+                servers cannot decode.
         """
         if self.queue or self.several or self.post_editing:
             raise UsageError(
@@ -191,7 +191,7 @@ class MosesDecoder:
                 " by a process for each batch"
             )
         command = [str(self.program), *_without_threads(self.flags), "-config", str(config)]
-        # Of a pool of threads, a serial server uses one; and it takes no "-threads all".
+        # A serial server uses one thread, and rejects "-threads all".
         command += [*self._input_type(), "-threads", "1", "-weight-overwrite", weights]
         if sparse_weights is not None:
             command += ["-weight-file", sparse_weights]
@@ -207,7 +207,7 @@ class MosesDecoder:
         nbest_file: str,
         nbest: int,
     ) -> tuple[str, ...]:
-        """The same through ``moses-parallel.pl``, which wants lists of words as one word."""
+        """The command for ``moses-parallel.pl``, which takes lists of words as one word."""
         command = [str(queue.command), *(["-old-sge"] if queue.old_sge else [])]
         command += ["-config", str(config), *self._input_type()]
         if queue.cache is not None:
@@ -233,17 +233,17 @@ class MosesDecoder:
 
 
 def _model(weights: str | None, sparse_weights: str | None) -> list[str]:
-    """The words that take the place of the configuration's weights."""
+    """The arguments that replace the weights of the configuration."""
     model = [] if weights is None else ["-weight-overwrite", weights]
     return model if sparse_weights is None else [*model, "-weight-file", sparse_weights]
 
 
 def checked_flags(text: str) -> tuple[str, ...]:
-    """The words of ``--decoder-flags``, as a shell would cut them.
+    """Split ``--decoder-flags`` into words, as a shell does.
 
     Raises:
-        UsageError: a quote is not closed, a value comes before any flag, or a flag names a part
-            of the model or its weights, which have their place in the configuration file.
+        UsageError: a quote is not closed, a value comes before any flag, or a flag names a part of
+            the model or its weights, which belong into the configuration file.
     """
     try:
         words = tuple(shlex.split(text))

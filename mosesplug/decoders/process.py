@@ -1,8 +1,8 @@
-"""A decoder, or one of its helper scripts, as a child process.
+"""Run a decoder, or one of its helper scripts, as a child process.
 
-The child gets its own process group: an interrupt typed at the terminal reaches this program
-only, which then ends the whole group and leaves no orphan. Its output goes straight to files;
-while it runs, the lines in its standard output are counted, for those who watch.
+The child has its own process group: an interrupt at the terminal reaches this program only, which
+then ends the whole group. Its output goes straight to files; while it runs, the lines in its
+standard output are counted to report progress.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from mosesplug.decoders import leash
 from mosesplug.errors import DecoderError
 
 __all__ = [
-    "Finished",
+    "FinishedProcess",
     "LineCounter",
-    "death",
+    "describe_exit",
     "end_group",
-    "executable",
     "failure",
-    "leashed",
+    "find_executable",
+    "leash_command",
     "run",
     "tail",
 ]
@@ -41,12 +41,12 @@ _LITTLE_ROOM = 1 << 16
 
 
 @dataclass(frozen=True)
-class Finished:
-    """A child that ended with exit code 0.
+class FinishedProcess:
+    """A child process that ended with exit code 0.
 
     Attributes:
-        command: the words of the command.
-        stdout, stderr: files that hold what it wrote.
+        command: the command line.
+        stdout, stderr: files with its output.
         seconds: wall time.
     """
 
@@ -56,11 +56,11 @@ class Finished:
     seconds: float
 
 
-def executable(program: str, *, directory: Path | None = None) -> Path | None:
-    """Absolute path of a program, or None where there is none that may be executed.
+def find_executable(program: str, *, directory: Path | None = None) -> Path | None:
+    """Return the absolute path of a program, or None if it is missing or not executable.
 
-    A name with a ``/`` is a path (relative to ``directory``, else to the current one), one
-    without is a file there or else looked for on ``PATH``.
+    A name with a ``/`` is a path relative to ``directory`` or the current directory. A name without
+    one is a file there, or is searched on ``PATH``.
     """
     here = (directory or Path.cwd()) / program
     if here.is_file() and os.access(here, os.X_OK):
@@ -81,32 +81,32 @@ def run(
     what: str = "decoder",
     timeout: float | None = None,
     signs: Sequence[Path] = (),
-) -> Finished:
+) -> FinishedProcess:
     """Run a command to its end.
 
     Args:
-        command: program and arguments; no shell sees them.
+        command: program and arguments; no shell is used.
         directory: the child's current directory.
-        stdout, stderr: files that receive what it writes; replaced, never appended to.
-        stdin: file to read, nothing by default.
-        environment: variables set on top of this process's own.
-        on_lines: told a few times a second how many lines ``stdout`` holds.
+        stdout, stderr: files that receive its output; they are replaced.
+        stdin: file to read; nothing by default.
+        environment: variables in addition to those of this process.
+        on_lines: called a few times a second with the number of lines in ``stdout``.
         what: the child's role, for messages.
-        timeout: seconds that it may be silent, writing to none of ``stdout``, ``stderr`` and
-            ``signs``; then its process group is ended. None for no limit.
-        signs: further files, or directories of files, that show that it is at work.
+        timeout: seconds after which its process group is ended if it wrote to none of ``stdout``,
+            ``stderr`` and ``signs``. None for no limit.
+        signs: further files, or directories of files, that it writes.
 
     Raises:
-        DecoderError: it could not be started, was silent for too long, or ended with another exit
-            code than 0; the message has the command, the code and the end of ``stderr``.
+        DecoderError: it did not start, wrote nothing for too long, or ended with a nonzero exit
+            code. The message has the command, the exit code and the end of ``stderr``.
     """
     start = time.monotonic()
-    # A new file, not the old one cut short: whoever still writes the old one does no harm.
+    # New files: a process that still writes the old ones does no harm.
     stdout.unlink(missing_ok=True)
     stderr.unlink(missing_ok=True)
     with contextlib.ExitStack() as files:
         child = subprocess.Popen(
-            leashed(command),
+            leash_command(command),
             cwd=directory,
             stdin=subprocess.DEVNULL if stdin is None else files.enter_context(stdin.open("rb")),
             stdout=files.enter_context(stdout.open("wb")),
@@ -126,17 +126,19 @@ def run(
                         on_lines(counter.count())
                     if patience is not None and patience.is_over():
                         end_group(child)
-                        raise failure(silence(what, patience.limit), command, stderr) from None
+                        raise failure(
+                            describe_silence(what, patience.limit), command, stderr
+                        ) from None
     if on_lines is not None:
         on_lines(counter.count())
     if code != 0:
-        end_group(child)  # what it started may live on
-        raise failure(f"the {what} {death(code)}", command, stderr)
-    return Finished(tuple(command), stdout, stderr, time.monotonic() - start)
+        end_group(child)  # its own children may still run
+        raise failure(f"the {what} {describe_exit(code)}", command, stderr)
+    return FinishedProcess(tuple(command), stdout, stderr, time.monotonic() - start)
 
 
 class _Patience:
-    """Knows for how long nothing has come of a child, by the files that it writes."""
+    """Measures how long a child has written nothing to its files."""
 
     def __init__(self, limit: float, paths: Sequence[Path]) -> None:
         self.limit = limit
@@ -145,7 +147,7 @@ class _Patience:
         self._since = time.monotonic()
 
     def is_over(self) -> bool:
-        """Look at the files; whether none has changed for as long as is allowed."""
+        """Whether no file has changed for as long as the limit."""
         seen = self._now()
         if seen != self._seen:
             self._seen, self._since = seen, time.monotonic()
@@ -156,7 +158,6 @@ class _Patience:
 
 
 def _size_and_time(path: Path) -> tuple[int, int]:
-    """What changes when something is written to a file, or a file made in a directory."""
     try:
         found = path.stat()
     except OSError:
@@ -165,27 +166,27 @@ def _size_and_time(path: Path) -> tuple[int, int]:
 
 
 def _pause(timeout: float | None, tells: bool) -> float | None:
-    """Seconds between two looks at a child; None, to wait for its end, where nobody looks."""
+    """Seconds between two checks of a child; None if only its end matters."""
     if timeout is None:
         return _PROGRESS_SECONDS if tells else None
     return min(_PROGRESS_SECONDS, timeout / 2)
 
 
-def silence(what: str, limit: float) -> str:
-    """What is wrong with a child that wrote nothing for ``limit`` seconds."""
+def describe_silence(what: str, limit: float) -> str:
+    """Return the message about a child that wrote nothing for ``limit`` seconds."""
     return (
         f"the {what} wrote nothing for {limit:g} s and was killed: it hangs, or --decoder-timeout"
         " is too short for it to load its model or to translate a sentence"
     )
 
 
-def leashed(command: Sequence[str]) -> list[str]:
-    """The command such that its process group dies with this thread; start it as a new session."""
+def leash_command(command: Sequence[str]) -> list[str]:
+    """Return a command whose process group dies with this thread; start it as a new session."""
     return [sys.executable, "-I", "-S", leash.__file__, str(os.getpid()), *command]
 
 
 def failure(problem: str, command: Sequence[str], stderr: Path) -> DecoderError:
-    """The error for a child that failed, with its command and its last words."""
+    """Return the error for a child that failed, with its command and its last messages."""
     words = tail(stderr)
     said = f"it said last:\n{words}" if words else "it wrote no messages"
     text = f"{problem}\ncommand: {shlex.join(command)}\n{said}\n(in {stderr})"
@@ -196,7 +197,7 @@ def failure(problem: str, command: Sequence[str], stderr: Path) -> DecoderError:
 
 
 def tail(path: Path, *, lines: int = 10, limit: int = 4096) -> str:
-    """The last lines of a file that may be large, being written, or missing."""
+    """Return the last lines of a file that may be large, growing, or missing."""
     try:
         with path.open("rb") as file:
             size = file.seek(0, os.SEEK_END)
@@ -216,7 +217,7 @@ class LineCounter:
         self._lines = 0
 
     def count(self) -> int:
-        """Lines ended so far; 0 while there is no file."""
+        """Return the number of lines so far; 0 while the file is missing."""
         with contextlib.suppress(FileNotFoundError), self._path.open("rb") as file:
             file.seek(self._position)
             while block := file.read(1 << 16):
@@ -236,7 +237,7 @@ def _group_ended(child: subprocess.Popen[bytes]) -> Iterator[None]:
 
 
 def end_group(child: subprocess.Popen[bytes]) -> None:
-    """End a child that leads a process group, and the whole group: asked first, then killed."""
+    """End a child and its process group: first SIGTERM, then SIGKILL."""
     _signal_group(child.pid, signal.SIGTERM)
     try:
         child.wait(_GRACE_SECONDS)
@@ -252,11 +253,11 @@ def _signal_group(group: int, number: signal.Signals) -> None:
         os.killpg(group, number)
 
 
-def death(code: int) -> str:
-    """How a process ended, in words."""
+def describe_exit(code: int) -> str:
+    """Describe how a process ended, from its exit code."""
     if code < 0:
         return f"was killed by {_signal_name(-code)}"
-    if code - _SHELLS_SIGNALS in set(signal.Signals):  # as a script says that calls the decoder
+    if code - _SHELLS_SIGNALS in set(signal.Signals):  # of a script that called the decoder
         return f"ended with exit code {code} (killed by {_signal_name(code - _SHELLS_SIGNALS)})"
     return f"ended with exit code {code}"
 

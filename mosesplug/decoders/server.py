@@ -1,10 +1,10 @@
-"""Translation servers that are kept running: one start, then a request for each sentence.
+"""Decode mini-batches with translation servers that keep running.
 
-Weights travel with each server's first request of a batch. What a request cannot change makes the
-servers start anew: sparse weights, which Moses' server does not take, and all weights where the
-phrase table keeps scores of the weights that it was loaded with (see ``exactness``).
+The first request of a mini-batch to each server sends the weights. The servers are restarted for
+what a request cannot change: sparse weights, which Moses' server does not take, and all weights if
+the phrase table keeps scores of the weights that it was loaded with (see ``exactness``).
 
-Moses' server listens on all network interfaces and can be told nothing else; the bundled decoder's
+Moses' server listens on all network interfaces and has no option for less; the bundled decoder
 listens on the loopback interface only.
 """
 
@@ -27,26 +27,25 @@ from mosesplug.decoders.moses import MosesDecoder
 from mosesplug.decoders.process import failure
 from mosesplug.decoders.server_calls import (
     ServerLost,
-    list_lines,
-    reply_of,
-    spelled_weights,
+    format_request_weights,
+    nbest_lines,
+    parse_reply,
     translate_request,
 )
 from mosesplug.decoders.server_process import ServerProcess
 from mosesplug.errors import DecoderError
 
-__all__ = ["ServerDecoder", "sendable"]
+__all__ = ["ServerDecoder", "request_text"]
 
 _CALL_SECONDS, _START_SECONDS = 600.0, 1800.0
 _NOT_IN_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 class ServerDecoder:
-    """A ``BatchDecoder`` of one or more servers; the lists do not depend on how many.
+    """A ``BatchDecoder`` of one or more servers; the lists do not depend on their number.
 
-    Servers start with the first batch. One that died is started again and the batch decoded once
-    more; the second time is an error. They end with ``close``, and with this process however it
-    ends.
+    Servers start with the first mini-batch. If one died, it is restarted and the mini-batch decoded
+    again; a second death is an error. They end with ``close``, and when this process ends.
     """
 
     def __init__(
@@ -64,25 +63,25 @@ class ServerDecoder:
         note: Callable[[str], None] = lambda text: None,
         executing: Callable[[tuple[str, ...]], None] = lambda command: None,
     ) -> None:
-        """Say what to start; nothing is started yet.
+        """Take the settings; nothing is started yet.
 
         Args:
-            decoder: and how to call it.
+            decoder: how to call the program.
             config: the ``moses.ini`` to decode with.
-            directory: the servers' current directory, where their files ``<prefix><n>.*`` go.
-            nbest: length of the lists.
-            workers: servers, among which the sentences of a batch are dealt out.
-            timeout: seconds that a server may take for one sentence; None for the decoder's own,
-                else 600.
-            start_timeout: seconds that it may take to load its model; None for the decoder's own,
-                else 1800.
-            restart_each_batch: start anew whenever the weights are others.
-            prefix: tells the files of several decoders in one directory apart.
-            note: told what the user should know.
-            executing: told of each command.
+            directory: the servers' current directory, for their files ``<prefix><n>.*``.
+            nbest: length of the n-best lists.
+            workers: number of servers that share a mini-batch.
+            timeout: seconds that a server may take for one sentence; None for the decoder's, or
+                600.
+            start_timeout: seconds that it may take to load its model; None for the decoder's, or
+                1800.
+            restart_each_batch: restart whenever the weights change.
+            prefix: distinguishes the files of several decoders in one directory.
+            note: receives messages for the user.
+            executing: receives each command.
 
         Raises:
-            UsageError: this decoder cannot be a server (called through a wrapper, say).
+            UsageError: this decoder cannot be a server (for example behind a wrapper).
         """
         decoder.server(config, 0, weights="")
         self.restart_each_batch = restart_each_batch
@@ -103,13 +102,12 @@ class ServerDecoder:
     def decode(
         self, sentences: Sequence[tuple[int, bytes]], weights: ModelWeights
     ) -> list[NBestList]:
-        """As ``BatchDecoder.decode`` says.
+        """Decode sentences, as ``BatchDecoder.decode``.
 
         Raises:
-            DecoderError: also for a sentence that XML cannot hold: that is not UTF-8, or has
-                control characters.
+            DecoderError: also if a sentence is not UTF-8, or has characters that XML excludes.
         """
-        texts = [(number, sendable(number, text)) for number, text in sentences]
+        texts = [(number, request_text(number, text)) for number, text in sentences]
         if not texts:
             return []
         try:
@@ -122,7 +120,7 @@ class ServerDecoder:
         return parse_lists(b"".join(replies), numbers, weights.columns, source)
 
     def close(self) -> None:
-        """End the servers; a second call does nothing, and a batch after it starts them again."""
+        """End the servers. The next mini-batch starts them again."""
         for place, server in enumerate(self._servers):
             if server is not None:
                 server.close()
@@ -142,9 +140,8 @@ class ServerDecoder:
         self._pool.shutdown()
 
     def _replies(self, texts: Sequence[tuple[int, str]], weights: ModelWeights) -> list[bytes]:
-        """The lines of each sentence's list."""
         servers = self._running(weights)
-        spelled = spelled_weights(weights, self._kept)
+        spelled = format_request_weights(weights, self._kept)
         replies = [b""] * len(texts)
         waiting = deque(range(len(texts)))
 
@@ -160,7 +157,7 @@ class ServerDecoder:
             waiting.clear()
             wait(futures)
         except BaseException:
-            # Where there is no server, no thread waits for its answer.
+            # Without servers, no thread waits for an answer.
             waiting.clear()
             self.close()
             wait(futures)
@@ -172,20 +169,20 @@ class ServerDecoder:
     def _lines(
         self, server: ServerProcess, place: int, number: int, text: str, weights: str | None
     ) -> bytes:
-        """The lines of one sentence's list, with its place in the batch as sentence id."""
+        """The n-best lines of one sentence, with its place in the mini-batch as sentence id."""
         request = translate_request(text, self._nbest, weights)
         try:
             answer = server.call(request, self._timeout)
         except DecoderError as error:
             raise type(error)(f"sentence {number}: {error}") from error
         try:
-            return list_lines(place, reply_of(answer))
+            return nbest_lines(place, parse_reply(answer))
         except DecoderError as error:
             problem = f"sentence {number}: {error}"
             raise failure(problem, server.command, server.stderr) from error
 
     def _running(self, weights: ModelWeights) -> list[ServerProcess]:
-        """All servers, started where they are not running, or not with what they must have."""
+        """Start or restart servers as needed, and return all of them."""
         old = self._started_with
         if old is not None and old != weights:
             if old.sparse != weights.sparse:
@@ -199,11 +196,11 @@ class ServerDecoder:
         missing: list[ServerProcess] = []
         try:
             for place, server in enumerate(self._servers):
-                if server is not None and server.dead:
-                    if server.died:
-                        self._note(f"{server.died} between two batches; it is started again")
-                    server.close()  # what it started may live on
-                if server is None or server.dead:
+                if server is not None and server.is_dead:
+                    if server.problem:
+                        self._note(f"{server.problem} between two batches; it is started again")
+                    server.close()  # its own children may still run
+                if server is None or server.is_dead:
                     missing.append(self._launched(place, weights))
                     self._servers[place] = missing[-1]
             for launched in missing:
@@ -219,12 +216,12 @@ class ServerDecoder:
                 " less: where others can reach this machine, let a firewall keep them out"
             )
         running = [server for server in self._servers if server is not None]
-        if len(running) < len(self._servers):  # by another thread, at the end of a run
+        if len(running) < len(self._servers):  # closed by another thread at the end of a run
             raise DecoderError("the decoder's servers were closed while a batch was at work")
         return running
 
     def _launched(self, place: int, weights: ModelWeights) -> ServerProcess:
-        """A server that loads its model."""
+        """Start a server, which then loads its model."""
         sparse = None
         if weights.sparse:
             sparse = f"{self._prefix}{place + 1}.sparse-weights"
@@ -242,7 +239,6 @@ class ServerDecoder:
 
     @cached_property
     def _kept(self) -> Mapping[str, tuple[float, ...]]:
-        """The configuration's weights."""
         return read_moses_ini(self._config).weights
 
     def _note_once(self, text: str) -> None:
@@ -251,11 +247,11 @@ class ServerDecoder:
             self._note(text)
 
 
-def sendable(number: int, text: bytes) -> str:
-    """A sentence as a request holds it.
+def request_text(number: int, text: bytes) -> str:
+    """Return a sentence as the text of a request.
 
     Raises:
-        DecoderError: it is not UTF-8, or has characters that XML cannot hold.
+        DecoderError: it is not UTF-8, or has characters that XML excludes.
     """
     try:
         decoded = text.decode()
@@ -273,7 +269,7 @@ def sendable(number: int, text: bytes) -> str:
 
 
 def _taken(waiting: deque[int]) -> Iterator[int]:
-    """Take one after the other, until there is none; several threads may take from the same."""
+    """Take items until none is left; several threads may share a queue."""
     while True:
         try:
             place = waiting.popleft()

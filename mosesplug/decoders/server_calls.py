@@ -1,9 +1,9 @@
-"""Requests to a translation server and its replies, as Moses' server has them (XML-RPC).
+"""Requests to a translation server and its replies, in the XML-RPC of Moses' server.
 
-The method is ``translate``. It takes one structure: ``text``, ``nbest`` (how many),
-``nbest-distinct``, ``add-score-breakdown``, and ``weights``, which stay in force until others come.
-The reply has the list as ``nbest``, each entry with ``hyp``, ``totalScore`` and ``fvals``, which is
-the features field of the decoder's own n-best file, digit for digit, sparse features included.
+The method ``translate`` takes one structure: ``text``, ``nbest`` (how many), ``nbest-distinct``,
+``add-score-breakdown``, and ``weights``, which stay in force until the next ones. The reply has the
+n-best list as ``nbest``. Each entry has ``hyp``, ``totalScore`` and ``fvals``: the features field
+of the decoder's own n-best file, digit for digit, sparse features included.
 """
 
 from __future__ import annotations
@@ -21,30 +21,30 @@ from mosesplug.errors import DecoderError
 __all__ = [
     "PROBE",
     "ServerLost",
-    "list_lines",
+    "format_request_weights",
+    "nbest_lines",
+    "parse_reply",
     "post",
-    "reply_of",
-    "spelled_weights",
     "translate_request",
 ]
 
 HOST = "127.0.0.1"
 
 PROBE = xmlrpc.client.dumps((), "system.listMethods").encode()
-"""A request that every XML-RPC server answers, and that asks it for no work."""
+"""A request that every XML-RPC server answers without doing work."""
 
 
 class ServerLost(DecoderError):
-    """The connection broke before there was an answer: the server died, or is about to."""
+    """The connection broke before an answer: the server died, or is dying."""
 
 
 def translate_request(text: str, nbest: int, weights: str | None = None) -> bytes:
-    """The request for a distinct n-best list with all feature values.
+    """Return the request for a distinct n-best list with all feature values.
 
     Args:
         text: the sentence.
         nbest: length of the list.
-        weights: as ``spelled_weights`` gives them, or None to keep those in force.
+        weights: as ``format_request_weights`` gives them, or None to keep those in force.
     """
     parameters: dict[str, Any] = {
         "text": text,
@@ -55,21 +55,21 @@ def translate_request(text: str, nbest: int, weights: str | None = None) -> byte
     if weights is not None:
         parameters["weights"] = weights
     body = xmlrpc.client.dumps((parameters,), "translate").encode()
-    # A reader of XML takes a bare carriage return for a newline.
+    # XML readers turn a bare carriage return into a newline.
     return body.replace(b"\r", b"&#13;")
 
 
-def spelled_weights(weights: ModelWeights, kept: Mapping[str, tuple[float, ...]]) -> str:
-    """Dense weights for a request: ``Name=v v v``, groups joined by tabs.
+def format_request_weights(weights: ModelWeights, kept: Mapping[str, tuple[float, ...]]) -> str:
+    """Return dense weights for a request: ``Name=v v v``, groups joined by tabs.
 
     Unlike ``-weight-overwrite``, a request must give all components of a group.
 
     Args:
         weights: the weights.
-        kept: by group, the configuration's values: those of components that ``weights`` leaves.
+        kept: the configuration's values by group, for components that are not in ``weights``.
 
     Raises:
-        DecoderError: such a component has no value in the configuration.
+        DecoderError: the configuration lacks such a component.
     """
     texts = []
     for group in weights.groups:
@@ -90,17 +90,17 @@ def spelled_weights(weights: ModelWeights, kept: Mapping[str, tuple[float, ...]]
 
 
 def post(port: int, body: bytes, timeout: float) -> bytes:
-    """Send a request to a server on this machine; one connection each.
+    """Send a request to a server on this machine, on a new connection.
 
     Args:
         port: where it listens.
         body: the request.
-        timeout: seconds that it may be silent.
+        timeout: seconds to wait for an answer.
 
     Raises:
-        TimeoutError: it was silent for longer.
-        ServerLost: it is not there, or hung up.
-        DecoderError: it answered something that is not HTTP.
+        TimeoutError: it did not answer in time.
+        ServerLost: it is not there, or closed the connection.
+        DecoderError: the answer is not HTTP.
     """
     connection = http.client.HTTPConnection(HOST, port, timeout=timeout)
     try:
@@ -123,14 +123,14 @@ def post(port: int, body: bytes, timeout: float) -> bytes:
     return data
 
 
-def reply_of(data: bytes) -> Mapping[str, Any]:
-    """The structure that a reply holds, without the members that are called ``scores``.
+def parse_reply(data: bytes) -> Mapping[str, Any]:
+    """Return the structure in a reply, without the members called ``scores``.
 
-    Those repeat ``fvals`` as nested structures, and are most of a reply. Leaving them out, and
-    ``xmlrpc.client``, takes a third of the time, in which no other thread gets on.
+    They repeat ``fvals`` as nested structures, and are most of a reply. Without them, and without
+    ``xmlrpc.client``, parsing takes a third of the time, during which no other thread runs.
 
     Raises:
-        DecoderError: it reports a fault, or is no such reply.
+        DecoderError: the reply reports a fault, or cannot be parsed.
     """
     try:
         root = ElementTree.fromstring(data)
@@ -155,7 +155,7 @@ def _only(element: ElementTree.Element, path: str) -> ElementTree.Element:
 
 
 def _value(element: ElementTree.Element) -> Any:
-    """What a ``<value>`` holds: a string unless an element within says otherwise."""
+    """The content of a ``<value>``, which is a string unless an inner element has its type."""
     if not len(element):
         return element.text or ""
     (content,) = element
@@ -174,16 +174,16 @@ def _value(element: ElementTree.Element) -> Any:
     raise ValueError(f"<{content.tag}>")
 
 
-def list_lines(place: int, reply: Mapping[str, Any]) -> bytes:
-    """The lines of an n-best file with the hypotheses of a reply; none for an empty list.
+def nbest_lines(place: int, reply: Mapping[str, Any]) -> bytes:
+    """Return the hypotheses of a reply as lines of an n-best file.
 
     Args:
         place: sentence id of the lines.
-        reply: as ``reply_of`` gives it.
+        reply: from ``parse_reply``.
 
     Raises:
-        DecoderError: the reply has no list or no feature values, or a hypothesis cannot be a
-            line.
+        DecoderError: the reply has no list or no feature values, or a hypothesis cannot be written
+            as a line.
     """
     entries = reply.get("nbest")
     if not isinstance(entries, list):

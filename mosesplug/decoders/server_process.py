@@ -1,4 +1,4 @@
-"""One translation server as a child process: its port, its start, its death, its end."""
+"""Run one translation server as a child process: choose its port, start it, end it."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from mosesplug.decoders.process import death, end_group, failure, leashed
+from mosesplug.decoders.process import describe_exit, end_group, failure, leash_command
 from mosesplug.decoders.server_calls import HOST, PROBE, ServerLost, post
 from mosesplug.errors import DecoderError
 
-__all__ = ["ServerProcess", "reserved_port"]
+__all__ = ["ServerProcess", "reserve_port"]
 
 _PORTS_TO_TRY = 3
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 0.5
@@ -25,12 +25,12 @@ _LIMIT = " and was killed (--decoder-timeout sets the limit)"
 
 
 class ServerProcess:
-    """A server, from its start on; end it with ``close``.
+    """A server that was started; ``close`` ends it.
 
     Attributes:
         port: where it listens.
-        command: its words.
-        stderr: the file with its messages.
+        command: its command line.
+        stderr: file with its messages.
     """
 
     def __init__(
@@ -41,11 +41,11 @@ class ServerProcess:
         Args:
             command: of the server, given its port.
             directory: its current directory.
-            stderr: file that receives its messages; replaced. What it prints is thrown away:
-                Moses' server prints every list, too.
+            stderr: file that receives its messages; it is replaced. Its standard output is
+                discarded: Moses' server prints every list there.
 
         Raises:
-            DecoderError: it could not be started.
+            DecoderError: it did not start.
         """
         self._command_on = command
         self._directory = directory
@@ -53,9 +53,9 @@ class ServerProcess:
         self._launch()
 
     def _launch(self) -> None:
-        self._reservation = reserved_port()
+        self._reservation = reserve_port()
         self.port: int = self._reservation.getsockname()[1]
-        if sys.platform != "linux":  # others would let no server have it
+        if sys.platform != "linux":  # elsewhere, a reserved port stays taken
             self._reservation.close()
         self.command = tuple(self._command_on(self.port))
         self.stderr.unlink(missing_ok=True)
@@ -66,23 +66,23 @@ class ServerProcess:
             raise
 
     @property
-    def dead(self) -> bool:
+    def is_dead(self) -> bool:
         """Whether the process has ended."""
         return self._child.ended.is_set()
 
     @property
-    def died(self) -> str | None:
-        """How the process ended, if it did so by itself."""
+    def problem(self) -> str | None:
+        """How the process ended, if it was not closed."""
         return None if self._child.over else self._child.problem()
 
     def wait_until_ready(self, timeout: float) -> None:
-        """Wait until the server answers; where its port was taken from it, start on another one.
+        """Wait until the server answers; if its port was taken, start it on another one.
 
         Args:
             timeout: seconds to wait; loading a large model takes minutes.
 
         Raises:
-            DecoderError: it died, or does not answer in time; it is ended then.
+            DecoderError: it died, or did not answer in time and was ended.
         """
         for _ in range(_PORTS_TO_TRY - 1):
             if self._is_ready(timeout):
@@ -111,7 +111,7 @@ class ServerProcess:
         raise failure(problem, self.command, self.stderr)
 
     def call(self, body: bytes, timeout: float) -> bytes:
-        """The answer to a request, as ``post``; a server that gives none is ended.
+        """Return the answer to a request, as ``post``. A server that gives none is ended.
 
         Raises:
             ServerLost: it died or hung up.
@@ -124,7 +124,7 @@ class ServerProcess:
             problem = f"the decoder's server did not answer within {timeout:g} s{_LIMIT}"
             raise failure(problem, self.command, self.stderr) from error
         except ServerLost as error:
-            # A process that is dying hangs up first: leave it a moment to say how it ended.
+            # A dying process closes its connection first: wait for its exit code.
             self._child.ended.wait(_DYING_SECONDS)
             problem = self._child.problem() or str(error)
             self.close()
@@ -133,27 +133,27 @@ class ServerProcess:
             raise failure(str(error), self.command, self.stderr) from error
 
     def close(self) -> None:
-        """End the process and whatever it started."""
+        """End the process and its children."""
         self._child.end()
         self._reservation.close()
-        # Moses' server leaves this behind when it is stopped.
+        # Moses' server leaves this file behind.
         with contextlib.suppress(OSError):
             Path(f"/tmp/moses-server.{self.port}.pid").unlink()
 
     def listens_everywhere(self) -> bool:
-        """Whether other machines could reach it too; False where that cannot be found out."""
+        """Whether other machines could reach it; False if that is unknown."""
         with contextlib.suppress(OSError):
             sockets = Path("/proc/net/tcp").read_text(encoding="ascii").splitlines()[1:]
             return any(line.split()[1] == f"00000000:{self.port:04X}" for line in sockets)
         return False
 
 
-def reserved_port() -> socket.socket:
-    """A free port of the loopback interface, held by a socket that never listens.
+def reserve_port() -> socket.socket:
+    """Return a socket that reserves a free port of the loopback interface, and never listens.
 
-    While it is open the system gives that port to nobody who asks for a free one, so that of two
-    servers which load their models at the same time none meets the other on its port; a server
-    that asks for this very port gets it.
+    While it is open, the system gives this port to no process that asks for any free port, so two
+    servers that load their models at the same time do not collide. A server that asks for this very
+    port gets it.
     """
     held = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     held.bind((HOST, 0))
@@ -162,9 +162,9 @@ def reserved_port() -> socket.socket:
 
 
 class _Child:
-    """The process, with a thread that starts it and waits for its end.
+    """The process, and a thread that starts it and waits for its end.
 
-    The leash ties a process to the *thread* that started it, so that thread must live as long.
+    ``leash`` ties a process to the *thread* that started it, so the thread must live as long.
     """
 
     def __init__(self, command: Sequence[str], directory: Path, stderr: Path) -> None:
@@ -173,7 +173,7 @@ class _Child:
         self._process: subprocess.Popen[bytes] | None = None
         self._error: Exception | None = None
         started = threading.Event()
-        arguments = (leashed(command), directory, stderr, started)
+        arguments = (leash_command(command), directory, stderr, started)
         threading.Thread(target=self._keep, args=arguments, daemon=True).start()
         started.wait()
         if self._error is not None:
@@ -192,7 +192,7 @@ class _Child:
                     stderr=file,
                     start_new_session=True,
                 )
-        except Exception as error:  # whatever it is, somebody waits for the process
+        except Exception as error:  # another thread waits for the process
             self._error = error
             return
         finally:
@@ -201,27 +201,27 @@ class _Child:
         self.ended.set()
 
     def problem(self) -> str | None:
-        """How the process ended; None while it lives."""
+        """How the process ended; None while it runs."""
         if self._process is None or not self.ended.is_set():
             return None
-        return f"the decoder's server {death(self._process.returncode)}"
+        return f"the decoder's server {describe_exit(self._process.returncode)}"
 
     def end(self) -> None:
         if self._process is not None and not self.over:
-            self.over = True  # a second time, the number may be another process's
+            self.over = True  # later, another process may have its number
             end_group(self._process)
             self.ended.wait()
 
 
 def _listening(port: int) -> bool:
-    """Whether anything at all listens on that port."""
+    """Whether any process listens on a port."""
     with contextlib.suppress(OSError), socket.create_connection((HOST, port), _PROBE_SECONDS):
         return True
     return False
 
 
 def _answers(port: int) -> bool:
-    """Whether a server on that port answers, be it nonsense."""
+    """Whether a server on a port gives any answer."""
     try:
         post(port, PROBE, _PROBE_SECONDS)
     except (ServerLost, TimeoutError):

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from os import PathLike, fspath
 from pathlib import Path
 
-from mosesplug.decoders.process import executable
+from mosesplug.decoders.process import find_executable
 from mosesplug.errors import UsageError
 
 __all__ = [
@@ -40,7 +40,7 @@ def existing_program(name: str, what: str) -> Path:
     Raises:
         UsageError: there is none that may be executed.
     """
-    program = executable(name) if name else None
+    program = find_executable(name) if name else None
     if program is None:
         raise UsageError(
             f"{what} {name} is not an executable file: name an existing one, or allow it with"

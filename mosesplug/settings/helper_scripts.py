@@ -7,7 +7,7 @@ import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
-from mosesplug.decoders.process import executable
+from mosesplug.decoders.process import find_executable
 from mosesplug.errors import UsageError
 
 __all__ = ["HelperScripts", "filter_command"]
@@ -34,7 +34,7 @@ class HelperScripts:
 
     def optional(self, script: str) -> Path | None:
         """A script that may be executed, by its path under the root, or None."""
-        return None if self.root is None else executable(str(self.root / script))
+        return None if self.root is None else find_executable(str(self.root / script))
 
     def required(self, script: str, option: str, given: str | None = None) -> Path:
         """A script that ``option`` needs; ``given`` is the user's own path of it.
@@ -42,7 +42,7 @@ class HelperScripts:
         Raises:
             UsageError: it is not there, or not executable.
         """
-        found = executable(given) if given else self.optional(script)
+        found = find_executable(given) if given else self.optional(script)
         if found is None:
             place = given or (f"{self.root}/{script}" if self.root else script)
             raise UsageError(
@@ -69,7 +69,7 @@ def filter_command(
         return None, None
     if given is not None:
         words = shlex.split(given)
-        if not words or executable(words[0]) is None:
+        if not words or find_executable(words[0]) is None:
             raise UsageError(
                 f"--filtercmd={given}: not an executable file; correct it, or use"
                 " --no-filter-phrase-table"

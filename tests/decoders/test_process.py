@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import pytest
 
 from mosesplug.decoders import process
-from mosesplug.decoders.process import LineCounter, death, executable, run, tail
+from mosesplug.decoders.process import LineCounter, describe_exit, find_executable, run, tail
 from mosesplug.errors import DecoderError
 from tests.waiting import LIMIT, alive, gone, hurry, wait_until
 
@@ -82,7 +82,7 @@ def test_a_script_may_say_by_which_signal_its_decoder_ended(
             stdout=tmp_path / "o",
             stderr=tmp_path / "e",
         )
-    assert death(255) == "ended with exit code 255"
+    assert describe_exit(255) == "ended with exit code 255"
 
 
 def test_one_that_is_silent_for_too_long_is_killed_with_all_it_started(
@@ -148,13 +148,13 @@ def test_program_that_does_not_exist(tmp_path: Path) -> None:
 def test_executable(tmp_path: Path) -> None:
     program = tmp_path / "program"
     program.write_text("#!/bin/sh\n")
-    assert executable("./program", directory=tmp_path) is None
+    assert find_executable("./program", directory=tmp_path) is None
     program.chmod(0o755)
-    assert executable("./program", directory=tmp_path) == program
-    assert executable("program", directory=tmp_path) == program
-    assert executable(str(program)) == program
-    assert executable("sh", directory=tmp_path) is not None
-    assert executable("no/such/program") is None
+    assert find_executable("./program", directory=tmp_path) == program
+    assert find_executable("program", directory=tmp_path) == program
+    assert find_executable(str(program)) == program
+    assert find_executable("sh", directory=tmp_path) is not None
+    assert find_executable("no/such/program") is None
 
 
 def test_tail_and_counter_of_missing_files(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from formats.weights.files import WeightGroup
 from mosesplug.decoders.batch import ModelWeights
-from mosesplug.decoders.server_calls import reply_of, spelled_weights, translate_request
+from mosesplug.decoders.server_calls import format_request_weights, parse_reply, translate_request
 from mosesplug.errors import DecoderError
 
 # What XML 1.0 can hold.
@@ -34,7 +34,7 @@ values = st.recursive(
 def test_replies_are_read_as_the_standard_library_reads_them(reply: dict[str, Any]) -> None:
     data = xmlrpc.client.dumps((reply,), methodresponse=True).encode()
     ((expected,), _) = xmlrpc.client.loads(data)
-    assert reply_of(data) == _without_scores(expected)
+    assert parse_reply(data) == _without_scores(expected)
 
 
 def _without_scores(value: Any) -> Any:
@@ -75,7 +75,7 @@ def reply(value: str) -> bytes:
 )
 def test_replies_that_cannot_be_used(data: bytes, message: str) -> None:
     with pytest.raises(DecoderError, match=message):
-        reply_of(data)
+        parse_reply(data)
 
 
 def test_weights_of_a_request_are_whole_groups() -> None:
@@ -87,6 +87,6 @@ def test_weights_of_a_request_are_whole_groups() -> None:
         )
     )
     kept = {"TM0": (9.0, 0.25, 9.0), "LM0": (9.0,)}
-    assert spelled_weights(weights, kept) == "LM0=0.1\tTM0=1 0.25 -1e-07"
+    assert format_request_weights(weights, kept) == "LM0=0.1\tTM0=1 0.25 -1e-07"
     with pytest.raises(DecoderError, match="TM0 has components that are not tuned"):
-        spelled_weights(weights, {"TM0": (9.0,)})
+        format_request_weights(weights, {"TM0": (9.0,)})

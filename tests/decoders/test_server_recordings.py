@@ -17,7 +17,7 @@ from formats.weights.files import WeightGroup, read_dense
 from mosesplug.decoders.batch import ModelWeights
 from mosesplug.decoders.moses import MosesDecoder
 from mosesplug.decoders.server import ServerDecoder
-from mosesplug.decoders.server_calls import list_lines, reply_of, translate_request
+from mosesplug.decoders.server_calls import nbest_lines, parse_reply, translate_request
 
 N_SENTENCES, NBEST = 12, 20
 
@@ -91,7 +91,7 @@ def test_raw_replies_are_understood(calls: list[Any], raw: list[tuple[str, str]]
         entries = [
             {k: e[k] for k in ("hyp", "fvals", "totalScore")} for e in call["reply"]["nbest"]
         ]
-        assert reply_of(reply.encode()) == {"text": call["reply"]["text"], "nbest": entries}
+        assert parse_reply(reply.encode()) == {"text": call["reply"]["text"], "nbest": entries}
 
 
 def test_lists_are_those_of_the_decoders_own_file(calls: list[Any], multi30k: Path) -> None:
@@ -107,7 +107,7 @@ def test_lists_are_those_of_the_decoders_own_file(calls: list[Any], multi30k: Pa
     lists = [list(part) for _, part in groupby(lines, lambda line: line.split(b" ", 1)[0])]
     same = total = 0
     for number, call in enumerate(calls[:N_SENTENCES]):
-        ours = list_lines(number, call["reply"]).splitlines()
+        ours = nbest_lines(number, call["reply"]).splitlines()
         file = lists[number][: len(ours)]
         same += sum(a.split() == b.split() for a, b in zip(ours, file, strict=True))
         total += len(ours)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from formats.nbest.files import NBestList
 from formats.text import atomic_write, open_text, read_lines
-from mosesplug.decoders.process import Finished, failure, run
+from mosesplug.decoders.process import FinishedProcess, failure, run
 from mosesplug.decoders.protocol import DecodedInput
 from mosesplug.errors import DecoderError
 from mosesplug.features import spelled_groups
@@ -64,7 +64,7 @@ def pack(path: Path) -> Path:
     return packed
 
 
-def merge_samples(nbest: Path, samples: Path, finished: Finished) -> None:
+def merge_samples(nbest: Path, samples: Path, finished: FinishedProcess) -> None:
     """Put the samples of each sentence behind its n-best list."""
     if not samples.is_file():
         raise failure("the decoder wrote no lattice samples", finished.command, finished.stderr)

@@ -12,9 +12,9 @@ from formats.weights.files import ShowWeights, weight_overwrite
 from mosesplug.decoders.batch import BatchDecoder, ModelWeights
 from mosesplug.decoders.batch_process import ProcessDecoder
 from mosesplug.decoders.exactness import require_exact
-from mosesplug.decoders.process import Finished, failure, run
+from mosesplug.decoders.process import FinishedProcess, failure, run
 from mosesplug.decoders.protocol import DecodedInput
-from mosesplug.decoders.server import ServerDecoder, sendable
+from mosesplug.decoders.server import ServerDecoder, request_text
 from mosesplug.errors import DecoderError, UsageError
 from mosesplug.settings.configuration import Configuration, Online
 from mosesplug.tuning.decoding.lists import finished_list, merge_samples, pack
@@ -164,7 +164,7 @@ class ProgramDecoder:
         path = self.workspace.run(iteration, "sparse-weights")
         return path.name if path.is_file() else None
 
-    def _run(self, command: tuple[str, ...], iteration: int) -> Finished:
+    def _run(self, command: tuple[str, ...], iteration: int) -> FinishedProcess:
         clock, workspace, total = Clock(), self.workspace, self.n_sentences
 
         def report(lines: int) -> None:
@@ -215,7 +215,7 @@ class ProgramDecoder:
         compared = numbered[:_COMPARED]
         try:
             for number, text in enumerate(sentences):  # or an odd one ends the run in the middle
-                sendable(number, text)
+                request_text(number, text)
             server.decode(compared[:1], weights)
         except DecoderError as error:
             if online.decoder == "server":

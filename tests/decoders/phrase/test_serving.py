@@ -16,7 +16,7 @@ from mosesplug.decoders.phrase.model_file import read_features
 from mosesplug.decoders.phrase.serving import TranslationService, service_at
 from mosesplug.decoders.phrase.settings import settings
 from mosesplug.decoders.phrase.translation import sentences_of, translate
-from mosesplug.decoders.server_calls import PROBE, ServerLost, list_lines, post
+from mosesplug.decoders.server_calls import PROBE, ServerLost, nbest_lines, post
 from tests.waiting import LIMIT
 
 NAMES = ("LexicalReordering0", "Distortion0", "LM0", "WordPenalty0", "PhrasePenalty0", "TM0")
@@ -60,7 +60,7 @@ def test_weights_stay_until_others_come(ini: MosesIni) -> None:
         request = {"weights": weights} if weights else {}
         for number, text in enumerate(SENTENCES):
             reply = server.translate({"text": text, **BEST, **request})
-            lists.append(normal(list_lines(number, reply)))
+            lists.append(normal(nbest_lines(number, reply)))
             assert lists[-1] == normal(expected(ini, number, overwrite))
             assert reply["text"] == reply["nbest"][0]["hyp"]
             request = {}
