@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from mosesplug.inspection.oracles import METHODS, OracleSettings, find_oracle, ranked
+from mosesplug.inspection.oracles import METHODS, OracleSettings, find_oracle, rank_lists
 from mosesplug.metrics import Bleu
 from mosesplug.metrics.sentence_bleu import sentence_bleu_lin_och
 from mosesplug.tuning_set import TuningSet
@@ -21,16 +21,16 @@ def lists(seed: int, sizes: list[int]) -> TuningSet:
 def test_ranking_puts_high_scores_first_and_keeps_equals() -> None:
     made = lists(1, [3, 0, 4])
     scores = np.array([0.1, 0.3, 0.2, 0.5, 0.7, 0.5, 0.7])
-    found = ranked(made, scores)
+    found = rank_lists(made, scores)
     assert found.rows.tolist() == [1, 2, 0, 4, 6, 3, 5]
     np.testing.assert_array_equal(found.lists.stats, made.stats[found.rows])
-    assert found.firsts.tolist() == [0, 3]
-    two = found.first(2)
+    assert found.first_rows.tolist() == [0, 3]
+    two = found.truncate(2)
     assert two.rows.tolist() == [1, 2, 4, 6]
     assert two.lists.offsets.tolist() == [0, 2, 2, 4]
     np.testing.assert_array_equal(two.lists.stats, made.stats[two.rows])
-    assert found.first(None) is found
-    assert ranked(made, None).rows.tolist() == list(range(7))
+    assert found.truncate(None) is found
+    assert rank_lists(made, None).rows.tolist() == list(range(7))
 
 
 @pytest.mark.parametrize("method", METHODS)

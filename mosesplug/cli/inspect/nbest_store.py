@@ -20,7 +20,6 @@ from mosesplug.cli.shared.parameters import (
     Store,
     Threads,
     parse_iteration,
-    parse_names,
 )
 from mosesplug.errors import DataError, UsageError
 
@@ -115,6 +114,7 @@ def import_(
     """
     from mosesplug.cli.shared.output import progress_bar
     from mosesplug.inspection.importing import find_iterations, import_lists
+    from mosesplug.learning.data import parse_column_names
     from mosesplug.learning.lists import list_dense_features
     from mosesplug.metrics import metric as find_metric
 
@@ -129,7 +129,7 @@ def import_(
         metric=scorer,
         references=refs,
         source=source,
-        names=parse_names(names),
+        names=parse_column_names(names),
         dense=list_dense_features([each.path for each in iterations], dense),
         threads=threads,
     )

@@ -13,7 +13,6 @@ from mosesplug.cli.shared.parameters import (
     Json,
     Metrics,
     Seed,
-    parse_names,
 )
 from mosesplug.errors import UsageError
 
@@ -59,6 +58,7 @@ def score(
     """
     from mosesplug.cli.shared.output import print_json
     from mosesplug.evaluation.scoring import DEFAULT_METRICS, prepare_metrics, score_translation
+    from mosesplug.learning.data import parse_column_names
 
     if not nbest and (rank is not None or oracle or names is not None):
         raise UsageError("--rank, --oracle and --names require --nbest")
@@ -73,7 +73,7 @@ def score(
             translation,
             metrics,
             selection=selection,
-            names=parse_names(names),
+            names=parse_column_names(names),
             samples=samples,
             seed=seed,
         )

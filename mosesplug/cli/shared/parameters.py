@@ -35,7 +35,6 @@ __all__ = [
     "StoreWeights",
     "Threads",
     "parse_iteration",
-    "parse_names",
 ]
 
 THREADS = os.cpu_count() or 1
@@ -139,8 +138,3 @@ def parse_iteration(text: str) -> int | None:
     if not text.isdecimal() or int(text) == 0:
         raise UsageError(f"--iteration takes a number from 1, or all, not {text!r}")
     return int(text)
-
-
-def parse_names(text: str | None) -> list[str] | None:
-    """Return the column names of ``--names``, None if it is not given."""
-    return None if text is None else [name.strip() for name in text.split(",")]

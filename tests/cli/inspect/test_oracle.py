@@ -89,8 +89,8 @@ def test_settings_that_no_method_looks_at_are_named(run: Run) -> None:
     given = ("--decay", "0.5", "--smoothing", "nakov", "--restarts", "2")
     code, _, err = run("list", "--refs", "ref", "--method", "batch,greedy", *given)
     assert code == 0
-    assert "--decay does nothing but with --method background" in err
-    assert "--smoothing does nothing but with --method sentence" in err
+    assert "--decay has no effect without --method background" in err
+    assert "--smoothing has no effect without --method sentence" in err
     assert "--restarts" not in err
     assert "warning" not in run("list", "--refs", "ref", "--method", "all", *given)[2]
     assert run("list", "--refs", "ref", "--method", "batch", "--quiet", *given)[::2] == (0, "")
