@@ -30,7 +30,7 @@ from mosesplug.settings.arguments import (
 from mosesplug.settings.checks import check_settings
 from mosesplug.settings.configuration import (
     Configuration,
-    Filtering,
+    ModelFilter,
     Repeats,
     RunPlan,
     Select,
@@ -253,13 +253,13 @@ def _decoding_objects(values: _Values, spelled: Callable[[str], str]) -> dict[_P
     }
 
 
-def _filtering(values: _Values, spelled: Callable[[str], str]) -> Filtering | None:
+def _filtering(values: _Values, spelled: Callable[[str], str]) -> ModelFilter | None:
     if "filter-command" not in values:
         return None
     program, *words = shlex.split(values["filter-command"]) or [""]
     found = existing_program(program, spelled("filter-command"))
     text = values.get("filter-file") or values["input"]
-    return Filtering((str(found), *words), Path(text).absolute())
+    return ModelFilter((str(found), *words), Path(text).absolute())
 
 
 def _queue(values: _Values, scripts: HelperScripts, spelled: Callable[[str], str]) -> Queue | None:

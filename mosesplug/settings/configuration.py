@@ -24,14 +24,14 @@ else:  # loading the metrics takes a second, which --help does not need
 
 __all__ = [
     "Configuration",
-    "Decoding",
-    "Filtering",
-    "Graphs",
-    "HeldOut",
-    "Online",
+    "DecodingSettings",
+    "GraphSettings",
+    "HeldOutSet",
+    "ModelFilter",
     "OnlineDecoder",
-    "Optimising",
-    "Output",
+    "OnlineSettings",
+    "OptimizerSettings",
+    "OutputSettings",
     "Repeats",
     "RunPlan",
     "Select",
@@ -234,7 +234,7 @@ class _FilterSettings:
 
 
 @dataclass(frozen=True)
-class Filtering:
+class ModelFilter:
     """Cutting the model down to the phrases of the input before tuning.
 
     Attributes:
@@ -248,7 +248,7 @@ class Filtering:
 
 
 @dataclass(frozen=True)
-class Graphs:
+class GraphSettings:
     """Search graphs from the decoder; the n-best lists are taken out of them."""
 
     edges: int = field(
@@ -283,9 +283,13 @@ class Graphs:
     def __post_init__(self) -> None:
         check_fields(self)
 
+    def __str__(self) -> str:
+        # Stores keep this text, whatever the class is called.
+        return f"Graphs(edges={self.edges}, every={self.every})"
+
 
 @dataclass(frozen=True)
-class Decoding:
+class DecodingSettings:
     """How n-best lists are made.
 
     Attributes:
@@ -322,7 +326,7 @@ class Decoding:
             details="Samples of the search lattice (Chatterjee & Cancedda 2010).",
         ),
     )
-    filtering: Filtering | None = field(default=None, metadata=parts(_FilterSettings))
+    filtering: ModelFilter | None = field(default=None, metadata=parts(_FilterSettings))
     transform: str | None = field(
         default=None,
         metadata=setting(
@@ -345,7 +349,7 @@ class Decoding:
     )
     forest: Path | None = None
     cache: tuple[str, ...] | None = field(default=None, metadata=parts(_HelperSettings))
-    graphs: Graphs | None = field(
+    graphs: GraphSettings | None = field(
         default=None,
         metadata=group(
             setting(
@@ -394,7 +398,7 @@ class _AlgorithmSettings:
 
 
 @dataclass(frozen=True)
-class Optimising:
+class OptimizerSettings:
     """How weights are found in the lists."""
 
     algorithm: str = field(
@@ -508,7 +512,7 @@ class Optimising:
 
 
 @dataclass(frozen=True)
-class Online:
+class OnlineSettings:
     """Learning while decoding: each mini-batch is decoded with the current weights."""
 
     decoder: OnlineDecoder = field(
@@ -571,7 +575,7 @@ class _HeldOutDecoder:
 
 
 @dataclass(frozen=True)
-class HeldOut:
+class HeldOutSet:
     """A second set that is only translated and scored, to choose weights and to stop early.
 
     Attributes:
@@ -712,7 +716,7 @@ class Configuration:
             ``overwrite`` it, or ``refuse`` to touch it.
         select: which weights are the result. None: ``best-heldout`` if there is a held-out set;
             else ``last``, or online what the learner's ``averaging`` says.
-        maximum_iterations: 0 for no limit. Online, the learner's epochs are a limit, too.
+        maximum_iterations: 0 for no limit. With --online, the learner's epochs are a limit, too.
     """
 
     input: Path = field(
@@ -762,8 +766,8 @@ class Configuration:
         )
     )
     metric: Metric = field(metadata=parts(_MetricSettings))
-    decoding: Decoding
-    optimising: Optimising = field(default_factory=Optimising)
+    decoding: DecodingSettings
+    optimising: OptimizerSettings = field(default_factory=OptimizerSettings)
     maximum_iterations: int = field(
         default=25,
         metadata=setting(
@@ -807,7 +811,7 @@ class Configuration:
             added=True,
         ),
     )
-    online: Online | None = field(
+    online: OnlineSettings | None = field(
         default=None,
         metadata=group(
             setting(
@@ -822,7 +826,7 @@ class Configuration:
             )
         ),
     )
-    held_out: HeldOut | None = field(default=None, metadata=group(on="heldout"))
+    held_out: HeldOutSet | None = field(default=None, metadata=group(on="heldout"))
     sparse_weights: Path | None = field(
         default=None,
         metadata=setting(
@@ -886,7 +890,7 @@ class Repeats:
 
 
 @dataclass(frozen=True)
-class Output:
+class OutputSettings:
     """What is shown while it runs."""
 
     quiet: bool = field(
@@ -911,5 +915,5 @@ class RunPlan:
 
     configuration: Configuration
     repeats: Repeats = field(default_factory=Repeats)
-    output: Output = field(default_factory=Output)
+    output: OutputSettings = field(default_factory=OutputSettings)
     select_run: SelectRun | None = None

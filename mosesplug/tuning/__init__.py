@@ -6,16 +6,28 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mosesplug.settings.configuration import Configuration, Decoding, Filtering, Optimising
+    from mosesplug.settings.configuration import (
+        Configuration,
+        DecodingSettings,
+        ModelFilter,
+        OptimizerSettings,
+    )
     from mosesplug.tuning.loop import tune
     from mosesplug.tuning.workdir.summary import Result
 
-__all__ = ["Configuration", "Decoding", "Filtering", "Optimising", "Result", "tune"]
+__all__ = [
+    "Configuration",
+    "DecodingSettings",
+    "ModelFilter",
+    "OptimizerSettings",
+    "Result",
+    "tune",
+]
 
 # Loaded when they are asked for: programs that need one module of this package must start fast,
 # and the loop brings every optimizer.
 _MODULES = {"tune": "mosesplug.tuning.loop", "Result": "mosesplug.tuning.workdir.summary"}
-_SETTINGS = ("Configuration", "Decoding", "Filtering", "Optimising")
+_SETTINGS = ("Configuration", "DecodingSettings", "ModelFilter", "OptimizerSettings")
 _MODULES |= dict.fromkeys(_SETTINGS, "mosesplug.settings.configuration")
 
 

@@ -16,7 +16,7 @@ from mosesplug.decoders.protocol import Decoder
 from mosesplug.features import FeatureSpace
 from mosesplug.metrics import Prepared
 from mosesplug.optimizers import Optimizer
-from mosesplug.settings.configuration import Configuration, HeldOut
+from mosesplug.settings.configuration import Configuration, HeldOutSet
 from mosesplug.settings.declare import compared_values
 from mosesplug.settings.sharding import Sharding
 from mosesplug.store import NBestStore
@@ -136,7 +136,7 @@ def _sharding_text(sharding: Sharding | None) -> str:
     return str(replace(sharding, workers="threads", scheduler=None, directory=None))
 
 
-def _held_out_text(held_out: HeldOut | None) -> str:
+def _held_out_text(held_out: HeldOutSet | None) -> str:
     """What the scores of the held-out set depend on."""
     if held_out is None:
         return "none"

@@ -20,7 +20,7 @@ from mosesplug.optimizers import Algorithm, Optimizer, algorithms
 from mosesplug.optimizers import algorithm as find_algorithm
 from mosesplug.settings.algorithm_options import find_idle_options, make_options
 from mosesplug.settings.build import values_of
-from mosesplug.settings.configuration import Configuration, Optimising
+from mosesplug.settings.configuration import Configuration, OptimizerSettings
 from mosesplug.settings.toml import write_settings
 from mosesplug.store import NBestStore, fingerprint_files
 from mosesplug.tuning.context import Context, RunData, RunFiles
@@ -100,7 +100,7 @@ def _former_weights(show: ShowWeights, config: Path) -> tuple[float, ...]:
     return tuple(found)
 
 
-def check_names(optimising: Optimising, show: ShowWeights) -> None:
+def check_names(optimising: OptimizerSettings, show: ShowWeights) -> None:
     """Check the names of features in the settings, before hours of decoding.
 
     Sparse features are only known when they occur in a list; their names begin with the name of
@@ -246,7 +246,9 @@ def _check_regime(configuration: Configuration, algorithm: Algorithm) -> None:
     check_online(configuration, configuration.online)
 
 
-def _report_idle_settings(optimising: Optimising, optimizer: Optimizer, watch: Watcher) -> None:
+def _report_idle_settings(
+    optimising: OptimizerSettings, optimizer: Optimizer, watch: Watcher
+) -> None:
     """Warn of settings that have no effect."""
     for said in find_idle_options(optimizer, optimising.options):
         watch(Note(said, warning=True))

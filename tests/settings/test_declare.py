@@ -31,14 +31,19 @@ from mosesplug.cli.shared.setting_options import (
 )
 from mosesplug.errors import UsageError
 from mosesplug.settings.checks import check_settings
-from mosesplug.settings.configuration import Configuration, Decoding, Optimising, RunPlan
+from mosesplug.settings.configuration import (
+    Configuration,
+    DecodingSettings,
+    OptimizerSettings,
+    RunPlan,
+)
 from mosesplug.settings.declare import PANELS, compared_values, declared, group, setting
 from mosesplug.settings.document import explain_setting, json_schema, markdown_page
 from mosesplug.settings.toml import format_settings, read_settings, settings_template
 
 
 @dataclass(frozen=True)
-class _Learning(Optimising):
+class _Learning(OptimizerSettings):
     """A copy of a settings class with one more field."""
 
     patience_factor: float = field(
@@ -143,7 +148,7 @@ def test_a_field_is_checked() -> None:
 def test_a_field_is_compared_when_a_run_is_continued() -> None:
     assert compared_values(_Learning())["patience factor"] == "1.5"
     assert compared_values(_Learning(patience_factor=2.0))["patience factor"] == "2.0"
-    assert "patience factor" not in compared_values(Optimising())
+    assert "patience factor" not in compared_values(OptimizerSettings())
 
 
 def test_groups_require_what_asks_for_them() -> None:
@@ -218,12 +223,12 @@ def test_parameters_have_no_default() -> None:
 
 
 def test_values_are_compared_under_the_names_of_the_store() -> None:
-    found = compared_values(replace(Optimising(), window=2))
+    found = compared_values(replace(OptimizerSettings(), window=2))
     assert list(found) == [
         *("active features", "ranges", "earlier iterations", "historic bests", "interpolation"),
         "predictable seeds",
     ]
     assert found["earlier iterations"] == "2"
-    assert [each.compared for each in declared(Decoding) if each.compared] == [
+    assert [each.compared for each in declared(DecodingSettings) if each.compared] == [
         *("n-best size", "lattice samples", "transformation"),
     ]

@@ -16,7 +16,7 @@ import pytest
 
 from mosesplug.decoders.moses import MosesDecoder, checked_flags
 from mosesplug.metrics import metric
-from mosesplug.tuning import Configuration, Decoding, Optimising
+from mosesplug.tuning import Configuration, DecodingSettings, OptimizerSettings
 from mosesplug.tuning.events import Event
 
 TOY_DECODER = Path(__file__).parents[1] / "data" / "toy" / "decoder.py"
@@ -46,8 +46,10 @@ class ToySystem:
             config=self.directory / "moses.ini",
             working_directory=self.directory / name,
             metric=metric("BLEU", "case:true"),
-            decoding=replace(Decoding(decoder, nbest=15), **(decoding or {})),
-            optimising=replace(Optimising(options={"restarts": 1}, seed=5), **(optimising or {})),
+            decoding=replace(DecodingSettings(decoder, nbest=15), **(decoding or {})),
+            optimising=replace(
+                OptimizerSettings(options={"restarts": 1}, seed=5), **(optimising or {})
+            ),
         )
         return replace(plain, **({"maximum_iterations": 3} | more))
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from mosesplug.errors import DataError
-from mosesplug.settings.configuration import Online
+from mosesplug.settings.configuration import OnlineSettings
 from mosesplug.settings.sharding import Sharding
 from mosesplug.store import NBestStore
 from mosesplug.tuning import tune
@@ -17,12 +17,12 @@ from mosesplug.tuning.events import Note
 
 _SHARDS = Sharding(2, mixing="average")
 REGIMES = {
-    "online": {"online": Online("process")},
+    "online": {"online": OnlineSettings("process")},
     "online, async": {
-        "online": Online("process"),
+        "online": OnlineSettings("process"),
         "sharding": Sharding(2, asynchronous=True, async_order="fixed"),
     },
-    "online, sharded": {"online": Online("process"), "sharding": _SHARDS},
+    "online, sharded": {"online": OnlineSettings("process"), "sharding": _SHARDS},
     "batch, sharded": {"sharding": _SHARDS},
 }
 

@@ -15,7 +15,7 @@ import sacrebleu
 from formats.errors import FormatError
 from formats.moses.ini import read_moses_ini
 from mosesplug.errors import DataError
-from mosesplug.settings.configuration import HeldOut
+from mosesplug.settings.configuration import HeldOutSet
 from mosesplug.tuning import tune
 from mosesplug.tuning.events import Judged, Note
 from mosesplug.tuning.heldout import best_of, since_best
@@ -26,13 +26,13 @@ Toy = Any
 Log = Any
 
 
-def held_out(toy: Toy, **more: Any) -> HeldOut:
+def held_out(toy: Toy, **more: Any) -> HeldOutSet:
     """Five sentences that the tuning set has not in that order."""
     for name in ("input", "reference0", "reference1"):
         lines = (toy.directory / name).read_bytes().splitlines(keepends=True)
         other = name.replace("input", "other").replace("reference", "other-reference")
         (toy.directory / other).write_bytes(b"".join(lines[7:2:-1]))
-    return HeldOut(toy.directory / "other", toy.directory / "other-reference", **more)
+    return HeldOutSet(toy.directory / "other", toy.directory / "other-reference", **more)
 
 
 def translation(toy: Toy, config: Path) -> str:

@@ -12,7 +12,7 @@ from formats.moses.ini import read_moses_ini
 from formats.weights.files import read_dense, read_init_opt
 from mosesplug.decoders.moses import MosesDecoder
 from mosesplug.metrics import metric
-from mosesplug.tuning import Configuration, Decoding, Optimising, tune
+from mosesplug.tuning import Configuration, DecodingSettings, OptimizerSettings, tune
 
 PLAYER = """#!{python} -IS
 import gzip, shutil, sys
@@ -43,8 +43,8 @@ def test_recorded_iterations(multi30k: Path, tmp_path: Path) -> None:
             config=multi30k / "model" / "moses.ini",
             working_directory=work,
             metric=metric("BLEU", "case:true"),
-            decoding=Decoding(MosesDecoder(player, ("-threads", "2"))),
-            optimising=Optimising(options={"restarts": 0, "polish": 0}, seed=1, threads=2),
+            decoding=DecodingSettings(MosesDecoder(player, ("-threads", "2"))),
+            optimising=OptimizerSettings(options={"restarts": 0, "polish": 0}, seed=1, threads=2),
             maximum_iterations=2,
         )
     )

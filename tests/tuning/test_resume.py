@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from mosesplug.errors import UsageError
-from mosesplug.settings.configuration import HeldOut, Online
+from mosesplug.settings.configuration import HeldOutSet, OnlineSettings
 from mosesplug.store import NBestStore
 from mosesplug.tuning import tune
 from mosesplug.tuning.events import (
@@ -105,10 +105,10 @@ SCRATCH = re.compile(r"(batch|heldout|server\d)\..+")
 
 def learning_online(toy: Toy, name: str, **more: Any) -> Any:
     """A run online on sparse features, with held-out text after every second batch."""
-    held_out = HeldOut(toy.directory / "input", toy.directory / "reference", every=2)
+    held_out = HeldOutSet(toy.directory / "input", toy.directory / "reference", every=2)
     flags = "-sparse"
     return toy.configuration(
-        name, flags=flags, online=Online("process"), held_out=held_out, **ONLINE, **more
+        name, flags=flags, online=OnlineSettings("process"), held_out=held_out, **ONLINE, **more
     )
 
 

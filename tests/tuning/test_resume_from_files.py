@@ -14,7 +14,7 @@ import pytest
 from mosesplug.decoders.moses import MosesDecoder
 from mosesplug.errors import DataError, UsageError
 from mosesplug.metrics import metric
-from mosesplug.tuning import Configuration, Decoding, tune
+from mosesplug.tuning import Configuration, DecodingSettings, tune
 from mosesplug.tuning.events import Note, PhaseStarted
 
 Toy = Any
@@ -109,7 +109,7 @@ def test_directory_of_mert_moses(multi30k: Path, tmp_path: Path) -> None:
             config=multi30k / "model" / "moses.ini",
             working_directory=work,
             metric=metric("BLEU", "case:true"),
-            decoding=Decoding(MosesDecoder(decoder)),
+            decoding=DecodingSettings(MosesDecoder(decoder)),
             maximum_iterations=2,
             existing="continue",
         )

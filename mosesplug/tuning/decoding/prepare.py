@@ -12,7 +12,7 @@ from formats.moses.ini import unfit_value
 from formats.weights.files import ShowWeights, read_show_weights
 from mosesplug.decoders.process import failure, run
 from mosesplug.errors import DecoderError, UsageError
-from mosesplug.settings.configuration import Configuration, Filtering
+from mosesplug.settings.configuration import Configuration, ModelFilter
 from mosesplug.tuning.events import Executing, Note, PhaseStarted, Watcher
 from mosesplug.tuning.workdir import caches
 from mosesplug.tuning.workdir.workspace import Workspace
@@ -97,7 +97,7 @@ def _with_hint(error: DecoderError, config: Path, workspace: Workspace) -> Decod
 
 
 def _filtered(
-    configuration: Configuration, filtering: Filtering, workspace: Workspace, watch: Watcher
+    configuration: Configuration, filtering: ModelFilter, workspace: Workspace, watch: Watcher
 ) -> Path:
     """The configuration of the filtered model, made anew if anything it came from has changed."""
     target = workspace.filtered

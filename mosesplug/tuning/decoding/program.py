@@ -16,7 +16,7 @@ from mosesplug.decoders.process import FinishedProcess, failure, run
 from mosesplug.decoders.protocol import DecodedInput
 from mosesplug.decoders.server import ServerDecoder, request_text
 from mosesplug.errors import DecoderError, UsageError
-from mosesplug.settings.configuration import Configuration, Online
+from mosesplug.settings.configuration import Configuration, OnlineSettings
 from mosesplug.tuning.decoding.lists import finished_list, merge_samples, pack
 from mosesplug.tuning.events import Decoded, Executing, Note, PhaseStarted, Watcher
 from mosesplug.tuning.online.decoder import ProgramRecipe
@@ -121,7 +121,7 @@ class ProgramDecoder:
             UsageError: a server is required, and the program cannot be one.
             DecoderError: a required server does not start or is not exact.
         """
-        online = self.configuration.online or Online()
+        online = self.configuration.online or OnlineSettings()
         if online.decoder == "process":
             yield self._process("batch")
             return
@@ -205,7 +205,7 @@ class ProgramDecoder:
     def _is_usable(
         self,
         server: ServerDecoder,
-        online: Online,
+        online: OnlineSettings,
         sentences: Sequence[bytes],
         weights: ModelWeights,
     ) -> bool:

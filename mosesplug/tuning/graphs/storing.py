@@ -27,7 +27,7 @@ from mosesplug.forest.n_best import GraphFeatures, n_best
 from mosesplug.forest.pruning import pruned
 from mosesplug.hypergraph import Hypergraph
 from mosesplug.kernels import load_compiler
-from mosesplug.settings.configuration import Configuration, Graphs
+from mosesplug.settings.configuration import Configuration, GraphSettings
 from mosesplug.store import NBestStore
 from mosesplug.tuning.events import GraphsRead, Watcher
 from mosesplug.tuning.graphs.features import read_configured_features
@@ -160,7 +160,7 @@ def store_graphs(
             f"there is a search graph of sentence {last}, but the input has only {n_sentences},"
             " counted from 0"
         )
-    graphs = configuration.decoding.graphs or Graphs()
+    graphs = configuration.decoding.graphs or GraphSettings()
     references = sentence_references(configuration, n_sentences)
     work = GraphFiles(
         sentences=tuple(files),

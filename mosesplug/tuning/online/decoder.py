@@ -11,12 +11,12 @@ from mosesplug.decoders.batch_process import ProcessDecoder
 from mosesplug.decoders.moses import MosesDecoder
 from mosesplug.decoders.server import ServerDecoder
 from mosesplug.errors import UsageError
-from mosesplug.settings.configuration import Configuration, Online
+from mosesplug.settings.configuration import Configuration, OnlineSettings
 
 __all__ = ["ProgramRecipe", "check_online"]
 
 
-def check_online(configuration: Configuration, online: Online) -> None:
+def check_online(configuration: Configuration, online: OnlineSettings) -> None:
     """Reject settings that contradict an online run.
 
     Raises:
@@ -38,7 +38,7 @@ def check_online(configuration: Configuration, online: Online) -> None:
     if found:
         raise UsageError(f"--online excludes {', '.join(found)}")
     by_graphs = decoding.forest is not None or decoding.graphs is not None
-    if by_graphs and online != Online():
+    if by_graphs and online != OnlineSettings():
         raise UsageError(
             "--online-decoder, --online-servers and --strict-online require a decoder program, but"
             " search graphs decode the mini-batches here. Leave these options out."

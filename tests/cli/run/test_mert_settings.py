@@ -13,7 +13,7 @@ from mosesplug.decoders.moses import MosesDecoder
 from mosesplug.errors import UsageError
 from mosesplug.optimizers import algorithm
 from mosesplug.settings.algorithm_options import make_options
-from mosesplug.settings.configuration import Graphs, HeldOut, Online
+from mosesplug.settings.configuration import GraphSettings, HeldOutSet, OnlineSettings
 from mosesplug.settings.sharding import Sharding
 from mosesplug.tuning import Configuration
 
@@ -229,18 +229,18 @@ def test_refused(system: Path, words: list[str], why: str) -> None:
 @pytest.mark.parametrize(
     ("words", "algorithm", "graphs"),
     [
-        (["--hg-mira"], "kbmira", Graphs(50)),
-        (["--hg-mira", "--batch-mira-args=--hg-prune 20 -J 5"], "kbmira", Graphs(20)),
-        (["--algorithm=kbmira", "--forest", "--forest-edges=0"], "kbmira", Graphs(0)),
-        (["--lattice-mert"], "mert", Graphs(50)),
-        (["--forest"], "mert", Graphs(50)),
-        (["--forest", "--redecode-every=3"], "mert", Graphs(50, 3)),
-        (["--forest", "--pairwise-ranked"], "pro", Graphs(50)),
+        (["--hg-mira"], "kbmira", GraphSettings(50)),
+        (["--hg-mira", "--batch-mira-args=--hg-prune 20 -J 5"], "kbmira", GraphSettings(20)),
+        (["--algorithm=kbmira", "--forest", "--forest-edges=0"], "kbmira", GraphSettings(0)),
+        (["--lattice-mert"], "mert", GraphSettings(50)),
+        (["--forest"], "mert", GraphSettings(50)),
+        (["--forest", "--redecode-every=3"], "mert", GraphSettings(50, 3)),
+        (["--forest", "--pairwise-ranked"], "pro", GraphSettings(50)),
         (["--batch-mira"], "kbmira", None),
     ],
 )
 def test_search_graphs(
-    system: Path, words: list[str], algorithm: str, graphs: Graphs | None
+    system: Path, words: list[str], algorithm: str, graphs: GraphSettings | None
 ) -> None:
     run = configuration(*words)
     assert (run.optimising.algorithm, run.decoding.graphs) == (algorithm, graphs)
@@ -379,13 +379,13 @@ def test_learning_while_decoding(system: Path) -> None:
         *("--heldout-every=5", "--patience=3", "--select=last", "--start-from=former"),
         "--sparse-weights=input",
     )
-    assert run.online == Online("server", strict=True, servers=2)
-    assert run.held_out == HeldOut(system / "input", system / "ref", 5, 3)
+    assert run.online == OnlineSettings("server", strict=True, servers=2)
+    assert run.held_out == HeldOutSet(system / "input", system / "ref", 5, 3)
     assert (run.select, run.maximum_iterations) == ("last", 0)
     assert run.optimising.options == {"epochs": 4}
     assert (run.sparse_weights, run.start_from) == (system / "input", system / "former")
     run = configuration("--algorithm=o-oro", "--online", "--maximum-iterations=2")
-    assert run.online == Online()
+    assert run.online == OnlineSettings()
     assert run.maximum_iterations == 2
     assert configuration("--algorithm=o-oro").online is None
 

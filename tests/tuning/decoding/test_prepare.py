@@ -11,7 +11,7 @@ import pytest
 
 from mosesplug.decoders.moses import PostEditing, Queue
 from mosesplug.errors import DecoderError
-from mosesplug.tuning import Configuration, Filtering, tune
+from mosesplug.tuning import Configuration, ModelFilter, tune
 from mosesplug.tuning.events import Executing, Note
 
 Toy = Any
@@ -33,7 +33,7 @@ mkdir "$2" && cp "$3" "$2/moses.ini"
 
 def filtered(toy: Toy, **more: Any) -> Configuration:
     program = script(toy.directory / "filter", FILTER)
-    filtering = Filtering((str(program), "-v"), toy.directory / "input")
+    filtering = ModelFilter((str(program), "-v"), toy.directory / "input")
     settings = {"maximum_iterations": 1, "existing": "overwrite"} | more
     return toy.configuration(decoding={"filtering": filtering}, **settings)
 

@@ -22,7 +22,7 @@ from mosesplug.decoders.batch import ModelWeights
 from mosesplug.decoders.moses import MosesDecoder
 from mosesplug.errors import DataError, DecoderError, StoreMismatch, UsageError
 from mosesplug.metrics import metric
-from mosesplug.settings.configuration import HeldOut, Online
+from mosesplug.settings.configuration import HeldOutSet, OnlineSettings
 from mosesplug.settings.sharding import Sharding
 from mosesplug.store import NBestStore, fingerprint_files
 from mosesplug.tuning import Configuration, tune
@@ -51,7 +51,7 @@ def by_forest(configuration: Configuration, place: Path, name: str = "forest") -
         decoding=replace(
             configuration.decoding, decoder=MosesDecoder(Path(f"forest:{place}")), forest=place
         ),
-        online=None if configuration.online is None else Online(),
+        online=None if configuration.online is None else OnlineSettings(),
     )
 
 
@@ -147,7 +147,7 @@ def online(toy: Toy, name: str = "live", **more: Any) -> Configuration:
     """An online run on the toy system with batches of 4 sentences."""
     options = {"epochs": 2, "batch": 4}
     optimising = {"algorithm": "adagrad", "options": options, **more.pop("optimising", {})}
-    regime = {"online": Online("process"), "maximum_iterations": 0, "minimum_change": 0.0}
+    regime = {"online": OnlineSettings("process"), "maximum_iterations": 0, "minimum_change": 0.0}
     return toy.configuration(name, optimising=optimising, **(regime | more))
 
 
@@ -179,7 +179,7 @@ def test_held_out_text_by_its_own_graphs(toy: Toy) -> None:
     (toy.directory / "other.ref").write_bytes(lines)
     others = write_toy_graphs(toy.directory / "other", toy.directory / "others")
     text = toy.directory / "other", toy.directory / "other.ref"
-    live = online(toy, held_out=HeldOut(*text, every=2))
+    live = online(toy, held_out=HeldOutSet(*text, every=2))
     one = tune(live)
     scores = [iteration.heldout for iteration in one.iterations]
     assert len(scores[0]) > 1
@@ -188,7 +188,7 @@ def test_held_out_text_by_its_own_graphs(toy: Toy) -> None:
         ("program", {"decoder": live.decoding.decoder}),
     ):
         forest = by_forest(live, graphs, f"judged by {name}")
-        other = tune(replace(forest, held_out=HeldOut(*text, every=2, **decoder)))
+        other = tune(replace(forest, held_out=HeldOutSet(*text, every=2, **decoder)))
         assert other.weights == one.weights
         assert scores == [own.heldout for own in other.iterations]
 
@@ -334,7 +334,7 @@ def test_refuses_files(toy: Toy, change: str, error: type[Exception], message: s
     [
         ({"decoding": {"lattice_samples": 3}}, "lattice samples"),
         ({"flags": "-threads 2"}, "decoder flags"),
-        ({"held_out": HeldOut(Path("input"), Path("reference"))}, "--heldout-decoder"),
+        ({"held_out": HeldOutSet(Path("input"), Path("reference"))}, "--heldout-decoder"),
     ],
 )
 def test_refuses_settings(toy: Toy, change: dict[str, Any], message: str) -> None:
@@ -353,11 +353,11 @@ def test_refuses_its_own_store_and_settings_of_servers(toy: Toy) -> None:
     for place in (work, work / "nbests.lmdb", work / "hypergraph"):
         with pytest.raises(UsageError, match="run in the working directory"):
             tune(by_forest(live, place, work.name))
-    judged = HeldOut(live.input, live.references, forest=work / "hypergraph")
+    judged = HeldOutSet(live.input, live.references, forest=work / "hypergraph")
     with pytest.raises(UsageError, match="run in the working directory"):
         tune(replace(live, held_out=judged))
     with pytest.raises(UsageError, match="--online-decoder"):
-        tune(replace(by_forest(live, graphs), online=Online("server")))
+        tune(replace(by_forest(live, graphs), online=OnlineSettings("server")))
 
 
 def test_a_store_of_another_text_or_without_graphs(toy: Toy) -> None:

@@ -30,7 +30,7 @@ from mosesplug.metrics import metric
 from mosesplug.optimizers import Problem, algorithm
 from mosesplug.optimizers.batch.mira.kbmira import KbmiraOptions
 from mosesplug.optimizers.batch.mira.optimizer import kbmira
-from mosesplug.settings.configuration import Configuration, Graphs
+from mosesplug.settings.configuration import Configuration, GraphSettings
 from mosesplug.store import NBestStore
 from mosesplug.store.graphs import writing as graph_writing
 from mosesplug.tuning import tune
@@ -44,7 +44,7 @@ from tests.tuning.conftest import make_toy
 
 Toy = Any
 Files = Callable[[Path], dict[str, bytes]]
-GRAPHS: dict[str, Any] = {"graphs": Graphs()}
+GRAPHS: dict[str, Any] = {"graphs": GraphSettings()}
 MIRA: dict[str, Any] = {"algorithm": "kbmira", "options": {"epochs": 3}}
 ON_LISTS: dict[str, Any] = {"algorithm": "pro", "options": {}}
 
@@ -98,7 +98,7 @@ def test_mert_searches_all_that_is_in_the_graphs(toy: Toy) -> None:
     optima = []
     for name, decoding in (
         ("lists", {"nbest": 100}),
-        ("graphs", {"nbest": 1, "graphs": Graphs(0)}),
+        ("graphs", {"nbest": 1, "graphs": GraphSettings(0)}),
     ):
         made = toy.configuration(name, decoding=decoding, maximum_iterations=1)
         tune(made)
@@ -110,7 +110,7 @@ def test_mert_searches_all_that_is_in_the_graphs(toy: Toy) -> None:
 
 def test_graphs_of_all_iterations_are_learnt_from(toy: Toy) -> None:
     """A second decoding changes nothing where the graphs had everything already."""
-    few = {"graphs": Graphs(1)}
+    few = {"graphs": GraphSettings(1)}
     made = toy.configuration(decoding=few, optimising=MIRA, maximum_iterations=2)
     tune(made)
     with opened(made.working_directory) as store, store.graphs() as graphs:
@@ -471,7 +471,7 @@ def test_the_map_grows_from_iteration_to_iteration(
 
     monkeypatch.setattr(NBestStore, "open", classmethod(small))
     made = toy.configuration(
-        decoding={"graphs": Graphs(0)}, optimising=optimising, minimum_change=0.0
+        decoding={"graphs": GraphSettings(0)}, optimising=optimising, minimum_change=0.0
     )
     gc.disable()
     try:

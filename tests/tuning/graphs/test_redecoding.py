@@ -14,7 +14,7 @@ import pytest
 from formats.nbest.files import read_nbest
 from mosesplug.decoders.moses import MosesDecoder
 from mosesplug.errors import UsageError
-from mosesplug.settings.configuration import Graphs, Online
+from mosesplug.settings.configuration import GraphSettings, OnlineSettings
 from mosesplug.settings.sharding import Sharding
 from mosesplug.store import NBestStore
 from mosesplug.tuning import Configuration, tune
@@ -28,7 +28,7 @@ Log = Any
 def run(toy: Toy, name: str, every: int, **more: Any) -> Configuration:
     """A run with search graphs, of which all edges are kept."""
     decoder = MosesDecoder(graph_decoder(toy.directory / "graph-decoder"))
-    decoding = {"decoder": decoder, "graphs": Graphs(edges=0, every=every), "nbest": 12}
+    decoding = {"decoder": decoder, "graphs": GraphSettings(edges=0, every=every), "nbest": 12}
     optimising = {"algorithm": "kbmira", "options": {"epochs": 5}, **more.pop("optimising", {})}
     settings = {"maximum_iterations": 5, "minimum_change": 0.0, **more}
     return toy.configuration(name, decoding=decoding, optimising=optimising, **settings)
@@ -38,7 +38,7 @@ def online(toy: Toy, name: str, every: int, **more: Any) -> Configuration:
     """An online run of four epochs, in batches of 4 sentences."""
     optimising = {"algorithm": "adagrad", "options": {"epochs": 4, "batch": 4}, "threads": 2}
     optimising |= more.pop("optimising", {})
-    settings = {"online": Online(), "maximum_iterations": 0, **more}
+    settings = {"online": OnlineSettings(), "maximum_iterations": 0, **more}
     return run(toy, name, every, optimising=optimising, **settings)
 
 
@@ -82,7 +82,7 @@ def test_every_iteration_is_a_run_with_graphs(
     toy: Toy, log: Log, left_by_run: Callable[[Path], dict[str, bytes]]
 ) -> None:
     plain = run(toy, "plain", 1, maximum_iterations=2)
-    decoding = replace(plain.decoding, graphs=Graphs(edges=0))
+    decoding = replace(plain.decoding, graphs=GraphSettings(edges=0))
     tune(replace(plain, decoding=decoding))
     tune(replace(plain, working_directory=toy.directory / "every"), log)
     assert decoded(log) == 2
@@ -172,4 +172,4 @@ def test_refused(toy: Toy) -> None:
     with pytest.raises(UsageError, match="--async"):
         tune(replace(configuration, optimising=optimising))
     with pytest.raises(UsageError, match="--online-decoder"):
-        tune(replace(configuration, online=Online("server")))
+        tune(replace(configuration, online=OnlineSettings("server")))

@@ -18,7 +18,7 @@ from mosesplug.optimizers import algorithms
 from mosesplug.optimizers.online.epochs import Plan, averaged, mean_weights, run_epoch
 from mosesplug.optimizers.registry import algorithm
 from mosesplug.settings.algorithm_options import make_options
-from mosesplug.settings.configuration import HeldOut, Online
+from mosesplug.settings.configuration import HeldOutSet, OnlineSettings
 from mosesplug.settings.sharding import Sharding
 from mosesplug.store import NBestStore
 from mosesplug.tuning import tune
@@ -36,7 +36,7 @@ def online(toy: Toy, name: str = "work", *, learner: str = "o-oro", epochs: int 
     """A run on the toy system with batches of 4 sentences."""
     options = {"epochs": epochs, "batch": 4, **more.pop("options", {})}
     optimising = {"algorithm": learner, "options": options, **more.pop("optimising", {})}
-    regime = {"online": Online("process"), "maximum_iterations": 0, "minimum_change": 0.0}
+    regime = {"online": OnlineSettings("process"), "maximum_iterations": 0, "minimum_change": 0.0}
     return toy.configuration(name, optimising=optimising, **(regime | more))
 
 
@@ -158,7 +158,7 @@ def test_only_active_weights_change(toy: Toy) -> None:
 
 
 def test_a_decoder_that_is_no_server_is_started_for_each_batch(toy: Toy, log: Log) -> None:
-    tune(online(toy, "auto", epochs=1, online=Online()), log)
+    tune(online(toy, "auto", epochs=1, online=OnlineSettings()), log)
     assert any("does not run as a server" in note.text for note in log.of(Note))
     tune(online(toy, "process", epochs=1))
     auto, process = (toy.directory / name / "run1.weights.txt" for name in ("auto", "process"))
@@ -166,7 +166,7 @@ def test_a_decoder_that_is_no_server_is_started_for_each_batch(toy: Toy, log: Lo
 
 
 def test_text_that_no_request_can_hold_is_decoded_without_a_server(toy: Toy, log: Log) -> None:
-    configuration = online(toy, "auto", epochs=1, online=Online())
+    configuration = online(toy, "auto", epochs=1, online=OnlineSettings())
     lines = configuration.input.read_bytes().splitlines()
     configuration.input.write_bytes(b"\n".join([*lines[:-1], lines[-1] + b" \x01", b""]))
     tune(configuration, log)
@@ -187,7 +187,7 @@ def test_text_that_no_request_can_hold_is_decoded_without_a_server(toy: Toy, log
 )
 def test_refused(toy: Toy, more: dict[str, Any], why: str) -> None:
     if more.get("learner") == "mert":
-        configuration = toy.configuration(online=Online())
+        configuration = toy.configuration(online=OnlineSettings())
     else:
         configuration = online(toy, **more)
     with pytest.raises(UsageError, match=why):
@@ -204,7 +204,7 @@ def test_start_from_a_former_run(toy: Toy) -> None:
 
 
 def test_held_out_text_is_translated_every_so_many_batches(toy: Toy) -> None:
-    held_out = HeldOut(toy.directory / "input", toy.directory / "reference", every=2)
+    held_out = HeldOutSet(toy.directory / "input", toy.directory / "reference", every=2)
     result = tune(online(toy, held_out=held_out))
     assert [[updates for updates, _ in i.heldout] for i in result.iterations] == [[0, 2, 3], [5, 6]]
     scores = [score for iteration in result.iterations for _, score in iteration.heldout]
@@ -214,7 +214,7 @@ def test_held_out_text_is_translated_every_so_many_batches(toy: Toy) -> None:
 
 def test_held_out_text_that_comes_later_judges_what_there_is(toy: Toy) -> None:
     tune(online(toy, options={"epochs": 1}))
-    held_out = HeldOut(toy.directory / "input", toy.directory / "reference")
+    held_out = HeldOutSet(toy.directory / "input", toy.directory / "reference")
     result = tune(online(toy, options={"epochs": 2}, held_out=held_out, existing="continue"))
     # Three batches were learnt from before; their weights are judged, and those after the epoch.
     assert [[updates for updates, _ in i.heldout] for i in result.iterations] == [[], [3, 6]]
@@ -222,7 +222,7 @@ def test_held_out_text_that_comes_later_judges_what_there_is(toy: Toy) -> None:
 
 def test_patience_ends_an_epoch(toy: Toy) -> None:
     """A learner that never learns gets no better: the first score and another are enough."""
-    held_out = HeldOut(toy.directory / "input", toy.directory / "reference", every=1, patience=1)
+    held_out = HeldOutSet(toy.directory / "input", toy.directory / "reference", every=1, patience=1)
     result = tune(
         online(toy, learner="sgd", options={"rate": 0.0, "regularization": 0.0}, held_out=held_out)
     )

@@ -26,7 +26,7 @@ from mosesplug.optimizers.online.epochs import BatchDone, Tally
 from mosesplug.optimizers.online.learner import State
 from mosesplug.optimizers.online.mixing import line_search
 from mosesplug.optimizers.problem import Problem
-from mosesplug.settings.configuration import HeldOut, Online
+from mosesplug.settings.configuration import HeldOutSet, OnlineSettings
 from mosesplug.settings.sharding import Sharding
 from mosesplug.store import NBestStore
 from mosesplug.tuning import tune
@@ -51,7 +51,7 @@ def shards(toy: Toy, name: str = "work", sharding: Sharding | None = None, **mor
         "sharding": sharding or Sharding(shards=2),
         **more.pop("optimising", {}),
     }
-    regime = {"online": Online("process"), "maximum_iterations": 0, "minimum_change": 0.0}
+    regime = {"online": OnlineSettings("process"), "maximum_iterations": 0, "minimum_change": 0.0}
     flags = more.pop("flags", "-sparse")
     return toy.configuration(name, flags=flags, optimising=optimising, **(regime | more))
 
@@ -290,8 +290,8 @@ def test_held_out_text_waits_for_the_mixing(toy: Toy) -> None:
         tune(shards(toy, "every", held_out=replace(held_out(toy), every=2)))
 
 
-def held_out(toy: Toy) -> HeldOut:
-    return HeldOut(toy.directory / "input", toy.directory / "reference")
+def held_out(toy: Toy) -> HeldOutSet:
+    return HeldOutSet(toy.directory / "input", toy.directory / "reference")
 
 
 def test_killed_anywhere(toy: Toy, left_by_run: Files, monkeypatch: pytest.MonkeyPatch) -> None:

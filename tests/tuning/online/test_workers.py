@@ -30,7 +30,7 @@ from mosesplug.optimizers.online.epochs import Plan, averaged, batches_of, mean_
 from mosesplug.optimizers.online.learner import State
 from mosesplug.optimizers.registry import algorithm
 from mosesplug.settings.algorithm_options import make_options
-from mosesplug.settings.configuration import HeldOut, Online
+from mosesplug.settings.configuration import HeldOutSet, OnlineSettings
 from mosesplug.settings.sharding import AsyncOrder, Sharding
 from mosesplug.store import NBestStore
 from mosesplug.tuning import tune
@@ -62,7 +62,7 @@ def stale(
         "sharding": Sharding(shards, asynchronous=True, async_order=order),
         **more.pop("optimising", {}),
     }
-    regime = {"online": Online("process"), "maximum_iterations": 0, "minimum_change": 0.0}
+    regime = {"online": OnlineSettings("process"), "maximum_iterations": 0, "minimum_change": 0.0}
     return toy.configuration(name, flags="-sparse", optimising=optimising, **(regime | more))
 
 
@@ -273,7 +273,7 @@ def test_by_arrival_the_order_is_kept_with_the_lists(
 
 def test_killed_at_any_moment(toy: Toy, left_by_run: Files) -> None:
     """Inside an epoch, too; in the fixed order the end is the same, byte for byte."""
-    held_out = HeldOut(toy.directory / "input", toy.directory / "reference", every=2)
+    held_out = HeldOutSet(toy.directory / "input", toy.directory / "reference", every=2)
     whole = toy.directory / "whole"
     moments: list[str] = []
 
@@ -321,7 +321,7 @@ def test_killed_between_the_end_of_an_epoch_and_its_result(
 
 def test_patience_ends_an_epoch_alike_however_often(toy: Toy, left_by_run: Files) -> None:
     """What others were decoding then is not kept."""
-    held_out = HeldOut(toy.directory / "input", toy.directory / "reference", every=1, patience=1)
+    held_out = HeldOutSet(toy.directory / "input", toy.directory / "reference", every=1, patience=1)
     more: dict[str, Any] = {"learner": "sgd", "options": {"rate": 0.0, "regularization": 0.0}}
     found = []
     for name in ("one", "two"):
@@ -413,7 +413,7 @@ def test_weights_that_are_never_stale_or_never_fresh_are_told(
 def test_refused(toy: Toy, more: dict[str, Any], why: str) -> None:
     sharding = Sharding(2, asynchronous=True, **more)
     with pytest.raises(UsageError, match=why):
-        tune(stale(toy, online=Online(), optimising={"sharding": sharding}))
+        tune(stale(toy, online=OnlineSettings(), optimising={"sharding": sharding}))
     assert not (toy.directory / "work" / "nbests.lmdb").exists()
 
 
@@ -429,7 +429,7 @@ def test_servers_may_die_and_runs_be_interrupted(
         (tmp_path / name).write_bytes(b"".join(lines[:10]))
 
     def configuration(name: str, **more: Any) -> Any:
-        run = stale(toy, name, 2, options={"epochs": 1}, online=Online("server"), **more)
+        run = stale(toy, name, 2, options={"epochs": 1}, online=OnlineSettings("server"), **more)
         decoding = replace(run.decoding, decoder=MosesDecoder(decoder, ("-stack", "10")), nbest=10)
         files = {"input": tmp_path / "tarvian", "references": tmp_path / "english"}
         return replace(run, config=DEMO / "moses.ini", decoding=decoding, **files)

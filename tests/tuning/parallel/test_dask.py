@@ -22,7 +22,7 @@ from mosesplug.optimizers import algorithm
 from mosesplug.optimizers.online.epochs import EpochReport, Plan, StoredSource
 from mosesplug.optimizers.online.learner import Learner
 from mosesplug.optimizers.problem import no_progress
-from mosesplug.settings.configuration import Online
+from mosesplug.settings.configuration import OnlineSettings
 from mosesplug.settings.sharding import Sharding
 from mosesplug.tuning import tune
 from mosesplug.tuning.parallel.executors import StopSignal, open_cluster, open_threads
@@ -195,7 +195,9 @@ def test_those_who_decode_outlive_a_worker(
             "options": {"epochs": 1, "batch": 3},
             "sharding": sharding,
         }
-        return tune(toy.configuration(name, optimising=optimising, online=Online("process")))
+        return tune(
+            toy.configuration(name, optimising=optimising, online=OnlineSettings("process"))
+        )
 
     expected = run("threads", sharding)
     armed.touch()

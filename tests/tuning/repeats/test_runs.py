@@ -14,7 +14,7 @@ import pytest
 
 from formats.moses.ini import read_moses_ini
 from mosesplug.errors import DataError, UsageError
-from mosesplug.settings.configuration import Filtering, HeldOut
+from mosesplug.settings.configuration import HeldOutSet, ModelFilter
 from mosesplug.tuning import Configuration, tune
 from mosesplug.tuning.conclude import has_free_scale
 from mosesplug.tuning.decoding.prepare import decoding_config
@@ -238,7 +238,7 @@ def test_the_model_is_filtered_once(toy: Toy, log: Log) -> None:
     script, calls = toy.directory / "filter", toy.directory / "calls"
     script.write_text(f'#!/bin/sh\necho >> {calls}\nmkdir "$1" && cp "$2" "$1/moses.ini"\n')
     script.chmod(0o755)
-    filtering = Filtering((str(script),), toy.directory / "input")
+    filtering = ModelFilter((str(script),), toy.directory / "input")
 
     def filtered(name: str) -> Path:
         one = toy.configuration(name, decoding={"filtering": filtering})
@@ -267,7 +267,7 @@ def test_a_run_is_as_one_alone_and_goes_on_after_a_kill(
     toy: Toy, log: Log, left_by_run: Files
 ) -> None:
     (toy.directory / "heldout").write_bytes((toy.directory / "input").read_bytes())
-    held_out = HeldOut(toy.directory / "heldout", toy.directory / "reference")
+    held_out = HeldOutSet(toy.directory / "heldout", toy.directory / "reference")
     configuration = toy.configuration("several", maximum_iterations=2, held_out=held_out)
 
     class Killed(Exception):
