@@ -87,9 +87,8 @@ def _none_lost() -> Iterator[None]:
         if isinstance(dropped.exc_value, KeyboardInterrupt):
             number = getattr(dropped.exc_value, "number", signal.SIGINT)
             # A little later: here it would be dropped again.
-            again = threading.Timer(_AGAIN_SECONDS, os.kill, (os.getpid(), number))
-            again.daemon = True
-            again.start()
+            while not _sent_later(number):
+                pass
         else:
             earlier(dropped)
 
@@ -98,6 +97,17 @@ def _none_lost() -> Iterator[None]:
         yield
     finally:
         sys.unraisablehook = earlier
+
+
+def _sent_later(number: int) -> bool:
+    """Start a thread that sends this process a signal; False if the signal has come already."""
+    again = threading.Timer(_AGAIN_SECONDS, os.kill, (os.getpid(), number))
+    again.daemon = True
+    try:
+        again.start()
+    except KeyboardInterrupt:
+        return False
+    return True
 
 
 _Handler = Callable[[int, FrameType | None], Any]

@@ -82,8 +82,8 @@ def test_foreign_files_are_left_alone(tmp_path: Path) -> None:
     assert not (tmp_path / "extractor").exists()
     write_launchers(tmp_path, force=True)
     assert not (tmp_path / "pro").is_symlink()
-    assert b"tools.pro" in target.read_bytes()
-    assert b"tools.mert" in (tmp_path / "mert").read_bytes()
+    assert b"moses.pro" in target.read_bytes()
+    assert b"moses.mert" in (tmp_path / "mert").read_bytes()
     assert not (tmp_path / "nowhere").exists()
     write_launchers(tmp_path)
 

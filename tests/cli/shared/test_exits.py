@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 
@@ -69,9 +70,25 @@ def test_ignored_signals_stay_ignored() -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("comes_early", [False, True])
 def test_a_signal_is_not_lost_where_objects_are_finalised(
-    number: signal.Signals, capsys: pytest.CaptureFixture[str]
+    number: signal.Signals,
+    comes_early: bool,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """Nor when the signal that is sent again comes before the thread that sends it is known."""
+    start, timers = threading.Timer.start, []
+
+    def start_and_wait(timer: threading.Timer) -> None:
+        timers.append(timer)
+        start(timer)
+        if len(timers) == 1:
+            timer.join()
+
+    if comes_early:
+        monkeypatch.setattr(threading.Timer, "start", start_and_wait)
+
     def work() -> None:
         def generator() -> Iterator[None]:
             try:
@@ -86,6 +103,7 @@ def test_a_signal_is_not_lost_where_objects_are_finalised(
 
     assert exit_code("prog", work) == 128 + number
     assert capsys.readouterr().err.count("\n") == 1
+    assert len(timers) == 2 * comes_early
 
 
 @pytest.mark.parametrize(
