@@ -21,7 +21,7 @@ from mosesplug.inspection.sentence import score_hypotheses
 from mosesplug.inspection.texts import decode_text, mark_invalid_utf8
 from mosesplug.store import IterationLists, IterationRecord
 from mosesplug.store.snapshot import Snapshot
-from mosesplug.tuning.workdir.records import start_of
+from mosesplug.tuning.workdir.records import read_start
 from mosesplug.tuning_set import SparseRows, TuningSet
 
 __all__ = ["FeatureChange", "IterationDifference", "SentenceChange", "compare_iterations"]
@@ -169,7 +169,7 @@ def compare_iterations(run: StoredRun, a: int, b: int) -> IterationDifference:
         sentence_metric=run.sentence_metric,
         score_a=_score_first_best(run, records[0], lists[0]),
         score_b=_score_first_best(run, records[1], lists[1]),
-        weights_known=all(start_of(record).weights.norm > 0.0 for record in records),
+        weights_known=all(read_start(record).weights.norm > 0.0 for record in records),
         features=_compare_features(run, one, other, changed),
         sentences=tuple(sentences),
     )
@@ -202,7 +202,7 @@ class _Side:
         homes = (lists.home_iterations.astype(np.int64) << 32) | lists.home_rows
         bounds = zip(first.tolist(), rows.offsets[common + 1].tolist(), strict=True)
         return cls(
-            vector=start_of(record).weights.normalised().vector(run.space),
+            vector=read_start(record).weights.normalised().vector(run.space),
             dense=rows.dense[first].astype(np.float64),
             sparse=None if rows.sparse is None else rows.sparse.take(first),
             scores=score_hypotheses(run, rows.stats[first]),

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from mosesplug.inspection.run import StoredRun
-from mosesplug.tuning.workdir.records import result_of
+from mosesplug.tuning.workdir.records import read_result
 
 __all__ = ["IterationSummary", "summarize_iterations"]
 
@@ -51,7 +51,7 @@ def summarize_iterations(run: StoredRun, *, oracles: bool = True) -> Iterator[It
         oracles: compute the oracle of each iteration, which reads all hypotheses.
     """
     for record in run.records:
-        result = None if record.result is None else result_of(record)
+        result = None if record.result is None else read_result(record)
         shards = None if result is None else result.shards
         yield IterationSummary(
             number=record.iteration,

@@ -20,7 +20,7 @@ from mosesplug.inspection.run import StoredRun
 from mosesplug.inspection.texts import ParallelText, decode_text, mark_invalid_utf8
 from mosesplug.report.data import IterationFacts, ReportData, SentenceFacts
 from mosesplug.store import IterationRecord
-from mosesplug.tuning.workdir.records import result_of, start_of
+from mosesplug.tuning.workdir.records import read_result, read_start
 from mosesplug.tuning_set import TuningSet
 
 __all__ = ["STEPS", "find_worst_and_best", "gather_report", "gather_report_steps"]
@@ -92,8 +92,8 @@ def gather_report_steps(
 
 
 def _describe_iteration(record: IterationRecord) -> IterationFacts:
-    start = start_of(record)
-    result = None if record.result is None else result_of(record)
+    start = read_start(record)
+    result = None if record.result is None else read_result(record)
     shards = None if result is None else result.shards
     held_out = () if result is None else result.heldout
     return IterationFacts(
@@ -111,7 +111,7 @@ def _describe_iteration(record: IterationRecord) -> IterationFacts:
 
 
 def _describe_configuration(run: StoredRun) -> dict[str, str]:
-    start = start_of(run.records[-1])
+    start = read_start(run.records[-1])
     return {
         "sentences": str(run.n_sentences),
         "iterations": str(len(run.records)),

@@ -18,7 +18,7 @@ from mosesplug.features import FeatureSpace
 from mosesplug.inspection.texts import mark_invalid_utf8
 from mosesplug.store import IterationRecord, NBestStore
 from mosesplug.tuning.weights import Weights
-from mosesplug.tuning.workdir.records import result_of, start_of
+from mosesplug.tuning.workdir.records import read_result, read_start
 from mosesplug.tuning.workdir.stores import open_run_store
 from mosesplug.tuning.workdir.workspace import Workspace
 
@@ -109,7 +109,7 @@ class StoredRun:
         Raises:
             DataError: there is no such iteration.
         """
-        return start_of(self.record(iteration)).weights
+        return read_start(self.record(iteration)).weights
 
     def read_weights(self, path: Path | None) -> Weights | None:
         """Read the weights of the run's features from a file of any format, None without a file.
@@ -151,7 +151,7 @@ def _read_result(
 ) -> tuple[tuple[str, ...], Weights, str]:
     """Return names of the dense columns, the run's result or its latest weights, their origin."""
     last = records[-1]
-    decoded = start_of(last).weights
+    decoded = read_start(last).weights
     workspace = Workspace(store.parent, 0)
     # A copy of a store may lie beside the summary of another run.
     if workspace.store == store and workspace.summary.is_file():
@@ -159,7 +159,7 @@ def _read_result(
         return names, weights, "the result, those of moses.ini"
     names = tuple(f"feature {column}" for column in range(len(decoded.dense)))
     if last.result is not None:
-        return names, result_of(last).weights, f"those found in iteration {last.iteration}"
+        return names, read_result(last).weights, f"those found in iteration {last.iteration}"
     return names, decoded, f"those that iteration {last.iteration} was decoded with"
 
 

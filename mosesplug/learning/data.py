@@ -25,7 +25,7 @@ from mosesplug.optimizers.problem import no_progress
 from mosesplug.settings.learning import LearningSettings
 from mosesplug.store import NBestStore
 from mosesplug.tuning.weights import ranges
-from mosesplug.tuning.workdir.records import start_of
+from mosesplug.tuning.workdir.records import read_start
 from mosesplug.tuning.workdir.stores import open_run_store
 from mosesplug.tuning_set import SparseRows, TuningSet
 
@@ -277,7 +277,7 @@ def _read_store(settings: LearningSettings, store: Path, progress: Progress) -> 
             lists, signature = _score_again(
                 opened, path, selected, lists, metric, references, threads, progress
             )
-        decoded_with = start_of(records[selected[0] - 1]).weights
+        decoded_with = read_start(records[selected[0] - 1]).weights
         start = read_starting_weights(
             lists.space,
             settings.init,

@@ -12,20 +12,20 @@ from mosesplug import __version__
 from mosesplug.settings.configuration import Configuration
 from mosesplug.store import IterationRecord
 from mosesplug.tuning.context import Context
-from mosesplug.tuning.events import Finished, Note
+from mosesplug.tuning.events import Note, RunFinished
 from mosesplug.tuning.graphs.learning import keeps_scale
 from mosesplug.tuning.guarding import guard_result
-from mosesplug.tuning.heldout import best_of, since_best
-from mosesplug.tuning.iteration import write_after
+from mosesplug.tuning.heldout import count_since_best, find_best
+from mosesplug.tuning.iteration import write_result_files
 from mosesplug.tuning.online.state import select_result
 from mosesplug.tuning.weights import Weights, mean_of
 from mosesplug.tuning.workdir.iteration_files import date, write_config
 from mosesplug.tuning.workdir.records import (
     Evaluation,
     IterationResult,
-    evaluations_of,
-    result_of,
-    start_of,
+    read_evaluations,
+    read_result,
+    read_start,
 )
 from mosesplug.tuning.workdir.summary import Result, ScoredOn, summarize_iterations
 from mosesplug.tuning.workdir.workspace import Workspace
@@ -44,11 +44,11 @@ def reason_to_stop(context: Context) -> str:
     iterations = context.files.store.iterations()
     if not iterations or iterations[-1].result is None:
         return ""
-    if result_of(iterations[-1]).largest_change < configuration.minimum_change:
+    if read_result(iterations[-1]).largest_change < configuration.minimum_change:
         return f"no weight changed by {configuration.minimum_change:g} or more"
     held_out = configuration.held_out
     if held_out is not None and held_out.patience:
-        stale = since_best(evaluations_of(iterations))
+        stale = count_since_best(read_evaluations(iterations))
         if stale >= held_out.patience == 1:
             return "the last translation of the held-out text was no better"
         if stale >= held_out.patience:
@@ -64,9 +64,9 @@ def reason_to_stop(context: Context) -> str:
 def conclude(context: Context, reason: str) -> Result:
     """Select the resulting weights, and write ``moses.ini`` and ``summary.json``."""
     records = context.files.store.iterations()
-    last = result_of(records[-1])
+    last = read_result(records[-1])
     # A kill may have come between the result and its files.
-    write_after(context, len(records), last)
+    write_result_files(context, len(records), last)
     chosen = _choose(context, records)
     configuration, workspace = context.data.configuration, context.files.workspace
     warnings = guard_result(context, chosen.weights)
@@ -104,7 +104,7 @@ def conclude(context: Context, reason: str) -> Result:
         warnings=warnings,
     )
     write_atomic(workspace.summary, result.as_json(date(), __version__))
-    context.files.watch(Finished(len(records), reason))
+    context.files.watch(RunFinished(len(records), reason))
     return result
 
 
@@ -140,11 +140,11 @@ def _sparse_file(workspace: Workspace, chosen: _Chosen) -> Path:
 def _choose(context: Context, records: Sequence[IterationRecord]) -> _Chosen:
     """Select the weights as the settings ask."""
     configuration = context.data.configuration
-    last = result_of(records[-1])
+    last = read_result(records[-1])
     how: str = configuration.select or ("last" if configuration.held_out is None else _BEST)
     if configuration.online:
         how = select_result(configuration, context.optimizer)
-    if how == _BEST and (best := best_of(evaluations_of(records))) and best.weights is not None:
+    if how == _BEST and (best := find_best(read_evaluations(records))) and best.weights is not None:
         return _best_heldout(context, records, best, best.weights)
     if how == "best-dev":
         return _best_decoded(context, records, last)
@@ -170,7 +170,7 @@ def _best_heldout(
                 warning=True,
             )
         )
-    decoded = (each.iteration for each in records if start_of(each).weights == weights)
+    decoded = (each.iteration for each in records if read_start(each).weights == weights)
     iteration = 0 if context.data.configuration.online else next(decoded, 0)
     return _Chosen(weights, iteration, best.score, "heldout", _BEST, iteration)
 
@@ -178,7 +178,7 @@ def _best_heldout(
 def _mean(context: Context, records: Sequence[IterationRecord]) -> Weights:
     """The mean of the weights of all iterations, normalised unless their scale matters."""
     return mean_of(
-        [result_of(record).weights for record in records],
+        [read_result(record).weights for record in records],
         normalise=has_free_scale(context.data.configuration, context.data.fixed),
     )
 
@@ -209,7 +209,7 @@ def _best_decoded(
                 f" returned, the ones that iteration {best.iteration} was decoded with"
             )
         )
-    weights = start_of(best).weights
+    weights = read_start(best).weights
     return _Chosen(
         weights, best.iteration, best.first_best_score, "decoded", "best-dev", best.iteration
     )

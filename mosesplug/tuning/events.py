@@ -7,20 +7,20 @@ from dataclasses import dataclass
 from typing import Literal
 
 __all__ = [
-    "Decoded",
+    "CommandStarted",
+    "DecodingProgress",
+    "EpochLearned",
+    "EpochProgress",
     "Event",
-    "Executing",
-    "Finished",
     "GraphsRead",
-    "Judged",
-    "Learning",
-    "Learnt",
+    "HeldOutScored",
+    "IterationFinished",
     "Note",
-    "Optimised",
-    "Optimising",
+    "OptimizerProgress",
     "PhaseStarted",
+    "RunFinished",
     "Watcher",
-    "ignore",
+    "ignore_event",
 ]
 
 Phase = Literal["filter", "features", "decode", "score", "optimise", "judge", "compare"]
@@ -35,7 +35,7 @@ class Note:
 
 
 @dataclass(frozen=True)
-class Executing:
+class CommandStarted:
     """A command is about to run."""
 
     command: tuple[str, ...]
@@ -50,7 +50,7 @@ class PhaseStarted:
 
 
 @dataclass(frozen=True)
-class Decoded:
+class DecodingProgress:
     """So many of the sentences are decoded after so many seconds."""
 
     iteration: int
@@ -72,7 +72,7 @@ class GraphsRead:
 
 
 @dataclass(frozen=True)
-class Optimising:
+class OptimizerProgress:
     """The optimizer did ``done`` of ``total`` parts of ``what``."""
 
     iteration: int
@@ -82,7 +82,7 @@ class Optimising:
 
 
 @dataclass(frozen=True)
-class Optimised:
+class IterationFinished:
     """An iteration is over: the score of its first-best, the optimum in the lists, the change.
 
     ``graphs`` where it is that in the search graphs.
@@ -98,7 +98,7 @@ class Optimised:
 
 
 @dataclass(frozen=True)
-class Learning:
+class EpochProgress:
     """Online, so many of an epoch's mini-batches are decoded and learnt from."""
 
     iteration: int
@@ -110,7 +110,7 @@ class Learning:
 
 
 @dataclass(frozen=True)
-class Learnt:
+class EpochLearned:
     """Online, an epoch is over: the score of its translations, and what the learner reports."""
 
     iteration: int
@@ -121,7 +121,7 @@ class Learnt:
 
 
 @dataclass(frozen=True)
-class Judged:
+class HeldOutScored:
     """The held-out text was translated; ``best`` is the highest score before.
 
     ``updates`` of the weights came before it, mini-batches online, else iterations.
@@ -135,7 +135,7 @@ class Judged:
 
 
 @dataclass(frozen=True)
-class Finished:
+class RunFinished:
     """The run is over; the result is that of ``iteration``."""
 
     iteration: int
@@ -144,20 +144,20 @@ class Finished:
 
 Event = (
     Note
-    | Executing
+    | CommandStarted
     | PhaseStarted
-    | Decoded
+    | DecodingProgress
     | GraphsRead
-    | Optimising
-    | Optimised
-    | Learning
-    | Learnt
-    | Judged
-    | Finished
+    | OptimizerProgress
+    | IterationFinished
+    | EpochProgress
+    | EpochLearned
+    | HeldOutScored
+    | RunFinished
 )
 Watcher = Callable[[Event], None]
 
 
-def ignore(event: Event) -> None:
+def ignore_event(event: Event) -> None:
     """The watcher that looks away."""
     del event

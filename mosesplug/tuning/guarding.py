@@ -29,7 +29,7 @@ from mosesplug.tuning.warning_signs import (
     find_weight_signs,
 )
 from mosesplug.tuning.weights import Weights
-from mosesplug.tuning.workdir.records import result_of
+from mosesplug.tuning.workdir.records import read_result
 from mosesplug.tuning.workdir.summary import summarize_iterations
 
 __all__ = ["FirstLook", "guard_decoded", "guard_input", "guard_result", "guard_weights"]
@@ -244,7 +244,7 @@ def _score_signs(context: Context, scores: Sequence[float]) -> list[WarningSign]
 
 
 def _earlier_weights(store: NBestStore) -> list[Weights]:
-    return [result_of(each).weights for each in store.iterations() if each.result is not None]
+    return [read_result(each).weights for each in store.iterations() if each.result is not None]
 
 
 def _weight_signs(context: Context, weights: Weights) -> list[WarningSign]:

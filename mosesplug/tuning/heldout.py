@@ -22,21 +22,21 @@ from mosesplug.decoders.batch_process import ProcessDecoder
 from mosesplug.errors import DataError, UsageError
 from mosesplug.metrics import Metric, Prepared
 from mosesplug.settings.configuration import Configuration
-from mosesplug.tuning.events import Executing, Judged, PhaseStarted, Watcher
+from mosesplug.tuning.events import CommandStarted, HeldOutScored, PhaseStarted, Watcher
 from mosesplug.tuning.graphs.files import DecodedText
 from mosesplug.tuning.graphs.forest import open_forest
 from mosesplug.tuning.online.numbering import model_weights
 from mosesplug.tuning.weights import Weights
 from mosesplug.tuning.workdir.records import Evaluation
 
-__all__ = ["Judge", "best_of", "judge", "since_best"]
+__all__ = ["HeldOutScorer", "count_since_best", "find_best", "judge"]
 
 _CACHE = "heldout-forest.lmdb"
 """The store, in the working directory, of search graphs that are imported from files."""
 
 
 @dataclass(frozen=True)
-class Judge:
+class HeldOutScorer:
     """Decodes the held-out set and scores it.
 
     Attributes:
@@ -91,9 +91,9 @@ class Judge:
         """
         self.watch(PhaseStarted(iteration, "judge"))
         score = self.score(weights)
-        best = best_of(before)
+        best = find_best(before)
         highest = None if best is None else best.score
-        self.watch(Judged(iteration, updates, self.metric.name, score, highest))
+        self.watch(HeldOutScored(iteration, updates, self.metric.name, score, highest))
         is_better = highest is None or score > highest
         return Evaluation(updates, score, weights if is_better else None)
 
@@ -119,7 +119,7 @@ class Judge:
 
 def judge(
     configuration: Configuration, config: Path, show: ShowWeights, watch: Watcher
-) -> Judge | None:
+) -> HeldOutScorer | None:
     """Return what scores the held-out set; None if there is none.
 
     Raises:
@@ -158,7 +158,7 @@ def judge(
             watch=watch,
         ).decoder
     else:
-        told: Callable[[tuple[str, ...]], None] = lambda command: watch(Executing(command))  # noqa: E731
+        told: Callable[[tuple[str, ...]], None] = lambda command: watch(CommandStarted(command))  # noqa: E731
         decoder = ProcessDecoder(
             held_out.decoder or configuration.decoding.decoder,
             config,
@@ -167,21 +167,21 @@ def judge(
             prefix="heldout",
             executing=told,
         )
-    return Judge(texts, references, decoder, show, metric, watch, optimising.threads)
+    return HeldOutScorer(texts, references, decoder, show, metric, watch, optimising.threads)
 
 
-def best_of(evaluations: Sequence[Evaluation]) -> Evaluation | None:
+def find_best(evaluations: Sequence[Evaluation]) -> Evaluation | None:
     """Return the first evaluation with the highest score, or None."""
     return max(evaluations, key=lambda evaluation: evaluation.score, default=None)
 
 
-def since_best(evaluations: Sequence[Evaluation]) -> int:
+def count_since_best(evaluations: Sequence[Evaluation]) -> int:
     """Return how many evaluations came after the best one.
 
     The starting weights do not count: they may be better than those of the first iterations.
     """
     learnt = [evaluation for evaluation in evaluations if evaluation.updates]
-    best = best_of(learnt)
+    best = find_best(learnt)
     return 0 if best is None else len(learnt) - 1 - learnt.index(best)
 
 

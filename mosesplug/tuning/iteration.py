@@ -23,11 +23,11 @@ from mosesplug.optimizers import Problem, Progress, Solution, corpus_score
 from mosesplug.store import IterationRecord
 from mosesplug.tuning.context import Context
 from mosesplug.tuning.decoding.lists import checked_blocks, skipped
-from mosesplug.tuning.events import Optimised, Optimising, PhaseStarted
+from mosesplug.tuning.events import IterationFinished, OptimizerProgress, PhaseStarted
 from mosesplug.tuning.graphs.learning import with_graphs
 from mosesplug.tuning.graphs.storing import store_graphs
 from mosesplug.tuning.guarding import guard_decoded, guard_weights
-from mosesplug.tuning.heldout import Judge
+from mosesplug.tuning.heldout import HeldOutScorer
 from mosesplug.tuning.online.numbering import model_weights
 from mosesplug.tuning.online.source import drop_open_epoch, same_start
 from mosesplug.tuning.online.state import online_start
@@ -45,27 +45,27 @@ from mosesplug.tuning.workdir.iteration_files import (
 from mosesplug.tuning.workdir.records import (
     IterationResult,
     IterationStart,
-    evaluations_of,
-    result_of,
-    start_of,
+    read_evaluations,
+    read_result,
+    read_start,
 )
 
 __all__ = [
-    "before_decoding",
-    "decoded",
-    "ingest",
+    "build_problem",
+    "decode_input",
     "make_graphs",
-    "optimised",
-    "problem",
+    "optimize_weights",
     "run_iteration",
-    "write_after",
+    "store_lists",
+    "write_decoding_files",
+    "write_result_files",
 ]
 
 _FIRST_INTERPOLATED = 3
 """mert-moses.pl interpolates after this iteration."""
 
 
-def run_iteration(context: Context, judge: Judge | None, *, skip_decoder: bool) -> None:
+def run_iteration(context: Context, judge: HeldOutScorer | None, *, skip_decoder: bool) -> None:
     """Do what is left to do of the current iteration, or the whole of the next."""
     store = context.files.store
     iterations = store.iterations()
@@ -73,25 +73,25 @@ def run_iteration(context: Context, judge: Judge | None, *, skip_decoder: bool) 
         iteration = len(iterations) + 1
         weights, optimum = context.data.start, None
         if iterations:
-            last = result_of(iterations[-1])
+            last = read_result(iterations[-1])
             weights, optimum = last.weights, last.optimum
             # A kill may have come between the result and its files.
-            write_after(context, iteration - 1, last)
-        before_decoding(context, iteration, weights, optimum)
-        lists = decoded(context, iteration, weights, skip=skip_decoder)
-        ingest(context, iteration, weights, lists)
+            write_result_files(context, iteration - 1, last)
+        write_decoding_files(context, iteration, weights, optimum)
+        lists = decode_input(context, iteration, weights, skip=skip_decoder)
+        store_lists(context, iteration, weights, lists)
     current = store.iterations()[-1]
     guard_decoded(context)
-    result = optimised(context, current)
+    result = optimize_weights(context, current)
     guard_weights(context, result.weights)
     if judge is not None:
-        before, start = evaluations_of(store.iterations()[:-1]), start_of(current).weights
+        before, start = read_evaluations(store.iterations()[:-1]), read_start(current).weights
         found = judge.of_iteration(current.iteration, start, result.weights, before)
         result = replace(result, heldout=found)
     store.record_result(current.iteration, result.as_record())
-    write_after(context, current.iteration, result)
+    write_result_files(context, current.iteration, result)
     context.files.watch(
-        Optimised(
+        IterationFinished(
             current.iteration,
             context.data.configuration.metric.name,
             current.first_best_score,
@@ -103,7 +103,7 @@ def run_iteration(context: Context, judge: Judge | None, *, skip_decoder: bool) 
     )
 
 
-def before_decoding(
+def write_decoding_files(
     context: Context, iteration: int, weights: Weights, optimum: float | None
 ) -> None:
     """The files that say what an iteration is decoded with."""
@@ -121,7 +121,7 @@ def before_decoding(
         write_sparse_weights(workspace, 1, _decoded_with(context, iteration, weights))
 
 
-def decoded(context: Context, iteration: int, weights: Weights, *, skip: bool) -> DecodedInput:
+def decode_input(context: Context, iteration: int, weights: Weights, *, skip: bool) -> DecodedInput:
     """Decode with ``weights``, or take the list that is there."""
     give_back()  # the decoder's models want all the room that there is
     if skip:
@@ -141,7 +141,7 @@ def _decoded_with(context: Context, iteration: int, weights: Weights) -> Weights
     return weights.normalised()
 
 
-def ingest(context: Context, iteration: int, weights: Weights, lists: DecodedInput) -> None:
+def store_lists(context: Context, iteration: int, weights: Weights, lists: DecodedInput) -> None:
     """Look the lists over, score them and commit them to the store.
 
     Raises:
@@ -186,17 +186,17 @@ def ingest(context: Context, iteration: int, weights: Weights, lists: DecodedInp
         raise lists.failure(f"the decoder wrote a list that cannot be used: {error}") from error
 
 
-def optimised(context: Context, current: IterationRecord) -> IterationResult:
+def optimize_weights(context: Context, current: IterationRecord) -> IterationResult:
     """New weights, from the lists of this iteration and of those before it.
 
     Raises:
         OptimizerError: no usable weights can come of them.
     """
-    iteration, weights = current.iteration, start_of(current).weights
+    iteration, weights = current.iteration, read_start(current).weights
     context.files.watch(PhaseStarted(iteration, "optimise"))
     clock = Clock()
     give_back()
-    given = problem(context, iteration)
+    given = build_problem(context, iteration)
     give_back()
     space = given.tuning_set.space
     minima, maxima = (box[: space.n_dense].tolist() for box in given.box)
@@ -205,7 +205,7 @@ def optimised(context: Context, current: IterationRecord) -> IterationResult:
         _write_extractor_files(context, iteration)
 
     def progress(done: int, total: int, what: str) -> None:
-        context.files.watch(Optimising(iteration, done, total, what))
+        context.files.watch(OptimizerProgress(iteration, done, total, what))
 
     solution = _solution(context, given, context.data.vector(weights, space), iteration, progress)
     found = Weights.of_vector(space, solution.weights, context.data.fixed)
@@ -256,13 +256,13 @@ def _plain(value: Any) -> int | float | str | None:
     return value if isinstance(value, int) else str(value)
 
 
-def write_after(context: Context, iteration: int, result: IterationResult) -> None:
+def write_result_files(context: Context, iteration: int, result: IterationResult) -> None:
     """The files that follow from an iteration's result."""
     write_weights(context.files.workspace, iteration, result.weights)
     write_finished_step(context.files.workspace, iteration)
 
 
-def problem(context: Context, iteration: int) -> Problem:
+def build_problem(context: Context, iteration: int) -> Problem:
     """The merged lists, or search graphs, of an iteration and of those before it."""
     configuration, store = context.data.configuration, context.files.store
     optimising = configuration.optimising
@@ -286,7 +286,7 @@ def problem(context: Context, iteration: int) -> Problem:
         _active(optimising.active, space),
         np.array([*minima, *np.zeros(space.n_sparse)]),
         np.array([*maxima, *np.ones(space.n_sparse)]),
-        tuple(context.data.vector(start_of(record).weights, space) for record in earlier),
+        tuple(context.data.vector(read_start(record).weights, space) for record in earlier),
         optimising.threads,
     )
     if not from_graphs:
@@ -334,7 +334,7 @@ def make_graphs(context: Context) -> None:
         return
     if records and records[-1].result is None:
         return  # all of its lists are there
-    last = result_of(records[-1]) if records else None
+    last = read_result(records[-1]) if records else None
     weights = last.weights if last else online_start(context)
     if (opened := store.open_iteration()) is not None:
         start = IterationStart(weights, context.data.seed, context.settings, (), 0.0)
@@ -343,15 +343,15 @@ def make_graphs(context: Context) -> None:
         context.files.watch(drop_open_epoch(store))
     if last:
         # A kill may have come between the result and its files.
-        write_after(context, iteration - 1, last)
-    before_decoding(context, iteration, weights, last.optimum if last else None)
+        write_result_files(context, iteration - 1, last)
+    write_decoding_files(context, iteration, weights, last.optimum if last else None)
     store_graphs(
         context.data.configuration,
         context.files.config,
         store,
         iteration,
         weights,
-        decoded(context, iteration, weights, skip=False),
+        decode_input(context, iteration, weights, skip=False),
         groups=context.data.space.groups,
         n_sentences=context.data.references.n_sentences,
         watch=context.files.watch,

@@ -16,9 +16,9 @@ from mosesplug.settings.configuration import Configuration
 from mosesplug.store import NBestStore
 from mosesplug.tuning.conclude import conclude, reason_to_stop
 from mosesplug.tuning.context import Context
-from mosesplug.tuning.events import Watcher, ignore
+from mosesplug.tuning.events import Watcher, ignore_event
 from mosesplug.tuning.graphs.forest import check_forest
-from mosesplug.tuning.heldout import Judge
+from mosesplug.tuning.heldout import HeldOutScorer
 from mosesplug.tuning.iteration import (
     make_graphs,
     run_iteration,
@@ -40,7 +40,7 @@ _HOW_TO_CONTINUE = (
 )
 
 
-def tune(configuration: Configuration, watch: Watcher = ignore) -> Result:
+def tune(configuration: Configuration, watch: Watcher = ignore_event) -> Result:
     """Tune a system's weights; the result is ``moses.ini`` in the working directory.
 
     Args:
@@ -89,7 +89,7 @@ def _drop_unrecorded_epoch(store: NBestStore) -> None:
         store.drop_last(records[-1].iteration)
 
 
-def _run(context: Context, judge: Judge | None) -> None:
+def _run(context: Context, judge: HeldOutScorer | None) -> None:
     """Decode everything, optimise on all lists, and again."""
     if (opened := context.files.store.open_iteration()) is not None:
         raise UsageError(
@@ -102,7 +102,7 @@ def _run(context: Context, judge: Judge | None) -> None:
         skip_decoder = False
 
 
-def _run_online(context: Context, judge: Judge | None) -> None:
+def _run_online(context: Context, judge: HeldOutScorer | None) -> None:
     """Decode a few sentences, learn from them, and again."""
     with open_online_run(context, judge) as run:
         while not reason_to_stop(context):

@@ -17,14 +17,14 @@ from mosesplug.store import NBestStore
 from mosesplug.tuning.context import PREDICTABLE_SEED, Context
 from mosesplug.tuning.decoding.lists import skipped
 from mosesplug.tuning.events import Note, Watcher
-from mosesplug.tuning.iteration import ingest, problem
+from mosesplug.tuning.iteration import build_problem, store_lists
 from mosesplug.tuning.weights import Weights
 from mosesplug.tuning.workdir.iteration_files import (
     read_decoding_weights,
     read_finished_step,
     read_resulting_weights,
 )
-from mosesplug.tuning.workdir.records import IterationResult, start_of
+from mosesplug.tuning.workdir.records import IterationResult, read_start
 from mosesplug.tuning.workdir.workspace import Workspace
 
 __all__ = [
@@ -80,7 +80,7 @@ def seed_of_run(configuration: Configuration, store: NBestStore) -> int:
     if configuration.optimising.seed is not None:
         return configuration.optimising.seed
     if iterations := store.iterations():
-        return start_of(iterations[0]).seed
+        return read_start(iterations[0]).seed
     return secrets.randbits(32)
 
 
@@ -89,7 +89,7 @@ def report_changed_settings(context: Context) -> None:
     iterations = context.files.store.iterations()
     if not iterations:
         return
-    start = start_of(iterations[-1])
+    start = read_start(iterations[-1])
     earlier = {**start.settings, "seed": str(start.seed)}
     now = {**context.settings, "seed": str(context.data.seed)}
     changed = [
@@ -144,8 +144,8 @@ def adopt_files(context: Context, iterations: range) -> None:
             lists = workspace.nbest_packed(iteration)
             if not lists.is_file():  # mert-moses.pl --hg-mira leaves none
                 raise _missing(workspace, lists.name)
-            ingest(context, iteration, weights, skipped(workspace, iteration))
-        given = problem(context, iteration)
+            store_lists(context, iteration, weights, skipped(workspace, iteration))
+        given = build_problem(context, iteration)
         optimum = corpus_score(given, context.data.vector(result, given.tuning_set.space))
         found = IterationResult(result, optimum, result.largest_change(weights), 0.0)
         store.record_result(iteration, found.as_record())

@@ -30,7 +30,7 @@ from mosesplug.tuning.events import Note, Watcher
 from mosesplug.tuning.graphs.forest import open_graph_decoder, redecoding
 from mosesplug.tuning.graphs.learning import check_graphs, fixed_weights
 from mosesplug.tuning.guarding import guard_input
-from mosesplug.tuning.heldout import Judge
+from mosesplug.tuning.heldout import HeldOutScorer
 from mosesplug.tuning.heldout import judge as find_judge
 from mosesplug.tuning.online.decoder import check_online
 from mosesplug.tuning.parallel.shards import split_into_shards
@@ -144,7 +144,7 @@ def check_apart(configuration: Configuration, workspace: Workspace) -> None:
 @contextmanager
 def prepare_run(
     configuration: Configuration, workspace: Workspace, watch: Watcher, earlier: EarlierRun
-) -> Iterator[tuple[Context, Judge | None]]:
+) -> Iterator[tuple[Context, HeldOutScorer | None]]:
     """Check settings and data, then replace an earlier run and open the store."""
     optimising = configuration.optimising
     if optimising.seed is not None and optimising.seed < 0:

@@ -262,7 +262,7 @@ def test_the_command_of_a_server() -> None:
 def test_a_port_that_was_taken(
     stand_in: StandIn, tmp_path: Path, pids: Pids, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    reserved = server_process.reserved_port
+    reserved = server_process.reserve_port
     taken = socket.create_server(("127.0.0.1", 0))
     offered: list[socket.socket] = []
 
@@ -270,7 +270,7 @@ def test_a_port_that_was_taken(
         offered.append(reserved() if offered else taken.dup())
         return offered[-1]
 
-    monkeypatch.setattr(server_process, "reserved_port", reserve)
+    monkeypatch.setattr(server_process, "reserve_port", reserve)
     monkeypatch.setattr(server_process, "_PROBE_SECONDS", 1.0)
     with taken, server(stand_in(), tmp_path) as online:
         lists = online.decode(BATCH, WEIGHTS)
@@ -280,7 +280,7 @@ def test_a_port_that_was_taken(
 
 def test_reserved_ports_are_given_to_nobody_else() -> None:
     with contextlib.ExitStack() as stack:
-        held = [stack.enter_context(server_process.reserved_port()) for _ in range(50)]
+        held = [stack.enter_context(server_process.reserve_port()) for _ in range(50)]
         assert len({one.getsockname() for one in held}) == 50
         listener = stack.enter_context(socket.socket())
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

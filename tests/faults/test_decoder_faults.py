@@ -19,7 +19,7 @@ from mosesplug.errors import DecoderError
 from mosesplug.features import FeatureSpace
 from mosesplug.store import NBestStore
 from mosesplug.tuning.decoding.lists import checked_blocks
-from mosesplug.tuning.events import ignore
+from mosesplug.tuning.events import ignore_event
 from tests.long_running.decoder_faults import (
     FAULTS,
     Fault,
@@ -121,7 +121,7 @@ def test_a_list_that_cannot_be_used(
     lists = DecodedInput(path, ("decoder",), begun / "run1.out", tmp_path / "run2.decoder.err", 0.0)
     with pytest.raises((DecoderError, FormatError)) as caught:
         for _ in checked_blocks(
-            read_nbest_blocks(path), lists, groups=groups, n_sentences=6, watch=ignore
+            read_nbest_blocks(path), lists, groups=groups, n_sentences=6, watch=ignore_event
         ):
             pass
     for words in fault.said:

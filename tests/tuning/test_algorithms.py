@@ -16,7 +16,7 @@ from mosesplug.optimizers import Problem, algorithm, algorithms, no_progress
 from mosesplug.settings.sharding import Sharding
 from mosesplug.store import NBestStore
 from mosesplug.tuning import Configuration, tune
-from mosesplug.tuning.events import Decoded, Event, Executing
+from mosesplug.tuning.events import CommandStarted, DecodingProgress, Event
 from mosesplug.tuning.weights import Weights
 
 Toy = Any
@@ -49,7 +49,7 @@ def test_sparse_weights_reach_the_decoder_by_name(toy: Toy, log: Log, name: str)
     result = tune(configured(toy, name, flags="-sparse"), log)
     work = toy.directory / "work"
     assert not (work / "run1.sparse-weights").exists()
-    commands = [e.command for e in log.of(Executing) if "-n-best-list" in e.command]
+    commands = [e.command for e in log.of(CommandStarted) if "-n-best-list" in e.command]
     assert "-weight-file" not in commands[0]
     for number, command in enumerate(commands[1:], start=2):
         assert command[command.index("-weight-file") + 1] == f"run{number}.sparse-weights"
@@ -94,7 +94,7 @@ def test_goes_on_as_if_nothing_had_been(
     tune(configured(toy, name, "whole", flags="-sparse"))
 
     def stop(event: Event) -> None:
-        if isinstance(event, Decoded) and event.iteration == 3:
+        if isinstance(event, DecodingProgress) and event.iteration == 3:
             raise Stop
 
     with pytest.raises(Stop):

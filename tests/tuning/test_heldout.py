@@ -17,8 +17,8 @@ from formats.moses.ini import read_moses_ini
 from mosesplug.errors import DataError
 from mosesplug.settings.configuration import HeldOutSet
 from mosesplug.tuning import tune
-from mosesplug.tuning.events import Judged, Note
-from mosesplug.tuning.heldout import best_of, since_best
+from mosesplug.tuning.events import HeldOutScored, Note
+from mosesplug.tuning.heldout import count_since_best, find_best
 from mosesplug.tuning.weights import Weights
 from mosesplug.tuning.workdir.records import Evaluation
 
@@ -62,7 +62,7 @@ def test_scores_are_those_of_the_weights_that_were_found(toy: Toy, log: Log) -> 
     for number in (1, 2, 3):
         assert scores[number - 1] == pytest.approx(bleu(toy, work / f"run{number}.moses.ini"))
     assert scores[3] == pytest.approx(bleu(toy, work / "moses.ini"))
-    assert [event.score for event in log.of(Judged)] == scores
+    assert [event.score for event in log.of(HeldOutScored)] == scores
     summary = json.loads((work / "summary.json").read_text())
     assert [i["heldout"][-1]["score"] for i in summary["iterations"]] == scores[1:]
 
@@ -156,13 +156,13 @@ def test_text_that_judges_nothing_is_refused(toy: Toy) -> None:
 def test_the_first_of_equals_is_the_best() -> None:
     weights = Weights((1.0,))
     points = [Evaluation(n, score, weights) for n, score in enumerate((0.2, 0.4, 0.4, 0.3))]
-    assert best_of(points) is points[1]
-    assert since_best(points) == 2
+    assert find_best(points) is points[1]
+    assert count_since_best(points) == 2
     # What a run starts with can be the best, but is no reason to give up.
-    assert best_of([Evaluation(0, 0.5, weights), *points[1:]]).updates == 0  # type: ignore[union-attr]
-    assert since_best([Evaluation(0, 0.5, weights), *points[1:]]) == 2
-    assert since_best([Evaluation(0, 0.5, weights)]) == 0
-    assert best_of([]) is None
-    assert since_best([]) == 0
+    assert find_best([Evaluation(0, 0.5, weights), *points[1:]]).updates == 0  # type: ignore[union-attr]
+    assert count_since_best([Evaluation(0, 0.5, weights), *points[1:]]) == 2
+    assert count_since_best([Evaluation(0, 0.5, weights)]) == 0
+    assert find_best([]) is None
+    assert count_since_best([]) == 0
     assert Evaluation.of_record(points[0].as_record()) == points[0]
     assert Evaluation.of_record(Evaluation(3, 0.1).as_record()) == Evaluation(3, 0.1)

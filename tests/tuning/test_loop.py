@@ -27,7 +27,14 @@ from mosesplug.metrics import metric
 from mosesplug.optimizers import Problem, corpus_score
 from mosesplug.store import NBestStore
 from mosesplug.tuning import tune
-from mosesplug.tuning.events import Decoded, Executing, Finished, Note, Optimised, PhaseStarted
+from mosesplug.tuning.events import (
+    CommandStarted,
+    DecodingProgress,
+    IterationFinished,
+    Note,
+    PhaseStarted,
+    RunFinished,
+)
 
 Toy = Any
 Log = Any
@@ -37,7 +44,7 @@ NAMES = ("Distortion0", "LM0", "WordPenalty0", "TranslationModel0")
 
 
 def commands(log: Log, flag: str) -> list[tuple[str, ...]]:
-    return [event.command for event in log.of(Executing) if flag in event.command]
+    return [event.command for event in log.of(CommandStarted) if flag in event.command]
 
 
 def overwrite(command: tuple[str, ...]) -> list[float]:
@@ -59,9 +66,9 @@ def test_tuning_raises_the_score_and_leaves_the_scripts_files(toy: Toy, log: Log
             assert (work / f"run{number}.{name}").is_file()
     assert (work / "finished_step.txt").read_text() == f"{last}\n"
     assert (work / "features.list").read_bytes().startswith(b"UnknownWordPenalty0 UNTUNEABLE\n")
-    assert "no weight changed" in log.of(Finished)[0].reason
-    assert [event.iteration for event in log.of(Optimised)] == list(range(1, last + 1))
-    assert log.of(Decoded)[-1].sentences == 12
+    assert "no weight changed" in log.of(RunFinished)[0].reason
+    assert [event.iteration for event in log.of(IterationFinished)] == list(range(1, last + 1))
+    assert log.of(DecodingProgress)[-1].sentences == 12
     summary = json.loads((work / "summary.json").read_text())
     assert [i["first_best_score"] for i in summary["iterations"]] == scores
     assert not list(work.glob(".*"))

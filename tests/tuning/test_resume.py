@@ -22,20 +22,20 @@ from mosesplug.settings.configuration import HeldOutSet, OnlineSettings
 from mosesplug.store import NBestStore
 from mosesplug.tuning import tune
 from mosesplug.tuning.events import (
+    CommandStarted,
+    EpochProgress,
     Event,
-    Executing,
-    Finished,
-    Learning,
+    IterationFinished,
     Note,
-    Optimised,
     PhaseStarted,
+    RunFinished,
 )
 
 Toy = Any
 Files = Callable[[Path], dict[str, bytes]]
 
 
-MILESTONES = (Executing, Finished, Optimised, PhaseStarted)
+MILESTONES = (CommandStarted, RunFinished, IterationFinished, PhaseStarted)
 SETTINGS: dict[str, Any] = {
     "maximum_iterations": 2,
     "minimum_change": 0.0,
@@ -162,20 +162,20 @@ def test_killed_between_the_end_of_an_epoch_and_its_result(
 
 def test_stored_batches_are_not_decoded_again(toy: Toy, log: Any) -> None:
     def kill(event: Event) -> None:
-        if isinstance(event, Learning) and event.batches == 2:
+        if isinstance(event, EpochProgress) and event.batches == 2:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         tune(learning_online(toy, "killed"), kill)
     tune(learning_online(toy, "killed", existing="continue"), log)
-    commands = [e.command for e in log.of(Executing) if "batch.nbest" in e.command]
+    commands = [e.command for e in log.of(CommandStarted) if "batch.nbest" in e.command]
     assert len(commands) == 2 + 4
     assert any("6 of 12 sentences are decoded" in note.text for note in log.of(Note))
 
 
 def test_an_epoch_begun_with_other_settings_is_begun_anew(toy: Toy, log: Any) -> None:
     def kill(event: Event) -> None:
-        if isinstance(event, Learning) and event.batches == 2:
+        if isinstance(event, EpochProgress) and event.batches == 2:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):

@@ -9,7 +9,7 @@ import pytest
 from formats.moses.ini import read_moses_ini
 from formats.weights.files import read_sparse
 from mosesplug.tuning import tune
-from mosesplug.tuning.events import Executing
+from mosesplug.tuning.events import CommandStarted
 
 Toy = Any
 Log = Any
@@ -25,7 +25,7 @@ def test_sparse_starting_weights_keep_their_scale(toy: Toy, log: Log) -> None:
     assert read_sparse(work / "run1.sparse-weights") == pytest.approx(
         {"wt_hund": 0.6 / norm, "wt_never": 0.3 / norm}
     )
-    decodings = [e.command for e in log.of(Executing) if "-n-best-list" in e.command]
+    decodings = [e.command for e in log.of(CommandStarted) if "-n-best-list" in e.command]
     for number, command in enumerate(decodings, start=1):
         assert command[command.index("-weight-file") + 1] == f"run{number}.sparse-weights"
     # MERT leaves sparse weights alone, up to the factor that normalises all.

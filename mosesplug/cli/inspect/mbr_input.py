@@ -25,7 +25,7 @@ from mosesplug.store import IterationRecord, NBestStore
 from mosesplug.tuning.graphs.decoder import find_graph_store
 from mosesplug.tuning.graphs.features import UNTUNED, read_configured_features
 from mosesplug.tuning.weights import Weights
-from mosesplug.tuning.workdir.records import start_of
+from mosesplug.tuning.workdir.records import read_start
 from mosesplug.tuning.workdir.workspace import Workspace
 
 __all__ = ["Task", "in_graphs", "in_lists", "in_store"]
@@ -83,7 +83,7 @@ def in_store(path: Path, iteration: int | None, weights: GraphWeights | None) ->
 
 def _decoded_with(record: IterationRecord) -> Weights:
     """The weights that the decoder got: in the first iteration, if any, normalised ones."""
-    start = start_of(record)
+    start = read_start(record)
     if record.iteration == 1 and "-weight-overwrite" in start.command:
         return start.weights.normalised()
     return start.weights

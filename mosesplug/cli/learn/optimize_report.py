@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from mosesplug.cli.shared.tables import format_score, format_table, tabulate_spreads
 from mosesplug.evaluation.error_rates import explain_signature
 from mosesplug.settings.learning import LearningSettings
-from mosesplug.tuning.repeats.scores import spread
+from mosesplug.tuning.repeats.scores import measure_spread
 
 if TYPE_CHECKING:
     from mosesplug.learning.cross_validation import CrossValidation
@@ -90,8 +90,8 @@ def _runs(result: LearningResult, settings: LearningSettings) -> list[str]:
         for number, run in enumerate(result.runs, start=1)
     ]
     spreads = [
-        ("score", spread([run.solution.score for run in result.runs])),
-        ("held out", spread([run.held_out for run in result.runs])),
+        ("score", measure_spread([run.solution.score for run in result.runs])),
+        ("held out", measure_spread([run.held_out for run in result.runs])),
     ]
     known = [(name, each) for name, each in spreads if each is not None]
     which = f"the mean of those of {len(result.runs)} runs"

@@ -9,18 +9,18 @@ from typing import TextIO
 from mosesplug.cli.shared.tables import format_change, format_table
 from mosesplug.evaluation.error_rates import explain_signature
 from mosesplug.tuning.events import (
-    Decoded,
+    CommandStarted,
+    DecodingProgress,
+    EpochLearned,
+    EpochProgress,
     Event,
-    Executing,
-    Finished,
     GraphsRead,
-    Judged,
-    Learning,
-    Learnt,
+    HeldOutScored,
+    IterationFinished,
     Note,
-    Optimised,
-    Optimising,
+    OptimizerProgress,
     PhaseStarted,
+    RunFinished,
 )
 from mosesplug.tuning.workdir.summary import IterationSummary, Result
 
@@ -51,7 +51,7 @@ class Reporter:
         self._lock = threading.Lock()
         self._status = ""
         self._score = ""
-        self._decoded: Decoded | None = None
+        self._decoded: DecodingProgress | None = None
         self._next_line = _SECONDS_BETWEEN_LINES
         self._next_learning = _SECONDS_BETWEEN_LINES
 
@@ -60,7 +60,7 @@ class Reporter:
         if self._quiet:
             return
         with self._lock:
-            if not isinstance(event, Decoded):
+            if not isinstance(event, DecodingProgress):
                 self._end_decoding()
             self._show(event)
 
@@ -76,12 +76,12 @@ class Reporter:
         match event:
             case Note(text, warning):
                 self._line(f"warning: {text}" if warning else text)
-            case Executing(command):
+            case CommandStarted(command):
                 if self._verbose:
                     self._line(f"running: {shlex.join(command)}")
             case PhaseStarted(iteration, phase):
                 self._update(f"{_label(iteration)}{_PHASES[phase]} ...")
-            case Decoded():
+            case DecodingProgress():
                 self._decoded = event
                 self._update(f"{_decoding(event)}{self._score}")
                 if not self._live and event.seconds >= self._next_line:
@@ -89,9 +89,9 @@ class Reporter:
                     self._next_line = event.seconds + _SECONDS_BETWEEN_LINES
             case GraphsRead(iteration, done, total):
                 self._update(f"{_label(iteration)}reading search graphs: {done} of {total}")
-            case Optimising(iteration, done, total, what):
+            case OptimizerProgress(iteration, done, total, what):
                 self._update(f"[{iteration}] optimising: {done} of {total} {what}{self._score}")
-            case Optimised():
+            case IterationFinished():
                 self._score = f", {event.metric} so far {event.first_best_score:.4f}"
                 where = "in the graphs" if event.graphs else "in the merged lists"
                 self._line(
@@ -99,18 +99,18 @@ class Reporter:
                     f" ({event.hypotheses} hypotheses), {event.optimum:.4f} {where};"
                     f" largest change of a weight {format_change(event.largest_change)}"
                 )
-            case Learning():
+            case EpochProgress():
                 text = _learning(event)
                 self._update(text)
                 if not self._live and event.seconds >= self._next_learning:
                     self._line(text)
                     self._next_learning = event.seconds + _SECONDS_BETWEEN_LINES
-            case Learnt():
+            case EpochLearned():
                 self._line(_learnt(event))
                 self._next_learning = _SECONDS_BETWEEN_LINES
-            case Judged():
+            case HeldOutScored():
                 self._line(_judged(event))
-            case Finished(iteration, reason):
+            case RunFinished(iteration, reason):
                 self._line(f"finished after iteration {iteration}: {reason}")
 
     def _end_decoding(self) -> None:
@@ -227,19 +227,19 @@ def _label(iteration: int) -> str:
     return f"[{iteration}] " if iteration else ""
 
 
-def _decoding(event: Decoded) -> str:
+def _decoding(event: DecodingProgress) -> str:
     rate = f", {event.sentences / event.seconds:.1f}/s" if event.seconds > 0 else ""
     return f"[{event.iteration}] decoding: {event.sentences} of {event.total} sentences{rate}"
 
 
-def _learning(event: Learning) -> str:
+def _learning(event: EpochProgress) -> str:
     return (
         f"[{event.iteration}] learning: {event.batches} of {event.total} batches,"
         f" {event.metric} so far {event.score:.4f}"
     )
 
 
-def _learnt(event: Learnt) -> str:
+def _learnt(event: EpochLearned) -> str:
     report = event.report
     return (
         f"[{event.iteration}] {event.metric} {event.score:.4f} while learning,"
@@ -248,7 +248,7 @@ def _learnt(event: Learnt) -> str:
     )
 
 
-def _judged(event: Judged) -> str:
+def _judged(event: HeldOutScored) -> str:
     if event.best is None:
         compared = ""
     elif event.score > event.best:

@@ -18,7 +18,7 @@ from mosesplug.inspection.weights.sources import (
     resolve_weights,
 )
 from mosesplug.tuning.weights import Weights
-from mosesplug.tuning.workdir.records import start_of
+from mosesplug.tuning.workdir.records import read_start
 from mosesplug.tuning.workdir.workspace import Workspace
 
 __all__ = [
@@ -99,7 +99,7 @@ def read_run_history(run: StoredRun, source: str) -> WeightHistory:
     return WeightHistory(
         source=source,
         origin=run.weights_origin,
-        iterations=tuple(by_name(start_of(record).weights) for record in run.records),
+        iterations=tuple(by_name(read_start(record).weights) for record in run.records),
         result=by_name(run.weights),
         dense=result.names,
     )

@@ -18,7 +18,7 @@ from mosesplug.decoders.protocol import DecodedInput
 from mosesplug.errors import DecoderError
 from mosesplug.features import spelled_groups
 from mosesplug.settings.configuration import Configuration
-from mosesplug.tuning.events import Executing, Note, Watcher
+from mosesplug.tuning.events import CommandStarted, Note, Watcher
 from mosesplug.tuning.workdir.workspace import Workspace
 
 __all__ = ["checked_blocks", "finished_list", "merge_samples", "pack", "skipped"]
@@ -99,7 +99,7 @@ def _transform(
         return
     # The user's command line may be a pipeline, so it is the shell's to read.
     command = ("/bin/sh", "-c", transform)
-    watch(Executing((*command, "<", nbest.name)))
+    watch(CommandStarted((*command, "<", nbest.name)))
     changed = nbest.with_name(nbest.name + ".transformed")
     run(
         command,

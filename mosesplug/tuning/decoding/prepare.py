@@ -13,7 +13,7 @@ from formats.weights.files import ShowWeights, read_show_weights
 from mosesplug.decoders.process import failure, run
 from mosesplug.errors import DecoderError, UsageError
 from mosesplug.settings.configuration import Configuration, ModelFilter
-from mosesplug.tuning.events import Executing, Note, PhaseStarted, Watcher
+from mosesplug.tuning.events import CommandStarted, Note, PhaseStarted, Watcher
 from mosesplug.tuning.workdir import caches
 from mosesplug.tuning.workdir.workspace import Workspace
 
@@ -137,7 +137,7 @@ def _execute(
     timeout: float | None = None,
 ) -> None:
     """Run a command here, or on the queue if there is one for such commands."""
-    watch(Executing(tuple(command)))
+    watch(CommandStarted(tuple(command)))
     stderr = stdout.with_suffix(".err")
     queue = configuration.decoding.decoder.queue
     if queue is None or queue.wrapper is None:

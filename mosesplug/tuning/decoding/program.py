@@ -18,7 +18,7 @@ from mosesplug.decoders.server import ServerDecoder, request_text
 from mosesplug.errors import DecoderError, UsageError
 from mosesplug.settings.configuration import Configuration, OnlineSettings
 from mosesplug.tuning.decoding.lists import finished_list, merge_samples, pack
-from mosesplug.tuning.events import Decoded, Executing, Note, PhaseStarted, Watcher
+from mosesplug.tuning.events import CommandStarted, DecodingProgress, Note, PhaseStarted, Watcher
 from mosesplug.tuning.online.decoder import ProgramRecipe
 from mosesplug.tuning.resources import Clock
 from mosesplug.tuning.workdir.workspace import Workspace
@@ -168,9 +168,9 @@ class ProgramDecoder:
         clock, workspace, total = Clock(), self.workspace, self.n_sentences
 
         def report(lines: int) -> None:
-            self.watch(Decoded(iteration, min(lines, total), total, clock.seconds()))
+            self.watch(DecodingProgress(iteration, min(lines, total), total, clock.seconds()))
 
-        self.watch(Executing(command))
+        self.watch(CommandStarted(command))
         return run(
             command,
             directory=workspace.directory,
@@ -188,7 +188,7 @@ class ProgramDecoder:
             self.workspace.directory,
             self.configuration.decoding.nbest,
             prefix,
-            lambda command: self.watch(Executing(command)),
+            lambda command: self.watch(CommandStarted(command)),
         )
 
     def _server(self, servers: int) -> ServerDecoder:
@@ -199,7 +199,7 @@ class ProgramDecoder:
             self.configuration.decoding.nbest,
             workers=servers,
             note=lambda text: self.watch(Note(text)),
-            executing=lambda command: self.watch(Executing(command)),
+            executing=lambda command: self.watch(CommandStarted(command)),
         )
 
     def _is_usable(

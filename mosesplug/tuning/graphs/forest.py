@@ -17,7 +17,7 @@ from mosesplug.metrics import Prepared
 from mosesplug.settings.configuration import Configuration
 from mosesplug.store import NBestStore
 from mosesplug.tuning.decoding.lists import finished_list
-from mosesplug.tuning.events import Decoded, PhaseStarted, Watcher
+from mosesplug.tuning.events import DecodingProgress, PhaseStarted, Watcher
 from mosesplug.tuning.graphs.decoder import (
     ForestDecoder,
     GrowingGraphs,
@@ -304,7 +304,7 @@ class GraphDecoder:
                         lists.writelines(format_list(each, digits=_DIGITS))
                         n_hypotheses += len(each)
                 done = begin + len(sentences)
-                self.watch(Decoded(iteration, done, len(texts), clock.seconds()))
+                self.watch(DecodingProgress(iteration, done, len(texts), clock.seconds()))
         if not n_hypotheses:
             raise DecoderError("the search graphs hold no hypotheses")
         packed = finished_list(self.configuration, self.workspace, iteration, self.watch)

@@ -37,10 +37,10 @@ from mosesplug.optimizers.online.learner import State
 from mosesplug.settings.sharding import Sharding
 from mosesplug.store import IterationRecord
 from mosesplug.tuning.context import Context
-from mosesplug.tuning.events import Learning, Learnt, Note, PhaseStarted
+from mosesplug.tuning.events import EpochLearned, EpochProgress, Note, PhaseStarted
 from mosesplug.tuning.guarding import FirstLook, guard_decoded, guard_weights
-from mosesplug.tuning.heldout import Judge, since_best
-from mosesplug.tuning.iteration import before_decoding, write_after
+from mosesplug.tuning.heldout import HeldOutScorer, count_since_best
+from mosesplug.tuning.iteration import write_decoding_files, write_result_files
 from mosesplug.tuning.online.numbering import model_weights, named_weights
 from mosesplug.tuning.online.shard import DecodedCorpus, DecodedShard
 from mosesplug.tuning.online.source import DecodingSource, EpochLists, EpochSetup
@@ -72,8 +72,8 @@ from mosesplug.tuning.workdir.records import (
     IterationResult,
     IterationStart,
     ShardLists,
-    evaluations_of,
-    result_of,
+    read_evaluations,
+    read_result,
 )
 
 __all__ = ["OnlineRun", "open_online_run", "run_online_iteration"]
@@ -111,12 +111,12 @@ class OnlineRun:
     context: Context
     texts: Sequence[bytes]
     workers: BatchDecoder | DecodingWorkers | _ShardWorkers
-    judge: Judge | None
+    judge: HeldOutScorer | None
     shard_notes: set[str] = field(default_factory=set)
 
 
 @contextmanager
-def open_online_run(context: Context, judge: Judge | None) -> Iterator[OnlineRun]:
+def open_online_run(context: Context, judge: HeldOutScorer | None) -> Iterator[OnlineRun]:
     """Start the decoders and workers of an online run; they end with the block.
 
     Raises:
@@ -215,23 +215,23 @@ def run_online_iteration(run: OnlineRun) -> None:
     records = store.iterations()
     current = records[-1] if records and records[-1].result is None else None
     done = records[:-1] if current else records
-    last = result_of(done[-1]) if done else None
+    last = read_result(done[-1]) if done else None
     iteration = len(done) + 1
     weights = last.weights if last else online_start(context)
     if last:
         # A kill may have come between the result and its files.
-        write_after(context, iteration - 1, last)
-    before_decoding(context, iteration, weights, last.optimum if last else None)
+        write_result_files(context, iteration - 1, last)
+    write_decoding_files(context, iteration, weights, last.optimum if last else None)
     record = IterationStart(weights, context.data.seed, context.settings, (), 0.0)
     start = start_epoch(context, weights, last, shards)
-    epoch = _Epoch(run, iteration, record, start, evaluations_of(done))
+    epoch = _Epoch(run, iteration, record, start, read_evaluations(done))
     if isinstance(run.workers, _ShardWorkers):
         result = _run_shards(epoch, run.workers, last)
     else:
         result = _run_batches(epoch, run.workers, current)
     store.record_result(iteration, result.as_record())
     forget_earlier_states(store)
-    write_after(context, iteration, result)
+    write_result_files(context, iteration, result)
 
 
 def _run_batches(
@@ -264,7 +264,7 @@ def _run_batches(
     def after_batch(done: BatchDone) -> bool:
         score, seconds = float(metric.score(done.tally.totals)), clock.seconds()
         context.files.watch(
-            Learning(iteration, done.place + 1, done.of, metric.name, score, seconds)
+            EpochProgress(iteration, done.place + 1, done.of, metric.name, score, seconds)
         )
         return scores.after_batch(done)
 
@@ -363,7 +363,7 @@ class _HeldOutScores:
         if held_out is None or not held_out.every or number % held_out.every or number == done.of:
             return False
         self.add(done.state)
-        stale = since_best((*self._epoch.before, *self._evaluations))
+        stale = count_since_best((*self._epoch.before, *self._evaluations))
         self.is_exhausted = bool(held_out.patience and stale >= held_out.patience)
         return self.is_exhausted
 
@@ -495,7 +495,7 @@ def _send_learnt(epoch: _Epoch, result: IterationResult) -> None:
     (point,) = result.curve
     report = {name: value for name, value in point.items() if name not in ("epoch", "score")}
     epoch.run.context.files.watch(
-        Learnt(
+        EpochLearned(
             epoch.iteration,
             epoch.run.context.data.configuration.metric.name,
             result.optimum,

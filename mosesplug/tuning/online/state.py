@@ -18,7 +18,7 @@ from mosesplug.store import NBestStore
 from mosesplug.tuning.context import Context
 from mosesplug.tuning.online.numbering import FeatureNumbering
 from mosesplug.tuning.weights import Weights
-from mosesplug.tuning.workdir.records import IterationResult, result_of
+from mosesplug.tuning.workdir.records import IterationResult, read_result
 
 __all__ = [
     "EpochStart",
@@ -161,6 +161,6 @@ def forget_earlier_states(store: NBestStore) -> None:
     """
     done = [record for record in store.iterations() if record.result is not None]
     for record in done[:-1]:
-        result = result_of(record)
+        result = read_result(record)
         if result.learner is not None:
             store.record_result(record.iteration, replace(result, learner=None).as_record())

@@ -18,7 +18,7 @@ import numpy as np
 
 from mosesplug.metrics import Metric
 from mosesplug.optimizers.online.epochs import BatchDone, EpochReport, Tally
-from mosesplug.tuning.events import Learning, Watcher
+from mosesplug.tuning.events import EpochProgress, Watcher
 from mosesplug.tuning.parallel.mixing import add_tallies
 from mosesplug.tuning.resources import Clock
 
@@ -52,7 +52,7 @@ class ProgressFile:
 
 
 class ShardProgress:
-    """Adds up the progress of all shards in an epoch and sends ``Learning`` events."""
+    """Adds up the progress of all shards in an epoch and sends ``EpochProgress`` events."""
 
     def __init__(
         self, watch: Watcher, metric: Metric, epoch: int, total: int, files: Sequence[Path] = ()
@@ -104,7 +104,7 @@ class ShardProgress:
             sum_so_far = add_tallies([self._tallies[number] for number in sorted(self._tallies)])
             score = float(self._metric.score(sum_so_far.totals))
             self._watch(
-                Learning(
+                EpochProgress(
                     self._epoch,
                     sum_so_far.batches,
                     self._total,

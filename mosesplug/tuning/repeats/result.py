@@ -21,9 +21,9 @@ from mosesplug.tuning.graphs.learning import fixed_weights
 from mosesplug.tuning.repeats.scores import (
     FinishedRun,
     Spread,
-    compared,
-    median_run,
-    spread,
+    comparable_scores,
+    find_median_run,
+    measure_spread,
 )
 from mosesplug.tuning.weights import Weights, mean_of
 from mosesplug.tuning.workdir.iteration_files import date, write_config
@@ -114,7 +114,7 @@ def conclude_several(
     else:
         by = "heldout"
         if choice == "median":
-            by, chosen = compared(runs)[0], median_run(runs)
+            by, chosen = comparable_scores(runs)[0], find_median_run(runs)
         else:
             chosen = max(runs, key=_on_held_out)
         weights = chosen.weights
@@ -128,8 +128,8 @@ def conclude_several(
         chosen=chosen,
         by=by,
         weights=weights,
-        dev=spread([run.dev for run in runs]),
-        heldout=spread([run.heldout for run in runs]),
+        dev=measure_spread([run.dev for run in runs]),
+        heldout=measure_spread([run.heldout for run in runs]),
     )
     document = result.as_json(configuration.optimising.algorithm, date())
     write_atomic(workspace.summary, document)

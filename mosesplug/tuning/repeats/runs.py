@@ -26,12 +26,12 @@ from mosesplug.settings.algorithm_options import make_options
 from mosesplug.settings.build import values_of
 from mosesplug.settings.configuration import Configuration, SelectRun
 from mosesplug.settings.toml import write_settings
-from mosesplug.tuning.events import Event, Note, Watcher, ignore
+from mosesplug.tuning.events import Event, Note, Watcher, ignore_event
 from mosesplug.tuning.loop import tune
 from mosesplug.tuning.online.state import select_result
 from mosesplug.tuning.repeats.files import PLAN, run_directory, share_filtered
 from mosesplug.tuning.repeats.result import SeveralResult, conclude_several
-from mosesplug.tuning.repeats.scores import FinishedRun, finished_run
+from mosesplug.tuning.repeats.scores import FinishedRun, read_finished_run
 from mosesplug.tuning.setup import check_apart
 from mosesplug.tuning.workdir.workspace import Workspace
 
@@ -78,7 +78,7 @@ def tune_several(
     configuration: Configuration,
     count: int,
     choice: SelectRun | None = None,
-    watch: Watcher = ignore,
+    watch: Watcher = ignore_event,
     began: Callable[[int, int], None] = lambda run, seed: None,
     ended: Callable[[FinishedRun], None] = lambda run: None,
 ) -> SeveralResult:
@@ -116,7 +116,7 @@ def tune_several(
                 plan = _one(configuration, plan, path, directory, number, watch, anew=anew)
                 values = values_of(configuration, plan.seed, runs=count, choice=choice)
                 write_settings(workspace.settings, values)
-            runs.append(finished_run(directory, number, seed))
+            runs.append(read_finished_run(directory, number, seed))
             ended(runs[-1])
         return conclude_several(configuration, workspace, runs, choice, watch)
 

@@ -12,10 +12,17 @@ from typing import Any
 from mosesplug.errors import DataError
 from mosesplug.store import NBestStore
 from mosesplug.tuning.weights import Weights
-from mosesplug.tuning.workdir.records import start_of
+from mosesplug.tuning.workdir.records import read_start
 from mosesplug.tuning.workdir.workspace import Workspace
 
-__all__ = ["FinishedRun", "Spread", "compared", "finished_run", "median_run", "spread"]
+__all__ = [
+    "FinishedRun",
+    "Spread",
+    "comparable_scores",
+    "find_median_run",
+    "measure_spread",
+    "read_finished_run",
+]
 
 
 @dataclass(frozen=True)
@@ -73,7 +80,7 @@ class Spread:
     high: float
 
 
-def spread(scores: Sequence[float | None]) -> Spread | None:
+def measure_spread(scores: Sequence[float | None]) -> Spread | None:
     """How runs differ, those without a score left out; None if none has one."""
     known = [score for score in scores if score is not None]
     if not known:
@@ -82,7 +89,7 @@ def spread(scores: Sequence[float | None]) -> Spread | None:
     return Spread(len(known), fmean(known), deviation, min(known), median(known), max(known))
 
 
-def compared(runs: Sequence[FinishedRun]) -> tuple[str, tuple[float, ...]]:
+def comparable_scores(runs: Sequence[FinishedRun]) -> tuple[str, tuple[float, ...]]:
     """The scores by which runs are chosen: held-out ones where all have one, else the tuning set's.
 
     Returns:
@@ -102,7 +109,7 @@ def compared(runs: Sequence[FinishedRun]) -> tuple[str, tuple[float, ...]]:
     )
 
 
-def median_run(runs: Sequence[FinishedRun]) -> FinishedRun:
+def find_median_run(runs: Sequence[FinishedRun]) -> FinishedRun:
     """The run in the middle by its score; of an even number, the lower of the two there.
 
     Of equal scores, that of the earlier run counts as the lower.
@@ -110,12 +117,12 @@ def median_run(runs: Sequence[FinishedRun]) -> FinishedRun:
     Raises:
         DataError: not all runs have a score.
     """
-    _, scores = compared(runs)
+    _, scores = comparable_scores(runs)
     order = sorted(range(len(runs)), key=lambda place: scores[place])
     return runs[order[(len(runs) - 1) // 2]]
 
 
-def finished_run(directory: Path, number: int, seed: int) -> FinishedRun:
+def read_finished_run(directory: Path, number: int, seed: int) -> FinishedRun:
     """A finished run as its working directory tells it.
 
     Raises:
@@ -124,7 +131,7 @@ def finished_run(directory: Path, number: int, seed: int) -> FinishedRun:
     """
     workspace = Workspace(directory, 0)
     with NBestStore.open(workspace.store) as store:
-        last = start_of(store.iterations()[-1])
+        last = read_start(store.iterations()[-1])
     n_dense = len(last.weights.dense)
     try:
         summary = json.loads(workspace.summary.read_bytes())

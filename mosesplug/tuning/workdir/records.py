@@ -17,9 +17,9 @@ __all__ = [
     "IterationResult",
     "IterationStart",
     "ShardLists",
-    "evaluations_of",
-    "result_of",
-    "start_of",
+    "read_evaluations",
+    "read_result",
+    "read_start",
 ]
 
 
@@ -194,7 +194,7 @@ def _corrupt_records_named(iteration: int) -> Iterator[None]:
         ) from None
 
 
-def start_of(record: IterationRecord) -> IterationStart:
+def read_start(record: IterationRecord) -> IterationStart:
     """Return what was stored with the n-best lists of an iteration.
 
     Raises:
@@ -204,7 +204,7 @@ def start_of(record: IterationRecord) -> IterationStart:
         return IterationStart.of_record(record.record)
 
 
-def result_of(record: IterationRecord) -> IterationResult:
+def read_result(record: IterationRecord) -> IterationResult:
     """Return the result of a finished iteration.
 
     Raises:
@@ -217,7 +217,7 @@ def result_of(record: IterationRecord) -> IterationResult:
         return IterationResult.of_record(record.result)
 
 
-def evaluations_of(records: Sequence[IterationRecord]) -> tuple[Evaluation, ...]:
+def read_evaluations(records: Sequence[IterationRecord]) -> tuple[Evaluation, ...]:
     """Return all scores of the held-out set, in order."""
     done = [record for record in records if record.result is not None]
-    return tuple(evaluation for record in done for evaluation in result_of(record).heldout)
+    return tuple(evaluation for record in done for evaluation in read_result(record).heldout)

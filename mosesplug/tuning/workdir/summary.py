@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from mosesplug.store import IterationRecord
 from mosesplug.tuning.weights import Weights
-from mosesplug.tuning.workdir.records import ShardLists, result_of, start_of
+from mosesplug.tuning.workdir.records import ShardLists, read_result, read_start
 
 __all__ = ["IterationSummary", "Result", "ScoredOn", "summarize_iterations"]
 
@@ -145,8 +145,8 @@ def summarize_iterations(records: Sequence[IterationRecord]) -> tuple[IterationS
     for record in records:
         if record.result is None:
             continue
-        start = start_of(record)
-        result = result_of(record)
+        start = read_start(record)
+        result = read_result(record)
         lists = result.shards or ShardLists(
             record.first_best_score, record.n_lists, record.hypotheses, record.new_hypotheses
         )

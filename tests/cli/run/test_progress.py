@@ -7,18 +7,18 @@ import io
 from mosesplug.cli.run.progress import Reporter, table
 from mosesplug.cli.shared.tables import format_change
 from mosesplug.tuning.events import (
-    Decoded,
+    CommandStarted,
+    DecodingProgress,
+    EpochLearned,
+    EpochProgress,
     Event,
-    Executing,
-    Finished,
     GraphsRead,
-    Judged,
-    Learning,
-    Learnt,
+    HeldOutScored,
+    IterationFinished,
     Note,
-    Optimised,
-    Optimising,
+    OptimizerProgress,
     PhaseStarted,
+    RunFinished,
 )
 from mosesplug.tuning.weights import Weights
 from mosesplug.tuning.workdir.summary import IterationSummary, Result
@@ -28,17 +28,17 @@ EVENTS: tuple[Event, ...] = (
     Note("look out", warning=True),
     PhaseStarted(0, "features"),
     GraphsRead(0, 9, 9),
-    Executing(("moses", "-show-weights", "a b")),
+    CommandStarted(("moses", "-show-weights", "a b")),
     PhaseStarted(1, "decode"),
-    Decoded(1, 3, 10, 1.5),
-    Decoded(1, 10, 10, 5.0),
+    DecodingProgress(1, 3, 10, 1.5),
+    DecodingProgress(1, 10, 10, 5.0),
     GraphsRead(1, 4, 10),
     PhaseStarted(1, "optimise"),
-    Optimising(1, 2, 20, "starts"),
-    Optimised(1, "BLEU", 0.25, 0.5, 0.125, 1000),
+    OptimizerProgress(1, 2, 20, "starts"),
+    IterationFinished(1, "BLEU", 0.25, 0.5, 0.125, 1000),
     PhaseStarted(2, "decode"),
-    Decoded(2, 1, 10, 0.5),
-    Finished(2, "enough"),
+    DecodingProgress(2, 1, 10, 0.5),
+    RunFinished(2, "enough"),
 )
 
 
@@ -69,7 +69,7 @@ def test_plain_lines() -> None:
 
 def test_optima_in_search_graphs() -> None:
     stream = io.StringIO()
-    Reporter(stream)(Optimised(1, "BLEU", 0.25, 0.5, 0.125, 1000, graphs=True))
+    Reporter(stream)(IterationFinished(1, "BLEU", 0.25, 0.5, 0.125, 1000, graphs=True))
     assert "0.2500 decoded (1000 hypotheses), 0.5000 in the graphs; largest" in stream.getvalue()
     weights = Weights((1.0,))
     iteration = IterationSummary(1, 0.25, 0.5, 0.1, 1000, 900, 10, weights, 1.0, 2.0)
@@ -87,7 +87,7 @@ def test_sign_of_life() -> None:
     stream = io.StringIO()
     reporter = Reporter(stream)
     for seconds in (10.0, 59.0, 61.0, 100.0, 125.0):
-        reporter(Decoded(1, int(seconds), 1000, seconds))
+        reporter(DecodingProgress(1, int(seconds), 1000, seconds))
     assert [line.split()[2] for line in stream.getvalue().splitlines()] == ["61", "125"]
 
 
@@ -141,12 +141,12 @@ def test_learning() -> None:
     reporter = Reporter(stream)
     report = {"updates": 13, "loss": 0.25, "norm": 1.5, "active": 14}
     for event in (
-        Judged(1, 0, "BLEU", 0.3, None),
-        Learning(1, 1, 13, "BLEU", 0.2, 1.0),
-        Learning(1, 12, 13, "BLEU", 0.25, 61.0),
-        Learnt(1, "BLEU", 0.26, report, 70.0),
-        Judged(1, 13, "BLEU", 0.4, 0.3),
-        Judged(2, 26, "BLEU", 0.35, 0.4),
+        HeldOutScored(1, 0, "BLEU", 0.3, None),
+        EpochProgress(1, 1, 13, "BLEU", 0.2, 1.0),
+        EpochProgress(1, 12, 13, "BLEU", 0.25, 61.0),
+        EpochLearned(1, "BLEU", 0.26, report, 70.0),
+        HeldOutScored(1, 13, "BLEU", 0.4, 0.3),
+        HeldOutScored(2, 26, "BLEU", 0.35, 0.4),
     ):
         reporter(event)
     assert stream.getvalue().splitlines() == [

@@ -14,7 +14,7 @@ from mosesplug.settings.checks import check_settings
 from mosesplug.settings.configuration import RunPlan
 from mosesplug.settings.declare import declared
 from mosesplug.tuning.repeats.result import SeveralResult
-from mosesplug.tuning.repeats.scores import FinishedRun, spread
+from mosesplug.tuning.repeats.scores import FinishedRun, measure_spread
 from mosesplug.tuning.weights import Weights
 
 
@@ -53,8 +53,8 @@ def test_the_table_of_all_runs() -> None:
         runs[0],
         "heldout",
         runs[0].weights,
-        spread([0.31, 0.29]),
-        spread([0.2, 0.3]),
+        measure_spread([0.31, 0.29]),
+        measure_spread([0.2, 0.3]),
     )
     assert table(result) == (
         "run  seed  iterations    BLEU  held out\n"
@@ -69,7 +69,9 @@ def test_the_table_of_all_runs() -> None:
         "signature: BLEU|x\n"
     )
     alone = (run(1, 0.31, None), run(2, 0.29, None))
-    mean = SeveralResult(alone, "average", None, None, alone[0].weights, spread([0.3]), None)
+    mean = SeveralResult(
+        alone, "average", None, None, alone[0].weights, measure_spread([0.3]), None
+    )
     assert "held out" not in table(mean)
     assert "the mean of those of 2 runs, not scored" in table(mean)
 

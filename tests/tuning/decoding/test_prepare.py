@@ -12,7 +12,7 @@ import pytest
 from mosesplug.decoders.moses import PostEditing, Queue
 from mosesplug.errors import DecoderError
 from mosesplug.tuning import Configuration, ModelFilter, tune
-from mosesplug.tuning.events import Executing, Note
+from mosesplug.tuning.events import CommandStarted, Note
 
 Toy = Any
 Log = Any
@@ -51,7 +51,7 @@ def test_filtered_model_is_decoded_with_and_kept(toy: Toy, log: Log) -> None:
     tune(filtered(toy), log)
     expected = f"-v ./filtered {config} {toy.directory}/input"
     assert calls(toy) == [expected]
-    decodings = [e.command for e in log.of(Executing) if "-n-best-list" in e.command]
+    decodings = [e.command for e in log.of(CommandStarted) if "-n-best-list" in e.command]
     target = toy.directory / "work" / "filtered" / "moses.ini"
     assert all(c[c.index("-config") + 1] == str(target) for c in decodings)
     # The result is made from the whole model, not from the filtered one.
@@ -98,7 +98,7 @@ def test_model_copied_to_a_local_disk(toy: Toy, log: Log) -> None:
     tune(
         toy.configuration(decoding={"cache": (str(program), str(local))}, maximum_iterations=1), log
     )
-    decodings = [e.command for e in log.of(Executing) if "-n-best-list" in e.command]
+    decodings = [e.command for e in log.of(CommandStarted) if "-n-best-list" in e.command]
     assert decodings[0][decodings[0].index("-config") + 1] == str(local / "local.ini")
 
 

@@ -34,12 +34,12 @@ from mosesplug.settings.configuration import Configuration, GraphSettings
 from mosesplug.store import NBestStore
 from mosesplug.store.graphs import writing as graph_writing
 from mosesplug.tuning import tune
-from mosesplug.tuning.events import Event, Executing, Note, PhaseStarted
+from mosesplug.tuning.events import CommandStarted, Event, Note, PhaseStarted
 from mosesplug.tuning.graphs.learning import with_graphs
 from mosesplug.tuning.graphs.storing import GraphFiles
 from mosesplug.tuning.parallel.ordered_map import start_in_order
 from mosesplug.tuning.weights import Weights
-from mosesplug.tuning.workdir.records import result_of
+from mosesplug.tuning.workdir.records import read_result
 from tests.tuning.conftest import make_toy
 
 Toy = Any
@@ -71,7 +71,7 @@ def test_a_run(toy: Toy, log: Any, optimising: dict[str, Any]) -> None:
     # It is never tuned.
     assert not result.weights.sparse
     assert not any(path.name.endswith("sparse-weights") for path in work.iterdir())
-    command = log.of(Executing)[1].command
+    command = log.of(CommandStarted)[1].command
     at = command.index("-output-search-graph-hypergraph")
     assert command[at : at + 4] == ("-output-search-graph-hypergraph", "true", "gz", "hypergraph")
     assert "-n-best-list" not in command
@@ -103,7 +103,7 @@ def test_mert_searches_all_that_is_in_the_graphs(toy: Toy) -> None:
         made = toy.configuration(name, decoding=decoding, maximum_iterations=1)
         tune(made)
         with opened(toy.directory / name) as store:
-            optima.append(result_of(store.iterations()[0]))
+            optima.append(read_result(store.iterations()[0]))
     assert optima[1].optimum == pytest.approx(optima[0].optimum, abs=1e-6)
     np.testing.assert_allclose(optima[1].weights.dense, optima[0].weights.dense, atol=1e-3)
 
@@ -141,7 +141,7 @@ def test_inactive_weights_stay(toy: Toy) -> None:
         )
         found = tune(made).iterations
         with opened(made.working_directory) as store:
-            result = result_of(store.iterations()[0])
+            result = read_result(store.iterations()[0])
             before = store.iterations()[0].record["dense"]
         assert found
         kept = [0, 3, 4, 5]
@@ -309,7 +309,7 @@ def test_the_score_is_that_of_decoding_the_graphs_beside_weights_not_tuned(
     tune(made)
     fixed = {"UnknownWordPenalty0": 1.0, "Distortion0": 0.3, "TranslationModel0_2": 0.2}
     with opened(made.working_directory) as store, store.graphs() as graphs:
-        found = result_of(store.iterations()[0])
+        found = read_result(store.iterations()[0])
         features = GraphFeatures(graphs.space, fixed)
         weights = features.vector(found.weights.dense, {})
         lists = [

@@ -18,7 +18,7 @@ from mosesplug.settings.configuration import GraphSettings, OnlineSettings
 from mosesplug.settings.sharding import Sharding
 from mosesplug.store import NBestStore
 from mosesplug.tuning import Configuration, tune
-from mosesplug.tuning.events import Executing, Learning
+from mosesplug.tuning.events import CommandStarted, EpochProgress
 from tests.tuning.forests import graph_decoder, nodes_of, read_lines
 
 Toy = Any
@@ -44,7 +44,7 @@ def online(toy: Toy, name: str, every: int, **more: Any) -> Configuration:
 
 def decoded(log: Log) -> int:
     """How often the decoder made graphs."""
-    commands = [event.command for event in log.of(Executing)]
+    commands = [event.command for event in log.of(CommandStarted)]
     return sum("-output-search-graph-hypergraph" in command for command in commands)
 
 
@@ -146,7 +146,7 @@ def test_other_settings_begin_an_epoch_anew(toy: Toy, log: Log) -> None:
     configuration = online(toy, "work", 9)
 
     def watch(event: object) -> None:
-        if isinstance(event, Learning):
+        if isinstance(event, EpochProgress):
             raise Killed
 
     with contextlib.suppress(Killed):

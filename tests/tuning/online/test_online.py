@@ -22,7 +22,7 @@ from mosesplug.settings.configuration import HeldOutSet, OnlineSettings
 from mosesplug.settings.sharding import Sharding
 from mosesplug.store import NBestStore
 from mosesplug.tuning import tune
-from mosesplug.tuning.events import Executing, Learning, Learnt, Note
+from mosesplug.tuning.events import CommandStarted, EpochLearned, EpochProgress, Note
 from mosesplug.tuning.online.numbering import FeatureNumbering
 from mosesplug.tuning_set import Batch, SparseRows
 
@@ -60,7 +60,7 @@ def _group(weights: Any, column: str) -> tuple[float, ...]:
 def test_each_batch_is_decoded_with_the_weights_after_the_last(toy: Toy, log: Log) -> None:
     """The learner, run by hand on the stored lists, had the weights on each command line."""
     result = tune(online(toy, epochs=1), log)
-    commands = [e.command for e in log.of(Executing) if "-n-best-list" in e.command]
+    commands = [e.command for e in log.of(CommandStarted) if "-n-best-list" in e.command]
     assert len(commands) == 3
     overwrites = [command[command.index("-weight-overwrite") + 1] for command in commands]
     row = algorithm("o-oro")
@@ -99,8 +99,8 @@ def test_files_summary_and_events(toy: Toy, log: Log) -> None:
     for number in (1, 2):
         assert {f"run{number}.moses.ini", f"run{number}.dense", f"run{number}.weights.txt"} <= names
     assert (work / "finished_step.txt").read_text().strip() == "2"
-    assert len(log.of(Learning)) == 6
-    assert [event.report["updates"] for event in log.of(Learnt)] == [3, 6]
+    assert len(log.of(EpochProgress)) == 6
+    assert [event.report["updates"] for event in log.of(EpochLearned)] == [3, 6]
     summary = json.loads((work / "summary.json").read_text())
     assert summary["online"]
     assert summary["reason"] == "all 2 epochs are done"

@@ -30,7 +30,7 @@ from mosesplug.settings.configuration import HeldOutSet, OnlineSettings
 from mosesplug.settings.sharding import Sharding
 from mosesplug.store import NBestStore
 from mosesplug.tuning import tune
-from mosesplug.tuning.events import Event, Learning, Learnt, Note
+from mosesplug.tuning.events import EpochLearned, EpochProgress, Event, Note
 from mosesplug.tuning.online.shard import DecodedShard
 from mosesplug.tuning.parallel.progress import ProgressFile, ShardProgress
 from tests.waiting import gone, wait_until
@@ -81,8 +81,8 @@ def test_epochs_of_two_shards(toy: Toy, log: Log) -> None:
     assert [point["updates"] for point in points] == [4, 8]
     assert {"score", "loss", "rho", "mixed", "norm", "active"} <= set(points[0])
     assert points[0]["score"] == summary["iterations"][0]["first_best_score"] > 0
-    assert [event.batches for event in log.of(Learning)] == [1, 2, 3, 4] * 2
-    assert len(log.of(Learnt)) == 2
+    assert [event.batches for event in log.of(EpochProgress)] == [1, 2, 3, 4] * 2
+    assert len(log.of(EpochLearned)) == 2
     assert {p.name for p in work.glob("shard.*/*")} == {"nbests.lmdb"}
     assert (work / "finished_step.txt").read_text().strip() == "2"
 
@@ -185,8 +185,8 @@ def test_word_of_shards_in_other_processes(tmp_path: Path, log: Log) -> None:
     tell(0, 3, 1)
     tell(1, 2, 2)
     progress.wait(futures)
-    assert [event.batches for event in log.of(Learning)] == [1, 2, 4]
-    assert log.of(Learning)[-1].score == float(score.score(4 * totals))
+    assert [event.batches for event in log.of(EpochProgress)] == [1, 2, 4]
+    assert log.of(EpochProgress)[-1].score == float(score.score(4 * totals))
 
 
 def test_stored_batches_are_not_decoded_again(
@@ -233,7 +233,7 @@ def test_an_interrupt_ends_decoders_at_once(toy: Toy) -> None:
 
 def test_an_epoch_begun_with_other_settings_is_begun_anew(toy: Toy, log: Log) -> None:
     def kill(event: Event) -> None:
-        if isinstance(event, Learning) and event.batches == 2:
+        if isinstance(event, EpochProgress) and event.batches == 2:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -304,7 +304,7 @@ def test_killed_anywhere(toy: Toy, left_by_run: Files, monkeypatch: pytest.Monke
         raise KeyboardInterrupt
 
     def kill(event: Event) -> None:
-        if isinstance(event, Learning) and (event.iteration, event.batches) in moments:
+        if isinstance(event, EpochProgress) and (event.iteration, event.batches) in moments:
             raise KeyboardInterrupt
 
     for number, method in enumerate(["", "", "add_iteration", "record_result"]):

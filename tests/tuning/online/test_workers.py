@@ -34,7 +34,7 @@ from mosesplug.settings.configuration import HeldOutSet, OnlineSettings
 from mosesplug.settings.sharding import AsyncOrder, Sharding
 from mosesplug.store import NBestStore
 from mosesplug.tuning import tune
-from mosesplug.tuning.events import Event, Judged, Learning, Learnt, Note
+from mosesplug.tuning.events import EpochLearned, EpochProgress, Event, HeldOutScored, Note
 from mosesplug.tuning.online.decoder import ProgramRecipe
 from mosesplug.tuning.online.numbering import FeatureNumbering
 from mosesplug.tuning.online.workers import open_decoding_workers
@@ -245,7 +245,7 @@ def test_by_arrival_the_order_is_kept_with_the_lists(
     found = decoded_with(monkeypatch)
 
     def kill(event: Event) -> None:
-        if isinstance(event, Learning) and (event.iteration, event.batches) == (2, 4):
+        if isinstance(event, EpochProgress) and (event.iteration, event.batches) == (2, 4):
             raise KeyboardInterrupt
 
     with uneven(monkeypatch, 3) as decoded:
@@ -278,7 +278,7 @@ def test_killed_at_any_moment(toy: Toy, left_by_run: Files) -> None:
     moments: list[str] = []
 
     def at_event(event: Event) -> None:
-        if isinstance(event, (Judged, Learning, Learnt)):
+        if isinstance(event, (HeldOutScored, EpochProgress, EpochLearned)):
             # Workers write and remove their scratch files meanwhile.
             scratch = shutil.ignore_patterns("worker*")
             shutil.copytree(whole, toy.directory / f"killed{len(moments)}", ignore=scratch)
@@ -382,7 +382,7 @@ def test_the_regime_may_change_between_epochs(toy: Toy) -> None:
 
 def test_an_epoch_begun_with_other_workers_is_begun_anew(toy: Toy, log: Log) -> None:
     def kill(event: Event) -> None:
-        if isinstance(event, Learning) and event.batches == 2:
+        if isinstance(event, EpochProgress) and event.batches == 2:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -436,10 +436,10 @@ def test_servers_may_die_and_runs_be_interrupted(
 
     def disturb(event: Event) -> None:
         log(event)
-        if isinstance(event, Learning) and event.batches == 2:
+        if isinstance(event, EpochProgress) and event.batches == 2:
             for number in servers(toy.directory / "work"):
                 os.kill(number, signal.SIGKILL)
-        if isinstance(event, Learning) and event.batches == 4:
+        if isinstance(event, EpochProgress) and event.batches == 4:
             raise KeyboardInterrupt
 
     tune(configuration("whole"))

@@ -22,7 +22,12 @@ from mosesplug.tuning.events import Note, PhaseStarted
 from mosesplug.tuning.repeats import runs as several_runs
 from mosesplug.tuning.repeats.files import check_single, run_directories, share_filtered
 from mosesplug.tuning.repeats.runs import tune_several
-from mosesplug.tuning.repeats.scores import FinishedRun, compared, median_run, spread
+from mosesplug.tuning.repeats.scores import (
+    FinishedRun,
+    comparable_scores,
+    find_median_run,
+    measure_spread,
+)
 from mosesplug.tuning.weights import Weights
 from mosesplug.tuning.workdir.workspace import Workspace
 from tests.tuning.conftest import make_toy
@@ -41,16 +46,16 @@ def a_run(number: int, dev: float | None, heldout: float | None = None) -> Finis
 
 
 def test_the_spread_is_that_of_a_sample() -> None:
-    found = spread([0.2, None, 0.5, 0.3, 0.4])
+    found = measure_spread([0.2, None, 0.5, 0.3, 0.4])
     assert found is not None
     assert (found.runs, found.low, found.high) == (4, 0.2, 0.5)
     assert found.mean == pytest.approx(0.35)
     assert found.median == pytest.approx(0.35)
     assert found.optimizer == pytest.approx(np.std([0.2, 0.5, 0.3, 0.4], ddof=1))
-    alone = spread([0.2])
+    alone = measure_spread([0.2])
     assert alone is not None
     assert alone.optimizer is None
-    assert spread([None]) is None
+    assert measure_spread([None]) is None
 
 
 @pytest.mark.parametrize(
@@ -59,15 +64,18 @@ def test_the_spread_is_that_of_a_sample() -> None:
 )
 def test_the_median_is_the_lower_of_two_in_the_middle(scores: list[float], number: int) -> None:
     runs = [a_run(place, score) for place, score in enumerate(scores, start=1)]
-    assert median_run(runs).number == number
+    assert find_median_run(runs).number == number
 
 
 def test_held_out_scores_count_where_all_runs_have_one() -> None:
     runs = [a_run(1, 0.3, 0.1), a_run(2, 0.2, 0.2), a_run(3, 0.1, 0.3)]
-    assert compared(runs) == ("heldout", (0.1, 0.2, 0.3))
-    assert compared([*runs[:2], replace(runs[2], heldout=None)]) == ("dev", (0.3, 0.2, 0.1))
+    assert comparable_scores(runs) == ("heldout", (0.1, 0.2, 0.3))
+    assert comparable_scores([*runs[:2], replace(runs[2], heldout=None)]) == (
+        "dev",
+        (0.3, 0.2, 0.1),
+    )
     with pytest.raises(DataError, match=r"run\.2: its weights are not scored"):
-        compared([runs[0], a_run(2, None)])
+        comparable_scores([runs[0], a_run(2, None)])
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,12 @@ import pytest
 from mosesplug.errors import StoreError
 from mosesplug.store import IterationRecord
 from mosesplug.tuning.weights import Weights
-from mosesplug.tuning.workdir.records import IterationResult, IterationStart, result_of, start_of
+from mosesplug.tuning.workdir.records import (
+    IterationResult,
+    IterationStart,
+    read_result,
+    read_start,
+)
 
 WEIGHTS = Weights((0.5, -1.0), {"s_a": 2.0})
 START = IterationStart(WEIGHTS, 5, {"algorithm": "mert"}, ("moses", "-f"), 1.5)
@@ -22,8 +27,8 @@ def stored(record: dict[str, Any], result: dict[str, Any]) -> IterationRecord:
 
 def test_what_was_stored_comes_back() -> None:
     record = stored(START.as_record(), RESULT.as_record())
-    assert start_of(record) == START
-    assert result_of(record) == RESULT
+    assert read_start(record) == START
+    assert read_result(record) == RESULT
 
 
 @pytest.mark.parametrize(
@@ -40,7 +45,7 @@ def test_what_was_stored_comes_back() -> None:
 )
 def test_what_was_not(change: dict[str, Any]) -> None:
     with pytest.raises(StoreError, match="corrupt record of iteration 2"):
-        start_of(stored(START.as_record() | change, {}))
+        read_start(stored(START.as_record() | change, {}))
 
 
 @pytest.mark.parametrize(
@@ -60,6 +65,6 @@ def test_what_was_not(change: dict[str, Any]) -> None:
 )
 def test_what_was_no_result(change: dict[str, Any]) -> None:
     with pytest.raises(StoreError, match="corrupt record of iteration 2"):
-        result_of(stored({}, RESULT.as_record() | change))
+        read_result(stored({}, RESULT.as_record() | change))
     with pytest.raises(StoreError, match="KeyError: 'dense'"):
-        result_of(stored({}, {}))
+        read_result(stored({}, {}))
