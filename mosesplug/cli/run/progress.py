@@ -22,7 +22,7 @@ from mosesplug.tuning.events import (
     PhaseStarted,
     RunFinished,
 )
-from mosesplug.tuning.workdir.summary import IterationSummary, Result
+from mosesplug.tuning.workdir.summary import IterationFigures, Result
 
 __all__ = ["Reporter", "table"]
 
@@ -165,7 +165,7 @@ def _where(result: Result) -> str:
             return f"{score} in the merged lists"
 
 
-def _best(iteration: IterationSummary) -> str:
+def _best(iteration: IterationFigures) -> str:
     """The best held-out score of an iteration."""
     scores = [score for _, score in iteration.heldout]
     return f"{max(scores):.4f}" if scores else ""

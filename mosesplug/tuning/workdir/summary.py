@@ -11,14 +11,14 @@ from mosesplug.store import IterationRecord
 from mosesplug.tuning.weights import Weights
 from mosesplug.tuning.workdir.records import ShardLists, read_result, read_start
 
-__all__ = ["IterationSummary", "Result", "ScoredOn", "summarize_iterations"]
+__all__ = ["IterationFigures", "Result", "ScoredOn", "summarize_iterations"]
 
 ScoredOn = Literal["decoded", "lists", "graphs", "learning", "heldout"]
 """Which data the score of a result was computed on; see ``Result``."""
 
 
 @dataclass(frozen=True)
-class IterationSummary:
+class IterationFigures:
     """The figures of one iteration.
 
     Attributes:
@@ -84,7 +84,7 @@ class Result:
     algorithm: str
     seed: int
     reason: str
-    iterations: tuple[IterationSummary, ...]
+    iterations: tuple[IterationFigures, ...]
     selected: str = "last"
     online: bool = False
     scored_on: ScoredOn | None = None
@@ -115,7 +115,7 @@ class Result:
         }
         return (json.dumps(document, indent=1) + "\n").encode()
 
-    def _iteration(self, iteration: IterationSummary) -> dict[str, Any]:
+    def _iteration(self, iteration: IterationFigures) -> dict[str, Any]:
         return {
             "iteration": iteration.number,
             "first_best_score": iteration.first_best_score,
@@ -139,7 +139,7 @@ class Result:
         return {**dict(zip(self.names, weights.dense, strict=True)), **weights.sparse}
 
 
-def summarize_iterations(records: Sequence[IterationRecord]) -> tuple[IterationSummary, ...]:
+def summarize_iterations(records: Sequence[IterationRecord]) -> tuple[IterationFigures, ...]:
     """Return the figures of all finished iterations."""
     found = []
     for record in records:
@@ -151,7 +151,7 @@ def summarize_iterations(records: Sequence[IterationRecord]) -> tuple[IterationS
             record.first_best_score, record.n_lists, record.hypotheses, record.new_hypotheses
         )
         found.append(
-            IterationSummary(
+            IterationFigures(
                 number=record.iteration,
                 first_best_score=lists.first_best_score,
                 optimum=result.optimum,
