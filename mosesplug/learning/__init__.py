@@ -1,1 +1,1 @@
-"""From existing n-best lists or search graphs to weights, without a decoder."""
+"""Learn weights from existing n-best lists, stores or search graphs, without a decoder."""

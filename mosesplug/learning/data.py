@@ -268,8 +268,8 @@ def _read_store(settings: LearningSettings, store: Path, progress: Progress) -> 
             metric = find_metric(settings.metric or stored_metric.name, settings.metric_settings)
         if settings.references is None and metric != stored_metric:
             raise UsageError(
-                f"the store has statistics of {signature}: to optimise {metric.signature()}, give "
-                "--refs, and they are computed"
+                f"the store has statistics of {signature}: to optimise {metric.signature()}, use "
+                "--refs FILE to compute its statistics"
             )
         lists = opened.tuning_set(selected)
         if settings.references is not None:
@@ -357,8 +357,8 @@ def _in_space(lists: TuningSet, space: FeatureSpace) -> TuningSet:
     """
     if lists.space.groups != space.groups:
         raise DataError(
-            f"the held-out lists have the features {' '.join(lists.space.names)[:200]}, those to "
-            f"learn from {' '.join(space.names)[:200]}: take lists of one system"
+            f"the held-out lists have the features {' '.join(lists.space.names)[:200]}, but the "
+            f"lists to learn from have {' '.join(space.names)[:200]}. Use lists of one system."
         )
     if not space.n_sparse:
         return replace(lists, space=space, sparse=None)

@@ -134,11 +134,11 @@ def load_graphs(
         with _files(place, core, threads) as files:
             for number, file in files:
                 if number in seen:
-                    raise DataError(f"{file.path} is a second search graph of sentence {number}")
+                    raise DataError(f"{file.path}: second search graph of sentence {number}")
                 if number >= len(sentences):
                     raise DataError(
-                        f"{file.path} is of sentence {number}, and {references} has "
-                        f"{len(sentences)} lines: the first belongs to sentence 0"
+                        f"{file.path}: search graph of sentence {number}, but {references} has "
+                        f"{len(sentences)} lines. Sentence ids count from 0."
                     )
                 seen.add(number)
                 shortest = min(len(each[number].split()) for each in lines)
@@ -259,8 +259,8 @@ def _read_graph(paths: Sequence[Path], core: Sequence[str] | None, number: int) 
     found = list(read_graphs(paths[number], core_names=core))
     if len(found) != 1:
         raise DataError(
-            f"{paths[number]} has the search graphs of {len(found)} sentences: name the file "
-            "itself, not its directory"
+            f"{paths[number]}: search graphs of {len(found)} sentences. Give the file itself, not "
+            "its directory."
         )
     return found[0][1]
 
@@ -308,8 +308,8 @@ class _GraphReader:
             graph = Hypergraph.of_file(file, columns.of(file.names))
         except KeyError as error:
             raise DataError(
-                f"{file.path} has the feature {error.args[0]}, and the dense features of the "
-                f"first graph are {spelled_groups(columns.groups)}: are both of one system?"
+                f"{file.path}: unknown dense feature {error.args[0]}; the first graph has "
+                f"{spelled_groups(columns.groups)}. Use graphs of one system."
             ) from None
         if edges is None:
             return graph

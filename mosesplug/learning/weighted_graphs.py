@@ -1,4 +1,4 @@
-"""Search graphs of files and directories, sentence by sentence, with weights for their features."""
+"""Read search graphs with the weights of their features, sentence by sentence."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ __all__ = [
     "GraphWeights",
     "WeightedGraph",
     "read_graph_weights",
-    "weighted_graphs",
+    "read_weighted_graphs",
 ]
 
 Path_ = str | PathLike[str]
@@ -44,15 +44,15 @@ Path_ = str | PathLike[str]
 
 @dataclass(frozen=True)
 class GraphWeights:
-    """Weights by the names of features.
+    """Weights of the features of search graphs.
 
     Attributes:
-        groups: dense groups, as n-best lists have them.
-        dense: one weight for each of their columns.
-        sparse: of all other features that are tuned.
-        fixed: of features that are not tuned, by their names in graphs.
-        core: names of dense features where graphs do not name them (Moses' extended search
-            graphs); None if the weights do not tell.
+        groups: names and widths of the dense feature functions, as in n-best lists.
+        dense: one weight for each of their values.
+        sparse: weights of sparse features, by name.
+        fixed: weights of features that are not tuned, by their names in graphs.
+        core: names of the dense features of graphs that do not name them (Moses' extended search
+            graphs); None if unknown.
     """
 
     groups: tuple[tuple[str, int], ...]
@@ -64,16 +64,16 @@ class GraphWeights:
 
 @dataclass(frozen=True)
 class WeightedGraph:
-    """The graph of one sentence, or the union of several.
+    """The search graph of one sentence, or the union of several.
 
     Attributes:
-        sentence: its number.
-        source: the file, for messages.
+        sentence: sentence id.
+        source: path of the first file.
         graph: the graph.
-        names: its features, as the files have them.
-        features: its columns.
-        weights: float64, one for each column.
-        scores: float64 ``[n_edges]``.
+        names: names of its features in the files.
+        features: the features of its columns.
+        weights: float64 ``[n_columns]``.
+        scores: float64 ``[n_edges]``, the model scores of its hyperedges.
     """
 
     sentence: int
@@ -88,21 +88,21 @@ class WeightedGraph:
 def read_graph_weights(
     path: Path | None, sparse: Path | None, places: Sequence[Path]
 ) -> GraphWeights | None:
-    """The weights of a file, or else those that the graphs were made with.
+    """Read the weights of search graphs.
 
     Args:
-        path: weights with names, of any format that ``formats.weights.any_format`` knows. None: as
-            ``find_graph_weights`` finds it.
-        sparse: weights of sparse features, ``name value``; of a ``moses.ini`` they take the place
-            of its own, to others they are added.
-        places: where the graphs are.
+        path: weights with names, in any format that ``formats.weights.any_format`` knows; None: the
+            file that ``find_graph_weights`` finds.
+        sparse: a file of sparse weights, ``name value`` a line, which replace those of a
+            ``moses.ini`` and are added to those of other files.
+        places: directories or files of the graphs.
 
     Returns:
-        None where there are none. ``UnknownWordPenalty0`` has weight 1, as in Moses, unless the
-        file says otherwise.
+        The weights, or None if there is no file. ``UnknownWordPenalty0`` has weight 1, as in Moses,
+        unless the file has another.
 
     Raises:
-        FormatError: it is no such file.
+        FormatError: the file has another format, or numbers without names.
     """
     path = path or find_graph_weights(places)
     if path is None:
@@ -111,13 +111,13 @@ def read_graph_weights(
     file = given.file
     if file.numbers and file.format != "kbmira":
         raise FormatError(
-            "it holds numbers without names",
+            "numbers without names",
             path=path,
-            remedy="Search graphs have names: give Name= value lines, or a moses.ini",
+            remedy="The features of search graphs have names: use Name= value lines or a moses.ini",
         )
     if file.ini is not None:
         return _configured(features_of(file.ini), given.sparse)
-    # What kbmira writes may be meant so: its numbers are names where a decoder gave no others.
+    # kbmira numbers the features of graphs that have no names.
     numbered = {f"F{place}": value for place, value in enumerate(file.numbers)}
     spelled = spelled_in_graphs(file.show, file.fixed, file.path)
     known = {**numbered, **spelled, **file.sparse}
@@ -131,27 +131,26 @@ def read_graph_weights(
 
 
 def _configured(features: ConfiguredFeatures, sparse: Mapping[str, float]) -> GraphWeights:
-    """The weights of a configuration."""
+    """Return the weights of a Moses configuration."""
     values = (value for group in features.groups for value in group.values)
     dense = tuple(value for value in values if value is not None)
     return GraphWeights(features.columns, dense, sparse, features.fixed, features.core)
 
 
-def weighted_graphs(
+def read_weighted_graphs(
     places: Sequence[Path], weights: GraphWeights | None
 ) -> Iterator[WeightedGraph]:
-    """The graphs of all places by ascending sentences, one in memory for each place.
+    """Yield the graphs of all sentences in ascending order, with one graph a place in memory.
 
-    Several graphs of one sentence become one. Sparse features that have no weight have 0.
+    Several graphs of one sentence are united. A sparse feature without a weight gets 0.
 
     Args:
         places: directories or files.
-        weights: None for weights of 0, whatever the features.
+        weights: None: weights of 0 for all features.
 
     Raises:
-        FormatError: a file that is no search graph.
-        DataError: a dense feature without a weight, sentences in descending order, a sentence
-            twice in one place.
+        FormatError: a file is not a search graph.
+        DataError: a dense feature without a weight, or sentence ids that do not ascend in a place.
     """
     core = None if weights is None else weights.core
     files = heapq.merge(*(_ascending(place, core) for place in places), key=itemgetter(0))
@@ -161,13 +160,13 @@ def weighted_graphs(
 
 
 def _ascending(place: Path, core: tuple[str, ...] | None) -> Iterator[tuple[int, HypergraphFile]]:
-    """The graphs of one place, made sure that their sentences ascend."""
+    """Yield the graphs of one place, and check that their sentence ids ascend."""
     last = -1
     for number, file in read_graphs(place, core_names=core):
         if number <= last:
             raise DataError(
-                f"{fspath(place)}: the search graph of sentence {number} comes after that of "
-                f"sentence {last}: give each sentence one, in their order"
+                f"{fspath(place)}: sentence ids do not ascend ({number} after {last}). Write one "
+                "search graph for each sentence, sorted by sentence id."
             )
         last = number
         yield number, file
@@ -176,7 +175,7 @@ def _ascending(place: Path, core: tuple[str, ...] | None) -> Iterator[tuple[int,
 def _weighted(
     sentence: int, files: Sequence[HypergraphFile], weights: GraphWeights | None
 ) -> WeightedGraph:
-    """Graphs of one sentence with weights."""
+    """Return the union of the graphs of one sentence, with weights."""
     names = tuple(dict.fromkeys(name for file in files for name in file.names))
     if weights is None:
         weights = GraphWeights((), (), {}, dict.fromkeys(names, 0.0))
@@ -187,8 +186,8 @@ def _weighted(
             graphs.append(Hypergraph.of_file(file, columns.of(file.names)))
         except KeyError as error:
             raise DataError(
-                f"{file.path} has the feature {error.args[0]}, and the weights are for "
-                f"{spelled_groups(weights.groups)}: give one for each dense feature"
+                f"{file.path}: no weight for the dense feature {error.args[0]}; the weights are "
+                f"for {spelled_groups(weights.groups)}"
             ) from None
     features = GraphFeatures(FeatureSpace(weights.groups, tuple(columns.sparse)), weights.fixed)
     vector = features.vector(weights.dense, weights.sparse)

@@ -192,7 +192,7 @@ def _by_name(file: WeightFile, space: FeatureSpace) -> list[float]:
             continue
         if name not in known:
             raise FormatError(
-                f"no weight of {name}, which the lists have",
+                f"no weight of {name}, a feature of the lists",
                 path=file.path,
                 remedy=f"It names {', '.join(known) or 'no dense feature'}",
             )
@@ -200,7 +200,7 @@ def _by_name(file: WeightFile, space: FeatureSpace) -> list[float]:
             raise FormatError(
                 f"{len(known[name])} weights of {name}, which has {width} values in the lists",
                 path=file.path,
-                remedy="Take the weights of the system that made the lists",
+                remedy="Use the weights of the system that made the lists",
             )
         values += known[name]
     return values

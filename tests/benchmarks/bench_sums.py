@@ -21,7 +21,7 @@ from mosesplug.forest.ngrams.reference_ngrams import ReferenceNgrams
 from mosesplug.forest.ngrams.split import split, split_for
 from mosesplug.forest.objectives import ScoredGraph, risk, softmax_loss, xbleu
 from mosesplug.forest.oracles.linear_bleu import LinearBleu
-from mosesplug.learning.weighted_graphs import read_graph_weights, weighted_graphs
+from mosesplug.learning.weighted_graphs import read_graph_weights, read_weighted_graphs
 
 TYPICAL = 17_500
 """Edges of a typical graph."""
@@ -51,7 +51,7 @@ class Recorded:
 def recorded(multi30k: Path) -> Recorded:
     directory = multi30k / "forest" / "hypergraph"
     weights = read_graph_weights(multi30k / "forest" / "init.dense", None, [])
-    found = list(weighted_graphs([directory], weights))
+    found = list(read_weighted_graphs([directory], weights))
     graphs = [one.graph for one in found]
     lines = read_reference(multi30k / "text" / "dev.en")
     references = [ReferenceNgrams.of([lines[one.sentence].split()]) for one in found]

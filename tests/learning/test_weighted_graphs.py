@@ -8,7 +8,7 @@ import pytest
 
 from formats.graphs.hypergraph import Edge, write_hypergraph
 from mosesplug.errors import DataError
-from mosesplug.learning.weighted_graphs import read_graph_weights, weighted_graphs
+from mosesplug.learning.weighted_graphs import read_graph_weights, read_weighted_graphs
 
 SEARCH_GRAPH = """\
 {0} hyp=0 stack=0 forward=1 fscore=0
@@ -28,7 +28,7 @@ def test_names_of_features_that_graphs_do_not_name(tmp_path: Path) -> None:
     sparse.write_text("wt_x~y 0.25\n")
     weights = read_graph_weights(ini, sparse, [graphs])
     assert weights is not None
-    found = [*weighted_graphs([graphs], weights)]
+    found = [*read_weighted_graphs([graphs], weights)]
     assert [one.sentence for one in found] == [4, 7]
     assert found[0].features.space.groups == (("TM0", 1),)
     assert dict(weights.fixed) == {"LM0": 2.0, "UnknownWordPenalty0": 1.0}
@@ -43,21 +43,21 @@ def test_weights_by_name_and_of_a_directory(tmp_path: Path) -> None:
     weights = read_graph_weights(None, None, [tmp_path / "3", tmp_path])
     assert weights is not None
     assert weights.groups == (("B", 2), ("A", 1))
-    (found,) = weighted_graphs([tmp_path, tmp_path / "3"], weights)
+    (found,) = read_weighted_graphs([tmp_path, tmp_path / "3"], weights)
     assert found.scores.tolist() == [17.0, 17.0, 0.0, 0.0]  # and an edge from each to the goal
     assert read_graph_weights(None, None, [tmp_path / "3"]) == weights
     (tmp_path / "weights").unlink()
     assert read_graph_weights(None, None, [tmp_path / "3"]) is None
-    (found,) = weighted_graphs([tmp_path / "3"], None)
+    (found,) = read_weighted_graphs([tmp_path / "3"], None)
     assert (found.scores.tolist(), found.names) == ([0.0], (*names, "s_t"))
 
 
 def test_what_does_not_go_together(tmp_path: Path) -> None:
     graphs, weights = tmp_path / "osgx", tmp_path / "weights"
     graphs.write_text(SEARCH_GRAPH.format(7) + SEARCH_GRAPH.format(4))
-    with pytest.raises(DataError, match="sentence 4 comes after that of sentence 7"):
-        list(weighted_graphs([graphs], None))
+    with pytest.raises(DataError, match=r"sentence ids do not ascend \(4 after 7\)"):
+        list(read_weighted_graphs([graphs], None))
     graphs.write_text(SEARCH_GRAPH.format(4))
     weights.write_text("core1 1\ncore2 1\n")
     with pytest.raises(DataError, match="core3"):
-        list(weighted_graphs([graphs], read_graph_weights(weights, None, [])))
+        list(read_weighted_graphs([graphs], read_graph_weights(weights, None, [])))

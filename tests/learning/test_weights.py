@@ -58,10 +58,10 @@ def test_sparse_weights_of_a_configuration_count(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("LM0= 3\n", "no weight of TM0, which the lists have. It names LM0"),
+        ("LM0= 3\n", "no weight of TM0, a feature of the lists. It names LM0"),
         ("LM0= 3\nTM0= 1 2 3\n", "3 weights of TM0, which has 2 values in the lists"),
         ("1 2\n", "2 weights, but the lists have 3 dense features. Give one for each of TM0_0, "),
-        ("S_a 1\n", "no weight of TM0, which the lists have. It names no dense feature"),
+        ("S_a 1\n", "no weight of TM0, a feature of the lists. It names no dense feature"),
     ],
 )
 def test_weights_of_other_features_are_refused(tmp_path: Path, text: str, message: str) -> None:

@@ -106,7 +106,7 @@ def nbest(
     from mosesplug.forest.k_best import Derivations, k_best
     from mosesplug.forest.n_best import listed
     from mosesplug.forest.sampling import counted, sampled
-    from mosesplug.learning.weighted_graphs import weighted_graphs
+    from mosesplug.learning.weighted_graphs import read_weighted_graphs
 
     rng = np.random.default_rng(1 if seed is None else seed)
 
@@ -128,7 +128,7 @@ def nbest(
     if known is None:
         raise UsageError("there are no weights: use --weights FILE")
     with _written(output) as write, progress_bar(quiet) as progress:
-        for done, found in enumerate(weighted_graphs(graphs, known), start=1):
+        for done, found in enumerate(read_weighted_graphs(graphs, known), start=1):
             with _named(found):
                 derivations = chosen(found)
             made = listed(
@@ -193,13 +193,13 @@ def oracle(
         model_oracles,
         sentence_oracles,
     )
-    from mosesplug.learning.weighted_graphs import weighted_graphs
+    from mosesplug.learning.weighted_graphs import read_weighted_graphs
 
     lines = read_references(refs)
     known = _known(graphs, weights, sparse_weights)
     with progress_bar(quiet) as progress:
         searched = []
-        for found in weighted_graphs(graphs, known):
+        for found in read_weighted_graphs(graphs, known):
             if found.sentence >= len(lines[0]):
                 raise DataError(
                     f"{found.source} is of sentence {found.sentence}, and {refs} has "
@@ -235,13 +235,13 @@ def info(
     """
     from mosesplug.forest.counting import log_count
     from mosesplug.forest.viterbi import viterbi
-    from mosesplug.learning.weighted_graphs import weighted_graphs
+    from mosesplug.learning.weighted_graphs import read_weighted_graphs
 
     known = _known(graphs, weights, sparse_weights)
     print(f"{'sentence':>8} {'nodes':>9} {'edges':>10} {'derivations':>12} {'best score':>12}")
     names: dict[str, None] = {}
     n_graphs = n_nodes = n_edges = 0
-    for found in weighted_graphs(graphs, known):
+    for found in read_weighted_graphs(graphs, known):
         graph = found.graph
         with _named(found):
             best = f"{viterbi(graph, found.scores).score:12.6g}" if known else f"{'-':>12}"

@@ -19,7 +19,7 @@ from mosesplug.forest.mbr.decisions import Criterion, Decision, decide_in_graph,
 from mosesplug.forest.n_best import GraphFeatures
 from mosesplug.hypergraph import Hypergraph
 from mosesplug.learning.lists import dense_by_weights
-from mosesplug.learning.weighted_graphs import GraphWeights, weighted_graphs
+from mosesplug.learning.weighted_graphs import GraphWeights, read_weighted_graphs
 from mosesplug.learning.weights import list_model_scores, read_named_weights
 from mosesplug.store import IterationRecord, NBestStore
 from mosesplug.tuning.graphs.decoder import find_graph_store
@@ -41,7 +41,7 @@ def in_graphs(path: Path, weights: GraphWeights) -> Iterator[Task]:
         FormatError: a file that is no search graph.
         DataError: a dense feature has no weight, or sentences are not in order.
     """
-    for found in weighted_graphs([path], weights):
+    for found in read_weighted_graphs([path], weights):
         yield _graph_task(found.sentence, found.graph, found.weights)
 
 

@@ -1,1 +1,1 @@
-"""Commands that learn weights from existing lists: ``optimize`` and ``bench-optimizers``."""
+"""Commands that learn weights from existing data: optimize, bench-optimizers, algorithms."""

@@ -250,7 +250,9 @@ def test_weights_must_be_there(graphs: Path, capsys: pytest.CaptureFixture[str])
     assert "empty: the file has no weights" in capsys.readouterr().err
     (graphs.parent / "less").write_text("A= 1\n")
     assert run(graphs, "--weights", graphs.parent / "less") == 1
-    assert "0.gz has the feature B, and the weights are for A" in capsys.readouterr().err
+    assert (
+        "0.gz: no weight for the dense feature B; the weights are for A" in capsys.readouterr().err
+    )
 
 
 def test_damaged_input(

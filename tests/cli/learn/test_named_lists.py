@@ -55,7 +55,7 @@ def test_weights_are_found_and_used(files: Path, capsys: pytest.CaptureFixture[s
     assert run("rerank", "--nbest", "list", "--weights", "other") == 1
     assert "Give the weights of the system that made the list, not other" in capsys.readouterr().err
     assert run("optimize", *learn, "--init", "other") == 1
-    assert "no weight of Glue, which the lists have" in capsys.readouterr().err
+    assert "no weight of Glue, a feature of the lists" in capsys.readouterr().err
     assert run("mbr", "--nbest", "list", "--weights", "weights", "--scale", "9") == 0
     assert capsys.readouterr().out == (files / "refs").read_text()
 

@@ -161,8 +161,8 @@ def test_hope_and_fear_of_graphs(graphs: Path, capsys: pytest.CaptureFixture[str
         (["--algorithm", "kbmira", "--metric", "TER"], 2, "by BLEU with case, not by TER"),
         (["--nbest", "{}/refs"], 2, "exclude each other"),
         (["{}/nowhere"], 1, "nowhere"),
-        (["{}/other"], 1, "has the feature Other0"),
-        (["{}/more"], 1, "sentence 9, and"),
+        (["{}/other"], 1, "unknown dense feature Other0"),
+        (["{}/more"], 1, "sentence 9, but"),
         (["{}/refs"], 1, "no search graph of a known kind"),
     ],
 )

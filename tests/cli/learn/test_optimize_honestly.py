@@ -86,7 +86,7 @@ def test_lists_of_a_store_as_of_files(files: Path, capsys: pytest.CaptureFixture
     assert run("--nbest", files / "two", "--refs", files / "refs", *ter) == 0
     of_files = capsys.readouterr()
     assert run("--from", place, "--iterations", "-1", *ter) == 2
-    assert "give --refs, and they are computed" in capsys.readouterr().err
+    assert "use --refs FILE to compute its statistics" in capsys.readouterr().err
     assert run("--from", place, "--iterations", "-1", *ter, "--refs", files / "refs") == 0
     of_store = capsys.readouterr()
     assert of_store.err.splitlines()[1:4] == of_files.err.splitlines()[1:4]
