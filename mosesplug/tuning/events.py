@@ -1,4 +1,4 @@
-"""What the loop tells those who watch it. Watching never changes a result."""
+"""The events of a run, for those who watch it. Watching never changes a result."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Phase = Literal["filter", "features", "decode", "score", "optimise", "judge", "c
 
 @dataclass(frozen=True)
 class Note:
-    """Something a person should know, in one sentence; ``warning`` where it may be unwanted."""
+    """A message for the user; ``warning`` if it may be unwanted."""
 
     text: str
     warning: bool = False
@@ -36,7 +36,7 @@ class Note:
 
 @dataclass(frozen=True)
 class CommandStarted:
-    """A command is about to run."""
+    """A command starts."""
 
     command: tuple[str, ...]
 
@@ -51,7 +51,7 @@ class PhaseStarted:
 
 @dataclass(frozen=True)
 class DecodingProgress:
-    """So many of the sentences are decoded after so many seconds."""
+    """Number of sentences that are decoded so far."""
 
     iteration: int
     sentences: int
@@ -61,9 +61,9 @@ class DecodingProgress:
 
 @dataclass(frozen=True)
 class GraphsRead:
-    """So many of the search graphs that were decoded in an iteration are read and stored.
+    """Number of search graphs of an iteration that are read and stored so far.
 
-    ``iteration`` is 0 for those that were there before the run.
+    ``iteration`` is 0 for graphs that existed before the run.
     """
 
     iteration: int
@@ -73,7 +73,7 @@ class GraphsRead:
 
 @dataclass(frozen=True)
 class OptimizerProgress:
-    """The optimizer did ``done`` of ``total`` parts of ``what``."""
+    """The optimizer finished ``done`` of ``total`` parts of ``what``."""
 
     iteration: int
     done: int
@@ -83,9 +83,9 @@ class OptimizerProgress:
 
 @dataclass(frozen=True)
 class IterationFinished:
-    """An iteration is over: the score of its first-best, the optimum in the lists, the change.
+    """An iteration ended: score of its 1-best, score of the new weights on the lists, change.
 
-    ``graphs`` where it is that in the search graphs.
+    ``graphs`` if the new weights were scored on search graphs.
     """
 
     iteration: int
@@ -99,7 +99,7 @@ class IterationFinished:
 
 @dataclass(frozen=True)
 class EpochProgress:
-    """Online, so many of an epoch's mini-batches are decoded and learnt from."""
+    """If online, the number of mini-batches of an epoch that are decoded and learned from."""
 
     iteration: int
     batches: int
@@ -111,7 +111,7 @@ class EpochProgress:
 
 @dataclass(frozen=True)
 class EpochLearned:
-    """Online, an epoch is over: the score of its translations, and what the learner reports."""
+    """If online, an epoch ended: the score of its 1-best, and the learner's report."""
 
     iteration: int
     metric: str
@@ -122,9 +122,9 @@ class EpochLearned:
 
 @dataclass(frozen=True)
 class HeldOutScored:
-    """The held-out text was translated; ``best`` is the highest score before.
+    """The held-out set was scored; ``best`` is the highest score before.
 
-    ``updates`` of the weights came before it, mini-batches online, else iterations.
+    ``updates`` of the weights came before it: mini-batches if online, else iterations.
     """
 
     iteration: int
@@ -136,7 +136,7 @@ class HeldOutScored:
 
 @dataclass(frozen=True)
 class RunFinished:
-    """The run is over; the result is that of ``iteration``."""
+    """The run ended after ``iteration``."""
 
     iteration: int
     reason: str
@@ -159,5 +159,5 @@ Watcher = Callable[[Event], None]
 
 
 def ignore_event(event: Event) -> None:
-    """The watcher that looks away."""
+    """Do nothing."""
     del event

@@ -1,7 +1,7 @@
-"""The pieces of an iteration: files before it, lists into the store, optimise, files after it.
+"""One iteration of a batch run: decode, store and score the lists, optimize, write the result.
 
-Every piece is a function of the run's fixed context and of what it is given. Files are written
-whole or not at all, and from nothing but what the store holds: a piece can be done twice.
+Files are written atomically, and only from what the store holds, so each step can be repeated after
+a kill.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ _FIRST_INTERPOLATED = 3
 
 
 def run_iteration(context: Context, judge: HeldOutScorer | None, *, skip_decoder: bool) -> None:
-    """Do what is left to do of the current iteration, or the whole of the next."""
+    """Finish the current iteration, or run the next one."""
     store = context.files.store
     iterations = store.iterations()
     if not iterations or iterations[-1].result is not None:
@@ -75,7 +75,7 @@ def run_iteration(context: Context, judge: HeldOutScorer | None, *, skip_decoder
         if iterations:
             last = read_result(iterations[-1])
             weights, optimum = last.weights, last.optimum
-            # A kill may have come between the result and its files.
+            # The run may have been killed between the result and its files.
             write_result_files(context, iteration - 1, last)
         write_decoding_files(context, iteration, weights, optimum)
         lists = decode_input(context, iteration, weights, skip=skip_decoder)
@@ -106,7 +106,7 @@ def run_iteration(context: Context, judge: HeldOutScorer | None, *, skip_decoder
 def write_decoding_files(
     context: Context, iteration: int, weights: Weights, optimum: float | None
 ) -> None:
-    """The files that say what an iteration is decoded with."""
+    """Write the files with the weights that an iteration is decoded with."""
     workspace = context.files.workspace
     write_before(
         context.data.configuration,
@@ -122,8 +122,8 @@ def write_decoding_files(
 
 
 def decode_input(context: Context, iteration: int, weights: Weights, *, skip: bool) -> DecodedInput:
-    """Decode with ``weights``, or take the list that is there."""
-    give_back()  # the decoder's models want all the room that there is
+    """Decode the input, or take the n-best list or search graphs of an earlier decoding."""
+    give_back()  # the decoder's models need the memory
     if skip:
         graphs = context.data.configuration.decoding.graphs is not None
         return skipped(context.files.workspace, iteration, graphs=graphs)
@@ -135,17 +135,17 @@ def decode_input(context: Context, iteration: int, weights: Weights, *, skip: bo
 
 
 def _decoded_with(context: Context, iteration: int, weights: Weights) -> Weights:
-    """The weights as the decoder gets them: normalised at first, as later ones are anyway."""
+    """The weights as the decoder gets them; the starting weights are normalised."""
     if iteration > 1 or context.data.configuration.decoding.config_weights_first:
         return weights
     return weights.normalised()
 
 
 def store_lists(context: Context, iteration: int, weights: Weights, lists: DecodedInput) -> None:
-    """Look the lists over, score them and commit them to the store.
+    """Check the n-best lists, score them, and commit them to the store.
 
     Raises:
-        DecoderError: they are not what was asked for.
+        DecoderError: the lists cannot be used.
     """
     context.files.watch(PhaseStarted(iteration, "score"))
     start = IterationStart(
@@ -187,10 +187,10 @@ def store_lists(context: Context, iteration: int, weights: Weights, lists: Decod
 
 
 def optimize_weights(context: Context, current: IterationRecord) -> IterationResult:
-    """New weights, from the lists of this iteration and of those before it.
+    """Return new weights, from the lists of this and earlier iterations.
 
     Raises:
-        OptimizerError: no usable weights can come of them.
+        OptimizerError: there are no usable weights.
     """
     iteration, weights = current.iteration, read_start(current).weights
     context.files.watch(PhaseStarted(iteration, "optimise"))
@@ -230,7 +230,6 @@ def _solution(
     iteration: int,
     progress: Progress,
 ) -> Solution:
-    """What the algorithm finds, alone or in shards."""
     optimizer, generator = context.optimizer, context.data.generator(iteration)
     sharding = context.data.configuration.optimising.sharding
     if sharding is None:
@@ -239,10 +238,7 @@ def _solution(
 
 
 def _plain_curve(history: Sequence[Mapping[str, Any]]) -> tuple[Mapping[str, Any], ...]:
-    """The optimizer's report of its steps, as far as it is numbers and text.
-
-    A number that is not finite, which JSON cannot say, becomes None.
-    """
+    """The numbers and strings in the optimizer's report; a number that is not finite is None."""
     return tuple(
         {name: _plain(value) for name, value in step.items() if np.ndim(value) == 0}
         for step in history
@@ -257,13 +253,13 @@ def _plain(value: Any) -> int | float | str | None:
 
 
 def write_result_files(context: Context, iteration: int, result: IterationResult) -> None:
-    """The files that follow from an iteration's result."""
+    """Write the files that follow from the result of an iteration."""
     write_weights(context.files.workspace, iteration, result.weights)
     write_finished_step(context.files.workspace, iteration)
 
 
 def build_problem(context: Context, iteration: int) -> Problem:
-    """The merged lists, or search graphs, of an iteration and of those before it."""
+    """Return the merged lists, or search graphs, of an iteration and those before it."""
     configuration, store = context.data.configuration, context.files.store
     optimising = configuration.optimising
     first = 1 if optimising.window < 0 else max(1, iteration - optimising.window)
@@ -313,7 +309,7 @@ def _write_extractor_files(context: Context, iteration: int) -> None:
 def _active(names: tuple[str, ...] | None, space: FeatureSpace) -> NDArray[np.bool_] | None:
     """Which weights may change; None leaves it to the algorithm.
 
-    Sparse features that no list has shown yet have no column.
+    Sparse features that occur in no list have no column.
     """
     if names is None:
         return None
@@ -322,7 +318,11 @@ def _active(names: tuple[str, ...] | None, space: FeatureSpace) -> NDArray[np.bo
 
 
 def make_graphs(context: Context) -> None:
-    """Before an online epoch: its search graphs, if they are due and not there.
+    """Make the search graphs of an online epoch before it, if they are due and missing.
+
+    ``--redecode-every N`` makes them before epochs 1, N+1, 2N+1, ...; all mini-batches are decoded
+    from the graphs so far (Watanabe 2012, section 5.1, made his once). They are stored before the
+    first list of the epoch.
 
     Raises:
         DecoderError: the decoder failed.
@@ -333,7 +333,7 @@ def make_graphs(context: Context) -> None:
     if not context.makes_graphs(iteration):
         return
     if records and records[-1].result is None:
-        return  # all of its lists are there
+        return  # all of its lists are stored
     last = read_result(records[-1]) if records else None
     weights = last.weights if last else online_start(context)
     if (opened := store.open_iteration()) is not None:

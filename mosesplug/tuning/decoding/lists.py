@@ -27,10 +27,10 @@ __all__ = ["checked_blocks", "finished_list", "merge_samples", "pack", "skipped"
 def finished_list(
     configuration: Configuration, workspace: Workspace, iteration: int, watch: Watcher
 ) -> Path:
-    """The list that was written, rewritten if it is to be, and compressed.
+    """Rewrite the n-best list if the settings ask for it, and compress it.
 
     Raises:
-        DecoderError: what rewrites it failed.
+        DecoderError: the command that rewrites it failed.
     """
     nbest = workspace.nbest(iteration)
     if configuration.decoding.transform is not None:
@@ -39,10 +39,10 @@ def finished_list(
 
 
 def skipped(workspace: Workspace, iteration: int, *, graphs: bool = False) -> DecodedInput:
-    """The lists, or search graphs, of a decoder that is not to run again.
+    """Return the n-best list, or search graphs, of an earlier decoding.
 
     Raises:
-        DecoderError: they are not there.
+        DecoderError: they are missing.
     """
     path = workspace.nbest_packed(iteration)
     there = workspace.graphs if graphs else path
@@ -56,7 +56,7 @@ def skipped(workspace: Workspace, iteration: int, *, graphs: bool = False) -> De
 
 
 def pack(path: Path) -> Path:
-    """Compress a file in place; the same bytes give the same archive."""
+    """Compress a file in place; equal bytes give equal archives."""
     packed = path.with_name(path.name + ".gz")
     with path.open("rb") as source, atomic_write(packed, compress="gz") as target:
         shutil.copyfileobj(source, target, 1 << 20)
@@ -65,7 +65,7 @@ def pack(path: Path) -> Path:
 
 
 def merge_samples(nbest: Path, samples: Path, finished: FinishedProcess) -> None:
-    """Put the samples of each sentence behind its n-best list."""
+    """Append the samples of each sentence to its n-best list."""
     if not samples.is_file():
         raise failure("the decoder wrote no lattice samples", finished.command, finished.stderr)
     with (
@@ -81,7 +81,7 @@ def merge_samples(nbest: Path, samples: Path, finished: FinishedProcess) -> None
 
 
 def _whole_lines(lines: Iterator[bytes]) -> Iterator[bytes]:
-    """Lines that all end in a newline, empty ones left out."""
+    """Nonempty lines, each with a newline."""
     return (line if line.endswith(b"\n") else line + b"\n" for line in lines if line.strip())
 
 
@@ -92,12 +92,12 @@ def _sentence(line: bytes) -> int:
 def _transform(
     nbest: Path, transform: str, workspace: Workspace, iteration: int, watch: Watcher
 ) -> None:
-    """Rewrite a list by a shell command, or join subwords."""
+    """Rewrite an n-best list by a shell command, or join subwords."""
     if transform == "bpe":
         with open_text(nbest) as source, atomic_write(nbest) as target:
             target.writelines(line.replace(b"@@ ", b"") for line in source)
         return
-    # The user's command line may be a pipeline, so it is the shell's to read.
+    # The command may be a pipeline, which needs a shell.
     command = ("/bin/sh", "-c", transform)
     watch(CommandStarted((*command, "<", nbest.name)))
     changed = nbest.with_name(nbest.name + ".transformed")

@@ -1,4 +1,4 @@
-"""Before the first decoding: the filtered model, and the features that the decoder announces."""
+"""Prepare decoding: filter the model, and ask the decoder for its features."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["announced_features", "decoding_config"]
 
 
 def decoding_config(configuration: Configuration, workspace: Workspace, watch: Watcher) -> Path:
-    """The ``moses.ini`` to decode with: the given one, or that of the model filtered or copied.
+    """Return the ``moses.ini`` to decode with, after filtering or copying the model.
 
     Raises:
         DecoderError: the filter or the copying failed.
@@ -42,7 +42,7 @@ def decoding_config(configuration: Configuration, workspace: Workspace, watch: W
 def announced_features(
     configuration: Configuration, workspace: Workspace, config: Path, watch: Watcher
 ) -> ShowWeights:
-    """Features and starting weights, from ``features.list`` or from the decoder itself.
+    """Return the announced features and weights, from ``features.list`` or the decoder.
 
     Raises:
         DecoderError: the decoder failed, or announced nothing to tune; its answer cannot be read.
@@ -86,7 +86,7 @@ def announced_features(
 
 
 def _with_hint(error: DecoderError, config: Path, workspace: Workspace) -> DecoderError:
-    """The error of a decoder that could not load its model, with the usual cause if it is here."""
+    """Add the usual cause to the error of a decoder that could not load its model."""
     lost = caches.lost_models(config, workspace.directory)
     if not lost:
         return error
@@ -99,7 +99,7 @@ def _with_hint(error: DecoderError, config: Path, workspace: Workspace) -> Decod
 def _filtered(
     configuration: Configuration, filtering: ModelFilter, workspace: Workspace, watch: Watcher
 ) -> Path:
-    """The configuration of the filtered model, made anew if anything it came from has changed."""
+    """The configuration of the filtered model, which is made again if its sources changed."""
     target = workspace.filtered
     made_from = {
         "command": shlex.join(filtering.command),
@@ -136,7 +136,7 @@ def _execute(
     watch: Watcher,
     timeout: float | None = None,
 ) -> None:
-    """Run a command here, or on the queue if there is one for such commands."""
+    """Run a command on this machine, or on the queue if there is one."""
     watch(CommandStarted(tuple(command)))
     stderr = stdout.with_suffix(".err")
     queue = configuration.decoding.decoder.queue

@@ -1,6 +1,6 @@
-"""Where several runs of one tuning lie, and how their directory is told from that of a single run.
+"""The directories of several runs of one tuning.
 
-Kept apart from what does the runs, which brings every optimizer: a look at a directory is cheap.
+This module does not import the optimizers, so that looking at a directory is cheap.
 """
 
 from __future__ import annotations
@@ -15,21 +15,18 @@ from mosesplug.tuning.workdir.workspace import Workspace
 __all__ = ["PLAN", "check_single", "run_directories", "run_directory", "share_filtered"]
 
 PLAN = "runs.json"
-"""In the working directory of several runs: how many there are, and which were begun."""
+"""The file, in the working directory of several runs, that lists the runs."""
 
 _RUN = re.compile(r"run\.([1-9]\d*)")
 
 
 def run_directory(directory: Path, number: int) -> Path:
-    """Where run ``number``, from 1, lies in the working directory of several."""
+    """Return the directory of a run, counted from 1."""
     return directory / f"run.{number}"
 
 
 def run_directories(directory: Path) -> tuple[Path, ...]:
-    """The runs in a working directory, the first one first; none if it is not one of several.
-
-    A run that was not begun has no store yet.
-    """
+    """Return the directories of the runs that have begun; none in that of a single run."""
     if not (directory / PLAN).is_file():
         return ()
     found = (
@@ -41,9 +38,9 @@ def run_directories(directory: Path) -> tuple[Path, ...]:
 
 
 def share_filtered(config: Path, first: Path, other: Path) -> None:
-    """Let a run use the model that the first one filtered, if it would filter the same files.
+    """Link the filtered model of the first run into another run that would filter the same files.
 
-    Relative names in the configuration are those of other files in another directory.
+    Relative names in the configuration name other files in another directory.
 
     Args:
         config: the configuration of both.
@@ -58,10 +55,10 @@ def share_filtered(config: Path, first: Path, other: Path) -> None:
 
 
 def check_single(directory: Path) -> None:
-    """Refuse a working directory of several runs where a single one is to be done.
+    """Reject the working directory of several runs for a single run.
 
     Raises:
-        UsageError: it is one.
+        UsageError: it holds several runs.
     """
     runs = run_directories(directory) if directory.is_dir() else ()
     if runs:

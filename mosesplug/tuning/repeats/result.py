@@ -1,4 +1,4 @@
-"""The end of several runs: whose weights win, the tuned configuration, the summary of all."""
+"""The result of several runs: select weights, write ``moses.ini`` and the summary."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ __all__ = ["SeveralResult", "conclude_several"]
 
 @dataclass(frozen=True)
 class SeveralResult:
-    """Several runs that are finished.
+    """The result of several runs.
 
     Attributes:
         runs: all of them.
-        choice: how the result was chosen.
-        chosen: the run whose weights it has; None for the mean of all.
-        by: what it was chosen by, ``dev`` or ``heldout``; None for the mean.
+        choice: how the result was selected.
+        chosen: the run with the resulting weights; None for the mean of all runs.
+        by: the scores that it was selected by, ``dev`` or ``heldout``; None for the mean.
         weights: those in ``moses.ini``.
-        dev: how the runs differ on the tuning set, if that is known.
-        heldout: how they differ on the held-out text, if there is one.
+        dev: spread of the scores on the tuning set, if known.
+        heldout: spread of the scores on the held-out set, if there is one.
     """
 
     runs: tuple[FinishedRun, ...]
@@ -55,7 +55,7 @@ class SeveralResult:
     heldout: Spread | None
 
     def as_json(self, algorithm: str, finished: str) -> bytes:
-        """``summary.json`` of the working directory; only ``finished`` differs between calls."""
+        """Return ``summary.json``; only ``finished`` differs between calls."""
         first, chosen = self.runs[0], self.chosen
         document = {
             "program": f"mosesplug {__version__}",
@@ -72,8 +72,8 @@ class SeveralResult:
                 "heldout": None if chosen is None else chosen.heldout,
                 "weights": _named(first, self.weights),
             },
-            "dev": _spelled(self.dev),
-            "heldout": _spelled(self.heldout),
+            "dev": _as_json(self.dev),
+            "heldout": _as_json(self.heldout),
             "runs": [
                 {
                     "run": run.number,
@@ -102,8 +102,7 @@ def conclude_several(
     """Write ``moses.ini`` and ``summary.json`` into the working directory of all runs.
 
     Raises:
-        DataError: the runs have other features or metrics than each other, or no scores to choose
-            by.
+        DataError: the runs have different features or metrics, or lack scores to select by.
     """
     _compare(runs, watch)
     by: str | None = None
@@ -118,7 +117,7 @@ def conclude_several(
         else:
             chosen = max(runs, key=_on_held_out)
         weights = chosen.weights
-        # As it is: the sparse weights that it names stay where they are.
+        # Unchanged: the sparse weights that it names stay in that run's directory.
         tuned = Workspace(chosen.directory, 0).tuned_config
         workspace.tuned_sparse.unlink(missing_ok=True)
         write_atomic(workspace.tuned_config, tuned.read_bytes())
@@ -137,10 +136,10 @@ def conclude_several(
 
 
 def _compare(runs: Sequence[FinishedRun], watch: Watcher) -> None:
-    """See that the runs belong together, and say where one was done otherwise than the first.
+    """Check that the runs are comparable, and warn of other settings than those of the first.
 
     Raises:
-        DataError: they do not.
+        DataError: they are not.
     """
     first = runs[0]
     for run in runs[1:]:
@@ -160,11 +159,6 @@ def _compare(runs: Sequence[FinishedRun], watch: Watcher) -> None:
 
 
 def _on_held_out(run: FinishedRun) -> float:
-    """The score on the held-out text.
-
-    Raises:
-        DataError: there is none.
-    """
     if run.heldout is None:
         raise DataError(
             f"{run.directory} was done without held-out text: --select median or average, or"
@@ -174,7 +168,7 @@ def _on_held_out(run: FinishedRun) -> float:
 
 
 def _mean(configuration: Configuration, runs: Sequence[FinishedRun]) -> Weights:
-    """The mean of all runs' weights, each normalised if its scale is free."""
+    """The mean of all runs' weights, normalised unless their scale matters."""
     algorithm = find_algorithm(configuration.optimising.algorithm)
     fixed = fixed_weights(configuration, configuration.config, algorithm)
     free = has_free_scale(configuration, fixed)
@@ -187,7 +181,7 @@ def _mean(configuration: Configuration, runs: Sequence[FinishedRun]) -> Weights:
 def _write_mean(
     configuration: Configuration, workspace: Workspace, first: FinishedRun, weights: Weights
 ) -> None:
-    """``moses.ini`` with the mean, and its sparse weights beside it."""
+    """Write ``moses.ini`` with the mean, and its sparse weights."""
     workspace.tuned_sparse.unlink(missing_ok=True)
     sparse = None
     if weights.sparse:
@@ -206,10 +200,10 @@ def _write_mean(
 
 
 def _features(run: FinishedRun) -> ShowWeights:
-    """The decoder's features, as it announced them, or as the run's configuration has them.
+    """The features that the decoder announced, or those in the run's configuration.
 
     Raises:
-        DataError: they are not those of the weights.
+        DataError: the weights have other features.
     """
     workspace = Workspace(run.directory, 0)
     if workspace.features_list.is_file():
@@ -233,8 +227,7 @@ def _named(run: FinishedRun, weights: Weights) -> dict[str, float]:
     return {**dict(zip(run.names, weights.dense, strict=True)), **weights.sparse}
 
 
-def _spelled(found: Spread | None) -> dict[str, Any] | None:
-    """As JSON has it, under the names of the table."""
+def _as_json(found: Spread | None) -> dict[str, Any] | None:
     if found is None:
         return None
     fields = asdict(found)

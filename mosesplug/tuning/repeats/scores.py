@@ -1,4 +1,4 @@
-"""What finished runs scored, and how far they are from each other."""
+"""The scores of finished runs, and their spread."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ __all__ = [
 
 @dataclass(frozen=True)
 class FinishedRun:
-    """A run, and what is known of the weights that it ended with.
+    """A finished run, and the scores of its resulting weights.
 
     Attributes:
         number: from 1.
         directory: its working directory.
         seed: of its random choices.
-        iterations: how many it took.
+        iterations: number of iterations.
         reason: why it ended.
-        names: of the dense columns.
+        names: of the dense features.
         weights: those in its ``moses.ini``.
-        dev: their score on the tuning set, or None where nobody knows.
-        dev_of: what that is one of, as ``summary.Result.scored_on``; None where there is none.
-        heldout: their score on the held-out text, or None.
+        dev: their score on the tuning set, or None if it is unknown.
+        dev_of: which data ``dev`` was computed on, as ``summary.Result.scored_on``, or None.
+        heldout: their score on the held-out set, or None.
         metric, signature: of the scores.
-        settings: what the weights depend on beside files and seed, by name.
+        settings: by name; what the weights depend on besides files and seed.
     """
 
     number: int
@@ -64,12 +64,11 @@ class Spread:
     """Scores of several runs.
 
     Attributes:
-        runs: how many have one.
-        mean: of them.
+        runs: how many have a score.
+        mean: of the scores.
         optimizer: their standard deviation, s_opt of Clark et al. (2011), section 3.2, with n - 1
             in the denominator; None for fewer than two.
-        low, median, high: the least, the middle one (of an even number, half-way between the two)
-            and the largest.
+        low, median, high: minimum, median and maximum.
     """
 
     runs: int
@@ -81,7 +80,7 @@ class Spread:
 
 
 def measure_spread(scores: Sequence[float | None]) -> Spread | None:
-    """How runs differ, those without a score left out; None if none has one."""
+    """Return the spread of the known scores, or None if there are none."""
     known = [score for score in scores if score is not None]
     if not known:
         return None
@@ -90,13 +89,13 @@ def measure_spread(scores: Sequence[float | None]) -> Spread | None:
 
 
 def comparable_scores(runs: Sequence[FinishedRun]) -> tuple[str, tuple[float, ...]]:
-    """The scores by which runs are chosen: held-out ones where all have one, else the tuning set's.
+    """Return the scores by which runs are selected: held-out scores, or else dev scores.
 
     Returns:
-        ``heldout`` or ``dev``, and one score a run.
+        ``heldout`` or ``dev``, and one score per run.
 
     Raises:
-        DataError: not all have any of the two.
+        DataError: some runs lack both scores.
     """
     for kind in ("heldout", "dev"):
         scores = [getattr(run, kind) for run in runs]
@@ -110,12 +109,12 @@ def comparable_scores(runs: Sequence[FinishedRun]) -> tuple[str, tuple[float, ..
 
 
 def find_median_run(runs: Sequence[FinishedRun]) -> FinishedRun:
-    """The run in the middle by its score; of an even number, the lower of the two there.
+    """Return the run with the median score; of an even number, the lower of the middle two.
 
-    Of equal scores, that of the earlier run counts as the lower.
+    Of equal scores, that of the earlier run counts as lower.
 
     Raises:
-        DataError: not all runs have a score.
+        DataError: some runs have no score.
     """
     _, scores = comparable_scores(runs)
     order = sorted(range(len(runs)), key=lambda place: scores[place])
@@ -123,10 +122,10 @@ def find_median_run(runs: Sequence[FinishedRun]) -> FinishedRun:
 
 
 def read_finished_run(directory: Path, number: int, seed: int) -> FinishedRun:
-    """A finished run as its working directory tells it.
+    """Read a finished run from its working directory.
 
     Raises:
-        DataError: ``summary.json`` is missing or damaged.
+        DataError: ``summary.json`` is missing or corrupt.
         StoreError: the store cannot be read.
     """
     workspace = Workspace(directory, 0)
@@ -162,7 +161,7 @@ def read_finished_run(directory: Path, number: int, seed: int) -> FinishedRun:
 
 
 def _on_tuning_set(summary: Mapping[str, Any]) -> tuple[float | None, str | None]:
-    """Score of the result on the tuning set, and what it is one of."""
+    """Score of the result on the tuning set, and the data it was computed on."""
     result, iterations = summary["result"], summary["iterations"]
     if decoded := result["decoded_in_iteration"]:
         return float(iterations[decoded - 1]["first_best_score"]), "decoded"
@@ -172,9 +171,9 @@ def _on_tuning_set(summary: Mapping[str, Any]) -> tuple[float | None, str | None
 
 
 def _on_held_out(summary: Mapping[str, Any]) -> float | None:
-    """Score of the result on the held-out text.
+    """Score of the result on the held-out set.
 
-    After iteration N the weights that it found are scored; and before the first, the start.
+    The starting weights are scored before iteration 1, and the new weights after each iteration.
     """
     result = summary["result"]
     judged = [[float(p["score"]) for p in each["heldout"]] for each in summary["iterations"]]
