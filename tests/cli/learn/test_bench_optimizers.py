@@ -52,7 +52,7 @@ def test_a_refusal_takes_the_place_of_figures(run: Run) -> None:
     table = [line.strip("| ").split(" | ") for line in out.splitlines() if line.startswith("|")]
     assert table[0] == ["algorithm", "score", "held out", "CPU s", "active"]
     assert [row[0] for row in table[2:]] == ["(start)", "kbmira", "pso"]
-    assert table[4][1] == "refused: inertia is less than 1, not 2"
+    assert table[4][1] == "refused: inertia must be below 1, not 2"
     assert "held out: 1 of the sentences" in out
 
 

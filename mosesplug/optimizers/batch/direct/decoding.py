@@ -1,8 +1,8 @@
-"""The corpus score at many points at once: decoding the lists with each of several weights.
+"""The corpus score at many points at once, by decoding the lists at each.
 
 One pass over the sentences serves all points, while a sentence's features stay in the first cache.
-Model scores are summed in the order of the features, as everywhere: hypotheses with the same
-features tie exactly, which a matrix product does not promise, and ties go to the first.
+Model scores are summed in the order of the features: hypotheses with the same features tie exactly,
+and ties go to the first.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ class PointDecoder:
 
     Attributes:
         space: the lists, arranged for line search.
-        threads: how many share the points; scores do not depend on it.
+        threads: threads that share the points; scores do not depend on their number.
     """
 
     space: LineSpace
     threads: int = 1
 
     def scores(self, points: Vector) -> Vector:
-        """Corpus scores, float64 ``[m]``, at ``points``, active weights, float64 ``[m, n_active]``.
+        """Return corpus scores, float64 ``[m]``, at active weights, ``[m, n_active]``.
 
-        Equal, bit for bit, to ``space.decode(space.at(point))`` of each.
+        They equal those of ``space.decode(space.at(point))`` to the last bit.
         """
         points = np.ascontiguousarray(points, dtype=np.float64)
         totals = np.empty((len(points), self.space.stats.shape[1]))
@@ -73,12 +73,12 @@ def _decode_at(
     stats: NDArray[Any],
     totals: Vector,
 ) -> None:
-    """Write the summed statistics of the first-best hypotheses at each point to ``totals``.
+    """Write the summed statistics of the 1-best at each point to ``totals``.
 
     Args:
         offsets: int64 ``[n_sentences + 1]``; no sentence is empty.
-        slopes: arranged features (``arrangement.py``), float64 ``[n_hyps * n_active]``.
-        base: float64 ``[n_hyps]``, the share of the features that stay fixed.
+        slopes: arranged features, float64 ``[n_hyps * n_active]``.
+        base: float64 ``[n_hyps]``, the share of the inactive features.
         points: float64 ``[m, n_active]``.
         stats: int32 or float64 ``[n_hyps, n_stats]``.
         totals: output, float64 ``[m, n_stats]``.

@@ -1,8 +1,8 @@
-"""Lists on which any direction can be searched exactly, sparse features included.
+"""Exact line search in any direction, sparse features included.
 
-The line search of MERT arranges every active feature beforehand, which thousands of sparse features
-leave no memory for. Here directions are few and new each time: a hypothesis's slope is its model
-score at the direction.
+MERT's line search arranges every active feature beforehand, which takes too much memory with
+thousands of sparse features. Here directions are few and new each time: a hypothesis's slope is its
+model score at the direction.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class DirectionSpace:
 
     Attributes:
         tuning_set: the lists.
-        space: offsets, statistics and metric, as line search wants them; without features.
+        space: offsets, statistics and metric for line search, without features.
     """
 
     tuning_set: TuningSet
@@ -44,25 +44,25 @@ class DirectionSpace:
 
     @classmethod
     def of(cls, problem: Problem) -> DirectionSpace:
-        """The lists of a problem; its active features are of no interest here."""
+        """Return the lists of a problem; active features do not matter."""
         offsets, stats = filled_lists(problem.tuning_set)
         axes = Lines(np.zeros(0), np.zeros((len(offsets) - 1, 0, 2)))
         return cls(problem.tuning_set, LineSpace(offsets, axes, np.zeros(0), stats, problem.metric))
 
     def at(self, weights: Vector) -> Vector:
-        """Model scores at ``weights``, float64 ``[n_features]``: float64 ``[n_hyps]``."""
+        """Return model scores at ``weights``, float64 ``[n_hyps]``."""
         return self.tuning_set.model_scores(weights)
 
     def score(self, scores: Vector) -> float:
-        """Corpus score of the hypotheses of highest model score."""
+        """Return the corpus score of the hypotheses of highest model score."""
         return self.space.decode(scores)
 
     def along(self, directions: Sequence[Vector], scores: Vector) -> list[Surface]:
-        """The corpus score along some directions, all in one pass.
+        """Return the corpus score along some directions, all in one pass.
 
         Args:
             directions: each float64 ``[n_features]``.
-            scores: float64 ``[n_hyps]``, of the model where the lines start.
+            scores: float64 ``[n_hyps]``, model scores where the lines start.
         """
         columns = np.column_stack([self.at(direction) for direction in directions])
         slopes = np.empty(columns.size)

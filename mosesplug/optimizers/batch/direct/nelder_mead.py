@@ -1,8 +1,8 @@
-"""``nelder-mead``: the downhill simplex on the corpus metric itself.
+"""``nelder-mead``: the downhill simplex on the corpus metric.
 
-Nelder & Mead's (1965), as Zens et al. (2007) tune with it, or with an inexact line search in it,
-after Zhao & Chen (2009). No gradient and no exact line is needed: the lists are decoded at the
-points of simplexes (``simplex.py``), one from each start. All starts go on at once, so that a pass
+Nelder & Mead's (1965), as Zens et al. (2007) tune with it, or with an inexact line search, after
+Zhao & Chen (2009). It requires no gradient and no exact line search: the lists are decoded at the
+points of simplexes (``simplex``), one from each start. All starts run together, so that one pass
 over the lists serves them all.
 """
 
@@ -22,8 +22,7 @@ from mosesplug.optimizers.batch.direct.simplex import (
     run_together,
     simplex_search,
 )
-from mosesplug.optimizers.batch.direct.solutions import choose_best, make_solution
-from mosesplug.optimizers.batch.mert.starts import starting_points
+from mosesplug.optimizers.batch.searches import choose_best, make_solution, starting_points
 from mosesplug.optimizers.entry import Algorithm
 from mosesplug.optimizers.line_search.lists import line_space
 from mosesplug.optimizers.problem import (
@@ -45,9 +44,9 @@ class NelderMeadOptions:
     simplex_step: Literal["amoeba", "armijo"] = field(
         default="amoeba",
         metadata={
-            "help": "how the worst point of a simplex is replaced: amoeba by reflection, expansion "
-            "or contraction; armijo by an inexact line search through the centroid of the others "
-            "(on recorded lists level with amoeba: BLEU 0.4094 after 9 CPU s, 0.4092 after 7)",
+            "help": "replacement of a simplex's worst point: amoeba (reflection, expansion or "
+            "contraction) or armijo (inexact line search through the centroid of the others; on "
+            "recorded lists BLEU 0.4092 after 7 CPU s, amoeba 0.4094 after 9)",
             "source": "Nelder & Mead 1965; after Zhao & Chen 2009, constants mosesplug's",
         },
     )
@@ -63,7 +62,7 @@ class NelderMeadOptions:
         default=0.2,
         metadata={
             "help": "distance of a new simplex's other points from its first, relative to the "
-            "length of that one, where features count by how much they differ within a sentence",
+            "length of that one, with features scaled by their spread within a sentence",
             "source": "mosesplug's, found on recorded lists",
             "minimum": 1e-6,
         },
@@ -71,8 +70,8 @@ class NelderMeadOptions:
     simplex_tolerance: float = field(
         default=5e-4,
         metadata={
-            "help": "a simplex rests when its scores differ by no more, and a fresh one is built "
-            "around its best point until that gains no more",
+            "help": "a simplex has converged when its scores differ by at most this; a fresh one "
+            "is built around its best point until that gains no more",
             "source": "Press et al. 2007, section 10.5; value: mosesplug's, on recorded lists",
             "minimum": 0.0,
         },
@@ -80,7 +79,7 @@ class NelderMeadOptions:
     evaluations: int = field(
         default=5000,
         metadata={
-            "help": "a start ends after it has scored about so many points",
+            "help": "a start ends after about this many scored points",
             "source": "mosesplug's, a bound for many features; 14 need a third of it",
             "minimum": 1,
         },
@@ -94,18 +93,14 @@ def nelder_mead(
     options: NelderMeadOptions,
     progress: Progress = no_progress,
 ) -> Solution:
-    """Tune the active weights for the corpus score of the first-best hypotheses.
+    """Tune the active weights for the corpus score of the 1-best hypotheses.
 
-    Args:
-        problem: hypotheses, metric, active features and the box of random starts.
-        initial: float64 ``[n_features]``, the first start; inactive weights stay as they are.
-        rng: of the random starts, and of the orientation of simplexes.
-        options: settings.
-        progress: told of points that were scored, of the most that may be.
+    See ``problem`` for the arguments. ``initial`` is the first start, and ``problem`` has the box
+    of random starts. ``rng`` draws the random starts and the orientation of simplexes.
 
     Raises:
-        OptimizerError: the problem cannot be tuned (see ``check_weights``), or nothing but zero
-            weights was found.
+        OptimizerError: the problem cannot be tuned (see ``check_weights``), or only zero weights
+            were found.
     """
     initial = normalise(problem, check_weights(problem, initial))
     space = line_space(problem, initial)
@@ -138,7 +133,6 @@ def nelder_mead(
 
 
 def _history(found: list[SimplexResult]) -> tuple[Mapping[str, object], ...]:
-    """One mapping a start."""
     return tuple(
         {
             "start_score": each.start_score,

@@ -1,16 +1,16 @@
-"""The best point of a line where the score is regularised (after Galley et al. 2013).
+"""The best point of a line with a regularized score (after Galley et al. 2013).
 
-Multiples of weights decide alike, so that the length of a weight vector says nothing, and a plain
-L2 norm would only make weights small. Galley et al. regularise by L0, and by an L2 that is scaled.
-These two are the same whatever the scale; how the L2 is scaled is a choice of this program's:
+Multiples of weights decide alike, so the length of a weight vector means nothing, and a plain L2
+norm would only make weights small. Galley et al. regularize by L0, and by a scaled L2. Both are
+scale-invariant; the scaling of L2 is a choice of this program:
 
-- L2: how far the weights are from the given ones after the best scaling,
-  ``min_s |s w - w0|^2 / |w0|^2`` with ``s >= 0``, the squared sine of the angle between the two;
+- L2: the distance of the weights from the given ones after the best scaling, ``min_s |s w - w0|^2 /
+  |w0|^2`` with ``s >= 0``, which is the squared sine of the angle between them;
 - L0: the number of weights that are not 0.
 
-Between two thresholds of a line the score is constant and the regularisers are not. The sine has
-one least value along a line, in closed form: an interval's best point is there, or as near as it
-goes. The number of weights is one less where a weight passes through 0, and there alone: these
+Between two thresholds of a line the score is constant and the regularizers are not. The sine has
+one minimum along a line, in closed form: an interval's best point is there, or as close as the
+interval allows. The number of weights drops by one only where a weight passes through 0: these
 points are candidates of their own.
 """
 
@@ -28,13 +28,13 @@ __all__ = ["Anchor", "LineMove", "Regulariser", "best_move"]
 Vector = NDArray[np.float64]
 
 MARGIN = 0.1
-"""How far from a threshold a point stays that would be best beyond it, of its interval's width.
-Mosesplug's."""
+"""Least distance from a threshold, as a share of the interval's width, of a point whose optimum is
+beyond it. Mosesplug's."""
 
 
 @dataclass(frozen=True)
 class Anchor:
-    """What lies between weights on a line and the given ones, as far as the sine needs it.
+    """Products of weights on a line and the given ones, for the sine.
 
     With ``w`` on the line at ``x``, ``w . w0 = p + q x`` and ``|w|^2 = a + 2 b x + c x^2``.
     """
@@ -48,7 +48,7 @@ class Anchor:
 
     @classmethod
     def of(cls, weights: Vector, direction: Vector, given: Vector) -> Anchor:
-        """All float64 ``[n_features]``; the direction is 0 where weights are inactive."""
+        """Return the products of float64 ``[n_features]``; inactive directions are 0."""
         return cls(
             float(weights @ given),
             float(direction @ given),
@@ -59,9 +59,9 @@ class Anchor:
         )
 
     def sine(self, steps: Vector) -> Vector:
-        """The squared sine of the angle at ``steps``, float64; 1 beyond a right angle, and of 0.
+        """Return the squared sine of the angle at ``steps``, float64.
 
-        ``s`` is not below 0: the opposite of the given weights is not near them.
+        It is 1 beyond a right angle, since ``s`` is not below 0, and for weights of 0.
         """
         squares = self.a + 2.0 * self.b * steps + self.c * steps**2
         along = np.maximum(self.p + self.q * steps, 0.0)
@@ -71,20 +71,20 @@ class Anchor:
 
     @property
     def nearest(self) -> float:
-        """Where the sine is least; NaN if it is the same all along the line."""
+        """Step of the least sine; NaN if it is constant along the line."""
         divisor = self.p * self.c - self.q * self.b
         return (self.q * self.a - self.p * self.b) / divisor if divisor != 0.0 else np.nan
 
 
 @dataclass(frozen=True)
 class Regulariser:
-    """What is taken off the score.
+    """The penalty that is subtracted from the score.
 
     Attributes:
-        l2: of the squared sine.
-        l0: of each weight that is not 0.
+        l2: factor of the squared sine.
+        l0: penalty of each weight that is not 0.
         given: float64 ``[n_features]``, the weights that the sine compares with.
-        active: bool ``[n_features]``, the weights that are counted.
+        active: bool ``[n_features]``, the weights that L0 counts.
     """
 
     l2: float
@@ -94,11 +94,11 @@ class Regulariser:
 
     @property
     def is_on(self) -> bool:
-        """Whether anything is taken off."""
+        """Whether there is a penalty."""
         return self.l2 > 0.0 or self.l0 > 0.0
 
     def penalty(self, weights: Vector) -> float:
-        """What is taken off at ``weights``, float64 ``[n_features]``."""
+        """Return the penalty at ``weights``, float64 ``[n_features]``."""
         count = int(np.count_nonzero(weights[self.active]))
         if self.l2 == 0.0:
             return self.l0 * count
@@ -112,7 +112,7 @@ class LineMove:
 
     Attributes:
         weights: float64 ``[n_features]``.
-        merit: the score there less the penalty.
+        merit: the score there minus the penalty.
     """
 
     weights: Vector
@@ -126,17 +126,17 @@ def best_move(
     regulariser: Regulariser,
     furthest: float,
 ) -> LineMove | None:
-    """The point of highest score less penalty.
+    """Return the point with the highest score minus penalty.
 
     Args:
         surface: thresholds, float64 ``[m]``, sorted, and scores, float64 ``[m + 1]``.
         weights: float64 ``[n_features]``, where the line starts.
-        direction: float64 ``[n_features]``, 0 where weights are inactive.
+        direction: float64 ``[n_features]``, 0 for inactive weights.
         regulariser: of the score.
-        furthest: greatest distance from the start, in directions.
+        furthest: largest distance from the start, in directions.
 
     Returns:
-        None where no interval within reach is wide enough to be sure of.
+        None if no interval within reach is wide enough.
     """
     thresholds, scores = surface
     if not regulariser.is_on:
@@ -167,10 +167,10 @@ def best_move(
 def _interval_steps(
     thresholds: Vector, anchor: Anchor | None, furthest: float
 ) -> tuple[Vector, NDArray[np.int64]]:
-    """The best step of each interval that is wide enough, and the interval's number.
+    """Return the best step of each wide enough interval, and the interval's number.
 
     Without an anchor it is the middle. Intervals end as in ``best_point``, but with an anchor the
-    unbounded ones only at the furthest step.
+    unbounded ones end at the furthest step.
     """
     beyond = 2 * END_STEP if anchor is None else furthest
     ends = thresholds if len(thresholds) else np.zeros(1)
@@ -181,8 +181,8 @@ def _interval_steps(
     left, right = left[places], right[places]
     if anchor is None or np.isnan(anchor.nearest):
         return 0.5 * (left + right), places
-    # Where the least value lies outside, one of the ends is best, and not always the nearer one:
-    # at a great distance the sine falls again, towards that of the direction itself.
+    # If the minimum is outside, one of the ends is best, not always the closer one: far away the
+    # sine falls again, towards that of the direction itself.
     margin = np.minimum(MARGIN * (right - left), END_STEP)
     low, high = left + margin, right - margin
     candidates = np.stack([np.clip(anchor.nearest, low, high), low, high])
@@ -193,9 +193,9 @@ def _interval_steps(
 def _zeros(
     thresholds: Vector, weights: Vector, direction: Vector, furthest: float
 ) -> tuple[Vector, NDArray[np.int64], NDArray[np.int64]]:
-    """Steps where weights become 0, the intervals they lie in, and how many weights do.
+    """Return steps where weights become 0, their intervals, and numbers of weights.
 
-    Steps too close to a threshold are left out: they decode to either side of it.
+    Steps too close to a threshold are left out: they may decode to either side of it.
     """
     steps = _zero_steps(weights, direction)
     steps, counts = np.unique(steps[np.abs(steps) <= furthest], return_counts=True)
@@ -211,7 +211,7 @@ def _zeros(
 
 
 def _zero_steps(weights: Vector, direction: Vector) -> Vector:
-    """Where each weight becomes 0, float64 ``[n_features]``; NaN if it is 0, or stays."""
+    """Return where each weight becomes 0, float64 ``[n_features]``; NaN if never."""
     passing = (weights != 0.0) & (direction != 0.0)
     steps = np.full(len(weights), np.nan)
     np.divide(-weights, direction, out=steps, where=passing)

@@ -1,18 +1,18 @@
-"""The downhill simplex of Nelder & Mead (1965), as a search that asks for scores and is told them.
+"""The downhill simplex of Nelder & Mead (1965): a generator that asks for scores.
 
-A simplex of ``n + 1`` points crawls uphill: its worst point is reflected through the centroid of
-the others, further if that is good, less far if it is bad, and if nothing helps all points move
-towards the best. In place of these few points on the line through worst point and centroid, an
-inexact line search may look along it (after Zhao & Chen 2009, by their abstract).
+A simplex of ``n + 1`` points moves uphill: its worst point is reflected through the centroid of the
+others, further if that is good, less far if it is bad, and if nothing helps all points move towards
+the best. Instead, an inexact line search may look along the line through worst point and centroid
+(after Zhao & Chen 2009, by their abstract).
 
-The scores of a metric are constant almost everywhere, so a simplex may come to rest where no slope
-is left; a fresh one is then built around the best point, until one gains nothing (as Press et al.
-2007, section 10.5, advise).
+The score is constant almost everywhere, so a simplex may stop where there is no slope; a fresh one
+is then built around the best point, until one gains nothing (as Press et al. 2007, section 10.5,
+recommend).
 
-Coordinates are what features contribute to the differences between hypotheses, which makes one
-size of simplex suit all features. Where the scale of the weights changes no decision, the simplex
-lies in the plane that touches the unit sphere at its first point: lines in the plane are lines of
-weights, and no step is spent on a mere change of scale.
+Coordinates are contributions of features to the differences between hypotheses, so that one size of
+simplex suits all features. If the scale of the weights changes no decision, the simplex lies in the
+plane that touches the unit sphere at its first point: lines in the plane are lines of weights, and
+no step only changes the scale.
 """
 
 from __future__ import annotations
@@ -34,31 +34,31 @@ Search = Generator[Vector, Vector, Result]
 """Yields points, float64 ``[m, n]``, and is sent their scores, float64 ``[m]``."""
 
 _Step = tuple[tuple[Vector, float] | None, int]
-"""What takes the place of the worst point, coordinates and score, or None; and how many points were
-scored to find it."""
+"""The replacement of the worst point, coordinates and score, or None; and the number of points that
+were scored to find it."""
 
 ARMIJO_FIRST, ARMIJO_SHORTER, ARMIJO_STEPS = 2.0, 0.5, 4
-"""rho, beta, and how many steps are tried. Mosesplug's: expansion, reflection and contraction of
+"""rho, beta, and the number of steps tried. Mosesplug's: expansion, reflection and contraction of
 Nelder & Mead (1965) are the steps 2, 1 and 1/2."""
 
 ARMIJO_SHARE = 0.1
-"""eta: the share of the simplex's own slope that a step gains. Mosesplug's."""
+"""eta: the share of the simplex's own slope that a step must gain. Mosesplug's."""
 
 
 @dataclass(frozen=True)
 class SimplexSettings:
-    """What all simplexes of one search share.
+    """Settings that all simplexes of a search share.
 
     Attributes:
         size: distance of the other points of a new simplex from its first, relative to the length
             of that one.
-        tolerance: a simplex rests when its scores differ by no more; and a fresh simplex that
-            gains no more is the last.
+        tolerance: a simplex has converged when its scores differ by at most this; a fresh simplex
+            that gains at most this is the last.
         evaluations: a search ends after so many points.
-        spread: float64 ``[n_active]``, how much each feature differs within a sentence.
-        fixed_spread: the same of what the inactive weights add up to; where it is 0, multiples of
-            the active ones decide alike.
-        step: how the worst point is replaced: by reflection (Nelder & Mead 1965), or by an inexact
+        spread: float64 ``[n_active]``, spread of each feature within a sentence.
+        fixed_spread: spread of the inactive weights' score; if 0, multiples of the active weights
+            decide alike.
+        step: replacement of the worst point: by reflection (Nelder & Mead 1965), or by an inexact
             line search (after Zhao & Chen 2009).
     """
 
@@ -72,14 +72,14 @@ class SimplexSettings:
 
 @dataclass(frozen=True)
 class SimplexResult:
-    """Where a search led.
+    """The result of a search.
 
     Attributes:
         weights: float64 ``[n_active]``.
         start_score: at the start.
         score: at ``weights``.
-        evaluations: points that were scored.
-        simplexes: how many were built.
+        evaluations: number of scored points.
+        simplexes: number of simplexes built.
     """
 
     weights: Vector
@@ -109,10 +109,9 @@ class Plane:
 
     @classmethod
     def at(cls, weights: Vector, settings: SimplexSettings, rng: np.random.Generator) -> Plane:
-        """The plane around ``weights``, float64 ``[n_active]``.
+        """Return the plane around ``weights``, float64 ``[n_active]``.
 
-        A feature that never differs within a sentence has no coordinate: its weight decides
-        nothing, and stays.
+        A feature that never differs within a sentence has no coordinate, and keeps its weight.
         """
         matters = settings.spread > 0.0
         centre = weights * settings.spread
@@ -151,7 +150,7 @@ def simplex_search(
         if simplexes == 0:
             start_score = score = float(scores[0])
         evaluations, simplexes = evaluations + len(points), simplexes + 1
-        if len(points) == 1:  # nothing but a scale, or nothing at all, could change
+        if len(points) == 1:  # only a scale, or nothing, could change
             return SimplexResult(best, start_score, score, evaluations, simplexes)
         room = settings.evaluations - evaluations
         evaluations += yield from _climb(plane, points, scores, settings, room)
@@ -170,21 +169,20 @@ def _identity(plane: Plane) -> Vector:
 def _climb(
     plane: Plane, points: Vector, scores: Vector, settings: SimplexSettings, room: int
 ) -> Search[int]:
-    """Move a simplex uphill until it rests; both arrays are written.
+    """Move a simplex uphill until it converges; both arrays are written.
 
-    The worst point is replaced by what the settings' way of stepping finds. Where it finds
-    nothing, all points move towards the best: by a half (Nelder & Mead), or less in many
-    dimensions (Gao & Han 2012, equation 4.1).
+    The worst point is replaced by the result of a step. Without one, all points move towards the
+    best: by a half (Nelder & Mead), or less in many dimensions (Gao & Han 2012, equation 4.1).
 
     Args:
         plane: of the coordinates.
         points: float64 ``[n + 1, n]``.
         scores: float64 ``[n + 1]``.
-        settings: how steps are made, and by how much scores may differ when it rests.
-        room: points that may be scored; a round more may end it.
+        settings: kind of step and tolerance.
+        room: points that may be scored; exceeded by at most one round.
 
     Returns:
-        How many points were scored.
+        The number of scored points.
     """
     n = points.shape[1]
     shrinkage = max(0.5, 1.0 - 1.0 / n)
@@ -209,9 +207,9 @@ def _climb(
 def _amoeba_step(plane: Plane, points: Vector, scores: Vector) -> Search[_Step]:
     """Reflect the worst point, further or less far: the moves of Nelder & Mead (1965).
 
-    Their coefficients are adapted to the number of dimensions as Gao & Han (2012, equation 4.1)
-    do. Where the contraction beyond the centroid is worse than a reflected point that is better
-    than the worst, that one is taken; with them all points would move.
+    Their coefficients are adapted to the number of dimensions as in Gao & Han (2012, equation 4.1).
+    If the contraction beyond the centroid is worse than a reflected point that is better than the
+    worst, the reflected point is taken; Nelder & Mead would move all points.
 
     Args:
         plane: of the coordinates.
@@ -238,16 +236,16 @@ def _amoeba_step(plane: Plane, points: Vector, scores: Vector) -> Search[_Step]:
 
 
 def _armijo_step(plane: Plane, points: Vector, scores: Vector) -> Search[_Step]:
-    """An inexact line search by Armijo's rule, from the worst point through the others' centroid.
+    """Search by Armijo's rule from the worst point through the others' centroid.
 
     After Zhao & Chen (2009): of the steps ``t = rho beta^k``, ``k = 0, 1, ...``, from the centroid
     ``c`` along ``d = c - worst`` the first is taken that gains enough,
 
         f(c + t d) >= m + eta t (m - f(worst)),
 
-    where ``m`` is the mean score of the other points. How much is enough is mosesplug's: on a
-    plane through all points of the simplex, ``m`` is the score of ``c``, and ``m - f(worst)`` the
-    slope along ``d``, of which a step has to gain the share ``eta``.
+    where ``m`` is the mean score of the other points. The required gain is mosesplug's: on a plane
+    through all points of the simplex, ``m`` is the score of ``c``, and ``m - f(worst)`` the slope
+    along ``d``; a step must gain the share ``eta`` of it.
 
     Args:
         plane: of the coordinates.
@@ -266,15 +264,15 @@ def _armijo_step(plane: Plane, points: Vector, scores: Vector) -> Search[_Step]:
 
 
 def _scored(plane: Plane, point: Vector) -> Search[float]:
-    """The score at coordinates, float64 ``[n]``."""
+    """Return the score at coordinates, float64 ``[n]``."""
     return float((yield plane.weights(point[np.newaxis]))[0])
 
 
 def run_together(searches: Sequence[Search[Result]], scorer: Scorer) -> list[Result]:
-    """Run searches at once, each round of points of all of them scored in one pass.
+    """Run searches together; one pass scores the next points of all of them.
 
     Args:
-        searches: not begun yet.
+        searches: not started.
         scorer: from points ``[m, n]`` to scores ``[m]``.
 
     Returns:

@@ -1,14 +1,13 @@
-"""``pso``: a particle swarm on the corpus metric itself (Suzuki et al. 2011).
+"""``pso``: a particle swarm on the corpus metric (Suzuki et al. 2011).
 
 Each particle is a weight vector with a velocity. It is drawn towards the best point that it has
-seen itself and towards the best that any has seen (Kennedy & Eberhart 1995), and all particles are
-scored in one pass over the lists.
+seen itself and towards the best that any has seen (Kennedy & Eberhart 1995). All particles are
+scored in one pass over the lists. The number of particles and the coefficients are those of
+standard particle swarms (Clerc 2012).
 
-The number of particles and the coefficients are those of standard particle swarms (Clerc 2012).
-
-Positions are what features contribute to the differences between hypotheses, so that one velocity
-suits all features. Where the scale of the weights changes no decision, particles move on the unit
-sphere: nothing else keeps them from drifting along their own scale.
+Positions are contributions of features to the differences between hypotheses, so that one velocity
+suits all features. If the scale of the weights changes no decision, particles move on the unit
+sphere, where they cannot drift along their own scale.
 """
 
 from __future__ import annotations
@@ -21,8 +20,7 @@ from numpy.typing import NDArray
 
 from mosesplug.errors import UsageError
 from mosesplug.optimizers.batch.direct.decoding import PointDecoder
-from mosesplug.optimizers.batch.direct.solutions import choose_best, make_solution
-from mosesplug.optimizers.batch.mert.starts import starting_points
+from mosesplug.optimizers.batch.searches import choose_best, make_solution, starting_points
 from mosesplug.optimizers.entry import Algorithm
 from mosesplug.optimizers.line_search.lists import line_space
 from mosesplug.optimizers.problem import (
@@ -54,7 +52,7 @@ class PsoOptions:
     moves: int = field(
         default=100,
         metadata={
-            "help": "a search ends after so many moves of all particles",
+            "help": "maximum moves of all particles",
             "source": "mosesplug's, found on recorded lists",
             "minimum": 1,
         },
@@ -62,7 +60,7 @@ class PsoOptions:
     idle_moves: int = field(
         default=20,
         metadata={
-            "help": "or when so many moves in a row have found nothing better",
+            "help": "stop after this many moves in a row without improvement",
             "source": "mosesplug's, found on recorded lists",
             "minimum": 1,
         },
@@ -70,7 +68,7 @@ class PsoOptions:
     inertia: float = field(
         default=0.7298,
         metadata={
-            "help": "share of its velocity that a particle keeps, less than 1",
+            "help": "share of its velocity that a particle keeps, below 1",
             "source": "Clerc & Kennedy 2002",
             "minimum": 0.0,
         },
@@ -111,15 +109,15 @@ class Swarm:
 
     @property
     def best(self) -> int:
-        """The particle that has seen the best place; the first among equals."""
+        """The particle that has seen the best place; the first in a tie."""
         return int(np.argmax(self.own_scores))
 
     def moved(self, options: PsoOptions, rng: np.random.Generator, *, on_sphere: bool) -> Swarm:
-        """All particles moved, their scores not known yet.
+        """Return the particles after a move, not scored yet.
 
             v <- inertia v + r1 own_pull (own - x) + r2 swarm_pull (best - x);  x <- x + v
 
-        with ``r1`` and ``r2`` uniform from 0 to 1, anew for each coordinate (Suzuki et al. 2011,
+        with ``r1`` and ``r2`` uniform from 0 to 1, drawn for each coordinate (Suzuki et al. 2011,
         after Kennedy & Eberhart 1995).
         """
         own, swarm = rng.random((2, *self.places.shape))
@@ -144,7 +142,7 @@ class Swarm:
 
 
 def on_unit_sphere(places: Vector) -> Vector:
-    """Rows over their lengths; a row of zeros stays."""
+    """Return the rows divided by their lengths; rows of zeros are kept."""
     lengths = np.linalg.norm(places, axis=1, keepdims=True)
     return places / np.where(lengths > 0.0, lengths, 1.0)
 
@@ -156,29 +154,23 @@ def pso(
     options: PsoOptions,
     progress: Progress = no_progress,
 ) -> Solution:
-    """Tune the active weights for the corpus score of the first-best hypotheses.
+    """Tune the active weights for the corpus score of the 1-best hypotheses.
 
-    The first particles are the initial weights and the historic bests, the others random; each
-    begins with half of the way to a random point as its velocity (Clerc 2012).
-
-    Args:
-        problem: hypotheses, metric, active features and the box of random starts.
-        initial: float64 ``[n_features]``, the first particle; inactive weights stay as they are.
-        rng: of starts and moves.
-        options: settings.
-        progress: told of moves.
+    See ``problem`` for the arguments. The first particles are the initial weights and the historic
+    bests, the others random points of the box; each starts with half of the way to a random point
+    as its velocity (Clerc 2012).
 
     Raises:
-        UsageError: an inertia of 1 or more, with which particles would never come together.
-        OptimizerError: the problem cannot be tuned (see ``check_weights``), or nothing but zero
-            weights was found.
+        UsageError: an inertia of 1 or more, with which particles never converge.
+        OptimizerError: the problem cannot be tuned (see ``check_weights``), or only zero weights
+            were found.
     """
     if options.inertia >= 1.0:
-        raise UsageError(f"inertia is less than 1, not {options.inertia:g}")
+        raise UsageError(f"inertia must be below 1, not {options.inertia:g}")
     initial = normalise(problem, check_weights(problem, initial))
     space = line_space(problem, initial)
     decoder = PointDecoder(space, problem.threads)
-    # A weight that decides nothing keeps its scale, and its particles their one value of it.
+    # A weight without effect keeps its scale, and all particles have the same value of it.
     matters = space.spread > 0.0
     scale = np.where(matters, space.spread, 1.0)
     on_sphere = space.fixed_spread == 0.0

@@ -1,12 +1,13 @@
-"""``xbleu-mert``: MERT along the gradient of expected BLEU, regularised (Galley et al. 2013).
+"""``xbleu-mert``: MERT along the gradient of expected BLEU (Galley et al. 2013).
 
-MERT's axes are as many as the features, and of thousands most lead nowhere. The gradient of xBLEU,
-BLEU of the statistics that the model's distribution expects, is one direction that changes all
-weights at once, sparse ones too. Along it the line search is MERT's: exact, and of the metric.
+MERT has as many axes as features, and most of thousands lead nowhere. The gradient of xBLEU, BLEU
+of the statistics that the model's distribution expects, is one direction that changes all weights
+at once, sparse ones too. The line search along it is MERT's: exact, and of the metric.
 
-How sharp the distribution is, is no matter of the weights, of which the decoder sees the direction
-only: a flat distribution looks far, a sharp one close. Each round searches the gradients at several
-sharpnesses; where none leads up, it searches the axes of the dense features, as MERT does.
+The sharpness of the distribution is not determined by the weights, of which the decoder uses the
+direction only: a flat distribution looks far, a sharp one close. Each round searches the gradients
+at several sharpnesses. If none improves the score, it searches the axes of the dense features, as
+MERT does.
 """
 
 from __future__ import annotations
@@ -24,13 +25,12 @@ from mosesplug.errors import UsageError
 from mosesplug.metrics.hypotheses import read_only
 from mosesplug.optimizers.batch.direct.lines import DirectionSpace
 from mosesplug.optimizers.batch.direct.regularised import LineMove, Regulariser, best_move
-from mosesplug.optimizers.batch.direct.solutions import make_solution
 from mosesplug.optimizers.batch.expected import objectives
 from mosesplug.optimizers.batch.expected.coordinates import feature_variances, variance_in_lists
 from mosesplug.optimizers.batch.expected.objectives import Objective
 from mosesplug.optimizers.batch.expected.risk import require_bleu
 from mosesplug.optimizers.batch.mert.climb import FURTHEST
-from mosesplug.optimizers.batch.mert.starts import starting_points
+from mosesplug.optimizers.batch.searches import make_solution, starting_points
 from mosesplug.optimizers.entry import Algorithm
 from mosesplug.optimizers.lists.blocks import BlockedLists
 from mosesplug.optimizers.problem import (
@@ -48,11 +48,11 @@ __all__ = ["ALGORITHMS", "XbleuMertOptions", "xbleu_mert"]
 Vector = NDArray[np.float64]
 
 SHARPNESSES = (1.0, 3.0, 10.0)
-"""Standard deviations of model scores within lists, at which gradients are taken. Mosesplug's,
+"""Standard deviations of model scores within lists at which gradients are computed. Mosesplug's,
 found on recorded lists."""
 
 FEW = 8
-"""With L0: the weights that a sparse direction changes, and those that are tried without.
+"""With L0: number of weights that a sparse direction changes, and that are tried as 0.
 Mosesplug's."""
 
 
@@ -71,15 +71,15 @@ class XbleuMertOptions:
     axes: bool = field(
         default=True,
         metadata={
-            "help": "search the axes of dense features, too, where no gradient leads up",
+            "help": "search the axes of dense features if no gradient improves the score",
             "source": "mert -t powell",
         },
     )
     l2: float = field(
         default=0.0,
         metadata={
-            "help": "taken off the score for the distance of the weights from the given ones after "
-            "the best scaling (the squared sine of the angle between them)",
+            "help": "penalty factor of the distance from the given weights after the best scaling "
+            "(the squared sine of the angle between them)",
             "source": "after Galley et al. 2013, who scale L2; this scaling is mosesplug's",
             "minimum": 0.0,
         },
@@ -87,7 +87,7 @@ class XbleuMertOptions:
     l0: float = field(
         default=0.0,
         metadata={
-            "help": "taken off the score for each weight that is not 0, as 0.00001",
+            "help": "penalty of each weight that is not 0, such as 0.00001",
             "source": "Galley et al. 2013, L0",
             "minimum": 0.0,
         },
@@ -95,7 +95,7 @@ class XbleuMertOptions:
     tolerance: float = field(
         default=1e-4,
         metadata={
-            "help": "a round that gains no more than this ends a climb",
+            "help": "a climb ends with a round that gains at most this",
             "source": "Moses mert",
             "minimum": 0.0,
         },
@@ -125,7 +125,7 @@ class _Task:
 
 @dataclass(frozen=True)
 class _Place:
-    """Weights, their model scores, the corpus score, and that less the penalty."""
+    """Weights, their model scores, the corpus score, and that minus the penalty."""
 
     weights: Vector
     scores: Vector
@@ -134,7 +134,6 @@ class _Place:
 
     @classmethod
     def at(cls, task: _Task, weights: Vector) -> _Place:
-        """Decoded there."""
         scores = task.lines.at(weights)
         score = task.lines.score(scores)
         return cls(weights, scores, score, score - task.regulariser.penalty(weights))
@@ -142,7 +141,7 @@ class _Place:
 
 @dataclass(frozen=True)
 class _Climb:
-    """Where a start led, after how many rounds."""
+    """Start and end of a climb, and its number of rounds."""
 
     start: _Place
     end: _Place
@@ -156,28 +155,21 @@ def xbleu_mert(
     options: XbleuMertOptions,
     progress: Progress = no_progress,
 ) -> Solution:
-    """Tune the active weights for the corpus score of the first-best hypotheses, less penalties.
+    """Tune the active weights for the corpus score minus penalties.
 
-    Where no active features are given, all are active, sparse ones too. Climbs run on
-    ``problem.threads`` threads; the result does not depend on their number.
-
-    Args:
-        problem: hypotheses, BLEU, active features and the box of random starts.
-        initial: float64 ``[n_features]``, the first start; inactive weights stay as they are.
-        rng: of the random starts, which leave sparse weights as they are at the first.
-        options: settings.
-        progress: told of finished climbs.
+    See ``problem`` for the arguments. ``rng`` draws the random starts, which keep the initial
+    sparse weights. The result does not depend on the number of threads.
 
     Raises:
-        UsageError: the metric is not BLEU; or L2 is wanted of weights that are all zero.
-        OptimizerError: the problem cannot be tuned (see ``check_weights``), or nothing but zero
-            weights was found.
+        UsageError: the metric is not BLEU, or ``l2`` with initial weights that are all zero.
+        OptimizerError: the problem cannot be tuned (see ``check_weights``), or only zero weights
+            were found.
     """
     require_bleu(problem, "xbleu-mert")
     problem = activate_sparse(problem)
     initial = normalise(problem, check_weights(problem, initial))
     if options.l2 > 0.0 and not initial.any():
-        raise UsageError("l2 measures the distance from the given weights, which are all zero")
+        raise UsageError("l2 is a distance from the given weights, which are all zero")
     task = _task(problem, initial, options)
     starts = _starts(problem, initial, rng, options.restarts)
     finished, one_at_a_time = count(1), Lock()
@@ -197,7 +189,7 @@ def xbleu_mert(
 
 def _task(problem: Problem, initial: Vector, options: XbleuMertOptions) -> _Task:
     made = problem.tuning_set
-    # Threads are for climbs; sums over blocks are the same whatever their number.
+    # Threads run climbs; sums over blocks do not depend on their number.
     lists = BlockedLists.of(made, threads=1)
     active = problem.active_mask
     return _Task(
@@ -213,7 +205,7 @@ def _task(problem: Problem, initial: Vector, options: XbleuMertOptions) -> _Task
 def _starts(
     problem: Problem, initial: Vector, rng: np.random.Generator, restarts: int
 ) -> list[Vector]:
-    """Weights of all features: the given ones and the historic bests; random dense ones."""
+    """Return weights of all features: given, historic bests, and random dense ones."""
     active, n_dense = problem.active_mask, problem.tuning_set.space.n_dense
     given, random = starting_points(problem, initial, rng, restarts)
     starts = []
@@ -227,7 +219,7 @@ def _starts(
 
 
 def _climb(task: _Task, start: Vector) -> _Climb:
-    """Search the gradients, and where they do not lead up the axes, until both gain nothing."""
+    """Search the gradients, then the axes, until neither improves the score."""
     place = first = _Place.at(task, start)
     rounds = 0
     while True:
@@ -241,7 +233,7 @@ def _climb(task: _Task, start: Vector) -> _Climb:
 
 
 def _moved(task: _Task, place: _Place, directions: list[Vector]) -> _Place:
-    """The best point of some lines, if it is better; decoding has the last word."""
+    """Return the best point of some lines if decoding there is better."""
     if not directions:
         return place
     reach = FURTHEST * max(1.0, float(np.abs(place.weights).sum()))
@@ -258,9 +250,10 @@ def _moved(task: _Task, place: _Place, directions: list[Vector]) -> _Place:
 
 
 def _gradients(task: _Task, place: _Place) -> list[Vector]:
-    """Directions of xBLEU's steepest ascent, in units of each feature's deviation within lists.
+    """Return directions of xBLEU's steepest ascent, in units of deviations.
 
-    With L0, of each direction also its share of the weights that are not 0, and its largest few.
+    With L0, each direction also in two sparse variants: on the weights that are not 0, and on its
+    largest few components.
     """
     spread = np.sqrt(variance_in_lists(task.lines.tuning_set.offsets, place.scores))
     matters = task.deviations > 0.0
@@ -268,7 +261,7 @@ def _gradients(task: _Task, place: _Place) -> list[Vector]:
     for sharpness in SHARPNESSES if spread > 0.0 else (0.0,):
         scale = sharpness / spread if spread > 0.0 else 1.0
         _, gradient = task.objective(scale * place.weights)
-        # By weights in units of deviations, and back: the deviation counts twice.
+        # The deviation counts twice: to units of deviations and back.
         ascent = np.divide(
             -gradient, task.deviations**2, out=np.zeros_like(gradient), where=matters
         )
@@ -282,7 +275,7 @@ def _gradients(task: _Task, place: _Place) -> list[Vector]:
 
 
 def _axes(task: _Task, place: _Place) -> list[Vector]:
-    """Axes of dense features; with L0 also of the few sparse weights that decide least."""
+    """Return axes of dense features; with L0 also of the few least important weights."""
     n_dense = task.lines.tuning_set.space.n_dense
     chosen = np.zeros(len(task.active), dtype=np.bool_)
     if task.options.axes:
@@ -296,7 +289,6 @@ def _axes(task: _Task, place: _Place) -> list[Vector]:
 
 
 def _history(task: _Task, climbs: list[_Climb]) -> tuple[Mapping[str, object], ...]:
-    """One mapping a climb."""
     return tuple(
         {
             "start_score": each.start.score,

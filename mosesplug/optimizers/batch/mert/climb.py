@@ -33,8 +33,8 @@ __all__ = [
 ]
 
 FURTHEST = 1000.0
-"""Longest step, relative to the L1 norms of weights and direction: beyond it the other weights
-are rounding noise."""
+"""Longest step, relative to the L1 norms of weights and direction: beyond it the other weights are
+rounding noise."""
 
 RADII = (0.02, 0.3)
 """Sizes of perturbations, as shares of the mean contribution of a feature. Mosesplug's, found on
@@ -45,19 +45,18 @@ Vector = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class ClimbSettings:
-    """What all climbs of one search share.
+    """Settings that all climbs of a search share.
 
     Attributes:
         minima: float64 ``[n_active]``, lower ends of the box of random points and directions.
         maxima: float64 ``[n_active]``, its upper ends.
-        random_directions: how many of them (see each climb).
-        choice: how an interval of a line is chosen.
-        tolerance: a round that gains no more than this ends the climb.
-        bound: a score that the climb is to reach.
-        give_up: the climb ends when this many more gains like its last would not reach the bound.
-        positive: bool ``[n_active]``, weights that are above 0 at the start and must stay so; None
-            for none.
-        symmetric: whether random directions are drawn from -1/2 to 1/2, not from the box.
+        random_directions: number of random directions (see each climb).
+        choice: of an interval of a line.
+        tolerance: a round that gains at most this ends the climb.
+        bound: a score that the climb should reach.
+        give_up: the climb ends if this many more gains like its last would not reach the bound.
+        positive: bool ``[n_active]``, weights that are and must stay above 0; None: none.
+        symmetric: draw random directions from -1/2 to 1/2, not from the box.
     """
 
     minima: Vector
@@ -73,13 +72,13 @@ class ClimbSettings:
 
 @dataclass(frozen=True)
 class Climb:
-    """Where one start led.
+    """The result of a climb.
 
     Attributes:
         weights: float64 ``[n_active]``.
         start_score: metric of decoding at the start.
         score: metric of decoding at ``weights``.
-        rounds: how many rounds of line searches it took.
+        rounds: number of rounds of line searches.
     """
 
     weights: Vector
@@ -90,13 +89,13 @@ class Climb:
 
 @dataclass(frozen=True)
 class _Place:
-    """A point as the space takes it, and its metric, so that none is computed twice.
+    """A point of the space and its metric.
 
     Attributes:
         weights: float64 ``[n_active]``.
-        point: what the space makes of them.
+        point: the space's representation of the weights.
         score: metric of decoding here.
-        merit: what the point was chosen by: the score, or the smoothed value of its interval.
+        merit: value that the point was chosen by: the score, or its interval's smoothed value.
     """
 
     weights: Vector
@@ -106,16 +105,16 @@ class _Place:
 
     @classmethod
     def start(cls, space: SearchSpace, weights: Vector, choice: IntervalChoice) -> _Place:
-        """Where a climb begins: what no line search has chosen has no smoothed value yet."""
+        """Return the start of a climb, which has no smoothed value yet."""
         point = space.at(weights)
         score = space.decode(point)
         return cls(weights, point, score, -np.inf if choice.smooths else score)
 
     def moved(self, space: SearchSpace, step: _Step, choice: IntervalChoice) -> _Place | None:
-        """Where a step leads, if it leads up; decoding has the last word on a score.
+        """Return the end of a step if it is better, by the score of decoding there.
 
-        Where intervals are judged by their neighbourhood, so are the steps: the score may then
-        fall while its neighbourhood rises.
+        If intervals are judged by their neighbourhood, so are steps: the score may then fall while
+        its neighbourhood rises.
         """
         if step.merit <= self.merit:
             return None
@@ -126,7 +125,7 @@ class _Place:
 
 
 class _Step(NamedTuple):
-    """The best point of one line: its weights, what it was chosen by, and the line's number."""
+    """The best point of one line: its weights, its merit, and the line's number."""
 
     weights: Vector
     merit: float
@@ -139,7 +138,7 @@ ClimbFunction = Callable[[SearchSpace, Vector, np.random.Generator, ClimbSetting
 def try_random_point(
     space: SearchSpace, start: Vector, rng: np.random.Generator, settings: ClimbSettings
 ) -> Climb:
-    """One random point of the box, if it beats the start (Moses' ``RandomOptimizer``)."""
+    """Return a random point if it beats the start (Moses' ``RandomOptimizer``)."""
     origin = _Place.start(space, start, settings.choice)
     somewhere = rng.uniform(settings.minima, settings.maxima)
     somewhere = make_positive(somewhere, settings.positive)
@@ -151,9 +150,9 @@ def try_random_point(
 def climb_axes(
     space: SearchSpace, start: Vector, rng: np.random.Generator, settings: ClimbSettings
 ) -> Climb:
-    """Search every axis and some random directions from the same point, move along the best.
+    """Search all axes and some random directions from one point, move along the best.
 
-    Ends when a round gains no more than the tolerance.
+    The climb ends with a round that gains at most the tolerance.
     """
     n_axes, n_random = len(start), settings.random_directions
     searcher = space.searcher(max(n_axes, n_random))
@@ -162,7 +161,7 @@ def climb_axes(
     moved_along, rounds = -1, 0
     while True:
         rounds += 1
-        # The axis moved along last is the same line again, with the same best point.
+        # The axis of the last move is the same line again, with the same best point.
         wanted = np.flatnonzero(np.arange(n_axes) != moved_along)
         steps = _axis_steps(searcher, wanted, place, settings)
         steps += _random_steps(searcher, rng, place, settings)
@@ -183,7 +182,7 @@ def climb_axes(
 def climb_random_directions(
     space: SearchSpace, start: Vector, rng: np.random.Generator, settings: ClimbSettings
 ) -> Climb:
-    """Search random directions until ``random_directions`` in a row have gained nothing."""
+    """Search random directions until ``random_directions`` in a row gain nothing."""
     one_direction = replace(settings, random_directions=1)
     searcher = space.searcher(1)
     place = _Place.start(space, start, settings.choice)
@@ -208,11 +207,10 @@ def climb_from_perturbation(
 ) -> Climb:
     """Perturb the start a little, and climb from there along one axis after the other.
 
-    A point that no axis leads up from often has a better one close by (iterated local search). The
-    perturbation changes what each feature contributes to the differences between hypotheses by
-    about ``r`` of the mean contribution, whatever the scale of its values. ``r`` is drawn anew,
-    evenly on a logarithmic scale between the ends of ``RADII``: how far the better point lies is
-    not known.
+    A better point than a local optimum is often close by (iterated local search). The perturbation
+    changes the contribution of each feature to the differences between hypotheses by about ``r`` of
+    the mean contribution, whatever the scale of its values. The distance of the better point is
+    unknown, so ``r`` is drawn uniformly on a logarithmic scale between the ends of ``RADII``.
     """
     radius = RADII[0] * (RADII[1] / RADII[0]) ** rng.random()
     spread = space.spread
@@ -230,7 +228,7 @@ def climb_from_perturbation(
             wanted = np.array([axis], dtype=np.int64)
             for step in _axis_steps(searcher, wanted, place, settings):
                 place = place.moved(space, step, settings.choice) or place
-        # Smoothed values begin at minus infinity, and may stay there: no difference is no number.
+        # Smoothed values start at minus infinity, whose difference would be NaN.
         if place.merit == before:
             break
         gain = place.merit - before
@@ -241,7 +239,7 @@ def climb_from_perturbation(
 
 
 def make_positive(weights: Vector, positive: NDArray[np.bool_] | None) -> Vector:
-    """The weights, those that must be positive and are not being raised to a small value."""
+    """Return the weights, raising those that must be positive and are not."""
     if positive is None:
         return weights
     small = 1e-3 * (np.abs(weights).mean() or 1.0)
@@ -251,7 +249,7 @@ def make_positive(weights: Vector, positive: NDArray[np.bool_] | None) -> Vector
 def _room(
     weights: Vector, direction: Vector, positive: NDArray[np.bool_] | None
 ) -> tuple[float, float]:
-    """How far a step may go, either way, until a weight that must be positive is 0."""
+    """Return how far a step may go, either way, before a positive weight becomes 0."""
     if positive is None:
         return -np.inf, np.inf
     moving = positive & (direction != 0.0)
@@ -263,7 +261,7 @@ def _room(
 def _axis_steps(
     searcher: LineSearcher, wanted: NDArray[np.int64], place: _Place, settings: ClimbSettings
 ) -> list[_Step]:
-    """The best points along the wanted axes, whose numbers are the lines'."""
+    """Return the best points along the wanted axes, whose numbers are the lines'."""
     surfaces = searcher.along_axes(wanted, place.point)
     return _steps(surfaces, np.eye(len(place.weights))[wanted], wanted, place, settings)
 
@@ -271,7 +269,7 @@ def _axis_steps(
 def _random_steps(
     searcher: LineSearcher, rng: np.random.Generator, place: _Place, settings: ClimbSettings
 ) -> list[_Step]:
-    """The best points along fresh random directions; their line numbers are -1."""
+    """Return the best points along new random directions; their line numbers are -1."""
     shape = (settings.random_directions, len(place.weights))
     if settings.symmetric:
         directions = rng.uniform(-0.5, 0.5, shape)
@@ -291,7 +289,7 @@ def _steps(
     place: _Place,
     settings: ClimbSettings,
 ) -> list[_Step]:
-    """The best point of each line; lines that offer none are left out."""
+    """Return the best point of each line; lines without one are left out."""
     reach = FURTHEST * max(1.0, np.abs(place.weights).sum())
     steps = []
     for direction, number, (thresholds, scores) in zip(directions, numbers, surfaces, strict=True):

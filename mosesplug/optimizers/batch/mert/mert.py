@@ -1,8 +1,8 @@
-"""Minimum error rate training (Och 2003), on n-best lists or search graphs (Macherey et al. 2008).
+"""Minimum error rate training (Och 2003), on lists or search graphs.
 
-Coordinate search with an exact line search, from the given weights, from historic bests (Foster &
-Kuhn 2009) and from random points, as Moses' ``mert`` does it; then a search around the best point
-found, as long as that leads on, which Moses' has not.
+Coordinate search with an exact line search, on graphs as in Macherey et al. (2008), from the given
+weights, from historic bests (Foster & Kuhn 2009) and from random points, as in Moses' ``mert``;
+then, unlike Moses, an iterated local search around the best point found.
 """
 
 from __future__ import annotations
@@ -29,7 +29,12 @@ from mosesplug.optimizers.batch.mert.climb import (
     make_positive,
     try_random_point,
 )
-from mosesplug.optimizers.batch.mert.starts import starting_points
+from mosesplug.optimizers.batch.searches import (
+    choose_best,
+    insert_active,
+    make_solution,
+    starting_points,
+)
 from mosesplug.optimizers.entry import Algorithm
 from mosesplug.optimizers.line_search.lists import IntervalChoice, search_space
 from mosesplug.optimizers.line_search.space import SearchSpace
@@ -38,7 +43,6 @@ from mosesplug.optimizers.problem import (
     Progress,
     Solution,
     check_weights,
-    corpus_score,
     no_progress,
     normalise,
 )
@@ -54,17 +58,17 @@ CLIMBS: Mapping[str, ClimbFunction] = MappingProxyType(
 )
 
 WAVE = 4
-"""Climbs around one best point before the next best is chosen: enough to occupy the threads, and
-fixed, so that the result does not depend on their number."""
+"""Climbs around one best point before the next best is chosen: enough for the threads, and fixed,
+so that the result does not depend on their number."""
 
 DIRECTIONS_IN_A_ROW = 50
-"""Fruitless random directions before ``random-direction`` stops, where none are given
+"""Default number of random directions in a row without gain before ``random-direction`` stops
 (``mert-moses.pl`` passes ``-m 50``)."""
 
 
 @dataclass(frozen=True)
 class MertOptions:
-    """Settings of MERT; those that ``mert-moses.pl`` has too have its defaults."""
+    """Settings of MERT; those of ``mert-moses.pl`` have its defaults."""
 
     restarts: int = field(
         default=20,
@@ -85,8 +89,8 @@ class MertOptions:
     random_directions: int = field(
         default=0,
         metadata={
-            "help": "random directions a round besides the axes; with random-direction, how many "
-            "in a row may gain nothing before it stops (0: 50)",
+            "help": "random directions per round besides the axes; with random-direction, stop "
+            "after this many in a row without gain (0: 50)",
             "source": "mert -m; Cer et al. 2008",
             "minimum": 0,
         },
@@ -94,8 +98,8 @@ class MertOptions:
     directions: Literal["box", "symmetric"] = field(
         default="box",
         metadata={
-            "help": "random directions from the box of the ranges, as Moses' mert has them, or "
-            "with all weights from -1/2 to 1/2 (with random-direction: stochastic search)",
+            "help": "draw random directions from the box of the ranges, as Moses' mert, or all "
+            "weights from -1/2 to 1/2 (with random-direction: stochastic search)",
             "source": "mert -t random-direction; Cer et al. 2008, as Phrasal's CerStyleOptimizer",
         },
     )
@@ -110,7 +114,7 @@ class MertOptions:
     neighbours: int = field(
         default=3,
         metadata={
-            "help": "intervals on either side that make the neighbourhood",
+            "help": "intervals on either side in the neighbourhood",
             "source": "Cer et al. 2008",
             "only_with": "interval=average|minimum",
             "minimum": 0,
@@ -119,7 +123,7 @@ class MertOptions:
     tolerance: float = field(
         default=1e-4,
         metadata={
-            "help": "a round that gains no more than this ends a climb",
+            "help": "a climb ends with a round that gains at most this",
             "source": "Moses mert",
             "minimum": 0.0,
         },
@@ -127,9 +131,8 @@ class MertOptions:
     give_up: float = field(
         default=5.0,
         metadata={
-            "help": "a climb is given up when this many more gains like that of its last round "
-            "would not bring it to the best of the given starts (a random restart), or to the best "
-            "point (a climb of polish); 0 for never",
+            "help": "give a climb up if this many more gains like its last would not reach the "
+            "best of the given starts (random restarts) or the best point (polish); 0: never",
             "source": "mosesplug's; saves a third of the time of Moses' search",
             "minimum": 0.0,
         },
@@ -137,8 +140,8 @@ class MertOptions:
     polish: int = field(
         default=32,
         metadata={
-            "help": "after the restarts, climbs from small perturbations of the best point, until "
-            "this many in a row have found nothing better; 0 for the search of Moses' mert alone",
+            "help": "after the restarts, climb from small perturbations of the best point until "
+            "this many in a row find nothing better; 0: only the search of Moses' mert",
             "source": "mosesplug's, an iterated local search",
             "minimum": 0,
         },
@@ -152,32 +155,22 @@ def mert(
     options: MertOptions,
     progress: Progress = no_progress,
 ) -> Solution:
-    """Tune the active weights for the corpus score of the first-best hypotheses.
+    """Tune the active weights for the corpus score of the 1-best hypotheses.
 
-    Climbs run on ``problem.threads`` threads; the result does not depend on their number. Where
-    every dense weight is active, the given starts and the result are divided by their L1 norms,
-    as Moses does, which changes no decision of the decoder; the lengths that a line search knows
-    suit weights of that size.
-
-    Args:
-        problem: hypotheses (its source's, where it has one), metric, active features and the box
-            of random starts.
-        initial: float64 ``[n_features]``, the first start; inactive weights stay as they are.
-        rng: source of starts, directions and perturbations.
-        options: settings.
-        progress: told of finished climbs.
+    See ``problem`` for the arguments. The result does not depend on the number of threads. If every
+    dense weight is active, the given starts and the result are divided by their L1 norms, as in
+    Moses; the lengths of the line search suit weights of that size.
 
     Raises:
-        OptimizerError: the problem cannot be tuned (see ``check_weights``), or nothing but zero
-            weights was found.
+        OptimizerError: the problem cannot be tuned (see ``check_weights``), or only zero weights
+            were found.
     """
     initial = normalise(problem, check_weights(problem, initial))
     active = problem.active_mask
     if problem.positive is not None and (problem.positive & ~active & (initial <= 0.0)).any():
-        raise OptimizerError("a weight that must be positive is fixed and is not")
+        raise OptimizerError("a weight that must be positive is fixed at 0 or below")
     space = search_space(problem, initial)
     settings = _settings(problem, options)
-    fixed_count = bool(initial[~active].any())
     given, random = starting_points(problem, initial, rng, options.restarts)
     given = [make_positive(start, settings.positive) for start in given]
     random = [make_positive(start, settings.positive) for start in random]
@@ -185,20 +178,20 @@ def mert(
     told, one_at_a_time, total = count(1), threading.Lock(), len(given) + len(random) + polish
 
     def finished() -> None:
-        with one_at_a_time:  # or a later count could be told before an earlier one
+        with one_at_a_time:  # so that counts are reported in order
             progress(next(told), total, "climbs")
+
+    def choose(climbs: list[Climb]) -> Climb:
+        weights, scores = [each.weights for each in climbs], [each.score for each in climbs]
+        return climbs[choose_best(problem, initial, weights, scores)]
 
     with ThreadPoolExecutor(max(1, problem.threads)) as pool:
         run = _runner(space, rng, pool, finished)
         climbs = run(CLIMBS[options.method], given, settings)
-        best = _best(climbs, counts=fixed_count)
+        best = choose(climbs)
         climbs += run(CLIMBS[options.method], random, _bounded(settings, options, best))
-        best = _best(climbs, counts=fixed_count)
-        if not best.weights.any() and not fixed_count:
-            raise OptimizerError(
-                "the search found nothing better than weights that are all zero; start from "
-                "other weights, or with more restarts"
-            )
+        best = choose(climbs)
+        insert_active(problem, initial, best.weights)  # rejects zeros before the polish
         idle = 0
         while idle < polish:
             wave = min(WAVE, polish - idle)
@@ -207,16 +200,11 @@ def mert(
                 climb_from_perturbation, [best.weights] * wave, _bounded(settings, options, best)
             )
             climbs += found
-            better = _best([best, *found], counts=fixed_count)
+            better = choose([best, *found])
             idle = 0 if better.score > best.score else idle + wave
             best = better
 
-    weights = initial.copy()
-    weights[active] = best.weights
-    weights = normalise(problem, weights)
-    return Solution(
-        weights, corpus_score(problem, weights), _history(climbs, len(given) + len(random))
-    )
+    return make_solution(problem, initial, best.weights, _history(climbs, len(given) + len(random)))
 
 
 def _runner(
@@ -225,7 +213,7 @@ def _runner(
     pool: ThreadPoolExecutor,
     finished: Callable[[], None],
 ) -> Callable[[ClimbFunction, list[NDArray[np.float64]], ClimbSettings], list[Climb]]:
-    """A function that runs one climb from each start, each with a generator of its own."""
+    """Return a function that runs one climb from each start, with a generator each."""
 
     def run(
         climb: ClimbFunction, starts: list[NDArray[np.float64]], settings: ClimbSettings
@@ -241,7 +229,6 @@ def _runner(
 
 
 def _settings(problem: Problem, options: MertOptions) -> ClimbSettings:
-    """The options as the climbs want them."""
     minima, maxima = (bound[problem.active_mask] for bound in problem.box)
     directions = options.random_directions
     if options.method == "random-direction" and directions == 0:
@@ -260,27 +247,13 @@ def _settings(problem: Problem, options: MertOptions) -> ClimbSettings:
 
 
 def _bounded(settings: ClimbSettings, options: MertOptions, best: Climb) -> ClimbSettings:
-    """The settings of climbs that are given up if they will not reach the best so far."""
+    """Return settings of climbs that are given up if they will not reach the best."""
     if options.give_up == 0.0:
         return settings
     return replace(settings, bound=best.score, give_up=options.give_up)
 
 
-def _best(climbs: list[Climb], *, counts: bool) -> Climb:
-    """The highest score; of equals weights that are not all zero, and the first of those.
-
-    Unless other weights count, all zero are no result at all, whatever they score.
-    """
-
-    def merit(climb: Climb) -> tuple[bool, float, bool]:
-        tunes = bool(climb.weights.any())
-        return counts or tunes, climb.score, tunes
-
-    return max(climbs, key=merit)
-
-
 def _history(climbs: list[Climb], n_starts: int) -> tuple[Mapping[str, object], ...]:
-    """One mapping a climb."""
     return tuple(
         {
             "climb": "start" if index < n_starts else "polish",

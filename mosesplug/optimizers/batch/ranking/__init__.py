@@ -1,1 +1,1 @@
-"""Ranking beyond PRO's sampled pairs, several metrics, and summaries of sparse features."""
+"""Pairwise and listwise ranking of the hypotheses of each sentence."""

@@ -1,12 +1,12 @@
-"""Ranking losses over all pairs of hypotheses that differ in worth, in ``O(n log n)`` a list.
+"""Ranking losses over all pairs of different gains, in ``O(n log n)`` a list.
 
-With ``d = s_better - s_worse`` of a pair and its weight ``c``, both losses follow from sums
+With ``d = s_better - s_worse`` of a pair and its weight ``c``, the losses follow from sums
 
     P1(m) = sum c max(0, m - d)        P2(m) = sum c max(0, m - d)^2
 
 over all pairs: the hinge loss is ``P1(1)``, the squared hinge loss ``P2(1)``, and the hinge loss
-with its corner made round over a width ``h`` is ``(P2(1) - P2(1 - h)) / 2h``. The squared one is
-that of Lee and Lin's (2014) linear rankSVM.
+with its corner rounded over a width ``h`` is ``(P2(1) - P2(1 - h)) / 2h``. The squared one is that
+of Lee and Lin's (2014) linear rankSVM.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class AllPairs:
-    """The pairs of all lists, by what each hypothesis is worth.
+    """The pairs of all lists, by gain.
 
     Attributes:
         offsets: int64 ``[n_sentences + 1]``.
@@ -36,10 +36,10 @@ class AllPairs:
         levels: int64 ``[n_hyps]``, rank of the gain in its sentence, from 0.
         above: int64 ``[n_hyps]``, the least level that makes a pair with this one as the worse.
         below: int64 ``[n_hyps]``, levels from 0 on that make a pair with this one as the better.
-        by_gap: whether a pair weighs its difference of gains, or 1.
-        shares: float64 ``[n_hyps]``, what the pairs of its sentence are multiplied by.
+        by_gap: whether a pair's weight is its difference of gains, or 1.
+        shares: float64 ``[n_hyps]``, factor of the pairs of its sentence.
         total: sum of the weights of all pairs, shares included.
-        n_pairs: how many pairs there are.
+        n_pairs: number of pairs.
     """
 
     offsets: NDArray[np.int64]
@@ -55,7 +55,7 @@ class AllPairs:
     def sums(
         self, order: NDArray[np.int64], scores: Floats, margin: float, values: Floats
     ) -> Floats:
-        """Sums over pairs closer than ``margin``, shares included; see ``close_pairs``."""
+        """Return ``close_pairs`` sums over pairs closer than ``margin``, times shares."""
         sums = np.empty((len(scores), 4))
         close_pairs(
             self.offsets, order, scores, self.gains, self.levels, self.above, self.below,
@@ -73,20 +73,19 @@ def all_pairs(
     by_gap: bool = False,
     by_sentence: bool = True,
 ) -> AllPairs:
-    """The pairs of hypotheses of a sentence whose gains differ.
+    """Return the pairs of hypotheses of a sentence with different gains.
 
     Args:
-        offsets: int64 ``[n_sentences + 1]``; hypotheses of sentence ``i`` are rows
-            ``offsets[i]:offsets[i + 1]``.
-        gains: float64 ``[n_hyps]``, what each hypothesis is worth; larger is better.
+        offsets: int64 ``[n_sentences + 1]``.
+        gains: float64 ``[n_hyps]``; larger is better.
         minimum_difference: of the gains of a pair; equal ones are never a pair.
-        by_gap: whether a pair weighs its difference of gains, or 1.
+        by_gap: whether a pair's weight is its difference of gains, or 1.
         by_sentence: whether the weights of a sentence's pairs add up to 1, or pairs of all
-            sentences weigh the same.
+            sentences have the same weight.
     """
     offsets = np.array(offsets, dtype=np.int64)
     gains = np.array(gains, dtype=np.float64)
-    # Scores in steps of a tenth differ by a tenth, whichever way their difference is rounded.
+    # A difference of exactly the minimum must count, however it is rounded.
     least = minimum_difference * (1.0 - 1e-9)
     levels, above, below = np.zeros((3, len(gains)), dtype=np.int64)
     for start, end in itertools.pairwise(offsets.tolist()):
@@ -113,7 +112,7 @@ def all_pairs(
 
 
 def all_pairs_hinge(pairs: AllPairs) -> HingeLosses:
-    """``sum c max(0, 1 - d)``."""
+    """Return ``sum c max(0, 1 - d)``."""
 
     def exact(scores: Floats) -> float:
         scores = _centred(pairs.offsets, scores)
@@ -144,7 +143,7 @@ def all_pairs_hinge(pairs: AllPairs) -> HingeLosses:
 
 
 def squared_hinge(pairs: AllPairs) -> ScoreLoss:
-    """``sum c max(0, 1 - d)^2`` (Lee & Lin 2014)."""
+    """Return ``sum c max(0, 1 - d)^2`` (Lee & Lin 2014)."""
 
     def loss(scores: Floats) -> LossCurve:
         scores = _centred(pairs.offsets, scores)
@@ -155,16 +154,16 @@ def squared_hinge(pairs: AllPairs) -> ScoreLoss:
 
 
 def _first(pairs: AllPairs, order: NDArray[np.int64], scores: Floats, margin: float) -> float:
-    """``P1`` at a margin: of the pairs that count, each counts once, with its better one."""
+    """Return ``P1`` at a margin; each pair counts once, with its better hypothesis."""
     sums = pairs.sums(order, scores, margin, scores)
     return margin * float(sums[:, 0].sum()) + float(scores @ (sums[:, 2] - sums[:, 0]))
 
 
 def _second(pairs: AllPairs, order: NDArray[np.int64], scores: Floats, margin: float) -> LossCurve:
-    """``P2`` at a margin.
+    """Return ``P2`` at a margin.
 
-    As it is a sum of squares of ``m - d``, and ``d`` is linear in the scores, ``P2 = m P1 +
-    scores . gradient / 2``.
+    As a sum of squares of ``m - d``, with ``d`` linear in the scores, ``P2 = m P1 + scores .
+    gradient / 2``.
     """
     sums = pairs.sums(order, scores, margin, scores)
     count, total, count_better, total_better = sums.T
@@ -182,7 +181,7 @@ def _second(pairs: AllPairs, order: NDArray[np.int64], scores: Floats, margin: f
 
 
 def _centred(offsets: NDArray[np.int64], scores: Floats) -> Floats:
-    """The scores less their mean in each sentence, from which no loss of pairs can tell them."""
+    """Return scores minus their mean in each sentence; losses of pairs ignore it."""
     widths = np.diff(offsets)
     filled = widths > 0
     means = np.add.reduceat(scores, offsets[:-1][filled]) / widths[filled]

@@ -1,4 +1,4 @@
-"""What learns to tell better hypotheses from worse: a binary classifier on pairs' differences.
+"""Binary classifiers on the differences of pairs.
 
 The survey's equation of ranking (section 3.5) leaves the classifier open: softmax, which for two
 classes is logistic regression, hinge or perceptron loss between right and wrong order.
@@ -32,15 +32,15 @@ class ClassifierOptions:
     classifier: Literal["logistic", "hinge", "perceptron"] = field(
         default="logistic",
         metadata={
-            "help": "what learns from the pairs: logistic regression, a support vector machine "
-            "(hinge), or the averaged perceptron",
+            "help": "classifier of pairs: logistic regression, support vector machine (hinge), or "
+            "averaged perceptron",
             "source": "Hopkins & May 2011; Neubig & Watanabe 2016, section 3.5",
         },
     )
     prior_precision: float = field(
         default=1.0,
         metadata={
-            "help": "of the Gaussian prior on the classifier's weights, 1 over its variance",
+            "help": "precision (1/variance) of the Gaussian prior on the classifier's weights",
             "source": "megam -lambda",
             "only_with": "classifier=logistic|hinge",
             "minimum": 0.0,
@@ -49,7 +49,7 @@ class ClassifierOptions:
     perceptron_epochs: int = field(
         default=10,
         metadata={
-            "help": "passes of the perceptron over the pairs, at most",
+            "help": "maximum passes of the perceptron over the pairs",
             "source": "Collins 2002",
             "only_with": "classifier=perceptron",
             "minimum": 1,
@@ -64,11 +64,11 @@ def fit_pairs(
     options: ClassifierOptions,
     rng: np.random.Generator,
 ) -> tuple[Floats, Fit]:
-    """All weights, and the classifier that the active ones come from.
+    """Return all weights, and the classifier that the active ones come from.
 
-    A pair is an example of either class, once in each direction. Both have the same loss: one
-    direction under half the prior has the same minimum. Weights that are not active keep their
-    values, and the others are found in proportion to them (``fit_in_proportion``).
+    A pair is an example of each class, once in each direction. Both have the same loss: one
+    direction with half the prior has the same minimum. Inactive weights keep their values
+    (``fit_active``).
 
     Args:
         problem: hypotheses and active features.
@@ -78,7 +78,7 @@ def fit_pairs(
         rng: of the perceptron's orders.
 
     Raises:
-        OptimizerError: no active feature differs within pairs, or nothing was learnt of them.
+        OptimizerError: the fitted weights are all zero.
     """
     from scipy.sparse import csr_array, hstack
 
@@ -111,7 +111,7 @@ def _fit(
 
 
 def describe_fit(pairs: RankedPairs, fit: Fit, options: ClassifierOptions) -> Mapping[str, Any]:
-    """The step as a history has it; a perceptron looks for no minimum, and has none to miss."""
+    """Return the step for the history; a perceptron has no minimum to converge to."""
     ended = "without_mistakes" if options.classifier == "perceptron" else "converged"
     step = {
         "pairs": len(pairs),

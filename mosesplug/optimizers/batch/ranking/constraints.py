@@ -1,11 +1,10 @@
-"""Which pairs PRO may learn from: against hypotheses too long and too bad to teach anything.
+"""Constraints on PRO's pairs, against hypotheses that are too long and too bad.
 
-PRO keeps the pairs with the largest differences, and so looks for *monsters*: overly long
-hypotheses with very low scores. With weights that produce them there are more in the next lists,
-and output drifts away from the references' length. Nakov, Guzmán and Vogel (2013) compare the
-remedies here: cut-offs, filters of outliers, sampling by how typical a difference is, and random
-acceptance in place of the largest differences. No limit is set unless asked for, which leaves
-Hopkins and May's PRO as it is.
+PRO keeps the pairs with the largest differences, which favours *monsters*: overly long hypotheses
+with very low scores. Weights that produce them bring more of them into the next lists, and the
+output drifts away from the references' length. Nakov, Guzmán and Vogel (2013) compare remedies:
+cut-offs, outlier filters, sampling by how typical a difference is, and random acceptance instead of
+the largest differences. The defaults set no limit, as in Hopkins and May's PRO.
 """
 
 from __future__ import annotations
@@ -23,25 +22,25 @@ __all__ = ["ConstraintOptions"]
 Floats = NDArray[np.float64]
 
 _FINE = 1 << 30
-"""Random numbers from 0 to this less 1 stand for those between 0 and 1."""
+"""Random integers below this represent numbers between 0 and 1."""
 
 
 @dataclass(frozen=True)
 class ConstraintOptions:
-    """Settings of what may be a pair; as they stand, Hopkins and May's own rules."""
+    """Settings of the pairs; the defaults are Hopkins and May's own rules."""
 
     acceptance: Literal["largest", "random"] = field(
         default="largest",
         metadata={
-            "help": "which of the candidate pairs are kept: those with the largest differences of "
-            "score, or any",
+            "help": "candidate pairs kept: those with the largest differences of score, or a "
+            "random sample",
             "source": "after Nakov et al. 2013, random acceptance",
         },
     )
     maximum_difference: float = field(
         default=0.0,
         metadata={
-            "help": "pairs whose sentence scores differ by more are dropped; 0 for no limit",
+            "help": "pairs whose sentence scores differ by more are dropped; 0: no limit",
             "source": "after Nakov et al. 2013, cut-offs",
             "minimum": 0.0,
         },
@@ -49,7 +48,7 @@ class ConstraintOptions:
     maximum_length_difference: int = field(
         default=0,
         metadata={
-            "help": "pairs whose lengths differ by more words are dropped; 0 for no limit",
+            "help": "pairs whose lengths differ by more words are dropped; 0: no limit",
             "source": "after Nakov et al. 2013, cut-offs",
             "minimum": 0,
         },
@@ -57,8 +56,8 @@ class ConstraintOptions:
     score_outliers: float = field(
         default=0.0,
         metadata={
-            "help": "hypotheses whose score is more than this many standard deviations from the "
-            "mean of their sentence make no pair; 0 for no limit",
+            "help": "ignore hypotheses with a score more than this many standard deviations from "
+            "their sentence's mean; 0: no limit",
             "source": "after Nakov et al. 2013, outliers",
             "minimum": 0.0,
         },
@@ -66,8 +65,8 @@ class ConstraintOptions:
     length_outliers: float = field(
         default=0.0,
         metadata={
-            "help": "hypotheses whose length is more than this many standard deviations from the "
-            "mean of their sentence make no pair; 0 for no limit",
+            "help": "ignore hypotheses with a length more than this many standard deviations from "
+            "their sentence's mean; 0: no limit",
             "source": "after Nakov et al. 2013, outliers",
             "minimum": 0.0,
         },
@@ -75,19 +74,19 @@ class ConstraintOptions:
     typical: Literal["none", "score", "length"] = field(
         default="none",
         metadata={
-            "help": "take a candidate pair with the probability of its difference of score or of "
-            "length among normally distributed hypotheses, relative to no difference",
+            "help": "accept a candidate pair with the probability of its difference of score or "
+            "of length among normally distributed hypotheses, relative to no difference",
             "source": "after Nakov et al. 2013, stochastic sampling",
         },
     )
 
     def rule(self, scores: Floats, lengths: NDArray[np.int32], draw: Draw) -> PairRule | None:
-        """These settings as what ``sample_pairs`` asks about candidates; None if all may be pairs.
+        """Return the settings as a rule for ``sample_pairs``; None: all pairs are allowed.
 
         Args:
-            scores: float64 ``[n_hyps]``, of each hypothesis by itself.
+            scores: float64 ``[n_hyps]``, of each hypothesis.
             lengths: int32 ``[n_hyps]``, tokens of each.
-            draw: of the sampling by how typical a difference is; not called without it.
+            draw: for sampling by how typical a difference is; otherwise not called.
         """
         length = lengths.astype(np.float64)
         tests: list[PairRule] = []
@@ -107,12 +106,12 @@ class ConstraintOptions:
 
 
 def _close(values: Floats, most: float) -> PairRule:
-    """Pairs that differ by no more than ``most``."""
+    """Return a rule for pairs that differ by at most ``most``."""
     return lambda sentence, first, second: np.abs(values[first] - values[second]) <= most
 
 
 def _usual(values: Floats, deviations: float) -> PairRule:
-    """Pairs of which neither is further than so many standard deviations from the mean."""
+    """Return a rule for pairs within so many standard deviations of the mean."""
 
     def test(
         sentence: slice, first: NDArray[np.int64], second: NDArray[np.int64]
@@ -127,9 +126,10 @@ def _usual(values: Floats, deviations: float) -> PairRule:
 
 
 def _typical(values: Floats, draw: Draw) -> PairRule:
-    """Pairs drawn by the density of their difference, relative to that of no difference.
+    """Return a rule that draws pairs by the density of their difference.
 
     If values are normally distributed with variance ``v``, their differences are so with ``2v``.
+    The density is relative to that of no difference.
     """
 
     def test(

@@ -1,16 +1,16 @@
-"""Cross-entropy ranking (Green et al. 2014): fit the model's distribution to one of the metric's.
+"""Cross-entropy ranking (Green et al. 2014): fit the metric's distribution.
 
-Pairs are ranked for certain, even where the metric is not. The survey (section 3.5) recommends
-to fit distributions softly instead. Of each list the hypotheses ``i`` that the metric likes best
-have the probabilities
+Pairs are ranked with certainty even where the metric is uncertain. The survey (section 3.5)
+recommends fitting distributions instead. The hypotheses ``i`` of each list that the metric ranks
+highest have the probabilities
 
     p_i  ~  gain_i^a / log(1 + rank_i)
 
-with ``a = 1`` and 40 hypotheses, as the authors' decoder Phrasal has it since May 2014; before, it
-had ``a = 2`` and 5 hypotheses. The gain is discounted as in information retrieval (Järvelin &
-Kekäläinen 2002), and hypotheses of equal gains share the least rank. The loss of a list is ``- sum
-p_i log q_i`` where ``q`` is the softmax of the model's scores. Phrasal descends it online; here it
-is minimised over all lists, with a prior. With probabilities in proportion to ``exp(sharpness
+with ``a = 1`` and 40 hypotheses, as in the authors' decoder Phrasal since May 2014 (before: ``a =
+2`` and 5 hypotheses). The gain is discounted as in information retrieval (Järvelin & Kekäläinen
+2002), and hypotheses of equal gains share the least rank. The loss of a list is ``- sum p_i log
+q_i`` where ``q`` is the softmax of the model scores. Phrasal minimises it online; here it is
+minimised over all lists, with a prior. With probabilities in proportion to ``exp(sharpness
 gain_i)`` it is the loss of ListNet (Cao et al. 2007).
 """
 
@@ -67,7 +67,7 @@ class CrossEntropyOptions:
     distribution: Literal["discounted", "exponential"] = field(
         default="discounted",
         metadata={
-            "help": "the metric's distribution over a list: powers of sentence scores, discounted "
+            "help": "the metric's distribution over a list: powers of sentence scores discounted "
             "by rank, or exponentials of sentence scores",
             "source": "Green et al. 2014, as Phrasal has it; Cao et al. 2007",
         },
@@ -75,8 +75,7 @@ class CrossEntropyOptions:
     best_hypotheses: int = field(
         default=40,
         metadata={
-            "help": "hypotheses of each sentence with a probability where the distribution is "
-            "discounted, those that the metric likes best; 0 for all",
+            "help": "number of best hypotheses with a probability above 0; 0: all",
             "source": "Phrasal's CrossEntropyOptimizer, ceTopk; 5 in that of March 2014",
             "only_with": "distribution=discounted",
             "minimum": 0,
@@ -85,7 +84,7 @@ class CrossEntropyOptions:
     gain_exponent: float = field(
         default=1.0,
         metadata={
-            "help": "power of the sentence score where the distribution is discounted",
+            "help": "exponent of the sentence score",
             "source": "Phrasal's CrossEntropyOptimizer; 2 in that of March 2014",
             "only_with": "distribution=discounted",
             "minimum": 0.0,
@@ -94,7 +93,7 @@ class CrossEntropyOptions:
     sharpness: float = field(
         default=30.0,
         metadata={
-            "help": "factor of the sentence score where the distribution is exponential",
+            "help": "factor of the sentence score in the exponential",
             "source": "Cao et al. 2007, who take 1; 30: mosesplug's",
             "only_with": "distribution=exponential",
             "minimum": 0.0,
@@ -103,16 +102,15 @@ class CrossEntropyOptions:
     sentence_bleu: Smoothing = field(
         default="nakov",
         metadata={
-            "help": "where the metric is BLEU, whose smoothed BLEU of sentences hypotheses are "
-            "judged by; nakov makes output longer",
+            "help": "smoothing of sentence BLEU if the metric is BLEU; nakov makes output longer",
             "source": "Nakov et al. 2012; Moses pro; Lin & Och 2004",
         },
     )
     prior_precision: float = field(
         default=0.01,
         metadata={
-            "help": "of the Gaussian prior on the weights, 1 over its variance; a sentence's loss "
-            "counts once",
+            "help": "precision (1/variance) of the Gaussian prior on the weights; a sentence's "
+            "loss counts once",
             "source": "mosesplug's",
             "minimum": 0.0,
         },
@@ -128,20 +126,12 @@ def cross_entropy(
 ) -> Solution:
     """Tune the active weights so that the model's distribution is like the metric's.
 
-    Where no active features are given, all are active, sparse ones too. Weights that are not
-    active keep their values, and the others are found in proportion to them; otherwise the result
-    does not depend on the initial weights, and nothing is random.
-
-    Args:
-        problem: hypotheses, metric and active features.
-        initial: float64 ``[n_features]``.
-        rng: not drawn from.
-        options: settings.
-        progress: told of the two steps.
+    See ``problem`` for the arguments. Nothing is random, and the result depends on the initial
+    weights only where they are inactive.
 
     Raises:
         OptimizerError: the problem cannot be tuned (see ``check_weights``), no hypothesis has a
-            gain above 0, or the features do not tell those with a gain from others.
+            gain above 0, or the fitted weights are all zero.
     """
     problem = activate_sparse(problem)
     initial = check_weights(problem, initial)
@@ -172,14 +162,14 @@ def cross_entropy(
 
 
 Shares = Callable[[Floats, NDArray[np.int64]], Floats]
-"""From gains and ranks of some hypotheses of a list to numbers in proportion to probabilities."""
+"""From gains and ranks of a list's hypotheses to numbers in proportion to probabilities."""
 
 
 def discounted_shares(exponent: float) -> Shares:
-    """``gain^exponent / log(1 + rank)``; 0 of a gain that is not above 0."""
+    """Return ``gain^exponent / log(1 + rank)``; 0 for gains that are not above 0."""
 
     def shares(gains: Floats, ranks: NDArray[np.int64]) -> Floats:
-        # Relative to the largest gain, or a large power would underflow.
+        # Relative to the largest gain: a large exponent would underflow.
         top = gains.max()
         relative = np.maximum(gains, 0.0) / (top if top > 0.0 else 1.0)
         return np.asarray(np.where(gains > 0.0, relative**exponent, 0.0) / np.log1p(ranks))
@@ -188,25 +178,25 @@ def discounted_shares(exponent: float) -> Shares:
 
 
 def exponential_shares(sharpness: float) -> Shares:
-    """``exp(sharpness gain)``."""
+    """Return ``exp(sharpness gain)``."""
     return lambda gains, ranks: np.asarray(np.exp(sharpness * (gains - gains.max())))
 
 
 def metric_distributions(
     offsets: NDArray[np.int64], gains: Floats, shares: Shares, best: int = 0
 ) -> Floats:
-    """The metric's distribution over each list, float64 ``[n_hyps]``; see the module.
+    """Return the metric's distribution over each list, float64 ``[n_hyps]``.
 
     Args:
         offsets: int64 ``[n_sentences + 1]``.
-        gains: float64 ``[n_hyps]``, what each hypothesis is worth.
-        shares: what probabilities are in proportion to; a list of zeros has no distribution.
-        best: hypotheses of a larger rank have no probability; 0 for no limit.
+        gains: float64 ``[n_hyps]``.
+        shares: numbers in proportion to the probabilities; all zero: no distribution.
+        best: hypotheses of a larger rank have probability 0; 0: no limit.
     """
     found = np.zeros(len(gains))
     for start, end in itertools.pairwise(offsets.tolist()):
         own = gains[start:end]
-        # Of equal gains the least rank, from 1: as many as are larger, and one.
+        # Ties share the least rank: 1 plus the number of larger gains.
         ranks = 1 + (end - start) - np.searchsorted(np.sort(own), own, side="right")
         some = (ranks <= best) | (best == 0)
         if end > start:
@@ -217,12 +207,11 @@ def metric_distributions(
 
 
 def cross_entropy_loss(offsets: NDArray[np.int64], goals: Floats) -> ScoreLoss:
-    """``- sum p log q`` over all lists, ``q`` being the softmax of a list's scores.
+    """Return ``- sum p log q`` over all lists, with ``q`` the softmax of the scores.
 
     Args:
         offsets: int64 ``[n_sentences + 1]``.
-        goals: float64 ``[n_hyps]``, ``p``: 1 in sum over a list, or 0 of a list that does not
-            count.
+        goals: float64 ``[n_hyps]``, ``p``: 1 in sum over a list, or 0 for lists that do not count.
     """
     widths = np.diff(offsets)
     starts, widths = offsets[:-1][widths > 0], widths[widths > 0]

@@ -1,19 +1,19 @@
-"""Hinge losses, which have a corner: minimised to a duality gap that is known.
+"""Minimise hinge losses to a known duality gap.
 
-Newton's method wants second derivatives. The corner of ``max(0, z)`` is made round over a width
-``h``, and narrower and narrower in turn, each minimum being the start of the next:
+Newton's method requires second derivatives, and the hinge has a corner. The corner of ``max(0, z)``
+is rounded over a width ``h``, in turn narrower and narrower, each minimum being the next start:
 
     r(z) = 0 below 0,   z^2 / 2h up to h,   z - h/2 above
 
 The slopes of ``r`` at a minimum are a point of the hinge loss's dual problem, whose value is a
-bound from below: the difference, the *duality gap*, says how far from the least loss the weights
-can be. (Coordinate steps in the dual, as Hsieh et al. 2008 take them, need thousands of passes
-over examples as many and as alike as PRO's.)
+lower bound: the difference, the *duality gap*, limits the distance from the least loss. (Coordinate
+steps in the dual, as in Hsieh et al. 2008, need thousands of passes over examples as numerous and
+as similar as PRO's.)
 
-With many features most examples end at the corner, and round corners cost much unless they are
-very narrow, where Newton's steps are many. So, where a slope can be kept for each example, the next
-loss is ``max over a in 0..1 of a z - h/2 (a - slope)^2``, which is round about the last slopes and
-not about 0: the method of multipliers (Rockafellar 1976), whose gap shrinks by more than ``h``.
+With many features most examples end at the corner, and rounded corners cost much unless they are
+very narrow, which requires many Newton steps. So, where a slope can be kept for each example, the
+next loss is ``max over a in 0..1 of a z - h/2 (a - slope)^2``, rounded about the last slopes
+instead of 0: the method of multipliers (Rockafellar 1976), whose gap shrinks faster than ``h``.
 """
 
 from __future__ import annotations
@@ -39,21 +39,20 @@ __all__ = ["HingeFit", "HingeLosses", "fit_hinge", "minimise_hinge"]
 Floats = NDArray[np.float64]
 
 _WIDEST = 2.0
-"""At weights of 0 every ``z`` is 1: as far from the corner as from the straight side."""
+"""At weights of 0 every ``z`` is 1, half-way between the corner and the straight side."""
 
 _NARROWER = 0.2
 _NARROWEST = 1e-9
 
 
 class HingeLosses(NamedTuple):
-    """A sum of hinge losses of scores, as it is and with a round corner.
+    """A sum of hinge losses of scores, exact and rounded.
 
     Attributes:
-        exact: ``scores -> sum of c max(0, 1 - d)``, the ``d`` being linear in the scores.
-        rounded: ``width -> loss`` with ``r(1 - d)`` in its place.
+        exact: ``scores -> sum of c max(0, 1 - d)``, with ``d`` linear in the scores.
+        rounded: ``width -> loss`` with ``r(1 - d)`` instead.
         pulled: ``(width, scores) -> sum of c r'(1 - d)``.
-        following: ``(width, scores) -> losses`` that are round about the slopes there; None: these
-            again.
+        following: ``(width, scores) -> losses`` rounded about the slopes there; None: the same.
     """
 
     exact: Callable[[Floats], float]
@@ -64,11 +63,11 @@ class HingeLosses(NamedTuple):
 
 @dataclass(frozen=True)
 class HingeFit(Fit):
-    """Where a fit ended.
+    """A fit with its duality gap.
 
     Attributes:
-        gap: the loss is at most this much above the least; infinite if nothing is known, which
-            happens without a prior.
+        gap: largest distance from the least loss; infinite if unknown, which happens without a
+            prior.
     """
 
     gap: float = np.inf
@@ -87,13 +86,13 @@ def minimise_hinge(
     """Find the weights with the smallest hinge loss and prior.
 
     Args:
-        rows: float64 ``[n, n_features]``, an array or a SciPy sparse one.
+        rows: float64 ``[n, n_features]``, a NumPy or SciPy sparse array.
         losses: of the scores ``rows @ weights + offsets``.
         second: ``compute_moments`` of the rows.
         precision: of the prior.
-        offsets: float64 ``[n]``, what is not to be fitted.
-        tolerance: the largest gap, as a share of the loss.
-        max_iterations: Newton steps at most.
+        offsets: float64 ``[n]``, scores that are not fitted.
+        tolerance: largest gap, as a share of the loss.
+        max_iterations: maximum Newton steps.
     """
     width, fit, iterations = _WIDEST, HingeFit(np.zeros(rows.shape[1]), np.inf, 0, False), 0
     while not fit.converged and width > _NARROWEST and iterations < max_iterations:
@@ -105,7 +104,7 @@ def minimise_hinge(
             precision=precision,
             offsets=offsets,
             start=fit.weights,
-            # What the gap cannot tell need not be found.
+            # More precision than the gap can show is useless.
             steepness=0.01 * tolerance,
             max_iterations=max_iterations - iterations,
         )
@@ -117,7 +116,7 @@ def minimise_hinge(
             pull = np.asarray(rows.T @ slopes)
             bound = losses.pulled(width, scores) + float(np.sum(slopes * offsets))
             bound -= 0.5 / precision * float(pull @ pull)
-        else:  # the dual problem has no such point, but the rounded loss is never larger
+        else:  # no such dual point, but the rounded loss is never larger
             bound = found.loss if found.converged else -np.inf
         gap = max(0.0, value - bound)
         fit = HingeFit(found.weights, value, iterations, gap <= tolerance * value, gap)
@@ -134,14 +133,14 @@ def fit_hinge(
     offsets: Floats | float = 0.0,
     tolerance: float = 1e-3,
 ) -> HingeFit:
-    """A support vector machine without a bias: ``sum max(0, 1 - x . w - offset)`` and a prior.
+    """Fit a support vector machine: ``sum max(0, 1 - x . w - offset)`` and a prior.
 
     Args:
-        examples: float64 ``[n_examples, n_features]``, an array or a SciPy sparse one (CSR); all
-            of one class, such as features of the better hypotheses less those of the worse.
+        examples: float64 ``[n_examples, n_features]``, a NumPy or SciPy sparse array (CSR); all of
+            one class, such as differences of features. There is no bias.
         precision: of the prior, ``1 / C``.
-        offsets: float64 ``[n_examples]``, added to the margins: what is not to be fitted.
-        tolerance: the largest duality gap, as a share of the loss.
+        offsets: float64 ``[n_examples]``, added to the margins.
+        tolerance: largest duality gap, as a share of the loss.
     """
 
     return minimise_hinge(
@@ -155,7 +154,7 @@ def fit_hinge(
 
 
 def _about(centre: Floats) -> HingeLosses:
-    """``sum max(0, 1 - d)`` of examples, round about slopes, float64 ``[n_examples]``."""
+    """Return ``sum max(0, 1 - d)``, rounded about slopes, float64 ``[n_examples]``."""
 
     def slopes(width: float, scores: Floats) -> Floats:
         return np.clip((1.0 - scores) / width + centre, 0.0, 1.0)

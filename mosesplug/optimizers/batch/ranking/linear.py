@@ -1,14 +1,13 @@
-"""Minimum of a convex loss of model scores with a Gaussian prior on the weights.
+"""Minimise a convex loss of model scores with a Gaussian prior on the weights.
 
     precision/2 |w|^2  +  loss(X w + offsets)
 
-``X`` has a row for each pair or hypothesis. Truncated Newton steps, as solvers of rankSVM take them
-(Lee & Lin 2014), ask for the loss, its derivatives by the scores, and products with its second
-derivatives, never for a matrix of them. A step is found by conjugate gradients, and how far to go
-by the slope along it: losses with a flat side bend more than their second derivatives say, and a
-trust region would shrink at every turn. Features of MT differ in scale by orders of magnitude and
-go together, which conjugate gradients take badly: they work on weights in units of the features'
-second moments.
+``X`` has a row for each pair or hypothesis. Truncated Newton steps, as in solvers of rankSVM (Lee &
+Lin 2014), require the loss, its derivatives by the scores, and products with its second
+derivatives, never their matrix. Conjugate gradients find a step, and the slope along it its length:
+losses with a flat side bend more than their second derivatives predict, and a trust region would
+shrink at every turn. MT features differ in scale by orders of magnitude and are correlated, which
+slows down conjugate gradients: they work on weights in units of the features' second moments.
 """
 
 from __future__ import annotations
@@ -39,19 +38,19 @@ __all__ = [
 Floats = NDArray[np.float64]
 
 _BLOCK = 256
-"""Features up to this many, those that most rows have, are made independent of each other; more are
-only brought to scale."""
+"""Up to this many features, those that most rows have, are made independent of each other; the
+others are only scaled."""
 
 _MOST_PRODUCTS = 100
-"""Conjugate gradients that have not come near by then take what they have."""
+"""Maximum steps of the conjugate gradients."""
 
 _MOST_TRIALS = 30
 _FLATTER = 0.1
-"""A step ends where the slope along it is so much flatter than at its beginning."""
+"""A step ends where the slope along it has fallen to this share."""
 
 
 class LossCurve(NamedTuple):
-    """A loss at some scores.
+    """A loss at given scores.
 
     Attributes:
         value: the loss.
@@ -69,19 +68,19 @@ ScoreLoss = Callable[[Floats], LossCurve]
 
 
 def feature_rows(tuning_set: TuningSet, columns: NDArray[np.bool_]) -> Any:
-    """Features of every hypothesis, float64 ``[n_hyps, number of columns]``.
+    """Return features of every hypothesis, float64 ``[n_hyps, number of columns]``.
 
-    An array where all columns are dense, otherwise a SciPy sparse one (CSR).
+    A NumPy array if all columns are dense, otherwise a SciPy sparse array (CSR).
 
     Args:
         tuning_set: the hypotheses.
-        columns: bool ``[n_features]``, the features wanted.
+        columns: bool ``[n_features]``, the requested features.
     """
     n_dense = tuning_set.space.n_dense
     dense = tuning_set.dense[:, columns[:n_dense]].astype(np.float64)
     if tuning_set.sparse is None or not columns[n_dense:].any():
         return dense
-    # Here and not above: SciPy takes a tenth of a second, and other algorithms do without it.
+    # SciPy takes a tenth of a second to import, and other algorithms do not need it.
     from scipy.sparse import csr_array, hstack
 
     rows = tuning_set.sparse
@@ -93,7 +92,7 @@ def feature_rows(tuning_set: TuningSet, columns: NDArray[np.bool_]) -> Any:
 
 
 def scale_list_sums(offsets: NDArray[np.int64], rows: Any) -> Any:
-    """Sums of each list's rows over the root of their number, ``[n_lists, n_features]``."""
+    """Return sums of each list's rows over the root of their number."""
     from scipy.sparse import csr_array
 
     widths = np.diff(offsets)
@@ -107,7 +106,7 @@ class FeatureMoments:
 
     Attributes:
         squares: float64 ``[n_features]``, of each with itself.
-        block: int64, features that most rows have, at most 256.
+        block: int64, the features that most rows have, at most 256.
         products: float64 ``[len(block), len(block)]``, of these with each other.
     """
 
@@ -117,12 +116,11 @@ class FeatureMoments:
 
 
 def compute_moments(rows: Any, less: Any = None) -> FeatureMoments:
-    """Second moments of rows, less those of other rows.
+    """Return second moments of rows, minus those of other rows.
 
     Args:
-        rows: float64 ``[n, n_features]``, an array or a SciPy sparse one.
-        less: the same with other rows; those of ``scale_list_sums`` leave the scatter around the
-            means of lists.
+        rows: float64 ``[n, n_features]``, a NumPy or SciPy sparse array.
+        less: other rows; those of ``scale_list_sums`` leave the scatter around the means of lists.
     """
     n_rows, n_features = max(1, rows.shape[0]), rows.shape[1]
     block = np.arange(n_features)
@@ -145,12 +143,12 @@ def _is_sparse(rows: Any) -> bool:
 
 
 class FeatureUnits(NamedTuple):
-    """The solver's weights ``u``, whose features are independent and of one scale: ``w = T u``.
+    """The solver's weights ``u``, with independent features of one scale: ``w = T u``.
 
     Attributes:
-        scale: float64 ``[n_features]``, what each ``u`` is multiplied by.
-        block: int64; the features that ``turn`` stands for.
-        turn: float64 ``[len(block), len(block)]``, ``T`` of these, in place of their scale.
+        scale: float64 ``[n_features]``, the factor of each ``u``.
+        block: int64; the features of ``turn``.
+        turn: float64 ``[len(block), len(block)]``, ``T`` of these instead of their scale.
     """
 
     scale: Floats
@@ -159,10 +157,10 @@ class FeatureUnits(NamedTuple):
 
     @classmethod
     def of(cls, second: FeatureMoments, precision: float) -> FeatureUnits:
-        """Units in which the moments plus the prior are one, where they are not zero."""
+        """Return units in which the moments plus the prior are 1, unless they are 0."""
         curvature = second.squares + precision
         values, vectors = np.linalg.eigh(second.products + precision * np.eye(len(second.block)))
-        # Directions that do not differ, but for rounding, have no curvature to be measured in.
+        # Directions that differ by rounding only have no curvature.
         most = float(values.max(initial=0.0))
         usable = np.where(values > 1e-12 * most, values, most if most > 0.0 else 1.0)
         return cls(
@@ -172,13 +170,13 @@ class FeatureUnits(NamedTuple):
         )
 
     def outer(self, inner: Floats) -> Floats:
-        """``T u``: weights."""
+        """Return ``T u``: weights."""
         found = self.scale * inner
         found[self.block] = self.turn @ inner[self.block]
         return found
 
     def inner(self, gradient: Floats) -> Floats:
-        """``T' g``: a gradient by weights as one by ``u``."""
+        """Return ``T' g``: a gradient by weights as one by ``u``."""
         found = self.scale * gradient
         found[self.block] = self.turn.T @ gradient[self.block]
         return found
@@ -198,15 +196,15 @@ def minimise_score_loss(
     """Find the weights with the smallest loss and prior.
 
     Args:
-        rows: float64 ``[n, n_features]``, an array or a SciPy sparse one.
+        rows: float64 ``[n, n_features]``, a NumPy or SciPy sparse array.
         loss: convex, of the scores ``rows @ weights + offsets``.
         second: ``compute_moments`` of the rows.
         precision: of the prior.
-        offsets: float64 ``[n]``, what is not to be fitted.
+        offsets: float64 ``[n]``, scores that are not fitted.
         start: float64 ``[n_features]``; 0 if None.
-        steepness: the gradient, in units of the second moments and of the loss at the start, is
-            no longer than this at the end.
-        max_iterations: Newton steps at most.
+        steepness: largest length of the gradient at the end, in units of the second moments and of
+            the initial loss.
+        max_iterations: maximum Newton steps.
     """
     units = FeatureUnits.of(second, precision / max(1, rows.shape[0]))
     weights = np.zeros(rows.shape[1]) if start is None else start.copy()
@@ -237,7 +235,7 @@ def minimise_score_loss(
         point = weights + size * step
         reached = ahead.value + 0.5 * precision * float(point @ point)
         if not value - reached > 1e-14 * abs(value):
-            # Rounding hides what a further step would gain, or second derivatives say nothing.
+            # Rounding hides the gain of a further step, or the second derivatives are useless.
             converged = abs(reached - value) <= 1e-10 * abs(value)
             break
         scores, weights, curve, value = scores + size * change, point, ahead, reached
@@ -249,7 +247,7 @@ def minimise_score_loss(
 def _conjugate_gradients(
     product: Callable[[Floats], Floats], goal: Floats, tolerance: float
 ) -> Floats:
-    """``x`` with ``product(x)`` nearer to ``goal`` than the tolerance."""
+    """Return ``x`` with ``product(x)`` closer to ``goal`` than the tolerance."""
     found, left = np.zeros_like(goal), goal.copy()
     direction, squared = left.copy(), float(left @ left)
     for _ in range(_MOST_PRODUCTS):
@@ -276,10 +274,10 @@ def _along(
     precision: float,
     curve: LossCurve,
 ) -> tuple[float, LossCurve]:
-    """How far to go, 1 being Newton's step, and the loss there.
+    """Return the length of a step, 1 being Newton's, and the loss there.
 
-    Beyond the reach of the second derivatives the loss may bend otherwise. The slope along the
-    step, which grows all the way, tells on which side of the minimum a point is.
+    Beyond the reach of the second derivatives the loss may bend otherwise. The slope along the step
+    grows monotonically and shows on which side of the minimum a point is.
     """
     linear, square = precision * float(weights @ step), precision * float(step @ step)
     slope = float(curve.derivatives @ change) + linear

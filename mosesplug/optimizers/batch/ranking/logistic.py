@@ -1,13 +1,13 @@
-"""Binary logistic regression with a Gaussian prior and without a bias, on sparse data.
+"""Binary logistic regression with a Gaussian prior and no bias, on sparse data.
 
-What the classifier ``megam`` fits with ``-nobias binary`` (Daumé III 2004, "Notes on CG and
-LM-BFGS optimization of logistic regression"): the weights ``w`` with the smallest
+The classifier of ``megam -nobias binary`` (Daumé III 2004, "Notes on CG and LM-BFGS optimization of
+logistic regression"): the weights ``w`` with the smallest
 
     sum over examples of  log(1 + exp(m)) - y m,   m = x . w + offset,   plus  precision/2 |w|^2
 
-where the label ``y`` is 1, 0, or a probability between. The loss is convex; with a positive
-precision it has one minimum, which L-BFGS finds. Features of MT differ in scale by orders of
-magnitude, which L-BFGS alone takes badly: it works on weights in units of the curvature at 0.
+where the label ``y`` is 1, 0, or a probability. The loss is convex; with a positive precision it
+has one minimum, which L-BFGS finds. MT features differ in scale by orders of magnitude, which slows
+down L-BFGS: it works on weights in units of the curvature at 0.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from mosesplug.optimizers.solvers.lbfgs import minimise_smooth
 __all__ = ["fit_logistic", "logistic_loss"]
 
 _MEMORY = 20
-"""Steps that the curvature is estimated from."""
+"""Steps that estimate the curvature."""
 
 _STEEPNESS = 1e-7
-"""The fit has converged when no weight, in units of the curvature, changes the loss faster than
-this times the square root of the number of examples: rounding of the sums is below it."""
+"""The fit has converged when no component of the gradient, in units of the curvature, is larger
+than this times the square root of the number of examples; rounding of the sums is smaller."""
 
 
 def logistic_loss(
@@ -38,7 +38,7 @@ def logistic_loss(
     precision: float,
     offsets: NDArray[np.float64] | float = 0.0,
 ) -> tuple[float, NDArray[np.float64]]:
-    """The loss at ``weights`` and its gradient, float64 ``[n_features]``; see ``fit_logistic``."""
+    """Return the loss of ``fit_logistic`` and its gradient, float64 ``[n_features]``."""
     margins = examples @ weights + offsets
     # Neither exponential overflows: log(1 + exp(m)), and the logistic function of m.
     losses = np.maximum(margins, 0.0) + np.log1p(np.exp(-np.abs(margins))) - labels * margins
@@ -63,9 +63,9 @@ def fit_logistic(
     Args:
         examples: SciPy sparse array (CSR), float64 ``[n_examples, n_features]``.
         labels: float64 ``[n_examples]``, 0 to 1.
-        precision: of the prior, 1 over its variance; ``megam``'s ``-lambda``, whose default is 1.
-        offsets: float64 ``[n_examples]``, added to the margins: what is not to be fitted.
-        max_iterations: of L-BFGS; ``megam``'s ``-maxi``.
+        precision: of the prior, 1 over its variance; ``megam -lambda``, whose default is 1.
+        offsets: float64 ``[n_examples]``, added to the margins.
+        max_iterations: of L-BFGS; ``megam -maxi``.
     """
     n_examples, n_features = examples.shape
     curvature = 0.25 * np.asarray(examples.multiply(examples).sum(axis=0)) + precision

@@ -1,11 +1,10 @@
-"""Sums over all pairs of a list's hypotheses that are too close, without looking at each pair.
+"""Sums over all close pairs of a list's hypotheses, without visiting each pair.
 
-A list of ``n`` hypotheses has up to ``n (n - 1) / 2`` pairs of a better and a worse one. What a
-ranking loss and its derivatives need of them are sums, for each hypothesis, over those partners
-whose model score is within a margin. Hypotheses are gone through in the order of their scores, and
-those that have come within the margin are entered in a tree of counts by their rank in the metric
-(Fenwick 1994): a sum over all better or all worse ones is then a walk of ``log n`` steps (Joachims
-2006; Airola et al. 2011; Lee & Lin 2014).
+A list of ``n`` hypotheses has up to ``n (n - 1) / 2`` pairs of a better and a worse one. A ranking
+loss and its derivatives require sums, for each hypothesis, over the partners whose model score is
+within a margin. Hypotheses are visited in the order of their scores, and those within the margin
+are entered into a tree of counts by their rank in the metric (Fenwick 1994): a sum over all better
+or all worse ones takes ``log n`` steps (Joachims 2006; Airola et al. 2011; Lee & Lin 2014).
 """
 
 from __future__ import annotations
@@ -21,15 +20,9 @@ __all__ = ["close_pairs", "sort_lists"]
 
 
 def sort_lists(offsets: NDArray[np.int64], scores: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Rows of every sentence by ascending score, int64 ``[n_hyps]``.
-
-    Args:
-        offsets: int64 ``[n_sentences + 1]``.
-        scores: float64 ``[n_hyps]``.
-    """
+    """Return the rows of every sentence by ascending score, int64 ``[n_hyps]``."""
     order = np.empty(len(scores), dtype=np.int64)
-    # NumPy's sort of one list at a time is faster than one of all by two keys, and than a compiled
-    # one, which takes seconds to compile.
+    # Sorting each list with NumPy is faster than sorting all by two keys; a kernel compiles slowly.
     for start, end in itertools.pairwise(offsets.tolist()):
         order[start:end] = start + np.argsort(scores[start:end], kind="stable")
     return order
@@ -49,22 +42,22 @@ def close_pairs(
     values: NDArray[np.float64],
     sums: NDArray[np.float64],
 ) -> None:
-    """Sum over the pairs whose better hypothesis does not score higher by ``margin``.
+    """Sum over the pairs whose better hypothesis does not lead by ``margin``.
 
     With the partners ``j`` of hypothesis ``i``, and ``c`` the pair's weight (1, or its difference
     of gains), the columns of ``sums`` are: ``sum c`` and ``sum c values[j]`` over worse partners,
-    then the same over better partners. A pair counts where ``s_better < s_worse + margin``.
+    then the same over better partners. A pair counts if ``s_better < s_worse + margin``.
 
     Args:
         offsets: int64 ``[n_sentences + 1]``.
         order: int64 ``[n_hyps]``, of ``sort_lists``.
         scores: float64 ``[n_hyps]``, the model's.
-        gains: float64 ``[n_hyps]``, what each hypothesis is worth.
-        levels: int64 ``[n_hyps]``, rank of the gain in its sentence from 0; equal ones share it.
+        gains: float64 ``[n_hyps]``.
+        levels: int64 ``[n_hyps]``, rank of the gain in its sentence from 0; ties share it.
         above: int64 ``[n_hyps]``, the least level that is better than this one.
-        below: int64 ``[n_hyps]``, as many levels, from 0 on, are worse than this one.
-        margin: how much higher the better one has to score.
-        by_gap: whether a pair weighs its difference of gains, or 1.
+        below: int64 ``[n_hyps]``, number of levels, from 0 on, that are worse than this one.
+        margin: required lead of the better one.
+        by_gap: whether a pair's weight is its difference of gains, or 1.
         values: float64 ``[n_hyps]``.
         sums: output, float64 ``[n_hyps, 4]``.
     """
@@ -120,7 +113,7 @@ def _enter(
 
 @kernel
 def _total(tree: NDArray[np.float64], reach: int, gain: float, by_gap: bool) -> tuple[float, float]:
-    """Sums of weights and of weighted values over the first ``reach`` levels."""
+    """Return sums of weights and of weighted values over the first ``reach`` levels."""
     count = total = gains = weighted = 0.0
     node = reach
     while node > 0:

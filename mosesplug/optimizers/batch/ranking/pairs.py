@@ -1,8 +1,8 @@
-"""Pairs of hypotheses of which one is clearly better: what PRO learns from.
+"""Sample pairs of a clearly better and a worse hypothesis, as PRO does.
 
-Hopkins & May (2011), figure 2, with the constants and the order of Moses' ``pro``: of each
-sentence many pairs are drawn at random, those of nearly equal scores are dropped, and of the others
-the few with the largest differences are kept.
+Hopkins & May (2011), figure 2, with the constants and the order of Moses' ``pro``: many pairs of
+each sentence are drawn at random, those with nearly equal scores are dropped, and of the others the
+few with the largest differences are kept.
 """
 
 from __future__ import annotations
@@ -22,25 +22,25 @@ if TYPE_CHECKING:
 __all__ = ["Draw", "PairRule", "PairSampling", "RankedPairs", "differences", "sample_pairs"]
 
 Draw = Callable[[int, int], NDArray[np.int64]]
-"""``draw(top, count)``: ``count`` random numbers from 0 to ``top - 1``, int64."""
+"""``draw(top, count)`` returns ``count`` random numbers from 0 to ``top - 1``, int64."""
 
 PairRule = Callable[[slice, NDArray[np.int64], NDArray[np.int64]], NDArray[np.bool_]]
-"""Which candidates may be pairs, ``rule(rows of the sentence, first, second)``: bool; ``first``
-and ``second`` are rows of hypotheses, int64 ``[n_candidates]``."""
+"""``rule(rows of the sentence, first, second)`` returns which candidates may be pairs, bool;
+``first`` and ``second`` are rows of hypotheses, int64 ``[n_candidates]``."""
 
 _EQUAL = 1e-5
-"""Differences that differ by less than this are equal: the pair drawn first is kept."""
+"""Differences closer than this count as equal: the pair drawn first is kept."""
 
 
 @dataclass(frozen=True)
 class PairSampling:
-    """How pairs are sampled.
+    """Settings of the sampler.
 
     Attributes:
-        candidates: pairs drawn of each sentence (Gamma).
-        kept: pairs kept of each sentence, at most (Xi).
+        candidates: pairs drawn per sentence (Gamma).
+        kept: maximum pairs kept per sentence (Xi).
         minimum_difference: of the scores of a pair; equal ones are never a pair.
-        largest: whether those with the largest differences are kept, or those drawn first.
+        largest: keep those with the largest differences, or those drawn first.
     """
 
     candidates: int = 5000
@@ -51,11 +51,11 @@ class PairSampling:
 
 @dataclass(frozen=True)
 class RankedPairs:
-    """Rows of hypotheses, int64 ``[n_pairs]`` each, in the order of sentences and of drawing.
+    """Pairs of hypotheses, in the order of sentences and of drawing.
 
     Attributes:
-        better: row of the hypothesis with the higher score.
-        worse: row of the other.
+        better: int64 ``[n_pairs]``, rows of the hypotheses with the higher score.
+        worse: int64 ``[n_pairs]``, rows of the others.
     """
 
     better: NDArray[np.int64]
@@ -75,12 +75,11 @@ def sample_pairs(
     """Sample pairs of every sentence.
 
     Args:
-        offsets: int64 ``[n_sentences + 1]``; hypotheses of sentence ``i`` are rows
-            ``offsets[i]:offsets[i + 1]``.
-        scores: float64 ``[n_hyps]``, of each hypothesis by itself; larger is better.
-        draw: for each sentence that has hypotheses, draws both hypotheses of each candidate pair,
-            one pair after the other.
-        sampling: how many, and how different.
+        offsets: int64 ``[n_sentences + 1]``.
+        scores: float64 ``[n_hyps]``, of each hypothesis; larger is better.
+        draw: draws, for each non-empty sentence, both hypotheses of each candidate pair, pair by
+            pair.
+        sampling: settings.
         rule: which candidates may be pairs; None: all.
     """
     better, worse = [], []
@@ -102,7 +101,7 @@ def sample_pairs(
 
 
 def _kept(gaps: NDArray[np.float64], sampling: PairSampling) -> NDArray[np.int64]:
-    """Which candidates are kept, in the order of drawing."""
+    """Return which candidates are kept, in the order of drawing."""
     wide = np.flatnonzero((gaps >= sampling.minimum_difference) & (gaps > 0.0))
     if len(wide) <= sampling.kept or not sampling.largest:
         return wide[: sampling.kept]
@@ -115,17 +114,17 @@ def _kept(gaps: NDArray[np.float64], sampling: PairSampling) -> NDArray[np.int64
 def differences(
     tuning_set: TuningSet, pairs: RankedPairs, columns: NDArray[np.bool_] | None = None
 ) -> csr_array:
-    """Features of the better hypothesis less those of the worse.
+    """Return the features of the better hypotheses minus those of the worse.
 
     Args:
         tuning_set: the hypotheses.
         pairs: rows of them.
-        columns: bool ``[n_features]``, the features wanted; None for all.
+        columns: bool ``[n_features]``, the requested features; None: all.
 
     Returns:
-        float64 ``[n_pairs, number of columns]``, zeros left out.
+        float64 ``[n_pairs, number of columns]``, without stored zeros.
     """
-    # Here and not above: SciPy takes a tenth of a second, and other algorithms do without it.
+    # SciPy takes a tenth of a second to import, and other algorithms do not need it.
     from scipy.sparse import csr_array, hstack
 
     dense = tuning_set.dense[pairs.better].astype(np.float64) - tuning_set.dense[pairs.worse]

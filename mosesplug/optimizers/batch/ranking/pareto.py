@@ -54,7 +54,7 @@ class ParetoOptions(ClassifierOptions):
     draws: int = field(
         default=3,
         metadata={
-            "help": "samples of pairs; each gives weights, of which the metric chooses",
+            "help": "samples of pairs; each gives weights, and the metric selects the best",
             "source": "mosesplug's, after the set of solutions of Duh et al. 2012",
             "minimum": 1,
         },
@@ -70,7 +70,7 @@ class ParetoOptions(ClassifierOptions):
     kept_pairs: int = field(
         default=50,
         metadata={
-            "help": "of those with one Pareto-optimal hypothesis, how many are kept",
+            "help": "pairs kept of those with one Pareto-optimal hypothesis",
             "source": "Hopkins & May 2011, Xi",
             "minimum": 1,
         },
@@ -78,16 +78,15 @@ class ParetoOptions(ClassifierOptions):
     acceptance: Literal["largest", "random"] = field(
         default="largest",
         metadata={
-            "help": "which of them: those with the largest differences of the weighted sum of "
-            "metrics, or any",
+            "help": "pairs kept: those with the largest differences of the weighted sum of "
+            "metrics, or a random sample",
             "source": "mosesplug's, after Hopkins & May 2011 and Nakov et al. 2013",
         },
     )
     sentence_bleu: Smoothing = field(
         default="nakov",
         metadata={
-            "help": "where a metric is BLEU, whose smoothed BLEU of sentences hypotheses are "
-            "judged by; nakov makes output longer",
+            "help": "smoothing of sentence BLEU if a metric is BLEU; nakov makes output longer",
             "source": "Nakov et al. 2012; Moses pro; Lin & Och 2004",
         },
     )
@@ -100,28 +99,20 @@ def pareto(
     options: ParetoOptions,
     progress: Progress = no_progress,
 ) -> Solution:
-    """Tune the active weights so that Pareto-optimal hypotheses score higher than dominated ones.
+    """Tune the weights so that Pareto-optimal hypotheses score above dominated ones.
 
-    Where no active features are given, all are active, sparse ones too. Weights that are not
-    active keep their values, and the others are found in proportion to them; otherwise the result
-    does not depend on the initial weights.
-
-    Args:
-        problem: hypotheses, active features, and a metric of several parts (``BLEU,TER``); with a
-            metric that has none, the front is its best hypotheses.
-        initial: float64 ``[n_features]``.
-        rng: draws the pairs.
-        options: settings.
-        progress: told of the draws.
+    See ``problem`` for the arguments; its metric may have several parts (``BLEU,TER``). With a
+    single metric, the front is its best hypotheses. ``rng`` draws the pairs; the result depends on
+    the initial weights only where they are inactive.
 
     Returns:
-        The history's first step is about the fronts: hypotheses, how many of them are
-        Pareto-optimal, and their share; then one step for each draw, with the score of every
-        metric on the corpus, and whether no other draw is better by all of them.
+        The history's first step has the number of hypotheses, of Pareto-optimal ones, and their
+        share; then one step for each draw, with the score of every metric on the corpus, and
+        whether no other draw dominates it.
 
     Raises:
-        OptimizerError: the problem cannot be tuned (see ``check_weights``), no list has a
-            dominated hypothesis, or the features do not tell those that are.
+        OptimizerError: the problem cannot be tuned (see ``check_weights``), no list has a dominated
+            hypothesis, or the fitted weights are all zero.
     """
     problem = activate_sparse(problem)
     initial = check_weights(problem, initial)
@@ -144,7 +135,7 @@ def pareto(
         )
         if not len(pairs):
             raise OptimizerError(
-                "no hypothesis is worse than another of its sentence by all metrics; take longer "
+                "no hypothesis is worse than another of its sentence by all metrics; use longer "
                 "n-best lists, or fewer metrics"
             )
         weights, fit = fit_pairs(problem, initial, pairs, options, rng)
@@ -176,9 +167,9 @@ def pareto(
 
 
 def _worth(offsets: NDArray[np.int64], fronts: NDArray[np.bool_], gains: Floats) -> Floats:
-    """Numbers that are larger for any Pareto-optimal hypothesis of a list than for others of it.
+    """Return numbers that rank Pareto-optimal hypotheses of a list above the others.
 
-    Among pairs of one of either, their difference is the larger the larger that of the gains is.
+    In pairs of one of each, their difference grows with that of the gains.
     """
     widths = np.diff(offsets)
     starts, widths = offsets[:-1][widths > 0], widths[widths > 0]
@@ -189,7 +180,7 @@ def _worth(offsets: NDArray[np.int64], fronts: NDArray[np.bool_], gains: Floats)
 
 
 def _parts(problem: Problem) -> list[Problem]:
-    """The problem with each metric alone, and its statistics."""
+    """Return the problem with each metric alone, and its statistics."""
     metric: Metric = problem.metric
     if not isinstance(metric, Interpolated):
         return [problem]
@@ -206,15 +197,18 @@ def _parts(problem: Problem) -> list[Problem]:
 
 
 def pareto_fronts(offsets: NDArray[np.int64], scores: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Which hypotheses are on the front of their list, bool ``[n_hyps]``.
+    """Return the hypotheses on the Pareto front of their list, bool ``[n_hyps]``.
 
-    For one or two metrics it takes ``O(n log n)`` a list, the time of sorting; for more,
-    ``O(n f)`` with ``f`` the size of the front.
+    A hypothesis *dominates* another if no metric scores it lower and some metric scores it higher;
+    the front is what nothing dominates (Duh et al. 2012). Hypotheses with equal scores by all
+    metrics are all on the front, or none is; the survey's equation 79 is the same without ties.
+
+    It takes ``O(n log n)`` a list, the time of sorting, for one or two metrics, and ``O(n f)`` for
+    more, with ``f`` the size of the front.
 
     Args:
-        offsets: int64 ``[n_sentences + 1]``; hypotheses of sentence ``i`` are rows
-            ``offsets[i]:offsets[i + 1]``.
-        scores: float64 ``[n_hyps, n_metrics]``, of each hypothesis by itself; larger is better.
+        offsets: int64 ``[n_sentences + 1]``.
+        scores: float64 ``[n_hyps, n_metrics]``, of each hypothesis; larger is better.
     """
     owners = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
     # Best first, by the first metric, then the second, ...: none is dominated by one after it.
@@ -232,21 +226,21 @@ def _mark(
     scores: NDArray[np.float64],
     found: NDArray[np.bool_],
 ) -> None:
-    """Go through each list, best first, and keep what nothing kept dominates.
+    """Visit each list, best first, and mark what no marked one dominates.
 
     Args:
         offsets: int64 ``[n_sentences + 1]``.
         order: int64 ``[n_hyps]``, rows of each list from the best on.
         scores: float64 ``[n_hyps, n_metrics]``.
-        found: output, bool ``[n_hyps]``, False so far.
+        found: output, bool ``[n_hyps]``, initially False.
     """
     n_metrics = scores.shape[1]
     front = np.empty(len(order), dtype=np.int64)
     for sentence in range(len(offsets) - 1):
         size = 0
         for row in order[offsets[sentence] : offsets[sentence + 1]]:
-            # With one or two metrics the last one kept has the best last score so far: it alone
-            # can dominate. With more, any of them can.
+            # With one or two metrics only the last marked one, which has the best last score so
+            # far, can dominate.
             dominated = False
             for kept in range(max(0, size - 1) if n_metrics <= 2 else 0, size):
                 other = front[kept]

@@ -1,8 +1,8 @@
-"""The averaged perceptron on examples of one class, such as differences of features.
+"""The averaged perceptron on examples of one class, such as feature differences.
 
-Examples are gone through in random order; one that is on the wrong side is added to the weights.
-The mean of the weights over all steps decides better than the last ones (Freund & Schapire 1999;
-Collins 2002). It needs no prior and finds no minimum: it stops after so many passes.
+Examples are visited in random order; one on the wrong side is added to the weights. The mean of the
+weights over all steps decides better than the last ones (Freund & Schapire 1999; Collins 2002). It
+has no prior and no minimum: it stops after so many passes.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ def fit_perceptron(
     offsets: Floats | float = 0.0,
     epochs: int = 10,
 ) -> Fit:
-    """Weights averaged over all steps.
+    """Return weights averaged over all steps.
 
     Args:
         examples: SciPy sparse array (CSR), float64 ``[n_examples, n_features]``.
         rng: of the order in each pass.
-        offsets: float64 ``[n_examples]``, added to the margins: what is not to be learnt.
-        epochs: passes over the examples, at most: a pass without a mistake is the last.
+        offsets: float64 ``[n_examples]``, added to the margins.
+        epochs: maximum passes over the examples; a pass without a mistake is the last.
 
     Returns:
-        ``loss`` is the sum of the margins that are below 0, ``iterations`` counts passes, and
-        ``converged`` says whether the last one was without a mistake.
+        ``loss`` is the sum of the margins below 0, ``iterations`` counts passes, and ``converged``
+        says whether the last pass made no mistake.
     """
     n_examples, n_features = examples.shape
     indptr, indices = examples.indptr.astype(np.int64), examples.indices.astype(np.int64)
@@ -66,7 +66,7 @@ def _pass(
     late: NDArray[np.float64],
     steps: int,
 ) -> int:
-    """One pass; the number of mistakes.
+    """Make one pass; return the number of mistakes.
 
     Args:
         indptr: int64 ``[n_examples + 1]``.
@@ -74,9 +74,9 @@ def _pass(
         data: float64 ``[nnz]``.
         offsets: float64 ``[n_examples]``.
         order: int64 ``[n_examples]``.
-        weights: float64 ``[n_features]``, changed.
-        late: float64 ``[n_features]``, changed: every change of the weights times the steps
-            before it, which the average lacks it for.
+        weights: in and output, float64 ``[n_features]``.
+        late: in and output, float64 ``[n_features]``: each change of the weights times the steps
+            before it, which the average lacks.
         steps: before this pass.
     """
     mistakes = 0

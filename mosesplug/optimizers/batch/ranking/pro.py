@@ -1,10 +1,9 @@
-"""Pairwise ranking optimization (Hopkins & May 2011), alone and as a start of MERT.
+"""Pairwise ranking optimization (Hopkins & May 2011), alone or as a MERT start.
 
-Tuning as classification: of two hypotheses of a sentence, which has the better sentence score? The
-weights of a classifier on differences of feature vectors rank hypotheses as the metric does. It is
-convex, and takes many thousands of sparse features. The sampler is that of Moses' ``pro``, the
-classifier does what ``megam`` does, unless another is chosen; nothing but arrays passes between
-them.
+Tuning as classification: which of two hypotheses of a sentence has the better sentence score? The
+weights of a classifier on differences of feature vectors rank hypotheses as the metric does. The
+problem is convex, with many thousands of sparse features. The sampler is that of Moses' ``pro``,
+and the default classifier that of ``megam``; they exchange arrays instead of files.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ from mosesplug.optimizers.problem import (
 __all__ = ["ALGORITHMS", "ProMertOptions", "ProOptions", "pro", "pro_mert"]
 
 _FACTOR = "SparseFactor"
-"""The dense feature that stands for the sparse ones while MERT runs: their score."""
+"""The dense feature that replaces the sparse ones in MERT: their score."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +57,7 @@ class ProOptions(ClassifierOptions, ConstraintOptions):
     kept_pairs: int = field(
         default=50,
         metadata={
-            "help": "of these, how many are kept, those with the largest differences of score",
+            "help": "candidate pairs kept, those with the largest differences of score",
             "source": "Hopkins & May 2011, Xi",
             "minimum": 1,
         },
@@ -74,7 +73,7 @@ class ProOptions(ClassifierOptions, ConstraintOptions):
     smooth_brevity_penalty: bool = field(
         default=False,
         metadata={
-            "help": "smooth the brevity penalty of sentence BLEU too",
+            "help": "smooth the brevity penalty of sentence BLEU, too",
             "source": "pro -b; Nakov et al. 2012",
         },
     )
@@ -94,23 +93,15 @@ def pro(
 ) -> Solution:
     """Tune the active weights so that the better hypotheses of pairs score higher.
 
-    Where no active features are given, all are active, sparse ones too. The result does not depend
-    on the initial weights, but for those that are not active: they keep their values, and the
-    others are found in proportion to them. Where every dense weight is active, the result is
-    divided by its L1 norm. Hypotheses are ranked by Moses' smoothed sentence BLEU where the metric
-    is BLEU or a mixture with it, otherwise by the metric of the sentence alone.
-
-    Args:
-        problem: hypotheses, metric and active features.
-        initial: float64 ``[n_features]``.
-        rng: draws the pairs, and the perceptron's orders.
-        options: settings.
-        progress: told of the two steps.
+    See ``problem`` for the arguments. ``rng`` draws the pairs and the perceptron's orders; the
+    result depends on the initial weights only where they are inactive. Hypotheses are ranked by
+    Moses' smoothed sentence BLEU if the metric is BLEU or a mixture with it, otherwise by the
+    metric of the sentence.
 
     Raises:
-        OptimizerError: the problem cannot be tuned (see ``check_weights``), or no two hypotheses
-            of a sentence differ enough in score and in features.
-        UsageError: a brevity penalty is to be smoothed, and the metric has none.
+        OptimizerError: the problem cannot be tuned (see ``check_weights``), or no two hypotheses of
+            a sentence differ enough in score and in features.
+        UsageError: ``smooth_brevity_penalty`` with a metric that has none.
     """
     problem = activate_sparse(problem)
     initial = check_weights(problem, initial)
@@ -137,8 +128,8 @@ def pro(
         constrained = "" if rule is None else " and are within the limits set"
         raise OptimizerError(
             "no two hypotheses of a sentence differ in score by "
-            f"{options.minimum_difference:g} or more{constrained}; take longer n-best lists, or a "
-            "smaller minimum difference"
+            f"{options.minimum_difference:g} or more{constrained}; use longer n-best lists, or a "
+            "smaller minimum_difference"
         )
     progress(1, 2, "steps")
     weights, fit = fit_pairs(problem, initial, pairs, options, rng)
@@ -154,18 +145,12 @@ def pro_mert(
     options: ProMertOptions,
     progress: Progress = no_progress,
 ) -> Solution:
-    """MERT with PRO's weights as a further start, as ``mert-moses.pl --pro-starting-point``.
+    """Run MERT with PRO's weights as a further start.
 
-    MERT tunes the dense weights and, where sparse features are active, one factor of all sparse
-    weights that PRO found.
+    As ``mert-moses.pl --pro-starting-point``.
 
-    Args:
-        problem: as for ``mert``; where no active features are given, sparse ones are active too.
-        initial: float64 ``[n_features]``, MERT's first start; its sparse weights are not used
-            unless they are inactive.
-        rng: of both.
-        options: settings of both.
-        progress: told of MERT's climbs.
+    MERT tunes the dense weights and, if sparse features are active, one factor of all sparse
+    weights that PRO found. Active sparse weights of ``initial`` are not used.
 
     Raises:
         OptimizerError, UsageError: as ``pro`` and ``mert``.

@@ -1,9 +1,9 @@
-"""All-pairs ranking (Dreyer & Dong 2015): every pair of hypotheses of a list, none drawn.
+"""All-pairs ranking (Dreyer & Dong 2015): every pair of a list, without sampling.
 
-PRO learns from a few pairs of each list, and its results vary with the draw. The loss over all
-pairs whose scores differ is found without going through them (``pair_sweep``), and is convex: the
-same lists give the same weights in any run. That is Dreyer and Dong's idea, a ranking SVM in
-sub-quadratic time; what pairs weigh, and which are too close to count, are choices of this program.
+PRO learns from a few pairs of each list, and its results vary with the sample. The loss over all
+pairs with different scores is computed without visiting them (``pair_sweep``), and is convex: the
+same lists always give the same weights. A ranking SVM in sub-quadratic time is Dreyer and Dong's
+idea; the weights of pairs and the least difference are choices of this program.
 """
 
 from __future__ import annotations
@@ -54,23 +54,22 @@ class RankAllOptions:
     pair_loss: Literal["squared-hinge", "hinge"] = field(
         default="squared-hinge",
         metadata={
-            "help": "what a pair costs that is not ranked by a margin of 1: what is missing, "
-            "squared or as it is",
+            "help": "loss of a pair with a margin below 1: the difference, squared or as it is",
             "source": "after Dreyer & Dong 2015; squared: Lee & Lin 2014",
         },
     )
     pair_weights: Literal["difference", "equal"] = field(
         default="difference",
         metadata={
-            "help": "what a pair weighs: its difference of score, or as much as any other",
+            "help": "weight of a pair: its difference of score, or 1",
             "source": "mosesplug's",
         },
     )
     minimum_difference: float = field(
         default=0.1,
         metadata={
-            "help": "pairs whose sentence scores differ by less are dropped; 0 for none but "
-            "those of equal scores",
+            "help": "pairs whose sentence scores differ by less are dropped; 0: drop only pairs "
+            "of equal scores",
             "source": "after Hopkins & May 2011, alpha, who have 0.05; 0.1: mosesplug's",
             "minimum": 0.0,
         },
@@ -78,16 +77,15 @@ class RankAllOptions:
     sentence_bleu: Smoothing = field(
         default="moses",
         metadata={
-            "help": "where the metric is BLEU, whose smoothed BLEU of sentences hypotheses are "
-            "judged by; nakov makes output longer",
+            "help": "smoothing of sentence BLEU if the metric is BLEU; nakov makes output longer",
             "source": "Moses pro; Nakov et al. 2012; Lin & Och 2004",
         },
     )
     prior_precision: float = field(
         default=0.01,
         metadata={
-            "help": "of the Gaussian prior on the weights, 1 over its variance; the pairs of a "
-            "sentence together count once",
+            "help": "precision (1/variance) of the Gaussian prior on the weights; the pairs of a "
+            "sentence count once together",
             "source": "Lee & Lin 2014, 1/C; the number and what counts once: mosesplug's",
             "minimum": 0.0,
         },
@@ -103,20 +101,12 @@ def rank_all(
 ) -> Solution:
     """Tune the active weights so that the better of any two hypotheses scores higher.
 
-    Where no active features are given, all are active, sparse ones too. Weights that are not
-    active keep their values, and the others are found in proportion to them; otherwise the result
-    does not depend on the initial weights, and nothing is random.
-
-    Args:
-        problem: hypotheses, metric and active features.
-        initial: float64 ``[n_features]``.
-        rng: not drawn from.
-        options: settings.
-        progress: told of the two steps.
+    See ``problem`` for the arguments. Nothing is random, and the result depends on the initial
+    weights only where they are inactive.
 
     Raises:
-        OptimizerError: the problem cannot be tuned (see ``check_weights``), or no two hypotheses
-            of a sentence differ enough in score and in features.
+        OptimizerError: the problem cannot be tuned (see ``check_weights``), or no two hypotheses of
+            a sentence differ enough in score and in features.
     """
     problem = activate_sparse(problem)
     initial = check_weights(problem, initial)
@@ -129,8 +119,8 @@ def rank_all(
     if pairs.n_pairs == 0:
         raise OptimizerError(
             "no two hypotheses of a sentence differ in score by "
-            f"{options.minimum_difference:g} or more; take longer n-best lists, or a smaller "
-            "minimum difference"
+            f"{options.minimum_difference:g} or more; use longer n-best lists, or a smaller "
+            "minimum_difference"
         )
     progress(1, 2, "steps")
 

@@ -1,9 +1,8 @@
-"""Summary features: a group of sparse features and their weights as one dense feature.
+"""Summary features: a group of weighted sparse features as one dense feature.
 
-Dyer et al. (2009), He and Deng (2012) and others learn weights of sparse features first, and then
-condense each group of them into the dense feature ``w_sparse . h_sparse`` (survey, equation 7),
-whose one weight is tuned among the dense ones. The sparse weights times their summary's weight are
-again weights of the sparse features.
+Dyer et al. (2009), He and Deng (2012) and others learn sparse weights first and then condense each
+group of them into the dense feature ``w_sparse . h_sparse`` (survey, equation 7), whose weight is
+tuned with the dense ones. The sparse weights times their summary's weight are sparse weights again.
 """
 
 from __future__ import annotations
@@ -31,25 +30,25 @@ Grouping = Literal["first", "last", "one", "pattern"]
 def group_names(
     names: Sequence[str], by: Grouping, separator: str = "_", pattern: str = ""
 ) -> list[str | None]:
-    """The group of each sparse feature; None of one that is to stay as it is.
+    """Return the group of each sparse feature; None for features outside all groups.
 
     Args:
         names: of the features, such as ``WT_haus~house``.
-        by: ``first`` or ``last``: what is before the first or the last separator (the whole name
-            where there is none); ``one``: all are one group, ``sparse``; ``pattern``: what the
-            first group of a regular expression holds, or all that it matches if it has no group;
-            names that it does not match stay sparse features.
+        by: ``first`` or ``last``: the text before the first or the last separator (the whole name
+            without one); ``one``: one group for all, ``sparse``; ``pattern``: the first group of a
+            regular expression, or its whole match if it has no group; names that do not match stay
+            sparse features.
         separator: not empty.
         pattern: matched at the beginning of the name.
 
     Raises:
-        UsageError: no separator, a missing pattern, or one that is not a regular expression.
+        UsageError: no separator, a missing pattern, or an invalid regular expression.
     """
     if by == "one":
         return ["sparse"] * len(names)
     if by == "pattern":
         if not pattern:
-            raise UsageError("features are grouped by a pattern, and there is none: give one")
+            raise UsageError("group_by=pattern requires a pattern")
         try:
             compiled = re.compile(pattern)
         except re.error as error:
@@ -57,7 +56,7 @@ def group_names(
         matches = [compiled.match(name) for name in names]
         return [match and match[min(1, compiled.groups)] for match in matches]
     if not separator:
-        raise UsageError("the separator of group and feature is empty: give one, as _")
+        raise UsageError("the separator is empty; choose one, such as _")
     if by == "first":
         return [name.partition(separator)[0] for name in names]
     return [name.rpartition(separator)[0] or name for name in names]
@@ -69,8 +68,8 @@ class Summaries:
 
     Attributes:
         names: of the groups.
-        group_of: int64 ``[n_features]``, the group of each feature; -1 of one that is in none.
-        weights: float64 ``[n_features]``, of the features that are in a group.
+        group_of: int64 ``[n_features]``, the group of each feature; -1 for none.
+        weights: float64 ``[n_features]``, of the features in a group.
         n_dense: number of dense features, which come first.
     """
 
@@ -81,12 +80,12 @@ class Summaries:
 
     @classmethod
     def of(cls, problem: Problem, weights: Floats, names: Sequence[str | None]) -> Summaries:
-        """Groups of the active sparse features whose weight is not 0.
+        """Return groups of the active sparse features with weights other than 0.
 
         Args:
             problem: with the features.
             weights: float64 ``[n_features]``.
-            names: the group of each sparse feature; None of one that is in none.
+            names: the group of each sparse feature; None for none.
         """
         n_dense = problem.tuning_set.space.n_dense
         used = problem.active_mask & (weights != 0.0)
@@ -99,15 +98,15 @@ class Summaries:
         return cls(tuple(numbers), group_of, np.where(group_of >= 0, weights, 0.0), n_dense)
 
     def sizes(self) -> dict[str, int]:
-        """Features of each group, by its name."""
+        """Return the number of features by group name."""
         counts = np.bincount(self.group_of[self.group_of >= 0], minlength=len(self.names))
         return dict(zip(self.names, counts.tolist(), strict=True))
 
     def add_to(self, problem: Problem) -> Problem:
-        """The problem with a summary of each group as one more active dense feature, the last.
+        """Return the problem with a summary of each group as a last active dense feature.
 
-        Their weights start at 1, and random starts draw them from 0 to 1, as ``mert-moses.pl``
-        has it of the sparse weights' factor. Features that are summarised are not active.
+        Their weights start at 1, and random starts draw them from 0 to 1, as ``mert-moses.pl`` does
+        with the factor of sparse weights. Summarised features are not active.
         """
         tuning_set, (minima, maxima) = problem.tuning_set, problem.box
         space, positive, fixed = tuning_set.space, problem.positive, problem.fixed
@@ -133,11 +132,11 @@ class Summaries:
         )
 
     def start(self, weights: Floats) -> Floats:
-        """Weights of the problem with summaries: 1 of each, and 0 of what is summarised."""
+        """Return start weights of the problem with summaries: 1 each, 0 where summarised."""
         return self._inserted(np.where(self.group_of < 0, weights, 0.0), 1.0)
 
     def written_back(self, weights: Floats) -> Floats:
-        """Weights of the problem without summaries that score the same, float64 ``[n_features]``.
+        """Return the equivalent weights without summaries, float64 ``[n_features]``.
 
         Args:
             weights: float64 ``[n_features + n_groups]``, of the problem with summaries.

@@ -1,8 +1,8 @@
 """MERT on dense features and summaries of sparse ones (survey, section 2.3.3).
 
-Sparse weights come from what was learnt before, or from a first pass of a learner that takes many
-features. Each group of them is then one dense feature (``summary``), and MERT tunes the few weights
-that are left for the metric itself.
+Sparse weights are the initial ones, or come from a first pass of a learner of many features. Each
+group of them becomes one dense feature (``summary``), and MERT tunes the few remaining weights for
+the metric itself.
 """
 
 from __future__ import annotations
@@ -35,28 +35,28 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class SummaryMertOptions(MertOptions):
-    """Settings of MERT, of the groups, and of the pass before it."""
+    """Settings of MERT, of the groups, and of the first pass."""
 
     first: str = field(
         default="pro",
         metadata={
-            "help": "the algorithm that learns sparse weights, with its defaults, where those to "
-            "start from have none but 0",
+            "help": "algorithm that learns sparse weights, with its defaults, if the initial ones "
+            "are all 0",
             "source": "Neubig & Watanabe 2016, section 2.3.3",
         },
     )
     group_by: Grouping = field(
         default="first",
         metadata={
-            "help": "which sparse features make one summary: those of the same name up to the "
-            "first or the last separator, all (one), or those of which a pattern says the same",
+            "help": "sparse features of one summary: same name up to the first or the last "
+            "separator, all (one), or same match of a pattern",
             "source": "Xiang & Ittycheriah 2011; Liu et al. 2013",
         },
     )
     separator: str = field(
         default="_",
         metadata={
-            "help": "what ends a group's name, as in WT_haus~house",
+            "help": "separator after a group's name, as in WT_haus~house",
             "source": "Moses' names of sparse features",
             "only_with": "group_by=first|last",
         },
@@ -64,8 +64,8 @@ class SummaryMertOptions(MertOptions):
     pattern: str = field(
         default="",
         metadata={
-            "help": "a regular expression, matched at the beginning of names; its first group, or "
-            "all that it matches, is the summary's name; other features keep their weights",
+            "help": "regular expression for the beginning of names; its first group, or its whole "
+            "match, is the summary's name; other features keep their weights",
             "source": "Xiang & Ittycheriah 2011; Liu et al. 2013",
             "only_with": "group_by=pattern",
         },
@@ -81,25 +81,18 @@ def summary_mert(
 ) -> Solution:
     """Tune dense weights and one factor for each group of sparse weights.
 
-    Where no active features are given, all are active. Active sparse weights are those of
-    ``initial`` if it has any that is not 0, else those that ``options.first`` finds, whose dense
-    weights are then one more start. They are multiplied by their group's factor, which begins at
-    1; MERT does not change the proportions within a group.
-
-    Args:
-        problem: as for ``mert``.
-        initial: float64 ``[n_features]``, MERT's first start.
-        rng: of the first pass and of MERT.
-        options: settings.
-        progress: told of MERT's climbs.
+    See ``problem`` for the arguments. The active sparse weights are those of ``initial`` if any is
+    not 0, otherwise those of ``options.first``, whose dense weights become one more start. They are
+    multiplied by their group's factor, which starts at 1. MERT does not change the proportions
+    within a group.
 
     Returns:
-        The history begins with a step that names the groups and their sizes.
+        The history begins with a step that lists the groups and their sizes.
 
     Raises:
-        OptimizerError: the problem cannot be tuned, by the first pass or by MERT, or the first
-            pass found no sparse weights.
-        UsageError: ``first`` is no algorithm, or groups cannot be made as the options say.
+        OptimizerError: the problem cannot be tuned, by the first pass or by MERT, or the first pass
+            found no sparse weights.
+        UsageError: ``first`` is unknown, or invalid settings of groups.
     """
     learner = algorithm(options.first)
     problem = activate_sparse(problem)
@@ -124,12 +117,12 @@ def summary_mert(
 def _first_pass(
     problem: Problem, initial: Floats, rng: np.random.Generator, learner: Algorithm
 ) -> Solution:
-    """What an algorithm finds with its defaults."""
+    """Return the solution of an algorithm with default settings."""
     found = learner.optimize(problem, initial, rng, learner.options(), no_progress)
     if not found.weights[problem.tuning_set.space.n_dense :].any():
         raise OptimizerError(
-            f"{learner.name} found no weights of sparse features to summarise; take another "
-            "algorithm for the first pass, as kbmira or rank-all"
+            f"{learner.name} found no sparse weights to summarise; choose another algorithm for "
+            "the first pass, such as kbmira or rank-all"
         )
     return found
 

@@ -119,7 +119,7 @@ def test_refuses_hypotheses_of_equal_scores() -> None:
     made = tuning_set([3, 3], np.arange(12.0).reshape(6, 2), np.full(6, 4))
     problem = Problem(made, Accuracy())
     for least in (0.05, 0.0):
-        with pytest.raises(OptimizerError, match="minimum difference"):
+        with pytest.raises(OptimizerError, match="minimum_difference"):
             run(problem, np.ones(2), minimum_difference=least)
     same = tuning_set([3, 3], np.ones((6, 2)), np.arange(6))
     with pytest.raises(OptimizerError, match="separate good hypotheses from bad"):

@@ -107,7 +107,7 @@ def test_inactive_weights_that_point_the_wrong_way() -> None:
 
 def test_refuses_hypotheses_of_equal_scores() -> None:
     made = tuning_set([3, 3], np.arange(12.0).reshape(6, 2), np.full(6, 4))
-    with pytest.raises(OptimizerError, match="minimum difference"):
+    with pytest.raises(OptimizerError, match="minimum_difference"):
         run(Problem(made, Accuracy()), np.ones(2))
     same = tuning_set([3, 3], np.ones((6, 2)), np.arange(6))
     with pytest.raises(OptimizerError, match="separate good hypotheses from bad"):

@@ -130,5 +130,5 @@ def test_refuses_a_first_pass_that_finds_no_sparse_weights() -> None:
     assert made.sparse is not None
     silenced = replace(made.sparse, data=np.zeros_like(made.sparse.data))
     mute = replace(problem, tuning_set=replace(made, sparse=silenced))
-    with pytest.raises(OptimizerError, match="pro found no weights of sparse features"):
+    with pytest.raises(OptimizerError, match="pro found no sparse weights"):
         summary_mert(mute, start, np.random.default_rng(0), FAST)
