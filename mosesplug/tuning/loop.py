@@ -23,7 +23,7 @@ from mosesplug.tuning.iteration import (
     make_graphs,
     run_iteration,
 )
-from mosesplug.tuning.online.epoch import open_online_run, run_online_iteration
+from mosesplug.tuning.online.run import open_online_run, run_online_iteration
 from mosesplug.tuning.online.state import forget_earlier_states
 from mosesplug.tuning.resume import (
     check_earlier_run,

@@ -7,8 +7,9 @@ state of that moment, and ends with the same bytes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import count, islice
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,7 @@ from mosesplug.tuning_set import Batch, TuningSet
 __all__ = [
     "AVERAGE",
     "BatchDone",
+    "EpochOutcome",
     "EpochReport",
     "Plan",
     "StoredSource",
@@ -45,8 +47,10 @@ __all__ = [
     "require_finite",
     "require_finite_weights",
     "run_epoch",
+    "solve_in_epochs",
     "step_of",
     "usable",
+    "weight_facts",
 ]
 
 AVERAGE = "sum of weights"
@@ -318,6 +322,52 @@ def usable(weights: NDArray[np.float64]) -> bool:
     return bool(np.isfinite(weights).all() and weights.any())
 
 
+EpochOutcome = tuple[NDArray[np.float64], float, Mapping[str, Any]]
+"""After an epoch: weights to decode with, their corpus score, and values for the history."""
+
+
+def weight_facts(weights: NDArray[np.float64]) -> dict[str, float]:
+    """Return what a history says of weights: their norm, and how many are not 0."""
+    return {
+        "norm": float(np.linalg.norm(weights)),
+        "active": int(np.count_nonzero(weights)),
+    }
+
+
+def solve_in_epochs(
+    problem: Problem, options: OnlineOptions, epochs: Iterator[EpochOutcome], progress: Progress
+) -> Solution:
+    """Run epochs and return the weights that ``options.averaging`` selects.
+
+    Args:
+        problem: lists and metric.
+        options: of the learner; ``epochs`` says how many.
+        epochs: runs one with each step.
+        progress: told of every epoch.
+
+    Returns:
+        Weights, score and history, one mapping per epoch.
+
+    Raises:
+        OptimizerError: no epoch ended with usable weights.
+    """
+    best: tuple[float, NDArray[np.float64]] | None = None
+    history = []
+    for epoch, (weights, score, facts) in enumerate(islice(epochs, options.epochs), start=1):
+        is_usable = usable(weights)
+        if is_usable and (best is None or score > best[0] or options.averaging != "best"):
+            best = score, weights
+        history.append({"epoch": epoch, "score": score if is_usable else -np.inf, **facts})
+        progress(epoch, options.epochs, "epochs")
+    if best is None:
+        raise OptimizerError(
+            "the weights became all zero or too large. Choose less regularisation, a lower "
+            "learning rate, or other starting weights."
+        )
+    weights = normalise(problem, best[1])
+    return Solution(weights, corpus_score(problem, weights), tuple(history))
+
+
 def optimize_online(
     learner_of: Callable[[Any], Learner],
 ) -> Callable[..., Solution]:
@@ -345,36 +395,19 @@ def optimize_online(
         learner = learner_of(options)
         if options.averaging == "all":
             learner = averaged(learner)
-        state = learner.init(initial)
         source = StoredSource(problem.tuning_set)
-        best: tuple[float, NDArray[np.float64]] | None = None
-        history = []
-        for epoch in range(1, options.epochs + 1):
-            result = run_epoch(learner, state, source, plan, epoch)
-            state = result.state
-            weights = mean_weights(learner, state)
-            found = usable(weights)
-            score = corpus_score(problem, weights) if found else -np.inf
-            if found and (best is None or score > best[0] or options.averaging != "best"):
-                best = score, weights
-            history.append(
-                {
-                    "epoch": epoch,
-                    "score": score,
-                    **result.means,
-                    "norm": float(np.linalg.norm(weights)),
-                    "active": int(np.count_nonzero(weights)),
-                    "updates": state.updates,
-                }
-            )
-            progress(epoch, options.epochs, "epochs")
-        if best is None:
-            raise OptimizerError(
-                "the weights became all zero or too large; give less regularisation, a lower "
-                "learning rate, or other starting weights"
-            )
-        weights = normalise(problem, best[1])
-        return Solution(weights, corpus_score(problem, weights), tuple(history))
+
+        def epochs() -> Iterator[EpochOutcome]:
+            state = learner.init(initial)
+            for epoch in count(1):
+                report = run_epoch(learner, state, source, plan, epoch)
+                state = report.state
+                weights = mean_weights(learner, state)
+                score = corpus_score(problem, weights) if usable(weights) else -np.inf
+                facts = {**report.means, **weight_facts(weights), "updates": report.updates}
+                yield weights, score, facts
+
+        return solve_in_epochs(problem, options, epochs(), progress)
 
     return optimize
 

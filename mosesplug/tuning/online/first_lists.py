@@ -1,4 +1,4 @@
-"""The lists of the first iteration, wherever they lie: in the store of the run, or of shards."""
+"""Read the lists of the first iteration from the run's store, or those of shards."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ __all__ = ["FirstLists", "read_first_lists"]
 
 @dataclass
 class FirstLists:
-    """What is there of them.
+    """The lists of the first iteration.
 
     Attributes:
-        parts: distinct hypotheses of each sentence; of shards one part each.
-        outputs: the decoder's translations, by sentence.
+        parts: distinct hypotheses of each sentence, one part per store.
+        outputs: the decoder's translations by sentence id.
     """
 
     parts: list[TuningSet] = field(default_factory=list)
@@ -31,12 +31,11 @@ class FirstLists:
 
 
 def read_first_lists(context: Context, start: Mapping[str, Any], n_texts: int) -> FirstLists:
-    """Read them.
+    """Read the lists of the first iteration.
 
     Args:
         context: of the run.
-        start: the record of the first iteration's beginning, by which epochs of shards are told
-            from those that were begun anew with other settings.
+        start: the first iteration's start record. Epochs of shards with another one were dropped.
         n_texts: how many translations are enough.
     """
     found, store = FirstLists(), context.files.store

@@ -102,7 +102,7 @@ def open_threads(count: int) -> Iterator[Executor]:
 
 @contextmanager
 def open_processes(count: int) -> Iterator[Executor]:
-    """Open new processes, spawned: a fork would copy Numba's locks and the store's map.
+    """Open spawned processes: a fork would copy Numba's locks and the store's map.
 
     They end with this process, however it ends, and at once if the block raises.
 

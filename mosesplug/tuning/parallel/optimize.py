@@ -6,25 +6,25 @@ learning without shards, to the last bit.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from concurrent.futures import Executor
 from contextlib import ExitStack
 from dataclasses import dataclass
-from itertools import count, islice
-from typing import Any
+from itertools import count
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.errors import OptimizerError
 from mosesplug.optimizers import Optimizer
 from mosesplug.optimizers.online.epochs import (
+    EpochOutcome,
     Plan,
     StoredSource,
     averaged,
     mean_weights,
     require_finite_weights,
-    usable,
+    solve_in_epochs,
+    weight_facts,
 )
 from mosesplug.optimizers.problem import (
     Problem,
@@ -34,7 +34,6 @@ from mosesplug.optimizers.problem import (
     check_weights,
     corpus_score,
     no_progress,
-    normalise,
 )
 from mosesplug.settings.sharding import Sharding
 from mosesplug.tuning.parallel.executors import open_executor
@@ -61,10 +60,6 @@ class _Run:
     problem: Problem
     plan: Plan
     initial: NDArray[np.float64]
-
-
-_EpochEnd = tuple[NDArray[np.float64], float, Mapping[str, Any]]
-"""After an epoch: weights to decode with, their corpus score, and values for the history."""
 
 
 def optimize_sharded(
@@ -110,38 +105,15 @@ def optimize_sharded(
         plan.seed,
     )
     run_epochs = _run_stale_epochs if sharding.asynchronous else _run_sharded_epochs
-    best: tuple[float, NDArray[np.float64]] | None = None
-    history = []
     with ExitStack() as stack:
         at_once = min(sharding.shards, problem.threads)
         executor = stack.enter_context(open_executor(sharding.workers, at_once, sharding.scheduler))
         shards = stack.enter_context(open_shards(problem.tuning_set, parts, sharding))
         run = _Run(executor, optimizer, shards, sharding, problem, plan, initial)
-        epochs = islice(run_epochs(run), options.epochs)
-        for epoch, (weights, score, facts) in enumerate(epochs, start=1):
-            is_usable = usable(weights)
-            if is_usable and (best is None or score > best[0] or options.averaging != "best"):
-                best = score, weights
-            history.append(
-                {
-                    "epoch": epoch,
-                    "score": score if is_usable else -np.inf,
-                    **facts,
-                    "norm": float(np.linalg.norm(weights)),
-                    "active": int(np.count_nonzero(weights)),
-                }
-            )
-            progress(epoch, options.epochs, "epochs")
-    if best is None:
-        raise OptimizerError(
-            "the weights became all zero. Choose less regularisation, a lower learning rate, or "
-            "other starting weights."
-        )
-    weights = normalise(problem, best[1])
-    return Solution(weights, corpus_score(problem, weights), tuple(history))
+        return solve_in_epochs(problem, options, run_epochs(run), progress)
 
 
-def _run_sharded_epochs(run: _Run) -> Iterator[_EpochEnd]:
+def _run_sharded_epochs(run: _Run) -> Iterator[EpochOutcome]:
     """Run epochs of shards that are mixed after each."""
     learner, corpus = run.optimizer.learner(), StoredCorpus(run.problem)
     weights, mean = run.initial, np.zeros(len(run.initial))
@@ -162,12 +134,12 @@ def _run_sharded_epochs(run: _Run) -> Iterator[_EpochEnd]:
         facts = {**report.means, "rho": mix.rho, "updates": report.updates}
         if run.optimizer.online.averaging == "all":
             mean = mean + (weights - mean) / epoch
-            yield mean, corpus_score(run.problem, mean), facts
+            yield mean, corpus_score(run.problem, mean), {**facts, **weight_facts(mean)}
         else:
-            yield weights, mix.score, facts
+            yield weights, mix.score, {**facts, **weight_facts(weights)}
 
 
-def _run_stale_epochs(run: _Run) -> Iterator[_EpochEnd]:
+def _run_stale_epochs(run: _Run) -> Iterator[EpochOutcome]:
     """Run epochs of one state, to which all workers' changes are applied."""
     learner = run.optimizer.learner()
     if run.optimizer.online.averaging == "all":
@@ -187,5 +159,5 @@ def _run_stale_epochs(run: _Run) -> Iterator[_EpochEnd]:
         state = report.state
         weights = mean_weights(learner, state)
         require_finite_weights(weights, run.optimizer.name, epoch)
-        facts = {**report.means, "updates": report.updates}
+        facts = {**report.means, "updates": report.updates, **weight_facts(weights)}
         yield weights, corpus_score(run.problem, weights), facts

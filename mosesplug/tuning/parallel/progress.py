@@ -52,10 +52,14 @@ class ProgressFile:
 
 
 class ShardProgress:
-    """Adds up the progress of all shards in an epoch and sends ``EpochProgress`` events."""
+    """Adds up the progress of all shards in an epoch and sends ``EpochProgress`` events.
+
+    Attributes:
+        total: batches of all shards.
+    """
 
     def __init__(
-        self, watch: Watcher, metric: Metric, epoch: int, total: int, files: Sequence[Path] = ()
+        self, watch: Watcher, metric: Metric, epoch: int, files: Sequence[Path] = ()
     ) -> None:
         """Start an epoch.
 
@@ -63,12 +67,11 @@ class ShardProgress:
             watch: receives the events.
             metric: of the score so far.
             epoch: from 1.
-            total: batches of all shards.
             files: of the shards, where these learn in other processes. Files of an earlier, killed
                 run are removed.
         """
-        self._watch, self._metric, self._epoch, self._total = watch, metric, epoch, total
-        self._files = files
+        self.total = 0
+        self._watch, self._metric, self._epoch, self._files = watch, metric, epoch, files
         self._tallies: dict[int, Tally] = {}
         self._clock = Clock()
         self._lock = threading.Lock()
@@ -107,7 +110,7 @@ class ShardProgress:
                 EpochProgress(
                     self._epoch,
                     sum_so_far.batches,
-                    self._total,
+                    self.total,
                     self._metric.name,
                     score,
                     self._clock.seconds(),

@@ -28,6 +28,7 @@ from mosesplug.optimizers.online.epochs import (
     BatchDone,
     EpochReport,
     Plan,
+    batches_of,
     require_finite_weights,
     run_epoch,
 )
@@ -44,7 +45,6 @@ __all__ = [
     "ShardSource",
     "copy_state",
     "learn_in_shards",
-    "plan_of_shard",
     "run_sharded_epoch",
     "split_into_shards",
 ]
@@ -104,7 +104,7 @@ def split_into_shards(
     return [np.sort(part) for part in np.array_split(order, shards)]
 
 
-def plan_of_shard(plan: Plan, number: int) -> Plan:
+def _plan_of_shard(plan: Plan, number: int) -> Plan:
     """Return the plan with a shard's own seed; shard 0 learns as without shards."""
     if number == 0:
         return plan
@@ -196,6 +196,10 @@ def learn_in_shards(
         stop: stops threads if one fails or the user interrupts; None for other processes.
         progress: told of every batch.
     """
+    plans = [_plan_of_shard(plan, number) for number in range(len(shards))]
+    if progress is not None:
+        pairs = zip(shards, plans, strict=True)
+        progress.total = sum(len(batches_of(shard.sentences, own, epoch)) for shard, own in pairs)
     try:
         futures = [
             executor.submit(
@@ -203,12 +207,12 @@ def learn_in_shards(
                 optimizer,
                 shard,
                 state,
-                plan_of_shard(plan, number),
+                own,
                 epoch,
                 stop,
                 None if progress is None else progress.callback(number),
             )
-            for number, (state, shard) in enumerate(zip(states, shards, strict=True))
+            for number, (shard, state, own) in enumerate(zip(shards, states, plans, strict=True))
         ]
         if progress is not None:
             progress.wait(futures)

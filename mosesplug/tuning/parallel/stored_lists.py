@@ -104,7 +104,7 @@ def open_shards(
 
 
 def write_lists(tuning_set: TuningSet, directory: str | PathLike[str]) -> None:
-    """Write a tuning set to an empty directory, one file per array, for workers to map.
+    """Write a tuning set to an empty directory for workers to map, one file per array.
 
     Raises:
         OSError: the disk is full, or the directory is not writable.

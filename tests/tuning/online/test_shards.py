@@ -181,7 +181,7 @@ def test_word_of_shards_in_other_processes(tmp_path: Path, log: Log) -> None:
             for future in futures:
                 future.set_result(SimpleNamespace(tally=tally(2)))
 
-    progress = ShardProgress(heard, score, 3, 4, files)
+    progress = ShardProgress(heard, score, 3, files)
     tell(0, 3, 1)
     tell(1, 2, 2)
     progress.wait(futures)

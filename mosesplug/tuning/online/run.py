@@ -1,0 +1,140 @@
+"""An online run: its decoders and workers, and its iterations, one epoch each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+
+from formats.text import read_lines
+from mosesplug.decoders.batch import BatchDecoder
+from mosesplug.tuning.context import Context
+from mosesplug.tuning.events import Note
+from mosesplug.tuning.heldout import HeldOutScorer
+from mosesplug.tuning.iteration import write_decoding_files, write_result_files
+from mosesplug.tuning.online.epoch import Epoch, run_batches
+from mosesplug.tuning.online.numbering import model_weights
+from mosesplug.tuning.online.sharded import ShardWorkers, run_shards
+from mosesplug.tuning.online.state import (
+    forget_earlier_states,
+    online_start,
+    start_epoch,
+)
+from mosesplug.tuning.online.workers import (
+    DecodingWorkers,
+    open_decoding_workers,
+)
+from mosesplug.tuning.parallel.executors import open_executor
+from mosesplug.tuning.parallel.shards import (
+    split_into_shards,
+)
+from mosesplug.tuning.workdir.records import (
+    IterationStart,
+    read_evaluations,
+    read_result,
+)
+
+__all__ = ["OnlineRun", "open_online_run", "run_online_iteration"]
+
+
+@dataclass(frozen=True)
+class OnlineRun:
+    """What all iterations share.
+
+    Attributes:
+        context: of the run.
+        texts: the source sentences.
+        workers: one decoder, several that work at once, or shards.
+        scorer: of the held-out set, or None.
+    """
+
+    context: Context
+    texts: Sequence[bytes]
+    workers: BatchDecoder | DecodingWorkers | ShardWorkers
+    scorer: HeldOutScorer | None
+
+
+@contextmanager
+def open_online_run(context: Context, scorer: HeldOutScorer | None) -> Iterator[OnlineRun]:
+    """Start the decoders and workers of an online run; they end with the block.
+
+    Raises:
+        UsageError: a server is requested, and this decoder cannot be one.
+        DecoderError: a server is requested and does not start; or it is not exact, and must be.
+        DataError: a cluster does not answer.
+    """
+    texts = read_lines(context.data.configuration.input)
+    sharding = context.data.configuration.optimising.sharding
+    workers: BatchDecoder | DecodingWorkers | ShardWorkers
+    with ExitStack() as stack:
+        decoding = context.decoder.serve(
+            texts, model_weights(context.data.show, context.data.start)
+        )
+        if sharding is None:
+            workers = stack.enter_context(decoding)
+        else:
+            # This decoder shows what decoders can do; each shard or worker has one of its own.
+            with decoding as decoder:
+                recipe = context.decoder.recipe(decoder, sharding.shards)
+            if sharding.asynchronous:
+                workers = stack.enter_context(
+                    open_decoding_workers(recipe, sharding, context.files.watch)
+                )
+            else:
+                parts = split_into_shards(np.arange(len(texts)), sharding.shards, context.data.seed)
+                executor = stack.enter_context(
+                    open_executor(sharding.workers, sharding.shards, sharding.scheduler)
+                )
+                workers = ShardWorkers(sharding, parts, executor, recipe)
+        yield OnlineRun(context, texts, workers, scorer)
+
+
+def run_online_iteration(run: OnlineRun) -> None:
+    """Finish the interrupted iteration, or run the next one.
+
+    Raises:
+        DecoderError: a decoder failed; the next run resumes from what is stored.
+        OptimizerError: the weights are no longer usable.
+        DataError: workers died; or a check failed, and ``strict`` is set.
+    """
+    context, store = run.context, run.context.files.store
+    shards = len(run.workers.parts) if isinstance(run.workers, ShardWorkers) else None
+    if shards is not None:
+        _drop_unsharded_epoch(context)
+    records = store.iterations()
+    current = records[-1] if records and records[-1].result is None else None
+    done = records[:-1] if current else records
+    last = read_result(done[-1]) if done else None
+    iteration = len(done) + 1
+    weights = last.weights if last else online_start(context)
+    if last:
+        # A kill may have come between the result and its files.
+        write_result_files(context, iteration - 1, last)
+    write_decoding_files(context, iteration, weights, last.optimum if last else None)
+    record = IterationStart(weights, context.data.seed, context.settings, (), 0.0)
+    start = start_epoch(context, weights, last, shards)
+    epoch = Epoch(context, run.texts, run.scorer, iteration, record, start, read_evaluations(done))
+    if isinstance(run.workers, ShardWorkers):
+        result = run_shards(epoch, run.workers, last)
+    else:
+        result = run_batches(epoch, run.workers, current)
+    store.record_result(iteration, result.as_record())
+    forget_earlier_states(store)
+    write_result_files(context, iteration, result)
+
+
+def _drop_unsharded_epoch(context: Context) -> None:
+    """Drop the lists of an interrupted epoch without shards: shards cannot use them."""
+    store = context.files.store
+    records = store.iterations()
+    opened = store.open_iteration()
+    unfinished = bool(records) and records[-1].result is None
+    if opened is not None:
+        store.drop_open()
+    elif unfinished:
+        store.drop_last(records[-1].iteration)
+    if opened is not None or (unfinished and records[-1].n_lists):
+        note = "the interrupted epoch starts again: it was started without shards"
+        context.files.watch(Note(note, warning=True))
