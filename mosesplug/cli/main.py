@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from mosesplug.cli.shared.interrupts import InterruptsEnd
+from mosesplug.cli.shared.interrupts import EndOnInterrupt
 
 TYPE_CHECKING = False  # nothing is loaded here that takes time
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ __all__ = ["main"]
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run ``mosesplug`` and exit."""
     words = list(sys.argv[1:] if arguments is None else arguments)
-    with InterruptsEnd("mosesplug"):
+    with EndOnInterrupt("mosesplug"):
         if words[:1] == ["mert-moses"]:
             # Perl's spelling of options is not the other commands'; it must arrive unread.
             from mosesplug.cli.run import mert_moses

@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from mosesplug.errors import UsageError
 from mosesplug.optimizers import Algorithm, Optimizer
-from mosesplug.settings.checks import did_you_mean
+from mosesplug.settings.checks import suggest
 
 __all__ = ["describe_options", "find_idle_options", "make_options", "unknown_option"]
 
@@ -74,7 +74,7 @@ def describe_options(algorithm: Algorithm) -> list[dict[str, Any]]:
 def unknown_option(name: str, algorithms: Sequence[Algorithm]) -> UsageError:
     """Return the error for an option that none of the algorithms has, with a similar name."""
     names = {field.name for each in algorithms for field in fields(each.options)}
-    suggestion = did_you_mean(name.replace("-", "_"), sorted(names)) or "."
+    suggestion = suggest(name.replace("-", "_"), sorted(names)) or "."
     if len(algorithms) == 1:
         owner = algorithms[0].name
         return UsageError(

@@ -11,18 +11,18 @@ from mosesplug.decoders.process import find_executable
 from mosesplug.errors import UsageError
 
 __all__ = [
-    "assignments",
-    "existing_decoder",
-    "existing_file",
-    "existing_program",
-    "existing_references",
-    "transformation",
+    "check_transform",
+    "find_decoder",
+    "parse_assignments",
+    "require_file",
+    "require_program",
+    "require_references",
 ]
 
 _FOREST = "forest:"
 
 
-def existing_file(name: str | PathLike[str], what: str) -> Path:
+def require_file(name: str | PathLike[str], what: str) -> Path:
     """Absolute path of a file.
 
     Raises:
@@ -34,7 +34,7 @@ def existing_file(name: str | PathLike[str], what: str) -> Path:
     return path
 
 
-def existing_program(name: str, what: str) -> Path:
+def require_program(name: str, what: str) -> Path:
     """Absolute path of a program, given by path or found on ``PATH``.
 
     Raises:
@@ -49,18 +49,18 @@ def existing_program(name: str, what: str) -> Path:
     return program
 
 
-def existing_decoder(name: str, what: str) -> tuple[Path, Path | None]:
+def find_decoder(name: str, what: str) -> tuple[Path, Path | None]:
     """A decoder: the path of a program, and None; or a name for search graphs, and their place.
 
     Args:
-        name: a program as ``existing_program`` takes it, or ``forest:PLACE``.
+        name: a program as ``require_program`` takes it, or ``forest:PLACE``.
         what: it is, for messages.
 
     Raises:
         UsageError: there is none.
     """
     if not name.startswith(_FOREST):
-        return existing_program(name, what), None
+        return require_program(name, what), None
     place = Path(name.removeprefix(_FOREST)).expanduser().absolute()
     if not place.exists():
         raise UsageError(
@@ -70,7 +70,7 @@ def existing_decoder(name: str, what: str) -> tuple[Path, Path | None]:
     return Path(f"{_FOREST}{place}"), place
 
 
-def existing_references(name: str | PathLike[str]) -> Path:
+def require_references(name: str | PathLike[str]) -> Path:
     """Absolute path of the references, one file or the prefix of several.
 
     Raises:
@@ -85,7 +85,7 @@ def existing_references(name: str | PathLike[str]) -> Path:
     return path
 
 
-def transformation(text: str | None, option: str) -> str | None:
+def check_transform(text: str | None, option: str) -> str | None:
     """What rewrites n-best lists: a script by its path, a command line by its blanks, or ``bpe``.
 
     Raises:
@@ -102,7 +102,7 @@ def transformation(text: str | None, option: str) -> str | None:
     raise UsageError(f"{option} {text}: neither a file, nor a command with arguments, nor bpe")
 
 
-def assignments(texts: Iterable[str], option: str) -> dict[str, object]:
+def parse_assignments(texts: Iterable[str], option: str) -> dict[str, object]:
     """``name=value`` as a dictionary; the last value of a name counts.
 
     Raises:

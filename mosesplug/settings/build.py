@@ -1,7 +1,7 @@
 """From the values of settings to the objects that a run works with, and back.
 
-``plan_of`` is the way of every entrance: ``mosesplug tune``, ``mert-moses`` and settings files.
-``values_of`` is its inverse; it gives what ``settings.toml`` holds.
+``make_plan`` is the way of every entrance: ``mosesplug tune``, ``mert-moses`` and settings files.
+``collect_values`` is its inverse; it gives what ``settings.toml`` holds.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from mosesplug.metrics.registry import settings_of_signature
 from mosesplug.optimizers import algorithm as find_algorithm
 from mosesplug.optimizers import algorithms
 from mosesplug.settings.arguments import (
-    existing_decoder,
-    existing_file,
-    existing_program,
-    existing_references,
-    transformation,
+    check_transform,
+    find_decoder,
+    require_file,
+    require_program,
+    require_references,
 )
 from mosesplug.settings.checks import check_settings
 from mosesplug.settings.configuration import (
@@ -36,11 +36,11 @@ from mosesplug.settings.configuration import (
     Select,
     SelectRun,
 )
-from mosesplug.settings.declare import Setting, declared, switch_of, value_at
+from mosesplug.settings.declare import Setting, find_switch, find_value, list_settings
 from mosesplug.settings.helper_scripts import HelperScripts
 from mosesplug.settings.sharding import Sharding
 
-__all__ = ["choose_among_runs", "plan_of", "sharding_of", "values_of"]
+__all__ = ["choose_among_runs", "collect_values", "make_plan", "make_sharding"]
 
 _REQUIRED = ("input", "refs", "decoder", "config")
 _FOREST = "forest:"
@@ -51,7 +51,7 @@ _Values = Mapping[str, Any]
 _Path = tuple[str, ...]
 
 
-def plan_of(values: _Values, spelled: Callable[[str], str] = "--{}".format) -> RunPlan:
+def make_plan(values: _Values, spelled: Callable[[str], str] = "--{}".format) -> RunPlan:
     """Return what settings ask for.
 
     Args:
@@ -64,8 +64,8 @@ def plan_of(values: _Values, spelled: Callable[[str], str] = "--{}".format) -> R
     values = _with_last({name: value for name, value in values.items() if value is not None})
     if missing := [name for name in (*_REQUIRED, "working-dir") if name not in values]:
         raise UsageError(f"missing: {', '.join(missing)}")
-    check_settings(declared(RunPlan), values, spelled)
-    existing_file(values["input"], "the input")
+    check_settings(list_settings(RunPlan), values, spelled)
+    require_file(values["input"], "the input")
     select_run, select = choose_among_runs(values)
     if values.get("online"):
         values.setdefault("max-iterations", 0)
@@ -79,12 +79,12 @@ def plan_of(values: _Values, spelled: Callable[[str], str] = "--{}".format) -> R
         ("select_run",): select_run,
     }
     objects |= _decoding_objects(values, spelled)
-    transform = transformation(values.get("transform"), spelled("transform"))
+    transform = check_transform(values.get("transform"), spelled("transform"))
     objects[*root, "decoding", "transform"] = transform
     return cast(RunPlan, _built(RunPlan, values, objects, ()))
 
 
-def sharding_of(name: str, values: _Values) -> Sharding | None:
+def make_sharding(name: str, values: _Values) -> Sharding | None:
     """Return the settings of parallel learning; None if none of them is given.
 
     Args:
@@ -94,7 +94,7 @@ def sharding_of(name: str, values: _Values) -> Sharding | None:
     Raises:
         UsageError: the algorithm cannot be sharded, or settings exclude each other.
     """
-    settings = declared(Sharding)
+    settings = list_settings(Sharding)
     values = {each.name: values[each.name] for each in settings if _is_given(values, each.name)}
     if not values:
         return None
@@ -117,7 +117,7 @@ def _is_given(values: _Values, name: str) -> bool:
 
 
 def _sharding(values: _Values) -> Sharding | None:
-    return sharding_of(values.get("algorithm", "mert"), values)
+    return make_sharding(values.get("algorithm", "mert"), values)
 
 
 def _built(
@@ -129,12 +129,12 @@ def _built(
 ) -> Any:
     """Make a settings class of values, and of objects that are made already."""
     if settings is None:
-        settings = {each.path: each for each in declared(RunPlan) if each.path}
+        settings = {each.path: each for each in list_settings(RunPlan) if each.path}
     arguments: dict[str, Any] = {}
     hints = get_type_hints(cls)
     for each in fields(cls):
         own = (*path, each.name)
-        switch = switch_of(each)
+        switch = find_switch(each)
         if own in objects:
             arguments[each.name] = objects[own]
         elif switch is not None:
@@ -153,9 +153,9 @@ def _stored(setting: Setting, value: Any) -> Any:
     """A value as its field holds it."""
     match setting.kind:
         case "path" if setting.exists == "file":
-            return existing_file(value, setting.what)
+            return require_file(value, setting.what)
         case "path" if setting.exists == "references":
-            return existing_references(value)
+            return require_references(value)
         case "path":
             return Path(value).absolute()
         case "texts" if isinstance(value, str):
@@ -212,13 +212,13 @@ def _options(values: _Values) -> dict[str, object]:
 
 def _decoding_objects(values: _Values, spelled: Callable[[str], str]) -> dict[_Path, Any]:
     """The decoder, and what depends on it."""
-    program, forest = existing_decoder(values["decoder"], "the decoder")
+    program, forest = find_decoder(values["decoder"], "the decoder")
     scripts = HelperScripts.find(values.get("moses-scripts"), program)
     flags = checked_flags(values.get("decoder-flags", ""))
     timeout = values.get("decoder-timeout")
     held_out, held_out_forest = None, None
     if "heldout-decoder" in values:
-        other, held_out_forest = existing_decoder(
+        other, held_out_forest = find_decoder(
             values["heldout-decoder"], "the decoder of the held-out text"
         )
         held_out = MosesDecoder(other, () if held_out_forest else flags, timeout=timeout)
@@ -257,7 +257,7 @@ def _filtering(values: _Values, spelled: Callable[[str], str]) -> ModelFilter | 
     if "filter-command" not in values:
         return None
     program, *words = shlex.split(values["filter-command"]) or [""]
-    found = existing_program(program, spelled("filter-command"))
+    found = require_program(program, spelled("filter-command"))
     text = values.get("filter-file") or values["input"]
     return ModelFilter((str(found), *words), Path(text).absolute())
 
@@ -292,20 +292,20 @@ def _post_editing(
         return None
     return PostEditing(
         scripts.required(_POST_EDITING, spelled("spe-symal")),
-        reference_files(existing_references(values["refs"]))[0],
-        existing_file(values["spe-symal"], "the word alignment"),
+        reference_files(require_references(values["refs"]))[0],
+        require_file(values["spe-symal"], "the word alignment"),
         Path(values["working-dir"]).absolute(),
     )
 
 
-def values_of(
+def collect_values(
     configuration: Configuration,
     seed: int | None = None,
     *,
     runs: int | None = None,
     choice: SelectRun | None = None,
 ) -> dict[str, Any]:
-    """Return the settings of a run by name, so that ``plan_of`` makes the same run of them.
+    """Return the settings of a run by name, so that ``make_plan`` makes the same run of them.
 
     What no setting describes, as a metric of the caller's own, is left out.
 
@@ -317,8 +317,8 @@ def values_of(
     """
     plan = RunPlan(configuration, Repeats(runs))
     found: dict[str, Any] = {}
-    for each in declared(RunPlan):
-        value = value_at(plan, each.path) if each.path and each.saved else None
+    for each in list_settings(RunPlan):
+        value = find_value(plan, each.path) if each.path and each.saved else None
         if value is not None and value != ():
             found[each.name] = _plain(each, value)
     with suppress(UsageError):
@@ -339,7 +339,7 @@ def values_of(
     found = {name: value for name, value in found.items() if value is not None}
     return {
         each.name: found[each.name]
-        for each in declared(RunPlan)
+        for each in list_settings(RunPlan)
         if each.name in found and not _is_idle(each, found)
     }
 

@@ -8,9 +8,9 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 from mosesplug.errors import UsageError
-from mosesplug.settings.declare import Setting, declared
+from mosesplug.settings.declare import Setting, list_settings
 
-__all__ = ["check_fields", "check_settings", "check_value", "did_you_mean"]
+__all__ = ["check_fields", "check_settings", "check_value", "suggest"]
 
 Spelling = Callable[[str], str]
 """How a program calls the setting of a name."""
@@ -58,7 +58,7 @@ def check_value(setting: Setting, value: object, spelled: Spelling = "--{}".form
     if setting.choices and value not in setting.choices:
         raise UsageError(
             f"{name} must be one of {', '.join(setting.choices)}, not {value}"
-            f"{did_you_mean(str(value), setting.choices)}"
+            f"{suggest(str(value), setting.choices)}"
         )
     if not isinstance(value, int | float) or isinstance(value, bool):
         return
@@ -79,13 +79,13 @@ def check_fields(settings: Any, lenient: Collection[str] = ()) -> None:
         UsageError: one cannot be used.
     """
     cls: type = type(settings)
-    for setting in declared(cls):
+    for setting in list_settings(cls):
         value = getattr(settings, setting.path[0]) if len(setting.path) == 1 else None
         if value is not None and setting.path[0] not in lenient:
             check_value(setting, value)
 
 
-def did_you_mean(word: str, known: Iterable[str]) -> str:
+def suggest(word: str, known: Iterable[str]) -> str:
     """Return a question that suggests the most similar known word, or nothing."""
     similar = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
     return f". Did you mean {similar[0]}?" if similar else ""

@@ -19,9 +19,9 @@ __all__ = [
     "Kind",
     "Panel",
     "Setting",
-    "compared_values",
-    "declared",
     "group",
+    "list_compared_values",
+    "list_settings",
     "parts",
     "same_as",
     "setting",
@@ -186,7 +186,7 @@ def same_as(cls: type, name: str, **changes: Any) -> _Metadata:
         name: of the setting.
         changes: what differs, by the attributes of ``Setting``.
     """
-    found = next(each for each in declared(cls) if each.name == name)
+    found = next(each for each in list_settings(cls) if each.name == name)
     return {_SETTING: replace(found, choices=(), path=(), **changes)}
 
 
@@ -206,7 +206,7 @@ def parts(cls: type) -> _Metadata:
 
 
 @cache
-def declared(cls: type) -> tuple[Setting, ...]:
+def list_settings(cls: type) -> tuple[Setting, ...]:
     """Return the settings of a dataclass and of the settings classes in its fields, by panel."""
     return tuple(sorted(_walk(cls, (), ()), key=lambda each: PANELS.index(each.panel)))
 
@@ -236,28 +236,28 @@ def _walk(cls: type, path: tuple[str, ...], requires: tuple[str, ...]) -> Iterab
             yield from _walk(hint, own, requires)
 
 
-def compared_values(settings: Any) -> dict[str, str]:
+def list_compared_values(settings: Any) -> dict[str, str]:
     """Return the settings in a settings class that results depend on, by their names in the store.
 
     Those of a group that is None are left out.
     """
     cls: type = type(settings)
     found = {}
-    for each in declared(cls):
-        value = value_at(settings, each.path)
+    for each in list_settings(cls):
+        value = find_value(settings, each.path)
         if each.compared and each.path and (value is not None or len(each.path) == 1):
             found[each.compared] = str(value)
     return found
 
 
-def value_at(root: Any, path: Iterable[str]) -> Any:
+def find_value(root: Any, path: Iterable[str]) -> Any:
     """Return the attribute at the end of a path; None if a group on the way is None."""
     for name in path:
         root = None if root is None else getattr(root, name)
     return root
 
 
-def switch_of(each: Field[Any]) -> str | None:
+def find_switch(each: Field[Any]) -> str | None:
     """Return what asks for the group in a field ("" for any setting of it); None for no group."""
     if _GROUP not in each.metadata:
         return None

@@ -5,19 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 from mosesplug.settings.configuration import RunPlan
-from mosesplug.settings.declare import PANELS, Setting, declared
+from mosesplug.settings.declare import PANELS, Setting, list_settings
 
-__all__ = ["explain_setting", "json_schema", "markdown_page"]
+__all__ = ["explain_setting", "format_markdown", "make_json_schema"]
 
 
-def json_schema(cls: type = RunPlan) -> dict[str, Any]:
+def make_json_schema(cls: type = RunPlan) -> dict[str, Any]:
     """Return the JSON schema (draft 2020-12) of a settings file."""
     tables = {
         panel.lower(): {
             "type": "object",
             "additionalProperties": False,
             "properties": {
-                each.name: _property(each) for each in declared(cls) if each.panel == panel
+                each.name: _property(each) for each in list_settings(cls) if each.panel == panel
             },
         }
         for panel in PANELS
@@ -54,7 +54,7 @@ def _property(setting: Setting) -> dict[str, Any]:
     return {**types.get(setting.kind, {"type": "string"}), "description": setting.help, **known}
 
 
-def markdown_page(cls: type = RunPlan) -> str:
+def format_markdown(cls: type = RunPlan) -> str:
     """Return the reference of all settings as Markdown."""
     lines = ["# Settings", ""]
     lines += [
@@ -64,7 +64,7 @@ def markdown_page(cls: type = RunPlan) -> str:
     ]
     for panel in PANELS:
         lines += ["", f"## {panel}", ""]
-        for each in (each for each in declared(cls) if each.panel == panel):
+        for each in (each for each in list_settings(cls) if each.panel == panel):
             lines += [explain_setting(each).rstrip(), ""]
     return "\n".join(lines).rstrip() + "\n"
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from mosesplug.decoders.process import find_executable
 from mosesplug.errors import UsageError
 
-__all__ = ["HelperScripts", "filter_command"]
+__all__ = ["HelperScripts", "choose_filter"]
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class HelperScripts:
         return found
 
 
-def filter_command(
+def choose_filter(
     scripts: HelperScripts, wanted: bool | None, given: str | None
 ) -> tuple[str | None, str | None]:
     """Return the filter command, or None, and what its user should know, or None.

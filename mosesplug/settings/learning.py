@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
 from mosesplug.errors import UsageError
-from mosesplug.settings.build import sharding_of
+from mosesplug.settings.build import make_sharding
 from mosesplug.settings.checks import check_fields, check_settings
 from mosesplug.settings.configuration import RunPlan, SelectRun
-from mosesplug.settings.declare import declared, parts, same_as, setting
+from mosesplug.settings.declare import list_settings, parts, same_as, setting
 from mosesplug.settings.sharding import Sharding
 
 __all__ = ["LearningSettings", "learning_settings"]
@@ -238,7 +238,7 @@ def learning_settings(values: Mapping[str, Any]) -> LearningSettings:
     Raises:
         UsageError: a value cannot be used, or settings exclude or require each other.
     """
-    settings = declared(LearningSettings)
+    settings = list_settings(LearningSettings)
     check_settings(settings, values)
     hints = get_type_hints(LearningSettings)
     arguments: dict[str, Any] = {}
@@ -249,5 +249,5 @@ def learning_settings(values: Mapping[str, Any]) -> LearningSettings:
                 words = value.replace(",", " ").split() if isinstance(value, str) else value
                 value = tuple(map(Path, words) if Path in kinds else words)
             arguments[each.path[0]] = Path(value) if each.kind == "path" else value
-    sharding = sharding_of(values.get("algorithm", "mert"), values)
+    sharding = make_sharding(values.get("algorithm", "mert"), values)
     return LearningSettings(**arguments, sharding=sharding)

@@ -10,17 +10,17 @@ from typing import Any
 
 from formats.text import write_atomic
 from mosesplug.errors import UsageError
-from mosesplug.settings.arguments import existing_file
-from mosesplug.settings.checks import check_settings, did_you_mean
+from mosesplug.settings.arguments import require_file
+from mosesplug.settings.checks import check_settings, suggest
 from mosesplug.settings.configuration import RunPlan
-from mosesplug.settings.declare import PANELS, Kind, Setting, declared
+from mosesplug.settings.declare import PANELS, Kind, Setting, list_settings
 
 __all__ = [
     "SETTINGS_FILE",
     "format_settings",
+    "format_template",
     "overlay_settings",
     "read_settings",
-    "settings_template",
     "write_settings",
 ]
 
@@ -50,7 +50,7 @@ def format_settings(values: _Values, cls: type = RunPlan) -> str:
     """Return settings as TOML, in the order of their declaration."""
     lines: list[str] = []
     for panel in PANELS:
-        own = [each for each in declared(cls) if each.panel == panel and each.name in values]
+        own = [each for each in list_settings(cls) if each.panel == panel and each.name in values]
         plain = [each for each in own if each.kind != "table"]
         if plain:
             lines += ["", f"[{panel.lower()}]"]
@@ -63,12 +63,12 @@ def format_settings(values: _Values, cls: type = RunPlan) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def settings_template(cls: type = RunPlan) -> str:
+def format_template(cls: type = RunPlan) -> str:
     """Return all settings with their help and defaults as TOML; those without default disabled."""
     lines = ["# All settings of `mosesplug tune`, with their defaults.", ""]
     for panel in PANELS:
         lines += [f"[{panel.lower()}]"]
-        for each in (each for each in declared(cls) if each.panel == panel and each.saved):
+        for each in (each for each in list_settings(cls) if each.panel == panel and each.saved):
             default = each.default
             lines.append(f"# {each.help}" + (f" [{each.shown}]" if each.shown else ""))
             if default in (None, (), {}) or each.shown or each.requires or each.is_argument:
@@ -95,12 +95,12 @@ def read_settings(path: str | Path, cls: type = RunPlan) -> dict[str, Any]:
         UsageError: there is no such file, it is not TOML, or it holds an unknown setting or a value
             of another type. The message names the file and the key.
     """
-    file = existing_file(path, "the settings file")
+    file = require_file(path, "the settings file")
     try:
         document = tomllib.loads(file.read_bytes().decode(errors="surrogateescape"))
     except tomllib.TOMLDecodeError as error:
         raise UsageError(f"{path}: not valid TOML: {error}") from error
-    settings = {spelling: each for each in declared(cls) for spelling in each.spellings}
+    settings = {spelling: each for each in list_settings(cls) for spelling in each.spellings}
     tables = [panel.lower() for panel in PANELS]
     values: dict[str, Any] = {}
     for table, content in document.items():
@@ -109,11 +109,11 @@ def read_settings(path: str | Path, cls: type = RunPlan) -> dict[str, Any]:
                 f"{path}: {table} belongs in the table [{settings[table].panel.lower()}]"
             )
         if table not in tables or not isinstance(content, dict):
-            raise UsageError(f"{path}: unknown table [{table}]{did_you_mean(table, tables)}")
+            raise UsageError(f"{path}: unknown table [{table}]{suggest(table, tables)}")
         for key, value in content.items():
             place = f"{path}: [{table}] {key}"
             if key not in settings:
-                raise UsageError(f"{place}: unknown setting{did_you_mean(key, settings)}")
+                raise UsageError(f"{place}: unknown setting{suggest(key, settings)}")
             each = settings[key]
             if each.panel.lower() != table:
                 raise UsageError(f"{place}: belongs in the table [{each.panel.lower()}]")
@@ -137,7 +137,7 @@ def overlay_settings(file: _Values, given: _Values, cls: type = RunPlan) -> dict
     both = {**file, **given}
     if "option" in file and "option" in given:
         both["option"] = {**file["option"], **given["option"]}
-    for each in declared(cls):
+    for each in list_settings(cls):
         if each.name in file and each.name not in given:
             if _is_accepted(each, file) and not _is_accepted(each, both):
                 del both[each.name]

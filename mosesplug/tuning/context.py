@@ -17,7 +17,7 @@ from mosesplug.features import FeatureSpace
 from mosesplug.metrics import Prepared
 from mosesplug.optimizers import Optimizer
 from mosesplug.settings.configuration import Configuration, HeldOutSet
-from mosesplug.settings.declare import compared_values
+from mosesplug.settings.declare import list_compared_values
 from mosesplug.settings.sharding import Sharding
 from mosesplug.store import NBestStore
 from mosesplug.tuning.events import Watcher
@@ -106,15 +106,15 @@ class Context:
         optimising, decoding = configuration.optimising, configuration.decoding
         return {
             "algorithm": f"{optimising.algorithm} {self.optimizer.options}",
-            **compared_values(optimising),
-            **compared_values(decoding),
+            **list_compared_values(optimising),
+            **list_compared_values(decoding),
             "decoder flags": shlex.join(decoding.decoder.flags),
             "search graphs": str(self.decoder.version),
             "forest": str(decoding.graphs),
             "online": str(configuration.online is not None),
             "shards": _sharding_text(optimising.sharding),
             "held-out text": _held_out_text(configuration.held_out),
-            **compared_values(configuration),
+            **list_compared_values(configuration),
         }
 
     def makes_graphs(self, iteration: int) -> bool:

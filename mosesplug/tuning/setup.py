@@ -19,7 +19,7 @@ from mosesplug.metrics import Prepared
 from mosesplug.optimizers import Algorithm, Optimizer, algorithms
 from mosesplug.optimizers import algorithm as find_algorithm
 from mosesplug.settings.algorithm_options import find_idle_options, make_options
-from mosesplug.settings.build import values_of
+from mosesplug.settings.build import collect_values
 from mosesplug.settings.configuration import Configuration, OptimizerSettings
 from mosesplug.settings.toml import write_settings
 from mosesplug.store import NBestStore, fingerprint_files
@@ -204,7 +204,7 @@ def prepare_run(
         if unstored := unstored_iterations(workspace, store):
             adopt_files(context, unstored)
         report_changed_settings(context)
-        write_settings(workspace.settings, values_of(configuration, context.data.seed))
+        write_settings(workspace.settings, collect_values(configuration, context.data.seed))
         try:
             yield context, judge
         finally:

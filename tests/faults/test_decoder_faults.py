@@ -12,7 +12,7 @@ from formats.errors import FormatError
 from formats.nbest.files import read_nbest_blocks
 from formats.weights.files import read_show_weights
 from mosesplug.cli.run.mert_options import read_command_line
-from mosesplug.cli.run.mert_settings import script_plan
+from mosesplug.cli.run.mert_settings import make_script_plan
 from mosesplug.decoders import process, server_process
 from mosesplug.decoders.protocol import DecodedInput
 from mosesplug.errors import DecoderError
@@ -174,7 +174,7 @@ def test_the_limit_reaches_every_decoder(system: System, tmp_path: Path) -> None
     words = [*given.values(), str(system.directory / "moses.ini"), "--decoder-timeout=30.5"]
     words += [f"--heldout={given['input']}", f"--heldout-refs={given['reference']}"]
     words += [f"--heldout-decoder={given['decoder']}"]
-    found = script_plan(read_command_line(words))[0].configuration
+    found = make_script_plan(read_command_line(words))[0].configuration
     assert found.decoding.decoder.timeout == 30.5
     assert found.held_out is not None
     assert found.held_out.decoder is not None

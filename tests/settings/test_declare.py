@@ -17,17 +17,17 @@ import typer.main
 from typer.testing import CliRunner
 
 from mosesplug.cli.run.mert_options import (
-    additions,
-    markdown_table,
+    format_markdown_table,
+    format_usage,
+    list_additions,
+    list_script_options,
     read_command_line,
-    script_options,
-    usage,
 )
 from mosesplug.cli.shared.panels import PanelCommand
 from mosesplug.cli.shared.setting_options import (
-    option_parameters,
-    setting_values,
-    with_parameters,
+    add_parameters,
+    make_parameters,
+    take_values,
 )
 from mosesplug.errors import UsageError
 from mosesplug.settings.checks import check_settings
@@ -37,9 +37,9 @@ from mosesplug.settings.configuration import (
     OptimizerSettings,
     RunPlan,
 )
-from mosesplug.settings.declare import PANELS, compared_values, declared, group, setting
-from mosesplug.settings.document import explain_setting, json_schema, markdown_page
-from mosesplug.settings.toml import format_settings, read_settings, settings_template
+from mosesplug.settings.declare import PANELS, group, list_compared_values, list_settings, setting
+from mosesplug.settings.document import explain_setting, format_markdown, make_json_schema
+from mosesplug.settings.toml import format_settings, format_template, read_settings
 
 
 @dataclass(frozen=True)
@@ -73,13 +73,13 @@ class _Plan(RunPlan):
     configuration: _Configuration
 
 
-NEW = next(each for each in declared(_Plan) if each.name == "patience-factor")
+NEW = next(each for each in list_settings(_Plan) if each.name == "patience-factor")
 
 
 def test_a_field_is_a_setting() -> None:
-    assert {each.name for each in declared(_Plan)} - {each.name for each in declared(RunPlan)} == {
-        "patience-factor"
-    }
+    assert {each.name for each in list_settings(_Plan)} - {
+        each.name for each in list_settings(RunPlan)
+    } == {"patience-factor"}
     assert (NEW.kind, NEW.default, NEW.panel) == ("real", 1.5, "Learning")
     assert NEW.path == ("configuration", "optimising", "patience_factor")
 
@@ -89,11 +89,11 @@ def test_a_field_is_an_option_of_tune() -> None:
 
     def command(**given: Any) -> None:
         """Tune."""
-        found.update(setting_values(declared(_Plan), given))
+        found.update(take_values(list_settings(_Plan), given))
 
     application = typer.Typer(rich_markup_mode=None)
-    parameters = option_parameters(declared(_Plan))
-    application.command(cls=PanelCommand)(with_parameters(command, parameters))
+    parameters = make_parameters(list_settings(_Plan))
+    application.command(cls=PanelCommand)(add_parameters(command, parameters))
     for spelling in ("--patience-factor", "--pf", "--patiencefactor"):
         found.clear()
         assert CliRunner().invoke(application, [spelling, "2"]).exit_code == 0
@@ -105,12 +105,15 @@ def test_a_field_is_an_option_of_tune() -> None:
 
 
 def test_a_field_is_an_option_of_mert_moses() -> None:
-    option = next(each for each in script_options(_Plan) if each.name == "patiencefactor")
+    option = next(each for each in list_script_options(_Plan) if each.name == "patiencefactor")
     assert (option.spelling, option.state) == ("--patiencefactor=X", "honoured")
     for spelling in ("--patiencefactor=2", "-patiencef=2", "--patience-factor=2", "--pf=2"):
         assert read_command_line([spelling], _Plan).values == {"patience-factor": 2.0}
-    assert "--patiencefactor=X" in usage(_Plan)
-    assert "| `--patiencefactor=X` | Factor of patience [1.5] | honoured |" in markdown_table(_Plan)
+    assert "--patiencefactor=X" in format_usage(_Plan)
+    assert (
+        "| `--patiencefactor=X` | Factor of patience [1.5] | honoured |"
+        in format_markdown_table(_Plan)
+    )
 
 
 def test_a_field_stands_in_settings_files_and_documents(tmp_path: Path) -> None:
@@ -121,34 +124,34 @@ def test_a_field_stands_in_settings_files_and_documents(tmp_path: Path) -> None:
     assert read_settings(file, _Plan) == {"patience-factor": 2.5}
     with pytest.raises(UsageError, match="unknown setting"):
         read_settings(file)
-    schema = json_schema(_Plan)["properties"]["learning"]["properties"]["patience-factor"]
+    schema = make_json_schema(_Plan)["properties"]["learning"]["properties"]["patience-factor"]
     assert schema == {
         "type": "number",
         "description": "Factor of patience",
         "minimum": 1.0,
         "default": 1.5,
     }
-    assert "patience-factor" in settings_template(_Plan)
-    assert explain_setting(NEW) in markdown_page(_Plan)
+    assert "patience-factor" in format_template(_Plan)
+    assert explain_setting(NEW) in format_markdown(_Plan)
     assert "More about the factor." in explain_setting(NEW)
 
 
 def test_a_field_is_checked() -> None:
     good = {"patience-factor": 2.0, "epochs": 3}
-    check_settings(declared(_Plan), good)
+    check_settings(list_settings(_Plan), good)
     for values, said in (
         ({**good, "patience-factor": 0.5}, "--patience-factor must be at least 1, not 0.5"),
         ({"patience-factor": 2.0}, "--patience-factor requires --epochs"),
         ({**good, "last": True}, "--patience-factor and --last exclude each other"),
     ):
         with pytest.raises(UsageError, match=said):
-            check_settings(declared(_Plan), values)
+            check_settings(list_settings(_Plan), values)
 
 
 def test_a_field_is_compared_when_a_run_is_continued() -> None:
-    assert compared_values(_Learning())["patience factor"] == "1.5"
-    assert compared_values(_Learning(patience_factor=2.0))["patience factor"] == "2.0"
-    assert "patience factor" not in compared_values(OptimizerSettings())
+    assert list_compared_values(_Learning())["patience factor"] == "1.5"
+    assert list_compared_values(_Learning(patience_factor=2.0))["patience factor"] == "2.0"
+    assert "patience factor" not in list_compared_values(OptimizerSettings())
 
 
 def test_groups_require_what_asks_for_them() -> None:
@@ -160,13 +163,13 @@ def test_groups_require_what_asks_for_them() -> None:
     cls = type("Outer", (), {"__annotations__": {"inner": Inner | None}})
     switch = setting(help="Ask for it", panel="Data")
     cls.inner = field(default=None, metadata=group(switch))  # type: ignore[attr-defined]
-    found = {each.name: each for each in declared(dataclass(frozen=True)(cls))}
+    found = {each.name: each for each in list_settings(dataclass(frozen=True)(cls))}
     assert found["inner"].kind == "flag"
     assert found["size"].requires == ("inner",)
     assert found["kind"].choices == ("a", "b")
 
 
-SETTINGS = declared(RunPlan)
+SETTINGS = list_settings(RunPlan)
 
 
 def test_every_help_is_short() -> None:
@@ -190,7 +193,7 @@ def test_conditions_name_settings() -> None:
 
 def test_every_spelling_works_in_both_programs() -> None:
     application = typer.Typer()
-    application.command()(with_parameters(lambda **given: None, option_parameters(SETTINGS)))
+    application.command()(add_parameters(lambda **given: None, make_parameters(SETTINGS)))
     words = {word for option in typer.main.get_command(application).params for word in option.opts}
     for each in SETTINGS:
         if each.name == "heldout-refs":  # mosesplug tune has --heldout INPUT REFS
@@ -210,25 +213,25 @@ def test_help_fits_on_a_screen() -> None:
         lines = done.stdout.splitlines()
         assert len(lines) <= 100, words
         assert max(map(len, lines)) <= 80, words
-    assert all(f"\n{panel}:\n" in usage() for panel in PANELS)
+    assert all(f"\n{panel}:\n" in format_usage() for panel in PANELS)
 
 
 def test_added_options_are_named_in_the_help() -> None:
-    assert {each.setting for each in additions()} >= {"heldout", "online", "shards", "runs"}
+    assert {each.setting for each in list_additions()} >= {"heldout", "online", "shards", "runs"}
 
 
 def test_parameters_have_no_default() -> None:
-    assert all(each.default is None for each in option_parameters(SETTINGS))
-    assert all(each.kind is inspect.Parameter.KEYWORD_ONLY for each in option_parameters(SETTINGS))
+    assert all(each.default is None for each in make_parameters(SETTINGS))
+    assert all(each.kind is inspect.Parameter.KEYWORD_ONLY for each in make_parameters(SETTINGS))
 
 
 def test_values_are_compared_under_the_names_of_the_store() -> None:
-    found = compared_values(replace(OptimizerSettings(), window=2))
+    found = list_compared_values(replace(OptimizerSettings(), window=2))
     assert list(found) == [
         *("active features", "ranges", "earlier iterations", "historic bests", "interpolation"),
         "predictable seeds",
     ]
     assert found["earlier iterations"] == "2"
-    assert [each.compared for each in declared(DecodingSettings) if each.compared] == [
+    assert [each.compared for each in list_settings(DecodingSettings) if each.compared] == [
         *("n-best size", "lattice samples", "transformation"),
     ]

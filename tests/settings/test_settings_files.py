@@ -12,14 +12,14 @@ import pytest
 
 from mosesplug.cli.main import main
 from mosesplug.cli.run.mert_options import read_command_line
-from mosesplug.cli.run.mert_settings import script_plan
+from mosesplug.cli.run.mert_settings import make_script_plan
 from mosesplug.errors import UsageError
-from mosesplug.settings.build import plan_of, values_of
+from mosesplug.settings.build import collect_values, make_plan
 from mosesplug.settings.toml import (
     format_settings,
+    format_template,
     overlay_settings,
     read_settings,
-    settings_template,
     write_settings,
 )
 
@@ -174,7 +174,7 @@ def test_every_kind_of_value_is_read_as_it_was_written(tmp_path: Path) -> None:
 
 def test_the_template_is_a_settings_file(tmp_path: Path) -> None:
     file = tmp_path / "run.toml"
-    file.write_text(settings_template())
+    file.write_text(format_template())
     values = read_settings(file)
     assert values["nbest"] == 100
 
@@ -193,14 +193,14 @@ def test_all_groups_come_back(toy: dict[str, str], tmp_path: Path) -> None:
         [f"--filtercmd={toy['decoder']} -b 'c d'", "--use-config-weights-for-first-run"],
     ]
     for words in lines:
-        plan, _ = script_plan(read_command_line([*toy.values(), *words]))
+        plan, _ = make_script_plan(read_command_line([*toy.values(), *words]))
         configuration = plan.configuration
-        values = values_of(configuration, 5)
+        values = collect_values(configuration, 5)
         file = tmp_path / "settings.toml"
         write_settings(file, values)
-        again = plan_of(read_settings(file)).configuration
-        assert values_of(again, 5) == values
-        assert format_settings(values_of(again)) == format_settings(values)
+        again = make_plan(read_settings(file)).configuration
+        assert collect_values(again, 5) == values
+        assert format_settings(collect_values(again)) == format_settings(values)
         assert again.decoding == configuration.decoding
         assert (again.online, again.held_out) == (configuration.online, configuration.held_out)
         assert again.optimising.sharding == configuration.optimising.sharding

@@ -9,12 +9,12 @@ import typer
 
 from mosesplug.cli.shared.parameters import Json, Lists, Quiet
 from mosesplug.cli.shared.setting_options import (
-    option_parameters,
-    setting_values,
-    with_parameters,
+    add_parameters,
+    make_parameters,
+    take_values,
 )
 from mosesplug.errors import UsageError
-from mosesplug.settings.declare import declared
+from mosesplug.settings.declare import list_settings
 from mosesplug.settings.learning import LearningSettings, learning_settings
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ _SHARED = frozenset(
     {"refs", "names", "init", "sparse-init", "metric", "metric-settings", "option", "held-out"}
     | {"threads"}
 )
-_SETTINGS = tuple(each for each in declared(LearningSettings) if each.name in _SHARED)
+_SETTINGS = tuple(each for each in list_settings(LearningSettings) if each.name in _SHARED)
 """Settings of ``optimize`` that make sense here."""
 
 
@@ -88,7 +88,7 @@ def _bench_optimizers(
     from mosesplug.learning.data import read_data
     from mosesplug.optimizers import algorithm, algorithms
 
-    values = setting_values(_SETTINGS, given)
+    values = take_values(_SETTINGS, given)
     if len(places) == 1 and places[0].is_dir():
         if "names" in values:
             raise UsageError("--names requires n-best lists: a store has its own names")
@@ -127,7 +127,7 @@ def _bench_optimizers(
         )
 
 
-bench_optimizers = with_parameters(_bench_optimizers, option_parameters(_SETTINGS))
+bench_optimizers = add_parameters(_bench_optimizers, make_parameters(_SETTINGS))
 
 
 def _print_head(

@@ -13,11 +13,11 @@ from mosesplug.cli.learn.setting_flags import SettingFlagsCommand
 from mosesplug.cli.shared.output import check_output, print_bytes, progress_bar
 from mosesplug.cli.shared.parameters import Output, Quiet
 from mosesplug.cli.shared.setting_options import (
-    option_parameters,
-    setting_values,
-    with_parameters,
+    add_parameters,
+    make_parameters,
+    take_values,
 )
-from mosesplug.settings.declare import declared
+from mosesplug.settings.declare import list_settings
 from mosesplug.settings.learning import LearningSettings, learning_settings
 
 __all__ = ["COMMAND_CLASS", "optimize"]
@@ -50,7 +50,7 @@ def _optimize(
     from mosesplug.learning.weights import format_weights, write_weights
     from mosesplug.settings.algorithm_options import find_idle_options
 
-    values = setting_values(declared(LearningSettings), given)
+    values = take_values(list_settings(LearningSettings), given)
     if files:
         kind = "graphs" if "graphs" in values else "nbest"
         values[kind] = [*values.get(kind, ()), *files]
@@ -79,4 +79,4 @@ def _optimize(
         raise
 
 
-optimize = with_parameters(_optimize, option_parameters(declared(LearningSettings)))
+optimize = add_parameters(_optimize, make_parameters(list_settings(LearningSettings)))

@@ -15,7 +15,7 @@ from enum import Enum
 
 from mosesplug.errors import UsageError
 
-__all__ = ["Kind", "Parsed", "Specification", "Value", "parse"]
+__all__ = ["CommandLine", "Kind", "Specification", "Value", "parse"]
 
 Value = bool | int | float | str | tuple[str, ...]
 
@@ -47,7 +47,7 @@ class Specification:
     Attributes:
         name: the spelling in full, lower case.
         kind: what it takes.
-        means: name of its value in ``Parsed.values``; empty for its own.
+        means: name of its value in ``CommandLine.values``; empty for its own.
     """
 
     name: str
@@ -61,7 +61,7 @@ class Specification:
 
 
 @dataclass(frozen=True)
-class Parsed:
+class CommandLine:
     """A command line, read.
 
     Attributes:
@@ -91,7 +91,7 @@ def parse(
     arguments: Sequence[str],
     specifications: Sequence[Specification],
     *additions: Sequence[Specification],
-) -> Parsed:
+) -> CommandLine:
     """Read a command line.
 
     Args:
@@ -131,7 +131,7 @@ def parse(
         values[canonical] = value
     if complaints:
         raise UsageError("; ".join(complaints))
-    return Parsed(values, tuple(positionals))
+    return CommandLine(values, tuple(positionals))
 
 
 class _Complaint(Exception):

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from functools import partial
 from typing import NoReturn
 
-from mosesplug.cli.run.mert_options import read_command_line, usage
+from mosesplug.cli.run.mert_options import format_usage, read_command_line
 from mosesplug.cli.shared.exits import TUNING_GOES_ON, exit_code
-from mosesplug.cli.shared.interrupts import InterruptsEnd
+from mosesplug.cli.shared.interrupts import EndOnInterrupt
 
 __all__ = ["main"]
 
@@ -18,17 +18,17 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run ``mert-moses`` and exit."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     action = partial(_run, words)
-    with InterruptsEnd("mert-moses"):
+    with EndOnInterrupt("mert-moses"):
         sys.exit(exit_code("mert-moses", action, after_interrupt=TUNING_GOES_ON))
 
 
 def _run(words: Sequence[str]) -> None:
     parsed = read_command_line(words)
     if parsed.values.get("help"):
-        print(usage(), end="")
+        print(format_usage(), end="")
         return
     # Loaded only when the command line could be read: Numba takes its time.
-    from mosesplug.cli.run.mert_settings import script_plan
+    from mosesplug.cli.run.mert_settings import make_script_plan
     from mosesplug.cli.run.running import run
 
-    run(*script_plan(parsed))
+    run(*make_script_plan(parsed))

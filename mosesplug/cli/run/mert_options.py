@@ -12,22 +12,22 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Literal
 
-from mosesplug.cli.run.getopt import Kind, Parsed, Specification, parse
-from mosesplug.cli.shared.panels import aligned_options
+from mosesplug.cli.run.getopt import CommandLine, Kind, Specification, parse
+from mosesplug.cli.shared.panels import format_options
 from mosesplug.settings import declare
 from mosesplug.settings.configuration import RunPlan
-from mosesplug.settings.declare import PANELS, Panel, Setting, declared
+from mosesplug.settings.declare import PANELS, Panel, Setting, list_settings
 
 __all__ = [
     "MARKERS",
     "ScriptOption",
-    "additions",
-    "markdown_table",
+    "explain_refusal",
+    "find_spelling",
+    "format_markdown_table",
+    "format_usage",
+    "list_additions",
+    "list_script_options",
     "read_command_line",
-    "refusal",
-    "script_options",
-    "spelling_of",
-    "usage",
 ]
 
 MARKERS = ("<!-- options:begin -->", "<!-- options:end -->")
@@ -228,70 +228,72 @@ _SETTINGS_FILE = ScriptOption(
 
 
 @cache
-def script_options(cls: type = RunPlan) -> tuple[ScriptOption, ...]:
+def list_script_options(cls: type = RunPlan) -> tuple[ScriptOption, ...]:
     """Return the options of ``mert-moses.pl``, by panel."""
-    found = [_of_setting(each, each.script) for each in declared(cls) if each.script]
+    found = [_of_setting(each, each.script) for each in list_settings(cls) if each.script]
     return tuple(sorted((*found, *_SCRIPT_ONLY), key=lambda each: PANELS.index(each.panel)))
 
 
 @cache
-def additions(cls: type = RunPlan) -> tuple[ScriptOption, ...]:
+def list_additions(cls: type = RunPlan) -> tuple[ScriptOption, ...]:
     """Return the options that the script does not have, by panel."""
-    found = [_of_setting(each, spelling_of(each)) for each in declared(cls) if not each.script]
+    found = [
+        _of_setting(each, find_spelling(each)) for each in list_settings(cls) if not each.script
+    ]
     return tuple(
         sorted((_LATTICE_MERT, _SETTINGS_FILE, *found), key=lambda each: PANELS.index(each.panel))
     )
 
 
-def spelling_of(setting: Setting) -> str:
+def find_spelling(setting: Setting) -> str:
     """Return the name under which ``mert-moses`` shows a setting."""
     added = setting.aliases[0] if setting.added and setting.aliases else setting.name
     return setting.script or added
 
 
-def read_command_line(words: Sequence[str], cls: type = RunPlan) -> Parsed:
+def read_command_line(words: Sequence[str], cls: type = RunPlan) -> CommandLine:
     """Read the command line of ``mert-moses``; its values have the names of settings.
 
-    Abbreviations mean what they mean to the script; then its additions are looked up, and at last
+    Abbreviations mean what they mean to the script; then its list_additions are looked up, and at last
     the other spellings and settings of ``mosesplug tune``.
 
     Raises:
         UsageError: it cannot be read.
     """
-    settings = declared(cls)
-    own = [option.specification for option in script_options(cls)]
+    settings = list_settings(cls)
+    own = [option.specification for option in list_script_options(cls)]
     shared = {
         name: Specification(name, _kind(each), each.name)
         for each in settings
         for name in each.spellings
         if name != each.script
     }
-    old = {spelling_of(each) for each in settings if each.added} | {_LATTICE_MERT.name}
-    added = [each.specification for each in additions(cls) if each.name in old]
+    old = {find_spelling(each) for each in settings if each.added} | {_LATTICE_MERT.name}
+    added = [each.specification for each in list_additions(cls) if each.name in old]
     rest = [shared[name] for name in shared if name not in old]
     return parse(words, own, added, [*rest, _SETTINGS_FILE.specification])
 
 
-def refusal(option: ScriptOption) -> str:
+def explain_refusal(option: ScriptOption) -> str:
     """Return the sentence with which an option is refused."""
     return f"--{option.name} is refused: {option.note}"
 
 
-def markdown_table(cls: type = RunPlan) -> str:
+def format_markdown_table(cls: type = RunPlan) -> str:
     """Return the options as a Markdown table."""
     rows = ["| option | what it does | state | note |", "|---|---|---|---|"]
     rows += [
         f"| `{option.spelling}` | {option.help} | {option.state} | {option.note} |"
-        for option in script_options(cls)
+        for option in list_script_options(cls)
     ]
     rows += [
         f"| `{option.spelling}` | {option.help} | added | {option.note} |"
-        for option in additions(cls)
+        for option in list_additions(cls)
     ]
     return "\n".join(rows) + "\n"
 
 
-def usage(cls: type = RunPlan) -> str:
+def format_usage(cls: type = RunPlan) -> str:
     """Return the text of ``--help``."""
     lines = [
         "usage: mert-moses input-text references decoder-executable decoder.ini [options]",
@@ -300,9 +302,11 @@ def usage(cls: type = RunPlan) -> str:
         "`mosesplug settings NAME` explains an option.",
     ]
     for panel in PANELS:
-        rows = [(each.spelling, each.help) for each in script_options(cls) if each.panel == panel]
-        added = [each.spelling for each in additions(cls) if each.panel == panel]
-        lines += ["", f"{panel}:", *aligned_options(rows).splitlines()]
+        rows = [
+            (each.spelling, each.help) for each in list_script_options(cls) if each.panel == panel
+        ]
+        added = [each.spelling for each in list_additions(cls) if each.panel == panel]
+        lines += ["", f"{panel}:", *format_options(rows).splitlines()]
         lines += textwrap.wrap(
             " ".join(spelling.replace(" ", "\0") for spelling in added),
             _WIDTH,

@@ -6,32 +6,32 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from mosesplug.cli.run.getopt import Parsed
+from mosesplug.cli.run.getopt import CommandLine
 from mosesplug.cli.run.mert_options import (
     ScriptOption,
-    additions,
-    refusal,
-    script_options,
-    spelling_of,
+    explain_refusal,
+    find_spelling,
+    list_additions,
+    list_script_options,
 )
 from mosesplug.cli.run.tool_arguments import (
     ToolArguments,
-    merged_settings,
+    merge_metric_settings,
     read_extractor_arguments,
     read_kbmira_arguments,
     read_mert_arguments,
     read_pro_arguments,
 )
-from mosesplug.cli.run.tune import with_files
+from mosesplug.cli.run.tune import add_files
 from mosesplug.errors import UsageError
-from mosesplug.settings.arguments import assignments, existing_decoder
-from mosesplug.settings.build import plan_of
+from mosesplug.settings.arguments import find_decoder, parse_assignments
+from mosesplug.settings.build import make_plan
 from mosesplug.settings.configuration import RunPlan
-from mosesplug.settings.declare import declared
-from mosesplug.settings.helper_scripts import HelperScripts, filter_command
+from mosesplug.settings.declare import list_settings
+from mosesplug.settings.helper_scripts import HelperScripts, choose_filter
 from mosesplug.settings.toml import overlay_settings, read_settings
 
-__all__ = ["script_plan"]
+__all__ = ["make_script_plan"]
 
 _FILES = "input-text, references, decoder-executable, decoder.ini"
 _WITH_MERT = ("mert", "pro+mert")
@@ -44,7 +44,7 @@ _SEARCH = {"restarts": 20, "polish": 20}
 _Values = dict[str, Any]
 
 
-def script_plan(parsed: Parsed) -> tuple[RunPlan, tuple[str, ...]]:
+def make_script_plan(parsed: CommandLine) -> tuple[RunPlan, tuple[str, ...]]:
     """Return what a command line asks for, and notes for its user, a sentence each.
 
     Args:
@@ -57,7 +57,7 @@ def script_plan(parsed: Parsed) -> tuple[RunPlan, tuple[str, ...]]:
     given: _Values = dict(parsed.values)
     values: _Values = {name: given[name] for name in _SETTINGS if name in given}
     if "option" in values:
-        values["option"] = assignments(values["option"], "--algorithm-option")
+        values["option"] = parse_assignments(values["option"], "--algorithm-option")
     file = read_settings(given["settings"]) if "settings" in given else {}
     algorithm = _algorithm(given, values, str(file.get("algorithm", "mert")))
     values["algorithm"] = algorithm
@@ -65,7 +65,7 @@ def script_plan(parsed: Parsed) -> tuple[RunPlan, tuple[str, ...]]:
     _choose_by_flags(given, values)
     _set_learning(given, values, algorithm, tools, has_file=bool(file))
     values = overlay_settings(file, values)
-    values = _DEFAULTS | with_files(values, parsed.positionals, _FILES)
+    values = _DEFAULTS | add_files(values, parsed.positionals, _FILES)
     values.setdefault("overwrite", not values.get("continue"))
     if tools.edges is not None and not values.get("forest"):
         raise UsageError("--batch-mira-args: --hg-prune is for --hg-mira: leave one of them out")
@@ -73,27 +73,27 @@ def script_plan(parsed: Parsed) -> tuple[RunPlan, tuple[str, ...]]:
     if not file or {"filter-command", "filter-phrase-table"} & given.keys():
         notes += _set_filter(given, values)
     notes += _idle(given, algorithm)
-    return plan_of(values, _spelled), tuple(notes)
+    return make_plan(values, _spelled), tuple(notes)
 
 
-_SETTINGS = {each.name: each for each in declared(RunPlan)}
+_SETTINGS = {each.name: each for each in list_settings(RunPlan)}
 _DEFAULTS = {"working-dir": "mert-work", "threads": 1}
 _MERTDIR = "--mertdir is not needed: metrics and optimizers are built in"
 
 
 def _spelled(name: str) -> str:
     """How the script calls a setting."""
-    return f"--{spelling_of(_SETTINGS[name])}"
+    return f"--{find_spelling(_SETTINGS[name])}"
 
 
 def _options() -> tuple[ScriptOption, ...]:
-    return (*script_options(), *additions())
+    return (*list_script_options(), *list_additions())
 
 
-def _refuse(parsed: Parsed) -> None:
+def _refuse(parsed: CommandLine) -> None:
     """Refuse what cannot be honoured, before anything is looked at."""
     refused = [
-        refusal(option)
+        explain_refusal(option)
         for option in _options()
         if option.is_refused and option.name in parsed.values
     ]
@@ -213,7 +213,7 @@ def _metric(given: Mapping[str, Any], values: _Values, tools: ToolArguments) -> 
     case = "case:false" if given.get("nocase") else "case:true"
     flags = [f"reflen:{length}" for length in lengths]
     own = values.get("metric-settings", "")
-    return name, merged_settings(own, tools.settings or "", *flags, case)
+    return name, merge_metric_settings(own, tools.settings or "", *flags, case)
 
 
 def _mert_options(given: Mapping[str, Any]) -> dict[str, object]:
@@ -232,11 +232,11 @@ def _set_filter(given: Mapping[str, Any], values: _Values) -> list[str]:
     """Choose the filter command as the script does; returns what its user should know."""
     asked = values.pop("filter-command", None)
     is_wanted = given.get("filter-phrase-table")
-    program, forest = existing_decoder(values["decoder"], "the decoder")
+    program, forest = find_decoder(values["decoder"], "the decoder")
     if forest is not None and asked is None and is_wanted is None:
         return []
     scripts = HelperScripts.find(values.get("moses-scripts"), program)
-    command, note = filter_command(scripts, is_wanted, asked)
+    command, note = choose_filter(scripts, is_wanted, asked)
     if command is not None:
         values["filter-command"] = command
     return [] if note is None else [note]

@@ -24,7 +24,7 @@ from mosesplug.tuning.events import (
 )
 from mosesplug.tuning.workdir.summary import IterationFigures, Result
 
-__all__ = ["Reporter", "table"]
+__all__ = ["Reporter", "format_iterations"]
 
 _SECONDS_BETWEEN_LINES = 60.0
 """Where no line can change, a long decoding gives a sign of life as often as this."""
@@ -134,7 +134,7 @@ class Reporter:
             self._status = text
 
 
-def table(result: Result) -> str:
+def format_iterations(result: Result) -> str:
     """The iterations of a run, and what came of it."""
     rows = _online_rows(result) if result.online else _rows(result)
     if any(iteration.heldout for iteration in result.iterations):

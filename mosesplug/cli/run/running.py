@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from mosesplug.cli.run.progress import Reporter, table
+from mosesplug.cli.run.progress import Reporter, format_iterations
 from mosesplug.cli.run.several_runs import run_several
 from mosesplug.settings.configuration import RunPlan
 from mosesplug.tuning import tune
@@ -34,7 +34,7 @@ def run(plan: RunPlan, notes: Sequence[str] = ()) -> None:
         reporter(Note(note))
     try:
         if plan.repeats.runs is None:
-            end = table(tune(configuration, reporter))
+            end = format_iterations(tune(configuration, reporter))
         else:
             end = run_several(configuration, plan.repeats.runs, plan.select_run, reporter)
     finally:

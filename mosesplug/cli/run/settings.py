@@ -8,10 +8,10 @@ from typing import Annotated
 import typer
 
 from mosesplug.errors import UsageError
-from mosesplug.settings.checks import did_you_mean
+from mosesplug.settings.checks import suggest
 from mosesplug.settings.configuration import RunPlan
-from mosesplug.settings.declare import declared
-from mosesplug.settings.document import explain_setting, json_schema, markdown_page
+from mosesplug.settings.declare import list_settings
+from mosesplug.settings.document import explain_setting, format_markdown, make_json_schema
 
 __all__ = ["settings"]
 
@@ -34,16 +34,16 @@ def settings(
     `mosesplug tune --settings`.
     """
     if name is not None:
-        known = {spelling: each for each in declared(RunPlan) for spelling in each.spellings}
+        known = {spelling: each for each in list_settings(RunPlan) for spelling in each.spellings}
         wanted = name.lstrip("-")
         if wanted not in known:
-            raise UsageError(f"unknown setting {name}{did_you_mean(wanted, known)}")
+            raise UsageError(f"unknown setting {name}{suggest(wanted, known)}")
         typer.echo(explain_setting(known[wanted]), nl=False)
     elif schema:
-        typer.echo(json.dumps(json_schema(), indent=2))
+        typer.echo(json.dumps(make_json_schema(), indent=2))
     elif markdown:
-        typer.echo(markdown_page(), nl=False)
+        typer.echo(format_markdown(), nl=False)
     else:
-        from mosesplug.settings.toml import settings_template
+        from mosesplug.settings.toml import format_template
 
-        typer.echo(settings_template(), nl=False)
+        typer.echo(format_template(), nl=False)

@@ -11,7 +11,7 @@ from mosesplug.tuning.repeats.result import SeveralResult
 from mosesplug.tuning.repeats.runs import tune_several
 from mosesplug.tuning.repeats.scores import FinishedRun
 
-__all__ = ["run_several", "table"]
+__all__ = ["format_runs", "run_several"]
 
 
 def run_several(
@@ -29,10 +29,10 @@ def run_several(
     def ended(run: FinishedRun) -> None:
         reporter(Note(f"run {run.number} of {count} is finished: {_scores(run)}"))
 
-    return table(tune_several(configuration, count, choice, reporter, began, ended))
+    return format_runs(tune_several(configuration, count, choice, reporter, began, ended))
 
 
-def table(result: SeveralResult) -> str:
+def format_runs(result: SeveralResult) -> str:
     """The runs, how much they differ, and what came of it."""
     first = result.runs[0]
     kinds = {run.dev_of for run in result.runs if run.dev is not None}

@@ -10,7 +10,7 @@ from mosesplug.errors import UsageError
 
 __all__ = [
     "ToolArguments",
-    "merged_settings",
+    "merge_metric_settings",
     "read_extractor_arguments",
     "read_kbmira_arguments",
     "read_mert_arguments",
@@ -215,7 +215,7 @@ def read_pro_arguments(text: str) -> ToolArguments:
     return ToolArguments(options=options, seed=_seed(found, option))
 
 
-def merged_settings(*settings: str) -> str:
+def merge_metric_settings(*settings: str) -> str:
     """Join metric settings ``name:value,...``; of a name given twice, the first value counts.
 
     Moses keeps them in a map into which a name is put once.

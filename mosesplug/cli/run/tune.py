@@ -9,21 +9,21 @@ from typing import Annotated, Any
 import typer
 
 from mosesplug.cli.shared.setting_options import (
-    option_parameters,
-    setting_values,
-    with_parameters,
+    add_parameters,
+    make_parameters,
+    take_values,
 )
 from mosesplug.errors import UsageError
 from mosesplug.settings.configuration import RunPlan
-from mosesplug.settings.declare import declared
+from mosesplug.settings.declare import list_settings
 
-__all__ = ["FILES", "tune", "with_files"]
+__all__ = ["FILES", "add_files", "tune"]
 
 FILES = ("input", "refs", "decoder", "config")
 """Settings that are given as arguments, in this order."""
 
 
-def with_files(values: dict[str, Any], arguments: tuple[str, ...], usage: str) -> dict[str, Any]:
+def add_files(values: dict[str, Any], arguments: tuple[str, ...], usage: str) -> dict[str, Any]:
     """Return values with those of the four arguments.
 
     Args:
@@ -72,18 +72,18 @@ def _tune(
     `mosesplug settings NAME` explains an option.
     """
     from mosesplug.cli.run.running import run
-    from mosesplug.settings.build import plan_of
+    from mosesplug.settings.build import make_plan
     from mosesplug.settings.toml import overlay_settings, read_settings
 
-    values = setting_values(declared(RunPlan), given)
+    values = take_values(list_settings(RunPlan), given)
     if settings is not None:
         values = overlay_settings(read_settings(settings), values)
     values = {"working-dir": "tuning", "threads": os.cpu_count() or 1} | values
-    values = with_files(values, tuple(files or ()), "INPUT REFS DECODER CONFIG")
+    values = add_files(values, tuple(files or ()), "INPUT REFS DECODER CONFIG")
     select = "select-run" if values.get("runs") else "select"
     if not any(values.get(name) for name in (select, "last", "online", "heldout")):
         values[select] = "best-dev"
-    run(plan_of(values))
+    run(make_plan(values))
 
 
-tune = with_parameters(_tune, option_parameters(declared(RunPlan)))
+tune = add_parameters(_tune, make_parameters(list_settings(RunPlan)))

@@ -25,7 +25,7 @@ from typing import Any
 
 from mosesplug.errors import MosesplugError, UsageError
 
-__all__ = ["TUNING_GOES_ON", "Terminated", "exit_code", "signals_raise"]
+__all__ = ["TUNING_GOES_ON", "TerminationSignal", "exit_code", "raise_on_signals"]
 
 
 TUNING_GOES_ON = (
@@ -51,7 +51,7 @@ _REMEDIES = {
 """Faults of the machine, by their number."""
 
 
-class Terminated(KeyboardInterrupt):
+class TerminationSignal(KeyboardInterrupt):
     """The process was told to end by a signal other than Control-C."""
 
     def __init__(self, number: int) -> None:
@@ -60,14 +60,14 @@ class Terminated(KeyboardInterrupt):
 
 
 @contextlib.contextmanager
-def signals_raise() -> Iterator[None]:
-    """Within the block, SIGTERM and SIGHUP raise ``Terminated``, so that children are ended.
+def raise_on_signals() -> Iterator[None]:
+    """Within the block, SIGTERM and SIGHUP raise ``TerminationSignal``, so that children are ended.
 
     Control-C raises ``KeyboardInterrupt``, as it does where nobody has said otherwise.
     """
 
     def stop(number: int, frame: FrameType | None) -> None:
-        raise Terminated(number)
+        raise TerminationSignal(number)
 
     handlers = {signal.SIGTERM: stop, signal.SIGHUP: stop, signal.SIGINT: _interrupt}
     with _handled(handlers), _none_lost():
@@ -148,7 +148,7 @@ def exit_code(program: str, action: Callable[[], None], *, after_interrupt: str 
         # What the terminal's encoding lacks is spelled out.
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
-        with signals_raise():
+        with raise_on_signals():
             action()
     except KeyboardInterrupt as end:
         return _interrupted(program, end, after_interrupt)
@@ -187,7 +187,7 @@ def _lost_in_kernel(error: BaseException | None) -> KeyboardInterrupt | None:
 
 def _interrupted(program: str, end: KeyboardInterrupt, after_interrupt: str) -> int:
     """Say which signal it was; the exit code."""
-    if isinstance(end, Terminated):
+    if isinstance(end, TerminationSignal):
         said, code = f"ended by {_name(end.number)}.", 128 + end.number
     else:
         said, code = "interrupted.", 130

@@ -12,13 +12,13 @@ TYPE_CHECKING = False  # without the module typing, which takes its time
 if TYPE_CHECKING:
     from types import FrameType, TracebackType
 
-__all__ = ["InterruptsEnd"]
+__all__ = ["EndOnInterrupt"]
 
 _NUMBERS = (signal.SIGINT, signal.SIGTERM)
 _STDERR = 2
 
 
-class InterruptsEnd:
+class EndOnInterrupt:
     """A block in which these signals end the process there and then: nothing is to be cleaned up.
 
     Python would answer with a traceback of whatever is being imported. ``exits.exit_code`` handles

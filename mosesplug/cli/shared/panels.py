@@ -9,7 +9,7 @@ import typer.core
 
 from mosesplug.settings.declare import PANELS
 
-__all__ = ["PanelCommand", "aligned_options"]
+__all__ = ["PanelCommand", "format_options"]
 
 _WIDTH = 80
 _LEFT = 29
@@ -36,10 +36,10 @@ class PanelCommand(typer.core.TyperCommand):
             if not records:
                 continue
             formatter.write(f"\n{panel}:\n")
-            formatter.write(aligned_options(records))
+            formatter.write(format_options(records))
 
 
-def aligned_options(records: Iterable[tuple[str, str]]) -> str:
+def format_options(records: Iterable[tuple[str, str]]) -> str:
     """Return options and their help in two columns."""
     import textwrap
 

@@ -11,7 +11,7 @@ import typer
 
 from mosesplug.settings.declare import Kind, Setting
 
-__all__ = ["option_parameters", "setting_values", "with_parameters"]
+__all__ = ["add_parameters", "make_parameters", "take_values"]
 
 _TYPES: Mapping[Kind, Any] = {
     "flag": bool,
@@ -23,17 +23,17 @@ _TYPES: Mapping[Kind, Any] = {
 }
 
 
-def option_parameters(settings: Iterable[Setting]) -> list[inspect.Parameter]:
+def make_parameters(settings: Iterable[Setting]) -> list[inspect.Parameter]:
     """Return a parameter with a Typer option for each setting.
 
-    Every default is None: what is not given is not among ``setting_values``.
+    Every default is None: what is not given is not among ``take_values``.
     """
     settings = tuple(settings)
     seconds = {each.second for each in settings}
     return [_parameter(each) for each in settings if each.name not in seconds]
 
 
-def setting_values(settings: Iterable[Setting], given: dict[str, Any]) -> dict[str, Any]:
+def take_values(settings: Iterable[Setting], given: dict[str, Any]) -> dict[str, Any]:
     """Take the values of settings out of the parameters of a command, and return them by name.
 
     Raises:
@@ -55,7 +55,7 @@ def _parameter_name(setting: Setting) -> str:
     return f"{setting.name.replace('-', '_')}_setting"
 
 
-def with_parameters(
+def add_parameters(
     function: Callable[..., None], parameters: Iterable[inspect.Parameter]
 ) -> Callable[..., None]:
     """Put parameters in the place of ``**given`` of a command."""
@@ -101,7 +101,7 @@ def _parameter(setting: Setting) -> inspect.Parameter:
 def _plain(setting: Setting, value: Any) -> Any:
     """A value of the command line as settings have it."""
     if setting.kind == "table":
-        from mosesplug.settings.arguments import assignments
+        from mosesplug.settings.arguments import parse_assignments
 
-        return assignments(value, f"--{setting.name}")
+        return parse_assignments(value, f"--{setting.name}")
     return str(value) if isinstance(value, Path) else value

@@ -23,7 +23,7 @@ from formats.text import write_atomic
 from mosesplug.errors import DataError, UsageError
 from mosesplug.optimizers import algorithm as find_algorithm
 from mosesplug.settings.algorithm_options import make_options
-from mosesplug.settings.build import values_of
+from mosesplug.settings.build import collect_values
 from mosesplug.settings.configuration import Configuration, SelectRun
 from mosesplug.settings.toml import write_settings
 from mosesplug.tuning.events import Event, Note, Watcher, ignore_event
@@ -114,7 +114,7 @@ def tune_several(
             if number not in plan.begun or not _is_finished(directory):
                 began(number, seed)
                 plan = _one(configuration, plan, path, directory, number, watch, anew=anew)
-                values = values_of(configuration, plan.seed, runs=count, choice=choice)
+                values = collect_values(configuration, plan.seed, runs=count, choice=choice)
                 write_settings(workspace.settings, values)
             runs.append(read_finished_run(directory, number, seed))
             ended(runs[-1])

@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-from mosesplug.cli.run.getopt import Kind, Parsed, Specification, Value, parse
+from mosesplug.cli.run.getopt import CommandLine, Kind, Specification, Value, parse
 from mosesplug.errors import UsageError
 
 SPECIFICATIONS = (
@@ -54,7 +54,7 @@ SPECIFICATIONS = (
     ],
 )
 def test_spellings(arguments: list[str], values: dict[str, Value], positionals: tuple[str]) -> None:
-    assert parse(arguments, SPECIFICATIONS) == Parsed(values, positionals)
+    assert parse(arguments, SPECIFICATIONS) == CommandLine(values, positionals)
 
 
 @pytest.mark.parametrize(

@@ -9,16 +9,16 @@ import pytest
 from mosesplug.cli.run.getopt import Kind
 from mosesplug.cli.run.mert_options import (
     MARKERS,
-    additions,
-    markdown_table,
+    explain_refusal,
+    format_markdown_table,
+    format_usage,
+    list_additions,
+    list_script_options,
     read_command_line,
-    refusal,
-    script_options,
-    usage,
 )
 from mosesplug.optimizers import algorithms
 
-OPTIONS, ADDITIONS = script_options(), additions()
+OPTIONS, ADDITIONS = list_script_options(), list_additions()
 
 GET_OPTIONS = """
 working-dir=s input=s inputtype=i refs=s decoder=s config=s nbest=i lattice-samples=i queue-flags=s
@@ -51,7 +51,7 @@ def test_refused_options_say_what_to_use_instead() -> None:
     assert [option.name for option in refused] == ["promix-training", "promix-table"]
     for option in refused:
         assert option.note
-        assert option.note in refusal(option)
+        assert option.note in explain_refusal(option)
 
 
 def test_flags_choose_registered_algorithms() -> None:
@@ -66,10 +66,10 @@ def test_flags_choose_registered_algorithms() -> None:
 
 
 def test_help_and_table_name_every_option() -> None:
-    for text in (usage(), markdown_table()):
+    for text in (format_usage(), format_markdown_table()):
         for option in (*OPTIONS, *ADDITIONS):
             assert option.spelling in text
-    assert "--[no-]filter-phrase-table" in usage()
+    assert "--[no-]filter-phrase-table" in format_usage()
 
 
 def test_readme_has_the_table() -> None:
@@ -78,7 +78,7 @@ def test_readme_has_the_table() -> None:
     if MARKERS[0] not in text:
         pytest.skip("the README has no table of options yet")
     table = text.partition(MARKERS[0])[2].partition(MARKERS[1])[0]
-    assert table.strip() == markdown_table().strip()
+    assert table.strip() == format_markdown_table().strip()
 
 
 def test_abbreviations_of_the_script_still_work() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from mosesplug.cli.run.mert_options import read_command_line
-from mosesplug.cli.run.mert_settings import script_plan
+from mosesplug.cli.run.mert_settings import make_script_plan
 from mosesplug.decoders.moses import MosesDecoder
 from mosesplug.errors import UsageError
 from mosesplug.optimizers import algorithm
@@ -22,7 +22,7 @@ class Read:
     """What a command line is read as."""
 
     def __init__(self, words: list[str]) -> None:
-        plan, self.notes = script_plan(read_command_line(words))
+        plan, self.notes = make_script_plan(read_command_line(words))
         self.configuration = plan.configuration
 
 

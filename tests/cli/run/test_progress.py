@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 
-from mosesplug.cli.run.progress import Reporter, table
+from mosesplug.cli.run.progress import Reporter, format_iterations
 from mosesplug.cli.shared.tables import format_change
 from mosesplug.tuning.events import (
     CommandStarted,
@@ -78,7 +78,7 @@ def test_optima_in_search_graphs() -> None:
         scored_on="graphs",
         graphs=True,
     )
-    head, *rest = table(result).splitlines()
+    head, *rest = format_iterations(result).splitlines()
     assert head.split()[:4] == ["iteration", "BLEU", "in", "graphs"]
     assert "weights: BLEU 0.5000 in the search graphs (enough)" in rest
 
@@ -126,7 +126,7 @@ def test_table() -> None:
         *(weights, 2, 0.5, ("LM0_0",), "BLEU", "BLEU|x", "mert", 1, "enough", iterations),
         scored_on="decoded",
     )
-    head, first, second, *rest = table(result).splitlines()
+    head, first, second, *rest = format_iterations(result).splitlines()
     assert head.split()[:4] == ["iteration", "BLEU", "in", "lists"]
     assert first.split()[:4] == ["1", "0.2500", "0.5000", "0.1"]
     assert len(head) == len(first) == len(second)
@@ -170,7 +170,7 @@ def test_table_of_an_online_run() -> None:
         online=True,
         scored_on="heldout",
     )
-    head, first, *rest = table(result).splitlines()
+    head, first, *rest = format_iterations(result).splitlines()
     assert head.split() == [
         *("epoch", "BLEU", "loss", "norm", "active", "updates", "decode", "tune", "held", "out")
     ]

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from mosesplug.cli.main import main
-from mosesplug.cli.run.several_runs import table
+from mosesplug.cli.run.several_runs import format_runs
 from mosesplug.errors import UsageError
 from mosesplug.settings.build import choose_among_runs
 from mosesplug.settings.checks import check_settings
 from mosesplug.settings.configuration import RunPlan
-from mosesplug.settings.declare import declared
+from mosesplug.settings.declare import list_settings
 from mosesplug.tuning.repeats.result import SeveralResult
 from mosesplug.tuning.repeats.scores import FinishedRun, measure_spread
 from mosesplug.tuning.weights import Weights
@@ -21,7 +21,7 @@ from mosesplug.tuning.weights import Weights
 def choices(*given: object) -> tuple[str | None, str | None]:
     names = ("runs", "select", "select-run")
     values = {name: value for name, value in zip(names, given, strict=True) if value is not None}
-    check_settings(declared(RunPlan), values)
+    check_settings(list_settings(RunPlan), values)
     return choose_among_runs(values)
 
 
@@ -56,7 +56,7 @@ def test_the_table_of_all_runs() -> None:
         measure_spread([0.31, 0.29]),
         measure_spread([0.2, 0.3]),
     )
-    assert table(result) == (
+    assert format_runs(result) == (
         "run  seed  iterations    BLEU  held out\n"
         "  1     5           7  0.3100    0.2000\n"
         "  2     6           7  0.2900    0.3000\n"
@@ -72,8 +72,8 @@ def test_the_table_of_all_runs() -> None:
     mean = SeveralResult(
         alone, "average", None, None, alone[0].weights, measure_spread([0.3]), None
     )
-    assert "held out" not in table(mean)
-    assert "the mean of those of 2 runs, not scored" in table(mean)
+    assert "held out" not in format_runs(mean)
+    assert "the mean of those of 2 runs, not scored" in format_runs(mean)
 
 
 def test_runs_of_a_toy_system(

@@ -6,7 +6,7 @@ import pytest
 
 from mosesplug.cli.run.tool_arguments import (
     ToolArguments,
-    merged_settings,
+    merge_metric_settings,
     read_extractor_arguments,
     read_kbmira_arguments,
     read_mert_arguments,
@@ -108,5 +108,8 @@ def test_refused_extractor_arguments() -> None:
 
 
 def test_first_setting_counts() -> None:
-    assert merged_settings("case:false reflen:average", "case:true") == "case:false,reflen:average"
-    assert merged_settings("", "reflen:closest", "case:true") == "reflen:closest,case:true"
+    assert (
+        merge_metric_settings("case:false reflen:average", "case:true")
+        == "case:false,reflen:average"
+    )
+    assert merge_metric_settings("", "reflen:closest", "case:true") == "reflen:closest,case:true"

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from formats.errors import FormatError
-from mosesplug.cli.shared.exits import Terminated, exit_code
+from mosesplug.cli.shared.exits import TerminationSignal, exit_code
 from mosesplug.errors import DecoderError, UsageError
 
 
@@ -107,7 +107,7 @@ def test_a_signal_is_not_lost_where_objects_are_finalised(
 
 
 @pytest.mark.parametrize(
-    ("end", "code"), [(KeyboardInterrupt(), 130), (Terminated(signal.SIGTERM), 143)]
+    ("end", "code"), [(KeyboardInterrupt(), 130), (TerminationSignal(signal.SIGTERM), 143)]
 )
 def test_a_signal_on_the_way_into_a_kernel_is_one(
     end: KeyboardInterrupt, code: int, capsys: pytest.CaptureFixture[str]
@@ -129,7 +129,7 @@ def test_a_signal_on_the_way_into_a_kernel_is_one(
 def test_an_interrupt_at_exit_is_too_late_to_matter() -> None:
     program = (
         "import atexit, os, signal, sys\n"
-        "from mosesplug.cli.shared.exits import Terminated, exit_code\n"
+        "from mosesplug.cli.shared.exits import TerminationSignal, exit_code\n"
         "atexit.register(lambda: os.kill(os.getpid(), signal.SIGINT))\n"
         "sys.exit(exit_code('prog', lambda: None))"
     )

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from mosesplug.cli.shared.interrupts import InterruptsEnd
+from mosesplug.cli.shared.interrupts import EndOnInterrupt
 
 # The signal comes when a module is looked for that takes its time to load.
 AT_IMPORT = """
@@ -42,7 +42,7 @@ def test_handlers_are_put_back_and_what_is_ignored_stays_so() -> None:
     before = signal.getsignal(signal.SIGINT)
     earlier = signal.signal(signal.SIGTERM, signal.SIG_IGN)
     try:
-        with InterruptsEnd("program"):
+        with EndOnInterrupt("program"):
             assert signal.getsignal(signal.SIGINT) != before
             assert signal.getsignal(signal.SIGTERM) == signal.SIG_IGN
         assert signal.getsignal(signal.SIGINT) == before

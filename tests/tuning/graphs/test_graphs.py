@@ -21,7 +21,7 @@ from formats.nbest.files import read_nbest
 from formats.text import read_lines
 from formats.weights.files import read_dense
 from mosesplug.cli.run.mert_options import read_command_line
-from mosesplug.cli.run.mert_settings import script_plan
+from mosesplug.cli.run.mert_settings import make_script_plan
 from mosesplug.decoders.moses import Queue
 from mosesplug.errors import DecoderError, UsageError
 from mosesplug.features import FeatureSpace
@@ -293,7 +293,7 @@ def demo(directory: Path, config: Path, flag: str, iterations: int) -> Configura
     words = [directory / "tarvian", directory / "english", decoder, config, flag]
     words += ["--nbest=10", f"--maximum-iterations={iterations}", "--seed=5", "--random-restarts=1"]
     words += ["--decoder-flags=-stack 10", "--forest-edges=20", f"--working-dir={directory}/work"]
-    return script_plan(read_command_line([*map(str, words)]))[0].configuration
+    return make_script_plan(read_command_line([*map(str, words)]))[0].configuration
 
 
 @pytest.mark.parametrize("flag", ["--hg-mira", "--lattice-mert"])

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from mosesplug.cli.shared.exits import signals_raise
+from mosesplug.cli.shared.exits import raise_on_signals
 from mosesplug.errors import DataError, DecoderError
 from mosesplug.tuning.parallel.ordered_map import map_in_order, start_in_order
 from tests.waiting import wait_until
@@ -102,7 +102,7 @@ def test_no_process_is_left() -> None:
 def test_processes_end_at_once_and_in_silence(capfd: pytest.CaptureFixture[str]) -> None:
     """Also while they are starting, still with the handlers of the program that starts them."""
     for _ in range(10):
-        with signals_raise(), pytest.raises(DataError), start_in_order(square, 4, 4):
+        with raise_on_signals(), pytest.raises(DataError), start_in_order(square, 4, 4):
             raise DataError
     assert multiprocessing.active_children() == []
     assert capfd.readouterr().err == ""
