@@ -254,7 +254,7 @@ def find_spelling(setting: Setting) -> str:
 def read_command_line(words: Sequence[str], cls: type = RunPlan) -> CommandLine:
     """Read the command line of ``mert-moses``; its values have the names of settings.
 
-    Abbreviations mean what they mean to the script; then its list_additions are looked up, and at last
+    Abbreviations mean what they mean to the script; then its additions are looked up, and at last
     the other spellings and settings of ``mosesplug tune``.
 
     Raises:
