@@ -129,10 +129,10 @@ def over_seeds(run: Run, seeds: int) -> str:
 def learners(task: Task, names: Sequence[str], seeds: int) -> Iterator[str]:
     """A row an algorithm."""
     yield "| algorithm | BLEU | CPU s | active |\n|---|---|---|---|"
-    lists = benchmark.Task.of(task.problem, task.start)
+    lists = benchmark.BenchmarkTask.split(task.problem, task.start)
     for name in names:
         tuner = algorithm(name)
-        found = benchmark.measured(lists, tuner, task.options(tuner), seeds)
+        found = benchmark.measure_optimizer(lists, tuner.bind(task.options(tuner)), seeds)
         if found.refusal is not None:
             yield f"| {name} | refused: {found.refusal} | | |"
             continue

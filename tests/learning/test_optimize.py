@@ -1,10 +1,94 @@
-"""Test the warnings about a result."""
+"""Test learning as a script calls it, the choice among runs, and the warnings about a result."""
 
 from __future__ import annotations
 
-from mosesplug.learning.optimize import LearningResult, find_warnings
-from mosesplug.optimizers.problem import Solution
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from mosesplug.errors import UsageError
+from mosesplug.learning.data import LearningData
+from mosesplug.learning.optimize import LearningResult, find_warnings, learn_weights, optimize
+from mosesplug.learning.weights import StartingWeights, format_weights
+from mosesplug.optimizers import Problem, Progress, Solution, corpus_score
+from mosesplug.settings.learning import LearningSettings
 from tests.optimizers.problems import planted
+
+POINTS = ([1.0, 0.0, 0.0, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0, 0.0])
+"""What seeds 0, 1 and 2 find."""
+
+
+def data() -> LearningData:
+    problem, _ = planted(5, n_sentences=12)
+
+    def restrict(problem: Problem, positions: NDArray[np.int64]) -> Problem:
+        part = problem.tuning_set.take_sentences(positions)
+        return Problem(part, problem.metric)
+
+    start = StartingWeights(np.full(5, 0.2))
+    return LearningData(problem, start, "12 sentences", "accuracy", np.arange(12), restrict)
+
+
+def learn(problem: Problem, rng: np.random.Generator, progress: Progress) -> Solution:
+    """Return one of the points, by the generator's seed."""
+    drawn = rng.random()
+    same = [drawn == np.random.default_rng(seed).random() for seed in range(3)]
+    weights = np.array(POINTS[same.index(True)])
+    return Solution(weights, corpus_score(problem, weights))
+
+
+def test_median_run_and_average_of_runs() -> None:
+    result = learn_weights(data(), learn, 0, runs=3)
+    scores = [run.solution.score for run in result.runs]
+    assert result.solution.score == sorted(scores)[1]
+    assert result.chosen is result.runs[scores.index(sorted(scores)[1])]
+    mean = learn_weights(data(), learn, 0, runs=3, select="average")
+    assert mean.chosen is None
+    assert mean.solution.weights.tolist() == np.mean(POINTS, axis=0).tolist()
+    assert mean.solution.score == corpus_score(data().problem, mean.solution.weights)
+
+
+def test_held_out_share_is_scored_and_not_learned_from() -> None:
+    result = learn_weights(data(), learn, 0, runs=3, select="best-heldout", held_out_share=0.25)
+    assert result.sentences == (9, 3)
+    assert result.held_out == max(run.held_out or 0.0 for run in result.runs)
+    assert result.start_held_out is not None
+
+
+def test_one_run_has_the_seed_itself() -> None:
+    result = learn_weights(data(), learn, 2)
+    assert [run.seed for run in result.runs] == [2]
+    assert result.solution.weights.tolist() == POINTS[2]
+    assert (result.held_out, result.validation, result.sentences) == (None, None, (12, 0))
+
+
+def test_a_script_learns_weights_with_one_call(tmp_path: Path) -> None:
+    (tmp_path / "refs").write_text("a b c d\ne f g h\n")
+    (tmp_path / "lists").write_text(
+        "0 ||| a b c d ||| A= 0 B= 1 ||| 1\n0 ||| a x c y ||| A= 1 B= 0 ||| 0\n"
+        "1 ||| e f g h ||| A= 0 B= 1 ||| 1\n1 ||| x f g y ||| A= 1 B= 0 ||| 0\n"
+    )
+    settings = LearningSettings(
+        nbest=(tmp_path / "lists",),
+        references=tmp_path / "refs",
+        options={"restarts": 1, "polish": 0},
+        threads=1,
+    )
+    result = optimize(settings)
+    assert result.data.space.names == ("A_0", "B_0")
+    assert result.learning.solution.score == 1.0
+    assert result.learning.solution.weights[1] > result.learning.solution.weights[0]
+    assert result.warnings == []
+    dense, sparse = format_weights(result.data.problem, result.learning.solution.weights)
+    assert dense.startswith(b"A= ")
+    assert sparse == b""
+
+
+def test_unknown_features_are_refused() -> None:
+    with pytest.raises(UsageError, match="unknown feature G0; known: F0_0, F1_0"):
+        data().select_features(["G0"])
 
 
 def test_a_minimum_that_was_not_reached() -> None:

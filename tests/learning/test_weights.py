@@ -47,7 +47,7 @@ def test_sparse_weights_of_a_configuration_count(tmp_path: Path) -> None:
     ini.write_text(FILES["moses.ini"] + "S_a= 4\n[weight-file]\nsparse\n")
     # Lists without sparse features need no sparse weights.
     assert read_starting_weights(FeatureSpace(SPACE.groups), ini).weights.tolist() == [1, 2, 3]
-    with pytest.raises(FormatError, match="no file sparse"):
+    with pytest.raises(FormatError, match=r"the file sparse of \[weight-file\] does not exist"):
         read_starting_weights(SPACE, ini)
     (tmp_path / "sparse").write_text("S_a 1\nS_b 5\n")
     assert read_starting_weights(SPACE, ini).weights.tolist() == [1, 2, 3, 4, 5]
