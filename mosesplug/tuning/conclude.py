@@ -1,4 +1,4 @@
-"""Stop a run, select its weights, and write ``moses.ini`` and the summary."""
+"""Select the weights of a finished run, and write ``moses.ini`` and the summary."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mosesplug.tuning.context import Context
 from mosesplug.tuning.events import Note, RunFinished
 from mosesplug.tuning.graphs.learning import keeps_scale
 from mosesplug.tuning.guarding import guard_result
-from mosesplug.tuning.heldout import count_since_best, find_best
+from mosesplug.tuning.heldout import find_best
 from mosesplug.tuning.iteration import write_result_files
 from mosesplug.tuning.online.state import select_result
 from mosesplug.tuning.weights import Weights, mean_of
@@ -30,35 +30,9 @@ from mosesplug.tuning.workdir.records import (
 from mosesplug.tuning.workdir.summary import Result, ScoredOn, summarize_iterations
 from mosesplug.tuning.workdir.workspace import Workspace
 
-__all__ = ["conclude", "has_free_scale", "reason_to_stop"]
+__all__ = ["conclude", "has_free_scale"]
 
 _BEST = "best-heldout"
-
-
-def reason_to_stop(context: Context) -> str:
-    """Return why the newest iteration is the last, or an empty string.
-
-    It depends on the current settings, so a finished run can be continued with others.
-    """
-    configuration = context.data.configuration
-    iterations = context.files.store.iterations()
-    if not iterations or iterations[-1].result is None:
-        return ""
-    if read_result(iterations[-1]).largest_change < configuration.minimum_change:
-        return f"no weight changed by {configuration.minimum_change:g} or more"
-    held_out = configuration.held_out
-    if held_out is not None and held_out.patience:
-        stale = count_since_best(read_evaluations(iterations))
-        if stale >= held_out.patience == 1:
-            return "the last translation of the held-out text was no better"
-        if stale >= held_out.patience:
-            return f"{stale} translations of the held-out text in a row were no better"
-    epochs = context.optimizer.online.epochs if configuration.online else 0
-    if epochs and len(iterations) >= epochs:
-        return "the epoch is done" if epochs == 1 else f"all {epochs} epochs are done"
-    if configuration.maximum_iterations and len(iterations) >= configuration.maximum_iterations:
-        return f"the maximum of {configuration.maximum_iterations} iterations is reached"
-    return ""
 
 
 def conclude(context: Context, reason: str) -> Result:

@@ -29,8 +29,7 @@ from mosesplug.tuning.warning_signs import (
     find_weight_signs,
 )
 from mosesplug.tuning.weights import Weights
-from mosesplug.tuning.workdir.records import read_result
-from mosesplug.tuning.workdir.summary import summarize_iterations
+from mosesplug.tuning.workdir.records import read_first_best_score, read_result
 
 __all__ = ["FirstLook", "guard_decoded", "guard_input", "guard_result", "guard_weights"]
 
@@ -230,11 +229,7 @@ def _text_signs(context: Context, outputs: Mapping[int, bytes]) -> list[WarningS
 
 def _scores(store: NBestStore) -> list[float]:
     """Scores of the decoder's 1-best in all iterations, finished or not."""
-    records = store.iterations()
-    found = [each.first_best_score for each in summarize_iterations(records)]
-    if records and records[-1].result is None:
-        found.append(records[-1].first_best_score)
-    return found
+    return [read_first_best_score(record) for record in store.iterations()]
 
 
 def _score_signs(context: Context, scores: Sequence[float]) -> list[WarningSign]:

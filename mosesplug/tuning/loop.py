@@ -1,9 +1,9 @@
-"""The loop: decode, score, optimise, until no weight moves; and where to go on after a kill.
+"""The tuning loop: decode, score, optimize, until no weight moves.
 
-The store is the truth about how far a run is. An iteration is in it or not, with a result or not;
-everything else in the working directory is derived from it and can be written again. Random
-numbers depend on the seed and the iteration only. So a run that was killed anywhere goes on, and
-ends with the same bytes as one that was not.
+The store alone tells how far a run is: it has an iteration or not, with a result or without. All
+other files in the working directory are derived from it and can be written again. Random numbers
+depend on the seed and the iteration only. So a run that was killed anywhere resumes, and ends with
+the same bytes as one that was not.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from contextlib import contextmanager
 from mosesplug.errors import DecoderError, UsageError
 from mosesplug.settings.configuration import Configuration
 from mosesplug.store import NBestStore
-from mosesplug.tuning.conclude import conclude, reason_to_stop
+from mosesplug.tuning.conclude import conclude
 from mosesplug.tuning.context import Context
 from mosesplug.tuning.events import Watcher, ignore_event
 from mosesplug.tuning.graphs.forest import check_forest
-from mosesplug.tuning.heldout import HeldOutScorer
+from mosesplug.tuning.heldout import HeldOutScorer, count_since_best
 from mosesplug.tuning.iteration import (
     make_graphs,
     run_iteration,
@@ -29,6 +29,7 @@ from mosesplug.tuning.resume import (
     check_earlier_run,
 )
 from mosesplug.tuning.setup import check_apart, prepare_run
+from mosesplug.tuning.workdir.records import read_evaluations, read_result
 from mosesplug.tuning.workdir.summary import Result
 from mosesplug.tuning.workdir.workspace import Workspace
 
@@ -67,9 +68,9 @@ def tune(configuration: Configuration, watch: Watcher = ignore_event) -> Result:
             with _failures_name_the_iteration(store):
                 if configuration.online is None:
                     _run(context, judge)
-                elif not reason_to_stop(context):
+                elif not find_reason_to_stop(context):
                     _run_online(context, judge)
-            return conclude(context, reason_to_stop(context))
+            return conclude(context, find_reason_to_stop(context))
 
 
 @contextmanager
@@ -83,28 +84,54 @@ def _failures_name_the_iteration(store: NBestStore) -> Iterator[None]:
 
 
 def _drop_unrecorded_epoch(store: NBestStore) -> None:
-    """An epoch of shards that a kill cut off from its result: the shards give it again."""
+    """Drop an epoch of shards without its result: the shards have what is needed to repeat it."""
     records = store.iterations()
     if records and records[-1].result is None and not records[-1].n_lists:
         store.drop_last(records[-1].iteration)
 
 
 def _run(context: Context, judge: HeldOutScorer | None) -> None:
-    """Decode everything, optimise on all lists, and again."""
+    """Alternate between decoding the whole input and optimizing on all lists."""
     if (opened := context.files.store.open_iteration()) is not None:
         raise UsageError(
             f"iteration {opened.iteration} in {context.files.workspace.directory} was cut off in an"
             " online run: go on with --online, or begin anew in another --working-dir"
         )
     skip_decoder = context.data.configuration.skip_decoder
-    while not reason_to_stop(context):
+    while not find_reason_to_stop(context):
         run_iteration(context, judge, skip_decoder=skip_decoder)
         skip_decoder = False
 
 
 def _run_online(context: Context, judge: HeldOutScorer | None) -> None:
-    """Decode a few sentences, learn from them, and again."""
+    """Alternate between decoding a mini-batch and learning from it."""
     with open_online_run(context, judge) as run:
-        while not reason_to_stop(context):
+        while not find_reason_to_stop(context):
             make_graphs(context)
             run_online_iteration(run)
+
+
+def find_reason_to_stop(context: Context) -> str:
+    """Return why the newest iteration is the last, or an empty string.
+
+    It depends on the current settings, so a finished run can be continued with others.
+    """
+    configuration = context.data.configuration
+    iterations = context.files.store.iterations()
+    if not iterations or iterations[-1].result is None:
+        return ""
+    if read_result(iterations[-1]).largest_change < configuration.minimum_change:
+        return f"no weight changed by {configuration.minimum_change:g} or more"
+    held_out = configuration.held_out
+    if held_out is not None and held_out.patience:
+        stale = count_since_best(read_evaluations(iterations))
+        if stale >= held_out.patience == 1:
+            return "the last translation of the held-out text was no better"
+        if stale >= held_out.patience:
+            return f"{stale} translations of the held-out text in a row were no better"
+    epochs = context.optimizer.online.epochs if configuration.online else 0
+    if epochs and len(iterations) >= epochs:
+        return "the epoch is done" if epochs == 1 else f"all {epochs} epochs are done"
+    if configuration.maximum_iterations and len(iterations) >= configuration.maximum_iterations:
+        return f"the maximum of {configuration.maximum_iterations} iterations is reached"
+    return ""

@@ -18,6 +18,7 @@ __all__ = [
     "IterationStart",
     "ShardLists",
     "read_evaluations",
+    "read_first_best_score",
     "read_result",
     "read_start",
 ]
@@ -215,6 +216,17 @@ def read_result(record: IterationRecord) -> IterationResult:
         raise ValueError(f"iteration {record.iteration} has no result yet")
     with _corrupt_records_named(record.iteration):
         return IterationResult.of_record(record.result)
+
+
+def read_first_best_score(record: IterationRecord) -> float:
+    """Return the corpus score of the 1-best hypotheses of an iteration.
+
+    Raises:
+        StoreError: the record is corrupt.
+    """
+    result = None if record.result is None else read_result(record)
+    shards = None if result is None else result.shards
+    return record.first_best_score if shards is None else shards.first_best_score
 
 
 def read_evaluations(records: Sequence[IterationRecord]) -> tuple[Evaluation, ...]:
