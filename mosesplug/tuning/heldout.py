@@ -25,8 +25,7 @@ from mosesplug.settings.configuration import Configuration
 from mosesplug.tuning.events import CommandStarted, HeldOutScored, PhaseStarted, Watcher
 from mosesplug.tuning.graphs.files import DecodedText
 from mosesplug.tuning.graphs.forest import open_forest
-from mosesplug.tuning.online.numbering import model_weights
-from mosesplug.tuning.weights import Weights
+from mosesplug.tuning.weights import Weights, model_weights
 from mosesplug.tuning.workdir.records import Evaluation
 
 __all__ = ["HeldOutScorer", "count_since_best", "find_best", "judge"]

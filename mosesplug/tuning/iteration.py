@@ -28,12 +28,11 @@ from mosesplug.tuning.graphs.learning import with_graphs
 from mosesplug.tuning.graphs.storing import store_graphs
 from mosesplug.tuning.guarding import guard_decoded, guard_weights
 from mosesplug.tuning.heldout import HeldOutScorer
-from mosesplug.tuning.online.numbering import model_weights
 from mosesplug.tuning.online.source import drop_open_epoch, same_start
 from mosesplug.tuning.online.state import online_start
 from mosesplug.tuning.parallel.optimize import optimize_sharded
 from mosesplug.tuning.resources import Clock, give_back
-from mosesplug.tuning.weights import Weights, ranges
+from mosesplug.tuning.weights import Weights, model_weights, ranges
 from mosesplug.tuning.workdir.iteration_files import (
     write_before,
     write_extractor_files,

@@ -10,10 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formats.weights.any_format import WeightFile
+from formats.weights.files import ShowWeights
+from mosesplug.decoders.batch import ModelWeights
 from mosesplug.errors import UsageError
 from mosesplug.features import FeatureSpace
 
-__all__ = ["Weights", "mean_of", "ranges"]
+__all__ = ["Weights", "mean_of", "model_weights", "ranges"]
 
 
 NO_WEIGHTS: Mapping[str, float] = MappingProxyType({})
@@ -110,6 +112,11 @@ class Weights:
             for name in {*self.sparse, *earlier.sparse}
         ]
         return max(changes, default=0.0)
+
+
+def model_weights(show: ShowWeights, weights: Weights) -> ModelWeights:
+    """Return weights as a decoder of mini-batches takes them."""
+    return ModelWeights(show.with_values(weights.dense).groups, weights.sparse)
 
 
 def mean_of(every: Sequence[Weights], *, normalise: bool) -> Weights:

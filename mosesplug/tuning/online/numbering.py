@@ -13,14 +13,12 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from formats.weights.files import ShowWeights
-from mosesplug.decoders.batch import ModelWeights
 from mosesplug.features import FeatureSpace
 from mosesplug.optimizers.online.learner import Learner
 from mosesplug.tuning.weights import Weights
 from mosesplug.tuning_set import Batch, SparseRows
 
-__all__ = ["FeatureNumbering", "model_weights", "named_weights"]
+__all__ = ["FeatureNumbering", "named_weights"]
 
 
 class FeatureNumbering:
@@ -105,8 +103,3 @@ def named_weights(space: FeatureSpace, vector: NDArray[np.float64], start: Weigh
     padded = np.append(vector, np.zeros(len(space) - len(vector)))
     weights = Weights.of_vector(space, padded)
     return Weights(weights.dense, {**dict.fromkeys(start.sparse, 0.0), **weights.sparse})
-
-
-def model_weights(show: ShowWeights, weights: Weights) -> ModelWeights:
-    """Return weights as a decoder of batches takes them."""
-    return ModelWeights(show.with_values(weights.dense).groups, weights.sparse)

@@ -15,7 +15,6 @@ from mosesplug.tuning.events import Note
 from mosesplug.tuning.heldout import HeldOutScorer
 from mosesplug.tuning.iteration import write_decoding_files, write_result_files
 from mosesplug.tuning.online.epoch import Epoch, run_batches
-from mosesplug.tuning.online.numbering import model_weights
 from mosesplug.tuning.online.sharded import ShardWorkers, run_shards
 from mosesplug.tuning.online.state import (
     forget_earlier_states,
@@ -30,6 +29,7 @@ from mosesplug.tuning.parallel.executors import open_executor
 from mosesplug.tuning.parallel.shards import (
     split_into_shards,
 )
+from mosesplug.tuning.weights import model_weights
 from mosesplug.tuning.workdir.records import (
     IterationStart,
     read_evaluations,

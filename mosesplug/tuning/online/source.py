@@ -25,9 +25,9 @@ from mosesplug.optimizers.online.epochs import EpochReport
 from mosesplug.optimizers.online.learner import Learner, grown
 from mosesplug.store import IterationRecord, NBestStore
 from mosesplug.tuning.events import Note
-from mosesplug.tuning.online.numbering import FeatureNumbering, model_weights, named_weights
+from mosesplug.tuning.online.numbering import FeatureNumbering, named_weights
 from mosesplug.tuning.resources import Clock
-from mosesplug.tuning.weights import Weights
+from mosesplug.tuning.weights import Weights, model_weights
 from mosesplug.tuning_set import Batch
 
 __all__ = ["DecodingSource", "EpochLists", "EpochSetup", "drop_open_epoch", "same_start"]
