@@ -1,4 +1,4 @@
-"""n-best lists scored anew: other weights, and further features from columns of numbers."""
+"""Score n-best lists again, with other weights and additional features."""
 
 from __future__ import annotations
 
@@ -19,25 +19,30 @@ from mosesplug.errors import UsageError
 from mosesplug.learning.lists import dense_by_weights
 from mosesplug.learning.weights import list_model_scores, read_named_weights
 
-__all__ = ["AddedFeature", "least_risk", "parse_added", "rescored", "sentences_of"]
-
+__all__ = [
+    "AddedFeature",
+    "choose_least_risk",
+    "parse_added_feature",
+    "rank_sentences",
+    "score_again",
+]
 
 _LARGEST = float(np.finfo(np.float32).max)
 
 
 @dataclass(frozen=True)
 class AddedFeature:
-    """A feature that a file has a value of for every hypothesis, in the order of the list."""
+    """An additional feature, and the file of its values, one for each hypothesis in order."""
 
     name: str
     path: Path
 
 
-def parse_added(text: str) -> AddedFeature:
-    """``NAME=FILE``, or ``NAME= FILE`` as lists spell names.
+def parse_added_feature(text: str) -> AddedFeature:
+    """Return the feature of ``NAME=FILE``, or of ``NAME= FILE`` as names are written in lists.
 
     Raises:
-        UsageError: it is not of that form.
+        UsageError: the text has another form.
     """
     name, equals, path = text.partition("=")
     if not (equals and name and path.strip()) or "_" in name or any(map(str.isspace, name)):
@@ -47,7 +52,7 @@ def parse_added(text: str) -> AddedFeature:
     return AddedFeature(name, Path(path.strip()))
 
 
-def rescored(
+def score_again(
     path: Path,
     weights: Path,
     *,
@@ -55,19 +60,19 @@ def rescored(
     names: Sequence[str] | None = None,
     added: Sequence[AddedFeature] = (),
 ) -> Iterator[NBestList]:
-    """The blocks of a list, with further features, scored by other weights.
+    """Yield the blocks of an n-best list with additional features and new model scores.
 
     Args:
         path: the list.
-        weights: a file of any kind that holds weights of all its dense features and the added ones.
-        sparse: a file of sparse weights, instead of those that the first file has or names; what
-            it lacks counts as 0.
-        names: of the columns of a list without labels, one each.
-        added: further features.
+        weights: a file of any format with weights of all dense and all added features.
+        sparse: a file of sparse weights, which replace those of the first file; missing ones
+            count as 0.
+        names: column names of an unlabelled list.
+        added: additional features.
 
     Raises:
-        FormatError: a file cannot be read, or a column has not a number for each hypothesis.
-        UsageError: an added feature has the name of another.
+        FormatError: a file cannot be read, or an added feature lacks values.
+        UsageError: two features have the same name.
     """
     given = read_named_weights(weights, sparse)
     dense = dense_by_weights(path, given)
@@ -91,17 +96,17 @@ def rescored(
 
 
 def _check_names(listed: Sequence[str], added: Sequence[AddedFeature], path: Path) -> None:
-    """See that one weight is not taken for two features.
+    """Check that every feature has a name of its own.
 
     Raises:
-        UsageError: an added feature has the name of another.
+        UsageError: two features have the same name.
     """
     taken = set(listed)
     for feature in added:
         if feature.name in taken:
             raise UsageError(
-                f"--add-feature {feature.name}={feature.path}: there is a feature {feature.name} "
-                f"already, in {path} or added: give another name"
+                f"--add-feature {feature.name}={feature.path}: {path} or another --add-feature "
+                f"has a feature {feature.name} already: give another name"
             )
         taken.add(feature.name)
 
@@ -115,27 +120,27 @@ class _Column:
         self._lines = 0
 
     def take(self, count: int, listed: Path) -> NDArray[np.float64]:
-        """The next values, float64 ``[count]``."""
+        """Read the next values, float64 ``[count]``."""
         values = np.empty(count)
         for row in range(count):
             line = self._file.readline()
             self._lines += 1
             if not line:
                 raise self._error(
-                    f"it ends before the hypotheses of {listed} do",
+                    f"the file ends before the hypotheses of {listed}",
                     "Give a value for each hypothesis, in the order of the list",
                 )
             values[row] = parse_number(line.strip())
             if not abs(values[row]) <= _LARGEST:
-                said = line.strip()[:40].decode("utf-8", "backslashreplace")
+                text = line.strip()[:40].decode("utf-8", "backslashreplace")
                 raise self._error(
-                    f"{said!r} is no number that a feature can have",
+                    f"{text!r} is not a number that a feature can have",
                     "Give one finite number a line",
                 )
         return values
 
     def end(self, rows: int, listed: Path) -> None:
-        """See that nothing is left."""
+        """Check that all values were read."""
         if self._file.readline():
             self._lines += 1
             raise self._error(
@@ -147,23 +152,23 @@ class _Column:
         return FormatError(message, path=self._path, line=self._lines, remedy=remedy)
 
 
-def sentences_of(block: NBestList) -> Iterator[tuple[int, NDArray[np.int64]]]:
-    """Each sentence with its rows, the highest score first; of equals the first."""
+def rank_sentences(block: NBestList) -> Iterator[tuple[int, NDArray[np.int64]]]:
+    """Yield each sentence with its rows, the highest score first; ties keep their order."""
     bounds = np.flatnonzero(np.diff(block.sentence_ids, prepend=-1, append=-1))
     for first, last in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
         order = np.argsort(-block.scores[first:last], kind="stable")
         yield int(block.sentence_ids[first]), first + order
 
 
-def least_risk(block: NBestList, rows: NDArray[np.int64], scale: float) -> int:
-    """The place among some rows of the translation of most expected BLEU+1 over all of them.
+def choose_least_risk(block: NBestList, rows: NDArray[np.int64], scale: float) -> int:
+    """Return the position in ``rows`` of the hypothesis with the highest expected BLEU+1.
 
-    Minimum Bayes risk over a list (Kumar & Byrne 2004); ``mosesplug mbr`` offers more of the kind.
+    This is minimum Bayes risk over a list (Kumar & Byrne 2004).
 
     Args:
         block: the lists.
-        rows: int64, of one sentence, the highest score first.
-        scale: of the scores, before they become probabilities.
+        rows: int64, the rows of one sentence, the highest score first.
+        scale: scale of the model scores.
     """
     from mosesplug.forest.mbr.consensus import expected_bleu, first_of_best, normalised
     from mosesplug.forest.ngrams.bags import bags

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from mosesplug.errors import DataError
 
-__all__ = ["ParallelText", "decode_text", "mark_invalid_utf8"]
+__all__ = ["ParallelText", "decode_text", "format_translations", "mark_invalid_utf8"]
 
 
 @dataclass(frozen=True)
@@ -71,3 +71,9 @@ def decode_text(text: bytes) -> str:
 def mark_invalid_utf8(text: str) -> str:
     """Return a name of a feature or file with surrogate escapes replaced by U+FFFD."""
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+def format_translations(texts: Mapping[int, bytes]) -> bytes:
+    """Return one line for each sentence up to the last one, empty for sentences without text."""
+    count = max(texts, default=-1) + 1
+    return b"".join(texts.get(sentence, b"") + b"\n" for sentence in range(count))

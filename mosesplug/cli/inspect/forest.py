@@ -1,269 +1,212 @@
-"""``mosesplug forest``: lists and oracles of search graphs, and what is in them."""
+"""``mosesplug forest``: n-best lists, oracles and statistics of search graphs."""
 
 from __future__ import annotations
 
+import math
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mosesplug.errors import DataError, UsageError
+from mosesplug.cli.shared.parameters import Output, Quiet, References, SparseWeights
+from mosesplug.errors import UsageError
 
 if TYPE_CHECKING:
-    from mosesplug.learning.weighted_graphs import GraphWeights, WeightedGraph
+    from mosesplug.inspection.graphs import GraphOracleMethod
+    from mosesplug.learning.weighted_graphs import GraphWeights
 
 __all__ = ["info", "nbest", "oracle"]
 
 Graphs = Annotated[
     list[Path],
     typer.Argument(
-        metavar="GRAPHS",
-        help="Directories (0.gz, 1.gz, ...) or files of search graphs: those of one sentence are "
-        "searched together.",
-        show_default=False,
+        metavar="GRAPHS", help="Directories or files of search graphs.", show_default=False
     ),
 ]
-WeightsFile = Annotated[
+GraphWeightsFile = Annotated[
     Path | None,
     typer.Option(
-        "--weights",
-        metavar="FILE",
-        help="moses.ini, runN.dense, or name and value a line; else the file 'weights' beside the "
-        "graphs.",
+        "--weights", metavar="FILE", help="Weights, in any format [the file weights of GRAPHS]."
     ),
 ]
-SparseFile = Annotated[
-    Path | None,
-    typer.Option("--sparse-weights", metavar="FILE", help="Of sparse features: name and value."),
-]
-Output = Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Else stdout.")]
-Quiet = Annotated[bool, typer.Option("--quiet", help="Print errors only.")]
+
+_WIDTHS = (8, 8, 9, 11, 11)
 
 
 def nbest(
     graphs: Graphs,
-    weights: WeightsFile = None,
-    sparse_weights: SparseFile = None,
+    weights: GraphWeightsFile = None,
+    sparse_weights: SparseWeights = None,
     k: Annotated[int, typer.Option("-k", min=1, metavar="N", help="Length of a list.")] = 100,
     distinct: Annotated[
-        bool, typer.Option(help="Every translation once, by its best derivation.")
+        bool, typer.Option(help="List every translation once, by its best derivation.")
     ] = True,
     diverse: Annotated[
         float | None,
-        typer.Option(
-            metavar="LAMBDA",
-            help="Translations that differ: each pays LAMBDA for every pair of equal n-grams with "
-            "each earlier one (Gimpel et al. 2013); the list is in the order of the choice.",
-        ),
+        typer.Option(metavar="LAMBDA", help="List diverse translations: penalty of n-grams."),
     ] = None,
     ngram: Annotated[
         int | None,
-        typer.Option(min=1, metavar="N", help="With --diverse: words of the n-grams [2]."),
+        typer.Option(min=1, metavar="N", help="With --diverse, length of the n-grams [2]."),
     ] = None,
     pool: Annotated[
         int | None,
-        typer.Option(
-            min=1,
-            metavar="N",
-            help="With --diverse: choose from the N best, not from the whole graph.",
-        ),
+        typer.Option(min=1, metavar="N", help="With --diverse, choose from the N best [all]."),
     ] = None,
     samples: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            metavar="N",
-            help="N random derivations, as likely as exp(scale * score), in place of the best; "
-            "with --no-distinct every draw is listed.",
-        ),
+        int | None, typer.Option(min=1, metavar="N", help="List N random derivations instead.")
     ] = None,
     seed: Annotated[
-        int | None, typer.Option(min=0, metavar="N", help="With --samples: of the draws [1].")
+        int | None, typer.Option(min=0, metavar="N", help="With --samples, the seed [1].")
     ] = None,
     scale: Annotated[
-        float | None, typer.Option(metavar="X", help="With --samples: of the scores [1].")
+        float | None, typer.Option(metavar="X", help="With --samples, scale of the scores [1].")
     ] = None,
     output: Output = None,
     quiet: Quiet = False,
 ) -> None:
     """Write n-best lists of search graphs, in Moses' format.
 
+    GRAPHS are directories (0.gz, 1.gz, ...) or files; several graphs of one sentence are united.
+    With --diverse, each translation pays LAMBDA for every pair of equal n-grams with each earlier
+    one (Gimpel et al. 2013), and the list has the order of the choice. With --samples, derivations
+    are drawn in proportion to exp(scale * score); --no-distinct lists every draw.
+
     Examples: mosesplug forest nbest hypergraph --weights run3.dense -k 100 -o best100.gz;
     mosesplug forest nbest hypergraph --diverse 0.1 -k 20;
     mosesplug forest nbest hypergraph --samples 1000 --seed 7 --scale 2
     """
     _check_nbest(distinct, diverse, ngram, pool, samples, seed, scale)
-
     import numpy as np
 
     from formats.nbest.files import format_list
-    from mosesplug.cli.shared.output import progress_bar
-    from mosesplug.forest.diverse import ORDER, diverse_of
-    from mosesplug.forest.diverse import diverse as diverse_list
-    from mosesplug.forest.k_best import Derivations, k_best
-    from mosesplug.forest.n_best import listed
-    from mosesplug.forest.sampling import counted, sampled
+    from mosesplug.cli.shared.output import open_output, progress_bar
+    from mosesplug.forest.diverse import ORDER
+    from mosesplug.inspection.graphs import GraphListSettings, make_list
     from mosesplug.learning.weighted_graphs import read_weighted_graphs
 
+    settings = GraphListSettings(
+        k=k,
+        distinct=distinct,
+        penalty=diverse,
+        order=ngram or ORDER,
+        pool=pool,
+        samples=samples,
+        scale=1.0 if scale is None else scale,
+    )
     rng = np.random.default_rng(1 if seed is None else seed)
-
-    def chosen(found: WeightedGraph) -> Derivations:
-        graph, scores = found.graph, found.scores
-        if samples is not None:
-            drawn = sampled(graph, scores, samples, rng, scale=1.0 if scale is None else scale)
-            if distinct:
-                return counted(graph, drawn).derivations
-            return drawn.some(np.argsort(-drawn.scores, kind="stable"))
-        if diverse is None:
-            return k_best(graph, scores, k, distinct=distinct)
-        if pool is None:
-            return diverse_list(graph, scores, k, diverse, order=ngram or ORDER)
-        best = k_best(graph, scores, pool, distinct=True)
-        return diverse_of(graph, best, k, diverse, order=ngram or ORDER)
-
-    known = _known(graphs, weights, sparse_weights)
+    known = _read_weights(graphs, weights, sparse_weights)
     if known is None:
-        raise UsageError("there are no weights: use --weights FILE")
-    with _written(output) as write, progress_bar(quiet) as progress:
-        for done, found in enumerate(read_weighted_graphs(graphs, known), start=1):
-            with _named(found):
-                derivations = chosen(found)
-            made = listed(
-                found.sentence, found.graph, derivations, found.features, source=found.source
-            )
-            for line in format_list(made):
+        raise UsageError("there are no weights: give --weights FILE")
+    with open_output(output) as write, progress_bar(quiet) as progress:
+        for done, graph in enumerate(read_weighted_graphs(graphs, known), start=1):
+            for line in format_list(make_list(graph, settings, rng)):
                 write(line)
             progress(done, 0, "search graphs")
 
 
 def oracle(
     graphs: Graphs,
-    refs: Annotated[
-        Path | None,
-        typer.Option(help="The reference; or the prefix of several: REFS0, REFS1, ..."),
-    ] = None,
-    weights: WeightsFile = None,
-    sparse_weights: SparseFile = None,
+    refs: References = None,
+    weights: GraphWeightsFile = None,
+    sparse_weights: SparseWeights = None,
     sentence: Annotated[
-        bool, typer.Option("--sentence", help="Of each sentence the highest BLEU+1.")
+        bool, typer.Option("--sentence", help="Maximise the BLEU+1 of each sentence.")
     ] = False,
     linear: Annotated[
-        bool,
-        typer.Option(
-            "--linear", help="The highest linear BLEU (Tromble et al. 2008): exact, and fast."
-        ),
+        bool, typer.Option("--linear", help="Maximise linear BLEU (Tromble et al. 2008).")
     ] = False,
     beam: Annotated[
         int | None,
         typer.Option(
-            min=1,
-            metavar="N",
-            help="Partial derivations kept of a node [10; all with --linear].",
+            min=1, metavar="N", help="Partial derivations of a node [10; all with --linear]."
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Of the order of sentences.")] = 1,
+    seed: Annotated[
+        int, typer.Option(min=0, metavar="N", help="Seed of the order of sentences.")
+    ] = 1,
     output: Output = None,
     quiet: Quiet = False,
 ) -> None:
-    """Print the translations in search graphs that BLEU likes best, one a line.
+    """Print the oracle translations of search graphs, one a line.
 
-    Sentences are chosen for each other, so that corpus BLEU is highest (greedily); --sentence and
-    --linear are faster. Corpus BLEU is told on stderr, and that of the best model scores where
-    there are weights.
+    By default a greedy search maximises corpus BLEU; --sentence and --linear are faster, and
+    --linear is exact. Corpus BLEU is printed on stderr, and with weights that of the 1-best.
 
     Examples: mosesplug forest oracle hypergraph --refs dev.en -o oracle.en;
     mosesplug forest oracle hypergraph --refs dev.en --linear
     """
     if refs is None:
-        raise UsageError("no reference is given: use --refs FILE")
+        raise UsageError("there are no references: give --refs FILE")
     if sentence and linear:
         raise UsageError("--sentence and --linear exclude each other")
-
-    import numpy as np
-
     from formats.references import read_references
-    from mosesplug.cli.shared.output import progress_bar
-    from mosesplug.forest.oracles.bleu import BEAM, oracle_graph
-    from mosesplug.forest.oracles.corpus import (
-        greedy_oracles,
-        linear_oracles,
-        model_oracles,
-        sentence_oracles,
-    )
+    from mosesplug.cli.shared.output import open_output, progress_bar
+    from mosesplug.forest.oracles.corpus import model_oracles
+    from mosesplug.inspection.graphs import find_graph_oracles, read_oracle_graphs
     from mosesplug.learning.weighted_graphs import read_weighted_graphs
 
-    lines = read_references(refs)
-    known = _known(graphs, weights, sparse_weights)
+    method: GraphOracleMethod = "linear" if linear else "sentence" if sentence else "greedy"
+    references = read_references(refs)
+    known = _read_weights(graphs, weights, sparse_weights)
     with progress_bar(quiet) as progress:
-        searched = []
-        for found in read_weighted_graphs(graphs, known):
-            if found.sentence >= len(lines[0]):
-                raise DataError(
-                    f"{found.source} is of sentence {found.sentence}, and {refs} has "
-                    f"{len(lines[0])} lines: the first belongs to sentence 0"
-                )
-            texts = [line[found.sentence].split() for line in lines]
-            searched.append(oracle_graph(found.graph, texts, found.scores, sentence=found.sentence))
-            progress(len(searched), 0, "search graphs")
-        if linear:
-            result = linear_oracles(searched, beam=beam, told=progress)
-        elif sentence:
-            result = sentence_oracles(searched, beam=beam or BEAM, told=progress)
-        else:
-            rng = np.random.default_rng(seed)
-            result = greedy_oracles(searched, rng, beam=beam or BEAM, told=progress)
-    with _written(output) as write:
-        for graph, one in zip(searched, result.oracles, strict=True):
-            write(b" ".join(graph.said(one.derivation.edges)) + b"\n")
+        prepared = []
+        for graph in read_oracle_graphs(read_weighted_graphs(graphs, known), references):
+            prepared.append(graph)
+            progress(len(prepared), 0, "search graphs")
+        found = find_graph_oracles(prepared, method, beam=beam, seed=seed, progress=progress)
+    with open_output(output) as write:
+        for graph, each in zip(prepared, found.oracles, strict=True):
+            write(b" ".join(graph.said(each.derivation.edges)) + b"\n")
     if not quiet:
         if known is not None:
-            _tell("best by the model", model_oracles(searched).score)
-        _tell("oracle", result.score)
+            _report("best by the model", model_oracles(prepared).score)
+        _report("oracle", found.score)
 
 
 def info(
     graphs: Graphs,
-    weights: WeightsFile = None,
-    sparse_weights: SparseFile = None,
+    weights: GraphWeightsFile = None,
+    sparse_weights: SparseWeights = None,
 ) -> None:
-    """Print what is in search graphs: nodes, edges, derivations, the best score, features.
+    """Print the size of search graphs: nodes, edges, derivations, best score, features.
 
     Example: mosesplug forest info hypergraph --weights run3.dense
     """
-    from mosesplug.forest.counting import log_count
-    from mosesplug.forest.viterbi import viterbi
+    from mosesplug.cli.shared.tables import format_row
+    from mosesplug.inspection.graphs import summarize_graph
     from mosesplug.learning.weighted_graphs import read_weighted_graphs
 
-    known = _known(graphs, weights, sparse_weights)
-    print(f"{'sentence':>8} {'nodes':>9} {'edges':>10} {'derivations':>12} {'best score':>12}")
-    names: dict[str, None] = {}
+    known = _read_weights(graphs, weights, sparse_weights)
+    print(format_row(("sentence", "nodes", "edges", "derivations", "best score"), _WIDTHS))
+    features: dict[str, None] = {}
     n_graphs = n_nodes = n_edges = 0
-    for found in read_weighted_graphs(graphs, known):
-        graph = found.graph
-        with _named(found):
-            best = f"{viterbi(graph, found.scores).score:12.6g}" if known else f"{'-':>12}"
-        count = _power_of_ten(log_count(graph))
-        print(f"{found.sentence:8} {graph.n_nodes:9} {graph.n_edges:10} {count:>12} {best}")
-        n_graphs, n_nodes, n_edges = n_graphs + 1, n_nodes + graph.n_nodes, n_edges + graph.n_edges
-        names |= dict.fromkeys(found.names)
-    print(f"{n_graphs} sentences, {n_nodes} nodes, {n_edges} edges, {len(names)} features:")
-    print(" ".join(names))
+    for graph in read_weighted_graphs(graphs, known):
+        found = summarize_graph(graph, has_weights=known is not None)
+        cells = (
+            str(found.sentence),
+            str(found.nodes),
+            str(found.edges),
+            _format_power_of_ten(found.log_derivations),
+            "-" if found.best_score is None else f"{found.best_score:.6g}",
+        )
+        print(format_row(cells, _WIDTHS))
+        n_graphs, n_nodes, n_edges = n_graphs + 1, n_nodes + found.nodes, n_edges + found.edges
+        features |= dict.fromkeys(found.features)
+    print(f"{n_graphs} sentences, {n_nodes} nodes, {n_edges} edges, {len(features)} features:")
+    print(" ".join(features))
 
 
-def _power_of_ten(logarithm: float) -> str:
-    """A number given by its natural logarithm, as ``1.2e+345``."""
-    import math
-
+def _format_power_of_ten(logarithm: float) -> str:
+    """Return a number, given its natural logarithm, as ``1.2e+345``."""
     if logarithm < math.log(1e6):
         return str(round(math.exp(logarithm)))
     power, digits = divmod(logarithm / math.log(10.0), 1.0)
     return f"{10.0**digits:.1f}e+{power:.0f}"
 
 
-def _tell(what: str, score: float) -> None:
+def _report(what: str, score: float) -> None:
     print(f"{what:18} BLEU {100 * score:.2f}", file=sys.stderr)
 
 
@@ -276,7 +219,7 @@ def _check_nbest(
     seed: int | None,
     scale: float | None,
 ) -> None:
-    """Refuse options that do not go together, and values that no search takes."""
+    """Reject options that exclude each other, and values out of range."""
     if diverse is not None and samples is not None:
         raise UsageError("--diverse and --samples exclude each other")
     if diverse is not None and not distinct:
@@ -284,40 +227,19 @@ def _check_nbest(
     if diverse is not None and not 0.0 < diverse < float("inf"):
         raise UsageError(f"--diverse {diverse:g}: the penalty must be more than 0")
     if diverse is None and (ngram is not None or pool is not None):
-        raise UsageError("--ngram and --pool belong to --diverse: give a penalty")
+        raise UsageError("--ngram and --pool require --diverse")
     if samples is None and (seed is not None or scale is not None):
-        raise UsageError("--seed and --scale belong to --samples: say how many")
+        raise UsageError("--seed and --scale require --samples")
     if scale is not None and not 0.0 < scale < float("inf"):
         raise UsageError(f"--scale {scale:g}: it must be more than 0")
 
 
-def _known(places: list[Path], weights: Path | None, sparse: Path | None) -> GraphWeights | None:
-    """The weights, made sure that there is something at all places."""
+def _read_weights(
+    places: list[Path], weights: Path | None, sparse: Path | None
+) -> GraphWeights | None:
+    """Read the weights, after checking that all places exist."""
     from mosesplug.learning.weighted_graphs import read_graph_weights
 
     for place in places:
         place.stat()
     return read_graph_weights(weights, sparse, places)
-
-
-@contextmanager
-def _named(found: WeightedGraph) -> Iterator[None]:
-    """Say which graph it is that cannot be searched."""
-    try:
-        yield
-    except DataError as error:
-        raise DataError(f"{found.source}: sentence {found.sentence}: {error}") from None
-
-
-@contextmanager
-def _written(output: Path | None) -> Iterator[Callable[[bytes], object]]:
-    """What takes the lines; a file is written whole or not at all."""
-    from formats.text import atomic_write
-
-    if output is None:
-        sys.stdout.flush()
-        yield sys.stdout.buffer.write
-        sys.stdout.buffer.flush()
-        return
-    with atomic_write(output, compress="gz" if output.suffix == ".gz" else None) as file:
-        yield file.write

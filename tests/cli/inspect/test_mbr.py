@@ -70,7 +70,7 @@ def test_graphs(
     printed = capsysbinary.readouterr()
     assert printed.out == CHOSEN + b"\n" + CHOSEN
     assert b"2 sentences, 2 not the model's best" in printed.err
-    assert b"1 sentences have nothing to choose from, the first is 1" in printed.err
+    assert b"1 sentences have no graph or list, the first is 1" in printed.err
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -161,7 +161,7 @@ def test_a_store_of_graphs(tmp_path: Path, capsysbinary: pytest.CaptureFixture[b
     assert capsysbinary.readouterr().out == b"\n" + SECOND + b"\n"
     (tmp_path / "less").write_text("A= 1\n")
     assert run("--store", tmp_path, "--weights", tmp_path / "less") == 1
-    assert b"have the feature B, and the weights are for A" in capsysbinary.readouterr().err
+    assert b"have the feature B, but the weights are for A" in capsysbinary.readouterr().err
     assert run("--store", tmp_path, "--iteration", 3) == 1
     assert b"no iteration 3 with search graphs" in capsysbinary.readouterr().err
 
@@ -208,17 +208,17 @@ def test_translations_do_not_depend_on_threads(
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ((), "nothing to choose from"),
-        (("{graphs}", "--nbest", "{lists}"), "one of GRAPHS, --nbest and --store"),
-        (("{graphs}", "--list-mbr", "--lattice-mbr"), "one of --list-mbr and --lattice-mbr"),
-        (("{graphs}", "--iteration", "1"), "--iteration is for --store"),
-        (("{graphs}", "--names", "A"), "--names is for --nbest"),
+        ((), "there is no input"),
+        (("{graphs}", "--nbest", "{lists}"), "GRAPHS, --nbest and --store exclude"),
+        (("{graphs}", "--list-mbr", "--lattice-mbr"), "--list-mbr and --lattice-mbr exclude"),
+        (("{graphs}", "--iteration", "1"), "--iteration requires --store"),
+        (("{graphs}", "--names", "A"), "--names requires --nbest"),
         (("--nbest", "{lists}", "--beam", "1"), "--beam prunes graphs"),
-        (("{graphs}", "--precision", "0.5"), "are for --lattice-mbr"),
-        (("{graphs}", "--lattice-mbr", "--ratio", "1.5"), "--ratio=1.5: it is above 0"),
+        (("{graphs}", "--precision", "0.5"), "require --lattice-mbr"),
+        (("{graphs}", "--lattice-mbr", "--ratio", "1.5"), "--ratio=1.5: it must be above 0"),
         (("{graphs}", "--scale", "inf"), "--scale=inf"),
         (("{graphs}", "--beam", "inf"), "--beam=inf"),
-        (("{graphs}", "--sparse-weights", "{lists}"), "needs the dense weights too"),
+        (("{graphs}", "--sparse-weights", "{lists}"), "--sparse-weights requires --weights"),
         (("{graphs}/0.gz/..",), None),
         (("--store", "{graphs}"), "no store in"),
         (("{graphs}", "-o", "{graphs}"), "is a directory"),

@@ -77,15 +77,15 @@ def test_lists_in_blocks(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("change", "words", "code", "said"),
     [
-        ({"column": "1\n2\n"}, ("LM=column",), 1, "column:3: it ends before"),
+        ({"column": "1\n2\n"}, ("LM=column",), 1, "column:3: the file ends before"),
         ({"column": COLUMN + "4\n"}, ("LM=column",), 1, "column:6: there are more values"),
-        ({"column": "1\nx\n"}, ("LM=column",), 1, "column:2: 'x' is no number"),
-        ({"column": "1\n1e39\n"}, ("LM=column",), 1, "column:2: '1e39' is no number"),
+        ({"column": "1\nx\n"}, ("LM=column",), 1, "column:2: 'x' is not a number"),
+        ({"column": "1\n1e39\n"}, ("LM=column",), 1, "column:2: '1e39' is not a number"),
         ({}, ("LM",), 2, "give NAME=FILE"),
         ({}, ("L_M=column",), 2, "without blanks and underscores"),
         ({}, ("Other=column",), 1, "Other"),
-        ({}, ("F0=column",), 2, "there is a feature F0 already"),
-        ({}, ("LM=column", "LM=column"), 2, "there is a feature LM already"),
+        ({}, ("F0=column",), 2, "has a feature F0 already"),
+        ({}, ("LM=column", "LM=column"), 2, "has a feature LM already"),
         ({}, ("LM=none",), 1, "none"),
     ],
 )

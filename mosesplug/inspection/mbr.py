@@ -1,8 +1,11 @@
-"""What ``mosesplug mbr`` chooses translations from: search graphs, a store of them, or lists."""
+"""Choose translations by minimum Bayes risk from search graphs, a store of them, or lists."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -28,35 +31,72 @@ from mosesplug.tuning.weights import Weights
 from mosesplug.tuning.workdir.records import read_start
 from mosesplug.tuning.workdir.workspace import Workspace
 
-__all__ = ["Task", "in_graphs", "in_lists", "in_store"]
+__all__ = [
+    "MbrTask",
+    "decide_translations",
+    "read_graph_tasks",
+    "read_list_tasks",
+    "read_store_tasks",
+]
 
-Task = tuple[int, Callable[[Criterion], Decision]]
-"""A sentence, and what chooses its translation."""
+_AHEAD = 8
+"""Sentences read ahead of each thread."""
 
 
-def in_graphs(path: Path, weights: GraphWeights) -> Iterator[Task]:
-    """The search graphs of a file or a directory.
+@dataclass(frozen=True)
+class MbrTask:
+    """A sentence, and a function that chooses its translation."""
+
+    sentence: int
+    choose: Callable[[Criterion], Decision]
+
+
+def decide_translations(
+    tasks: Iterable[MbrTask], criterion: Criterion, threads: int
+) -> Iterator[tuple[int, Decision]]:
+    """Yield each sentence with its decision, in the order of the tasks.
+
+    Args:
+        tasks: the sentences, of which only some are read ahead.
+        criterion: the criterion of the choice.
+        threads: number of threads; the decisions do not depend on it.
+    """
+    waiting: deque[tuple[int, Future[Decision]]] = deque()
+    with ThreadPoolExecutor(threads) as pool:
+        for task in tasks:
+            waiting.append((task.sentence, pool.submit(task.choose, criterion)))
+            if len(waiting) > _AHEAD * threads:
+                sentence, future = waiting.popleft()
+                yield sentence, future.result()
+        for sentence, future in waiting:
+            yield sentence, future.result()
+
+
+def read_graph_tasks(path: Path, weights: GraphWeights) -> Iterator[MbrTask]:
+    """Read the search graphs of a file or a directory.
 
     Raises:
-        FormatError: a file that is no search graph.
+        FormatError: a file is not a search graph.
         DataError: a dense feature has no weight, or sentences are not in order.
     """
     for found in read_weighted_graphs([path], weights):
         yield _graph_task(found.sentence, found.graph, found.weights)
 
 
-def in_store(path: Path, iteration: int | None, weights: GraphWeights | None) -> Iterator[Task]:
-    """The search graphs of one iteration of a tuning run.
+def read_store_tasks(
+    path: Path, iteration: int | None, weights: GraphWeights | None
+) -> Iterator[MbrTask]:
+    """Read the search graphs of one iteration of a tuning run.
 
     Args:
         path: the working directory, or the store in it.
-        iteration: whose; None for the newest that has graphs.
-        weights: None for those that it was decoded with.
+        iteration: the iteration; None for the newest that has graphs.
+        weights: the weights; None for those that the iteration was decoded with.
 
     Raises:
         UsageError: there is no store.
         StoreError: it cannot be read.
-        DataError: there is no such iteration, or it has no graphs, or features without weights.
+        DataError: the iteration does not exist or has no graphs, or a feature has no weight.
     """
     place = find_graph_store(path)
     if place is None:
@@ -71,10 +111,10 @@ def in_store(path: Path, iteration: int | None, weights: GraphWeights | None) ->
             groups = graphs.space.groups
             if weights is None:
                 own = _decoded_with(records[chosen])
-                fixed = _not_tuned(place, chosen)
+                fixed = _read_fixed_weights(place, chosen)
                 weights = GraphWeights(groups, own.dense, own.sparse, fixed)
             features = GraphFeatures(graphs.space, weights.fixed)
-            vector = features.vector(_in_order(weights, groups, place), weights.sparse)
+            vector = features.vector(_arrange(weights, groups, place), weights.sparse)
             for sentence in range(graphs.n_sentences):
                 graph = graphs.graph(chosen, sentence)
                 if graph is not None:
@@ -82,48 +122,48 @@ def in_store(path: Path, iteration: int | None, weights: GraphWeights | None) ->
 
 
 def _decoded_with(record: IterationRecord) -> Weights:
-    """The weights that the decoder got: in the first iteration, if any, normalised ones."""
+    """Return the weights that the decoder got; those of iteration 1 may be normalised."""
     start = read_start(record)
     if record.iteration == 1 and "-weight-overwrite" in start.command:
         return start.weights.normalised()
     return start.weights
 
 
-def _not_tuned(store: Path, iteration: int) -> Mapping[str, float]:
-    """Weights of features that are not tuned: those of the configuration beside the store."""
+def _read_fixed_weights(store: Path, iteration: int) -> Mapping[str, float]:
+    """Return weights of features that are not tuned, from the configuration beside the store."""
     config = Workspace(store.parent, 1).run(iteration, "moses.ini")
     return read_configured_features(config).fixed if config.is_file() else UNTUNED
 
 
-def _in_order(
+def _arrange(
     weights: GraphWeights, groups: tuple[tuple[str, int], ...], place: Path
 ) -> tuple[float, ...]:
-    """The dense weights in the order of a store's columns."""
+    """Return the dense weights in the order of a store's columns."""
     known = dict(zip(hypergraph_names(weights.groups), weights.dense, strict=True))
     names = hypergraph_names(groups)
     missing = [name for name in names if name not in known]
     if missing:
         raise DataError(
-            f"the search graphs in {place} have the feature {missing[0]}, and the weights are for "
+            f"the search graphs in {place} have the feature {missing[0]}, but the weights are for "
             f"{spelled_groups(weights.groups)}: give one for each dense feature"
         )
     return tuple(known[name] for name in names)
 
 
-def in_lists(
+def read_list_tasks(
     path: Path, names: Sequence[str] | None, weights: Path | None, sparse: Path | None
-) -> Iterator[Task]:
-    """The n-best lists of a file.
+) -> Iterator[MbrTask]:
+    """Read the n-best lists of a file.
 
     Args:
         path: the file.
-        names: of the values of unlabelled lists.
-        weights: None for the scores that the lists have; else a file of any kind that holds some.
+        names: column names of unlabelled lists.
+        weights: a file of weights of any format; None for the scores in the lists.
         sparse: a file of sparse weights.
 
     Raises:
-        FormatError: a file is no list, or has not the weights of these features; or lists have
-            no scores and there are no weights.
+        FormatError: a file cannot be read or lacks a weight, or lists without scores are given
+            without weights.
     """
     given = None if weights is None else read_named_weights(weights, sparse)
     dense: tuple[str, ...] | None = None
@@ -140,7 +180,7 @@ def in_lists(
                 "a hypothesis has no score",
                 path=path,
                 line=int(block.lines[int(np.argmin(np.isfinite(scores)))]),
-                remedy="Give --weights, by which it can be scored",
+                remedy="Give --weights to score it",
             )
         bounds = np.flatnonzero(np.diff(block.sentence_ids, prepend=-1, append=-1))
         for first, last in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
@@ -148,20 +188,20 @@ def in_lists(
             yield _list_task(int(block.sentence_ids[first]), texts, scores[first:last])
 
 
-def _graph_task(sentence: int, graph: Hypergraph, weights: NDArray[np.float64]) -> Task:
+def _graph_task(sentence: int, graph: Hypergraph, weights: NDArray[np.float64]) -> MbrTask:
     def choose(criterion: Criterion) -> Decision:
         with named(sentence):
             return decide_in_graph(graph, weights, criterion)
 
-    return sentence, choose
+    return MbrTask(sentence, choose)
 
 
-def _list_task(sentence: int, texts: list[list[bytes]], scores: NDArray[np.float64]) -> Task:
+def _list_task(sentence: int, texts: list[list[bytes]], scores: NDArray[np.float64]) -> MbrTask:
     def choose(criterion: Criterion) -> Decision:
-        # Of equal translations the first is chosen, so the model's best come first.
+        # The first of equally good translations is chosen, so sort by model score.
         order = np.argsort(-scores, kind="stable")
         ranked = [texts[row] for row in order.tolist()]
         chosen = ranked[decide_in_list(ranked, scores[order], criterion)]
         return Decision(tuple(chosen), chosen == ranked[0])
 
-    return sentence, choose
+    return MbrTask(sentence, choose)

@@ -1,0 +1,195 @@
+"""N-best lists, oracles and statistics of search graphs in files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from formats.nbest.files import NBestList
+from mosesplug.errors import DataError
+from mosesplug.forest.counting import log_count
+from mosesplug.forest.diverse import ORDER, diverse, diverse_of
+from mosesplug.forest.k_best import Derivations, k_best
+from mosesplug.forest.n_best import listed
+from mosesplug.forest.oracles.bleu import BEAM, OracleGraph, oracle_graph
+from mosesplug.forest.oracles.corpus import (
+    CorpusOracle,
+    greedy_oracles,
+    linear_oracles,
+    sentence_oracles,
+)
+from mosesplug.forest.sampling import counted, sampled
+from mosesplug.forest.viterbi import viterbi
+from mosesplug.learning.weighted_graphs import WeightedGraph
+from mosesplug.optimizers import Progress
+from mosesplug.optimizers.problem import no_progress
+
+__all__ = [
+    "GraphListSettings",
+    "GraphOracleMethod",
+    "GraphSummary",
+    "find_graph_oracles",
+    "make_list",
+    "read_oracle_graphs",
+    "summarize_graph",
+]
+
+GraphOracleMethod = Literal["greedy", "sentence", "linear"]
+
+
+@dataclass(frozen=True)
+class GraphListSettings:
+    """Which derivations of a graph to list.
+
+    Attributes:
+        k: length of a list; ignored with ``samples``.
+        distinct: list each translation once, by its best derivation.
+        penalty: penalty of n-grams shared with earlier translations (Gimpel et al. 2013); None for
+            the best derivations.
+        order: length of these n-grams.
+        pool: choose diverse translations from this number of best ones; None for the whole graph.
+        samples: list this number of random derivations instead, drawn in proportion to
+            ``exp(scale * score)``.
+        scale: see ``samples``.
+    """
+
+    k: int = 100
+    distinct: bool = True
+    penalty: float | None = None
+    order: int = ORDER
+    pool: int | None = None
+    samples: int | None = None
+    scale: float = 1.0
+
+
+@dataclass(frozen=True)
+class GraphSummary:
+    """Size and best score of a search graph.
+
+    Attributes:
+        sentence: the sentence id.
+        nodes, edges: their numbers.
+        log_derivations: natural logarithm of the number of derivations.
+        best_score: the highest model score; None without weights.
+        features: names of its features.
+    """
+
+    sentence: int
+    nodes: int
+    edges: int
+    log_derivations: float
+    best_score: float | None
+    features: tuple[str, ...]
+
+
+def make_list(
+    graph: WeightedGraph, settings: GraphListSettings, rng: np.random.Generator
+) -> NBestList:
+    """Return the n-best list of a search graph.
+
+    Raises:
+        DataError: the graph cannot be searched.
+    """
+    with _name_graph(graph):
+        derivations = _select_derivations(graph, settings, rng)
+    return listed(graph.sentence, graph.graph, derivations, graph.features, source=graph.source)
+
+
+def _select_derivations(
+    weighted: WeightedGraph, settings: GraphListSettings, rng: np.random.Generator
+) -> Derivations:
+    graph, scores, k = weighted.graph, weighted.scores, settings.k
+    if settings.samples is not None:
+        drawn = sampled(graph, scores, settings.samples, rng, scale=settings.scale)
+        if settings.distinct:
+            return counted(graph, drawn).derivations
+        return drawn.some(np.argsort(-drawn.scores, kind="stable"))
+    if settings.penalty is None:
+        return k_best(graph, scores, k, distinct=settings.distinct)
+    if settings.pool is None:
+        return diverse(graph, scores, k, settings.penalty, order=settings.order)
+    best = k_best(graph, scores, settings.pool, distinct=True)
+    return diverse_of(graph, best, k, settings.penalty, order=settings.order)
+
+
+def read_oracle_graphs(
+    graphs: Iterable[WeightedGraph], references: Sequence[Sequence[bytes]]
+) -> Iterator[OracleGraph]:
+    """Prepare search graphs for the search of oracles.
+
+    Args:
+        graphs: the graphs.
+        references: ``references[k][sentence]``.
+
+    Raises:
+        DataError: a sentence has no reference.
+    """
+    for graph in graphs:
+        if graph.sentence >= len(references[0]):
+            raise DataError(
+                f"{graph.source} belongs to sentence {graph.sentence}, but the references have "
+                f"only {len(references[0])} lines (the first is sentence 0)"
+            )
+        texts = [lines[graph.sentence].split() for lines in references]
+        yield oracle_graph(graph.graph, texts, graph.scores, sentence=graph.sentence)
+
+
+def find_graph_oracles(
+    graphs: Sequence[OracleGraph],
+    method: GraphOracleMethod,
+    *,
+    beam: int | None = None,
+    seed: int = 1,
+    progress: Progress = no_progress,
+) -> CorpusOracle:
+    """Find the oracle of each graph.
+
+    Args:
+        graphs: the graphs.
+        method: ``greedy`` for the highest corpus BLEU, ``sentence`` for the highest BLEU+1 of each
+            sentence, ``linear`` for the highest linear BLEU (Tromble et al. 2008).
+        beam: partial derivations kept at each node; None for 10, or for all with ``linear``.
+        seed: seed of the order of sentences (``greedy``).
+        progress: is told of the graphs searched.
+    """
+    match method:
+        case "linear":
+            return linear_oracles(graphs, beam=beam, told=progress)
+        case "sentence":
+            return sentence_oracles(graphs, beam=beam or BEAM, told=progress)
+        case "greedy":
+            rng = np.random.default_rng(seed)
+            return greedy_oracles(graphs, rng, beam=beam or BEAM, told=progress)
+
+
+def summarize_graph(graph: WeightedGraph, *, has_weights: bool) -> GraphSummary:
+    """Return the size of a search graph, and its best score if it has weights.
+
+    Raises:
+        DataError: the graph cannot be searched.
+    """
+    best_score = None
+    if has_weights:
+        with _name_graph(graph):
+            best_score = viterbi(graph.graph, graph.scores).score
+    return GraphSummary(
+        sentence=graph.sentence,
+        nodes=graph.graph.n_nodes,
+        edges=graph.graph.n_edges,
+        log_derivations=log_count(graph.graph),
+        best_score=best_score,
+        features=graph.names,
+    )
+
+
+@contextmanager
+def _name_graph(graph: WeightedGraph) -> Iterator[None]:
+    """Add the graph's file and sentence to error messages."""
+    try:
+        yield
+    except DataError as error:
+        raise DataError(f"{graph.source}: sentence {graph.sentence}: {error}") from None
