@@ -67,8 +67,8 @@ def test_one_run_has_the_seed_itself() -> None:
 def test_a_script_learns_weights_with_one_call(tmp_path: Path) -> None:
     (tmp_path / "refs").write_text("a b c d\ne f g h\n")
     (tmp_path / "lists").write_text(
-        "0 ||| a b c d ||| A= 0 B= 1 ||| 1\n0 ||| a x c y ||| A= 1 B= 0 ||| 0\n"
-        "1 ||| e f g h ||| A= 0 B= 1 ||| 1\n1 ||| x f g y ||| A= 1 B= 0 ||| 0\n"
+        "0 ||| a b c d ||| A= 0 B= 1 ||| 1\n0 ||| a x c y ||| A= 2 B= 0 ||| 0\n"
+        "1 ||| e f g h ||| A= 0 B= 1 ||| 1\n1 ||| x f g y ||| A= 2 B= 0 ||| 0\n"
     )
     settings = LearningSettings(
         nbest=(tmp_path / "lists",),
