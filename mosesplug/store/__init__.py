@@ -1,4 +1,4 @@
-"""Every n-best list of a tuning run in one transactional, memory-mapped place."""
+"""The store: all n-best lists of a tuning run in one transactional, memory-mapped database."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ __all__ = [
     "fingerprint_files",
 ]
 
-# Loaded when they are asked for: what needs the kernels alone does not wait for the database.
+# Loaded on first access: code that needs only the kernels does not load the database.
 _MODULES = {
     "GraphReport": "views",
     "IngestReport": "views",

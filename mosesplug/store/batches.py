@@ -1,7 +1,7 @@
-"""Random batches from merged iterations: each sentence is merged once, then kept in memory.
+"""Random batches of merged iterations: each sentence is merged once, then kept in memory.
 
-To merge a sentence is to look up one record an iteration. An online learner wants every sentence
-once an epoch, so after the first epoch a batch is no more than a copy of some arrays.
+Merging a sentence reads one record per iteration. An online learner visits every sentence once per
+epoch, so after the first epoch a batch is only a copy of some arrays.
 """
 
 from __future__ import annotations
@@ -23,21 +23,20 @@ _OBJECTS = 1024
 
 
 class MergedBatches:
-    """Merged lists of some iterations, by any few sentences; made by ``NBestStore.merged``.
+    """Merged lists of some iterations, in random batches; made by ``NBestStore.merged``.
 
-    Sentences are kept as they are asked for until ``memory`` bytes are in use; from then on, the
-    others are read anew each time. Nothing is thrown out: where each epoch visits every sentence
-    once, in random order, what was used longest ago is no less likely to be needed next, and to
-    keep the first is to find as many as fit.
+    Sentences are cached on first use until ``memory`` bytes are in use; the others are read again
+    each time. Nothing is evicted: epochs visit every sentence once in random order, so evicting the
+    least recently used sentence would gain nothing.
 
-    It shows the iterations that it was made for, whatever is added later; dropping one of them
-    makes it useless. Several threads may take batches while nothing else uses the store.
+    Iterations added later are not included; dropping an included one invalidates the object.
+    Several threads may take batches while nothing else uses the store.
 
     Attributes:
-        sentences: int64; all sentences of the input, some of them perhaps without a list.
+        sentences: int64; all sentences of the input; some may have no list.
         space: the columns of every batch.
-        memory: bytes to keep at most.
-        bytes_kept: bytes that are kept: arrays, and a kilobyte a sentence for the objects.
+        memory: largest number of bytes to cache.
+        bytes_kept: bytes in the cache: arrays, and a kilobyte per sentence for objects.
     """
 
     def __init__(
@@ -58,13 +57,13 @@ class MergedBatches:
     def batch(self, sentence_ids: ArrayLike) -> Batch:
         """Return the same as ``NBestStore.batch``: arrays are copies, sentences in the given order.
 
-        Time and memory grow with the batch alone where its sentences are kept, and with the
-        number of iterations where they are not.
+        Time and memory depend only on the batch if its sentences are cached, else also on the
+        number of iterations.
 
         Raises:
-            DataError: there is no such sentence.
-            StoreError: the store is closed, or one of the iterations was dropped, and a sentence
-                is not kept.
+            DataError: a sentence does not exist.
+            StoreError: a sentence is not cached, and the store is closed or an iteration was
+                dropped.
         """
         wanted = np.atleast_1d(np.asarray(sentence_ids, dtype=np.int64))
         if not len(wanted):

@@ -1,14 +1,14 @@
-"""Checksums of records: they tell a damaged byte that still reads as a number or as text.
+"""Checksums of records, which detect damaged bytes that still parse as numbers or text.
 
-They stand beside the commit record of their iteration and not in the records, whose bytes are as
-they always were: a store without checksums goes on, older software reads a store that has them,
-and an iteration that is dropped takes its checksums along. A value holds those of the records that
-were written together, as ``(number, CRC-32)`` pairs of uint32 and a CRC-32 of these pairs, under::
+They are stored beside the commit record of their iteration, not in the records: stores without
+checksums remain usable, older software reads stores that have them, and dropping an iteration drops
+its checksums. A value holds the checksums of records that were written together, as
+``(number, CRC-32)`` pairs of uint32 followed by a CRC-32 of these pairs, under the key::
 
     iteration, CHECKSUMS, what the records are, kind of statistics, first number
 
-The number is the sentence of a record, or the part of the iteration's own records. CRC-32 finds
-every change of up to 32 bits in a row, and runs at the speed of memory.
+The number is the sentence of a record, or the part of an iteration's own record. CRC-32 detects
+every burst of up to 32 changed bits, at the speed of memory.
 """
 
 from __future__ import annotations
@@ -69,12 +69,12 @@ Known = dict[tuple[str, int], dict[int, int]]
 
 @dataclass(frozen=True)
 class Checked:
-    """What the checksums of one iteration tell.
+    """The result of checking the checksums of one iteration.
 
     Attributes:
-        faults: sentence (None: the iteration as a whole) and what is wrong, in words.
-        records: how many have a checksum.
-        without: how many have none.
+        faults: sentence (None: the iteration as a whole) and description of each error.
+        records: number of records with a checksum.
+        without: number of records without one.
     """
 
     faults: tuple[tuple[int | None, str], ...]
@@ -89,13 +89,13 @@ def put_checksums(
     area: str,
     records: Mapping[bytes, bytes],
 ) -> None:
-    """Keep the checksums of records of one iteration that are written in the same transaction.
+    """Store the checksums of records of one iteration in the transaction that writes them.
 
     Args:
-        transaction: to write in.
+        transaction: the write transaction.
         environment: of the store.
-        iteration: theirs.
-        area: the database that they lie in; of statistics, they are of one kind.
+        iteration: the iteration of the records.
+        area: their database; statistics must be of one kind.
         records: keys and values.
     """
     kind = int.from_bytes(next(iter(records), b"")[:4]) if area == "statistics" else 0
@@ -104,14 +104,14 @@ def put_checksums(
 
 
 def _number(area: str, key: bytes) -> int:
-    """Part of an iteration's own record, sentence of any other."""
+    """Return the part of an iteration's own record, or the sentence of any other record."""
     return key[4] if area == OWN else int.from_bytes(key[-4:])
 
 
 def keep_checksums(
     transaction: Any, environment: Environment, iteration: int, known: Known
 ) -> None:
-    """Store checksums that are known, one value for each place."""
+    """Store known checksums, one value for each database and kind of statistics."""
     for (area, kind), sums in known.items():
         if not sums:
             continue
@@ -126,7 +126,7 @@ def load_checksums(transaction: Any, environment: Environment, iteration: int) -
     """Return the checksums of an iteration.
 
     Raises:
-        StoreError: they are damaged themselves.
+        StoreError: the checksums are damaged.
     """
     known: Known = {}
     prefix = iteration_key(iteration, CHECKSUMS)
@@ -139,7 +139,7 @@ def load_checksums(transaction: Any, environment: Environment, iteration: int) -
         if place is None or pairs is None:
             raise StoreError(
                 f"the n-best store at {environment.path} is damaged: the checksums of iteration "
-                f"{iteration} cannot be read. Go on with a copy, or begin in an empty directory"
+                f"{iteration} cannot be read. Use a copy, or start in an empty directory"
             )
         for number, checksum in pairs:
             known.setdefault(place, {})[number] = checksum
@@ -183,7 +183,7 @@ def check_iteration(
     try:
         known = load_checksums(transaction, environment, iteration)
     except StoreError:
-        return Checked(((None, "its checksums are damaged themselves"),), 0, 0)
+        return Checked(((None, "its checksums are damaged"),), 0, 0)
     faults: list[tuple[int | None, str]] = []
     records = without = 0
     for place, items in _records(transaction, environment, iteration, n_kinds):
@@ -193,7 +193,7 @@ def check_iteration(
             records += checksum is not None
             without += checksum is None
             if checksum is not None and zlib.crc32(value) != checksum:
-                faults.append(_fault(place, number, "is damaged: its checksum is another"))
+                faults.append(_fault(place, number, "is damaged: its checksum differs"))
         faults += [_fault(place, number, "is missing") for number in left]
     for place, left in known.items():
         # Of a kind of statistics that the store does not know.

@@ -1,7 +1,7 @@
-"""What a store says of itself, checked before anything is made as large as it says.
+"""Validate the sizes that a store records before any memory is allocated for them.
 
-Arrays of a record cannot be longer than its bytes. How many sentences the input has, or columns the
-features, is a number alone: a damaged one, believed, would take all memory or loop for ever.
+Arrays of a record cannot be longer than its bytes. The number of sentences or of feature columns,
+however, is only a number: trusting a damaged one could exhaust memory or loop without end.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = [
 ]
 
 MOST_SENTENCES = 10_000_000
-"""Of an input. Those of the field have thousands, and a store would have terabytes."""
+"""Largest number of sentences of an input. Real inputs have thousands."""
 
 _MOST_COLUMNS = 1_000_000
 _DTYPES = ("<i4", "<f4")
@@ -58,33 +58,33 @@ def checked_groups(stored: Any) -> tuple[tuple[str, int], ...] | None:
 
 
 def check_names(stored: Any) -> None:
-    """Refuse what are no names of sparse features.
+    """Check the names of sparse features.
 
     Raises:
-        ValueError: so they are.
+        ValueError: they are not a list of strings.
     """
     _need(isinstance(stored, list) and all(isinstance(n, str) for n in stored), "sparse features")
 
 
 def check_graphs(n_graphs: Any, last_sentence: Any) -> None:
-    """Refuse numbers of search graphs that cannot be.
+    """Check the number of search graphs.
 
     Raises:
-        ValueError: so they are.
+        ValueError: the number is impossible.
     """
     _check_count(last_sentence, MOST_SENTENCES - 1, "sentences", least=-1)
     _check_count(n_graphs, last_sentence + 1, "search graphs")
 
 
 def check_sums(said: Mapping[str, Any], n_kinds: int) -> None:
-    """Refuse what an iteration cannot say of itself.
+    """Check the sums that an iteration records.
 
     Args:
-        said: by its commit record, or by its last part.
-        n_kinds: kinds of statistics that there are.
+        said: the commit record, or the record of the last part.
+        n_kinds: number of kinds of statistics in the store.
 
     Raises:
-        ValueError, KeyError: so it does.
+        ValueError, KeyError: a number is impossible or missing.
     """
     _check_count(said["kind"], n_kinds - 1, "kinds of statistics")
     _check_count(said["n_sentences"], MOST_SENTENCES, "sentences")
@@ -98,9 +98,9 @@ def check_sums(said: Mapping[str, Any], n_kinds: int) -> None:
 def _check_count(value: Any, most: int, what: str, *, least: int = 0) -> None:
     is_whole = isinstance(value, int) and not isinstance(value, bool)
     if not is_whole or not least <= value <= most:
-        raise ValueError(f"there cannot be {value!r} {what}")
+        raise ValueError(f"impossible number of {what}: {value!r}")
 
 
 def _need(holds: bool, what: str) -> None:
     if not holds:
-        raise ValueError(f"{what} is none")
+        raise ValueError(f"{what} is invalid")

@@ -1,7 +1,7 @@
-"""Which hypotheses of a list are new: kernels that hash rows to find them and compare to confirm.
+"""Find the hypotheses of a list that are new: kernels that hash rows and compare candidates.
 
-Two hypotheses of a sentence are the same if their text is the same byte for byte and their
-float32 features are equal, sparse ones included. A hash only ever finds candidates.
+Two hypotheses of a sentence are duplicates if their texts are equal byte for byte and their float32
+features are equal, including sparse ones. A hash only finds candidates.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = [
 
 
 class Rows(NamedTuple):
-    """Hypotheses side by side, as the kernels read them.
+    """Hypotheses as flat arrays, as the kernels read them.
 
     Attributes:
         buffer: uint8; the text of hypothesis ``i`` is ``buffer[starts[i]:ends[i]]``.
@@ -102,7 +102,7 @@ def hash_rows(
         state = np.uint64(0xCBF29CE484222325)
         for k in range(np.int64(rows.starts[i]), np.int64(rows.ends[i])):
             state = (state ^ np.uint64(rows.buffer[k])) * prime
-        # Words are spread before they are folded in: FNV alone keeps their high bits high.
+        # Words are mixed first: FNV alone does not move their high bits down.
         state = _mixed(state)
         for column in range(dense_bits.shape[1]):
             word = dense_bits[i, column]
@@ -123,7 +123,7 @@ def hash_rows(
 def first_occurrences(
     rows: Rows, hashes: NDArray[np.uint64], offsets: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]]:
-    """First row of each sentence's list that is the same hypothesis.
+    """Return the first row of each sentence's list that is the same hypothesis.
 
     Args:
         rows: the hypotheses.
@@ -131,9 +131,9 @@ def first_occurrences(
         offsets: int64 ``[n_sentences + 1]``; rows of sentence ``i``.
 
     Returns:
-        int64 ``[n]``, the first equal row (a row itself if none precedes it); and one open
-        hash table a sentence for ``find_stored``: the slots int32, holding rows counted from
-        the sentence's first (-1 is empty), and int64 ``[n_sentences + 1]`` where each begins.
+        int64 ``[n]``, the first equal row (the row itself if none precedes it); and one open hash
+        table per sentence for ``find_stored``: int32 slots that hold rows counted from the
+        sentence's first (-1: empty), and int64 ``[n_sentences + 1]`` offsets of the tables.
     """
     n_sentences = len(offsets) - 1
     table_offsets = np.zeros(n_sentences + 1, dtype=np.int64)
@@ -175,14 +175,14 @@ def find_stored(
     home_iterations: NDArray[np.int32],
     home_rows: NDArray[np.int32],
 ) -> bool:
-    """Mark the rows of one sentence's list that an earlier record of it holds.
+    """Mark the rows of one sentence's list that an earlier record of the sentence holds.
 
     ``table`` is that sentence's table of ``first_occurrences`` and ``begin`` its first row.
     Where row ``j`` of ``stored`` is row ``i`` of the list, the outputs ``home_iterations[i]``
     and ``home_rows[i]`` become ``iteration`` and ``j``.
 
     Returns:
-        Whether all that was looked at lies within the record; if not, it is damaged.
+        Whether all accesses were within the record; if not, the record is damaged.
     """
     mask = np.int64(len(table) - 1)
     for j in range(len(stored_hashes)):
@@ -190,7 +190,7 @@ def find_stored(
         while table[slot] >= 0:
             row = begin + table[slot]
             if hashes[row] == stored_hashes[j]:
-                # Of a few rows, and not of all: a sound record needs no look.
+                # Checked for the few rows that are compared, not for all.
                 if stored.ends[j] > len(stored.buffer) or stored.indptr[j + 1] > len(stored.data):
                     return False
                 if _same(rows, row, stored, j):
@@ -209,13 +209,13 @@ def resolve(
     home_iterations: NDArray[np.int32],
     home_rows: NDArray[np.int32],
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Give every row a home: the record that holds it, and its row there.
+    """Assign every row a home: the record that holds it, and its row there.
 
-    Rows without one (``home_iterations`` 0) are new and get the next row of this iteration's
+    Rows without a home (``home_iterations`` 0) are new and get the next row of this iteration's
     record; repeated rows share the home of the first. Both home arrays are outputs.
 
     Returns:
-        int64 ``[n_new]``, the new rows; and int64 ``[n_sentences + 1]``, which of them are whose.
+        int64 ``[n_new]``, the new rows; and int64 ``[n_sentences + 1]``, their offsets by sentence.
     """
     new_rows = np.empty(len(first), dtype=np.int64)
     new_offsets = np.zeros(len(offsets), dtype=np.int64)
@@ -285,9 +285,7 @@ def count_tokens(
 def sort_sparse(
     indptr: NDArray[np.int64], indices: NDArray[np.int32], data: NDArray[np.float32]
 ) -> tuple[NDArray[np.int32], NDArray[np.float32], int]:
-    """Entries of each row in ascending order of feature.
-
-    Decoders write sparse features in any order; equal rows must look equal.
+    """Sort the entries of each row by feature, so that equal rows have equal bytes.
 
     Returns:
         int32 and float32 ``[nnz]``; and the first row that names a feature twice, or -1.

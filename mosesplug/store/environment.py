@@ -1,8 +1,7 @@
-"""One LMDB environment: opened once a process, written by one process, growing by itself.
+"""One LMDB environment: opened once per process, written by one process, with a growing map.
 
-Everything that LMDB asks of its users is kept here: no use after a fork, no second environment of
-one path, a larger map when it is full, no remapping under arrays that are still in use, and one
-clear error for each thing that can go wrong.
+This module enforces LMDB's rules: no use after a fork, one environment per path, a larger map when
+the map is full, no remapping under arrays in use; and it raises one clear error for each failure.
 """
 
 from __future__ import annotations
@@ -37,17 +36,14 @@ _FULL = ("No space left", "Disk quota", "File too large", "Input/output error")
 
 
 class Pinned:
-    """A read transaction that stays open for as long as an array needs it.
-
-    Arrays of ``view`` hold the object that holds the transaction; it ends with the last of them.
-    """
+    """A read transaction that stays open as long as an array of ``view`` exists."""
 
     def __init__(self, transaction: Any) -> None:
         self.transaction = transaction
         self._pid = os.getpid()
 
     def end(self) -> None:
-        """End the transaction now; a forked child leaves it to its parent, whose it is."""
+        """End the transaction now, unless this is a forked child of its owner."""
         if os.getpid() == self._pid:
             self.transaction.abort()
 
@@ -57,7 +53,7 @@ class Pinned:
 
 
 class _View:
-    """What NumPy asks an owner of memory for."""
+    """The owner of mapped memory, with the array interface of NumPy."""
 
     def __init__(self, buffer: memoryview, owner: Pinned) -> None:
         self.owner = owner
@@ -65,10 +61,7 @@ class _View:
 
 
 def _abandon(handle: object) -> None:
-    """Never free what belongs to a parent process.
-
-    To free it here would clear the parent's entries in the table of readers, which both map.
-    """
+    """Leak an object of a parent process: freeing it would clear the parent's reader entries."""
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(handle))
 
 
@@ -76,13 +69,13 @@ class Environment:
     """The data file of one store.
 
     Args:
-        path: a directory; created with its data file if it is to be written and absent.
-        writable: whether to write. One process at a time may.
-        map_size: bytes of address space to begin with. It is no disk space, and it grows.
+        path: a directory; created with its data file if missing and ``writable``.
+        writable: whether to write; one process at a time may.
+        map_size: initial address space in bytes (not disk space); it grows.
 
     Raises:
-        StoreError: there is no store there, it cannot be opened, it is open already, or another
-            process writes it.
+        StoreError: there is no store, it cannot be opened, it is already open, or another process
+            writes it.
     """
 
     def __init__(self, path: str | os.PathLike[str], *, writable: bool, map_size: int) -> None:
@@ -118,7 +111,7 @@ class Environment:
             self._check_length()
             if writable:
                 self._lock = self._lock_for_writing()
-                # Readers that were killed would keep old pages from being used again.
+                # Entries of killed readers would prevent the reuse of old pages.
                 self._env.reader_check()
             self._databases = self._open_databases()
         except BaseException:
@@ -126,11 +119,11 @@ class Environment:
             raise
 
     def _make_directory(self) -> None:
-        """Make the directory, and in it LMDB's table of readers.
+        """Create the directory and LMDB's reader table in it.
 
-        LMDB would make the table as a file with a hole and map it: on a full disk, to fill the
-        hole ends the process. Writing zeros fails with an error instead. The file appears whole,
-        and is never opened once it is there: closing it again would drop LMDB's own locks.
+        LMDB creates the table as a sparse file and maps it; on a full disk, writing to the map
+        kills the process. Writing zeros first raises an error instead. The file is renamed into
+        place and not opened again: closing it would drop LMDB's own locks.
         """
         table = self.path / "lock.mdb"
         draft = self.path / f"lock.{os.getpid()}"
@@ -142,7 +135,7 @@ class Environment:
                     with suppress(FileExistsError):
                         os.link(draft, table)
                 except FileNotFoundError:
-                    if not table.exists():  # else another made it, and cleared this draft away
+                    if not table.exists():  # else another process made it and removed this draft
                         raise
                 finally:
                     draft.unlink(missing_ok=True)
@@ -157,10 +150,10 @@ class Environment:
             ) from None
 
     def _check_length(self) -> None:
-        """Refuse a data file that ends before its records do: reading them kills the process.
+        """Check that the data file is complete: reading beyond its end would kill the process.
 
         Raises:
-            StoreError: it does.
+            StoreError: the file is truncated.
         """
         file = self.path / "data.mdb"
         page_size = self._env.stat()["psize"]
@@ -170,30 +163,27 @@ class Environment:
         missing = missing_pages(file, page_size)
         if missing:
             raise StoreError(
-                f"the n-best store at {self.path} is cut off: data.mdb has "
+                f"the n-best store at {self.path} is truncated: data.mdb has "
                 f"{file.stat().st_size} bytes, and {missing} of its {pages} pages are beyond them. "
-                "Copy it anew (mosesplug nbest copy makes whole copies), or begin in an empty "
+                "Copy it again (mosesplug nbest copy makes complete copies), or start in an empty "
                 "directory"
             )
 
     def _why_closed(self, error: Exception) -> str:
         if "already open" in str(error):
             return (
-                f"the n-best store at {self.path} is open already in this process: "
-                "share that one, or close it and drop the arrays that it gave"
+                f"the n-best store at {self.path} is already open in this process: "
+                "share it, or close it and release its arrays"
             )
         if _TOO_MANY in str(error):
             return f"the n-best store at {self.path} cannot be opened: {_MORE_FILES}"
         return (
             f"the n-best store at {self.path} cannot be opened: {error}. "
-            "If its files are damaged, begin in an empty directory"
+            "If its files are damaged, start in an empty directory"
         )
 
     def _lock_for_writing(self) -> int:
-        """Take the lock that a writer holds until it closes or dies.
-
-        A POSIX record lock: the kernel drops it with its process, and a child never inherits it.
-        """
+        """Take the writer's lock: a POSIX record lock, which ends with the process."""
         try:
             descriptor = os.open(self.path / "writer.lock", os.O_RDWR | os.O_CREAT, 0o666)
         except OSError as error:
@@ -223,7 +213,7 @@ class Environment:
                 return {name: self._env.open_db(name.encode(), transaction) for name in _NAMES}
         except (lmdb.NotFoundError, lmdb.ReadonlyError):
             raise StoreError(
-                f"there is no n-best store at {self.path}, or it is being made"
+                f"there is no n-best store at {self.path}, or it is being created"
             ) from None
         except lmdb.Error as error:
             raise self._translated(error) from None
@@ -238,10 +228,10 @@ class Environment:
         return self._env is not None and os.getpid() == self._pid
 
     def check(self) -> None:
-        """Refuse use in a forked child, or after ``close``.
+        """Check that the environment is open and was opened by this process.
 
         Raises:
-            StoreError: so it is.
+            StoreError: it is closed, or was opened before a fork.
         """
         if os.getpid() != self._pid:
             raise StoreError(
@@ -252,7 +242,7 @@ class Environment:
             raise StoreError(f"the n-best store at {self.path} is closed")
 
     def pin(self) -> Pinned:
-        """Return a new read transaction: what is committed now, whatever is written later.
+        """Return a new read transaction: a snapshot of what is committed now.
 
         Raises:
             StoreError: the store is closed, belongs to a parent process, or has too many readers.
@@ -272,32 +262,32 @@ class Environment:
 
     @contextmanager
     def reading(self) -> Iterator[Any]:
-        """A read transaction for the block; what it gives must be copied before its end."""
+        """Open a read transaction for the block; copy what it returns before the block ends."""
         pinned = self.pin()
         try:
             yield pinned.transaction
         except lmdb.Error as error:
             raise StoreError(
                 f"the n-best store at {self.path} cannot be read: {error}. If its file is "
-                "damaged, go on with a copy, or begin in an empty directory"
+                "damaged, use a copy, or start in an empty directory"
             ) from None
         finally:
             pinned.end()
             self._pins.discard(pinned)
 
     def write(self, action: Callable[[Any], Result]) -> Result:
-        """Run ``action(transaction)`` and commit; all of it is stored, or nothing.
+        """Run ``action(transaction)`` and commit all of it, or nothing.
 
-        The action is run again with a larger map if the map was full, so it must only depend on
-        what it finds in the transaction.
+        If the map is full, the action is run again with a larger one, so it must depend only on
+        the transaction.
 
         Raises:
-            StoreError: the store was opened to read, or arrays on the map stop it from growing.
-            StoreFull: the disk has no room.
+            StoreError: the store is open read-only, or arrays on the map prevent it from growing.
+            StoreFull: the disk is full.
         """
         self.check()
         if not self.writable:
-            raise StoreError(f"the n-best store at {self.path} was opened to read only")
+            raise StoreError(f"the n-best store at {self.path} is open read-only")
         while True:
             try:
                 with self._env.begin(write=True, buffers=True) as transaction:
@@ -318,7 +308,7 @@ class Environment:
         self._env.copy(str(directory), compact=True)
 
     def other_readers(self) -> list[int]:
-        """Processes but this one that have read the store and are still there."""
+        """Return the other running processes that have read the store."""
         self.check()
         self._env.reader_check()
         rows = [line.split() for line in self._env.readers().splitlines()[1:]]
@@ -327,21 +317,21 @@ class Environment:
     def _refuse_remapping(self) -> None:
         if len(self._pins):
             raise StoreError(
-                f"the n-best store at {self.path} has grown, and its map cannot follow while "
-                "arrays of it are in use: close snapshots before writing"
+                f"the n-best store at {self.path} has grown, and its map cannot grow while its "
+                "arrays are in use: close snapshots before writing"
             )
 
     def _translated(self, error: Exception) -> StoreError:
         if any(reason in str(error) for reason in _FULL):
             return StoreFull(
-                f"no room to write the n-best store at {self.path} ({error}): the disk is full, "
-                "or fails. Free some and continue; finished iterations are kept"
+                f"no room to write the n-best store at {self.path} ({error}): the disk is full "
+                "or failing. Free some space and continue; finished iterations are kept"
             )
         why = _MORE_FILES if _TOO_MANY in str(error) else error
         return StoreError(f"cannot write the n-best store at {self.path}: {why}")
 
     def close(self) -> None:
-        """Close the file and give up the lock; arrays that are still in use stay valid."""
+        """Close the file and release the lock; arrays in use stay valid."""
         environment, self._env = self._env, None
         if environment is None:
             return

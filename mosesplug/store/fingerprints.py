@@ -1,7 +1,7 @@
-"""Fingerprints: short digests that say whether two runs had the same input.
+"""Fingerprints: short digests that tell whether two runs have the same input.
 
-A store holds lists of one input under one configuration. Whoever opens it names what it is about
-to use, and a difference is refused before anything is mixed.
+A store holds lists of one input and one configuration. Whoever opens it states the fingerprints of
+what it uses, and a difference is rejected before anything is mixed.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ _DIGEST_BYTES = 16
 
 
 def fingerprint_bytes(data: bytes) -> str:
-    """Hexadecimal digest (BLAKE2b, 128 bits) of some bytes."""
+    """Return the hexadecimal digest (BLAKE2b, 128 bits) of some bytes."""
     return hashlib.blake2b(data, digest_size=_DIGEST_BYTES).hexdigest()
 
 
 def fingerprint_files(paths: Iterable[str | PathLike[str]]) -> str:
-    """Hexadecimal digest of the contents of files, in order; their names do not count.
+    """Return the hexadecimal digest of the contents of files, in order, without their names.
 
     Raises:
         OSError: a file cannot be read.
@@ -65,7 +65,7 @@ def checked(
         )
         raise StoreMismatch(
             f"the n-best store at {path} was made with different "
-            f"{' and different '.join(differing)} ({details}). Give what it was "
-            "made with, or begin in an empty directory"
+            f"{' and different '.join(differing)} ({details}). Use the same as "
+            "before, or start in an empty directory"
         )
     return {**stored, **given}

@@ -1,7 +1,7 @@
-"""From blocks of an n-best list to the records of one iteration, or of a part of it.
+"""Convert blocks of an n-best list to the records of one iteration, or of a part of it.
 
-Everything that can be done for a whole block at once is: checks, hashes, duplicates, statistics.
-What is left for each sentence is a look at its earlier records and the putting together of bytes.
+Checks, hashes, duplicates and statistics are computed for a whole block at once. Per sentence, only
+its earlier records are looked up and the bytes of its new record put together.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ __all__ = ["Ingest", "read_ahead"]
 
 
 def read_ahead(blocks: Iterable[NBestList]) -> Iterator[NBestList]:
-    """Yield the same blocks, the next one being read in a thread while one is at work."""
+    """Yield the same blocks; a thread reads the next one while one is processed."""
     iterator = iter(blocks)
     with ThreadPoolExecutor(max_workers=1) as executor:
         upcoming = executor.submit(next, iterator, None)
@@ -42,14 +42,14 @@ def read_ahead(blocks: Iterable[NBestList]) -> Iterator[NBestList]:
 
 @dataclass(frozen=True)
 class Homes:
-    """Where the hypotheses of a block are kept.
+    """The places of a block's hypotheses in the store.
 
     Attributes:
         iterations: int32 ``[n]``; the iteration whose record holds each.
         rows: int32 ``[n]``; its row in that record.
         bounds: int64 ``[n_sentences + 1]``; rows of each sentence of the block.
-        new_rows: int64 ``[n_new]``; rows that no earlier list has, nor an earlier row of theirs.
-        new_bounds: int64 ``[n_sentences + 1]``; which of those are each sentence's.
+        new_rows: int64 ``[n_new]``; rows that repeat no hypothesis of earlier lists or rows.
+        new_bounds: int64 ``[n_sentences + 1]``; offsets of ``new_rows`` by sentence.
     """
 
     iterations: NDArray[np.int32]
@@ -61,24 +61,24 @@ class Homes:
 
 @dataclass
 class Ingest:
-    """Lists of one iteration: feed it blocks, then take ``kbest`` and ``statistics``.
+    """Ingests the lists of one iteration: ``add`` blocks, then use ``kbest`` and ``statistics``.
 
     Attributes:
-        iteration: its number, from 1; every earlier one is in the store, and finished.
+        iteration: its number, from 1; all earlier ones are finished and in the store.
         n_sentences: sentences of the input.
-        metric: what scores the new hypotheses.
+        metric: the metric that scores new hypotheses.
         references: as ``metric.prepare`` compiled them.
-        kind: the kind of those statistics.
-        groups: dense groups that the store has; None before the first hypothesis.
-        sparse: columns of the sparse features that are known; new ones are added.
+        kind: the kind of these statistics.
+        groups: dense groups of the store; None before the first hypothesis.
+        sparse: columns of the known sparse features; new ones are added.
         path: the store, for messages.
-        threads: for the metric.
+        threads: threads of the metric.
         kbest: key and record of each list.
         statistics: key and rows of each list.
         totals: summed statistics of the first hypothesis of each list.
-        hypotheses: positions of all lists so far.
+        hypotheses: hypotheses of all lists so far.
         new_hypotheses: hypotheses that no earlier iteration had.
-        seconds_scoring: spent on statistics.
+        seconds_scoring: time spent on statistics.
     """
 
     iteration: int
@@ -102,11 +102,11 @@ class Ingest:
         self.totals = np.zeros(self.kind.width, dtype=wide)
 
     def add(self, block: NBestList, reader: Reader) -> None:
-        """Take in some lines of the list; all lines of a sentence are in one block.
+        """Add a block; all lines of a sentence must be in one block.
 
         Raises:
-            FormatError: a value is not finite, or a sentence is not where it must be.
-            StoreMismatch: the features are not those of the store.
+            FormatError: a value is not finite, or a sentence is repeated or does not exist.
+            StoreMismatch: the features differ from those of the store.
         """
         n = len(block.sentence_ids)
         if not n:
@@ -135,7 +135,7 @@ class Ingest:
         bounds: NDArray[np.int64],
         reader: Reader,
     ) -> Homes:
-        """Look every hypothesis up in its own list and in all earlier ones of its sentence."""
+        """Look up every hypothesis in its own list and in all earlier ones of its sentence."""
         first, tables, table_bounds = dedupe.first_occurrences(rows, hashes, bounds)
         iterations = np.zeros(len(hashes), dtype=np.int32)
         home_rows = np.zeros(len(hashes), dtype=np.int32)
@@ -160,10 +160,10 @@ class Ingest:
         elif tuple(block.groups) != self.groups:
             raise StoreMismatch(
                 f"the features of {block.path} are {spelled_groups(block.groups)}, but the n-best "
-                f"store at {self.path} has {spelled_groups(self.groups)}. Lists of another "
-                "configuration need a store of their own"
+                f"store at {self.path} has {spelled_groups(self.groups)}. Use a separate store for "
+                "lists of another configuration"
             )
-        # A list without scores has NaN for each of them; infinity is no score at all.
+        # A list without scores has NaN; infinity is invalid.
         finite = np.isfinite(block.dense).all(axis=1) & ~np.isinf(block.scores)
         if not np.isfinite(block.sparse_data).all():
             owner = np.repeat(np.arange(len(finite)), np.diff(block.sparse_indptr))
@@ -173,15 +173,15 @@ class Ingest:
                 "a feature or score is not finite",
                 path=block.path,
                 line=int(block.lines[np.argmin(finite)]),
-                remedy="No weights can be tuned on it: see which feature of the decoder writes it",
+                remedy="Weights cannot be tuned on it: find the decoder's feature that writes it",
             )
         unscored = np.isnan(block.scores)
         if unscored.any() and not unscored.all():
             raise FormatError(
-                "some hypotheses have a score, and some have none",
+                "some hypotheses have a score and some do not",
                 path=block.path,
                 line=int(block.lines[np.argmax(unscored != unscored[0])]),
-                remedy="Give every line the decoder's total, or none",
+                remedy="Give all lines a model score, or none",
             )
 
     def _check_sentences(
@@ -202,10 +202,10 @@ class Ingest:
                 )
             if sentence in seen or kbest_key(self.iteration, sentence) in self.kbest:
                 raise FormatError(
-                    f"sentence {sentence} has a list already",
+                    f"sentence {sentence} already has a list",
                     path=block.path,
                     line=int(block.lines[begin]),
-                    remedy="All lines of a sentence must stand together",
+                    remedy="All lines of a sentence must be adjacent",
                 )
             if reader.has(self.iteration, sentence):
                 raise StoreError(
@@ -231,7 +231,7 @@ class Ingest:
                 "a sparse feature appears twice",
                 path=block.path,
                 line=int(block.lines[repeated]),
-                remedy="Each feature has one label a line",
+                remedy="Write each label once per line",
             )
         return Rows(
             buffer=_read_only(block.buffer, np.uint8),
@@ -294,7 +294,7 @@ class Ingest:
 
 
 _Column = tuple[NDArray[Any], list[int]]
-"""An array of a block's records, end to end, and where each sentence's part of it begins."""
+"""One array of a block's records, concatenated, and the offsets of each sentence's part."""
 
 
 def _columns(
@@ -358,7 +358,7 @@ def _stored_rows(record: Any) -> Rows:
 def _taken(
     indptr: NDArray[np.int64], rows: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Where the sparse entries of the wanted rows begin when put end to end, and which they are."""
+    """Return the offsets of the wanted rows' sparse entries when concatenated, and the entries."""
     widths = indptr[rows + 1] - indptr[rows]
     begins = np.zeros(len(rows) + 1, dtype=np.int64)
     np.cumsum(widths, out=begins[1:])
@@ -366,7 +366,7 @@ def _taken(
 
 
 def _read_only(array: NDArray[Any], dtype: Any) -> NDArray[Any]:
-    """Return the array, contiguous and read-only: one type for Numba, whatever the reader made."""
+    """Return the array, contiguous and read-only: one type for Numba."""
     view: NDArray[Any] = np.ascontiguousarray(array, dtype=dtype).view()
     view.flags.writeable = False
     return view

@@ -1,4 +1,4 @@
-"""What lies in a store: sizes, and whether every record can be read."""
+"""Measure the records of a store, and check that each can be read."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["faults", "stored_bytes"]
 
 
 def stored_bytes(transaction: Any, environment: Environment, state: State, iteration: int) -> int:
-    """Bytes of all records of an iteration: lists, graphs, statistics, and what else is kept."""
+    """Return the bytes of all records of an iteration: lists, graphs, statistics, and others."""
     ranges = [
         ("iterations", iteration_key(iteration, 0), iteration_key(iteration + 1, 0)),
         ("kbest", kbest_key(iteration, 0), kbest_key(iteration + 1, 0)),
@@ -45,11 +45,11 @@ def _between(
 
 
 def faults(reader: Reader, state: State, iteration: int, sentence: int) -> list[str]:
-    """Return what is wrong with one list and its search graph, in words; nothing if they are sound.
+    """Return the errors of one list and its search graph, in words; empty if they are valid.
 
-    The record is taken apart. Features, scores and statistics must be numbers, as many as there are
-    hypotheses, and every hypothesis of an earlier list that it refers to must be there. So is the
-    graph; its nodes stand in topological order.
+    The record is decoded. Features, scores and statistics must be finite numbers for every
+    hypothesis, and every earlier hypothesis that the list refers to must exist. The nodes of the
+    graph must be in topological order.
     """
     try:
         found = _faults(reader, state, iteration, sentence)
@@ -91,7 +91,7 @@ def _faults(reader: Reader, state: State, iteration: int, sentence: int) -> list
 
 
 def _fits_together(record: KbestRecord) -> bool:
-    """Whether the arrays of a record are as long as each other, and offsets within bounds."""
+    """Return whether the arrays of a record have matching lengths, and offsets are in bounds."""
     n_new, n_list = record.n_new, record.n_list
     offsets = (
         (record.text_offsets, n_new, len(record.text)),
@@ -120,7 +120,7 @@ def _fits_together(record: KbestRecord) -> bool:
 def _faults_of_statistics(
     reader: Reader, state: State, iteration: int, sentence: int, n_new: int
 ) -> list[str]:
-    """Return an earlier metric's may be those of earlier iterations only."""
+    """Return what is wrong with the statistics; an earlier metric may lack new iterations."""
     found = []
     for kind in state.kinds:
         try:
@@ -139,7 +139,7 @@ def _faults_of_statistics(
 def _faults_of_references(
     reader: Reader, iteration: int, sentence: int, record: KbestRecord
 ) -> list[str]:
-    """Return hypotheses are where the list says that they are."""
+    """Return what is wrong with the references to hypotheses of earlier iterations."""
     homes, rows = record.home_iterations, record.home_rows
     if (homes > iteration).any() or (homes < 1).any() or (rows < 0).any():
         return ["it refers to hypotheses of a later iteration"]

@@ -1,4 +1,4 @@
-"""Copies of a store, and stores made compact: free pages left out, records in order."""
+"""Copy or compact a store: without free pages, with records in order."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ _MAP_SIZE = 1 << 30
 
 
 def copy(path: str | PathLike[str], target: str | PathLike[str]) -> int:
-    """Write a compact copy of a store as it is now into a new directory; bytes of the copy.
+    """Write a compact copy of a store into a new directory, and return its size in bytes.
 
     Raises:
-        StoreError: there is no store, or something is at the target.
-        StoreFull: the disk has no room; no part of a copy is left.
+        StoreError: there is no store, or the target exists.
+        StoreFull: the disk is full; no part of the copy is left.
     """
     target = Path(target)
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise StoreError(f"{target} is there already: name a new directory")
+        raise StoreError(f"{target} already exists: give a new directory")
     environment = Environment(path, writable=False, map_size=_MAP_SIZE)
     try:
         target.mkdir(parents=True, exist_ok=True)
@@ -42,14 +42,15 @@ def copy(path: str | PathLike[str], target: str | PathLike[str]) -> int:
 
 
 def compact(path: str | PathLike[str]) -> tuple[int, int]:
-    """Replace a store by a compact copy of itself; bytes before and after.
+    """Replace a store by a compact copy, and return the bytes before and after.
 
-    Nothing may have it open meanwhile: LMDB's table of readers belongs to the file that is
-    replaced. A kill leaves the old file or the new one, and at most a directory beside it.
+    No process may have the store open: LMDB's reader table belongs to the file that is replaced. If
+    the process is killed, either the old or the new file is in place, and at most a temporary
+    directory is left beside it.
 
     Raises:
         StoreError: there is no store, or another process has it open.
-        StoreFull: the disk has no room for both; the store is as it was.
+        StoreFull: the disk has no room for both; the store is unchanged.
     """
     path = Path(path)
     data = path / _DATA
@@ -61,7 +62,7 @@ def compact(path: str | PathLike[str]) -> tuple[int, int]:
         if readers := environment.other_readers():
             raise StoreError(
                 f"the n-best store at {path} is being read by process "
-                f"{', '.join(map(str, readers))}: wait for it to end"
+                f"{', '.join(map(str, readers))}: wait until it ends"
             )
         before = data.stat().st_size
         _write(environment, draft)
@@ -73,7 +74,7 @@ def compact(path: str | PathLike[str]) -> tuple[int, int]:
 
 
 def _write(environment: Environment, directory: Path) -> None:
-    """A compact copy, on the disk when this returns."""
+    """Write a compact copy and sync it."""
     try:
         environment.copy_to(directory)
         with (directory / _DATA).open("rb+") as file:

@@ -1,8 +1,8 @@
-"""Merged, de-duplicated views: any iterations of any sentences as one ``TuningSet``.
+"""Merge lists without duplicates: any iterations of any sentences as one ``TuningSet``.
 
-Every record holds only hypotheses that no earlier one of its sentence has. Iterations from the
-first are therefore merged by putting records end to end. Any other choice of iterations follows
-the references of its lists to the records that hold the hypotheses.
+A record holds only hypotheses that no earlier record of its sentence has, so a range of iterations
+from the first is merged by concatenating records. For other choices of iterations, the references
+of their lists are followed to the records that hold the hypotheses.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ __all__ = [
 
 
 class Reader:
-    """Records of one read transaction; its arrays live no longer than the transaction."""
+    """Records of one read transaction; the arrays are valid until the transaction ends."""
 
     def __init__(self, transaction: Any, environment: Environment) -> None:
         self._get = transaction.get
@@ -80,7 +80,7 @@ class Reader:
         """Return the sentences that have a list in an iteration, int64, ascending.
 
         Raises:
-            StoreError: the key of one is damaged.
+            StoreError: a key is damaged.
         """
         first, end = kbest_key(iteration, 0), kbest_key(iteration + 1, 0)
         cursor = self._cursor(self._kbest)
@@ -90,8 +90,8 @@ class Reader:
             for key in itertools.takewhile(end.__gt__, keys):
                 if len(key) != len(first):
                     raise StoreError(
-                        f"the n-best store is damaged: a key of iteration {iteration} is none. Go "
-                        "on with a copy, or begin in an empty directory"
+                        f"the n-best store is damaged: a key of iteration {iteration} is invalid. "
+                        "Use a copy, or start in an empty directory"
                     )
                 found.append(int.from_bytes(key[4:]))
         return np.array(found, dtype=np.int64)
@@ -107,8 +107,8 @@ class Reader:
             return dict(decode_value(value))
         except (ValueError, TypeError) as error:
             raise StoreError(
-                f"the n-best store is damaged: what iteration {iteration} has done cannot be read "
-                f"({error}). Go on with a copy, or begin in an empty directory"
+                f"the n-best store is damaged: the progress of iteration {iteration} cannot be "
+                f"read ({error}). Use a copy, or start in an empty directory"
             ) from None
 
     def statistics(self, kind: StatisticsKind, iteration: int, sentence: int) -> NDArray[Any]:
@@ -121,7 +121,7 @@ class Reader:
         if value is None:
             raise StoreError(
                 f"the n-best store has no statistics of {kind.signature} for sentence {sentence} "
-                f"of iteration {iteration}: it was changed meanwhile; read again"
+                f"of iteration {iteration}: it was changed during the read; read again"
             )
         with damage_told(iteration, sentence):
             return np.frombuffer(value, kind.dtype).reshape(-1, kind.width)
@@ -133,7 +133,7 @@ class Selection:
 
     Attributes:
         pieces: for each record its iteration, the record, and its wanted rows, or None for all.
-        order: int64; the rows of all pieces, end to end, in the wanted order; None as they are.
+        order: int64; the wanted order of the rows of all pieces; None: as concatenated.
     """
 
     pieces: tuple[tuple[int, KbestRecord, NDArray[np.int64] | None], ...]
@@ -146,7 +146,7 @@ class Selection:
 
 
 def select_merged(reader: Reader, sentence: int, iterations: Sequence[int]) -> Selection:
-    """The union of the lists of some iterations, ascending, in the order of first appearance."""
+    """Select the union of the lists of some iterations, in order of first appearance."""
     if not iterations:
         return Selection((), None)
     records = [(iteration, reader.record(iteration, sentence)) for iteration in iterations]
@@ -163,13 +163,13 @@ def select_merged(reader: Reader, sentence: int, iterations: Sequence[int]) -> S
 
 
 def select_list(reader: Reader, sentence: int, iteration: int) -> Selection:
-    """Return one iteration's own list in the decoder's order, repeated hypotheses included."""
+    """Select one iteration's list in the decoder's order, including repeated hypotheses."""
     record = reader.record(iteration, sentence)
     return Selection((), None) if record is None else _gather(reader, sentence, _homes(record))
 
 
 def _homes(record: KbestRecord) -> NDArray[np.int64]:
-    """Iteration and row of each position of the list, as one number."""
+    """Return the iteration and row of each position of the list, packed into one number."""
     homes: NDArray[np.int64] = (record.home_iterations.astype(np.int64) << 32) | record.home_rows
     return homes
 
@@ -185,12 +185,12 @@ def _gather(reader: Reader, sentence: int, homes: NDArray[np.int64]) -> Selectio
     for rows in np.split(grouped, cuts[1:]):
         if len(rows):
             iteration = int(rows[0] >> 32)
-            # Anything else stands for no iteration, and could not be looked for.
+            # Any other number is not an iteration and would not be a valid key.
             record = reader.record(iteration, sentence) if 0 < iteration < 1 << 31 else None
             if record is None:
                 raise StoreError(
                     f"the n-best store is damaged: a list of sentence {sentence} refers to "
-                    f"iteration {iteration}, which has none. Begin in an empty directory"
+                    f"iteration {iteration}, which has none. Start in an empty directory"
                 )
             pieces.append((iteration, record, rows & 0xFFFFFFFF))
     return Selection(tuple(pieces), order)
@@ -210,7 +210,7 @@ def assemble(
             statistics = reader.statistics(kind, iteration, sentence)
             every = rows is None
             if record.n_dense != space.n_dense or len(statistics) != record.n_new:
-                why = "it has other features than the store, or other statistics"
+                why = "its features or statistics differ from those of the store"
                 raise damaged(iteration, sentence, why)
             with damage_told(iteration, sentence):
                 dense.append(record.dense if every else record.dense[rows])
@@ -242,10 +242,10 @@ def assemble(
 
 
 def _named(rows: SparseRows, n_sparse: int) -> SparseRows:
-    """Return the same, if every feature has a column: kernels look at no bounds.
+    """Return ``rows`` if every feature has a column, since kernels do not check bounds.
 
     Raises:
-        ValueError: one has none.
+        ValueError: a feature has no column.
     """
     # As unsigned numbers, negative ones are the largest.
     if len(rows.indices) and rows.indices.view(np.uint32).max() >= n_sparse:
@@ -254,7 +254,7 @@ def _named(rows: SparseRows, n_sparse: int) -> SparseRows:
 
 
 def texts_of(selection: Selection, sentence: int) -> tuple[bytes, ...]:
-    """Texts of the selected hypotheses, in order."""
+    """Return the texts of the selected hypotheses, in order."""
     texts: list[bytes] = []
     for iteration, record, rows in selection.pieces:
         with damage_told(iteration, sentence):
@@ -267,10 +267,10 @@ def texts_of(selection: Selection, sentence: int) -> tuple[bytes, ...]:
 def list_scores(
     reader: Reader, iteration: int, sentences: NDArray[np.int64]
 ) -> tuple[NDArray[np.float64], NDArray[np.int32], NDArray[np.int32]]:
-    """The decoder's scores of the lists of one iteration, and where their hypotheses are held.
+    """Return the model scores of one iteration's lists, and the places of their hypotheses.
 
     Returns:
-        float64, NaN where a list has no scores; int32, iterations; and int32, rows.
+        float64 scores, NaN if a list has none; int32 iterations; int32 rows.
     """
     records = [reader.record(iteration, sentence) for sentence in sentences.tolist()]
     held = [record for record in records if record is not None]

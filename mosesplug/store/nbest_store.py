@@ -1,4 +1,4 @@
-"""``NBestStore``: every n-best list of a tuning run, added by iterations, read in any mixture."""
+"""``NBestStore``: all n-best lists of a tuning run, added by iteration, read in any combination."""
 
 from __future__ import annotations
 
@@ -33,34 +33,33 @@ _MAP_SIZE = 1 << 30
 class NBestStore(StoreReader):
     """n-best lists of a tuning run on LMDB; open it with ``NBestStore.open``.
 
-    Iterations count from 1. They are added whole, or grow in parts and are then finished: one that
-    is not finished is there to be gone on with, and for all other purposes does not exist. What one
-    process writes, any number of others may read meanwhile; within a process, one thread at a
-    time uses a store. Methods raise ``StoreError`` where the store is closed, was opened before a
-    fork, or cannot be read.
+    Iterations count from 1. They are added whole, or in parts and then finished; an unfinished
+    iteration can be resumed, but is invisible otherwise. While one process writes, any number of
+    others may read; within a process, one thread at a time may use a store. Methods raise
+    ``StoreError`` if the store is closed, was opened before a fork, or cannot be read.
     """
 
     def __init__(self, environment: Environment) -> None:
         super().__init__(environment)
-        # Columns of the sparse features, the open iteration's among them; None if they are to be
-        # made from the state: there may be a million, and a part brings few.
+        # Columns of the sparse features, including the open iteration's; None: to be built from the
+        # state. They are cached since there may be a million, and a part adds few.
         self._columns: dict[str, int] | None = None
 
     @classmethod
     def open(
         cls, path: str | PathLike[str], *, writable: bool = False, map_size: int = _MAP_SIZE
     ) -> Self:
-        """Open the store in a directory; create it if it is to be written and absent.
+        """Open the store in a directory; create it if missing and ``writable``.
 
         Args:
             path: the directory.
             writable: whether to write; one process at a time may.
-            map_size: bytes of address space to begin with (no disk space); it grows by itself.
+            map_size: initial address space in bytes (not disk space); it grows.
 
         Raises:
-            StoreError: there is none, it is damaged, of a newer version, open already in this
-                process, or being written by another.
-            StoreFull: the disk has no room.
+            StoreError: there is no store, or it is damaged, of a newer version, already open in
+                this process, or being written by another one.
+            StoreFull: the disk is full.
         """
         environment = Environment(path, writable=writable, map_size=map_size)
         store = cls(environment)
@@ -94,13 +93,13 @@ class NBestStore(StoreReader):
         self.close()
 
     def require(self, fingerprints: Mapping[str, str], *, replace: Collection[str] = ()) -> None:
-        """Refuse to go on with other input, references or configuration.
+        """Check that input, references and configuration are those of the store.
 
-        Names that the store lacks are added to it if it is writable. Those in ``replace`` are
-        overwritten: references may change, for example, since statistics are recomputed.
+        Names that the store lacks are added if it is writable. Those in ``replace`` are
+        overwritten; references, for example, may change, since statistics are recomputed.
 
         Raises:
-            StoreMismatch: a fingerprint differs; the message names each, and the remedy.
+            StoreMismatch: fingerprints differ; the message names them and the remedy.
         """
         stored = self._load().fingerprints
         wanted = checked(stored, fingerprints, replace=replace, path=self._environment.path)
@@ -120,28 +119,28 @@ class NBestStore(StoreReader):
         record: Mapping[str, Any],
         threads: int = 1,
     ) -> IngestReport:
-        """Store one iteration: its lists, the statistics of what is new, and ``record``.
+        """Store one iteration: its lists, the statistics of new hypotheses, and ``record``.
 
-        All of it is committed in one transaction at the end. Before that, nothing is written but
-        what this metric and these references lack of earlier iterations' statistics.
+        All of it is committed in one transaction at the end. Only missing statistics of earlier
+        iterations are written before.
 
         Args:
-            iteration: its number, the next one of the store.
-            n_best: its lists in blocks, all lines of a sentence in one of them.
+            iteration: the next number of the store.
+            n_best: the lists in blocks; all lines of a sentence must be in one block.
             metric: scores the hypotheses that no earlier iteration had.
             references: as ``metric.prepare`` made them.
             n_sentences: sentences of the input, the same in every iteration. A sentence may
                 have no list.
-            record: anything to keep with it (weights, decoder command, timings): plain data and
-                arrays.
-            threads: more than one also reads the next block while one is at work.
+            record: plain data and arrays to store with the iteration (weights, decoder command,
+                timings).
+            threads: with more than one, the next block is read while one is processed.
 
         Raises:
-            StoreError: it is not the next iteration, or the store is open to read only.
-            StoreMismatch: the features or the number of sentences are not those of the store.
+            StoreError: the iteration is not the next one, or the store is open read-only.
+            StoreMismatch: the features or the number of sentences differ from the store's.
             DataError: the references have another number of sentences.
-            FormatError: a list is no list, or does not come from this input; with file and line.
-            StoreFull: the disk has no room; finished iterations are kept.
+            FormatError: a list is invalid or does not belong to this input.
+            StoreFull: the disk is full; finished iterations are kept.
             TypeError: ``record`` holds something that cannot be stored.
         """
         began = time.perf_counter()
@@ -185,28 +184,28 @@ class NBestStore(StoreReader):
         progress: Mapping[str, Any],
         threads: int = 1,
     ) -> PartReport:
-        """Store lists of some sentences of an iteration, and begin it with the first of them.
+        """Store lists of some sentences of an iteration; the first part opens the iteration.
 
-        Lists and ``progress`` are committed in one transaction, so what resumes from one has the
-        other. Readers see nothing of it before ``finish_iteration``. The time grows with the part
-        and with the earlier lists of its sentences, and with the size of ``progress``.
+        Lists and ``progress`` are committed in one transaction, so both survive or neither. They
+        are invisible before ``finish_iteration``. The time depends on the part, on the earlier
+        lists of its sentences, and on the size of ``progress``.
 
         Args:
-            iteration: the open one, or the next of the store if none is open.
-            lists: lists in blocks, all lines of a sentence in one of them, of sentences that the
-                iteration does not have yet. The sparse tail of the features may grow.
+            iteration: the open iteration, or the next of the store if none is open.
+            lists: lists in blocks (all lines of a sentence in one block) of sentences that the
+                iteration does not have yet. Sparse features may be added.
             metric: as in ``add_iteration``; the same for all parts.
             references: as ``metric.prepare`` made them.
             n_sentences: sentences of the input.
-            progress: what the caller needs to go on after this part: plain data and arrays, in
-                the place of what it gave with the part before.
+            progress: plain data and arrays that the caller needs to resume after this part; they
+                replace those of the part before.
             threads: as in ``add_iteration``.
 
         Raises:
-            StoreError: another iteration is open or the next one, it has a list of one of the
-                sentences, or the store is open to read only.
-            StoreMismatch: features, number of sentences, or metric are not those of the store or
-                the earlier parts.
+            StoreError: another iteration is open or next, it already has a list of one of the
+                sentences, or the store is open read-only.
+            StoreMismatch: features, number of sentences or metric differ from those of the store
+                or of earlier parts.
             DataError, FormatError, StoreFull, TypeError: as ``add_iteration``.
         """
         began = time.perf_counter()
@@ -222,8 +221,8 @@ class NBestStore(StoreReader):
             return int(transaction.id())
 
         identifier = environment.write(write)
-        # Nobody else writes, so this is what a reader would find; to read all of it again after
-        # each part would take time for every iteration and feature of the store.
+        # No other process writes, so this equals what a reader would load; loading it after each
+        # part would take time for every iteration and feature of the store.
         self._state, self._state_id = replace(state, growing=grown), identifier
         self._columns = ingest.sparse
         ended = time.perf_counter()
@@ -248,25 +247,24 @@ class NBestStore(StoreReader):
     ) -> GraphReport:
         """Store search graphs of an iteration, before its lists.
 
-        They are written as they come, a few megabytes in memory at a time, in the place of any
-        that a run left which was cut off. Nobody sees them before the iteration is added or
-        finished.
+        They are written as they arrive, with a few megabytes in memory at a time, and replace those
+        that an interrupted run left. They are invisible before the iteration is added or finished.
 
         Args:
-            iteration: its number, the next one of the store.
-            graphs: sentences and their graphs, in any order. A sentence may have none.
-            groups: dense groups that the lists will have, where the store has none yet; else the
-                names of the first graph tell them. The sparse tail of the features may grow.
-            fixed: features of the graphs that are not tuned and that lists lack, as Moses'
-                ``UnknownWordPenalty0``, or ``TM0_2`` of a group of which a component is not
-                tuned; they get columns in the sparse tail.
+            iteration: the next number of the store.
+            graphs: sentences and their graphs, in any order. A sentence may have no graph.
+            groups: dense groups that the lists will have, if the store has none yet; default: from
+                the names of the first graph. Sparse features may be added.
+            fixed: features of the graphs that are not tuned and not in lists, such as Moses'
+                ``UnknownWordPenalty0``, or ``TM0_2`` of a group with a component that is not
+                tuned; they get sparse columns.
 
         Raises:
-            StoreError: it is not the next iteration, it has lists, or the store is open to read
-                only.
-            StoreMismatch: a graph has a dense feature that the store has not.
-            FormatError: a graph is not of this input, or is the second of its sentence.
-            StoreFull: the disk has no room; finished iterations are kept.
+            StoreError: the iteration is not the next one or has lists, or the store is open
+                read-only.
+            StoreMismatch: a graph has a dense feature that the store lacks.
+            FormatError: a graph does not belong to this input, or repeats a sentence.
+            StoreFull: the disk is full; finished iterations are kept.
         """
         from mosesplug.store.graphs.writing import add_graphs  # Numba comes with it
 
@@ -274,13 +272,12 @@ class NBestStore(StoreReader):
         return add_graphs(self._environment, self._load(), iteration, graphs, groups, fixed)
 
     def finish_iteration(self, iteration: int, record: Mapping[str, Any]) -> None:
-        """Make an iteration of its parts: from now on it is as if it had been added whole.
+        """Finish the open iteration: from now on it is as if it had been added whole.
 
-        One difference may remain: sparse features are numbered as they came, so their columns
-        follow the order of the parts.
+        Sparse features, however, are numbered in the order of the parts.
 
         Raises:
-            StoreError: it is not open.
+            StoreError: the iteration is not open.
             TypeError: ``record`` holds something that cannot be stored.
         """
         encoded_record = encode_value(dict(record))
@@ -299,7 +296,7 @@ class NBestStore(StoreReader):
         )
 
     def drop_open(self) -> None:
-        """Remove the iteration that is open, all its lists, graphs and progress; or do nothing."""
+        """Remove the open iteration with its lists, graphs and progress, if there is one."""
         environment, state = self._environment, self._load()
         if (opened := state.growing or state.graphed) is None:
             return
@@ -319,9 +316,9 @@ class NBestStore(StoreReader):
         n_sentences: int,
         threads: int,
     ) -> tuple[Ingest, float]:
-        """Take in lists of an iteration, and say how many seconds that took without waiting.
+        """Ingest lists of an iteration, and return the seconds it took without waiting.
 
-        Nothing is written but what this metric and these references lack of earlier iterations.
+        Only missing statistics of earlier iterations are written.
         """
         from mosesplug.store.ingest import Ingest, read_ahead  # Numba: not needed to read a store
 
@@ -357,10 +354,10 @@ class NBestStore(StoreReader):
         return ingest, seconds
 
     def record_result(self, iteration: int, result: Mapping[str, Any]) -> None:
-        """Add what the optimizer made of an iteration to its record, in a transaction of its own.
+        """Add the optimizer's result to the record of an iteration, in its own transaction.
 
         Raises:
-            StoreError: there is no such iteration.
+            StoreError: the iteration does not exist.
             TypeError: ``result`` holds something that cannot be stored.
         """
         self._load().select(iteration, self._environment.path)
@@ -370,12 +367,12 @@ class NBestStore(StoreReader):
         )
 
     def drop_last(self, iteration: int) -> None:
-        """Remove the newest iteration, its lists, graphs and record.
+        """Remove the newest iteration with its lists, graphs and record.
 
-        Graphs that a run left after it which was cut off go, too.
+        Graphs that an interrupted run left after it are removed, too.
 
         Raises:
-            StoreError: it is not the newest, finished or open: later ones refer to its hypotheses.
+            StoreError: a newer iteration exists, which may refer to its hypotheses.
         """
         state = self._load()
         writing.refuse_growing(self._environment, state, f"drop iteration {iteration} of")

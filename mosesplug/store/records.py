@@ -240,11 +240,11 @@ def damage_told(iteration: int, sentence: int) -> Iterator[None]:
 
 
 def damaged(iteration: int, sentence: int, why: str) -> StoreError:
-    """Return the error about a record that is none."""
+    """Return the error for a corrupt record."""
     return StoreError(
         f"the n-best store is damaged: the list of sentence {sentence} in iteration {iteration}"
-        f" is none, {why}. See what else is (mosesplug nbest verify), and go on with a copy, or "
-        "begin in an empty directory"
+        f" is corrupt: {why}. Check the others (mosesplug nbest verify), and use a copy, or "
+        "start in an empty directory"
     )
 
 
@@ -276,7 +276,7 @@ def header_of(buffer: NDArray[np.uint8]) -> tuple[list[int], int]:
         raise ValueError(f"it has no header ({error})") from error
     # A boolean counts as an integer, but not in the shape of an array.
     if not isinstance(numbers, list) or not all(type(n) is int and n >= 0 for n in numbers):
-        raise ValueError("its header is none")
+        raise ValueError("its header is invalid")
     return numbers, 4 + length + -(4 + length) % 8
 
 

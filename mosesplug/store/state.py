@@ -356,7 +356,7 @@ def _damage_told(environment: Environment, what: str) -> Iterator[None]:
     ) as error:  # fmt: skip
         raise StoreError(
             f"the n-best store at {environment.path} is damaged: {what} cannot be read "
-            f"({type(error).__name__}: {error}). Go on with a copy, or begin in an empty directory"
+            f"({type(error).__name__}: {error}). Use a copy, or start in an empty directory"
         ) from None
 
 

@@ -57,7 +57,7 @@ def ensure(
     """Return the kind of this metric and these references, complete for the given iterations.
 
     Raises:
-        StoreError: statistics are missing, and the store was opened to read only; or there are
+        StoreError: statistics are missing, and the store is open read-only; or there are
             others than the metric's.
         DataError: the references have another number of sentences than the input.
     """
@@ -66,7 +66,7 @@ def ensure(
         raise StoreError(
             f"the n-best store at {environment.path} is damaged: {kind.signature} has "
             f"{metric.n_statistics} statistics, and {kind.width} by what it says. Go on with a "
-            "copy, or begin in an empty directory"
+            "copy, or start in an empty directory"
         )
     with environment.reading() as transaction:
         missing = [

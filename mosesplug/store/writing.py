@@ -69,7 +69,7 @@ def check_next(
     """
     path, growing = environment.path, state.growing
     if not environment.writable:
-        raise StoreError(f"the n-best store at {path} was opened to read only")
+        raise StoreError(f"the n-best store at {path} is open read-only")
     if iteration != len(state.iterations) + 1:
         which = "the next one" if growing is None else "the open one"
         raise StoreError(
@@ -85,7 +85,7 @@ def check_next(
     if (growing or state.iterations) and n_sentences != stored:
         raise StoreMismatch(
             f"the input has {n_sentences} sentences, but the n-best store at {path} was made from "
-            f"one of {stored}. Give that input, or begin in an empty directory"
+            f"one of {stored}. Give that input, or start in an empty directory"
         )
     if n_sentences > MOST_SENTENCES:
         raise DataError(f"a store takes {MOST_SENTENCES} sentences, and not {n_sentences}")

@@ -209,16 +209,16 @@ def _changed_head(place: int, bytes_: bytes) -> Callable[[Path], None]:
 
 UNREADABLE: dict[str, tuple[Callable[[Path], None], str, str]] = {
     "of a newer version": (_newer, "written by a newer mosesplug", "use that version"),
-    "cut off": (_cut_off, "is cut off: data.mdb has", "Copy it anew"),
+    "cut off": (_cut_off, "is truncated: data.mdb has", "Copy it anew"),
     "of the other byte order": (
         _changed_head(16, b"\xbe\xef\xc0\xde"),
         "not an LMDB file",
-        "begin in an empty directory",
+        "start in an empty directory",
     ),
     "of other pages": (
         _changed_head(40, (1 << 14).to_bytes(4, "little")),
         "nbests.lmdb",
-        "begin in an empty directory",
+        "start in an empty directory",
     ),
 }
 """What is done to a store, and what must be said of it: the fault and the remedy."""

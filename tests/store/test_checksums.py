@@ -36,7 +36,7 @@ OWN = {
     2: "its record of the optimizer's result",
     3: "its record of sparse features",
 }
-DAMAGED = "is damaged: its checksum is another"
+DAMAGED = "is damaged: its checksum differs"
 
 
 @pytest.fixture
@@ -159,11 +159,11 @@ def test_damaged_checksums(path: Path) -> None:
             spoilt[place] ^= 4
             put(path, "iterations", key, bytes(spoilt))
             ((sentence, said),) = checked(path)[2].faults
-            assert (sentence, said) == (None, "its checksums are damaged themselves")
+            assert (sentence, said) == (None, "its checksums are damaged")
         put(path, "iterations", key, value)
     for key in (struct.pack(">IBBII", 2, 8, 9, 0, 0), struct.pack(">IBB", 2, 8, 1)):
         put(path, "iterations", key, ours[0][1])
-        assert checked(path)[2].faults == ((None, "its checksums are damaged themselves"),)
+        assert checked(path)[2].faults == ((None, "its checksums are damaged"),)
         with raw(path) as (transaction, databases):
             transaction.delete(key, db=databases["iterations"])
     with NBestStore.open(path, writable=True) as store:

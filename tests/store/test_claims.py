@@ -106,7 +106,7 @@ def test_a_damaged_list_is_not_compared_with(tmp_path: Path) -> None:
     changed(path, "kbest", key, edited(text_offsets=np.array([0, 2**32 - 4, 2**32 - 1])))
     with (
         NBestStore.open(path, writable=True) as store,
-        pytest.raises(StoreError, match="the list of sentence 0 in iteration 1 is none"),
+        pytest.raises(StoreError, match="the list of sentence 0 in iteration 1 is corrupt"),
     ):
         store.add_iteration(
             2, [make_list([Hypothesis(0, b"b", (1, 2, 3), (), -2.0)])], metric=metric,

@@ -123,7 +123,7 @@ def test_one_environment_per_path(tmp_path: Path) -> None:
     alias.symlink_to(tmp_path / "store")
     with NBestStore.open(tmp_path / "store", writable=True) as store:
         for path in (tmp_path / "store", alias):
-            with pytest.raises(StoreError, match="open already in this process"):
+            with pytest.raises(StoreError, match="already open in this process"):
                 NBestStore.open(path)
         add(store, [Hypothesis(0, b"a")])
     with NBestStore.open(alias) as store:
@@ -179,7 +179,7 @@ def test_a_store_opened_to_read_is_not_written(tmp_path: Path) -> None:
             lambda: store.drop_last(1),
             lambda: store.record_result(1, {}),
         ):
-            with pytest.raises(StoreError, match="opened to read only"):
+            with pytest.raises(StoreError, match="open read-only"):
                 action()
         with pytest.raises(StoreError, match=r"no statistics of WORDS\|weight:5"):
             store.tuning_set(metric=metric, references=metric.prepare(REFERENCES))
@@ -220,7 +220,7 @@ def test_arrays_outlive_their_snapshot_and_store(tmp_path: Path) -> None:
     gc.collect()
     assert text.tobytes() == truth
     assert not dense.any()
-    with pytest.raises(StoreError, match="drop the arrays"):
+    with pytest.raises(StoreError, match="release its arrays"):
         NBestStore.open(tmp_path)
     del record, text, dense, snapshot
     gc.collect()
@@ -319,7 +319,9 @@ def test_a_file_that_was_cut_off_is_refused(tmp_path: Path) -> None:
     for length in (3 * 4096, len(data) // 2, len(data) - 4096, len(data) - 1):
         tmp_path.joinpath("data.mdb").write_bytes(data[:length])
         for writable in (False, True):
-            with pytest.raises(StoreError, match=rf"cut off: data.mdb has {length} bytes, and .*"):
+            with pytest.raises(
+                StoreError, match=rf"truncated: data.mdb has {length} bytes, and .*"
+            ):
                 NBestStore.open(tmp_path, writable=writable)
     tmp_path.joinpath("data.mdb").write_bytes(data)
     with NBestStore.open(tmp_path) as store:

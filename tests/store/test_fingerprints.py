@@ -34,8 +34,8 @@ def test_every_difference_is_named() -> None:
         checked(stored, {"input": "7", "references": "2", "configuration": "8"}, path="p")
     assert str(caught.value) == (
         "the n-best store at p was made with different input and different configuration (input: "
-        "stored 1, given 7; configuration: stored 3, given 8). Give what it was made with, or "
-        "begin in an empty directory"
+        "stored 1, given 7; configuration: stored 3, given 8). Use the same as before, or "
+        "start in an empty directory"
     )
     replaced = checked(stored, {"input": "7"}, replace=["input"], path="p")
     assert replaced == {**stored, "input": "7"}

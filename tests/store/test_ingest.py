@@ -48,10 +48,10 @@ BAD = {
     "run1.gz:2: a feature or score is not finite": replaced(2, dense=(0.0, NAN, 0.0)),
     "run1.gz:3: a feature or score is not finite": replaced(3, sparse=(("s_a", INFINITE),)),
     "run1.gz:1: a feature or score is not finite": replaced(1, score=-INFINITE),
-    "run1.gz:2: some hypotheses have a score, and some have none": replaced(2, score=NAN),
+    "run1.gz:2: some hypotheses have a score and some do not": replaced(2, score=NAN),
     "run1.gz:3: there is no sentence 3: the input has 3": replaced(3, sentence=3),
     "run1.gz:1: there is no sentence -1": replaced(1, sentence=-1),
-    "run1.gz:3: sentence 0 has a list already": replaced(3, sentence=0),
+    "run1.gz:3: sentence 0 already has a list": replaced(3, sentence=0),
     "run1.gz:2: a sparse feature appears twice": replaced(2, sparse=(("s_a", 1), ("s_a", 2))),
 }
 
@@ -85,7 +85,7 @@ def test_a_reader_that_fails_leaves_nothing(tmp_path: Path, threads: int) -> Non
 def test_a_sentence_in_two_blocks_is_refused(tmp_path: Path) -> None:
     with (
         NBestStore.open(tmp_path, writable=True) as store,
-        pytest.raises(FormatError, match="All lines of a sentence must stand together"),
+        pytest.raises(FormatError, match="All lines of a sentence must be adjacent"),
     ):
         add(store, make_list(GOOD), make_list(GOOD[2:]))
 

@@ -53,7 +53,7 @@ def _faults(graph: Hypergraph, n_features: int) -> list[str]:
             graph, n_edges
         ),
         "an edge of its search graph has other tails than its target says": _same_tails(graph),
-        "its search graph has a word that is none": _within(graph.targets, TAIL, len(graph.words)),
+        "its search graph has an invalid word": _within(graph.targets, TAIL, len(graph.words)),
         "a feature of its search graph has no name": _within(graph.feature_indices, 0, n_features),
         "a feature of its search graph is not a finite number": bool(
             np.isfinite(graph.feature_values).all()

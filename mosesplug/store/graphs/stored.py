@@ -71,8 +71,8 @@ class StoredGraphs:
         except ValueError as error:
             raise StoreError(
                 f"the n-best store at {self._environment.path} is damaged: the search graph of "
-                f"sentence {sentence} in iteration {iteration} is none, {error}. Begin in an empty "
-                "directory"
+                f"sentence {sentence} in iteration {iteration} is corrupt: {error}. Start in an "
+                "empty directory"
             ) from None
 
     def of_sentence(self, sentence: int) -> list[Hypergraph]:

@@ -77,7 +77,7 @@ def add_graphs(
 def _check(environment: Environment, state: State, iteration: int, groups: Groups | None) -> None:
     path = environment.path
     if not environment.writable:
-        raise StoreError(f"the n-best store at {path} was opened to read only")
+        raise StoreError(f"the n-best store at {path} is open read-only")
     writing.refuse_growing(environment, state, f"add search graphs to iteration {iteration} of")
     if iteration != len(state.iterations) + 1:
         raise StoreError(

@@ -178,7 +178,7 @@ def test_verify_names_what_is_damaged(nbest: Run, work: Path) -> None:
     edit(work, b"iterations", struct.pack(">IB", 2, 2), lambda v: v[:14] + b"!" + v[15:])
     (work / "summary.json").write_text("damaged, too")
     code, out, error = nbest("verify", work)
-    said = "is damaged: its checksum is another"
+    said = "is damaged: its checksum differs"
     assert (code, out.splitlines()) == (
         1,
         [

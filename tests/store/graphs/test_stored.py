@@ -301,7 +301,7 @@ def test_graphs_that_cannot_be_taken(tmp_path: Path) -> None:
             store.add_graphs(2, [])
     with (
         NBestStore.open(tmp_path) as store,
-        pytest.raises(StoreError, match="opened to read only"),
+        pytest.raises(StoreError, match="open read-only"),
     ):
         store.add_graphs(2, [])
 
@@ -528,7 +528,7 @@ def test_faults_of_graphs(tmp_path: Path) -> None:
         ("tails", np.array([0, 2, 1], "<i4"), "does not come before it"),
         ("tails", np.array([0, -1, 1], "<i4"), "does not come before it"),
         ("targets", np.array([0, 1, 1, 2, -1, -1, 3], "<i4"), "other tails than its target"),
-        ("targets", np.array([0, -1, 9, 2, -1, -1, 3], "<i4"), "a word that is none"),
+        ("targets", np.array([0, -1, 9, 2, -1, -1, 3], "<i4"), "an invalid word"),
         ("feature_indices", np.array([0, 2, 9, 0, 1], "<i4"), "has no name"),
         ("feature_values", np.array([1, 2, np.nan, 0, 1], "<f4"), "not a finite number"),
         ("covered", np.array([0, -1, 1], "<i4"), "less than nothing"),
