@@ -476,7 +476,7 @@ def test_a_damaged_record_is_named(tmp_path: Path) -> None:
         raw(tmp_path, b"forest", key, damaged)
         with (
             NBestStore.open(tmp_path) as store,
-            pytest.raises(StoreError, match="graph of sentence 2 in iteration 1 is none"),
+            pytest.raises(StoreError, match="graph of sentence 2 in iteration 1 is corrupt"),
         ):
             store.graphs().graph(1, 2)
 
