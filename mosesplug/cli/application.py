@@ -1,4 +1,4 @@
-"""The commands of ``mosesplug``, one for each job, loaded when it is called."""
+"""The commands of ``mosesplug``; each is imported when it is called."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ __all__ = ["run"]
 
 @dataclass(frozen=True)
 class _Command:
-    """A command that is not loaded yet.
+    """A command that is not imported yet.
 
     Attributes:
-        module, function: where it is.
+        module, function: its place.
         help: one line for the list of commands.
-        after_interrupt: what a person who interrupts it should know.
+        after_interrupt: shown when it is interrupted.
     """
 
     module: str
@@ -55,13 +55,13 @@ _COMMANDS: _Table = {
     "tune": _Command(
         "mosesplug.cli.run.tune",
         "tune",
-        "Tune a system: decode, optimise, repeat, write moses.ini.",
+        "Tune a system: decode, optimize, repeat, write moses.ini.",
         TUNING_GOES_ON,
     ),
     "mert-moses": _Command(
         "mosesplug.cli.run.mert_moses",
         "main",
-        "The same under the whole command line of mert-moses.pl.",
+        "Tune with the command line of mert-moses.pl.",
     ),
     "settings": _Command(
         "mosesplug.cli.run.settings",
@@ -200,18 +200,18 @@ _COMMANDS: _Table = {
 
 
 def _listing(table: _Table) -> type[typer.core.TyperGroup]:
-    """The kind of group that has these commands.
+    """Return the class of a group that has these commands.
 
-    They are imported when they are called; their help lines need no import.
+    A command is imported when it is called; its help line needs no import.
     """
 
     class Commands(typer.core.TyperGroup):
         def list_commands(self, ctx: Any) -> list[str]:
-            """Names, in the table's order."""
+            """Return the names, in the order of the table."""
             return list(table)
 
         def get_command(self, ctx: Any, cmd_name: str) -> Any:
-            """Import a command and wrap it so that it ends as every command ends."""
+            """Import a command, and report its errors as those of every command."""
             entry = table.get(cmd_name)
             if entry is None:
                 return None
@@ -221,12 +221,12 @@ def _listing(table: _Table) -> type[typer.core.TyperGroup]:
             function = getattr(module, entry.function)
             loaded = typer.Typer(**_SETTINGS)
             loaded.command(cmd_name, cls=getattr(module, "COMMAND_CLASS", PanelCommand))(
-                _ending_well(function, entry)
+                _report_errors(function, entry)
             )
             return typer.main.get_command(loaded)
 
         def format_commands(self, ctx: Any, formatter: Any) -> None:
-            """The list of commands."""
+            """Write the list of commands."""
             with formatter.section("Commands"):
                 formatter.write_dl([(name, entry.help) for name, entry in table.items()])
 
@@ -234,7 +234,7 @@ def _listing(table: _Table) -> type[typer.core.TyperGroup]:
 
 
 def _group(name: str, group: _Group) -> Any:
-    """The command that has the group's commands below it."""
+    """Return the command that has the commands of a group below it."""
     loaded = typer.Typer(
         name=name, help=group.help, cls=_listing(group.commands), no_args_is_help=True, **_SETTINGS
     )
@@ -263,13 +263,15 @@ def _show_version(wanted: bool) -> None:
 def _mosesplug(
     version: Annotated[
         bool,
-        typer.Option("--version", help="Show it and exit.", callback=_show_version, is_eager=True),
+        typer.Option(
+            "--version", help="Show the version and exit.", callback=_show_version, is_eager=True
+        ),
     ] = False,
 ) -> None:
-    """Tunes the log-linear weights of Moses-style decoders."""
+    """Tune the log-linear weights of Moses-style decoders."""
 
 
-def _ending_well(function: Callable[..., None], entry: _Command) -> Callable[..., None]:
+def _report_errors(function: Callable[..., None], entry: _Command) -> Callable[..., None]:
     @functools.wraps(function)
     def wrapped(*arguments: Any, **options: Any) -> None:
         action = functools.partial(function, *arguments, **options)
@@ -282,7 +284,7 @@ def run(words: Sequence[str]) -> NoReturn:
     """Run a command and exit.
 
     Args:
-        words: of the command line, without the program's name.
+        words: the command line without the program's name.
     """
     _application(list(words), prog_name="mosesplug")
     sys.exit(0)

@@ -1,4 +1,4 @@
-"""``mosesplug``: what the installed program calls. The commands are in ``application``."""
+"""The entry point of ``mosesplug``; ``application`` holds its commands."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sys
 
 from mosesplug.cli.shared.interrupts import EndOnInterrupt
 
-TYPE_CHECKING = False  # nothing is loaded here that takes time
+TYPE_CHECKING = False  # imports here delay every command
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import NoReturn
@@ -19,7 +19,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     words = list(sys.argv[1:] if arguments is None else arguments)
     with EndOnInterrupt("mosesplug"):
         if words[:1] == ["mert-moses"]:
-            # Perl's spelling of options is not the other commands'; it must arrive unread.
+            # Options in Perl's spelling must not be parsed by Typer.
             from mosesplug.cli.run import mert_moses
 
             mert_moses.main(words[1:])

@@ -1,4 +1,4 @@
-"""Arguments that several commands check alike."""
+"""Checks of files, programs and other arguments that several commands take."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _FOREST = "forest:"
 
 
 def require_file(name: str | PathLike[str], what: str) -> Path:
-    """Absolute path of a file.
+    """Return the absolute path of a file.
 
     Raises:
-        UsageError: there is none.
+        UsageError: it is not a file.
     """
     path = Path(name).absolute()
     if not path.is_file():
@@ -35,61 +35,61 @@ def require_file(name: str | PathLike[str], what: str) -> Path:
 
 
 def require_program(name: str, what: str) -> Path:
-    """Absolute path of a program, given by path or found on ``PATH``.
+    """Return the absolute path of a program, given by its path or found on ``PATH``.
 
     Raises:
-        UsageError: there is none that may be executed.
+        UsageError: it is not an executable file.
     """
     program = find_executable(name) if name else None
     if program is None:
         raise UsageError(
-            f"{what} {name} is not an executable file: name an existing one, or allow it with"
-            " chmod +x"
+            f"{what} {name} is not an executable file. Give the path of a program, or make it"
+            " executable: chmod +x"
         )
     return program
 
 
 def find_decoder(name: str, what: str) -> tuple[Path, Path | None]:
-    """A decoder: the path of a program, and None; or a name for search graphs, and their place.
+    """Return the path of a program and None; or ``forest:PATH`` and the path of search graphs.
 
     Args:
-        name: a program as ``require_program`` takes it, or ``forest:PLACE``.
-        what: it is, for messages.
+        name: a program as ``require_program`` takes it, or ``forest:PATH``.
+        what: what messages call it.
 
     Raises:
-        UsageError: there is none.
+        UsageError: there is no such program or path.
     """
     if not name.startswith(_FOREST):
         return require_program(name, what), None
     place = Path(name.removeprefix(_FOREST)).expanduser().absolute()
     if not place.exists():
         raise UsageError(
-            f"{what} {name}: there is no {place}; name the working directory of a run with"
-            " --forest, or search graphs of Moses"
+            f"{what} {name}: {place} does not exist. Give the working directory of a run with"
+            " --forest, or search graphs of Moses."
         )
     return Path(f"{_FOREST}{place}"), place
 
 
 def require_references(name: str | PathLike[str]) -> Path:
-    """Absolute path of the references, one file or the prefix of several.
+    """Return the absolute path of the references, one file or the prefix of several.
 
     Raises:
-        UsageError: there are none.
+        UsageError: there is no such file.
     """
     path = Path(name).absolute()
     if not any(Path(f"{path}{end}").is_file() for end in ("", "0", ".ref0")):
         name = fspath(name)
         raise UsageError(
-            f"there are no references {name}: neither this file, nor {name}0, nor {name}.ref0"
+            f"references {name} not found: neither {name} nor {name}0 nor {name}.ref0 is a file"
         )
     return path
 
 
 def check_transform(text: str | None, option: str) -> str | None:
-    """What rewrites n-best lists: a script by its path, a command line by its blanks, or ``bpe``.
+    """Return the command that rewrites n-best lists: a script, a command line, or ``bpe``.
 
     Raises:
-        UsageError: it is none of these.
+        UsageError: the text is neither a file, nor a command with arguments, nor ``bpe``.
     """
     if text is None or " " in text:
         return text
@@ -99,19 +99,21 @@ def check_transform(text: str | None, option: str) -> str | None:
         return text  # a quoted path, as it is returned here
     if text.lower() == "bpe":
         return "bpe"
-    raise UsageError(f"{option} {text}: neither a file, nor a command with arguments, nor bpe")
+    raise UsageError(
+        f"{option} {text}: not a file. Give a script, a command with arguments, or bpe."
+    )
 
 
 def parse_assignments(texts: Iterable[str], option: str) -> dict[str, object]:
-    """``name=value`` as a dictionary; the last value of a name counts.
+    """Return the values of ``NAME=VALUE`` texts by name; the last value of a name counts.
 
     Raises:
-        UsageError: one is not of that form.
+        UsageError: a text does not have that form.
     """
     found: dict[str, object] = {}
     for text in texts:
         name, equals, value = text.partition("=")
         if not equals or not name:
-            raise UsageError(f"{option} {text}: write name=value")
+            raise UsageError(f"{option} {text}: not of the form NAME=VALUE")
         found[name] = value
     return found

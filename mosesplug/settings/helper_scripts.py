@@ -1,4 +1,4 @@
-"""Where Moses' own helper scripts lie: the filter, the parallelizer, and their like."""
+"""Find Moses' helper scripts, as the filter and moses-parallel.pl."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["HelperScripts", "choose_filter"]
 
 @dataclass(frozen=True)
 class HelperScripts:
-    """Moses' scripts directory, which may be unknown.
+    """Moses' scripts directory, if it is known.
 
     Attributes:
         root: the directory with ``training/``, ``generic/`` and ``ems/``, or None.
@@ -25,7 +25,7 @@ class HelperScripts:
 
     @classmethod
     def find(cls, rootdir: str | None, decoder: Path) -> HelperScripts:
-        """As ``--rootdir`` says, else ``$SCRIPTS_ROOTDIR``, else beside the decoder's ``bin``."""
+        """Use ``--rootdir``, ``$SCRIPTS_ROOTDIR``, or ``scripts`` beside the decoder's bin."""
         named = rootdir or os.environ.get("SCRIPTS_ROOTDIR")
         if named:
             return cls(Path(named).absolute())
@@ -33,21 +33,21 @@ class HelperScripts:
         return cls(beside if beside.is_dir() else None)
 
     def optional(self, script: str) -> Path | None:
-        """A script that may be executed, by its path under the root, or None."""
+        """Return an executable script by its path under the root, or None."""
         return None if self.root is None else find_executable(str(self.root / script))
 
     def required(self, script: str, option: str, given: str | None = None) -> Path:
-        """A script that ``option`` needs; ``given`` is the user's own path of it.
+        """Return a script that ``option`` requires; ``given`` is the user's own path of it.
 
         Raises:
-            UsageError: it is not there, or not executable.
+            UsageError: it is missing or not executable.
         """
         found = find_executable(given) if given else self.optional(script)
         if found is None:
             place = given or (f"{self.root}/{script}" if self.root else script)
             raise UsageError(
-                f"{option} needs {place}, which is not an executable file: name Moses' scripts"
-                " directory with --rootdir"
+                f"{option} requires {place}, which is not an executable file. Give Moses' scripts"
+                " directory by --rootdir."
             )
         return found
 
@@ -71,8 +71,8 @@ def choose_filter(
         words = shlex.split(given)
         if not words or find_executable(words[0]) is None:
             raise UsageError(
-                f"--filtercmd={given}: not an executable file; correct it, or use"
-                " --no-filter-phrase-table"
+                f"--filtercmd={given}: not an executable file. Correct it, or use"
+                " --no-filter-phrase-table."
             )
         return given, None
     script = "training/filter-model-given-input.pl"

@@ -1,9 +1,9 @@
-"""How every command ends: one message and an exit code, never a traceback.
+"""How every command ends: with one message and an exit code, never with a traceback.
 
 ==== ==========================================
-0    done
-1    the data, the decoder or the disk are at fault
-2    the call is
+0    success
+1    data, decoder or disk error
+2    usage error
 130  interrupted by Control-C
 143  ended by SIGTERM (129 by SIGHUP)
 ==== ==========================================
@@ -32,7 +32,7 @@ TUNING_GOES_ON = (
     "Finished iterations, and with --online finished mini-batches, are kept: the same command with"
     " --continue goes on."
 )
-"""What a person who interrupts a tuning run should know."""
+"""Shown when a tuning run is interrupted."""
 
 
 _AGAIN_SECONDS = 0.02
@@ -48,11 +48,11 @@ _REMEDIES = {
     errno.EAGAIN: "Allow more processes and threads (ulimit -u), or end some.",
     errno.ENOMEM: "Use a machine with more memory.",
 }
-"""Faults of the machine, by their number."""
+"""What to do about errors of the machine, by their number."""
 
 
 class TerminationSignal(KeyboardInterrupt):
-    """The process was told to end by a signal other than Control-C."""
+    """A signal other than Control-C ends the process."""
 
     def __init__(self, number: int) -> None:
         super().__init__()
@@ -61,9 +61,9 @@ class TerminationSignal(KeyboardInterrupt):
 
 @contextlib.contextmanager
 def raise_on_signals() -> Iterator[None]:
-    """Within the block, SIGTERM and SIGHUP raise ``TerminationSignal``, so that children are ended.
+    """Raise ``TerminationSignal`` on SIGTERM and SIGHUP within the block.
 
-    Control-C raises ``KeyboardInterrupt``, as it does where nobody has said otherwise.
+    Control-C raises ``KeyboardInterrupt``, as it does by default.
     """
 
     def stop(number: int, frame: FrameType | None) -> None:
@@ -76,17 +76,17 @@ def raise_on_signals() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _none_lost() -> Iterator[None]:
-    """Send a signal again whose exception Python has dropped.
+    """Send a signal again if Python has dropped its exception.
 
-    A signal may come while an object is finalised; an exception there goes nowhere but to the hook
-    for such exceptions.
+    An exception that is raised while an object is finalised reaches only the hook for such
+    exceptions.
     """
     earlier = sys.unraisablehook
 
     def hook(dropped: sys.UnraisableHookArgs) -> None:
         if isinstance(dropped.exc_value, KeyboardInterrupt):
             number = getattr(dropped.exc_value, "number", signal.SIGINT)
-            # A little later: here it would be dropped again.
+            # An exception raised at once would be dropped again.
             while not _sent_later(number):
                 pass
         else:
@@ -117,7 +117,7 @@ _Handler = Callable[[int, FrameType | None], Any]
 def _handled(handlers: Mapping[signal.Signals, _Handler]) -> Iterator[None]:
     """Handle signals in the block, except those that the caller has ignored (nohup)."""
     if threading.current_thread() is not threading.main_thread():
-        yield  # only the main thread may say what becomes of signals
+        yield  # only the main thread can handle signals
         return
     numbers = [number for number in handlers if signal.getsignal(number) != signal.SIG_IGN]
     earlier = {number: signal.signal(number, handlers[number]) for number in numbers}
@@ -137,15 +137,15 @@ def _name(number: int) -> str:
 
 
 def exit_code(program: str, action: Callable[[], None], *, after_interrupt: str = "") -> int:
-    """Run a command's work and say on stderr what went wrong, if anything did.
+    """Run a command, report its error on stderr, and return its exit code.
 
     Args:
         program: name in front of messages.
         action: the work.
-        after_interrupt: what a person should know who interrupts it, or whose machine fails it.
+        after_interrupt: added to the message if it is interrupted or the machine fails.
     """
     if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
-        # What the terminal's encoding lacks is spelled out.
+        # Escape characters that the terminal's encoding lacks.
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
         with raise_on_signals():
@@ -153,7 +153,7 @@ def exit_code(program: str, action: Callable[[], None], *, after_interrupt: str 
     except KeyboardInterrupt as end:
         return _interrupted(program, end, after_interrupt)
     except BrokenPipeError:
-        # Whoever read the output went away; a second complaint at exit would help nobody.
+        # The reader of the output is gone. Do not report it again at exit.
         sys.stderr.close()
         return 1
     except Exception as error:
@@ -168,17 +168,17 @@ def exit_code(program: str, action: Callable[[], None], *, after_interrupt: str 
             message = f"{message}. {remedy} {after_interrupt}".strip()
         return _said(program, message, code)
     finally:
-        # What is registered last is called first.
+        # The function that is registered last is called first.
         atexit.unregister(_leave_in_peace)
         atexit.register(_leave_in_peace)
     return 0
 
 
 def _lost_in_kernel(error: BaseException | None) -> KeyboardInterrupt | None:
-    """The signal behind an error of Python's about a function in C, if there is one.
+    """Return the signal behind a ``SystemError`` of a C function, if there is one.
 
-    Where a signal comes while Numba hands arguments to a kernel, or its result back, Numba does not
-    look for the exception, and Python finds a result together with one.
+    If a signal arrives while Numba passes arguments to a kernel or returns its result, Numba does
+    not check for the exception, and Python finds a result together with an exception.
     """
     while isinstance(error, SystemError):
         error = error.__cause__ or error.__context__
@@ -186,7 +186,7 @@ def _lost_in_kernel(error: BaseException | None) -> KeyboardInterrupt | None:
 
 
 def _interrupted(program: str, end: KeyboardInterrupt, after_interrupt: str) -> int:
-    """Say which signal it was; the exit code."""
+    """Report the signal, and return the exit code."""
     if isinstance(end, TerminationSignal):
         said, code = f"ended by {_name(end.number)}.", 128 + end.number
     else:
@@ -195,13 +195,13 @@ def _interrupted(program: str, end: KeyboardInterrupt, after_interrupt: str) -> 
 
 
 def _leave_in_peace() -> None:
-    """At exit nothing is left to interrupt, and a traceback would be all that Control-C brings."""
+    """Ignore Control-C at exit, where it could only cause a traceback."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _known(error: Exception) -> tuple[str, int] | None:
-    """Message and code of an error that is the user's affair; None for a fault of the program."""
-    # Here and not above: the formats bring NumPy, which --help does not need.
+    """Return message and exit code of an expected error; None for a bug."""
+    # Imported here since the formats load NumPy, which --help does not need.
     from formats.errors import FormatError
 
     match error:
@@ -218,7 +218,7 @@ def _known(error: Exception) -> tuple[str, int] | None:
 
 
 def _remedy(error: Exception) -> str:
-    """What to do where the machine is at fault, and whoever did the work has not said so."""
+    """Return what to do about an error of the machine."""
     if isinstance(error, MemoryError):
         return "Use a machine with more, or shorter lists (--nbest)."
     if not isinstance(error, OSError) or error.errno is None:

@@ -1,6 +1,6 @@
-"""Control-C and SIGTERM while a program is still being loaded: one line, and no traceback.
+"""Control-C and SIGTERM while a program is loading: one line, and no traceback.
 
-It is called first of all, so it loads next to nothing itself.
+This module is imported first, so it imports as little as possible.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import signal
 
-TYPE_CHECKING = False  # without the module typing, which takes its time
+TYPE_CHECKING = False  # the module typing is slow to import
 if TYPE_CHECKING:
     from types import FrameType, TracebackType
 
@@ -19,21 +19,21 @@ _STDERR = 2
 
 
 class EndOnInterrupt:
-    """A block in which these signals end the process there and then: nothing is to be cleaned up.
+    """A block in which these signals end the process at once, since there is nothing to clean up.
 
-    Python would answer with a traceback of whatever is being imported. ``exits.exit_code`` handles
-    them otherwise while a command is at work. What the caller has ignored (nohup) stays ignored.
+    Python would print a traceback of the module that is being imported. ``exits.exit_code`` handles
+    the signals while a command runs. Signals that the caller ignores (nohup) stay ignored.
     """
 
     def __init__(self, program: str) -> None:
-        """Say the name that stands in front of the message."""
+        """Store the name that the message begins with."""
         self._program = program
 
     def __enter__(self) -> None:
         numbers = [number for number in _NUMBERS if signal.getsignal(number) != signal.SIG_IGN]
         try:
             self._earlier = {number: signal.signal(number, self._end) for number in numbers}
-        except ValueError:  # only the main thread may say what becomes of signals
+        except ValueError:  # only the main thread can handle signals
             self._earlier = {}
 
     def __exit__(

@@ -71,7 +71,7 @@ def test_calls_that_are_at_fault(run: Run) -> None:
     for words, said in (
         (("ref",), "--refs"),
         (("work", "--algorithms", "best"), "'best'"),
-        (("work", "--option", "particles"), "name=value"),
+        (("work", "--option", "particles"), "NAME=VALUE"),
         (("work", "--algorithms", "pso", "--option", "epochs=3"), "epochs"),
         (("work", "--json", "--format", "markdown"), "--json"),
         (("work", "--held-out", "1.5"), "1.5"),

@@ -83,7 +83,7 @@ def test_refused(toy_files: list[str], tmp_path: Path, capsys: pytest.CaptureFix
     words = ("tune", text, references)
     more = (config, "--working-dir", tmp_path / "w")
     assert run(*words, f"forest:{tmp_path}/none", *more) == 2
-    assert f"there is no {tmp_path}/none" in capsys.readouterr().err
+    assert f"{tmp_path}/none does not exist" in capsys.readouterr().err
     (tmp_path / "empty").mkdir()
     assert run(*words, f"forest:{tmp_path}/empty", *more) == 1
     assert "there are no search graphs in" in capsys.readouterr().err
