@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 from formats.nbest.files import NBestList
 from formats.text import read_bytes, read_lines
 from formats.weights.files import format_sparse
-from mosesplug.decoders.batch import ModelWeights, parse_lists
+from mosesplug.decoders.batch import BatchDecoder, ModelWeights, parse_lists
 from mosesplug.decoders.moses import MosesDecoder
 from mosesplug.decoders.process import failure, run
 from mosesplug.errors import DecoderError
@@ -24,7 +22,7 @@ def _ignore(command: tuple[str, ...]) -> None:
 
 
 @dataclass(frozen=True)
-class ProcessDecoder:
+class ProcessDecoder(BatchDecoder):
     """A ``BatchDecoder`` that runs the program on a file with the sentences.
 
     Attributes:
@@ -93,17 +91,6 @@ class ProcessDecoder:
 
     def close(self) -> None:
         """Do nothing: no program runs between two mini-batches."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def _file(self, ending: str) -> Path:
         return self.directory / f"{self.prefix}.{ending}"

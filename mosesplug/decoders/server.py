@@ -16,13 +16,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from functools import cached_property
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 from formats.moses.ini import read_moses_ini
 from formats.nbest.files import NBestList
 from formats.weights.files import format_sparse
-from mosesplug.decoders.batch import ModelWeights, parse_lists
+from mosesplug.decoders.batch import BatchDecoder, ModelWeights, parse_lists
 from mosesplug.decoders.moses import MosesDecoder
 from mosesplug.decoders.process import failure
 from mosesplug.decoders.server_calls import (
@@ -41,7 +39,7 @@ _CALL_SECONDS, _START_SECONDS = 600.0, 1800.0
 _NOT_IN_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-class ServerDecoder:
+class ServerDecoder(BatchDecoder):
     """A ``BatchDecoder`` of one or more servers; the lists do not depend on their number.
 
     Servers start with the first mini-batch. If one died, it is restarted and the mini-batch decoded
@@ -127,15 +125,7 @@ class ServerDecoder:
                 self._servers[place] = None
         self._started_with = None
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
         self._pool.shutdown()
 

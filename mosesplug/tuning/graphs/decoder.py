@@ -16,11 +16,10 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from types import TracebackType
-from typing import Protocol, Self
+from typing import Protocol
 
 from formats.nbest.files import NBestList
-from mosesplug.decoders.batch import ModelWeights
+from mosesplug.decoders.batch import BatchDecoder, ModelWeights
 from mosesplug.errors import DataError, DecoderError, StoreMismatch
 from mosesplug.features import FeatureSpace, spelled_groups
 from mosesplug.forest.n_best import GraphFeatures, n_best
@@ -156,7 +155,7 @@ def check_input(store: NBestStore, path: Path, text: Path) -> None:
         )
 
 
-class ForestDecoder:
+class ForestDecoder(BatchDecoder):
     """A ``BatchDecoder`` that lists the best translations in the search graphs of each sentence.
 
     What it gives is a pure function of the graphs and the weights, whatever the threads.
@@ -231,14 +230,3 @@ class ForestDecoder:
         if self._features.space != space:
             self._features = GraphFeatures(space, self._fixed)
         return self._features
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()

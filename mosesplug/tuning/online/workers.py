@@ -22,8 +22,7 @@ from concurrent.futures import Executor, Future, wait
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from queue import SimpleQueue
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -123,7 +122,7 @@ def open_decoding_workers(
 
 
 @dataclass(frozen=True)
-class _RemoteDecoder:
+class _RemoteDecoder(BatchDecoder):
     """A ``BatchDecoder`` that a worker in another process starts for each batch.
 
     Attributes:
@@ -148,17 +147,6 @@ class _RemoteDecoder:
 
     def close(self) -> None:
         """Do nothing: no decoder runs between two batches."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
 
 def _decode_batch(
