@@ -1,1 +1,1 @@
-"""Exact line search on n-best lists: envelopes and the score along a line (Och 2003)."""
+"""Exact line search on the corpus metric: envelopes, intervals and search spaces."""

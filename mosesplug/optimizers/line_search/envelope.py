@@ -1,14 +1,14 @@
-"""Upper envelopes: which hypothesis wins where, as one weight vector slides along a line.
+"""Upper envelopes: the 1-best hypotheses of a sentence along a line of weights.
 
-Along ``w + x d`` a hypothesis with features ``h`` scores ``intercept + slope x``, where
-``intercept = w . h`` and ``slope = d . h``. The highest line at each ``x`` is the first-best
-hypothesis there, so a sentence's envelope is a row of hypotheses and the thresholds between them
-(Och 2003, section 3; Macherey et al. 2008, section 3).
+Along ``w + x d`` a hypothesis with features ``h`` scores ``intercept + slope x``, where ``intercept
+= w . h`` and ``slope = d . h``. The highest line at each ``x`` is the 1-best there, so a sentence's
+envelope is a row of hypotheses and the thresholds between them (Och 2003, section 3; Macherey et
+al. 2008, section 3).
 
-The envelope of lines is the upper convex hull of the points ``(slope, intercept)``. Most points
-lie deep under it: those below the polyline from the point of least slope over the highest point
-to the point of greatest slope are dropped by one comparison, and quickhull does the rest. Nothing
-is sorted within a sentence.
+The envelope of lines is the upper convex hull of the points ``(slope, intercept)``. Most points lie
+far below it: those below the polyline from the point of least slope over the highest point to the
+point of greatest slope are dropped by one comparison, and quickhull does the rest. No sentence is
+sorted.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def _highest_at(
     least: float,
     greatest: float,
 ) -> tuple[float, float]:
-    """The highest intercept among the rows of least slope, and among those of greatest slope."""
+    """Return the highest intercepts at the least and at the greatest slope."""
     left = right = -np.inf
     for row in range(len(slopes)):
         intercept = intercepts[row]
@@ -49,10 +49,10 @@ def _candidates(
     floor: float,
     rows: NDArray[np.int64],
 ) -> int:
-    """Write the rows that may be on the hull to ``rows``; return how many.
+    """Write the rows that may be on the hull to ``rows``; return their number.
 
     They are not below the two chords that meet at the point of highest intercept, whose slope is
-    ``middle``. Every hypothesis passes here in every line search, so the loop has no branches.
+    ``middle``. Every line search calls this for every hypothesis, so the loop has no branches.
     """
     count = 0
     for row in range(len(slopes)):
@@ -71,10 +71,10 @@ def _partition(
     lower: NDArray[np.int64],
     higher: NDArray[np.int64],
 ) -> tuple[int, int]:
-    """Write the rows of lower slope than ``middle`` to ``lower``, of higher slope to ``higher``.
+    """Write rows of slopes below ``middle`` to ``lower``, above it to ``higher``.
 
     Returns:
-        How many there are of either.
+        The number of each.
     """
     n_lower = n_higher = 0
     for row in rows:
@@ -93,7 +93,7 @@ def _first(
     intercept: float,
     rows: NDArray[np.int64],
 ) -> int:
-    """The first of the rows with this slope and this intercept; there is one."""
+    """Return the first of the rows with this slope and intercept; there is one."""
     for row in rows:
         if slopes[row] == slope and intercepts[row] == intercept:
             return int(row)
@@ -110,13 +110,13 @@ def _keep_above(
     rows: NDArray[np.int64],
     spare: NDArray[np.int64],
 ) -> tuple[int, int]:
-    """Keep the rows above the chords from ``left`` to ``middle`` and from there to ``right``.
+    """Keep the rows above the chords from ``left`` to ``middle`` and on to ``right``.
 
-    In place: ``rows`` holds first those above the first chord, then those above the second, each
-    in their old order. ``spare`` is scratch.
+    In place: ``rows`` holds first those above the first chord, then those above the second, each in
+    their old order. ``spare`` is scratch.
 
     Returns:
-        How many there are of either.
+        The number of each.
     """
     x, y = slopes[middle], intercepts[middle]
     rise = (y - intercepts[left]) / (x - slopes[left])
@@ -140,7 +140,10 @@ def _peak(
     right: int,
     rows: NDArray[np.int64],
 ) -> int:
-    """The row highest above the chord from ``left`` to ``right``, strictly between; or -1."""
+    """Return the row highest above the chord from ``left`` to ``right``, or -1.
+
+    It is strictly between them.
+    """
     peak, best = -1, 0.0
     if len(rows) == 0:
         return peak
@@ -163,10 +166,10 @@ def _between(
     hull: NDArray[np.int64],
     size: int,
 ) -> int:
-    """Append to ``hull[:size]`` what lies between two hull points, and the second of them.
+    """Append the hull between two hull points, and the second of them, to ``hull``.
 
     Quickhull (Barber et al. 1996) on the plane: between two hull points, the point highest above
-    their chord is on the hull; what is above neither new chord is not.
+    their chord is on the hull; points above neither new chord are not.
 
     Args:
         slopes: of one sentence along one direction, float64 ``[n]``.
@@ -176,10 +179,10 @@ def _between(
         rows: those that may lie between; scratch.
         work: scratch, int64 ``[5, at least n]``.
         hull: output, int64.
-        size: how many hull points there are already.
+        size: number of hull points so far.
 
     Returns:
-        How many there are now.
+        The new number.
     """
     spare, lefts, rights, firsts, lasts = work[0], work[1], work[2], work[3], work[4]
     lefts[0], rights[0], firsts[0], lasts[0] = left, right, 0, len(rows)

@@ -1,13 +1,12 @@
 """Exact line search on n-best lists (Och 2003, section 3).
 
-Sliding the weights along a line changes a sentence's first-best hypothesis at a few thresholds
-only (``envelope.py``). The thresholds of all sentences, sorted, cut the line into intervals on
-which every first-best, and so the corpus score, is constant; the statistics of neighbouring
-intervals differ by what changes at the threshold between them. One pass over the thresholds scores
-the whole line.
+Moving the weights along a line changes a sentence's 1-best hypothesis at a few thresholds only
+(``envelope``). The sorted thresholds of all sentences cut the line into intervals on which every
+1-best, and so the corpus score, is constant; the statistics of neighbouring intervals differ by the
+change at the threshold between them. One pass over the thresholds scores the whole line.
 
-An interval too narrow to be sure of is never chosen: thresholds are known to about 1e-12, and a
-point within that distance of one decodes to either side of it.
+Narrow intervals are never chosen: thresholds are known to about 1e-12, and a point within that
+distance of one may decode to either side of it.
 """
 
 from __future__ import annotations
@@ -47,21 +46,21 @@ __all__ = [
 ]
 
 NARROWEST = 1e-7
-"""Least width of an interval that may be chosen, relative to the distance from the origin."""
+"""Least width of a chosen interval, relative to the distance from the origin."""
 
 END_STEP = 0.1
-"""How far beyond the outermost threshold the point of an unbounded interval lies (as in Moses)."""
+"""Distance of the point of an unbounded interval from the outermost threshold (as in Moses)."""
 
 
 @dataclass(frozen=True)
 class IntervalChoice:
-    """How the interval is chosen (Cer et al. 2008, section 3.3).
+    """How an interval is chosen (Cer et al. 2008, section 3.3).
 
     Attributes:
-        method: ``best`` takes the interval of the highest score; ``average`` and ``minimum``
-            judge an interval by the mean or the least of its own score and its neighbours', which
-            avoids narrow peaks.
-        neighbours: how many intervals on either side count as neighbours.
+        method: ``best`` takes the interval of the highest score; ``average`` and ``minimum`` take
+            the mean or the least of an interval's own score and its neighbours', which avoids
+            narrow peaks.
+        neighbours: number of intervals on either side that are neighbours.
     """
 
     method: Literal["best", "average", "minimum"] = "best"
@@ -69,7 +68,7 @@ class IntervalChoice:
 
     @property
     def smooths(self) -> bool:
-        """Whether neighbours have a say."""
+        """Whether neighbours count."""
         return self.method != "best" and self.neighbours > 0
 
 
@@ -78,7 +77,7 @@ class Lines:
     """Slopes of all hypotheses along some directions.
 
     Attributes:
-        slopes: float64 ``[n_hyps * n_directions]``, arranged as ``arrangement.py`` says.
+        slopes: float64 ``[n_hyps * n_directions]``, in the order of ``arrangement``.
         bounds: float64 ``[n_sentences, n_directions, 2]``, least and greatest slope.
     """
 
@@ -87,7 +86,7 @@ class Lines:
 
     @classmethod
     def of(cls, offsets: NDArray[np.int64], slopes: NDArray[np.float64]) -> Lines:
-        """From arranged slopes; ``offsets`` is int64 ``[n_sentences + 1]``."""
+        """Return lines of arranged slopes; ``offsets`` is int64 ``[n_sentences + 1]``."""
         n_directions = len(slopes) // int(offsets[-1])
         bounds = np.empty((len(offsets) - 1, n_directions, 2))
         find_slope_bounds(offsets, slopes, bounds)
@@ -96,12 +95,12 @@ class Lines:
 
 @dataclass(frozen=True)
 class LineSpace:
-    """The tuning set as line search wants it: active features arranged, the rest summed up.
+    """The tuning set for line search: active features arranged, the others summed up.
 
     Attributes:
-        offsets: int64 ``[n_sentences + 1]``, empty sentences left out.
+        offsets: int64 ``[n_sentences + 1]``, without empty sentences.
         axes: the lines along each active feature.
-        base: float64 ``[n_hyps]``, what the features that stay fixed add to the model score.
+        base: float64 ``[n_hyps]``, the inactive features' share of the model score.
         stats: int32 or float64 ``[n_hyps, n_stats]``, the metric's sufficient statistics.
         metric: scores the summed statistics.
     """
@@ -114,12 +113,12 @@ class LineSpace:
 
     @property
     def spread(self) -> NDArray[np.float64]:
-        """Mean over sentences of each feature's greatest value less its least."""
+        """Mean over sentences of each feature's greatest value minus its least."""
         return np.asarray((self.axes.bounds[:, :, 1] - self.axes.bounds[:, :, 0]).mean(axis=0))
 
     @property
     def fixed_spread(self) -> float:
-        """The same of ``base``; 0 where the scale of the active weights decides nothing."""
+        """The same of ``base``; 0 if the scale of the active weights decides nothing."""
         starts = self.offsets[:-1]
         highest, least = (
             np.maximum.reduceat(self.base, starts),
@@ -128,31 +127,31 @@ class LineSpace:
         return float((highest - least).mean())
 
     def at(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Model scores at ``weights`` (float64 ``[n_active]``), the base first in their sums."""
+        """Return model scores at ``weights``, ``[n_active]``; sums start with the base."""
         scores = np.empty(len(self.base))
         model_scores(self.offsets, self.axes.slopes, self.base, weights, scores)
         return scores
 
     def lines(self, directions: NDArray[np.float64]) -> Lines:
-        """The lines along ``directions``, float64 ``[n_directions, n_active]``."""
+        """Return the lines along ``directions``, float64 ``[n_directions, n_active]``."""
         slopes = np.empty(len(self.base) * len(directions))
         project_slopes(self.offsets, self.axes.slopes, directions, slopes)
         return Lines.of(self.offsets, slopes)
 
     def decode(self, point: NDArray[np.float64]) -> float:
-        """Corpus score of the hypotheses that score highest; ties go to the first."""
+        """Return the corpus score of the 1-best hypotheses; ties go to the first."""
         totals = np.empty(self.stats.shape[1])
         _decode(self.offsets, point, self.stats, totals)
         return float(self.metric.score(totals))
 
     def searcher(self, n_directions: int) -> ListSearcher:
-        """Searches lines in memory of its own."""
+        """Return a searcher of lines with memory of its own."""
         return ListSearcher(self, LineScratch.of(self, n_directions))
 
 
 @dataclass
 class LineScratch:
-    """Memory that the line searches of one thread share; it grows to what they need.
+    """Memory that the line searches of one thread share; it grows as needed.
 
     Attributes:
         thresholds: float64 ``[n_directions, room]``.
@@ -164,7 +163,7 @@ class LineScratch:
 
     @classmethod
     def of(cls, space: LineSpace, n_directions: int) -> LineScratch:
-        """Room for eight thresholds a sentence along each direction."""
+        """Return room for eight thresholds a sentence along each direction."""
         room = 8 * len(space.offsets)
         n_stats = space.stats.shape[1]
         return cls(
@@ -173,7 +172,7 @@ class LineScratch:
         )
 
     def make_room(self, room: int) -> None:
-        """Room for that many thresholds along each direction; what was there is lost."""
+        """Make room for so many thresholds along each direction; the contents are lost."""
         n_directions, _, n_stats = self.changes.shape
         self.thresholds = np.empty((n_directions, room))
         self.changes = np.empty((n_directions, room, n_stats), dtype=self.changes.dtype)
@@ -185,7 +184,7 @@ class ListSearcher:
 
     Attributes:
         space: the hypotheses.
-        scratch: the memory that it works in.
+        scratch: its memory.
     """
 
     space: LineSpace
@@ -209,7 +208,7 @@ class LinePoint:
 
     Attributes:
         step: distance from the origin, in directions.
-        merit: what the interval was chosen by: the score there, or its smoothed value.
+        merit: value that the interval was chosen by: the score there, or its smoothed value.
     """
 
     step: float
@@ -217,14 +216,14 @@ class LinePoint:
 
 
 def search_space(problem: Problem, weights: NDArray[np.float64]) -> SearchSpace:
-    """What the problem's hypotheses are searched in; inactive features keep ``weights``."""
+    """Return the space of the problem; inactive features keep ``weights``."""
     if problem.source is not None:
         return problem.source.space(problem.active_mask, weights)
     return line_space(problem, weights)
 
 
 def line_space(problem: Problem, weights: NDArray[np.float64]) -> LineSpace:
-    """Arrange the problem's hypotheses for line search; inactive features keep ``weights``."""
+    """Return the problem's lists for line search; inactive features keep ``weights``."""
     tuning_set, active = problem.tuning_set, problem.active_mask
     n_dense = tuning_set.space.n_dense
     columns = tuning_set.dense
@@ -240,7 +239,7 @@ def line_space(problem: Problem, weights: NDArray[np.float64]) -> LineSpace:
 
 
 def filled_lists(tuning_set: TuningSet) -> tuple[NDArray[np.int64], NDArray[Any]]:
-    """Offsets without empty sentences, int64, and the statistics, as line search takes them."""
+    """Return offsets without empty sentences, int64, and statistics for line search."""
     filled = np.diff(tuning_set.offsets) > 0
     offsets = np.append(tuning_set.offsets[:-1][filled], tuning_set.offsets[-1])
     # Differences of float statistics are summed by the thousand: float32 would show.
@@ -249,7 +248,7 @@ def filled_lists(tuning_set: TuningSet) -> tuple[NDArray[np.int64], NDArray[Any]
 
 
 def _sparse_columns(problem: Problem, active: NDArray[np.bool_]) -> NDArray[np.float32]:
-    """Active sparse features as dense columns, float32 ``[n_hyps, n_active_sparse]``."""
+    """Return active sparse features as dense columns, float32 ``[n_hyps, ...]``."""
     tuning_set = problem.tuning_set
     columns = np.zeros((tuning_set.n_hyps, int(active.sum())), dtype=np.float32)
     if tuning_set.sparse is not None:
@@ -268,7 +267,7 @@ def _decode(
     stats: NDArray[Any],
     totals: NDArray[np.float64],
 ) -> None:
-    """Write the summed statistics of the first-best hypotheses to ``totals``."""
+    """Write the summed statistics of the 1-best hypotheses to ``totals``."""
     totals[:] = 0.0
     for sentence in range(len(offsets) - 1):
         best = offsets[sentence]
@@ -286,7 +285,7 @@ def _accumulate(
     totals: NDArray[np.float64],
     surface: NDArray[np.float64],
 ) -> None:
-    """Write the running sum of ``changes[order]``, from ``totals`` on, to the rows of ``surface``.
+    """Write ``totals`` plus running sums of ``changes[order]`` to ``surface``.
 
     ``surface`` is an output, float64 ``[len(order) + 1, n_stats]``.
     """
@@ -306,12 +305,12 @@ def error_surfaces(
     intercepts: NDArray[np.float64],
     scratch: LineScratch,
 ) -> Iterator[Surface]:
-    """The score along each wanted line, all in one pass over the hypotheses.
+    """Yield the score along each wanted line, all in one pass over the hypotheses.
 
     Args:
         space: the hypotheses.
         lines: the directions.
-        wanted: int64, which of them.
+        wanted: int64, numbers of lines.
         intercepts: float64 ``[n_hyps]``, ``origin . h``.
         scratch: working memory for at least as many directions.
 
@@ -351,23 +350,23 @@ def best_point(
     furthest: float,
     within: tuple[float, float] = (-np.inf, np.inf),
 ) -> LinePoint | None:
-    """The middle of the best interval that is wide enough to be sure of.
+    """Return the middle of the best interval that is wide enough.
 
-    Intervals that are not, as between thresholds that coincide, are nobody's neighbours either:
-    no weights decode to their scores. Neighbouring intervals of one score count as one. Among
-    equals the widest wins, since its middle is the safest; where a threshold lies there, the
-    middle of the widest interval among the neighbours takes its place. Intervals end at the
-    furthest step, and the unbounded ones twice ``END_STEP`` beyond the outermost threshold.
+    Intervals that are too narrow, such as between coinciding thresholds, are no neighbours either:
+    no weights decode to their scores. Neighbouring intervals of one score count as one. In a tie
+    the widest wins, since its middle is the safest. If a threshold lies there, the middle of the
+    widest of these neighbours is taken instead. Intervals end at the furthest step, and the
+    unbounded ones twice ``END_STEP`` beyond the outermost threshold.
 
     Args:
         thresholds: float64 ``[m]``, sorted.
         scores: float64 ``[m + 1]``.
-        choice: by what the interval is chosen.
-        furthest: greatest distance from the origin, in directions.
-        within: ends of the steps that are allowed; a step of 0 is.
+        choice: how the interval is chosen.
+        furthest: largest distance from the origin, in directions.
+        within: ends of the allowed steps, around 0.
 
     Returns:
-        None where no interval within reach is wide enough.
+        None if no interval within reach is wide enough.
     """
     if not len(thresholds):
         return LinePoint(0.0, float(scores[0]))
@@ -395,7 +394,7 @@ def best_point(
 
 
 def _smoothed(scores: NDArray[np.float64], choice: IntervalChoice) -> NDArray[np.float64]:
-    """Each interval's score, or the mean or least over its neighbourhood (Cer et al. 2008)."""
+    """Return each score, or the mean or least of its neighbourhood (Cer et al. 2008)."""
     if not choice.smooths:
         return scores
     window = 2 * choice.neighbours + 1

@@ -1,8 +1,8 @@
-"""What a search for weights asks of hypotheses, however they are held.
+"""The protocols by which a search for weights sees hypotheses.
 
 MERT climbs along lines on which the corpus score is known exactly. Lists of hypotheses know it
-(``line_search.LineSpace``), and so may anything else that can tell which hypotheses win where on
-a line, as search graphs can (Macherey et al. 2008): those are given to a problem as its *source*.
+(``LineSpace``), and so does any other representation that knows which hypotheses win where on a
+line, such as search graphs (Macherey et al. 2008): ``Problem.source`` holds it.
 """
 
 from __future__ import annotations
@@ -18,60 +18,60 @@ __all__ = ["LineSearcher", "SearchSpace", "SpaceSource", "Surface"]
 Vector = NDArray[np.float64]
 
 Surface = tuple[Vector, Vector]
-"""The score along a line: thresholds, float64 ``[m]``, sorted, and scores, float64 ``[m + 1]``;
-``scores[i]`` holds between ``thresholds[i - 1]`` and ``thresholds[i]``."""
+"""The score along a line: thresholds, float64 ``[m]``, sorted, and scores, float64 ``[m + 1]``.
+``scores[i]`` is valid between ``thresholds[i - 1]`` and ``thresholds[i]``."""
 
 
 class LineSearcher(Protocol):
-    """Finds the score along lines; one climb has one, with whatever memory it works in."""
+    """Finds the score along lines; each climb has its own, with its working memory."""
 
     def along_axes(self, axes: NDArray[np.int64], point: Vector) -> Iterable[Surface]:
-        """The score along some axes.
+        """Return the score along some axes.
 
         Args:
-            axes: int64, which of the active features.
-            point: where the lines start, as ``SearchSpace.at`` gives it.
+            axes: int64, numbers of active features.
+            point: where the lines start, from ``SearchSpace.at``.
         """
 
     def along(self, directions: Vector, point: Vector) -> Iterable[Surface]:
-        """The score along ``directions``, float64 ``[n_directions, n_active]``."""
+        """Return the score along ``directions``, float64 ``[n_directions, n_active]``."""
 
 
 class SearchSpace(Protocol):
-    """Hypotheses under weights of which some, the active ones, are searched for."""
+    """Hypotheses under weights of which the active ones are searched for."""
 
     @property
     def spread(self) -> Vector:
-        """How much each active feature differs within a sentence, float64 ``[n_active]``.
+        """Spread of each active feature within a sentence, float64 ``[n_active]``.
 
-        The mean over sentences of its greatest value less its least.
+        The mean over sentences of its greatest value minus its least.
         """
 
     def at(self, weights: Vector) -> Vector:
-        """A point, given by its active weights (float64 ``[n_active]``), as the others take it.
+        """Return the point of active weights, float64 ``[n_active]``, for other methods.
 
-        What it is made of is the space's own business: with lists it is all model scores.
+        Its contents depend on the space: with lists, all model scores.
         """
 
     def decode(self, point: Vector) -> float:
-        """Corpus score of the hypotheses that score highest there."""
+        """Return the corpus score of the hypotheses that score highest there."""
 
     def searcher(self, n_directions: int) -> LineSearcher:
-        """What searches lines, for one thread; up to so many at once need no more memory."""
+        """Return a searcher for one thread, with memory for so many directions at once."""
 
 
 class SpaceSource(Protocol):
-    """Hypotheses that are not lists, as ``Problem.source`` has them."""
+    """Hypotheses that are not lists, for ``Problem.source``."""
 
     def space(self, active: NDArray[np.bool_], weights: Vector) -> SearchSpace:
-        """The space of the active weights (bool ``[n_features]``); the others keep ``weights``.
+        """Return the space of the active weights, bool ``[n_features]``.
 
         Raises:
             MosesplugError: the hypotheses cannot be searched.
         """
 
     def score(self, weights: Vector) -> float:
-        """Corpus score of decoding at ``weights``, float64 ``[n_features]``."""
+        """Return the corpus score of decoding at ``weights``, float64 ``[n_features]``."""
 
     def statistics(self, weights: Vector) -> Vector:
-        """The metric's statistics of decoding there, summed, float64 ``[n_stats]``."""
+        """Return the summed statistics of decoding there, float64 ``[n_stats]``."""

@@ -1,9 +1,9 @@
-"""How features lie in memory for line search: sentence by sentence, direction by direction.
+"""Features arranged for line search: sentence by sentence, direction by direction.
 
-One pass over the sentences then serves all directions, while a sentence's model scores stay in
-the first cache: the slopes of sentence ``s`` along direction ``k`` are the ``n_s`` values from
-``offsets[s] * n_directions + k * n_s`` on. The axes are directions too, and there the slopes are
-the feature values themselves.
+One pass over the sentences then serves all directions, while a sentence's model scores stay in the
+first cache: the slopes of sentence ``s`` along direction ``k`` are the ``n_s`` values from
+``offsets[s] * n_directions + k * n_s`` on. The axes are directions too, whose slopes are the
+feature values.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["add_scores", "arrange", "find_slope_bounds", "model_scores", "projec
 
 @kernel
 def arrange(offsets: NDArray[np.int64], columns: NDArray[Any], slopes: NDArray[Any]) -> None:
-    """Write the values of ``columns`` to ``slopes`` in the order described by this module.
+    """Write the values of ``columns`` to ``slopes`` in the order of this module.
 
     Args:
         offsets: int64 ``[n_sentences + 1]``.
@@ -90,7 +90,7 @@ def project_slopes(
     directions: NDArray[np.float64],
     projected: NDArray[np.float64],
 ) -> None:
-    """Write slopes along any directions, from those along the axes.
+    """Write slopes along any directions, given those along the axes.
 
     Args:
         offsets: int64 ``[n_sentences + 1]``.

@@ -38,7 +38,7 @@ class RowDifference(NamedTuple):
 
 
 def filled_offsets(offsets: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The offsets of the sentences that have hypotheses, int64 ``[n_filled + 1]``."""
+    """Return the offsets of non-empty sentences, int64 ``[n_filled + 1]``."""
     kept = np.append(np.flatnonzero(np.diff(offsets) > 0), len(offsets) - 1)
     found: NDArray[np.int64] = offsets[kept]
     return found
@@ -46,7 +46,7 @@ def filled_offsets(offsets: NDArray[np.int64]) -> NDArray[np.int64]:
 
 @kernel
 def difference(features: CompactArrays, one: int, other: int) -> RowDifference:
-    """Row ``one`` less row ``other``, over active features."""
+    """Return row ``one`` minus row ``other``, over active features."""
     left, left_end = features.indptr[one], features.indptr[one + 1]
     right, right_end = features.indptr[other], features.indptr[other + 1]
     room = left_end - left + right_end - right
@@ -70,7 +70,6 @@ def difference(features: CompactArrays, one: int, other: int) -> RowDifference:
 
 @kernel
 def squared_norm(along: RowDifference) -> float:
-    """The squared norm."""
     total = 0.0
     for value in along.values:
         total += value * value
@@ -79,7 +78,7 @@ def squared_norm(along: RowDifference) -> float:
 
 @kernel
 def difference_product(one: RowDifference, other: RowDifference) -> float:
-    """The product of two differences over the same columns."""
+    """Return the product of two differences over the same columns."""
     total, left, right = 0.0, 0, 0
     while left < len(one.places) and right < len(other.places):
         if one.places[left] == other.places[right]:
@@ -95,6 +94,6 @@ def difference_product(one: RowDifference, other: RowDifference) -> float:
 
 @kernel
 def add_difference(weights: NDArray[np.float64], along: RowDifference, size: float) -> None:
-    """Add ``size`` times a difference to ``weights``, float64 ``[n_columns]``, an output."""
+    """Add ``size`` times a difference to ``weights``, float64 ``[n_columns]``."""
     for entry in range(len(along.places)):
         weights[along.places[entry]] += size * along.values[entry]

@@ -1,8 +1,8 @@
 """All pairs of an oracle and another hypothesis of its sentence (Watanabe 2012).
 
-The pairs are a product, and far more numerous than the hypotheses. So they are visited by number:
-their differences ``phi = h(oracle) - h(other)`` are never stored, and whatever is summed over
-pairs comes out as coefficients of the hypotheses.
+The pairs are a product, far more numerous than the hypotheses. So their differences ``phi =
+h(oracle) - h(other)`` are never stored: pairs are visited by their rows, and sums over pairs are
+computed as coefficients of hypotheses.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ __all__ = [
 
 
 class ActiveFeatures(NamedTuple):
-    """Active features of the hypotheses of a batch, on the columns of the batch.
+    """Active features of the hypotheses, on the columns of the batch.
 
     Attributes:
-        dense: float64 ``[n_hyps, n_dense]``; 0 where a feature is not active.
+        dense: float64 ``[n_hyps, n_dense]``; 0 for inactive features.
         indptr: int64 ``[n_hyps + 1]``; further features by hypothesis (CSR).
-        indices: int32; their columns, of which the dense ones are the first.
+        indices: int32; their columns, after the dense ones.
         data: float64.
     """
 
@@ -46,14 +46,14 @@ class ActiveFeatures(NamedTuple):
 
 
 class OraclePairs(NamedTuple):
-    """The hypotheses of a batch, and which of them are oracles.
+    """The hypotheses of a batch, and their oracles.
 
     Attributes:
         offsets: int64 ``[n_sentences + 1]``; hypotheses of each sentence.
         oracles: int64; rows of the oracles, sentence by sentence.
         oracle_offsets: int64 ``[n_sentences + 1]``.
         is_oracle: bool ``[n_hyps]``.
-        base: float64 ``[n_hyps]``; the share of features that are not active in the model score.
+        base: float64 ``[n_hyps]``; the inactive features' share of the model score.
         features: the active ones.
     """
 
@@ -69,14 +69,14 @@ class OraclePairs(NamedTuple):
 def count_violations(
     pairs: OraclePairs, scores: NDArray[np.float64], least: float, coefficients: NDArray[np.float64]
 ) -> tuple[int, int, float]:
-    """The pairs of a margin below ``least`` (1 in equation 9), counted by hypothesis.
+    """Count the pairs with a margin below ``least`` (1 in equation 9), by hypothesis.
 
     Args:
         pairs: the hypotheses.
         scores: float64 ``[n_hyps]``, by the model.
-        least: the margin that a pair should have.
-        coefficients: output, float64 ``[n_hyps]``: ``sum phi`` over the violated pairs is the
-            combination of the hypotheses with them.
+        least: the required margin of a pair.
+        coefficients: output, float64 ``[n_hyps]``: combining the hypotheses with them gives ``sum
+            phi`` over the violated pairs.
 
     Returns:
         Violated pairs, all pairs, and the sum of the hinge losses ``max(0, least - margin)``.
@@ -103,9 +103,9 @@ def count_violations(
 
 @kernel
 def difference_score(rows: ActiveFeatures, a: int, b: int, weights: NDArray[np.float64]) -> float:
-    """``weights . (h_a - h_b)`` on active features.
+    """Return ``weights . (h_a - h_b)`` on active features.
 
-    Every visit of a pair is one call. Four running sums, since each waits for its last addition.
+    Each visit of a pair calls it. Four running sums, since each waits for its last addition.
     """
     dense, indptr, indices, data = rows
     n_dense = dense.shape[1]
@@ -143,7 +143,7 @@ def add_difference(
 
 @kernel
 def row_score(rows: ActiveFeatures, row: int, weights: NDArray[np.float64]) -> float:
-    """``weights . h`` of one row."""
+    """Return ``weights . h`` of one row."""
     dense, indptr, indices, data = rows
     total = 0.0
     for k in range(dense.shape[1]):
@@ -155,7 +155,7 @@ def row_score(rows: ActiveFeatures, row: int, weights: NDArray[np.float64]) -> f
 
 @kernel
 def row_scores(rows: ActiveFeatures, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """``weights . h`` of every row, float64 ``[n_hyps]``; equal rows tie exactly."""
+    """Return ``weights . h`` of all rows, float64 ``[n_hyps]``; equal rows tie exactly."""
     scores = np.empty(len(rows.dense))
     for row in range(len(scores)):
         scores[row] = row_score(rows, row, weights)
@@ -169,7 +169,7 @@ def difference_scores(
     worse: NDArray[np.int64],
     weights: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """``weights . phi`` of some pairs, float64 ``[n]``."""
+    """Return ``weights . phi`` of some pairs, float64 ``[n]``."""
     found = np.empty(len(better))
     for i in range(len(better)):
         found[i] = difference_score(pairs.features, better[i], worse[i], weights)
@@ -193,7 +193,7 @@ def add_differences(
 def find_violated_pairs(
     pairs: OraclePairs, scores: NDArray[np.float64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
-    """Pairs that miss the margin and differ in an active feature, in rows.
+    """Return pairs that miss the margin and differ in an active feature, as rows.
 
     Returns:
         The oracles and the others, int64, and the squared norms of their differences, float64.
@@ -224,7 +224,7 @@ def find_violated_pairs(
 
 @kernel
 def difference_square(rows: ActiveFeatures, a: int, b: int, scratch: NDArray[np.float64]) -> float:
-    """``|h_a - h_b|^2`` on active features; ``scratch`` is all 0, before and after."""
+    """Return ``|h_a - h_b|^2`` on active features; ``scratch`` is 0 before and after."""
     dense, indptr, indices, data = rows
     total = 0.0
     for k in range(dense.shape[1]):

@@ -1,8 +1,7 @@
-"""Some hypotheses of a batch, over the features that they have.
+"""Hypotheses of a batch over the features that they have.
 
-What a learner does to the weights is a sum of hypotheses, each times a coefficient. Here the
-hypotheses stand over their own features only, so that a batch costs what is in it, whatever the
-number of features.
+A learner adds hypotheses times coefficients to the weights. Here the hypotheses have columns for
+their own features only, so that a batch costs what is in it, whatever the number of features.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from mosesplug.tuning_set import Batch, SparseRows
 __all__ = ["CompactArrays", "CompactRows", "compact_rows", "row_scores", "zero_cancelled"]
 
 _ROUNDING = 1e-12
-"""A sum that is a smaller share than this of the sizes of its terms has cancelled out."""
+"""A sum has cancelled out if it is a smaller share than this of its absolute terms."""
 
 
 class CompactArrays(NamedTuple):
@@ -43,8 +42,8 @@ class CompactRows:
     """Feature values of some hypotheses, compressed by row (CSR).
 
     Attributes:
-        columns: int64 ``[n_columns]``, ascending: all dense features, and the sparse ones that
-            any of the hypotheses has.
+        columns: int64 ``[n_columns]``, ascending: all dense features, and the sparse ones of any of
+            the hypotheses.
         indptr: int64 ``[n_rows + 1]``; row ``i`` is ``indptr[i]:indptr[i + 1]`` of the others.
         indices: int32 ``[nnz]``, positions in ``columns``.
         data: float64 ``[nnz]``.
@@ -56,7 +55,7 @@ class CompactRows:
     data: NDArray[np.float64]
 
     def scores(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-        """``w . h`` of every row, float64 ``[n_rows]``; ``weights`` is ``[n_columns]``.
+        """Return ``w . h`` of every row for ``weights``, ``[n_columns]``: float64 ``[n_rows]``.
 
         Summed in the order of the features, so that equal rows tie exactly.
         """
@@ -69,30 +68,30 @@ class CompactRows:
         return CompactArrays(self.indptr, self.indices, self.data, active[self.columns])
 
     def combine(self, coefficients: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The sum of the rows, each times its coefficient: float64 ``[n_columns]``."""
+        """Return the sum of the rows times their coefficients, float64 ``[n_columns]``."""
         return _combined(self.indptr, self.indices, self.data, coefficients, len(self.columns))
 
     def combine_exactly(self, coefficients: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The same, but 0 where everything cancels out, and not what rounding leaves.
+        """Return the same, with exactly 0 where terms cancel out.
 
-        Sums that overflow stay what they are, so that they become an error.
+        Sums that overflow are kept, so that they become an error.
         """
         sizes = replace(self, data=np.abs(self.data)).combine(np.abs(coefficients))
         return zero_cancelled(self.combine(coefficients), sizes)
 
 
 def zero_cancelled(sums: NDArray[np.float64], sizes: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Sums, but 0 where everything cancelled out; ``sizes`` are those of the terms, added up."""
+    """Return sums, with 0 where terms cancelled; ``sizes`` are sums of absolute terms."""
     cancelled = (np.abs(sums) <= _ROUNDING * sizes) & (sizes < np.inf)
     return np.where(cancelled, 0.0, sums)
 
 
 def compact_rows(batch: Batch, rows: NDArray[np.int64]) -> CompactRows:
-    """Hypotheses of a batch over their own features.
+    """Return hypotheses of a batch over their own features.
 
     Args:
-        batch: has them.
-        rows: int64 ``[n_rows]``, which ones; any number of times, in any order.
+        batch: the hypotheses.
+        rows: int64 ``[n_rows]``, selected ones; any number of times, in any order.
     """
     n_rows, n_dense = len(rows), batch.dense.shape[1]
     dense = batch.dense[rows].astype(np.float64)
@@ -118,7 +117,7 @@ def compact_rows(batch: Batch, rows: NDArray[np.int64]) -> CompactRows:
 
 
 def _by_row_and_column(sparse: SparseRows, places: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The order of the entries in which columns ascend within each row."""
+    """Return the order of the entries in which columns ascend within each row."""
     ascending = np.diff(places) > 0
     starts = sparse.indptr[1:-1]
     ascending[starts[(starts > 0) & (starts < len(places))] - 1] = True
@@ -132,7 +131,7 @@ def _by_row_and_column(sparse: SparseRows, places: NDArray[np.int64]) -> NDArray
 def row_scores(
     features: CompactArrays, weights: NDArray[np.float64], start: int, end: int
 ) -> NDArray[np.float64]:
-    """``w . h`` of the rows ``start:end``, float64 ``[end - start]``."""
+    """Return ``w . h`` of the rows ``start:end``, float64 ``[end - start]``."""
     scores = np.empty(end - start)
     for row in range(start, end):
         total = 0.0

@@ -1,8 +1,8 @@
-"""Hypotheses as margin-infused learning goes through them, one sentence after the other.
+"""Hypotheses in the layout of k-best MIRA, which visits sentence after sentence.
 
-Of hypotheses with the same features no weights can prefer one, so the first stands for all.
-Features lie as ``optimizers.lists.arrangement`` has them, in single precision. Hypotheses of a
-sentence share many rows of statistics, so each distinct row is kept, and judged, once.
+No weights can prefer one of several hypotheses with equal features, so the first stands for all.
+Features lie as in ``arrangement``, in single precision. Hypotheses of a sentence share many rows of
+statistics, so each distinct row is kept and scored once.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ class MiraLists(NamedTuple):
         offsets: int64 ``[n_sentences + 1]``; hypotheses of sentence ``i`` are
             ``offsets[i]:offsets[i + 1]``.
         dense: float32 ``[n_hyps * n_dense]``, arranged.
-        indptr: int64 ``[n_hyps + 1]``; sparse values of hypothesis ``i`` are
-            ``indptr[i]:indptr[i + 1]``.
+        indptr: int64 ``[n_hyps + 1]``; sparse values of hypothesis ``i`` are ``indptr[i]:indptr[i +
+            1]``.
         columns: int32 ``[nnz]``; counted over all features, ascending within a hypothesis.
         values: float32 ``[nnz]``.
         row_of: int64 ``[n_hyps]``; the hypothesis' statistics in ``rows``.
@@ -49,8 +49,8 @@ class MiraLists(NamedTuple):
 
 
 def mira_lists(tuning_set: TuningSet) -> tuple[MiraLists, NDArray[np.int64]]:
-    """The distinct hypotheses, arranged, and the row of the tuning set that each comes from."""
-    # Copies, whatever the arrays are (read-only, unaligned, integers): one type to compile for.
+    """Return the distinct hypotheses, arranged, and their rows of the tuning set."""
+    # Copies of any array (read-only, unaligned, integers), so that kernels compile for one type.
     offsets = _without_empty(tuning_set.offsets)
     dense = np.array(tuning_set.dense, dtype=np.float32, order="C")
     sparse = _sorted(tuning_set.sparse, len(dense))
@@ -83,12 +83,12 @@ def mira_lists(tuning_set: TuningSet) -> tuple[MiraLists, NDArray[np.int64]]:
 
 
 def _without_empty(offsets: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The offsets without those of sentences that have no hypothesis."""
+    """Return the offsets of the sentences that have hypotheses."""
     return np.append(offsets[:-1][np.diff(offsets) > 0], offsets[-1]).astype(np.int64)
 
 
 def _sorted(sparse: SparseRows | None, n_hyps: int) -> SparseRows:
-    """A copy with ascending columns in each row; rows without entries where there are none."""
+    """Return a copy with ascending columns in each row; empty rows for None."""
     if sparse is None:
         return SparseRows(
             np.zeros(n_hyps + 1, dtype=np.int64),
@@ -112,7 +112,7 @@ def _first_alike(
     indices: NDArray[np.int32],
     data: NDArray[np.float32],
 ) -> NDArray[np.int64]:
-    """The first row of the same sentence with equal values, for each row: int64 ``[n_rows]``.
+    """Return for each row the first equal one of its sentence, int64 ``[n_rows]``.
 
     Args:
         offsets: int64 ``[n_sentences + 1]``.
@@ -157,7 +157,7 @@ def _alike(
     one: int,
     other: int,
 ) -> bool:
-    """Whether two rows have the same values."""
+    """Return whether two rows have the same values."""
     for column in range(dense.shape[1]):
         if dense[one, column] != dense[other, column]:
             return False

@@ -1,1 +1,1 @@
-"""Numerical solvers that know no loss: L-BFGS, OWL-QN, small quadratic programs."""
+"""Solvers that know no loss: they minimise any function or quadratic program."""

@@ -1,10 +1,9 @@
-"""Minimising a smooth function: limited-memory BFGS (Liu & Nocedal 1989).
+"""Minimise a smooth function by limited-memory BFGS (Liu & Nocedal 1989).
 
-SciPy's does the same with calls of LAPACK on tiny matrices, for each of which a library with
-threads may wake them all: where functions are cheap, that takes many times as long as they do.
-This one has nothing but sums of vectors. Its line search halves and doubles until the weak Wolfe
-conditions hold, which works at kinks, too (Lewis & Overton 2013): the smooth brevity penalty of
-BLEU is nearly one.
+SciPy's version calls LAPACK on tiny matrices, and a threaded LAPACK may wake all its threads for
+each: with cheap functions, this takes many times as long as the function. Here are only sums of
+vectors. The line search halves and doubles until the weak Wolfe conditions hold, which works at
+kinks, too (Lewis & Overton 2013): BLEU's smooth brevity penalty is nearly one.
 """
 
 from __future__ import annotations
@@ -22,27 +21,27 @@ __all__ = ["CurvaturePairs", "Minimum", "lbfgs_direction", "minimise_smooth"]
 Floats = NDArray[np.float64]
 
 CurvaturePairs = deque[tuple[Floats, Floats]]
-"""Steps, and what each changed in the gradient; the newest last."""
+"""Steps and their changes of the gradient; the newest last."""
 
 _DECREASE = 1e-4
-"""Of the decrease that the slope promises, the share that a step must keep."""
+"""Share of the decrease predicted by the slope that a step must reach."""
 
 _FLATTER = 0.9
-"""A step ends where the slope is no more than this share of what it was."""
+"""A step ends where the slope is at most this share of the initial one."""
 
 _TRIALS = 60
-"""Lengths of a step that are tried."""
+"""Maximum lengths of a step that are tried."""
 
 
 @dataclass(frozen=True)
 class Minimum:
-    """Where a search ended.
+    """The result of a minimisation.
 
     Attributes:
         x: float64 ``[n]``.
         value: of the function there.
         iterations: accepted steps.
-        converged: whether this is a minimum; if not, the iterations were used up.
+        converged: False if the iterations were used up.
     """
 
     x: Floats
@@ -66,12 +65,12 @@ def minimise_smooth(
     Args:
         value_and_gradient: of ``f``; a value that is not finite is no minimum.
         start: float64 ``[n]``.
-        memory: steps that the curvature is estimated from.
-        max_iterations: accepted steps.
+        memory: number of steps that estimate the curvature.
+        max_iterations: maximum accepted steps.
         steepness: converged when no component of the gradient is larger.
         decrease: or when a step lowers the value by a smaller share of itself (or of 1, if that is
             more).
-        accepted: told of the start and of each step: ``x``, value and gradient.
+        accepted: called with ``x``, value and gradient at the start and after each step.
     """
     x = np.array(start, dtype=np.float64)
     value, gradient = value_and_gradient(x)
@@ -102,12 +101,12 @@ def minimise_smooth(
 
 
 def lbfgs_direction(pairs: CurvaturePairs, downhill: Floats) -> Floats:
-    """``downhill`` times the inverse curvature that the pairs tell, float64 ``[n]``.
+    """Return ``downhill`` times the inverse curvature of the pairs, float64 ``[n]``.
 
     Nocedal & Wright 2006, algorithm 7.4 (two loops).
 
     Args:
-        pairs: steps with what they changed.
+        pairs: steps and the changes in gradient.
         downhill: float64 ``[n]``.
     """
     direction, scratch = downhill.copy(), np.empty_like(downhill)
@@ -134,9 +133,9 @@ def _step(
     *,
     first: bool,
 ) -> tuple[Floats, float, Floats] | None:
-    """Where a step along ``direction`` ends, with value and gradient; None if nowhere lower.
+    """Return the end of a step, its value and gradient; None if it is not lower.
 
-    The first step of all has no scale yet, and tries one of length 1.
+    The first step of all has no scale yet, and starts with length 1.
     """
     slope = float(gradient @ direction)
     if not slope < 0.0:

@@ -1,9 +1,9 @@
-"""Minimising a smooth function plus an L1 penalty: OWL-QN (Andrew & Gao 2007).
+"""Minimise a smooth function plus an L1 penalty by OWL-QN (Andrew & Gao 2007).
 
-The penalty ``sum_j c_j |x_j|`` has no derivative where a coordinate is 0, which is where it wants
-many of them. Inside an orthant it is linear, though. Each step of orthant-wise limited-memory
-quasi-Newton takes the L-BFGS direction of the smooth part, within the orthant that descent points
-into, and a coordinate that would leave the orthant stays at exactly 0.
+The penalty ``sum_j c_j |x_j|`` has no derivative where a coordinate is 0, which it makes frequent.
+But it is linear inside an orthant. Each step of orthant-wise limited-memory quasi-Newton takes the
+L-BFGS direction of the smooth part within the orthant of steepest descent, and a coordinate that
+would leave the orthant becomes exactly 0.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ __all__ = ["minimise_with_l1", "pseudo_gradient"]
 Floats = NDArray[np.float64]
 
 _DECREASE = 1e-4
-"""Of the decrease that the slope promises, the share that a step must keep (gamma)."""
+"""Share of the decrease predicted by the slope that a step must reach (gamma)."""
 
 _HALVINGS = 60
-"""A step is given up when it has been halved so often."""
+"""Maximum halvings of a step."""
 
 _RESTING = 5
-"""Steps in a row that hardly decrease the objective: it has converged."""
+"""After so many steps in a row without decrease the search has converged."""
 
 
 def minimise_with_l1(
@@ -46,13 +46,13 @@ def minimise_with_l1(
     Args:
         value_and_gradient: of ``f``, which is smooth; a value that is not finite is no minimum.
         start: float64 ``[n]``.
-        penalties: float64 ``[n]``, not negative; 0 where a coordinate has none.
-        memory: steps that the curvature is estimated from.
-        max_iterations: accepted steps.
+        penalties: float64 ``[n]``, not negative; 0 for none.
+        memory: number of steps that estimate the curvature.
+        max_iterations: maximum accepted steps.
         steepness: converged when no component of the pseudo-gradient is larger.
         decrease: or when five steps in a row lower the objective by a smaller share of itself (or
             of 1, if that is more).
-        accepted: told of the start and of each step: ``x``, objective and pseudo-gradient.
+        accepted: called with ``x``, objective and pseudo-gradient at the start and after each step.
     """
     x = np.array(start, dtype=np.float64)
     smooth, gradient = value_and_gradient(x)
@@ -95,7 +95,7 @@ def minimise_with_l1(
 
 
 def pseudo_gradient(x: Floats, gradient: Floats, penalties: Floats) -> Floats:
-    """The sub-gradient of least length (Andrew & Gao 2007, equation 4), float64 ``[n]``.
+    """Return the shortest sub-gradient (Andrew & Gao 2007, eq. 4), float64 ``[n]``.
 
     Args:
         x: float64 ``[n]``.

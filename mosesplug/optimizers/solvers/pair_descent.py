@@ -1,9 +1,9 @@
-"""Large margins of pairs in a box: dual coordinate descent with shrinking (Hsieh et al. 2008).
+"""Dual coordinate descent with shrinking for margins of pairs (Hsieh et al. 2008).
 
     min  1/2 |w|^2 + C sum max(0, least - margin of w in the pair)
 
-has the dual problem of multipliers ``0 <= tau <= C``, a pair each, and ``w = sum tau phi``. Visits
-are in random order; each makes one multiplier what is best while the others stay.
+has the dual problem of multipliers ``0 <= tau <= C``, one per pair, and ``w = sum tau phi``. Pairs
+are visited in random order; each visit makes one multiplier optimal while the others stay.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ __all__ = [
 
 
 class PairMultipliers(NamedTuple):
-    """Where a descent has come to: pairs that differ in an active feature.
+    """Multipliers of the pairs that differ in an active feature.
 
     Attributes:
         better: int64 ``[n]``, rows of the oracles.
@@ -51,7 +51,7 @@ class PairMultipliers(NamedTuple):
 
 @kernel
 def start_descent(pairs: OraclePairs, scores: NDArray[np.float64]) -> PairMultipliers:
-    """Multipliers of 0, of pairs whose margin by ``scores`` (float64 ``[n_hyps]``) is below 1."""
+    """Return multipliers of 0 for pairs with a margin by ``scores`` below 1."""
     better, worse, squares = find_violated_pairs(pairs, scores)
     return PairMultipliers(better, worse, squares, np.zeros(len(squares)), np.arange(len(squares)))
 
@@ -69,21 +69,21 @@ def descend_pairs(
 ) -> tuple[np.uint64, float]:
     """Sweep over the pairs (Hsieh et al. 2008, algorithm 3).
 
-    Pairs at a bound whose gradient holds them there are left out, until the others have
-    converged; then all are visited again.
+    Pairs at a bound whose gradient holds them there are left out until the others have converged;
+    then all are visited again.
 
     Args:
         pairs: the hypotheses; ``base`` counts in margins.
         descent: ``multipliers`` are in and output, ``order`` is an output.
-        least: the margin that each pair should have.
-        weights: in and output, float64 ``[n_columns]``; ``sum tau phi`` goes into it.
+        least: the required margin of each pair.
+        weights: in and output, float64 ``[n_columns]``; ``sum tau phi`` is added.
         bound: of each multiplier, ``C``.
         tolerance: largest spread of the projected gradient at the end.
-        sweeps: at most.
+        sweeps: maximum number of sweeps.
         seed: of the order.
 
     Returns:
-        The next seed, and the spread over all pairs, infinite if it is not known.
+        The next seed, and the spread over all pairs, infinite if unknown.
     """
     base, features, order = pairs.base, pairs.features, descent.order
     multipliers = descent.multipliers
@@ -124,11 +124,11 @@ def descend_pairs(
 
 @kernel
 def add_coefficients(descent: PairMultipliers, coefficients: NDArray[np.float64]) -> float:
-    """Add what ``sum tau phi`` is as a combination of hypotheses; the sum of the multipliers.
+    """Add hypotheses' coefficients in ``sum tau phi``; return the sum of ``tau``.
 
     Args:
         descent: multipliers of pairs.
-        coefficients: output, float64 ``[n_hyps]``, of each hypothesis.
+        coefficients: in and output, float64 ``[n_hyps]``, of each hypothesis.
     """
     total = 0.0
     for pair in range(len(descent.multipliers)):
@@ -140,7 +140,7 @@ def add_coefficients(descent: PairMultipliers, coefficients: NDArray[np.float64]
 
 @kernel
 def project_slope(slope: float, multiplier: float, bound: float) -> float:
-    """The slope, or 0 where it points out of the box."""
+    """Return the slope, or 0 if it points out of the box."""
     if (multiplier <= 0.0 and slope > 0.0) or (multiplier >= bound and slope < 0.0):
         return 0.0
     return slope
@@ -148,9 +148,9 @@ def project_slope(slope: float, multiplier: float, bound: float) -> float:
 
 @kernel
 def shuffle(order: NDArray[np.int64], size: int, seed: np.uint64) -> np.uint64:
-    """Permute the first ``size`` values of ``order``, in place; the next seed, never 0.
+    """Permute the first ``size`` values of ``order``; return the next seed, not 0.
 
-    Drawn by xorshift64 (Marsaglia 2003): a generator of NumPy's is too slow for one draw a visit.
+    The generator is xorshift64 (Marsaglia 2003): NumPy's are too slow for one draw per visit.
     """
     for last in range(size - 1, 0, -1):
         seed ^= seed << np.uint64(13)

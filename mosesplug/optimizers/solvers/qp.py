@@ -1,14 +1,14 @@
-"""Multipliers of constraints that share slack: a small quadratic program, by exchanges of two.
+"""A small quadratic program: multipliers of constraints that share slack.
 
     min  1/2 |sum of a_i d_i|^2 - sum of a_i b_i,    a_i >= 0,    sum of a_i in group g <= C_g
 
-It is the dual of the smallest step that meets ``w . d_i >= b_i`` but for a slack that the
-constraints of a group share, and that costs ``C_g`` a unit. Groups are the sentences of a batch
-(Neubig & Watanabe 2016, eq. 60, with several constraints a sentence), or the margins and the
-bounds of one sentence (Eidelman et al. 2013, equation 5). What a group leaves of ``C_g`` is a
-multiplier too, of a constraint without features; so within a group the sum is fixed, and the
-smallest change is an exchange between two multipliers (sequential minimal optimisation, Platt
-1999; Algorithm 2 of Eidelman et al.).
+It is the dual of the smallest step that meets ``w . d_i >= b_i`` with a slack that the constraints
+of a group share, and that costs ``C_g`` a unit. Groups are the sentences of a batch (Neubig &
+Watanabe 2016, eq. 60, with several constraints a sentence), or the margins and the bounds of one
+sentence (Eidelman et al. 2013, equation 5). The unused part of ``C_g`` is a multiplier too, of a
+constraint without features; so the sum of a group is fixed, and the smallest change is an exchange
+between two multipliers (sequential minimal optimisation, Platt 1999; Algorithm 2 of Eidelman et
+al.).
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from mosesplug.kernels import kernel
 __all__ = ["EXCHANGES", "group_multipliers", "solve_groups"]
 
 EXCHANGES = 100_000
-"""Exchanges at most. Where the cap binds, it takes a few a constraint; of constraints that depend
-on each other, with a cap far away, some hundreds."""
+"""Maximum exchanges. A binding cap takes a few per constraint; dependent constraints far from the
+cap take some hundreds."""
 
-_REST = -1  # stands for what a group has left
+_REST = -1  # the unused part of a group's cap
 
 
 def group_multipliers(
@@ -35,16 +35,16 @@ def group_multipliers(
     tolerance: float = 1e-10,
     exchanges: int = EXCHANGES,
 ) -> NDArray[np.float64]:
-    """The multipliers, float64 ``[n]``.
+    """Return the multipliers, float64 ``[n]``.
 
     Args:
         gram: float64 ``[n, n]``, products ``d_i . d_j``.
         goals: float64 ``[n]``, ``b_i``.
         groups: int64 ``[n]``, the group of each constraint, from 0.
         caps: float64 ``[n_groups]``, ``C_g``, of each group's sum.
-        tolerance: how much steeper at most one multiplier may be than another one of its group
-            that has something to give.
-        exchanges: at most.
+        tolerance: largest difference of slopes at the end between a multiplier and another one of
+            its group that is above 0.
+        exchanges: maximum number of exchanges.
     """
     multipliers = np.zeros(len(goals))
     solve_groups(gram, goals, groups, caps, tolerance, exchanges, multipliers)
@@ -61,13 +61,13 @@ def solve_groups(
     exchanges: int,
     multipliers: NDArray[np.float64],
 ) -> None:
-    """``group_multipliers`` from given multipliers on; ``gram`` may have more rows and columns.
+    """Improve given multipliers; ``gram`` may have more rows and columns.
 
-    In the group with the largest difference of slopes, the steepest multiplier takes, and the one
-    with which the exchange gains most gives.
+    In the group with the largest difference of slopes, the steepest multiplier takes from the one
+    with which the exchange gains most.
 
     Args:
-        gram, goals, groups, caps, tolerance, exchanges: as there.
+        gram, goals, groups, caps, tolerance, exchanges: as for ``group_multipliers``.
         multipliers: in and output, float64 ``[n]``, feasible.
     """
     n = len(goals)
@@ -107,7 +107,7 @@ def _steepest(
     rests: NDArray[np.float64],
     multipliers: NDArray[np.float64],
 ) -> tuple[int, int, float]:
-    """The multiplier to raise, its group, and how much less steep the flattest giver is."""
+    """Return the multiplier to raise, its group, and its lead over the flattest giver."""
     n_groups = len(rests)
     takers = np.full(n_groups, _REST)
     tops = np.zeros(n_groups)
@@ -132,7 +132,7 @@ def _partner(
     taker: int,
     group: int,
 ) -> tuple[int, float]:
-    """Who gives to the taker, and how much: the most profitable one."""
+    """Return the giver with the most gain for the taker, and the amount."""
     top = slopes[taker] if taker != _REST else 0.0
     square = gram[taker, taker] if taker != _REST else 0.0
     giver, moved, best = _REST, 0.0, 0.0

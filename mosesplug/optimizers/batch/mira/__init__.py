@@ -1,1 +1,1 @@
-"""k-best batch MIRA (Cherry & Foster 2012), on n-best lists and on search graphs."""
+"""Batch MIRA (Cherry & Foster 2012), on n-best lists or on search graphs."""

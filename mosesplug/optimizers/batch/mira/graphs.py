@@ -1,7 +1,7 @@
-"""MIRA where a search finds hope and fear, instead of a list that holds all hypotheses.
+"""MIRA where a search finds hope and fear, instead of a list.
 
-The steps are those of k-best MIRA (``optimizers.batch.mira.kbmira``); what finds the hypotheses, a
-search graph for one, is given by a ``HopeFearSearch``.
+The updates are those of k-best MIRA (``kbmira``); a ``HopeFearSearch``, such as of search graphs,
+finds the hypotheses.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ __all__ = ["SearchMiraLearner", "SearchVisits", "subtract_features"]
 
 
 class SearchVisits(NamedTuple):
-    """What was found at each visited sentence.
+    """Hope and fear of each visited sentence.
 
     Attributes:
         found: hope and fear.
         hope_worth, fear_worth: float32 ``[n]``.
-        loss: float32 ``[n]``; 0 where hope and fear give no occasion to learn, negative where
-            the margin is large enough.
+        loss: float32 ``[n]``; 0 where the fear is worth as much as the hope, negative where the
+            margin is large enough.
         occasion: bool ``[n]``; whether the hope is worth more than the fear.
     """
 
@@ -68,14 +68,14 @@ class SearchMiraLearner:
         options: KbmiraOptions,
         active: NDArray[np.bool_] | None = None,
     ) -> None:
-        """Begin at the initial weights.
+        """Start from the initial weights.
 
         Args:
             search: finds the hypotheses.
-            n_dense: the first columns, up to this one, are dense features: a difference of a
-                sparse one up to 1e-6 counts as none.
+            n_dense: number of dense features, the first columns; a difference of a sparse feature
+                up to 1e-6 counts as 0.
             initial: float64 ``[n_features]``.
-            options: ``epochs`` and ``shuffle`` have no meaning here.
+            options: ``epochs`` and ``shuffle`` are not used.
             active: bool ``[n_features]``, the weights that may change; None: all.
 
         Raises:
@@ -105,7 +105,7 @@ class SearchMiraLearner:
 
     @property
     def n_sentences(self) -> int:
-        """Sentences that can be searched."""
+        """Number of sentences that can be searched."""
         return self._search.n_sentences
 
     def visit(self, order: NDArray[np.int64]) -> SearchVisits:
@@ -137,26 +137,29 @@ class SearchMiraLearner:
         return SearchVisits(found, hope_worth, fear_worth, losses, hope_worth > fear_worth)
 
     def average(self) -> NDArray[np.float32]:
-        """The averaged weights, float32 ``[n_features]``, in Moses' scale.
+        """Return the averaged weights, float32 ``[n_features]``, in Moses' scale.
 
-        See ``optimizers.batch.mira.kbmira.Learner.average``.
+        See ``ListMiraLearner.average``.
         """
         return average_weights(self.state)
 
     def score(self, weights: NDArray[np.float32]) -> float:
-        """BLEU of the first-best hypotheses at ``weights``, float32 ``[n_features]``."""
+        """Return BLEU of the 1-best hypotheses at ``weights``, float32 ``[n_features]``."""
         return first_best_bleu(self._search, weights)
 
 
 def subtract_features(
     hope: SearchHypothesis, fear: SearchHypothesis, n_dense: int
 ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
-    """Features of hope minus those of fear, ascending; sparse ones only where they differ."""
+    """Return features of hope minus those of fear, ascending.
+
+    Sparse features are kept only where they differ.
+    """
     columns = np.union1d(hope.columns, fear.columns)
     values = np.zeros(len(columns), dtype=np.float32)
     values[np.searchsorted(columns, hope.columns)] = hope.values
     values[np.searchsorted(columns, fear.columns)] -= fear.values
     kept = (columns < n_dense) | (np.abs(values) > NEGLIGIBLE)
-    # As Moses has it, only of a feature that both have may the difference be negligible.
+    # As in Moses, a difference is negligible only if both have the feature.
     kept |= ~(np.isin(columns, hope.columns) & np.isin(columns, fear.columns))
     return columns[kept], values[kept]

@@ -1,16 +1,16 @@
-"""k-best MIRA (Cherry & Foster 2012, section 3): learn from hope and fear, sentence by sentence.
+"""k-best MIRA (Cherry & Foster 2012, section 3): learn from hope and fear.
 
-In each sentence the *hope* is the hypothesis that both the model and the metric like, the *fear*
-the one that the model likes and the metric does not. The weights take the smallest step, of at
-most ``C``, that ranks hope above fear by a margin as large as their difference in worth. Of the
-weights averaged over all updates, one average an epoch, those that score best are the result.
+In each sentence the *hope* is the maximum of model score plus metric, the *fear* that of model
+score minus metric. The weights take the smallest step, at most ``C``, that ranks hope above fear by
+a margin as large as their difference in worth. The weights are averaged over all updates; the
+result is the average with the best score of those after each epoch.
 
-What a hypothesis is worth: the metric's score of its statistics added to a *background* of earlier
-choices, which decays, times the reference length of both (Chiang et al. 2008). For BLEU that is
-what Moses' ``kbmira`` computes, to the last bit. Any other metric scores the same sums. It is
-multiplied by its statistic ``reference_length`` where it has one, else by the mean length of the
-sentence's hypotheses and of those that made the background: a metric need not have a length, and
-one that is the same for all hypotheses of a sentence favours none.
+The worth of a hypothesis is the metric's score of its statistics added to a *background* of earlier
+choices, which decays, times the reference length of both (Chiang et al. 2008). For BLEU this is
+what Moses' ``kbmira`` computes, to the last bit. Any other metric scores the same sums. They are
+multiplied by its statistic ``reference_length`` if it has one, otherwise by the mean length of the
+sentence's hypotheses and of those in the background: a metric may have no length, and a factor that
+is the same for all hypotheses of a sentence favours none.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ LARGEST = 1e15
 """Largest starting weight: beyond it, squares of model scores overflow in single precision."""
 
 Ordering = Callable[[], NDArray[np.int64]]
-"""Gives the order of the sentences in the next epoch, int64 ``[n_sentences]``."""
+"""Returns the order of the sentences in the next epoch, int64 ``[n_sentences]``."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class KbmiraOptions:
     epochs: int = field(
         default=60,
         metadata={
-            "help": "times that every sentence is visited",
+            "help": "number of passes over the sentences",
             "source": "kbmira --iters",
             "minimum": 1,
         },
@@ -70,7 +70,7 @@ class KbmiraOptions:
     step_cap: float = field(
         default=0.01,
         metadata={
-            "help": "largest step of an update, C; smaller values regularise more",
+            "help": "largest step of an update, C; smaller values regularize more",
             "source": "kbmira --cparam; Cherry & Foster 2012",
             "minimum": 0.0,
         },
@@ -78,7 +78,7 @@ class KbmiraOptions:
     decay: float = field(
         default=0.999,
         metadata={
-            "help": "what the background keeps each time that a sentence joins it",
+            "help": "share of the background that remains when a sentence joins it",
             "source": "kbmira --decay; Chiang et al. 2008",
             "minimum": 0.0,
         },
@@ -86,21 +86,21 @@ class KbmiraOptions:
     background: Literal["hope", "model"] = field(
         default="hope",
         metadata={
-            "help": "which choice joins the background: the hope, or the model's first best",
+            "help": "hypothesis that joins the background: the hope, or the 1-best",
             "source": "kbmira --model-bg",
         },
     )
     safe_hope: bool = field(
         default=False,
         metadata={
-            "help": "let the model count at most five times as much as the metric in the hope",
+            "help": "limit the model score in the hope to five times the metric",
             "source": "kbmira --safe-hope",
         },
     )
     shuffle: bool = field(
         default=True,
         metadata={
-            "help": "visit the sentences in another order each epoch",
+            "help": "visit the sentences in random order each epoch",
             "source": "kbmira --no-shuffle",
         },
     )
@@ -108,15 +108,15 @@ class KbmiraOptions:
 
 @dataclass(frozen=True)
 class MiraEpoch:
-    """What one epoch did.
+    """Summary of one epoch.
 
     Attributes:
-        updates: sentences whose margin was too small.
+        updates: sentences with a margin that was too small.
         sentences: sentences visited.
-        loss: sum of the margins missed, over the number of sentences.
-        score: the metric of the first-best hypotheses at ``weights``.
-        weights: float32 ``[n_features]``, averaged over all updates so far, in Moses' scale
-            (see ``ListMiraLearner.average``).
+        loss: sum of the missed margins divided by the number of sentences.
+        score: the metric of the 1-best hypotheses at ``weights``.
+        weights: float32 ``[n_features]``, averaged over all updates so far, in Moses' scale (see
+            ``ListMiraLearner.average``).
         total_updates: updates since the start.
     """
 
@@ -135,19 +135,19 @@ class MiraEpoch:
 
 
 class VisitLosses(Protocol):
-    """What visits to sentences tell."""
+    """The losses of visited sentences."""
 
     @property
     def loss(self) -> NDArray[np.float32]:
-        """Of each sentence, float32 ``[n]``; above 0 where the margin was too small."""
+        """Float32 ``[n]``, of each sentence; above 0 where the margin was too small."""
 
 
 class BatchMiraLearner(Protocol):
-    """Learns from sentences, wherever their hypotheses come from."""
+    """Learns from sentences, in lists or in a search."""
 
     @property
     def settings(self) -> MiraSettings:
-        """Of the algorithm."""
+        """Settings of the algorithm."""
 
     @property
     def state(self) -> MiraState:
@@ -155,16 +155,16 @@ class BatchMiraLearner(Protocol):
 
     @property
     def n_sentences(self) -> int:
-        """Sentences that have a hypothesis."""
+        """Number of sentences that have a hypothesis."""
 
     def visit(self, order: NDArray[np.int64]) -> VisitLosses:
         """Learn from the given sentences, int64 ``[n]``, one after the other."""
 
     def average(self) -> NDArray[np.float32]:
-        """The averaged weights, float32 ``[n_features]``."""
+        """Return the averaged weights, float32 ``[n_features]``."""
 
     def score(self, weights: NDArray[np.float32]) -> float:
-        """The metric of the first-best hypotheses at ``weights``, float32 ``[n_features]``."""
+        """Return the metric of the 1-best at ``weights``, float32 ``[n_features]``."""
 
 
 class ListMiraLearner:
@@ -185,11 +185,11 @@ class ListMiraLearner:
     def __init__(
         self, problem: Problem, initial: NDArray[np.float64], options: KbmiraOptions
     ) -> None:
-        """Begin at the initial weights, float64 ``[n_features]``.
+        """Start from the initial weights, float64 ``[n_features]``.
 
         Raises:
-            OptimizerError: the problem cannot be tuned (see ``check_weights``), or weights are
-                too large for single precision.
+            OptimizerError: the problem cannot be tuned (see ``check_weights``), or weights are too
+                large for single precision.
         """
         problem = activate_sparse(problem)
         weights = _single(problem, check_weights(problem, initial))
@@ -213,7 +213,7 @@ class ListMiraLearner:
 
     @property
     def n_sentences(self) -> int:
-        """Sentences that have a hypothesis."""
+        """Number of sentences that have a hypothesis."""
         return len(self.lists.offsets) - 1
 
     def visit(self, order: NDArray[np.int64]) -> MiraDecisions:
@@ -235,15 +235,15 @@ class ListMiraLearner:
         return decisions
 
     def average(self) -> NDArray[np.float32]:
-        """The averaged weights, float32 ``[n_features]``, in Moses' scale.
+        """Return the averaged weights, float32 ``[n_features]``, in Moses' scale.
 
-        That is the sum of the initial weights and those after each of ``n`` updates, over ``n``:
-        ``(n + 1) / n`` times their average, which ranks alike.
+        This is the sum of the initial weights and those after each of ``n`` updates, divided by
+        ``n``: ``(n + 1) / n`` times their average, which ranks alike.
         """
         return average_weights(self.state)
 
     def score(self, weights: NDArray[np.float32]) -> float:
-        """The metric of the first-best hypotheses at ``weights``, float32 ``[n_features]``."""
+        """Return the metric of the 1-best at ``weights``, float32 ``[n_features]``."""
         best = first_best(self.lists, weights)
         totals = self.lists.rows[self.lists.row_of[best]].sum(axis=0, dtype=np.float64)
         if self._metric.has_bleu_statistics:
@@ -252,10 +252,9 @@ class ListMiraLearner:
 
 
 class _Worth:
-    """What hypotheses are worth to a metric that no kernel knows; see the module's docstring."""
+    """Worth of hypotheses by a metric without a kernel; see the module."""
 
     def __init__(self, metric: Metric, lists: MiraLists, lengths: NDArray[np.int32]) -> None:
-        """``lengths``: int32 ``[n_hyps]``, tokens of each hypothesis."""
         self._metric = metric
         self._lists = lists
         names = metric.statistics_names
@@ -267,7 +266,7 @@ class _Worth:
         self._background_length = 1.0
 
     def of(self, sentence: int, background: NDArray[np.float32]) -> NDArray[np.float32]:
-        """The worth of each statistics row of the sentence, float32."""
+        """Return the worth of each statistics row of the sentence, float32."""
         start, end = self._lists.row_offsets[sentence : sentence + 2]
         totals = self._lists.rows[start:end].astype(np.float64) + background
         if self._length_column is None:
@@ -277,7 +276,7 @@ class _Worth:
         return np.asarray(self._metric.score(totals) * length, dtype=np.float32)
 
     def join(self, sentence: int, decay: float) -> None:
-        """The sentence joins the background."""
+        """Add the sentence's length to the background."""
         self._background_length = decay * self._background_length + self._lengths[sentence]
 
 
@@ -287,12 +286,12 @@ def run_epochs(
     epochs: int,
     visit: Callable[[NDArray[np.int64]], VisitLosses] | None = None,
 ) -> Iterator[MiraEpoch]:
-    """Go through the sentences ``epochs`` times.
+    """Visit the sentences ``epochs`` times.
 
     Args:
         learner: learns.
         ordering: called before each epoch.
-        epochs: how many.
+        epochs: number of epochs.
         visit: ``learner.visit``, or a function that calls it.
 
     Raises:
@@ -303,13 +302,13 @@ def run_epochs(
         weights = learner.average()
         if not np.isfinite(weights).all():
             raise OptimizerError(
-                "the weights overflow; take a smaller step, or start from smaller weights"
+                "the weights overflow; use a smaller step_cap, or start from smaller weights"
             )
         missed = np.maximum(decisions.loss, 0.0)
         yield MiraEpoch(
             updates=int(np.count_nonzero(missed)),
             sentences=len(missed),
-            # Summed one by one in single precision, as Moses does.
+            # A running sum in single precision, as in Moses.
             loss=float(np.cumsum(missed, dtype=np.float32)[-1]) / len(missed),
             score=learner.score(weights),
             weights=weights,
@@ -318,7 +317,6 @@ def run_epochs(
 
 
 def _single(problem: Problem, weights: NDArray[np.float64]) -> NDArray[np.float32]:
-    """The weights in single precision."""
     if np.abs(weights).max() > LARGEST:
         column = int(np.argmax(np.abs(weights)))
         raise OptimizerError(
@@ -329,7 +327,6 @@ def _single(problem: Problem, weights: NDArray[np.float64]) -> NDArray[np.float3
 
 
 def _decisions(n: int) -> MiraDecisions:
-    """Room for ``n`` decisions."""
     return MiraDecisions(
         hope=np.zeros(n, dtype=np.int64),
         fear=np.zeros(n, dtype=np.int64),

@@ -1,4 +1,4 @@
-"""Batch MIRA as an optimizer, on lists or on whatever can be searched for hope and fear."""
+"""Batch MIRA as an optimizer, on lists or on a search for hope and fear."""
 
 from __future__ import annotations
 
@@ -40,24 +40,13 @@ def kbmira(
 ) -> Solution:
     """Tune the active weights, sparse ones too, by k-best MIRA.
 
-    Weights are in single precision. Runs on one thread.
-
-    Args:
-        problem: hypotheses, or a search for them; metric and active features; None: all, dense
-            and sparse. The box and the further starts have no meaning here.
-        initial: float64 ``[n_features]``; inactive weights stay as they are.
-        rng: source of the order of sentences.
-        options: settings.
-        progress: told of finished epochs.
-
-    Returns:
-        The averaged weights of the epoch that scores best, the first among equals. Where every
-        dense weight is active, they are divided by their L1 norm, which changes no decision of
-        the decoder.
+    See ``problem`` for the arguments; its box and further starts are not used. Weights are in
+    single precision, and it runs on one thread. The result is the averaged weights of the epoch
+    with the best score, the first in a tie.
 
     Raises:
-        OptimizerError: the problem cannot be tuned (see ``check_weights``), its metric is not
-            the BLEU that the search looks for, or the weights overflow or become all zero.
+        OptimizerError: the problem cannot be tuned (see ``check_weights``), a search with a metric
+            other than BLEU, or the weights overflow or become all zero.
     """
     problem = activate_sparse(problem)
     learner = _learner(problem, initial, options)
@@ -74,7 +63,7 @@ def kbmira(
         if best is None or epoch.score > best.score:
             best = epoch
     if best is None:
-        raise OptimizerError("no epoch was asked for: ask for at least one")
+        raise OptimizerError("epochs must be at least 1")
     weights = np.array(initial, dtype=np.float64)
     active = learner.settings.active
     weights[active] = best.average[active]
@@ -87,7 +76,6 @@ def kbmira(
 def _learner(
     problem: Problem, initial: NDArray[np.float64], options: KbmiraOptions
 ) -> BatchMiraLearner:
-    """What learns from the problem's hypotheses."""
     if problem.search is None:
         return ListMiraLearner(problem, initial, options)
     if not problem.metric.has_bleu_statistics:

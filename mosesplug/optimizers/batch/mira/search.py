@@ -1,7 +1,7 @@
-"""What batch MIRA asks of hypotheses that are no lists: that they can be searched.
+"""The protocol by which batch MIRA searches hypotheses that are not lists.
 
-A search graph has more hypotheses than can be listed. It knows the model's best of them, and hope
-and fear (Chiang 2012); those are given to a problem as its *search*.
+A search graph has more hypotheses than can be listed. It can find the model's best one, and hope
+and fear (Chiang 2012). ``Problem.search`` holds such a search.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ __all__ = [
 
 
 class SearchHypothesis(Protocol):
-    """A hypothesis."""
+    """A hypothesis that a search found."""
 
     @property
     def columns(self) -> NDArray[np.int32]:
-        """Features that it has, ascending."""
+        """Its features, ascending."""
 
     @property
     def values(self) -> NDArray[np.float32]:
@@ -39,15 +39,15 @@ class SearchHypothesis(Protocol):
 
 
 class HopeAndFear(Protocol):
-    """A hope and a fear, with what they are worth beside the background."""
+    """A hope and a fear, and their scores with the background."""
 
     @property
     def hope(self) -> SearchHypothesis:
-        """What model and metric like."""
+        """The maximum of model score plus metric."""
 
     @property
     def fear(self) -> SearchHypothesis:
-        """What the model likes and the metric does not."""
+        """The maximum of model score minus metric."""
 
     @property
     def hope_worth(self) -> np.float32:
@@ -63,7 +63,7 @@ class HopeFearSearch(Protocol):
 
     @property
     def n_sentences(self) -> int:
-        """How many sentences there are."""
+        """Number of sentences."""
 
     def hope_and_fear(
         self,
@@ -73,21 +73,21 @@ class HopeFearSearch(Protocol):
         *,
         safe_hope: bool,
     ) -> HopeAndFear:
-        """Hope and fear at float32 weights and a background of float32 ``[9]``."""
+        """Return hope and fear at float32 weights and a float32 ``[9]`` background."""
 
     def model_best(self, sentence: int, weights: NDArray[np.float32]) -> SearchHypothesis:
-        """The hypothesis of the highest model score."""
+        """Return the hypothesis of the highest model score."""
 
 
 def first_best_bleu(search: HopeFearSearch, weights: NDArray[np.float32]) -> float:
-    """BLEU of the first-best hypotheses at ``weights``, float32 ``[n_features]``."""
+    """Return BLEU of the 1-best hypotheses at ``weights``, float32 ``[n_features]``."""
     return float(single_bleu(first_best_statistics(search, weights)))
 
 
 def first_best_statistics(
     search: HopeFearSearch, weights: NDArray[np.float32]
 ) -> NDArray[np.float32]:
-    """Their summed statistics, float32 ``[9]``."""
+    """Return their summed statistics, float32 ``[9]``."""
     totals = np.zeros(9, dtype=np.float32)
     for sentence in range(search.n_sentences):
         totals += search.model_best(sentence, weights).statistics

@@ -1,9 +1,9 @@
-"""The arithmetic of k-best MIRA: hope and fear, the margin, the update (Cherry & Foster 2012).
+"""The updates of k-best MIRA: hope and fear, the margin, the step.
 
-Everything is computed in single precision and in the order of Moses' ``kbmira``. A background of
-thousands of words makes the worths so large that single precision ties hypotheses which double
-precision tells apart; the first among equals wins, and only the same arithmetic makes the same
-choices.
+Cherry & Foster (2012). Everything is computed in single precision and in the order of Moses'
+``kbmira``. A background of thousands of words makes the worths so large that single precision ties
+hypotheses which double precision separates; ties go to the first, so only the same arithmetic makes
+the same choices.
 """
 
 from __future__ import annotations
@@ -33,20 +33,20 @@ __all__ = [
 ]
 
 MODEL_SHARE = 5.0
-"""With ``safe_hope``, the model's score counts at most this many times as much as the worth."""
+"""With ``safe_hope``, the model score is at most this many times the worth."""
 
 NEGLIGIBLE = 1e-6
-"""Differences of a sparse feature that hope and fear share, up to which it counts as equal."""
+"""Largest difference of a sparse feature of both hope and fear that counts as 0."""
 
 
 class MiraSettings(NamedTuple):
-    """What a step depends on besides data and state.
+    """Settings of a step.
 
     Attributes:
         step_cap: the largest step, ``C``.
         decay: of the background, each time it grows.
         model_background: the model's best hypothesis joins the background, not the hope.
-        safe_hope: bound the model's influence on the hope.
+        safe_hope: limit the model score in the hope.
         active: bool ``[n_features]``; other weights never change.
     """
 
@@ -58,13 +58,13 @@ class MiraSettings(NamedTuple):
 
 
 class MiraState(NamedTuple):
-    """What learning has learnt; the kernels write to its arrays.
+    """State of the learner; the kernels write to its arrays.
 
     Attributes:
         weights: float32 ``[n_features]``.
-        totals: float32 ``[n_features]``; sum of the weights after each update up to the one in
-            ``updated``, plus the initial ones.
-        updated: int64 ``[n_features]``; number of the update that ``totals`` is up to.
+        totals: float32 ``[n_features]``; sum of the initial weights and those after each update up
+            to the one in ``updated``.
+        updated: int64 ``[n_features]``; number of the update that ``totals`` includes.
         updates: int64 ``[1]``; updates so far.
         background: float32 ``[n_statistics]``; decayed sum of the statistics of earlier choices.
     """
@@ -77,13 +77,12 @@ class MiraState(NamedTuple):
 
 
 class MiraDecisions(NamedTuple):
-    """What was chosen at each visited sentence; the kernels write to its arrays.
+    """Choices at each visited sentence; the kernels write to its arrays.
 
     Attributes:
         hope, fear: int64 ``[n]``; hypotheses.
         hope_worth, fear_worth: float32 ``[n]``.
-        loss: float32 ``[n]``; 0 where hope and fear give no occasion to learn, negative where
-            the margin is large enough.
+        loss: float32 ``[n]``; 0 without ``occasion``, negative where the margin is large enough.
         occasion: bool ``[n]``; whether hope and fear differ, and the hope is worth more.
     """
 
@@ -99,11 +98,11 @@ class MiraDecisions(NamedTuple):
 def model_scores(
     lists: MiraLists, sentence: int, weights: NDArray[np.float32], scores: NDArray[np.float32]
 ) -> None:
-    """Write ``weights . h`` of a sentence's hypotheses, summed in the order of the features.
+    """Write ``weights . h`` of a sentence's hypotheses, summed in feature order.
 
     Args:
         lists: the hypotheses.
-        sentence: which one.
+        sentence: its number.
         weights: float32 ``[n_features]``.
         scores: output, float32 ``[hypotheses of the sentence]``.
     """
@@ -125,7 +124,7 @@ def background_bleu(
 ) -> None:
     """Write BLEU of each row with the background, times the reference length of both.
 
-    ``metrics.sentence_bleu.background_bleu_moses`` in single precision.
+    It is ``metrics.sentence_bleu.background_bleu_moses`` in single precision.
 
     Args:
         rows: float32 ``[n, 9]``, statistics of ``metrics.Bleu``.
@@ -150,13 +149,13 @@ def visit_sentence(
     decisions: MiraDecisions,
     visit: int,
 ) -> None:
-    """Choose hope and fear of one sentence, and move the weights until the margin is right.
+    """Choose hope and fear of one sentence, and update the weights.
 
     Args:
         lists: the hypotheses.
         settings: of the algorithm.
         state: output.
-        sentence: which one.
+        sentence: its number.
         scores: float32 ``[hypotheses of the sentence]``, by the model.
         worths: float32 ``[statistics rows of the sentence]``, by the metric.
         decisions: output, at ``visit``.
@@ -192,16 +191,16 @@ def update_weights(
     values: NDArray[np.float32],
     margin: np.float32,
 ) -> np.float32:
-    """Move the weights until hope scores ``margin`` above fear, or by the largest step.
+    """Move the weights until hope scores ``margin`` above fear, at most ``step_cap``.
 
     Args:
         settings: of the algorithm.
         state: output; the background stays as it is.
         columns, values: features of hope minus those of fear, ascending columns.
-        margin: what hope is worth more than fear.
+        margin: difference in worth between hope and fear.
 
     Returns:
-        What is missing of the margin before the step; not above 0 where there is none to take.
+        The missing margin before the step; without a step it is not above 0.
     """
     score, norm = np.float32(0.0), np.float32(0.0)
     for entry in range(len(columns)):
@@ -222,7 +221,7 @@ def update_weights(
 def update_background(
     settings: MiraSettings, state: MiraState, statistics: NDArray[np.float32]
 ) -> None:
-    """A choice, float32 ``[n_statistics]``, joins the background of ``state``, an output."""
+    """Add statistics, float32 ``[n_statistics]``, to the background of ``state``."""
     for column in range(len(state.background)):
         state.background[column] *= settings.decay
         state.background[column] += statistics[column]
@@ -232,11 +231,11 @@ def update_background(
 def _choose(
     scores: NDArray[np.float32], worths: NDArray[np.float32], safe_hope: bool
 ) -> tuple[int, int, int]:
-    """Hypotheses of the highest hope, fear and model score, of equals the first.
+    """Return hypotheses of the highest hope, fear and model score, in a tie the first.
 
     Args:
         scores, worths: float32 ``[hypotheses of the sentence]``.
-        safe_hope: bound the model's influence on the hope.
+        safe_hope: limit the model score in the hope.
     """
     one = np.float32(1.0)
     hope = _first_largest(one, scores, one, worths)
@@ -254,7 +253,7 @@ def _choose(
 def _first_largest(
     scale: np.float32, scores: NDArray[np.float32], sign: np.float32, worths: NDArray[np.float32]
 ) -> int:
-    """The first row with the largest ``scale * score + sign * worth``."""
+    """Return the first row with the largest ``scale * score + sign * worth``."""
     sums = np.empty_like(scores)
     largest = -np.float32(np.inf)
     for row in range(len(scores)):
@@ -270,7 +269,7 @@ def _first_largest(
 def _difference(
     lists: MiraLists, sentence: int, hope: int, fear: int
 ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
-    """Features of hope minus those of fear: all dense columns, and sparse ones that differ."""
+    """Return features of hope minus fear: dense columns, and sparse ones that differ."""
     start = lists.offsets[sentence]
     size = lists.offsets[sentence + 1] - start
     a, a_end = lists.indptr[hope], lists.indptr[hope + 1]
@@ -307,7 +306,7 @@ def _update(
     values: NDArray[np.float32],
     rate: np.float32,
 ) -> None:
-    """Add ``rate * values`` to the active weights, and see to the totals of those."""
+    """Add ``rate * values`` to the active weights, and update their totals."""
     state.updates[0] += 1
     for entry in range(len(columns)):
         if active[columns[entry]]:
@@ -316,7 +315,7 @@ def _update(
 
 @kernel
 def _add(state: MiraState, column: int, change: np.float32) -> None:
-    """Add to one weight; its total first catches up with the updates that left it alone."""
+    """Add to one weight, after its total has caught up with earlier updates."""
     missed = np.float32(state.updates[0] - state.updated[column])
     state.totals[column] += missed * state.weights[column] + change
     state.weights[column] += change
@@ -325,10 +324,10 @@ def _add(state: MiraState, column: int, change: np.float32) -> None:
 
 @kernel
 def average_weights(state: MiraState) -> NDArray[np.float32]:
-    """The averaged weights, float32 ``[n_features]``; every total catches up.
+    """Return the averaged weights, float32 ``[n_features]``; every total catches up.
 
-    The sum of the initial weights and those after each update, over the number of updates, as
-    Moses has it: a whole ``(n + 1) / n`` times the average, which ranks alike.
+    The sum of the initial weights and those after each update, divided by the number of updates, as
+    in Moses: ``(n + 1) / n`` times the average, which ranks alike.
     """
     if state.updates[0] == 0:
         return state.weights.copy()
@@ -345,7 +344,7 @@ def visit_sentences(
     order: NDArray[np.int64],
     decisions: MiraDecisions,
 ) -> None:
-    """Visit sentences in the given order, worth being BLEU in the background.
+    """Visit sentences in the given order, with BLEU in the background as worth.
 
     Args:
         lists: the hypotheses.
@@ -369,7 +368,7 @@ def visit_sentences(
 
 @kernel
 def first_best(lists: MiraLists, weights: NDArray[np.float32]) -> NDArray[np.int64]:
-    """The highest-scoring hypothesis of each sentence, the first among equals: int64."""
+    """Return the 1-best hypothesis of each sentence, the first in a tie: int64."""
     best = np.empty(len(lists.offsets) - 1, dtype=np.int64)
     buffer = np.empty(_longest(lists.offsets), dtype=np.float32)
     for sentence in range(len(best)):
@@ -381,7 +380,7 @@ def first_best(lists: MiraLists, weights: NDArray[np.float32]) -> NDArray[np.int
 
 @kernel
 def _longest(offsets: NDArray[np.int64]) -> int:
-    """The largest number of rows of a sentence."""
+    """Return the largest number of rows of a sentence."""
     longest = 0
     for sentence in range(len(offsets) - 1):
         longest = max(longest, offsets[sentence + 1] - offsets[sentence])
