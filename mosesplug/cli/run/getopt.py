@@ -1,4 +1,4 @@
-"""Command lines as Perl's Getopt::Long reads them in its default configuration.
+"""Read command lines as Perl's Getopt::Long does in its default configuration.
 
 ``mert-moses.pl`` is called by scripts that people wrote over many years, with every spelling that
 Getopt::Long lets through: one dash or two (or ``+``), any case, unique abbreviations, values after
@@ -25,7 +25,7 @@ _REAL = re.compile(r"[-+]?(?=[0-9.])[0-9_]*(\.[0-9_]+)?([eE][-+]?[0-9_]+)?\n?")
 
 
 class Kind(Enum):
-    """What an option takes, with Getopt::Long's mark for it."""
+    """What an option takes, in the notation of Getopt::Long."""
 
     FLAG = ""
     NEGATABLE = "!"
@@ -62,7 +62,7 @@ class Specification:
 
 @dataclass(frozen=True)
 class CommandLine:
-    """A command line, read.
+    """The options and arguments of a command line.
 
     Attributes:
         values: canonical name to value; only options that were given. A repeated option keeps its
@@ -76,14 +76,14 @@ class CommandLine:
 
 @dataclass(frozen=True)
 class _Key:
-    """A spelling in full, what it stands for, and whether it negates."""
+    """The option of a full spelling, and whether the spelling negates it."""
 
     specification: Specification
     negated: bool = False
 
     @property
     def meaning(self) -> str:
-        """Equal for two spellings that mean the same, as ``nox`` and ``no-x``."""
+        """Equal for two spellings with the same meaning, as ``nox`` and ``no-x``."""
         return ("no" if self.negated else "") + self.specification.key
 
 
@@ -135,11 +135,11 @@ def parse(
 
 
 class _Complaint(Exception):
-    """One thing wrong with the command line; reading goes on to find the others."""
+    """An error in the command line; all errors are reported together."""
 
 
 def _spellings(specifications: Sequence[Specification]) -> dict[str, _Key]:
-    """Every full spelling of the options."""
+    """Return the options by their full spellings."""
     table: dict[str, _Key] = {}
     for specification in specifications:
         table[specification.name] = _Key(specification)
@@ -150,7 +150,7 @@ def _spellings(specifications: Sequence[Specification]) -> dict[str, _Key]:
 
 
 def _split_value(text: str) -> tuple[str, bool, str]:
-    """``name=value`` in its parts; a ``=`` in first place belongs to the name."""
+    """Split ``name=value``; a ``=`` at the beginning belongs to the name."""
     position = text.find("=", 1)
     if position < 0:
         return text, False, ""
@@ -158,7 +158,7 @@ def _split_value(text: str) -> tuple[str, bool, str]:
 
 
 def _look_up(typed: str, prefix: str, tables: Sequence[Mapping[str, _Key]]) -> tuple[str, _Key]:
-    """The option that a full or abbreviated spelling means, and its full spelling."""
+    """Return the full spelling of a typed name, and its option."""
     wanted = typed.lower()
     if not wanted:
         raise _Complaint(f"Missing option after {prefix}")
@@ -175,7 +175,7 @@ def _look_up(typed: str, prefix: str, tables: Sequence[Mapping[str, _Key]]) -> t
 
 
 def _value_of(name: str, key: _Key, attached: str | None, waiting: list[str]) -> Value:
-    """The option's value, taken from behind its ``=`` or off the front of ``waiting``."""
+    """Return the value after the option's ``=``, or take it from the front of ``waiting``."""
     kind = key.specification.kind
     if not kind.takes_value:
         if attached is not None:

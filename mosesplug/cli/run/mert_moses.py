@@ -1,4 +1,4 @@
-"""``mert-moses``: answers to the command line of ``mert-moses.pl``, option for option."""
+"""``mert-moses``: tune with the command line of ``mert-moses.pl``."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _run(words: Sequence[str]) -> None:
     if parsed.values.get("help"):
         print(format_usage(), end="")
         return
-    # Loaded only when the command line could be read: Numba takes its time.
+    # Imported after the command line is read, since Numba loads slowly.
     from mosesplug.cli.run.mert_settings import make_script_plan
     from mosesplug.cli.run.running import run
 

@@ -1,4 +1,4 @@
-"""From the command line of ``mert-moses`` to the settings of a tuning run."""
+"""Translate the command line of ``mert-moses`` into the settings of a tuning run."""
 
 from __future__ import annotations
 
@@ -39,19 +39,19 @@ _REFERENCE_LENGTHS = ("shortest", "average", "closest")
 _METRIC = (*_REFERENCE_LENGTHS, "nocase", "metric", "metric-settings")
 _MERT_ONLY = ("random-restarts", "random-directions", "number-of-random-directions")
 _SEARCH = {"restarts": 20, "polish": 20}
-"""MERT's by default: the script's restarts, and a polish in proportion."""
+"""Defaults of MERT: the restarts of the script, and as many polishing steps."""
 
 _Values = dict[str, Any]
 
 
 def make_script_plan(parsed: CommandLine) -> tuple[RunPlan, tuple[str, ...]]:
-    """Return what a command line asks for, and notes for its user, a sentence each.
+    """Return what a command line asks for, and notes to print, a sentence each.
 
     Args:
         parsed: the command line; values of settings have their names.
 
     Raises:
-        UsageError: an option is refused, something is missing, contradictory or not there.
+        UsageError: an option is refused, a file is missing, or options exclude each other.
     """
     _refuse(parsed)
     given: _Values = dict(parsed.values)
@@ -82,7 +82,7 @@ _MERTDIR = "--mertdir is not needed: metrics and optimizers are built in"
 
 
 def _spelled(name: str) -> str:
-    """How the script calls a setting."""
+    """Return the script's option of a setting."""
     return f"--{find_spelling(_SETTINGS[name])}"
 
 
@@ -91,7 +91,7 @@ def _options() -> tuple[ScriptOption, ...]:
 
 
 def _refuse(parsed: CommandLine) -> None:
-    """Refuse what cannot be honoured, before anything is looked at."""
+    """Reject refused options before anything else is checked."""
     refused = [
         explain_refusal(option)
         for option in _options()
@@ -102,7 +102,7 @@ def _refuse(parsed: CommandLine) -> None:
 
 
 def _algorithm(given: Mapping[str, Any], values: _Values, default: str) -> str:
-    """The algorithm by its name, or by the script's flag for it."""
+    """Return the algorithm that ``--algorithm`` or a flag of the script names."""
     flags = {
         f"--{option.name}": str(option.sets["algorithm"])
         for option in _options()
@@ -116,7 +116,7 @@ def _algorithm(given: Mapping[str, Any], values: _Values, default: str) -> str:
 
 
 def _choose_by_flags(given: Mapping[str, Any], values: _Values) -> None:
-    """Put the settings in place that the script's flags stand for."""
+    """Set what the flags of the script stand for."""
     if given.get("return-best-dev"):
         name = "select" if values.get("runs") is None else "select-run"
         if values.get(name) not in (None, "best-dev"):
@@ -136,7 +136,7 @@ def _set_learning(
     *,
     has_file: bool,
 ) -> None:
-    """Put in place what the arguments of Moses' tools and the script's own options ask for.
+    """Set what the arguments of Moses' tools and the options of the script ask for.
 
     The script's defaults do not replace settings of a file.
     """
@@ -156,10 +156,10 @@ def _set_learning(
 
 
 def _tools(given: Mapping[str, Any], algorithm: str) -> ToolArguments:
-    """The arguments for the tools, together; the later ones count.
+    """Return the arguments of all tools; later ones replace earlier ones.
 
-    Options for ``mert`` count only where it is the algorithm; as in the script, its arguments may
-    be given with any, for the metric's sake.
+    Arguments of ``mert`` are accepted with any algorithm, as in the script, since they may name the
+    metric. Their options are used only if ``mert`` is the algorithm.
     """
     _refuse_arguments_of_others(given, algorithm)
     parts = [
@@ -183,10 +183,10 @@ def _tools(given: Mapping[str, Any], algorithm: str) -> ToolArguments:
 
 
 def _refuse_arguments_of_others(given: Mapping[str, Any], algorithm: str) -> None:
-    """Refuse arguments of a tool that does not run, which would do nothing.
+    """Reject arguments of a tool that does not run.
 
     Raises:
-        UsageError: there are some.
+        UsageError: there are such arguments.
     """
     if given.get("batch-mira-args") and algorithm != "kbmira":
         raise UsageError(
@@ -201,7 +201,7 @@ def _refuse_arguments_of_others(given: Mapping[str, Any], algorithm: str) -> Non
 
 
 def _metric(given: Mapping[str, Any], values: _Values, tools: ToolArguments) -> tuple[str, str]:
-    """Name and settings of the metric, as ``--sctype`` and ``--scconfig`` spell them."""
+    """Return name and settings of the metric, as in ``--sctype`` and ``--scconfig``."""
     lengths = [name for name in _REFERENCE_LENGTHS if given.get(name)]
     if len(lengths) > 1:
         raise UsageError(
@@ -217,7 +217,7 @@ def _metric(given: Mapping[str, Any], values: _Values, tools: ToolArguments) -> 
 
 
 def _mert_options(given: Mapping[str, Any]) -> dict[str, object]:
-    """The script's own options for MERT, under the names of the algorithm's options."""
+    """Return the script's options of MERT by the names of the algorithm's settings."""
     options: dict[str, object] = {}
     if "random-restarts" in given:
         options["restarts"] = given["random-restarts"]
@@ -229,7 +229,7 @@ def _mert_options(given: Mapping[str, Any]) -> dict[str, object]:
 
 
 def _set_filter(given: Mapping[str, Any], values: _Values) -> list[str]:
-    """Choose the filter command as the script does; returns what its user should know."""
+    """Choose the filter command as the script does; return notes to print."""
     asked = values.pop("filter-command", None)
     is_wanted = given.get("filter-phrase-table")
     program, forest = find_decoder(values["decoder"], "the decoder")
@@ -243,9 +243,11 @@ def _set_filter(given: Mapping[str, Any], values: _Values) -> list[str]:
 
 
 def _idle(given: Mapping[str, Any], algorithm: str) -> list[str]:
-    """Notes on options that do nothing for this algorithm."""
+    """Return notes on options that have no effect with this algorithm."""
     if algorithm in _WITH_MERT:
         return []
     return [
-        f"--{name} is MERT's, and {algorithm} does without" for name in _MERT_ONLY if name in given
+        f"--{name} has no effect with {algorithm}: it is an option of MERT"
+        for name in _MERT_ONLY
+        if name in given
     ]

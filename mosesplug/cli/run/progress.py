@@ -1,4 +1,4 @@
-"""Progress of a tuning run on a screen: a line that changes on a terminal, else plain lines."""
+"""Show the progress of a tuning run: a changing line on a terminal, else plain lines."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from mosesplug.tuning.workdir.summary import IterationFigures, Result
 __all__ = ["Reporter", "format_iterations"]
 
 _SECONDS_BETWEEN_LINES = 60.0
-"""Where no line can change, a long decoding gives a sign of life as often as this."""
+"""Without a terminal, a long decoding prints a line after this time."""
 _CLEAR_LINE = "\r\x1b[K"
 _PHASES = {
     "filter": "filtering the model",
@@ -41,7 +41,7 @@ _PHASES = {
 
 
 class Reporter:
-    """A watcher that writes to a stream; safe to call from any thread."""
+    """Writes the events of a run to a stream; can be called from any thread."""
 
     def __init__(self, stream: TextIO, *, quiet: bool = False, verbose: bool = False) -> None:
         self._stream = stream
@@ -65,7 +65,7 @@ class Reporter:
             self._show(event)
 
     def close(self) -> None:
-        """End the line that changes, so that what follows begins on a line of its own."""
+        """Clear the changing line, so that other output starts on a new line."""
         with self._lock:
             if self._live and self._status:
                 self._stream.write(_CLEAR_LINE)
@@ -114,20 +114,20 @@ class Reporter:
                 self._line(f"finished after iteration {iteration}: {reason}")
 
     def _end_decoding(self) -> None:
-        """A line for the decoding that is over."""
+        """Write a line for the finished decoding."""
         if self._decoded is not None:
             self._line(_decoding(self._decoded))
             self._decoded = None
             self._next_line = _SECONDS_BETWEEN_LINES
 
     def _line(self, text: str) -> None:
-        """A line that stays."""
+        """Write a line that stays."""
         self._stream.write((_CLEAR_LINE if self._live else "") + text + "\n")
         self._stream.flush()
         self._status = ""
 
     def _update(self, text: str) -> None:
-        """The line that changes; only a terminal can show it."""
+        """Replace the changing line of a terminal."""
         if self._live and text != self._status:
             self._stream.write(_CLEAR_LINE + text)
             self._stream.flush()
@@ -135,7 +135,7 @@ class Reporter:
 
 
 def format_iterations(result: Result) -> str:
-    """The iterations of a run, and what came of it."""
+    """Return the table of iterations, and a line on the result."""
     rows = _online_rows(result) if result.online else _rows(result)
     if any(iteration.heldout for iteration in result.iterations):
         best = [_best(iteration) for iteration in result.iterations]
@@ -147,7 +147,7 @@ def format_iterations(result: Result) -> str:
 
 
 def _where(result: Result) -> str:
-    """The result's score, and what it is one of."""
+    """Return the score of the result, and which data it was computed on."""
     what = {"average": "averaged", "last": "the last ones"}.get(result.selected, "")
     if result.score is None:
         return f"{what}, not scored"
@@ -166,13 +166,13 @@ def _where(result: Result) -> str:
 
 
 def _best(iteration: IterationFigures) -> str:
-    """The best held-out score of an iteration."""
+    """Return the best held-out score of an iteration."""
     scores = [score for _, score in iteration.heldout]
     return f"{max(scores):.4f}" if scores else ""
 
 
 def _rows(result: Result) -> list[tuple[str, ...]]:
-    """Head and iterations of a run that decodes everything at a time."""
+    """Return the table of a run that decodes the whole tuning set in each iteration."""
     where = "in graphs" if result.graphs else "in lists"
     head = (
         "iteration",
@@ -203,7 +203,7 @@ def _rows(result: Result) -> list[tuple[str, ...]]:
 
 
 def _online_rows(result: Result) -> list[tuple[str, ...]]:
-    """Head and epochs of a run that learns while decoding."""
+    """Return the table of a run that learns while decoding."""
     head = ("epoch", result.metric, "loss", "norm", "active", "updates", "decode", "tune")
     rows: list[tuple[str, ...]] = [head]
     for iteration in result.iterations:

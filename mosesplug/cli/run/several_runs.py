@@ -1,4 +1,4 @@
-"""Several runs of a tuning from the command line: their progress, and the table of all."""
+"""Tune several times from the command line: progress, and the table of all runs."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def run_several(
 
 
 def format_runs(result: SeveralResult) -> str:
-    """The runs, how much they differ, and what came of it."""
+    """Return the table of runs, how much their scores differ, and a line on the result."""
     first = result.runs[0]
     kinds = {run.dev_of for run in result.runs if run.dev is not None}
     head = {"lists": "in lists", "graphs": "in graphs", "learning": "learning"}
@@ -72,7 +72,7 @@ def _chosen(result: SeveralResult) -> str:
 
 
 def _scores(run: FinishedRun) -> str:
-    """What is known of a run's weights."""
+    """Return the scores of a run's weights."""
     known = []
     if run.dev is not None:
         known.append(f"{run.metric} {run.dev:.4f}")

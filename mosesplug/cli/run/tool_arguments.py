@@ -1,4 +1,4 @@
-"""What ``--mertargs`` and its kin say to Moses' ``mert``, ``extractor``, ``kbmira`` and ``pro``."""
+"""Read the arguments of Moses' ``mert``, ``extractor``, ``kbmira`` and ``pro``."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ _NO_MATTER = frozenset(["--verbose", "--binary"])
 
 @dataclass(frozen=True)
 class ToolArguments:
-    """What the arguments ask for; None for what they do not mention.
+    """The values that the arguments give; None for those that they do not mention.
 
     Attributes:
         metric: ``--sctype``.
@@ -96,9 +96,9 @@ def read_mert_arguments(text: str, option: str) -> ToolArguments:
     """Read arguments of ``mert``, given by the named option.
 
     Raises:
-        UsageError: they cannot be read, or ask for what is not to be had.
+        UsageError: they cannot be read, or one of them is not supported.
     """
-    # mert-moses.pl cuts -binary and -b out before it calls mert, which does not know them.
+    # mert-moses.pl removes -binary and -b, which mert does not know.
     words = [w for w in _words(text, option) if w not in ("-b", "-binary", "--binary")]
     pairs = _pairs(words, _MERT_SHORT, _MERT_LONG, _MERT_SHORT_TO_LONG, option)
     found: dict[str, str] = {}
@@ -107,13 +107,13 @@ def read_mert_arguments(text: str, option: str) -> ToolArguments:
             continue
         if name == "--type" and value not in ("powell", "random-direction", "random"):
             raise UsageError(
-                f"--{option}: -t {value} is no method of mert: use powell, random-direction or"
-                " random"
+                f"--{option}: -t {value} is not a method of mert. Use powell, random-direction or"
+                " random."
             )
         if name not in _MERT_TAKEN:
             raise UsageError(
-                f"--{option}: {name} has no meaning here; -n, -m, -r, -t, -o, --threads, --sctype"
-                " and --scconfig are read"
+                f"--{option}: {name} is not supported. Supported: -n, -m, -r, -t, -o,"
+                " --threads, --sctype, --scconfig"
             )
         found[name] = value
     options: dict[str, object] = {}
@@ -140,7 +140,7 @@ def read_extractor_arguments(text: str) -> ToolArguments:
     """Read arguments of ``extractor``.
 
     Raises:
-        UsageError: they cannot be read, or ask for what is not to be had.
+        UsageError: they cannot be read, or one of them is not supported.
     """
     option = "extractorargs"
     words = _words(text, option)
@@ -152,8 +152,8 @@ def read_extractor_arguments(text: str) -> ToolArguments:
             continue
         if name not in ("--sctype", "--scconfig"):
             raise UsageError(
-                f"--{option}: {name} has no meaning here; --sctype and --scconfig are read (to"
-                " change hypotheses before they are scored, use --transform-decoded-file)"
+                f"--{option}: {name} is not supported. Supported: --sctype, --scconfig. To"
+                " change hypotheses before scoring, use --transform-decoded-file."
             )
         found[name] = value
     return ToolArguments(found.get("--sctype"), found.get("--scconfig"))
@@ -163,7 +163,7 @@ def read_kbmira_arguments(text: str) -> ToolArguments:
     """Read arguments of ``kbmira``.
 
     Raises:
-        UsageError: they cannot be read, or ask for what is not to be had.
+        UsageError: they cannot be read, or one of them is not supported.
     """
     option = "batch-mira-args"
     options: dict[str, object] = {}
@@ -180,9 +180,9 @@ def read_kbmira_arguments(text: str) -> ToolArguments:
             found[name] = value
         elif name not in _NO_MATTER and (name, value) != ("--type", "nbest"):
             raise UsageError(
-                f"--{option}: {name} has no meaning here; -J, -C, -D, -r, --no-shuffle,"
-                " --streaming, --model-bg, --safe-hope, --hg-prune, --sctype and --scconfig are"
-                " read"
+                f"--{option}: {name} is not supported. Supported: -J, -C, -D, -r,"
+                " --no-shuffle, --streaming, --model-bg, --safe-hope, --hg-prune, --sctype,"
+                " --scconfig"
             )
     edges = found.get("--hg-prune")
     return ToolArguments(
@@ -198,7 +198,7 @@ def read_pro_arguments(text: str) -> ToolArguments:
     """Read arguments of ``pro``.
 
     Raises:
-        UsageError: they cannot be read, or ask for what is not to be had.
+        UsageError: they cannot be read, or one of them is not supported.
     """
     option = "proargs"
     options: dict[str, object] = {}
@@ -211,14 +211,14 @@ def read_pro_arguments(text: str) -> ToolArguments:
         elif name == "--random-seed":
             found[name] = value
         else:
-            raise UsageError(f"--{option}: {name} has no meaning here; -b and -r are read")
+            raise UsageError(f"--{option}: {name} is not supported. Supported: -b, -r")
     return ToolArguments(options=options, seed=_seed(found, option))
 
 
 def merge_metric_settings(*settings: str) -> str:
-    """Join metric settings ``name:value,...``; of a name given twice, the first value counts.
+    """Join metric settings ``name:value,...``; the first value of a name counts.
 
-    Moses keeps them in a map into which a name is put once.
+    Moses' programs do the same.
     """
     merged: dict[str, str] = {}
     for text in settings:
@@ -238,18 +238,18 @@ def _words(text: str, option: str) -> list[str]:
 def _pairs(
     words: list[str], short: str, long: list[str], names: dict[str, str], option: str
 ) -> list[tuple[str, str]]:
-    """Options with their values under their long names."""
+    """Return the options with their values, by their long names."""
     try:
         pairs, rest = getopt.gnu_getopt(words, short, long)
     except getopt.GetoptError as error:
         raise UsageError(f"--{option}: {error}") from error
     if rest:
-        raise UsageError(f"--{option}: {rest[0]!r} belongs to no option")
+        raise UsageError(f"--{option}: {rest[0]!r} is not an option or the value of one")
     return [(names.get(name, name), value) for name, value in pairs]
 
 
 def _seed(found: dict[str, str], option: str) -> int | None:
-    """The value of ``--random-seed``."""
+    """Return the value of ``--random-seed``."""
     if "--random-seed" not in found:
         return None
     return _integer(found["--random-seed"], f"--{option}: --random-seed")
@@ -259,4 +259,4 @@ def _integer(text: str, what: str) -> int:
     try:
         return int(text)
     except ValueError as error:
-        raise UsageError(f"{what} takes a whole number, not {text!r}") from error
+        raise UsageError(f"{what} must be an integer, not {text!r}") from error
