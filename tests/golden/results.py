@@ -7,6 +7,7 @@
   and the durations; of the checksums over these records, which ones there are. The reader table
   ``lock.mdb`` is left out.
 - Compressed files: the date in the header.
+- Pages (``*.html``): the figures, of which one shows durations.
 - What decoders print to stderr (``*.err``): only that the file is there.
 - The last mini-batch of each worker (``worker1.in``, ...): which worker decodes it is chance.
 """
@@ -24,12 +25,13 @@ from typing import Any
 import lmdb
 import msgpack
 
-__all__ = ["collect", "numbers", "plain_text"]
+__all__ = ["collect", "numbers", "plain_output", "plain_text"]
 
 _FINISHED = re.compile(rb"^# finished .*$", re.MULTILINE)
 _DATE = re.compile(rb"\b20\d\d-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(\+00:00|Z)?")
 _SHORT = re.compile(rb"(?<![\w.])\d+(\.\d+)?(e-?\d+)? (s|ms|min|h)\b")
 _HOLDER = re.compile(rb"^process \d+ on .*$", re.MULTILINE)
+_FIGURE = re.compile(rb"<svg.*?</svg>", re.DOTALL)
 _IGNORED = re.compile(r"lock\.mdb$|worker\d+\.")
 _SECONDS = re.compile(r"seconds|finished|^date$|^cpu")
 _MESSAGES = ("reason", "warnings")
@@ -64,6 +66,11 @@ def plain_text(data: bytes) -> bytes:
     return data if short == data else re.sub(rb"[ \t]+", b" ", short)
 
 
+def plain_output(data: bytes) -> bytes:
+    """What a program prints, JSON or text, without dates and durations."""
+    return _json(data) if data[:1] in (b"{", b"[") else plain_text(data)
+
+
 def _content(path: Path) -> bytes:
     if path.name == "data.mdb":
         return _store(path.parent)
@@ -75,6 +82,8 @@ def _content(path: Path) -> bytes:
         return b"gzip %s\n" % digest.encode() + gzip.decompress(data)
     if path.suffix == ".json":
         return _json(data)
+    if path.suffix == ".html":
+        return plain_text(_FIGURE.sub(b"", data))
     if b"\0" in data:
         return data
     return plain_text(data)

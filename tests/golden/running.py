@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tests.golden.results import collect, plain_text
+from tests.golden.results import collect, plain_output
 from tests.golden.rows import Row
 from tests.golden.sources import REPOSITORY, Source
 
@@ -167,7 +167,7 @@ def run_row(row: Row, runner: Runner, directory: Path) -> dict[str, bytes]:
         stdout = outputs / f"stdout.{number}"
         code = runner.run(program, words, directory, stdout)
         left[f"code.{number}"] = f"{code} {line}\n".encode()
-        left[f"stdout.{number}"] = plain_text(stdout.read_bytes())
+        left[f"stdout.{number}"] = plain_output(stdout.read_bytes())
         if code != command.code:
             stderr = (outputs / f"stderr.{number}").read_text(errors="replace")
             left[f"failed.{number}"] = f"{line}\nexit code {code}\n{stderr}".encode()
