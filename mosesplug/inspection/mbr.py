@@ -21,9 +21,9 @@ from mosesplug.forest.graph_search import named
 from mosesplug.forest.mbr.decisions import Criterion, Decision, decide_in_graph, decide_in_list
 from mosesplug.forest.n_best import GraphFeatures
 from mosesplug.hypergraph import Hypergraph
-from mosesplug.learning.lists import dense_by_weights
+from mosesplug.learning.lists import select_dense_features
 from mosesplug.learning.weighted_graphs import GraphWeights, read_weighted_graphs
-from mosesplug.learning.weights import list_model_scores, read_named_weights
+from mosesplug.learning.weights import read_named_weights, score_hypotheses
 from mosesplug.store import IterationRecord, NBestStore
 from mosesplug.tuning.graphs.decoder import find_graph_store
 from mosesplug.tuning.graphs.features import UNTUNED, read_configured_features
@@ -168,13 +168,13 @@ def read_list_tasks(
     given = None if weights is None else read_named_weights(weights, sparse)
     dense: tuple[str, ...] | None = None
     if given is not None:
-        dense = dense_by_weights(path, given)
+        dense = select_dense_features(path, given)
     elif is_named(path):
         dense = ()
     for block in read_nbest_blocks(path, names=names, dense=dense):
         scores = block.scores
         if given is not None:
-            scores = list_model_scores(block, given)
+            scores = score_hypotheses(block, given)
         elif not np.isfinite(scores).all():
             raise FormatError(
                 "a hypothesis has no score",

@@ -22,7 +22,7 @@ from mosesplug.errors import UsageError
 from mosesplug.features import FeatureSpace
 from mosesplug.inspection.run import open_run
 from mosesplug.learning.data import read_data
-from mosesplug.learning.lists import list_dense_features, store_lists
+from mosesplug.learning.lists import find_dense_features, store_lists
 from mosesplug.learning.weights import read_starting_weights
 from mosesplug.metrics import Metric
 from mosesplug.metrics import metric as find_metric
@@ -138,7 +138,7 @@ def open_oracle_lists(
         references,
         measure,
         names=names,
-        dense=list_dense_features(places, None),
+        dense=find_dense_features(places, None),
         threads=threads,
         loaded=lambda done: progress(done, len(places), "lists"),
     ) as stored:

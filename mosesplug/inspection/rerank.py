@@ -16,8 +16,8 @@ from formats.errors import FormatError
 from formats.nbest.files import NBestList, read_nbest_blocks
 from formats.text import open_text
 from mosesplug.errors import UsageError
-from mosesplug.learning.lists import dense_by_weights
-from mosesplug.learning.weights import list_model_scores, read_named_weights
+from mosesplug.learning.lists import select_dense_features
+from mosesplug.learning.weights import read_named_weights, score_hypotheses
 
 __all__ = [
     "AddedFeature",
@@ -75,7 +75,7 @@ def score_again(
         UsageError: two features have the same name.
     """
     given = read_named_weights(weights, sparse)
-    dense = dense_by_weights(path, given)
+    dense = select_dense_features(path, given)
     if dense is not None:
         dense = tuple(name for name in dense if name not in {feature.name for feature in added})
     with ExitStack() as stack:
@@ -90,7 +90,7 @@ def score_again(
             groups = (*block.groups, *((feature.name, 1) for feature in added))
             columns_of_all = np.column_stack([block.dense, *values]).astype(np.float32)
             wider = replace(block, groups=groups, dense=np.ascontiguousarray(columns_of_all))
-            yield replace(wider, scores=list_model_scores(wider, given))
+            yield replace(wider, scores=score_hypotheses(wider, given))
         for column in columns:
             column.end(rows, path)
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from formats.nbest.dense import is_named
 from mosesplug.errors import DataError, UsageError
 from mosesplug.features import FeatureSpace
-from mosesplug.learning.lists import list_dense_features, load_lists
+from mosesplug.learning.lists import find_dense_features, load_lists
 from mosesplug.learning.weights import StartingWeights, read_starting_weights
 from mosesplug.metrics import Metric
 from mosesplug.metrics import metric as find_metric
@@ -206,7 +206,7 @@ def _read_lists(
         references,
         metric,
         names=names,
-        dense=list_dense_features(files, settings.dense),
+        dense=find_dense_features(files, settings.dense),
         threads=settings.threads,
         loaded=lambda done: progress(done, len(files), "lists"),
     )

@@ -126,12 +126,12 @@ def load_graphs(
     lines = read_references(references)
     prepared = metric.prepare(lines)
     core = None if names is None else hypergraph_names(FeatureSpace.of_names(names).groups)
-    reading = _GraphReader(init, sparse_init, _read_graph_weights(places[0]))
+    reader = _GraphReader(init, sparse_init, _decoder_weights(places[0]))
     sentences: list[list[Hypergraph]] = [[] for _ in lines[0]]
     n_edges = 0
     for done, place in enumerate(places, start=1):
         seen: set[int] = set()
-        with _files(place, core, threads) as files:
+        with _open_graphs(place, core, threads) as files:
             for number, file in files:
                 if number in seen:
                     raise DataError(f"{file.path}: second search graph of sentence {number}")
@@ -143,12 +143,12 @@ def load_graphs(
                 seen.add(number)
                 shortest = min(len(each[number].split()) for each in lines)
                 kept = edges * shortest if edges else None
-                sentences[number].append(reading.graph(file, kept))
+                sentences[number].append(reader.graph(file, kept))
                 n_edges += len(file.tail_offsets) - 1
         loaded(done)
-    space = reading.space
-    fixed = np.array([name in reading.fixed for name in space.names], dtype=np.bool_)
-    return TuningGraphs(space, fixed, reading.start(), sentences, lines, prepared, n_edges)
+    space = reader.space
+    fixed = np.array([name in reader.fixed for name in space.names], dtype=np.bool_)
+    return TuningGraphs(space, fixed, reader.start(), sentences, lines, prepared, n_edges)
 
 
 def check_graph_learner(algorithm: Algorithm, metric: Metric) -> None:
@@ -233,14 +233,14 @@ def _empty_tuning_set(space: FeatureSpace, metric: Metric) -> TuningSet:
     )
 
 
-def _read_graph_weights(place: Path) -> Mapping[str, float]:
+def _decoder_weights(place: Path) -> Mapping[str, float]:
     """Return the weights that graphs were made with, by the names that graphs have."""
     path = find_graph_weights([place])
     return {} if path is None else read_sparse(path)
 
 
 @contextmanager
-def _files(
+def _open_graphs(
     place: Path, core: Sequence[str] | None, processes: int
 ) -> Iterator[Iterator[tuple[int, HypergraphFile]]]:
     """Yield the graphs of one decoding with their sentence ids."""
@@ -313,7 +313,7 @@ class _GraphReader:
             ) from None
         if edges is None:
             return graph
-        weights = np.concatenate([self._dense.weights, self._tail(columns)])
+        weights = np.concatenate([self._dense.weights, self._sparse_weights(columns)])
         try:
             return pruned(graph, weights.astype(np.float32), edges)
         except DataError as error:
@@ -328,7 +328,9 @@ class _GraphReader:
             None if end is None else np.append(end, np.full(n, side))
             for side, end in enumerate(box)
         )
-        return StartingWeights(np.append(self._dense.weights, self._tail(columns)), low, high)
+        return StartingWeights(
+            np.append(self._dense.weights, self._sparse_weights(columns)), low, high
+        )
 
     def _begin(self, names: Sequence[str]) -> None:
         """Set the dense features and their starting weights."""
@@ -341,7 +343,7 @@ class _GraphReader:
             default = np.array([self._decoded_with[name] for name in dense])
         self._dense = read_starting_weights(FeatureSpace(groups), self._init, default=default)
 
-    def _tail(self, columns: GraphColumns) -> NDArray[np.float64]:
+    def _sparse_weights(self, columns: GraphColumns) -> NDArray[np.float64]:
         """Return the weights of the sparse and fixed features."""
         return np.array(
             [

@@ -26,9 +26,9 @@ from mosesplug.tuning_set import TuningSet
 __all__ = [
     "MergedLists",
     "StoredLists",
-    "dense_by_weights",
-    "list_dense_features",
+    "find_dense_features",
     "load_lists",
+    "select_dense_features",
     "store_lists",
 ]
 
@@ -130,7 +130,7 @@ def store_lists(
         yield StoredLists(store, prepared.signature, hypotheses)
 
 
-def list_dense_features(paths: Sequence[Path], text: str | None = None) -> tuple[str, ...] | None:
+def find_dense_features(paths: Sequence[Path], text: str | None = None) -> tuple[str, ...] | None:
     """Return the dense features of lists; None for lists that do not name every value.
 
     Args:
@@ -151,8 +151,8 @@ def list_dense_features(paths: Sequence[Path], text: str | None = None) -> tuple
     return names
 
 
-def dense_by_weights(path: Path, weights: NamedWeights) -> tuple[str, ...] | None:
-    """Return the dense features of a list by the names of its weights; see ``list_dense_features``.
+def select_dense_features(path: Path, weights: NamedWeights) -> tuple[str, ...] | None:
+    """Return the dense features of a list by the names of its weights; see ``find_dense_features``.
 
     Raises:
         FormatError: the list cannot be read, or has none of the features of these weights.

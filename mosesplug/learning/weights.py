@@ -30,9 +30,9 @@ __all__ = [
     "StartingWeights",
     "find_graph_weights",
     "format_weights",
-    "list_model_scores",
     "read_named_weights",
     "read_starting_weights",
+    "score_hypotheses",
     "write_weights",
 ]
 
@@ -162,7 +162,7 @@ def find_graph_weights(places: Sequence[Path]) -> Path | None:
     return None
 
 
-def list_model_scores(block: NBestList, weights: NamedWeights) -> NDArray[np.float64]:
+def score_hypotheses(block: NBestList, weights: NamedWeights) -> NDArray[np.float64]:
     """Return the model scores of a list's hypotheses, float64 ``[n]``, as a tuning set has them.
 
     Raises:

@@ -12,7 +12,7 @@ import pytest
 from formats.errors import FormatError
 from formats.nbest.files import read_nbest_blocks
 from mosesplug.features import FeatureSpace
-from mosesplug.learning.weights import list_model_scores, read_named_weights, read_starting_weights
+from mosesplug.learning.weights import read_named_weights, read_starting_weights, score_hypotheses
 
 SPACE = FeatureSpace((("TM0", 2), ("LM0", 1)), ("S_a", "S_b"))
 
@@ -81,5 +81,5 @@ def test_blocks_of_a_list_are_scored_with_weights_out_of_a_pipe(tmp_path: Path) 
     writer.join()
     blocks = list(read_nbest_blocks(tmp_path / "list", block_bytes=40))
     assert len(blocks) > 1
-    scores = np.concatenate([list_model_scores(block, given) for block in blocks])
+    scores = np.concatenate([score_hypotheses(block, given) for block in blocks])
     assert scores.tolist() == [-1, 2, 5]

@@ -115,7 +115,7 @@ def import_(
     from mosesplug.cli.shared.output import progress_bar
     from mosesplug.inspection.importing import find_iterations, import_lists
     from mosesplug.learning.data import parse_column_names
-    from mosesplug.learning.lists import list_dense_features
+    from mosesplug.learning.lists import find_dense_features
     from mosesplug.metrics import metric as find_metric
 
     *given, target = paths
@@ -130,7 +130,7 @@ def import_(
         references=refs,
         source=source,
         names=parse_column_names(names),
-        dense=list_dense_features([each.path for each in iterations], dense),
+        dense=find_dense_features([each.path for each in iterations], dense),
         threads=threads,
     )
     with progress_bar(quiet) as progress:
