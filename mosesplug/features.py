@@ -34,7 +34,7 @@ class FeatureSpace:
 
     @classmethod
     def of_names(cls, names: Iterable[str], sparse: Iterable[str] = ()) -> FeatureSpace:
-        """Groups from one name a column, neighbours of one name being one group."""
+        """Return groups from one name a column, neighbours of one name being one group."""
         groups: list[tuple[str, int]] = []
         for name in names:
             if groups and groups[-1][0] == name:

@@ -51,7 +51,7 @@ class Hypergraph:
 
     @classmethod
     def of_file(cls, file: HypergraphFile, columns: Mapping[str, int]) -> Hypergraph:
-        """A graph that was read.
+        """Return a graph that was read.
 
         Args:
             file: the graph.
@@ -89,11 +89,11 @@ class Hypergraph:
         return _edge_scores(self.feature_indptr, self.feature_indices, self.feature_values, weights)
 
     def target(self, edge: int) -> NDArray[np.int32]:
-        """Words of an edge, -1 in the place of each tail."""
+        """Return words of an edge, -1 in the place of each tail."""
         return self.targets[self.target_offsets[edge] : self.target_offsets[edge + 1]]
 
     def translation(self, edges: NDArray[np.int64]) -> list[bytes]:
-        """The words of a derivation, given by its edges, each before those of its tails."""
+        """Return the words of a derivation, given by its edges, each before those of its tails."""
         rest = iter(edges.tolist())
         waiting = [iter(self.target(next(rest)).tolist())]
         words: list[bytes] = []

@@ -35,7 +35,7 @@ class SparseRows:
     data: NDArray[np.float32]
 
     def take(self, rows: NDArray[np.int64]) -> SparseRows:
-        """The given rows, in that order."""
+        """Return the given rows, in that order."""
         widths = self.indptr[rows + 1] - self.indptr[rows]
         indptr = np.zeros(len(rows) + 1, dtype=np.int64)
         np.cumsum(widths, out=indptr[1:])
@@ -134,7 +134,7 @@ class TuningSet:
         return rows[first].astype(np.int64)
 
     def take_sentences(self, sentences: NDArray[np.int64]) -> TuningSet:
-        """The sentences at the given positions, in that order; arrays are copied."""
+        """Return the sentences at the given positions, in that order; arrays are copied."""
         widths = self.offsets[sentences + 1] - self.offsets[sentences]
         offsets = np.zeros(len(sentences) + 1, dtype=np.int64)
         np.cumsum(widths, out=offsets[1:])

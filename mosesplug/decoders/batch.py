@@ -121,7 +121,7 @@ def parse_lists(
 
 
 def _part(block: NBestList, begin: int, end: int, number: int) -> NBestList:
-    """Some rows of a list as the list of one sentence; the text is shared."""
+    """Return some rows of a list as the list of one sentence; the text is shared."""
     rows = slice(begin, end)
     indptr = block.sparse_indptr[begin : end + 1]
     entries = slice(indptr[0], indptr[-1])

@@ -207,7 +207,7 @@ class MosesDecoder:
         nbest_file: str,
         nbest: int,
     ) -> tuple[str, ...]:
-        """The command for ``moses-parallel.pl``, which takes lists of words as one word."""
+        """Return the command for ``moses-parallel.pl``, which takes lists of words as one word."""
         command = [str(queue.command), *(["-old-sge"] if queue.old_sge else [])]
         command += ["-config", str(config), *self._input_type()]
         if queue.cache is not None:
@@ -233,7 +233,7 @@ class MosesDecoder:
 
 
 def _model(weights: str | None, sparse_weights: str | None) -> list[str]:
-    """The arguments that replace the weights of the configuration."""
+    """Return the arguments that replace the weights of the configuration."""
     model = [] if weights is None else ["-weight-overwrite", weights]
     return model if sparse_weights is None else [*model, "-weight-file", sparse_weights]
 
@@ -266,7 +266,7 @@ def checked_flags(text: str) -> tuple[str, ...]:
 
 
 def _without_threads(flags: tuple[str, ...]) -> list[str]:
-    """The words without ``-threads N``."""
+    """Return the words without ``-threads N``."""
     kept = []
     dropping = False
     for word in flags:

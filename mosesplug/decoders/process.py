@@ -147,7 +147,7 @@ class _Patience:
         self._since = time.monotonic()
 
     def is_over(self) -> bool:
-        """Whether no file has changed for as long as the limit."""
+        """Return whether no file has changed for as long as the limit."""
         seen = self._now()
         if seen != self._seen:
             self._seen, self._since = seen, time.monotonic()

@@ -141,7 +141,7 @@ class ServerProcess:
             Path(f"/tmp/moses-server.{self.port}.pid").unlink()
 
     def listens_everywhere(self) -> bool:
-        """Whether other machines could reach it; False if that is unknown."""
+        """Return whether other machines could reach it; False if that is unknown."""
         with contextlib.suppress(OSError):
             sockets = Path("/proc/net/tcp").read_text(encoding="ascii").splitlines()[1:]
             return any(line.split()[1] == f"00000000:{self.port:04X}" for line in sockets)
@@ -201,7 +201,7 @@ class _Child:
         self.ended.set()
 
     def problem(self) -> str | None:
-        """How the process ended; None while it runs."""
+        """Return how the process ended; None while it runs."""
         if self._process is None or not self.ended.is_set():
             return None
         return f"the decoder's server {describe_exit(self._process.returncode)}"
@@ -214,14 +214,14 @@ class _Child:
 
 
 def _listening(port: int) -> bool:
-    """Whether any process listens on a port."""
+    """Return whether any process listens on a port."""
     with contextlib.suppress(OSError), socket.create_connection((HOST, port), _PROBE_SECONDS):
         return True
     return False
 
 
 def _answers(port: int) -> bool:
-    """Whether a server on a port gives any answer."""
+    """Return whether a server on a port gives any answer."""
     try:
         post(port, PROBE, _PROBE_SECONDS)
     except (ServerLost, TimeoutError):

@@ -34,13 +34,13 @@ class CRand:
         self.draw(_WARM_UP)
 
     def draw(self, count: int) -> NDArray[np.int64]:
-        """The next ``count`` values of ``rand()``, int64 in 0 to 2^31 - 1."""
+        """Return the next ``count`` values of ``rand()``, int64 in 0 to 2^31 - 1."""
         numbers = np.empty(count, dtype=np.int64)
         _draw(self._state, self._position, numbers)
         return numbers
 
     def below(self, top: int, count: int) -> NDArray[np.int64]:
-        """The next ``count`` values of ``rand() % top``."""
+        """Return the next ``count`` values of ``rand() % top``."""
         return self.draw(count) % top
 
 

@@ -30,7 +30,7 @@ StrPath = str | PathLike[str]
 
 
 def scored_list(block: NBestList, scorer: Scorer, *, threads: int = 2) -> Iteration:
-    """An n-best list as an iteration.
+    """Return an n-best list as an iteration.
 
     Args:
         block: the list.
@@ -62,12 +62,12 @@ def scored_list(block: NBestList, scorer: Scorer, *, threads: int = 2) -> Iterat
 
 
 def _hypotheses(block: NBestList) -> Hypotheses:
-    """The text of a list."""
+    """Return the text of a list."""
     return Hypotheses(block.sentence_ids, block.buffer, block.text_starts, block.text_ends)
 
 
 def without_duplicates(merged: Merged) -> Merged:
-    """The rows that Moses' ``extractor`` keeps, in the order in which it leaves them.
+    """Return the rows that Moses' ``extractor`` keeps, in the order in which it leaves them.
 
     Sparse features are not compared: of rows that differ in these alone the first is kept. Where
     a row is a duplicate, the last of the sentence's rows is moved to its place, and is looked at
@@ -91,7 +91,7 @@ def without_duplicates(merged: Merged) -> Merged:
 
 
 def _kept(first: list[int], start: int) -> list[int]:
-    """Rows of one sentence that stay; ``first`` is the first equal row of each."""
+    """Return rows of one sentence that stay; ``first`` is the first equal row of each."""
     order = list(range(start, start + len(first)))
     seen: set[int] = set()
     at = 0

@@ -97,7 +97,7 @@ class Merged:
     stats: Statistics
 
     def take(self, rows: NDArray[np.int64], offsets: NDArray[np.int64]) -> Merged:
-        """The given rows, in that order; ``offsets`` says which of them are whose."""
+        """Return the given rows, in that order; ``offsets`` says which of them are whose."""
         taken = replace(self, offsets=offsets)
         if len(rows) == len(self.dense) and _are_all(rows):
             return taken
@@ -133,7 +133,7 @@ def load_extractor_files(
 def paired(
     feature_files: Sequence[StrPath], score_files: Sequence[StrPath]
 ) -> list[tuple[StrPath, StrPath]]:
-    """The two files of each iteration.
+    """Return the two files of each iteration.
 
     Raises:
         UsageError: no file, or not as many of one kind as of the other.
@@ -149,7 +149,7 @@ def paired(
 def join(
     iterations: Iterable[Iteration], distinct_by: DistinctBy = "features and statistics"
 ) -> ExtractorSet:
-    """One tuning set of iterations that were read.
+    """Return one tuning set of iterations that were read.
 
     Args:
         iterations: at least one.
@@ -191,7 +191,7 @@ def read_iteration(feature_file: StrPath, score_file: StrPath, *, threads: int =
 
 
 def merge(iterations: Sequence[Iteration]) -> Merged:
-    """One list of hypotheses a sentence, from at least one iteration; nothing is left out.
+    """Return one list of hypotheses a sentence, from at least one iteration; nothing is left out.
 
     Raises:
         DataError: iterations that do not go together.
@@ -245,7 +245,7 @@ def _by_sentence(
 
 
 def _gathered(parts: Sequence[NDArray[Any]], order: NDArray[np.int64]) -> NDArray[Any]:
-    """Rows of all parts in that order; of one part in its own order, that part itself.
+    """Return rows of all parts in that order; of one part in its own order, that part itself.
 
     Each part's rows go straight to their places: memory that is touched for the first time costs
     more than all else here.
@@ -263,7 +263,7 @@ def _gathered(parts: Sequence[NDArray[Any]], order: NDArray[np.int64]) -> NDArra
 
 
 def _are_all(rows: NDArray[np.int64]) -> bool:
-    """Whether these are the rows 0, 1, 2, ..."""
+    """Return whether these are the rows 0, 1, 2, ..."""
     return np.array_equal(rows, np.arange(len(rows)))
 
 
@@ -284,7 +284,7 @@ def _joined_sparse(features: Sequence[FeatureData]) -> tuple[tuple[str, ...], Sp
 
 
 def _whole(parts: Sequence[NDArray[np.float32]]) -> Sequence[Statistics]:
-    """Counts as integers, as the metrics make them; float32 where any is not whole."""
+    """Return counts as integers, as the metrics make them; float32 where any is not whole."""
     counts = []
     for part in parts:
         if not (np.abs(part) < _INT32_LIMIT).all():
@@ -337,7 +337,7 @@ def _no_sparse(
 
 
 def _tuning_set(merged: Merged) -> TuningSet:
-    """The arrays under the names of a feature space, sparse features by first appearance."""
+    """Return the arrays under the names of a feature space, sparse features by first appearance."""
     groups = [match[1] if (match := _COLUMN.fullmatch(name)) else name for name in merged.names]
     sparse_names, sparse = _renumbered(merged)
     return TuningSet(

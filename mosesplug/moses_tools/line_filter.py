@@ -14,7 +14,7 @@ __all__ = ["filter_lines"]
 
 
 def filter_lines(command: str, lines: Sequence[bytes]) -> list[bytes]:
-    """The lines as a command gives them back.
+    """Return the lines as a command gives them back.
 
     Equal lines are sent once, so the command must treat each line by itself. It gets them all in
     one file: unlike with a pipe to and fro, it may read ahead and need not flush its output.

@@ -75,7 +75,7 @@ def read_starts(
 
 
 def _numbers(path: StrPath, space: FeatureSpace, *, box: bool) -> NDArray[np.float64]:
-    """The rows of a file: starting weights, and minima and maxima if it has them."""
+    """Return the rows of a file: starting weights, and minima and maxima if it has them."""
     words = read_bytes(path).split()
     numbers = np.array([parse_number(word) for word in words])
     if np.isnan(numbers).any():
@@ -119,7 +119,7 @@ def selected(
 
 
 def shards(problem: Problem, count: int, size: float, rng: np.random.Generator) -> list[Problem]:
-    """The problem on parts of the sentences.
+    """Return the problem on parts of the sentences.
 
     Args:
         problem: the whole.

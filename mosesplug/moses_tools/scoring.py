@@ -40,13 +40,13 @@ class Hypotheses:
 
     @classmethod
     def of_lines(cls, lines: Sequence[bytes], sentence_ids: NDArray[np.int64]) -> Hypotheses:
-        """One hypothesis a line."""
+        """Return one hypothesis a line."""
         ends = np.cumsum([0, *map(len, lines)], dtype=np.int64)
         buffer = np.frombuffer(b"".join(lines), dtype=np.uint8)
         return cls(sentence_ids, buffer, ends[:-1], ends[1:])
 
     def lines(self) -> list[bytes]:
-        """The text of each."""
+        """Return the text of each."""
         text = self.buffer.tobytes()
         pairs = zip(self.starts.tolist(), self.ends.tolist(), strict=True)
         return [text[start:end] for start, end in pairs]
@@ -80,7 +80,7 @@ class _Preprocessing:
         return bool(self.factors or self.filter)
 
     def applied(self, lines: Sequence[bytes]) -> list[bytes]:
-        """The lines, filtered, then with some factors of their tokens."""
+        """Return the lines, filtered, then with some factors of their tokens."""
         if self.filter:
             # Here and not above: most calls filter nothing, and need not wait for it to load.
             from mosesplug.moses_tools.line_filter import filter_lines
@@ -178,7 +178,7 @@ class Scorer:
 
 
 def _preprocessings(factors: str, filter_command: str, n: int) -> Iterator[_Preprocessing]:
-    """What to do for each of ``n`` metrics."""
+    """Yield what to do for each of ``n`` metrics."""
     for selected, command in zip(
         _shares(factors, n, "factors"), _shares(filter_command, n, "filter"), strict=True
     ):
@@ -186,7 +186,7 @@ def _preprocessings(factors: str, filter_command: str, n: int) -> Iterator[_Prep
 
 
 def _shares(text: str, n: int, option: str) -> list[str]:
-    """The share of each of ``n`` metrics in a value; of one metric it is the whole."""
+    """Return the share of each of ``n`` metrics in a value; of one metric it is the whole."""
     if n == 1 or not text:
         return [text] * n
     shares = text.split(",")

@@ -150,7 +150,7 @@ def _built(
 
 
 def _stored(setting: Setting, value: Any) -> Any:
-    """A value as its field holds it."""
+    """Return a value as its field holds it."""
     match setting.kind:
         case "path" if setting.exists == "file":
             return require_file(value, setting.what)
@@ -211,7 +211,7 @@ def _options(values: _Values) -> dict[str, object]:
 
 
 def _decoding_objects(values: _Values, spelled: Callable[[str], str]) -> dict[_Path, Any]:
-    """The decoder, and what depends on it."""
+    """Return the decoder, and what depends on it."""
     program, forest = find_decoder(values["decoder"], "the decoder")
     scripts = HelperScripts.find(values.get("moses-scripts"), program)
     flags = checked_flags(values.get("decoder-flags", ""))
@@ -345,7 +345,7 @@ def collect_values(
 
 
 def _is_idle(setting: Setting, values: _Values) -> bool:
-    """Whether a value is a default that may not be given together with the others."""
+    """Return whether a value is a default that may not be given together with the others."""
     if values[setting.name] != setting.default:
         return False
     try:
@@ -356,7 +356,7 @@ def _is_idle(setting: Setting, values: _Values) -> bool:
 
 
 def _plain(setting: Setting, value: Any) -> Any:
-    """A value of a field as it is given."""
+    """Return a value of a field as it is given."""
     if setting.kind == "flag":
         return bool(value)
     if isinstance(value, Path):
@@ -365,7 +365,7 @@ def _plain(setting: Setting, value: Any) -> Any:
 
 
 def _decoder_values(configuration: Configuration) -> dict[str, Any]:
-    """The settings behind the decoder, and what depends on it."""
+    """Return the settings behind the decoder, and what depends on it."""
     decoding, held_out = configuration.decoding, configuration.held_out
     decoder, queue = decoding.decoder, decoding.decoder.queue
     flags, other = decoder.flags, held_out.decoder if held_out is not None else None

@@ -97,7 +97,7 @@ def _is_given(given: Mapping[str, Any], name: str) -> bool:
 
 
 def _holds(condition: str, given: Mapping[str, Any]) -> bool:
-    """Whether a condition of ``requires`` or ``excludes`` holds."""
+    """Return whether a condition of ``requires`` or ``excludes`` holds."""
     for alternative in condition.split(" or "):
         name, equal, value = alternative.partition("=")
         if _is_given(given, name) and (not equal or str(given[name]) == value):

@@ -287,14 +287,14 @@ def _dashed(name: str) -> str:
 
 
 def _without_none(hint: Any) -> Any:
-    """The type without ``| None``."""
+    """Return the type without ``| None``."""
     if get_origin(hint) in (Union, types.UnionType):
         return next(part for part in get_args(hint) if part is not type(None))
     return hint
 
 
 def _kind(hint: Any) -> tuple[Kind, tuple[str, ...]]:
-    """What a field of this type holds, and its choices."""
+    """Return what a field of this type holds, and its choices."""
     if get_origin(hint) is Literal:
         return "choice", get_args(hint)
     if get_origin(hint) is tuple:

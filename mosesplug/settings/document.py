@@ -32,7 +32,7 @@ def make_json_schema(cls: type = RunPlan) -> dict[str, Any]:
 
 
 def _property(setting: Setting) -> dict[str, Any]:
-    """A setting as a property of its table."""
+    """Return a setting as a property of its table."""
     types: dict[str, dict[str, Any]] = {
         "flag": {"type": "boolean"},
         "integer": {"type": "integer"},

@@ -158,7 +158,7 @@ def _is_accepted(setting: Setting, values: _Values) -> bool:
 
 
 def _checked(setting: Setting, value: Any, place: str) -> Any:
-    """A value of the type that its setting has."""
+    """Return a value of the type that its setting has."""
     match setting.kind:
         case "flag":
             is_right = isinstance(value, bool)
@@ -179,7 +179,7 @@ def _checked(setting: Setting, value: Any, place: str) -> Any:
 
 
 def _spelled(value: Any) -> str:
-    """A value as TOML has it."""
+    """Return a value as TOML has it."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, int | float):

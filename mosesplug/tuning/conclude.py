@@ -104,7 +104,7 @@ class _Chosen:
 
 
 def _sparse_file(workspace: Workspace, chosen: _Chosen) -> Path:
-    """The file with the sparse weights of the result."""
+    """Return the file with the sparse weights of the result."""
     if chosen.file_of:
         return workspace.run(chosen.file_of, "sparse-weights")
     write_atomic(workspace.tuned_sparse, format_sparse(chosen.weights.sparse))
@@ -135,7 +135,7 @@ def _choose(context: Context, records: Sequence[IterationRecord]) -> _Chosen:
 def _best_heldout(
     context: Context, records: Sequence[IterationRecord], best: Evaluation, weights: Weights
 ) -> _Chosen:
-    """The best weights on the held-out set; the starting weights if none are better."""
+    """Return the best weights on the held-out set; the starting weights if none are better."""
     if not best.updates:
         context.files.watch(
             Note(
@@ -150,7 +150,7 @@ def _best_heldout(
 
 
 def _mean(context: Context, records: Sequence[IterationRecord]) -> Weights:
-    """The mean of the weights of all iterations, normalised unless their scale matters."""
+    """Return the mean of the weights of all iterations, normalised unless their scale matters."""
     return mean_of(
         [read_result(record).weights for record in records],
         normalise=has_free_scale(context.data.configuration, context.data.fixed),
@@ -158,7 +158,7 @@ def _mean(context: Context, records: Sequence[IterationRecord]) -> Weights:
 
 
 def has_free_scale(configuration: Configuration, fixed: Mapping[str, float]) -> bool:
-    """Whether scaling all tuned weights by one factor changes no translation.
+    """Return whether scaling all tuned weights by one factor changes no translation.
 
     Args:
         configuration: of the run. Weights that are not active keep their values.
@@ -170,7 +170,7 @@ def has_free_scale(configuration: Configuration, fixed: Mapping[str, float]) -> 
 def _best_decoded(
     context: Context, records: Sequence[IterationRecord], last: IterationResult
 ) -> _Chosen:
-    """The weights of the iteration with the best 1-best score on the tuning set.
+    """Return the weights of the iteration with the best 1-best score on the tuning set.
 
     Nothing was decoded with the optimum of the last iteration. Unless the run converged, its score
     is unknown, so it is not selected.

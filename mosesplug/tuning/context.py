@@ -118,7 +118,7 @@ class Context:
         }
 
     def makes_graphs(self, iteration: int) -> bool:
-        """Whether the decoder makes new search graphs in an iteration."""
+        """Return whether the decoder makes new search graphs in an iteration."""
         graphs = self.data.configuration.decoding.graphs
         return graphs is not None and (iteration - 1) % graphs.every == 0
 
@@ -130,14 +130,14 @@ class Context:
 
 
 def _sharding_text(sharding: Sharding | None) -> str:
-    """Where shards learn does not change the result."""
+    """Return where shards learn does not change the result."""
     if sharding is None:
         return str(None)
     return str(replace(sharding, workers="threads", scheduler=None, directory=None))
 
 
 def _held_out_text(held_out: HeldOutSet | None) -> str:
-    """What the scores of the held-out set depend on."""
+    """Return what the scores of the held-out set depend on."""
     if held_out is None:
         return "none"
     return f"{held_out.input}, {held_out.references}, every {held_out.every}"

@@ -228,7 +228,7 @@ def _text_signs(context: Context, outputs: Mapping[int, bytes]) -> list[WarningS
 
 
 def _scores(store: NBestStore) -> list[float]:
-    """Scores of the decoder's 1-best in all iterations, finished or not."""
+    """Return scores of the decoder's 1-best in all iterations, finished or not."""
     return [read_first_best_score(record) for record in store.iterations()]
 
 

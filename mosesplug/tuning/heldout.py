@@ -80,7 +80,7 @@ class HeldOutScorer:
     def evaluated(
         self, iteration: int, updates: int, weights: Weights, before: Sequence[Evaluation]
     ) -> Evaluation:
-        """Score weights.
+        """Return score weights.
 
         Args:
             iteration: for the events.
@@ -99,7 +99,7 @@ class HeldOutScorer:
     def of_iteration(
         self, iteration: int, start: Weights, found: Weights, before: Sequence[Evaluation]
     ) -> tuple[Evaluation, ...]:
-        """Score the weights of an iteration.
+        """Return score the weights of an iteration.
 
         Args:
             iteration: from 1.

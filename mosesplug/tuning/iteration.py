@@ -134,7 +134,7 @@ def decode_input(context: Context, iteration: int, weights: Weights, *, skip: bo
 
 
 def _decoded_with(context: Context, iteration: int, weights: Weights) -> Weights:
-    """The weights as the decoder gets them; the starting weights are normalised."""
+    """Return the weights as the decoder gets them; the starting weights are normalised."""
     if iteration > 1 or context.data.configuration.decoding.config_weights_first:
         return weights
     return weights.normalised()
@@ -306,7 +306,7 @@ def _write_extractor_files(context: Context, iteration: int) -> None:
 
 
 def _active(names: tuple[str, ...] | None, space: FeatureSpace) -> NDArray[np.bool_] | None:
-    """Which weights may change; None leaves it to the algorithm.
+    """Return which weights may change; None leaves it to the algorithm.
 
     Sparse features that occur in no list have no column.
     """

@@ -61,7 +61,7 @@ def check_earlier_run(
 
 
 def _has_lists(workspace: Workspace) -> bool:
-    """Whether an earlier run left lists; it left none if its first decoding failed."""
+    """Return whether an earlier run left lists; it left none if its first decoding failed."""
     if any(workspace.directory.glob("shard.*")):
         return True
     if not workspace.store.exists():

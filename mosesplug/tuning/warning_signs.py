@@ -158,7 +158,7 @@ def find_list_signs(*parts: TuningSet) -> list[WarningSign]:
 
 
 def _varying(lists: TuningSet) -> Iterator[bool]:
-    """Whether each dense feature has two values in any sentence."""
+    """Yield whether each dense feature has two values in any sentence."""
     inner = np.ones(max(lists.n_hyps - 1, 0), dtype=np.bool_)
     bounds = lists.offsets[1:-1]
     inner[bounds[(bounds > 0) & (bounds < lists.n_hyps)] - 1] = False

@@ -41,7 +41,7 @@ class Style(Enum):
 
 
 def integer(text: str) -> int:
-    """A whole number.
+    """Return a whole number.
 
     Raises:
         ValueError: it is none; the message is the rest of a sentence.
@@ -53,7 +53,7 @@ def integer(text: str) -> int:
 
 
 def real(text: str) -> float:
-    """A finite number.
+    """Return a finite number.
 
     Raises:
         ValueError: it is none; the message is the rest of a sentence.
@@ -132,7 +132,7 @@ class Program:
         return _Reading(self, list(words)).arguments()
 
     def usage(self) -> str:
-        """The text of ``--help``."""
+        """Return the text of ``--help``."""
         dash = "-" if self.style is Style.ONE_DASH else "--"
         lines = [f"usage: {self.name} [options] {self.others}".rstrip(), "", self.summary, ""]
         lines.append("options:")
@@ -203,7 +203,7 @@ def _help_option(program: Program) -> Option:
 
 
 def _hanging(left: str, text: str) -> list[str]:
-    """An option and its help, broken into lines."""
+    """Return an option and its help, broken into lines."""
     lines: list[str] = []
     line = left.ljust(_HELP_COLUMN)
     if not line.endswith(" "):

@@ -133,7 +133,7 @@ def evaluate(arguments: Arguments) -> None:
 
 
 def _wanted(arguments: Arguments) -> list[Wanted]:
-    """The metrics; their settings follow each on the command line."""
+    """Return the metrics; their settings follow each on the command line."""
     found: list[Wanted] = []
     for name, value in arguments.given:
         if name == "sctype":

@@ -126,5 +126,5 @@ def _iterations(
 
 
 def files(text: str | None) -> list[str]:
-    """Names with commas between; what is empty is none."""
+    """Return names with commas between; what is empty is none."""
     return [name for name in (text or "").split(",") if name]

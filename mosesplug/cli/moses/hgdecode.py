@@ -58,7 +58,7 @@ def _decode(given: Arguments) -> None:
 
 
 def _weights(dense: str | None, sparse: str | None) -> dict[str, float]:
-    """Weights by name as search graphs spell it."""
+    """Return weights by name as search graphs spell it."""
     from formats.weights.any_format import read_weights, spelled_in_graphs
     from formats.weights.files import read_sparse
 

@@ -78,7 +78,7 @@ def write_launchers(directory: Path, *, force: bool = False) -> None:
 
 
 def launcher(module: str, function: str) -> bytes:
-    """The script that runs a function of a module with the arguments it is given."""
+    """Return the script that runs a function of a module with the arguments it is given."""
     program = f"from {module} import {function}; {function}()"
     python = shlex.quote(sys.executable)
     return b'#!/bin/sh\n%b\nexec %b -P -c %b "$@"\n' % (
@@ -109,7 +109,7 @@ def _check(directory: Path, force: bool) -> None:
 
 
 def _is_ours(path: Path) -> bool:
-    """Whether a file is a launcher that was written here; a link is none."""
+    """Return whether a file is a launcher that was written here; a link is none."""
     if path.is_symlink() or not path.is_file():
         return False
     with path.open("rb") as file:

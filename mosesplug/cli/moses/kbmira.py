@@ -260,14 +260,14 @@ def _read_files(given: Arguments) -> ExtractorSet:
 
 
 def _read_pair(pairs: Sequence[tuple[str, str]], number: int) -> Iteration:
-    """The files of one iteration."""
+    """Return the files of one iteration."""
     from mosesplug.moses_tools.extractor_files import read_iteration
 
     return read_iteration(*pairs[number], threads=1)
 
 
 def _options(given: Arguments) -> KbmiraOptions:
-    """The settings in the algorithm's words; orders of sentences are the program's own."""
+    """Return the settings in the algorithm's words; orders of sentences are the program's own."""
     from mosesplug.optimizers.batch.mira.kbmira import KbmiraOptions
 
     return KbmiraOptions(
@@ -280,7 +280,7 @@ def _options(given: Arguments) -> KbmiraOptions:
 
 
 def _metric(given: Arguments, files: ExtractorSet) -> Metric:
-    """The metric, made sure that the statistics are its own."""
+    """Return the metric, made sure that the statistics are its own."""
     from mosesplug.metrics import metric
 
     found = metric(given["sctype"] or files.metric, given["scconfig"])
@@ -296,7 +296,7 @@ def _metric(given: Arguments, files: ExtractorSet) -> Metric:
 def _with_start(
     files: ExtractorSet, start: Start, path: str | None
 ) -> tuple[TuningSet, NDArray[np.float64]]:
-    """The hypotheses with starting weights; sparse features that have one come first.
+    """Return the hypotheses with starting weights; sparse features that have one come first.
 
     Moses numbers sparse features as it meets them, and sums in that order.
     """

@@ -103,7 +103,7 @@ class Display(Generic[Kind]):
         return _Losses(losses)
 
     def _update(self, number: int, weights: NDArray[np.float32], visit: Kind) -> str:
-        """The lines about one update, an empty one behind them."""
+        """Return the lines about one update, an empty one behind them."""
         hope, fear = self._vectors(visit)
         difference = self._difference(hope, fear)
         worths = visit.hope_worth[0], visit.fear_worth[0]
@@ -120,14 +120,14 @@ class Display(Generic[Kind]):
     def _line(
         self, what: str, vector: Vector, worth: np.float32, weights: NDArray[np.float32]
     ) -> str:
-        """One vector with its worth and model score."""
+        """Return one vector with its worth and model score."""
         score = np.float32(0.0)
         for column, value in vector:
             score += weights[column] * value
         return f"{what}: {' '.join(self._pairs(vector))} BLEU:{worth:g} Score:{score:g}"
 
     def _difference(self, hope: Vector, fear: Vector) -> Vector:
-        """Features of hope less those of fear."""
+        """Return features of hope less those of fear."""
         plus, minus = dict(hope), dict(fear)
         zero = np.float32(0.0)
         return [
@@ -138,7 +138,7 @@ class Display(Generic[Kind]):
         ]
 
     def _shown_weights(self, weights: NDArray[np.float32]) -> str:
-        """The weights that are not 0, as ``column:value``."""
+        """Return the weights that are not 0, as ``column:value``."""
         columns = np.flatnonzero(np.abs(weights) > SMALLEST).tolist()
         text = " ".join(self._pairs((column, weights[column]) for column in columns))
         # Moses puts the blank in front of all but the first of the weights, shown or not.

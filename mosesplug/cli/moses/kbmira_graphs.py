@@ -73,7 +73,7 @@ def _pruned(
     start: Start,
     given: Arguments,
 ) -> Graphs:
-    """The graphs with their references; a feature without a starting weight begins at 0."""
+    """Return the graphs with their references; a feature without a starting weight begins at 0."""
     import numpy as np
 
     from mosesplug.forest.graph_search import GraphSearch
@@ -124,7 +124,7 @@ def _check_size(names: Sequence[str], weights: Sequence[float]) -> None:
 
 
 def _references(paths: Sequence[str]) -> list[list[list[bytes]]]:
-    """Words of the references of each sentence."""
+    """Return words of the references of each sentence."""
     from formats.references import read_reference
 
     files = [read_reference(path) for path in paths]
@@ -141,7 +141,7 @@ def _references(paths: Sequence[str]) -> list[list[list[bytes]]]:
 
 
 def _paths(directory: str, n_sentences: int, reference: str) -> list[Path]:
-    """The files of the graphs of sentences 0, 1, ...; ``weights`` beside them is none."""
+    """Return the files of the graphs of sentences 0, 1, ...; ``weights`` beside them is none."""
     from formats.graphs.hypergraph_directory import hypergraph_files
 
     found = hypergraph_files(directory)
@@ -172,7 +172,7 @@ def _files(paths: Sequence[Path]) -> Iterator[Iterator[HypergraphFile]]:
 
 
 def _read(paths: Sequence[Path], number: int) -> HypergraphFile:
-    """One graph, of any kind that has a file for each sentence."""
+    """Return one graph, of any kind that has a file for each sentence."""
     from formats.graphs.any_graph import read_graph
 
     return read_graph(paths[number])

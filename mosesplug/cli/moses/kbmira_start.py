@@ -33,7 +33,7 @@ class Start:
 
 
 def read_start(given: Arguments) -> Start:
-    """The files of starting weights."""
+    """Return the files of starting weights."""
     from formats.graphs.hypergraph import hypergraph_names
     from formats.weights.any_format import read_weights
     from formats.weights.files import read_sparse
@@ -89,7 +89,7 @@ class Orders:
             order[place], order[other] = order[other], order[place]
 
     def next(self) -> NDArray[np.int64]:
-        """The order of the next epoch."""
+        """Return the order of the next epoch."""
         import numpy as np
 
         self.evaluated()

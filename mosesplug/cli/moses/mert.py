@@ -158,7 +158,7 @@ def _check_data(given: Arguments, metric: Metric, data: ExtractorSet) -> None:
 
 
 def _search(given: Arguments) -> tuple[str, dict[str, object]]:
-    """The metric's settings without those of the search, and the options of the search."""
+    """Return the metric's settings without those of the search, and the options of the search."""
     kept: list[str] = []
     options: dict[str, object] = {
         "restarts": given["ntry"],
@@ -180,12 +180,12 @@ def _search(given: Arguments) -> tuple[str, dict[str, object]]:
 
 
 def _names(text: str) -> list[str]:
-    """The names in a list with commas."""
+    """Return the names in a list with commas."""
     return [name for name in text.split(",") if name]
 
 
 def _number(weight: float) -> str:
-    """All digits, in a spelling that mert-moses.pl reads: it knows no ``e+``."""
+    """Return all digits, in a spelling that mert-moses.pl reads: it knows no ``e+``."""
     text = repr(weight).removesuffix(".0")
     return f"{weight:.0f}" if "e+" in text else text
 

@@ -89,7 +89,7 @@ def _check(arguments: Arguments) -> None:
 
 
 def _input() -> list[bytes]:
-    """The lines of the standard input."""
+    """Return the lines of the standard input."""
     lines = sys.stdin.buffer.read().split(b"\n")
     if not lines[-1]:
         lines.pop()

@@ -56,7 +56,7 @@ def format_options(records: Iterable[tuple[str, str]]) -> str:
 
 
 def _record(parameter: Any, ctx: Any) -> tuple[str, str] | None:
-    """An option as it is spelled, and its help."""
+    """Return an option as it is spelled, and its help."""
     record: tuple[str, str] | None = parameter.get_help_record(ctx)
     if parameter.param_type_name == "argument" or record is None:
         return record

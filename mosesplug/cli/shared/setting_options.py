@@ -99,7 +99,7 @@ def _parameter(setting: Setting) -> inspect.Parameter:
 
 
 def _plain(setting: Setting, value: Any) -> Any:
-    """A value of the command line as settings have it."""
+    """Return a value of the command line as settings have it."""
     if setting.kind == "table":
         from mosesplug.settings.arguments import parse_assignments
 

@@ -258,7 +258,7 @@ def _thresholds(
     size: int,
     thresholds: NDArray[np.float64],
 ) -> int:
-    """Where each row of ``hull[:size]`` takes over from the one before it.
+    """Return where each row of ``hull[:size]`` takes over from the one before it.
 
     Drops, in place, rows that rounding let through: their intervals would be empty.
 

@@ -53,7 +53,7 @@ def shrinkage(rate: float, regularization: float) -> float:
 
 
 def scaled(weights: NDArray[np.float64]) -> State:
-    """The state that begins at ``weights``, float64 ``[n_features]``."""
+    """Return the state that begins at ``weights``, float64 ``[n_features]``."""
     vectors = {"weights": weights.astype(np.float64), "fixed": np.zeros(len(weights))}
     return State(vectors, {"scale": np.array(1.0), "square": np.array(0.0)})
 
@@ -61,7 +61,7 @@ def scaled(weights: NDArray[np.float64]) -> State:
 def present(
     state: State, columns: NDArray[np.int64], step: Step, *, from_zero: bool = False
 ) -> NDArray[np.float64]:
-    """The weights of some features; the state is only read.
+    """Return the weights of some features; the state is only read.
 
     Args:
         state: after the updates so far.
@@ -75,7 +75,7 @@ def present(
 
 
 def full(state: State) -> NDArray[np.float64]:
-    """All weights, float64 ``[n_features]``, a new array."""
+    """Return all weights, float64 ``[n_features]``, a new array."""
     weights = state.vectors["weights"]
     return np.where(state.vectors["fixed"] > 0.0, weights, state.memory["scale"] * weights)
 

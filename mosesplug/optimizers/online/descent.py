@@ -112,7 +112,7 @@ class DescentOptions(CostOptions):
 def gradient_of(
     options: DescentOptions, present: Present, *, summed: bool
 ) -> Callable[[State, Batch, Step], Change]:
-    """The ``change`` of a gradient learner: the gradient of the loss on the active features.
+    """Return the ``change`` of a gradient learner: the gradient of the loss on the active features.
 
     Args:
         options: loss, sampling and costs.
@@ -161,7 +161,7 @@ def gradient_of(
 def _objective(
     options: DescentOptions, gains: NDArray[np.float64], batch: Batch, step: Step
 ) -> Objective:
-    """The loss of the options on a batch whose hypotheses have these gains."""
+    """Return the loss of the options on a batch whose hypotheses have these gains."""
     if options.loss in PAIRWISE:
         sampling = PairSampling(
             options.candidate_pairs, options.kept_pairs, options.minimum_difference
@@ -179,7 +179,7 @@ def _objective(
 
 
 def _sentences(rows: CompactRows, chosen: NDArray[np.int64], batch: Batch) -> NDArray[np.float64]:
-    """How many sentences have each feature in a row that counts, float64 ``[n_columns]``."""
+    """Return how many sentences have each feature in a row that counts, float64 ``[n_columns]``."""
     n_columns = len(rows.columns)
     sentence = np.searchsorted(batch.offsets, chosen, side="right") - 1
     keys = np.repeat(sentence, np.diff(rows.indptr)) * n_columns + rows.indices
@@ -188,7 +188,7 @@ def _sentences(rows: CompactRows, chosen: NDArray[np.int64], batch: Batch) -> ND
 
 
 def counting(options: DescentOptions) -> dict[str, float]:
-    """The vectors that counting features takes, with their values at unseen features."""
+    """Return the vectors that counting features takes, with their values at unseen features."""
     return {"seen": 0.0, "seen_in": 0.0} if options.minimum_count else {}
 
 
@@ -207,7 +207,7 @@ def ends_epoch(step: Step) -> bool:
 
 
 def admitted(state: State, change: Change, step: Step, minimum: int) -> Change:
-    """The change without features of too few sentences; counts those of this batch in place.
+    """Return the change without features of too few sentences; counts those of this batch in place.
 
     A sentence counts once an epoch, and only sentences of one epoch are counted together: further
     epochs do not make a rare feature a frequent one. What was let in once stays in.
@@ -230,7 +230,7 @@ def admitted(state: State, change: Change, step: Step, minimum: int) -> Change:
 
 
 def checked(weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The weights, if a search could start there.
+    """Return the weights, if a search could start there.
 
     Raises:
         OptimizerError: they are not finite, or enormous.

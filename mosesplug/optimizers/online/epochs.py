@@ -90,7 +90,7 @@ class Tally:
     sums: Mapping[str, float] = field(default_factory=dict)
 
     def with_batch(self, batch: Batch, report: Mapping[str, float]) -> Tally:
-        """One batch more."""
+        """Return one batch more."""
         firsts = batch.offsets[:-1][np.diff(batch.offsets) > 0]
         sums = {name: self.sums.get(name, 0.0) + value for name, value in report.items()}
         return Tally(
@@ -187,12 +187,12 @@ class StoredSource:
     def batch(
         self, sentences: NDArray[np.int64], weights: Callable[[], NDArray[np.float64]]
     ) -> Batch:
-        """The lists of some of these sentences, in that order."""
+        """Return the lists of some of these sentences, in that order."""
         return self.tuning_set.take_sentences(sentences)
 
 
 def batches_of(sentences: NDArray[np.int64], plan: Plan, epoch: int) -> list[NDArray[np.int64]]:
-    """The mini-batches of an epoch, in order; the last one may be smaller.
+    """Return the mini-batches of an epoch, in order; the last one may be smaller.
 
     Args:
         sentences: int64, all that take part.
@@ -204,7 +204,7 @@ def batches_of(sentences: NDArray[np.int64], plan: Plan, epoch: int) -> list[NDA
 
 
 def step_of(plan: Plan, epoch: int, place: int, per_epoch: int, n_features: int) -> Step:
-    """Where an update stands, over a space of that many features."""
+    """Return where an update stands, over a space of that many features."""
     active = plan.active
     if len(active) < n_features:
         active = np.append(active, np.ones(n_features - len(active), dtype=np.bool_))
@@ -311,14 +311,14 @@ def averaged(learner: Learner) -> Learner:
 
 
 def mean_weights(learner: Learner, state: State) -> NDArray[np.float64]:
-    """What decoding is to be done with: the mean over updates where the state has it."""
+    """Return what decoding is to be done with: the mean over updates where the state has it."""
     if AVERAGE in state.vectors and state.updates:
         return state.vectors[AVERAGE] / state.updates
     return learner.weights(state)
 
 
 def usable(weights: NDArray[np.float64]) -> bool:
-    """Whether weights are finite and not all zero."""
+    """Return whether weights are finite and not all zero."""
     return bool(np.isfinite(weights).all() and weights.any())
 
 
@@ -371,7 +371,7 @@ def solve_in_epochs(
 def optimize_online(
     learner_of: Callable[[Any], Learner],
 ) -> Callable[..., Solution]:
-    """The batch optimizer that an online learner is on lists that are there.
+    """Return the batch optimizer that an online learner is on lists that are there.
 
     Args:
         learner_of: makes the learner from its options.

@@ -121,7 +121,7 @@ class Source(Protocol):
     def batch(
         self, sentences: NDArray[np.int64], weights: Callable[[], NDArray[np.float64]]
     ) -> Batch:
-        """The lists of some of its sentences, in that order.
+        """Return the lists of some of its sentences, in that order.
 
         Args:
             sentences: int64, among ``sentences``.

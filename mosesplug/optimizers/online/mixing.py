@@ -50,7 +50,7 @@ class MixResult:
 def average(
     vectors: Sequence[NDArray[np.float64]], counts: Sequence[int] | None = None
 ) -> NDArray[np.float64]:
-    """The weighted mean of the shards' weights (Neubig & Watanabe 2016, equation 75).
+    """Return the weighted mean of the shards' weights (Neubig & Watanabe 2016, equation 75).
 
     Where all shards have the same weight of a feature, so has the mean, to the last bit.
 
@@ -79,7 +79,7 @@ def average(
 def select_features(
     vectors: Sequence[NDArray[np.float64]], keep: int, n_dense: int
 ) -> NDArray[np.float64]:
-    """The mean on the features with the largest columns, 0 elsewhere (Simianer et al. 2012).
+    """Return the mean on the features with the largest columns, 0 elsewhere (Simianer et al. 2012).
 
     The column of a feature holds its weight in each shard, and its size is its L2 norm (survey
     7.1.1): a feature that few shards have learnt has a small one. Of equal columns the earlier
@@ -142,7 +142,7 @@ def line_search(
 def _best_rho(
     problem: Problem, old: NDArray[np.float64], mixed: NDArray[np.float64], reach: float
 ) -> float:
-    """The middle of the best interval within reach; 1 where none is wide enough."""
+    """Return the middle of the best interval within reach; 1 where none is wide enough."""
     tuning_set, direction = problem.tuning_set, mixed - old
     length = float(np.abs(direction).sum())
     if tuning_set.n_hyps == 0 or length == 0.0:

@@ -81,7 +81,7 @@ def pair_objective(
     sampling: PairSampling,
     rng: np.random.Generator,
 ) -> Objective:
-    """A pairwise loss on sampled pairs.
+    """Return a pairwise loss on sampled pairs.
 
     Args:
         loss: of a pair.
@@ -112,7 +112,7 @@ def list_objective(
     goals: NDArray[np.float64],
     oracles: OracleSets,
 ) -> Objective:
-    """A listwise loss on all hypotheses.
+    """Return a listwise loss on all hypotheses.
 
     Args:
         loss: of a list.

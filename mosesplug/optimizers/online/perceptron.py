@@ -51,7 +51,7 @@ class PerceptronOptions(CostOptions):
 
 
 def perceptron_learner(options: PerceptronOptions) -> Learner:
-    """The perceptron on mini-batches.
+    """Return the perceptron on mini-batches.
 
     Oracles are the hypotheses of the largest gain by the options' costs. Of several, the one that
     the model likes best is learnt: it takes the smallest step.

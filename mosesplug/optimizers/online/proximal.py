@@ -25,7 +25,7 @@ Norm = Literal["l1", "l2"]
 
 
 def dose(rates: NDArray[np.float64], strength: float, norm: Norm) -> NDArray[np.float64]:
-    """What one step of regularisation adds to the dose, float64 of the shape of ``rates``.
+    """Return what one step of regularisation adds to the dose, float64 of the shape of ``rates``.
 
     Args:
         rates: learning rates of the step, by feature or of all.
@@ -40,7 +40,7 @@ def dose(rates: NDArray[np.float64], strength: float, norm: Norm) -> NDArray[np.
 def shrunk(
     weights: NDArray[np.float64], doses: NDArray[np.float64], norm: Norm
 ) -> NDArray[np.float64]:
-    """Weights after a sum of doses, float64 ``[n]``; Green et al. (2013), eq. 15, for L1.
+    """Return weights after a sum of doses, float64 ``[n]``; Green et al. (2013), eq. 15, for L1.
 
     Args:
         weights: float64 ``[n]``.

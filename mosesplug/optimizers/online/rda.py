@@ -78,7 +78,7 @@ def rda_learner(options: RdaOptions) -> Learner:
     def parts(
         state: State, columns: NDArray[np.int64] | slice
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """How far the gradients and L1 move each weight from its origin."""
+        """Return how far the gradients and L1 move each weight from its origin."""
         squares = state.vectors["squares"][columns]
         if options.scaling == "sgd":
             sizes = np.full(len(squares), options.rate / np.sqrt(max(1, state.updates)))

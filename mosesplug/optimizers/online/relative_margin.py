@@ -124,7 +124,7 @@ def rm_cp_learner(options: RmCpOptions) -> Learner:
 def _learner(
     options: RelativeMarginOptions, solver_tolerance: float, solver_iterations: int
 ) -> Learner:
-    """A learner that does something about the constraints of each sentence.
+    """Return a learner that does something about the constraints of each sentence.
 
     Its reports have ``spread``, the lead of the reference over the worst hypothesis before the
     update, a mean over sentences, and ``squared_spread``, the mean of the squares.

@@ -71,7 +71,7 @@ def passive_aggressive(
 
 @kernel
 def _begin(features: CompactArrays, task: Task, walk: Walk, sentence: int) -> tuple[int, float]:
-    """Score a sentence: the row of its reference, and the reference's lead over the worst.
+    """Return score a sentence: the row of its reference, and the reference's lead over the worst.
 
     Its scores and its loss in ``walk`` are outputs.
     """

@@ -62,7 +62,7 @@ class WorkingSet(NamedTuple):
 
 @kernel
 def empty_set(room: int) -> WorkingSet:
-    """A set with room for so many constraints."""
+    """Return a set with room for so many constraints."""
     return WorkingSet(
         np.zeros(room, dtype=np.int64),
         np.zeros(room, dtype=np.int64),

@@ -123,7 +123,7 @@ def checked_blocks(
     n_sentences: int,
     watch: Watcher,
 ) -> Iterator[NBestList]:
-    """The same blocks, once the decoder is known to have done what was asked.
+    """Yield the same blocks, once the decoder is known to have done what was asked.
 
     A sentence may lack a list only where the decoder translated it by nothing, as a chart decoder
     does that finds no parse.

@@ -239,7 +239,7 @@ class ProgramDecoder:
 
 
 def _ends_in_newline(path: Path) -> bool:
-    """Whether the last line of a file that is not empty was written to its end."""
+    """Return whether the last line of a file that is not empty was written to its end."""
     with path.open("rb") as file:
         file.seek(-1, os.SEEK_END)
         return file.read() == b"\n"

@@ -109,7 +109,7 @@ def import_graphs(
 
 
 def _files(place: Path) -> Mapping[int, Path]:
-    """The files of a directory by sentence id, or the single file as that of sentence 0."""
+    """Return the files of a directory by sentence id, or the single file as that of sentence 0."""
     if place.is_file():
         return {0: place}
     try:

@@ -110,7 +110,7 @@ def with_graphs(
 
 
 def keeps_scale(fixed: Mapping[str, float]) -> bool:
-    """Whether the scale of the tuned weights matters, given the fixed weights.
+    """Return whether the scale of the tuned weights matters, given the fixed weights.
 
     It does not with the penalty of unknown words alone, which outweighs the rest at any scale.
     """

@@ -168,7 +168,7 @@ def _on_held_out(run: FinishedRun) -> float:
 
 
 def _mean(configuration: Configuration, runs: Sequence[FinishedRun]) -> Weights:
-    """The mean of all runs' weights, normalised unless their scale matters."""
+    """Return the mean of all runs' weights, normalised unless their scale matters."""
     algorithm = find_algorithm(configuration.optimising.algorithm)
     fixed = fixed_weights(configuration, configuration.config, algorithm)
     free = has_free_scale(configuration, fixed)
@@ -200,7 +200,7 @@ def _write_mean(
 
 
 def _features(run: FinishedRun) -> ShowWeights:
-    """The features that the decoder announced, or those in the run's configuration.
+    """Return the features that the decoder announced, or those in the run's configuration.
 
     Raises:
         DataError: the weights have other features.

@@ -59,7 +59,7 @@ class _Plan:
 
     @classmethod
     def read(cls, path: Path) -> _Plan:
-        """What was kept.
+        """Return what was kept.
 
         Raises:
             DataError: it is damaged.
@@ -124,7 +124,7 @@ def tune_several(
 def _checked_choice(
     configuration: Configuration, count: int, choice: SelectRun | None
 ) -> SelectRun:
-    """The choice among the runs, if there can be one.
+    """Return the choice among the runs, if there can be one.
 
     Raises:
         UsageError: there cannot.
@@ -157,7 +157,7 @@ def _checked_choice(
 def _plan(
     configuration: Configuration, workspace: Workspace, path: Path, count: int, watch: Watcher
 ) -> tuple[_Plan, bool]:
-    """What is to be done, and whether the runs that are there are to be replaced.
+    """Return what is to be done, and whether the runs that are there are to be replaced.
 
     Raises:
         UsageError: the directory holds a single run, or nothing is said about the runs in it, or

@@ -161,7 +161,7 @@ def read_finished_run(directory: Path, number: int, seed: int) -> FinishedRun:
 
 
 def _on_tuning_set(summary: Mapping[str, Any]) -> tuple[float | None, str | None]:
-    """Score of the result on the tuning set, and the data it was computed on."""
+    """Return score of the result on the tuning set, and the data it was computed on."""
     result, iterations = summary["result"], summary["iterations"]
     if decoded := result["decoded_in_iteration"]:
         return float(iterations[decoded - 1]["first_best_score"]), "decoded"
@@ -171,7 +171,7 @@ def _on_tuning_set(summary: Mapping[str, Any]) -> tuple[float | None, str | None
 
 
 def _on_held_out(summary: Mapping[str, Any]) -> float | None:
-    """Score of the result on the held-out set.
+    """Return score of the result on the held-out set.
 
     The starting weights are scored before iteration 1, and the new weights after each iteration.
     """

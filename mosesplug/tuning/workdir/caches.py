@@ -31,7 +31,7 @@ _MODEL_PATH = re.compile(r"(?<!\S)path=(\S+)")
 
 
 def is_fresh(cache: Path, made_from: Mapping[str, str]) -> bool:
-    """Whether a cached file or directory exists and was made from exactly this."""
+    """Return whether a cached file or directory exists and was made from exactly this."""
     try:
         return cache.exists() and json.loads(_note(cache).read_bytes()) == dict(made_from)
     except (OSError, ValueError):

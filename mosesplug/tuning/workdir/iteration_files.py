@@ -161,7 +161,7 @@ def write_config(
 def _header(
     configuration: Configuration, iteration: int, score: float | None, heldout: float | None
 ) -> tuple[str, ...]:
-    """The comments at the top of a configuration.
+    """Return the comments at the top of a configuration.
 
     The web page of Moses' experiment management looks for two of them, in the words of
     ``mert-moses.pl``: ``BLEU 0.41`` and ``We were before running iteration 7``.

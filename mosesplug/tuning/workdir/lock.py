@@ -95,7 +95,7 @@ def _note(file: BinaryIO) -> str:
 
 
 def _may_live(note: str) -> bool:
-    """Whether the process that a note names may be running."""
+    """Return whether the process that a note names may be running."""
     found = _HOLDER.fullmatch(note)
     if found is None:
         return False
@@ -118,7 +118,7 @@ def _in_use(path: Path, note: str, more: str = "") -> DataError:
 
 
 def _is_of_one_machine(path: Path) -> bool:
-    """Whether locks on this file system count on this machine only."""
+    """Return whether locks on this file system count on this machine only."""
     try:
         mounts = [line.split() for line in _MOUNTS.read_text(errors="replace").splitlines()]
     except OSError:

@@ -124,7 +124,7 @@ class Workspace:
         return self.directory / SETTINGS_FILE
 
     def replaces(self, path: Path) -> bool:
-        """Whether a run in this directory would overwrite or remove a file."""
+        """Return whether a run in this directory would overwrite or remove a file."""
         places = (path.parent.resolve() / path.name, path.resolve())
         results = {self.features_list.name, *(result.name for result in self._results)}
         graphs = self.graphs.resolve()

@@ -128,7 +128,7 @@ class Plane:
         )
 
     def weights(self, coordinates: Vector) -> Vector:
-        """Weights at ``coordinates``, float64 ``[m, n_coordinates]``: ``[m, n_active]``."""
+        """Return weights at ``coordinates``, float64 ``[m, n_coordinates]``: ``[m, n_active]``."""
         moved = self.length * (coordinates @ self.basis.T)
         matters = self.spread > 0.0
         return np.where(

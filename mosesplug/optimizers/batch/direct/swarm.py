@@ -132,7 +132,7 @@ class Swarm:
         )
 
     def told(self, scores: Vector) -> Swarm:
-        """The swarm with what its places score, float64 ``[n_particles]``."""
+        """Return the swarm with what its places score, float64 ``[n_particles]``."""
         better = scores > self.own_scores
         return replace(
             self,

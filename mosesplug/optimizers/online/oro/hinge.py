@@ -162,7 +162,7 @@ class BatchView:
 
 
 def view_of(options: OroOptions, state: State, batch: Batch, step: Step) -> BatchView:
-    """The batch, its oracles by its own corpus score, and the weights on its features."""
+    """Return the batch, its oracles by its own corpus score, and the weights on its features."""
     oracles = corpus_oracles(batch, FewSentences(step.metric), step.rng)
     is_oracle = np.zeros(batch.n_hyps, dtype=np.bool_)
     is_oracle[oracles.rows] = True
@@ -176,7 +176,7 @@ def view_of(options: OroOptions, state: State, batch: Batch, step: Step) -> Batc
 def change_of(
     view: BatchView, coefficients: NDArray[np.float64], loss: float, violations: int
 ) -> Change:
-    """A step by the combination of the hypotheses, on active features.
+    """Return a step by the combination of the hypotheses, on active features.
 
     Where what the hypotheses add cancels out, the step is 0 and not what rounding leaves: a
     feature that a sentence's hypotheses share is not learnt.
@@ -259,7 +259,7 @@ def learner_of(options: OroOptions, change: Callable[[State, Batch, Step], Chang
 
 
 def _pairs(view: BatchView, batch: Batch) -> OraclePairs:
-    """The pairs of the batch, features that are not active apart, in arrays of its own."""
+    """Return the pairs of the batch, features that are not active apart, in arrays of its own."""
     n_dense = batch.dense.shape[1]
     rows, active = view.rows, view.active
     base = np.zeros(batch.n_hyps)

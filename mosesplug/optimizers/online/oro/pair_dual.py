@@ -115,7 +115,7 @@ def _grown(
     worse: NDArray[np.int64],
     n_columns: int,
 ) -> NDArray[np.float64]:
-    """The products of the pairs' differences, of which ``gram`` has the first."""
+    """Return the products of the pairs' differences, of which ``gram`` has the first."""
     known, size = len(gram), len(better)
     grown = np.empty((size, size))
     grown[:known, :known] = gram
