@@ -10,7 +10,7 @@ regularised.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,7 @@ from mosesplug.optimizers.online.descent import (
 from mosesplug.optimizers.online.epochs import online_algorithm
 from mosesplug.optimizers.online.learner import Change, Learner, State, Step
 from mosesplug.optimizers.online.proximal import Norm, dose, shrunk
+from mosesplug.optimizers.options import option
 
 __all__ = ["ALGORITHMS", "AdagradOptions", "adagrad_learner"]
 
@@ -36,36 +37,28 @@ __all__ = ["ALGORITHMS", "AdagradOptions", "adagrad_learner"]
 class AdagradOptions(DescentOptions):
     """Settings of AdaGrad."""
 
-    batch: int = field(
-        default=20,
-        metadata={
-            "help": "sentences of a mini-batch",
-            "source": "Green et al. 2013, section 4.2",
-            "minimum": 1,
-        },
+    batch: int = option(
+        20,
+        help="sentences of a mini-batch",
+        source="Green et al. 2013, section 4.2",
+        minimum=1,
     )
-    rate: float = field(
-        default=0.02,
-        metadata={
-            "help": "learning rate, eta",
-            "source": "Green et al. 2013, section 4.2",
-            "minimum": 0.0,
-        },
+    rate: float = option(
+        0.02,
+        help="learning rate, eta",
+        source="Green et al. 2013, section 4.2",
+        minimum=0.0,
     )
-    regularization: float = field(
-        default=0.1,
-        metadata={
-            "help": "strength of the regulariser that norm names, lambda",
-            "source": "Green et al. 2013, section 4.2",
-            "minimum": 0.0,
-        },
+    regularization: float = option(
+        0.1,
+        help="strength of the regulariser that norm names, lambda",
+        source="Green et al. 2013, section 4.2",
+        minimum=0.0,
     )
-    norm: Norm = field(
-        default="l1",
-        metadata={
-            "help": "the regulariser: l1 makes weights zero, l2 makes them small",
-            "source": "Green et al. 2013, section 3.2",
-        },
+    norm: Norm = option(
+        "l1",
+        help="the regulariser: l1 makes weights zero, l2 makes them small",
+        source="Green et al. 2013, section 3.2",
     )
 
 

@@ -19,7 +19,7 @@ with a loss pulls as hard as any other, and a batch of ``K`` sentences is one st
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Literal
 
@@ -32,6 +32,7 @@ from mosesplug.optimizers.lists.rows import compact_rows, row_scores
 from mosesplug.optimizers.online.costs import CostOptions
 from mosesplug.optimizers.online.epochs import online_algorithm
 from mosesplug.optimizers.online.learner import Change, Learner, State, Step
+from mosesplug.optimizers.options import option
 from mosesplug.tuning_set import Batch
 
 __all__ = ["ALGORITHMS", "ArowOptions", "arow_learner"]
@@ -41,30 +42,24 @@ __all__ = ["ALGORITHMS", "ArowOptions", "arow_learner"]
 class ArowOptions(CostOptions):
     """Settings of adaptive regularisation of weights."""
 
-    variance_weight: float = field(
-        default=0.01,
-        metadata={
-            "help": "lambda: how fast variances shrink; in closed form also how much losses count",
-            "source": "Neubig & Watanabe 2016, eq. 63 and 67; value: found on recorded lists",
-            "minimum": 0.0,
-        },
+    variance_weight: float = option(
+        0.01,
+        help="lambda: how fast variances shrink; in closed form also how much losses count",
+        source="Neubig & Watanabe 2016, eq. 63 and 67; value: found on recorded lists",
+        minimum=0.0,
     )
-    slack: float = field(
-        default=0.01,
-        metadata={
-            "help": "C: how much losses count, where the update is linearised",
-            "source": "Neubig & Watanabe 2016, eq. 63; value: Eidelman et al. 2013, section 4.1",
-            "only_with": "update=linearised",
-            "minimum": 0.0,
-        },
+    slack: float = option(
+        0.01,
+        help="C: how much losses count, where the update is linearised",
+        source="Neubig & Watanabe 2016, eq. 63; value: Eidelman et al. 2013, section 4.1",
+        only_with="update=linearised",
+        minimum=0.0,
     )
-    update: Literal["closed-form", "linearised"] = field(
-        default="linearised",
-        metadata={
-            "help": "closed-form: sentence by sentence, as far as the squared loss asks for; "
-            "linearised: a batch at once, by the gradient of the loss",
-            "source": "Neubig & Watanabe 2016, eq. 63-67; default: better on recorded lists",
-        },
+    update: Literal["closed-form", "linearised"] = option(
+        "linearised",
+        help="closed-form: sentence by sentence, as far as the squared loss asks for; "
+        "linearised: a batch at once, by the gradient of the loss",
+        source="Neubig & Watanabe 2016, eq. 63-67; default: better on recorded lists",
     )
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from mosesplug.errors import UsageError
 from mosesplug.optimizers.costs import CostKind, Costs, Remembered
 from mosesplug.optimizers.online.options import OnlineOptions
+from mosesplug.optimizers.options import option
 
 __all__ = ["CostOptions"]
 
@@ -15,32 +16,26 @@ __all__ = ["CostOptions"]
 class CostOptions(OnlineOptions):
     """Settings of learners that weigh hypotheses by what they are worth."""
 
-    cost: CostKind = field(
-        default="background",
-        metadata={
-            "help": "what a hypothesis is worth: corpus (the metric of the batch), lin-och, moses "
-            "or nakov (smoothed BLEU of the sentence), pseudo-corpus (the metric of what was last "
-            "chosen for every sentence, this one replaced), background (with decayed statistics "
-            "of what was chosen before)",
-            "source": "Neubig & Watanabe 2016, section 6.1",
-        },
+    cost: CostKind = option(
+        "background",
+        help="what a hypothesis is worth: corpus (the metric of the batch), lin-och, moses "
+        "or nakov (smoothed BLEU of the sentence), pseudo-corpus (the metric of what was last "
+        "chosen for every sentence, this one replaced), background (with decayed statistics "
+        "of what was chosen before)",
+        source="Neubig & Watanabe 2016, section 6.1",
     )
-    remember: Remembered = field(
-        default="hope",
-        metadata={
-            "help": "whose statistics pseudo-corpus and background keep",
-            "source": "Chiang 2012; Neubig & Watanabe 2016, section 6.1",
-            "only_with": "cost=pseudo-corpus|background",
-        },
+    remember: Remembered = option(
+        "hope",
+        help="whose statistics pseudo-corpus and background keep",
+        source="Chiang 2012; Neubig & Watanabe 2016, section 6.1",
+        only_with="cost=pseudo-corpus|background",
     )
-    background_decay: float = field(
-        default=0.999,
-        metadata={
-            "help": "what the background keeps of itself at each sentence",
-            "source": "Cherry & Foster 2012, as kbmira --decay",
-            "only_with": "cost=background",
-            "minimum": 0.0,
-        },
+    background_decay: float = option(
+        0.999,
+        help="what the background keeps of itself at each sentence",
+        source="Cherry & Foster 2012, as kbmira --decay",
+        only_with="cost=background",
+        minimum=0.0,
     )
 
     def costs(self) -> Costs:

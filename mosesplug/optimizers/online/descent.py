@@ -7,7 +7,7 @@ features of the hypotheses that count; what a learner makes of it is in the file
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,7 @@ from mosesplug.optimizers.online.objectives import (
     list_objective,
     pair_objective,
 )
+from mosesplug.optimizers.options import option
 from mosesplug.optimizers.oracles import corpus_oracles, sentence_oracles
 from mosesplug.optimizers.problem import LARGEST
 from mosesplug.tuning_set import Batch
@@ -52,60 +53,48 @@ regularisation that is due; the state is only read."""
 class DescentOptions(CostOptions):
     """Settings of any gradient learner."""
 
-    cost: CostKind = field(
-        default="lin-och",
-        metadata={
-            "help": "what a hypothesis is worth: corpus (the metric of the batch), lin-och, moses "
-            "or nakov (smoothed BLEU of the sentence), pseudo-corpus (the metric of what was last "
-            "chosen for every sentence, this one replaced), background (with decayed statistics "
-            "of what was chosen before)",
-            "source": "Green et al. 2013, section 3.1",
-        },
+    cost: CostKind = option(
+        "lin-och",
+        help="what a hypothesis is worth: corpus (the metric of the batch), lin-och, moses "
+        "or nakov (smoothed BLEU of the sentence), pseudo-corpus (the metric of what was last "
+        "chosen for every sentence, this one replaced), background (with decayed statistics "
+        "of what was chosen before)",
+        source="Green et al. 2013, section 3.1",
     )
-    loss: Loss = field(
-        default="logistic",
-        metadata={
-            "help": "what is descended: logistic, hinge and squared look at sampled pairs of "
-            "hypotheses, softmax and expected error at whole lists",
-            "source": "Green et al. 2013, eq. 12; Watanabe 2012, eq. 5-6; Neubig & Watanabe 2016, "
-            "eq. 24 and 33",
-        },
+    loss: Loss = option(
+        "logistic",
+        help="what is descended: logistic, hinge and squared look at sampled pairs of "
+        "hypotheses, softmax and expected error at whole lists",
+        source="Green et al. 2013, eq. 12; Watanabe 2012, eq. 5-6; Neubig & Watanabe 2016, "
+        "eq. 24 and 33",
     )
-    candidate_pairs: int = field(
-        default=500,
-        metadata={
-            "help": "pairs of hypotheses drawn of each sentence",
-            "source": "PairwiseRankingOptimizerSGD of Phrasal, the program of Green et al. 2013",
-            "only_with": "loss=logistic|hinge|squared",
-            "minimum": 1,
-        },
+    candidate_pairs: int = option(
+        500,
+        help="pairs of hypotheses drawn of each sentence",
+        source="PairwiseRankingOptimizerSGD of Phrasal, the program of Green et al. 2013",
+        only_with="loss=logistic|hinge|squared",
+        minimum=1,
     )
-    kept_pairs: int = field(
-        default=15,
-        metadata={
-            "help": "of these, how many are kept, those with the largest differences of score",
-            "source": "Green et al. 2013, section 4.2",
-            "only_with": "loss=logistic|hinge|squared",
-            "minimum": 1,
-        },
+    kept_pairs: int = option(
+        15,
+        help="of these, how many are kept, those with the largest differences of score",
+        source="Green et al. 2013, section 4.2",
+        only_with="loss=logistic|hinge|squared",
+        minimum=1,
     )
-    minimum_difference: float = field(
-        default=0.05,
-        metadata={
-            "help": "pairs whose sentence scores differ by less are dropped",
-            "source": "Hopkins & May 2011, alpha",
-            "only_with": "loss=logistic|hinge|squared",
-            "minimum": 0.0,
-        },
+    minimum_difference: float = option(
+        0.05,
+        help="pairs whose sentence scores differ by less are dropped",
+        source="Hopkins & May 2011, alpha",
+        only_with="loss=logistic|hinge|squared",
+        minimum=0.0,
     )
-    minimum_count: int = field(
-        default=0,
-        metadata={
-            "help": "sparse features are not learnt until the examples of this many sentences have "
-            "had them in an epoch",
-            "source": "OnlineTuner of Phrasal",
-            "minimum": 0,
-        },
+    minimum_count: int = option(
+        0,
+        help="sparse features are not learnt until the examples of this many sentences have "
+        "had them in an epoch",
+        source="OnlineTuner of Phrasal",
+        minimum=0,
     )
 
 

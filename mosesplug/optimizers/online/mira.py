@@ -16,7 +16,7 @@ weights should not depend on the size of the batch.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -28,6 +28,7 @@ from mosesplug.optimizers.online.epochs import online_algorithm
 from mosesplug.optimizers.online.learner import Change, Learner, State, Step
 from mosesplug.optimizers.online.mira_steps import Task, one_by_one, with_working_sets
 from mosesplug.optimizers.online.working_sets import Walk
+from mosesplug.optimizers.options import option
 from mosesplug.tuning_set import Batch
 
 __all__ = ["ALGORITHMS", "MiraOptions", "mira_learner"]
@@ -37,40 +38,31 @@ __all__ = ["ALGORITHMS", "MiraOptions", "mira_learner"]
 class MiraOptions(CostOptions):
     """Settings of MIRA."""
 
-    slack: float = field(
-        default=0.01,
-        metadata={
-            "help": "C: weight of the violated margins, and the largest sum of a sentence's "
-            "multipliers",
-            "source": "Cherry & Foster 2012, as kbmira --cparam",
-            "minimum": 0.0,
-        },
+    slack: float = option(
+        0.01,
+        help="C: weight of the violated margins, and the largest sum of a sentence's multipliers",
+        source="Cherry & Foster 2012, as kbmira --cparam",
+        minimum=0.0,
     )
-    constraints: Literal["one", "working-set", "cutting-plane"] = field(
-        default="one",
-        metadata={
-            "help": "one: the worst hypothesis of each sentence in turn, in closed form; "
-            "working-set: all hypotheses of each sentence in turn; cutting-plane: all of all "
-            "sentences of the batch at once",
-            "source": "Neubig & Watanabe 2016, eq. 60-62; Eidelman et al. 2013, Algorithm 1",
-        },
+    constraints: Literal["one", "working-set", "cutting-plane"] = option(
+        "one",
+        help="one: the worst hypothesis of each sentence in turn, in closed form; "
+        "working-set: all hypotheses of each sentence in turn; cutting-plane: all of all "
+        "sentences of the batch at once",
+        source="Neubig & Watanabe 2016, eq. 60-62; Eidelman et al. 2013, Algorithm 1",
     )
-    choice: Literal["hope-fear", "best-oracle"] = field(
-        default="hope-fear",
-        metadata={
-            "help": "what should outscore what: the hope the fear, or the oracle the first best; "
-            "with several constraints, the hope or the oracle all others",
-            "source": "Neubig & Watanabe 2016, eq. 28-29 and 35-36",
-        },
+    choice: Literal["hope-fear", "best-oracle"] = option(
+        "hope-fear",
+        help="what should outscore what: the hope the fear, or the oracle the first best; "
+        "with several constraints, the hope or the oracle all others",
+        source="Neubig & Watanabe 2016, eq. 28-29 and 35-36",
     )
-    solver_tolerance: float = field(
-        default=1e-3,
-        metadata={
-            "help": "epsilon: constraints that are violated by less are let be",
-            "source": "mosesplug's: a tenth of a point of BLEU of a sentence",
-            "only_with": "constraints=working-set|cutting-plane",
-            "minimum": 0.0,
-        },
+    solver_tolerance: float = option(
+        1e-3,
+        help="epsilon: constraints that are violated by less are let be",
+        source="mosesplug's: a tenth of a point of BLEU of a sentence",
+        only_with="constraints=working-set|cutting-plane",
+        minimum=0.0,
     )
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
+
+from mosesplug.optimizers.options import option
 
 __all__ = ["OnlineOptions"]
 
@@ -15,27 +17,21 @@ class OnlineOptions:
     Attributes are described by their ``help``.
     """
 
-    epochs: int = field(
-        default=30,
-        metadata={
-            "help": "passes over the sentences after each decoding",
-            "source": "Watanabe 2012, section 5",
-            "minimum": 1,
-        },
+    epochs: int = option(
+        30,
+        help="passes over the sentences after each decoding",
+        source="Watanabe 2012, section 5",
+        minimum=1,
     )
-    batch: int = field(
-        default=16,
-        metadata={
-            "help": "sentences of a mini-batch",
-            "source": "Watanabe 2012, section 5",
-            "minimum": 1,
-        },
+    batch: int = option(
+        16,
+        help="sentences of a mini-batch",
+        source="Watanabe 2012, section 5",
+        minimum=1,
     )
-    averaging: Literal["last", "all", "best"] = field(
-        default="best",
-        metadata={
-            "help": "which weights are the result: the last ones, the average of those after every "
-            "update, or those of the epoch that scored best",
-            "source": "Neubig & Watanabe 2016, section 6.2",
-        },
+    averaging: Literal["last", "all", "best"] = option(
+        "best",
+        help="which weights are the result: the last ones, the average of those after every "
+        "update, or those of the epoch that scored best",
+        source="Neubig & Watanabe 2016, section 6.2",
     )

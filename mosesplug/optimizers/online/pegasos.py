@@ -9,7 +9,7 @@ weights before it away: they only choose its gradient. Where that is 0, they sta
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,7 @@ from mosesplug.optimizers.online.descent import (
 from mosesplug.optimizers.online.epochs import online_algorithm
 from mosesplug.optimizers.online.learner import Change, Learner, State, Step
 from mosesplug.optimizers.online.objectives import Loss
+from mosesplug.optimizers.options import option
 
 __all__ = ["ALGORITHMS", "PegasosOptions", "pegasos_learner"]
 
@@ -33,29 +34,23 @@ __all__ = ["ALGORITHMS", "PegasosOptions", "pegasos_learner"]
 class PegasosOptions(DescentOptions):
     """Settings of Pegasos."""
 
-    batch: int = field(
-        default=1,
-        metadata={
-            "help": "sentences of a mini-batch",
-            "source": "Shalev-Shwartz et al. 2007: the rate of 1/(lambda k) needs many steps",
-            "minimum": 1,
-        },
+    batch: int = option(
+        1,
+        help="sentences of a mini-batch",
+        source="Shalev-Shwartz et al. 2007: the rate of 1/(lambda k) needs many steps",
+        minimum=1,
     )
-    loss: Loss = field(
-        default="hinge",
-        metadata={
-            "help": "what is descended: logistic, hinge and squared look at sampled pairs of "
-            "hypotheses, softmax and expected error at whole lists",
-            "source": "Shalev-Shwartz et al. 2007; Watanabe 2012, eq. 5-6",
-        },
+    loss: Loss = option(
+        "hinge",
+        help="what is descended: logistic, hinge and squared look at sampled pairs of "
+        "hypotheses, softmax and expected error at whole lists",
+        source="Shalev-Shwartz et al. 2007; Watanabe 2012, eq. 5-6",
     )
-    regularization: float = field(
-        default=0.02,
-        metadata={
-            "help": "strength of the L2 regulariser, lambda",
-            "source": "Shalev-Shwartz et al. 2007; value: found on recorded lists of Moses",
-            "minimum": 1e-30,
-        },
+    regularization: float = option(
+        0.02,
+        help="strength of the L2 regulariser, lambda",
+        source="Shalev-Shwartz et al. 2007; value: found on recorded lists of Moses",
+        minimum=1e-30,
     )
 
 

@@ -10,7 +10,7 @@ The weights that result are, unless told otherwise, the mean of those after ever
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -21,6 +21,7 @@ from mosesplug.optimizers.lists.rows import compact_rows
 from mosesplug.optimizers.online.costs import CostOptions
 from mosesplug.optimizers.online.epochs import online_algorithm
 from mosesplug.optimizers.online.learner import Change, Learner, State, Step
+from mosesplug.optimizers.options import option
 from mosesplug.optimizers.oracles import sentence_oracles
 from mosesplug.tuning_set import Batch
 
@@ -31,22 +32,18 @@ __all__ = ["ALGORITHMS", "PerceptronOptions", "perceptron_learner"]
 class PerceptronOptions(CostOptions):
     """Settings of the perceptron."""
 
-    averaging: Literal["last", "all", "best"] = field(
-        default="all",
-        metadata={
-            "help": "which weights are the result: the last ones, the average of those after every "
-            "update, or those of the epoch that scored best",
-            "source": "Neubig & Watanabe 2016, section 6.2",
-        },
+    averaging: Literal["last", "all", "best"] = option(
+        "all",
+        help="which weights are the result: the last ones, the average of those after every "
+        "update, or those of the epoch that scored best",
+        source="Neubig & Watanabe 2016, section 6.2",
     )
-    rate: float = field(
-        default=0.01,
-        metadata={
-            "help": "learning rate, eta; the perceptron adds this much of the difference, and the "
-            "survey's 1, for weights that begin at 0, drowns a decoder's, which sum to 1",
-            "source": "Neubig & Watanabe 2016, section 6.2; value: found on recorded lists",
-            "minimum": 0.0,
-        },
+    rate: float = option(
+        0.01,
+        help="learning rate, eta; the perceptron adds this much of the difference, and the "
+        "survey's 1, for weights that begin at 0, drowns a decoder's, which sum to 1",
+        source="Neubig & Watanabe 2016, section 6.2; value: found on recorded lists",
+        minimum=0.0,
     )
 
 

@@ -13,7 +13,7 @@ elsewhere moves the origin. With AdaGrad's scaling, ``t / sqrt(G)`` takes the pl
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -32,6 +32,7 @@ from mosesplug.optimizers.online.descent import (
 from mosesplug.optimizers.online.epochs import online_algorithm
 from mosesplug.optimizers.online.learner import Change, Learner, State, Step
 from mosesplug.optimizers.online.proximal import shrunk
+from mosesplug.optimizers.options import option
 
 __all__ = ["ALGORITHMS", "RdaOptions", "rda_learner"]
 
@@ -40,28 +41,22 @@ __all__ = ["ALGORITHMS", "RdaOptions", "rda_learner"]
 class RdaOptions(DescentOptions):
     """Settings of regularised dual averaging."""
 
-    rate: float = field(
-        default=0.2,
-        metadata={
-            "help": "learning rate, eta: 1 over gamma of the paper",
-            "source": "Xiao 2010; value: found on recorded lists of Moses",
-            "minimum": 0.0,
-        },
+    rate: float = option(
+        0.2,
+        help="learning rate, eta: 1 over gamma of the paper",
+        source="Xiao 2010; value: found on recorded lists of Moses",
+        minimum=0.0,
     )
-    regularization: float = field(
-        default=1e-5,
-        metadata={
-            "help": "strength of the L1 regulariser, lambda",
-            "source": "Xiao 2010; value: Watanabe 2012, section 5",
-            "minimum": 0.0,
-        },
+    regularization: float = option(
+        1e-5,
+        help="strength of the L1 regulariser, lambda",
+        source="Xiao 2010; value: Watanabe 2012, section 5",
+        minimum=0.0,
     )
-    scaling: Literal["sgd", "adagrad"] = field(
-        default="sgd",
-        metadata={
-            "help": "one step size for all features, or one of each by its gradients",
-            "source": "Xiao 2010; Duchi et al. 2011",
-        },
+    scaling: Literal["sgd", "adagrad"] = option(
+        "sgd",
+        help="one step size for all features, or one of each by its gradients",
+        source="Xiao 2010; Duchi et al. 2011",
     )
 
 

@@ -18,7 +18,7 @@ a batch come one after another, each at the weights that the last one left.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -36,6 +36,7 @@ from mosesplug.optimizers.online.relative_margin_steps import (
     passive_aggressive,
 )
 from mosesplug.optimizers.online.working_sets import Walk
+from mosesplug.optimizers.options import option
 from mosesplug.tuning_set import Batch
 
 __all__ = ["ALGORITHMS", "RelativeMarginOptions", "RmCpOptions", "rm_cp_learner", "rm_pa_learner"]
@@ -45,46 +46,35 @@ __all__ = ["ALGORITHMS", "RelativeMarginOptions", "RmCpOptions", "rm_cp_learner"
 class RelativeMarginOptions(CostOptions):
     """Settings of relative margin, passive-aggressive."""
 
-    averaging: Literal["last", "all", "best"] = field(
-        default="all",
-        metadata={
-            "help": "which weights are the result: the last ones, the average of those after every "
-            "update, or those of the epoch that scored best",
-            "source": "kbest_cut_mira of cdec, the program of Eidelman et al. 2013",
-        },
+    averaging: Literal["last", "all", "best"] = option(
+        "all",
+        help="which weights are the result: the last ones, the average of those after every "
+        "update, or those of the epoch that scored best",
+        source="kbest_cut_mira of cdec, the program of Eidelman et al. 2013",
     )
-    remember: Remembered = field(
-        default="one-best",
-        metadata={
-            "help": "whose statistics pseudo-corpus and background keep",
-            "source": "Eidelman et al. 2013, section 4.1",
-            "only_with": "cost=pseudo-corpus|background",
-        },
+    remember: Remembered = option(
+        "one-best",
+        help="whose statistics pseudo-corpus and background keep",
+        source="Eidelman et al. 2013, section 4.1",
+        only_with="cost=pseudo-corpus|background",
     )
-    slack: float = field(
-        default=0.01,
-        metadata={
-            "help": "C: how much losses count; the largest step for a margin",
-            "source": "Eidelman et al. 2013, section 4.1",
-            "minimum": 0.0,
-        },
+    slack: float = option(
+        0.01,
+        help="C: how much losses count; the largest step for a margin",
+        source="Eidelman et al. 2013, section 4.1",
+        minimum=0.0,
     )
-    margin_bound: float = field(
-        default=1.0,
-        metadata={
-            "help": "B: how far apart in model score the reference and others should be at most",
-            "source": "Eidelman et al. 2013, section 4.1",
-            "minimum": 0.0,
-        },
+    margin_bound: float = option(
+        1.0,
+        help="B: how far apart in model score the reference and others should be at most",
+        source="Eidelman et al. 2013, section 4.1",
+        minimum=0.0,
     )
-    bound_slack: float = field(
-        default=0.0,
-        metadata={
-            "help": "D: the largest step for a bound; 0: 0.01, or 0.1 where there are sparse "
-            "features",
-            "source": "Eidelman et al. 2013, section 4.1",
-            "minimum": 0.0,
-        },
+    bound_slack: float = option(
+        0.0,
+        help="D: the largest step for a bound; 0: 0.01, or 0.1 where there are sparse features",
+        source="Eidelman et al. 2013, section 4.1",
+        minimum=0.0,
     )
 
 
@@ -92,22 +82,18 @@ class RelativeMarginOptions(CostOptions):
 class RmCpOptions(RelativeMarginOptions):
     """Settings of relative margin with a cutting plane."""
 
-    solver_iterations: int = field(
-        default=100,
-        metadata={
-            "help": "exchanges of two multipliers after each new constraint, and constraints of a "
-            "sentence, at most",
-            "source": "Eidelman et al. 2013, section 4.1, MaxIter",
-            "minimum": 1,
-        },
+    solver_iterations: int = option(
+        100,
+        help="exchanges of two multipliers after each new constraint, and constraints of a "
+        "sentence, at most",
+        source="Eidelman et al. 2013, section 4.1, MaxIter",
+        minimum=1,
     )
-    solver_tolerance: float = field(
-        default=0.001,
-        metadata={
-            "help": "epsilon: constraints that are violated by less are let be",
-            "source": "Eidelman et al. 2013, Algorithm 1, which has no value",
-            "minimum": 0.0,
-        },
+    solver_tolerance: float = option(
+        0.001,
+        help="epsilon: constraints that are violated by less are let be",
+        source="Eidelman et al. 2013, Algorithm 1, which has no value",
+        minimum=0.0,
     )
 
 

@@ -10,7 +10,7 @@ last touched.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,7 @@ from mosesplug.optimizers.online.descent import (
 from mosesplug.optimizers.online.epochs import online_algorithm
 from mosesplug.optimizers.online.learner import Change, Learner, State, Step
 from mosesplug.optimizers.online.proximal import Norm, dose, shrunk
+from mosesplug.optimizers.options import option
 
 __all__ = ["ALGORITHMS", "SgdOptions", "sgd_learner"]
 
@@ -36,28 +37,22 @@ __all__ = ["ALGORITHMS", "SgdOptions", "sgd_learner"]
 class SgdOptions(DescentOptions):
     """Settings of stochastic gradient descent."""
 
-    rate: float = field(
-        default=0.02,
-        metadata={
-            "help": "learning rate of the first update, eta",
-            "source": "Neubig & Watanabe 2016, eq. 70; value: found on recorded lists of Moses",
-            "minimum": 0.0,
-        },
+    rate: float = option(
+        0.02,
+        help="learning rate of the first update, eta",
+        source="Neubig & Watanabe 2016, eq. 70; value: found on recorded lists of Moses",
+        minimum=0.0,
     )
-    regularization: float = field(
-        default=1e-5,
-        metadata={
-            "help": "strength of the regulariser that norm names, lambda",
-            "source": "Watanabe 2012, section 5",
-            "minimum": 0.0,
-        },
+    regularization: float = option(
+        1e-5,
+        help="strength of the regulariser that norm names, lambda",
+        source="Watanabe 2012, section 5",
+        minimum=0.0,
     )
-    norm: Norm = field(
-        default="l2",
-        metadata={
-            "help": "the regulariser: l1 makes weights zero, l2 makes them small",
-            "source": "Duchi & Singer 2009",
-        },
+    norm: Norm = option(
+        "l2",
+        help="the regulariser: l1 makes weights zero, l2 makes them small",
+        source="Duchi & Singer 2009",
     )
 
 

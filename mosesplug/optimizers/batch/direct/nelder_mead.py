@@ -9,7 +9,7 @@ over the lists serves them all.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -25,6 +25,7 @@ from mosesplug.optimizers.batch.direct.simplex import (
 from mosesplug.optimizers.batch.searches import choose_best, make_solution, starting_points
 from mosesplug.optimizers.entry import Algorithm
 from mosesplug.optimizers.line_search.lists import line_space
+from mosesplug.optimizers.options import option
 from mosesplug.optimizers.problem import (
     Problem,
     Progress,
@@ -41,48 +42,38 @@ __all__ = ["ALGORITHMS", "NelderMeadOptions", "nelder_mead"]
 class NelderMeadOptions:
     """Settings of the downhill simplex."""
 
-    simplex_step: Literal["amoeba", "armijo"] = field(
-        default="amoeba",
-        metadata={
-            "help": "replacement of a simplex's worst point: amoeba (reflection, expansion or "
-            "contraction) or armijo (inexact line search through the centroid of the others; on "
-            "recorded lists BLEU 0.4092 after 7 CPU s, amoeba 0.4094 after 9)",
-            "source": "Nelder & Mead 1965; after Zhao & Chen 2009, constants mosesplug's",
-        },
+    simplex_step: Literal["amoeba", "armijo"] = option(
+        "amoeba",
+        help="replacement of a simplex's worst point: amoeba (reflection, expansion or "
+        "contraction) or armijo (inexact line search through the centroid of the others; on "
+        "recorded lists BLEU 0.4092 after 7 CPU s, amoeba 0.4094 after 9)",
+        source="Nelder & Mead 1965; after Zhao & Chen 2009, constants mosesplug's",
     )
-    restarts: int = field(
-        default=5,
-        metadata={
-            "help": "random starting points, drawn from the box of the ranges",
-            "source": "Zhao & Chen 2009 restart at random; the number: mosesplug's",
-            "minimum": 0,
-        },
+    restarts: int = option(
+        5,
+        help="random starting points, drawn from the box of the ranges",
+        source="Zhao & Chen 2009 restart at random; the number: mosesplug's",
+        minimum=0,
     )
-    simplex_size: float = field(
-        default=0.2,
-        metadata={
-            "help": "distance of a new simplex's other points from its first, relative to the "
-            "length of that one, with features scaled by their spread within a sentence",
-            "source": "mosesplug's, found on recorded lists",
-            "minimum": 1e-6,
-        },
+    simplex_size: float = option(
+        0.2,
+        help="distance of a new simplex's other points from its first, relative to the "
+        "length of that one, with features scaled by their spread within a sentence",
+        source="mosesplug's, found on recorded lists",
+        minimum=1e-6,
     )
-    simplex_tolerance: float = field(
-        default=5e-4,
-        metadata={
-            "help": "a simplex has converged when its scores differ by at most this; a fresh one "
-            "is built around its best point until that gains no more",
-            "source": "Press et al. 2007, section 10.5; value: mosesplug's, on recorded lists",
-            "minimum": 0.0,
-        },
+    simplex_tolerance: float = option(
+        5e-4,
+        help="a simplex has converged when its scores differ by at most this; a fresh one "
+        "is built around its best point until that gains no more",
+        source="Press et al. 2007, section 10.5; value: mosesplug's, on recorded lists",
+        minimum=0.0,
     )
-    evaluations: int = field(
-        default=5000,
-        metadata={
-            "help": "a start ends after about this many scored points",
-            "source": "mosesplug's, a bound for many features; 14 need a third of it",
-            "minimum": 1,
-        },
+    evaluations: int = option(
+        5000,
+        help="a start ends after about this many scored points",
+        source="mosesplug's, a bound for many features; 14 need a third of it",
+        minimum=1,
     )
 
 

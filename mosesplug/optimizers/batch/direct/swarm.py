@@ -13,7 +13,7 @@ sphere, where they cannot drift along their own scale.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,7 @@ from mosesplug.optimizers.batch.direct.decoding import PointDecoder
 from mosesplug.optimizers.batch.searches import choose_best, make_solution, starting_points
 from mosesplug.optimizers.entry import Algorithm
 from mosesplug.optimizers.line_search.lists import line_space
+from mosesplug.optimizers.options import option
 from mosesplug.optimizers.problem import (
     Problem,
     Progress,
@@ -41,53 +42,41 @@ Vector = NDArray[np.float64]
 class PsoOptions:
     """Settings of the particle swarm."""
 
-    particles: int = field(
-        default=40,
-        metadata={
-            "help": "particles: the given weights, and random points from the box of the ranges",
-            "source": "Clerc 2012, standard particle swarm",
-            "minimum": 2,
-        },
+    particles: int = option(
+        40,
+        help="particles: the given weights, and random points from the box of the ranges",
+        source="Clerc 2012, standard particle swarm",
+        minimum=2,
     )
-    moves: int = field(
-        default=100,
-        metadata={
-            "help": "maximum moves of all particles",
-            "source": "mosesplug's, found on recorded lists",
-            "minimum": 1,
-        },
+    moves: int = option(
+        100,
+        help="maximum moves of all particles",
+        source="mosesplug's, found on recorded lists",
+        minimum=1,
     )
-    idle_moves: int = field(
-        default=20,
-        metadata={
-            "help": "stop after this many moves in a row without improvement",
-            "source": "mosesplug's, found on recorded lists",
-            "minimum": 1,
-        },
+    idle_moves: int = option(
+        20,
+        help="stop after this many moves in a row without improvement",
+        source="mosesplug's, found on recorded lists",
+        minimum=1,
     )
-    inertia: float = field(
-        default=0.7298,
-        metadata={
-            "help": "share of its velocity that a particle keeps, below 1",
-            "source": "Clerc & Kennedy 2002",
-            "minimum": 0.0,
-        },
+    inertia: float = option(
+        0.7298,
+        help="share of its velocity that a particle keeps, below 1",
+        source="Clerc & Kennedy 2002",
+        minimum=0.0,
     )
-    own_pull: float = field(
-        default=1.49618,
-        metadata={
-            "help": "largest pull of the best point that a particle has seen itself",
-            "source": "Clerc & Kennedy 2002",
-            "minimum": 0.0,
-        },
+    own_pull: float = option(
+        1.49618,
+        help="largest pull of the best point that a particle has seen itself",
+        source="Clerc & Kennedy 2002",
+        minimum=0.0,
     )
-    swarm_pull: float = field(
-        default=1.49618,
-        metadata={
-            "help": "largest pull of the best point that any particle has seen",
-            "source": "Clerc & Kennedy 2002",
-            "minimum": 0.0,
-        },
+    swarm_pull: float = option(
+        1.49618,
+        help="largest pull of the best point that any particle has seen",
+        source="Clerc & Kennedy 2002",
+        minimum=0.0,
     )
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import count
 from threading import Lock
 
@@ -33,6 +33,7 @@ from mosesplug.optimizers.batch.mert.climb import FURTHEST
 from mosesplug.optimizers.batch.searches import make_solution, starting_points
 from mosesplug.optimizers.entry import Algorithm
 from mosesplug.optimizers.lists.blocks import BlockedLists
+from mosesplug.optimizers.options import option
 from mosesplug.optimizers.problem import (
     Problem,
     Progress,
@@ -60,45 +61,35 @@ Mosesplug's."""
 class XbleuMertOptions:
     """Settings of MERT along gradients of xBLEU."""
 
-    restarts: int = field(
-        default=5,
-        metadata={
-            "help": "random starting points of the dense weights, drawn from the box of the ranges",
-            "source": "Och 2003; the number: mosesplug's, for the time of a run",
-            "minimum": 0,
-        },
+    restarts: int = option(
+        5,
+        help="random starting points of the dense weights, drawn from the box of the ranges",
+        source="Och 2003; the number: mosesplug's, for the time of a run",
+        minimum=0,
     )
-    axes: bool = field(
-        default=True,
-        metadata={
-            "help": "search the axes of dense features if no gradient improves the score",
-            "source": "mert -t powell",
-        },
+    axes: bool = option(
+        True,
+        help="search the axes of dense features if no gradient improves the score",
+        source="mert -t powell",
     )
-    l2: float = field(
-        default=0.0,
-        metadata={
-            "help": "penalty factor of the distance from the given weights after the best scaling "
-            "(the squared sine of the angle between them)",
-            "source": "after Galley et al. 2013, who scale L2; this scaling is mosesplug's",
-            "minimum": 0.0,
-        },
+    l2: float = option(
+        0.0,
+        help="penalty factor of the distance from the given weights after the best scaling "
+        "(the squared sine of the angle between them)",
+        source="after Galley et al. 2013, who scale L2; this scaling is mosesplug's",
+        minimum=0.0,
     )
-    l0: float = field(
-        default=0.0,
-        metadata={
-            "help": "penalty of each weight that is not 0, such as 0.00001",
-            "source": "Galley et al. 2013, L0",
-            "minimum": 0.0,
-        },
+    l0: float = option(
+        0.0,
+        help="penalty of each weight that is not 0, such as 0.00001",
+        source="Galley et al. 2013, L0",
+        minimum=0.0,
     )
-    tolerance: float = field(
-        default=1e-4,
-        metadata={
-            "help": "a climb ends with a round that gains at most this",
-            "source": "Moses mert",
-            "minimum": 0.0,
-        },
+    tolerance: float = option(
+        1e-4,
+        help="a climb ends with a round that gains at most this",
+        source="Moses mert",
+        minimum=0.0,
     )
 
 

@@ -6,7 +6,7 @@ sentence is replaced, or any other metric of the sentence.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -20,6 +20,7 @@ from mosesplug.optimizers.batch.expected.stages import AnnealingOptions, Anneali
 from mosesplug.optimizers.costs import CostKind, Costs
 from mosesplug.optimizers.entry import Algorithm
 from mosesplug.optimizers.lists.blocks import BlockedLists
+from mosesplug.optimizers.options import option
 from mosesplug.optimizers.problem import (
     Problem,
     Progress,
@@ -45,15 +46,13 @@ Floats = NDArray[np.float64]
 class RiskOptions(AnnealingOptions):
     """Settings of minimum risk."""
 
-    error: Literal["lin-och", "moses", "nakov", "corpus", "pseudo-corpus"] = field(
-        default="lin-och",
-        metadata={
-            "help": "error of a hypothesis: lin-och, moses or nakov (smoothed sentence BLEU; "
-            "other metrics score the sentence), corpus (the metric of the oracles with this "
-            "hypothesis in place of its sentence's), pseudo-corpus (the same with the 1-best "
-            "at each stage)",
-            "source": "Neubig & Watanabe 2016, sections 3.3 and 6.1; Lin & Och 2004",
-        },
+    error: Literal["lin-och", "moses", "nakov", "corpus", "pseudo-corpus"] = option(
+        "lin-och",
+        help="error of a hypothesis: lin-och, moses or nakov (smoothed sentence BLEU; "
+        "other metrics score the sentence), corpus (the metric of the oracles with this "
+        "hypothesis in place of its sentence's), pseudo-corpus (the same with the 1-best "
+        "at each stage)",
+        source="Neubig & Watanabe 2016, sections 3.3 and 6.1; Lin & Och 2004",
     )
 
 
@@ -61,33 +60,27 @@ class RiskOptions(AnnealingOptions):
 class LinearBleuOptions(AnnealingOptions):
     """Settings of expected linear BLEU."""
 
-    word_precision: float = field(
-        default=0.0,
-        metadata={
-            "help": "word precision that linear BLEU assumes; 0: measure the precisions of all "
-            "n-gram lengths on the 1-best hypotheses at each stage",
-            "source": "Tromble et al. 2008, section 4.1, p; Neubig & Watanabe 2016, section 5.5.1",
-            "minimum": 0.0,
-        },
+    word_precision: float = option(
+        0.0,
+        help="word precision that linear BLEU assumes; 0: measure the precisions of all "
+        "n-gram lengths on the 1-best hypotheses at each stage",
+        source="Tromble et al. 2008, section 4.1, p; Neubig & Watanabe 2016, section 5.5.1",
+        minimum=0.0,
     )
-    precision_ratio: float = field(
-        default=0.6,
-        metadata={
-            "help": "factor of the word precision for each further word of an n-gram",
-            "source": "Tromble et al. 2008, r; moses -lmbr-r",
-            "only_with": "word_precision>0",
-            "minimum": 0.0,
-        },
+    precision_ratio: float = option(
+        0.6,
+        help="factor of the word precision for each further word of an n-gram",
+        source="Tromble et al. 2008, r; moses -lmbr-r",
+        only_with="word_precision>0",
+        minimum=0.0,
     )
-    brevity_slope: float = field(
-        default=0.5,
-        metadata={
-            "help": "share of the brevity penalty's slope that counts: 0 as in the paper, which "
-            "favours short output; 1: the slope for output that is too short; between: for "
-            "output as long as the reference",
-            "source": "0 in Tromble et al. 2008; measured",
-            "minimum": 0.0,
-        },
+    brevity_slope: float = option(
+        0.5,
+        help="share of the brevity penalty's slope that counts: 0 as in the paper, which "
+        "favours short output; 1: the slope for output that is too short; between: for "
+        "output as long as the reference",
+        source="0 in Tromble et al. 2008; measured",
+        minimum=0.0,
     )
 
 

@@ -8,7 +8,7 @@ Smith 2010).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -21,6 +21,7 @@ from mosesplug.optimizers.batch.expected.stages import AnnealingStage, fit_stage
 from mosesplug.optimizers.costs import Costs, first_of_largest
 from mosesplug.optimizers.entry import Algorithm
 from mosesplug.optimizers.lists.blocks import BlockedLists
+from mosesplug.optimizers.options import option
 from mosesplug.optimizers.problem import (
     Problem,
     Progress,
@@ -37,72 +38,56 @@ __all__ = ["ALGORITHMS", "SoftmaxOptions", "softmax"]
 class SoftmaxOptions:
     """Settings of the softmax loss."""
 
-    oracle_gain: Literal["corpus", "lin-och", "moses", "nakov"] = field(
-        default="lin-och",
-        metadata={
-            "help": "score that oracles maximise: corpus (the corpus metric, by greedy search), "
-            "lin-och, moses or nakov (smoothed sentence BLEU; other metrics score the sentence)",
-            "source": "Neubig & Watanabe 2016, section 4; Venugopal & Vogel 2005",
-        },
+    oracle_gain: Literal["corpus", "lin-och", "moses", "nakov"] = option(
+        "lin-och",
+        help="score that oracles maximise: corpus (the corpus metric, by greedy search), "
+        "lin-och, moses or nakov (smoothed sentence BLEU; other metrics score the sentence)",
+        source="Neubig & Watanabe 2016, section 4; Venugopal & Vogel 2005",
     )
-    oracles: Literal["sets", "single"] = field(
-        default="sets",
-        metadata={
-            "help": "all hypotheses that are good enough, or the first best one of each sentence; "
-            "with a single one the loss is convex",
-            "source": "Neubig & Watanabe 2016, sections 3.2 and 5.2",
-        },
+    oracles: Literal["sets", "single"] = option(
+        "sets",
+        help="all hypotheses that are good enough, or the first best one of each sentence; "
+        "with a single one the loss is convex",
+        source="Neubig & Watanabe 2016, sections 3.2 and 5.2",
     )
-    oracle_tolerance: float = field(
-        default=0.1,
-        metadata={
-            "help": "largest cost of an oracle; 0: the best hypotheses only",
-            "source": "0 in Och & Ney 2002; measured",
-            "only_with": "oracles=sets",
-            "minimum": 0.0,
-        },
+    oracle_tolerance: float = option(
+        0.1,
+        help="largest cost of an oracle; 0: the best hypotheses only",
+        source="0 in Och & Ney 2002; measured",
+        only_with="oracles=sets",
+        minimum=0.0,
     )
-    error_margin: float = field(
-        default=30.0,
-        metadata={
-            "help": "factor of the costs that are added to the model scores of other hypotheses; "
-            "0: the plain loss",
-            "source": "softmax-margin, Gimpel & Smith 2010; 0 in Och & Ney 2002; measured",
-            "minimum": 0.0,
-        },
+    error_margin: float = option(
+        30.0,
+        help="factor of the costs that are added to the model scores of other hypotheses; "
+        "0: the plain loss",
+        source="softmax-margin, Gimpel & Smith 2010; 0 in Och & Ney 2002; measured",
+        minimum=0.0,
     )
-    l1: float = field(
-        default=0.0,
-        metadata={
-            "help": "of the regulariser lambda |w|_1, which makes many weights 0",
-            "source": "Andrew & Gao 2007; cicada_learn_kbest --regularize-l1",
-            "minimum": 0.0,
-        },
+    l1: float = option(
+        0.0,
+        help="of the regulariser lambda |w|_1, which makes many weights 0",
+        source="Andrew & Gao 2007; cicada_learn_kbest --regularize-l1",
+        minimum=0.0,
     )
-    l2: float = field(
-        default=0.01,
-        metadata={
-            "help": "of the regulariser, lambda/2 |w|^2; 0 for none",
-            "source": "0 in cicada_learn_kbest --regularize-l2; measured",
-            "minimum": 0.0,
-        },
+    l2: float = option(
+        0.01,
+        help="of the regulariser, lambda/2 |w|^2; 0 for none",
+        source="0 in cicada_learn_kbest --regularize-l2; measured",
+        minimum=0.0,
     )
-    iterations: int = field(
-        default=1000,
-        metadata={
-            "help": "steps of L-BFGS, or of OWL-QN if there is L1, at most",
-            "source": "megam -maxi",
-            "minimum": 1,
-        },
+    iterations: int = option(
+        1000,
+        help="steps of L-BFGS, or of OWL-QN if there is L1, at most",
+        source="megam -maxi",
+        minimum=1,
     )
-    flatness: float = field(
-        default=1e-9,
-        metadata={
-            "help": "weights have settled when a step lowers the objective by a smaller share of "
-            "it, or of 1 if that is more",
-            "source": "measured",
-            "minimum": 0.0,
-        },
+    flatness: float = option(
+        1e-9,
+        help="weights have settled when a step lowers the objective by a smaller share of "
+        "it, or of 1 if that is more",
+        source="measured",
+        minimum=0.0,
     )
 
 

@@ -10,7 +10,7 @@ their own length: with an L2 regularizer, a larger scale is a weaker regularizer
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from mosesplug.errors import OptimizerError, UsageError
 from mosesplug.optimizers.batch.expected.coordinates import Coordinates
 from mosesplug.optimizers.batch.expected.descent import DescentSettings, minimise_stage
 from mosesplug.optimizers.batch.expected.objectives import Objective
+from mosesplug.optimizers.options import option
 from mosesplug.optimizers.problem import (
     Problem,
     Progress,
@@ -48,89 +49,69 @@ class AnnealingStage:
 class AnnealingOptions:
     """Settings of annealed objectives."""
 
-    l2: float = field(
-        default=1e-3,
-        metadata={
-            "help": "lambda of the regularizer lambda/2 |w|^2; a larger gamma weakens it; 0: none",
-            "source": "Smith & Eisner 2006; measured",
-            "minimum": 0.0,
-        },
+    l2: float = option(
+        1e-3,
+        help="lambda of the regularizer lambda/2 |w|^2; a larger gamma weakens it; 0: none",
+        source="Smith & Eisner 2006; measured",
+        minimum=0.0,
     )
-    scale: float = field(
-        default=1.0,
-        metadata={
-            "help": "initial gamma, the factor of model scores",
-            "source": "cicada_learn_kbest --scale",
-            "minimum": 0.0,
-        },
+    scale: float = option(
+        1.0,
+        help="initial gamma, the factor of model scores",
+        source="cicada_learn_kbest --scale",
+        minimum=0.0,
     )
-    quench_end: float = field(
-        default=100.0,
-        metadata={
-            "help": "final scale; it is raised each time the weights have converged; at most the "
-            "initial scale: no quenching",
-            "source": "Smith & Eisner 2006; cicada_learn_kbest --quench-end",
-            "minimum": 0.0,
-        },
+    quench_end: float = option(
+        100.0,
+        help="final scale; it is raised each time the weights have converged; at most the "
+        "initial scale: no quenching",
+        source="Smith & Eisner 2006; cicada_learn_kbest --quench-end",
+        minimum=0.0,
     )
-    quench_rate: float = field(
-        default=10.0,
-        metadata={
-            "help": "factor of the scale at each stage",
-            "source": "cicada_learn_kbest --quench-rate",
-            "only_with": "quench_end>scale",
-            "minimum": 1.0,
-        },
+    quench_rate: float = option(
+        10.0,
+        help="factor of the scale at each stage",
+        source="cicada_learn_kbest --quench-rate",
+        only_with="quench_end>scale",
+        minimum=1.0,
     )
-    learn_scale: bool = field(
-        default=False,
-        metadata={
-            "help": "optimize the scale too, without regularizer",
-            "source": "Neubig & Watanabe 2016, eq. 45; cicada_learn_kbest without --scale-fixed",
-        },
+    learn_scale: bool = option(
+        False,
+        help="optimize the scale too, without regularizer",
+        source="Neubig & Watanabe 2016, eq. 45; cicada_learn_kbest without --scale-fixed",
     )
-    temperature: float = field(
-        default=0.0,
-        metadata={
-            "help": "initial temperature of the entropy; 0: no annealing",
-            "source": "minrisk_optimize -T; Neubig & Watanabe 2016, eq. 45",
-            "minimum": 0.0,
-        },
+    temperature: float = option(
+        0.0,
+        help="initial temperature of the entropy; 0: no annealing",
+        source="minrisk_optimize -T; Neubig & Watanabe 2016, eq. 45",
+        minimum=0.0,
     )
-    temperature_end: float = field(
-        default=0.001,
-        metadata={
-            "help": "final temperature at the initial scale; later stages use 0",
-            "source": "cicada_learn_kbest --temperature-end",
-            "only_with": "temperature>0",
-            "minimum": 0.0,
-        },
+    temperature_end: float = option(
+        0.001,
+        help="final temperature at the initial scale; later stages use 0",
+        source="cicada_learn_kbest --temperature-end",
+        only_with="temperature>0",
+        minimum=0.0,
     )
-    cooling_rate: float = field(
-        default=0.5,
-        metadata={
-            "help": "factor of the temperature at each stage",
-            "source": "cicada_learn_kbest --temperature-rate",
-            "only_with": "temperature>0",
-            "minimum": 0.0,
-        },
+    cooling_rate: float = option(
+        0.5,
+        help="factor of the temperature at each stage",
+        source="cicada_learn_kbest --temperature-rate",
+        only_with="temperature>0",
+        minimum=0.0,
     )
-    stage_iterations: int = field(
-        default=100,
-        metadata={
-            "help": "maximum L-BFGS steps of a stage",
-            "source": "cicada_learn_kbest --iteration",
-            "minimum": 1,
-        },
+    stage_iterations: int = option(
+        100,
+        help="maximum L-BFGS steps of a stage",
+        source="cicada_learn_kbest --iteration",
+        minimum=1,
     )
-    flatness: float = field(
-        default=1e-7,
-        metadata={
-            "help": "a stage ends when a step lowers the objective by a smaller share of itself, "
-            "or of 1 if that is more",
-            "source": "measured",
-            "minimum": 0.0,
-        },
+    flatness: float = option(
+        1e-7,
+        help="a stage ends when a step lowers the objective by a smaller share of itself, "
+        "or of 1 if that is more",
+        source="measured",
+        minimum=0.0,
     )
 
     def stages(self) -> tuple[AnnealingStage, ...]:

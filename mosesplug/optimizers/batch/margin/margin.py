@@ -20,7 +20,7 @@ result does not depend on the initial weights. The result is the round with the 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -34,6 +34,7 @@ from mosesplug.optimizers.batch.margin.worst import WorstLoss, solve_dual
 from mosesplug.optimizers.costs import first_of_largest
 from mosesplug.optimizers.entry import Algorithm
 from mosesplug.optimizers.lists.scaled import ScaledLists, scaled_lists
+from mosesplug.optimizers.options import option
 from mosesplug.optimizers.oracles import OracleSets, sentence_oracles
 from mosesplug.optimizers.problem import (
     Problem,
@@ -65,29 +66,23 @@ _SWEEPS = 200
 class _ReferenceOptions(RegularizedOptions):
     """Settings of the references and their margins."""
 
-    oracles: Literal["hope", "best"] = field(
-        default="hope",
-        metadata={
-            "help": "references that should outscore the rest: each sentence's hope, chosen again "
-            "in each round, or its best hypotheses, in one round",
-            "source": "Neubig & Watanabe 2016, eq. 29 and 36",
-        },
+    oracles: Literal["hope", "best"] = option(
+        "hope",
+        help="references that should outscore the rest: each sentence's hope, chosen again "
+        "in each round, or its best hypotheses, in one round",
+        source="Neubig & Watanabe 2016, eq. 29 and 36",
     )
-    margin: Literal["cost", "one"] = field(
-        default="cost",
-        metadata={
-            "help": "required margin: the cost of the other hypothesis, or 1",
-            "source": "Neubig & Watanabe 2016, eq. 25; Tsochantaridis et al. 2005",
-        },
+    margin: Literal["cost", "one"] = option(
+        "cost",
+        help="required margin: the cost of the other hypothesis, or 1",
+        source="Neubig & Watanabe 2016, eq. 25; Tsochantaridis et al. 2005",
     )
-    rounds: int = field(
-        default=10,
-        metadata={
-            "help": "times that hopes are chosen",
-            "source": "Gimpel & Smith 2012, T'",
-            "only_with": "oracles=hope",
-            "minimum": 1,
-        },
+    rounds: int = option(
+        10,
+        help="times that hopes are chosen",
+        source="Gimpel & Smith 2012, T'",
+        only_with="oracles=hope",
+        minimum=1,
     )
 
 
@@ -95,29 +90,23 @@ class _ReferenceOptions(RegularizedOptions):
 class MarginOptions(_ReferenceOptions):
     """Settings of large margins, solved in the dual."""
 
-    violations: Literal["worst", "all"] = field(
-        default="worst",
-        metadata={
-            "help": "violations that count: the worst one of each sentence, or all pairs of a "
-            "reference and another hypothesis",
-            "source": "Neubig & Watanabe 2016, eq. 25 and 30",
-        },
+    violations: Literal["worst", "all"] = option(
+        "worst",
+        help="violations that count: the worst one of each sentence, or all pairs of a "
+        "reference and another hypothesis",
+        source="Neubig & Watanabe 2016, eq. 25 and 30",
     )
-    solver_tolerance: float = field(
-        default=1e-3,
-        metadata={
-            "help": "duality gap at the end, as a share of the objective",
-            "source": "mosesplug's",
-            "minimum": 0.0,
-        },
+    solver_tolerance: float = option(
+        1e-3,
+        help="duality gap at the end, as a share of the objective",
+        source="mosesplug's",
+        minimum=0.0,
     )
-    sweeps: int = field(
-        default=200,
-        metadata={
-            "help": "maximum sweeps of the dual coordinate descent in a round",
-            "source": "mosesplug's; Hsieh et al. 2008 have no limit",
-            "minimum": 1,
-        },
+    sweeps: int = option(
+        200,
+        help="maximum sweeps of the dual coordinate descent in a round",
+        source="mosesplug's; Hsieh et al. 2008 have no limit",
+        minimum=1,
     )
 
 
@@ -125,29 +114,23 @@ class MarginOptions(_ReferenceOptions):
 class CuttingPlaneOptions(_ReferenceOptions):
     """Settings of large margins, solved by cutting planes."""
 
-    slack_variables: Literal["one", "n"] = field(
-        default="one",
-        metadata={
-            "help": "one slack variable for all sentences, or one for each sentence with its own "
-            "working set",
-            "source": "Joachims et al. 2009; Tsochantaridis et al. 2005",
-        },
+    slack_variables: Literal["one", "n"] = option(
+        "one",
+        help="one slack variable for all sentences, or one for each sentence with its own "
+        "working set",
+        source="Joachims et al. 2009; Tsochantaridis et al. 2005",
     )
-    epsilon: float = field(
-        default=1e-3,
-        metadata={
-            "help": "violations beyond the slack that are ignored, in units of the gain",
-            "source": "Joachims et al. 2009, Algorithm 3",
-            "minimum": 0.0,
-        },
+    epsilon: float = option(
+        1e-3,
+        help="violations beyond the slack that are ignored, in units of the gain",
+        source="Joachims et al. 2009, Algorithm 3",
+        minimum=0.0,
     )
-    planes: int = field(
-        default=500,
-        metadata={
-            "help": "maximum constraints that are added in a round",
-            "source": "mosesplug's",
-            "minimum": 1,
-        },
+    planes: int = option(
+        500,
+        help="maximum constraints that are added in a round",
+        source="mosesplug's",
+        minimum=1,
     )
 
 

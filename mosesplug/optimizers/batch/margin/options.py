@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from mosesplug.optimizers.costs import Costs
 from mosesplug.optimizers.lists.scaled import Scaling
+from mosesplug.optimizers.options import option
 from mosesplug.optimizers.problem import Problem
 
 __all__ = ["GainOptions", "RegularizedOptions"]
@@ -19,23 +20,19 @@ __all__ = ["GainOptions", "RegularizedOptions"]
 class GainOptions:
     """Settings of the gains of hypotheses and of the units of features."""
 
-    cost: Literal["corpus", "lin-och", "moses", "nakov", "pseudo-corpus"] = field(
-        default="lin-och",
-        metadata={
-            "help": "score of a hypothesis: lin-och, moses or nakov (smoothed sentence BLEU; other "
-            "metrics score the sentence), or the metric of the whole set with this hypothesis in "
-            "its sentence's place among the greedy oracles (corpus) or the 1-best hypotheses at "
-            "the starting weights (pseudo-corpus)",
-            "source": "Neubig & Watanabe 2016, sections 4.2 and 6.1",
-        },
+    cost: Literal["corpus", "lin-och", "moses", "nakov", "pseudo-corpus"] = option(
+        "lin-och",
+        help="score of a hypothesis: lin-och, moses or nakov (smoothed sentence BLEU; other "
+        "metrics score the sentence), or the metric of the whole set with this hypothesis in "
+        "its sentence's place among the greedy oracles (corpus) or the 1-best hypotheses at "
+        "the starting weights (pseudo-corpus)",
+        source="Neubig & Watanabe 2016, sections 4.2 and 6.1",
     )
-    scaling: Scaling = field(
-        default="deviation",
-        metadata={
-            "help": "unit of each feature during the search: its deviation within a sentence (for "
-            "sparse features, the size of their values), or none",
-            "source": "mosesplug's: features of MT differ by orders of magnitude",
-        },
+    scaling: Scaling = option(
+        "deviation",
+        help="unit of each feature during the search: its deviation within a sentence (for "
+        "sparse features, the size of their values), or none",
+        source="mosesplug's: features of MT differ by orders of magnitude",
     )
 
     def gains(
@@ -59,12 +56,10 @@ class GainOptions:
 class RegularizedOptions(GainOptions):
     """Settings of problems with a regularizer."""
 
-    regularization: float = field(
-        default=0.01,
-        metadata={
-            "help": "lambda, the factor of half the squared norm of the weights, in their "
-            "features' units, beside the mean loss",
-            "source": "Neubig & Watanabe 2016, figure 3, line 9; the value is chosen",
-            "minimum": 1e-12,
-        },
+    regularization: float = option(
+        0.01,
+        help="lambda, the factor of half the squared norm of the weights, in their "
+        "features' units, beside the mean loss",
+        source="Neubig & Watanabe 2016, figure 3, line 9; the value is chosen",
+        minimum=1e-12,
     )

@@ -26,7 +26,7 @@ first scaled to the L1 norm ``start_norm``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -39,6 +39,7 @@ from mosesplug.optimizers.costs import first_of_largest
 from mosesplug.optimizers.entry import Algorithm
 from mosesplug.optimizers.lists.oracle_pairs import ActiveFeatures, add_difference, row_score
 from mosesplug.optimizers.lists.scaled import ScaledLists, scaled_lists
+from mosesplug.optimizers.options import option
 from mosesplug.optimizers.problem import (
     Problem,
     Progress,
@@ -66,62 +67,47 @@ class RampionOptions(GainOptions):
     ``rampion_cccp``.
     """
 
-    ramp: Literal["1", "2", "3"] = field(
-        default="3",
-        metadata={
-            "help": "ramp loss: 1 (fear against 1-best), 2 (1-best against hope), "
-            "3 (fear against hope)",
-            "source": "Gimpel & Smith 2012, losses ramp 1 to ramp 3",
-        },
+    ramp: Literal["1", "2", "3"] = option(
+        "3",
+        help="ramp loss: 1 (fear against 1-best), 2 (1-best against hope), 3 (fear against hope)",
+        source="Gimpel & Smith 2012, losses ramp 1 to ramp 3",
     )
-    rounds: int = field(
-        default=30,
-        metadata={
-            "help": "times that hopes are chosen",
-            "source": "mosesplug's; Gimpel & Smith 2012, T', have 10 after each of many decodings",
-            "minimum": 1,
-        },
+    rounds: int = option(
+        30,
+        help="times that hopes are chosen",
+        source="mosesplug's; Gimpel & Smith 2012, T', have 10 after each of many decodings",
+        minimum=1,
     )
-    passes: int = field(
-        default=5,
-        metadata={
-            "help": "passes of sub-gradient steps over the sentences in a round",
-            "source": "Gimpel & Smith 2012, T''",
-            "minimum": 1,
-        },
+    passes: int = option(
+        5,
+        help="passes of sub-gradient steps over the sentences in a round",
+        source="Gimpel & Smith 2012, T''",
+        minimum=1,
     )
-    step: float = field(
-        default=1e-3,
-        metadata={
-            "help": "eta, the initial size of the sub-gradient steps",
-            "source": "mosesplug's, in units of features; Gimpel & Smith 2012 have 1e-4 without",
-            "minimum": 1e-12,
-        },
+    step: float = option(
+        1e-3,
+        help="eta, the initial size of the sub-gradient steps",
+        source="mosesplug's, in units of features; Gimpel & Smith 2012 have 1e-4 without",
+        minimum=1e-12,
     )
-    regularization: float = field(
-        default=1.0,
-        metadata={
-            "help": "C, the factor of half the squared distance from the initial weights",
-            "source": "Gimpel & Smith 2012; rampion_cccp -C",
-            "minimum": 0.0,
-        },
+    regularization: float = option(
+        1.0,
+        help="C, the factor of half the squared distance from the initial weights",
+        source="Gimpel & Smith 2012; rampion_cccp -C",
+        minimum=0.0,
     )
-    cost_scale: float = field(
-        default=10.0,
-        metadata={
-            "help": "alpha, the factor of costs beside model scores",
-            "source": "Gimpel & Smith 2012; rampion_cccp --alpha",
-            "minimum": 0.0,
-        },
+    cost_scale: float = option(
+        10.0,
+        help="alpha, the factor of costs beside model scores",
+        source="Gimpel & Smith 2012; rampion_cccp --alpha",
+        minimum=0.0,
     )
-    start_norm: float = field(
-        default=5.0,
-        metadata={
-            "help": "L1 norm to which the initial dense weights are scaled if all of them are "
-            "active; 0: do not scale",
-            "source": "mosesplug's: that of weights of new Moses systems, about",
-            "minimum": 0.0,
-        },
+    start_norm: float = option(
+        5.0,
+        help="L1 norm to which the initial dense weights are scaled if all of them are "
+        "active; 0: do not scale",
+        source="mosesplug's: that of weights of new Moses systems, about",
+        minimum=0.0,
     )
 
 

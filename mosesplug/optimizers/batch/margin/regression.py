@@ -36,6 +36,7 @@ from mosesplug.optimizers.batch.ranking.pairs import PairSampling, RankedPairs, 
 from mosesplug.optimizers.costs import first_of_largest
 from mosesplug.optimizers.entry import Algorithm
 from mosesplug.optimizers.lists.scaled import ScaledLists, scaled_lists
+from mosesplug.optimizers.options import option
 from mosesplug.optimizers.problem import (
     Problem,
     Progress,
@@ -63,49 +64,39 @@ class RegressionOptions(RegularizedOptions):
         default="moses",
         metadata=RegularizedOptions.__dataclass_fields__["cost"].metadata,
     )
-    regularization: float = field(
-        default=1e-4,
-        metadata={
-            "help": "lambda, the factor of the squared norm of the weights, in their features' "
-            "units, beside the mean squared error",
-            "source": "Neubig & Watanabe 2016, figure 3, line 9; the value is chosen",
-            "minimum": 0.0,
-        },
+    regularization: float = option(
+        1e-4,
+        help="lambda, the factor of the squared norm of the weights, in their features' "
+        "units, beside the mean squared error",
+        source="Neubig & Watanabe 2016, figure 3, line 9; the value is chosen",
+        minimum=0.0,
     )
-    examples: Literal["sampled", "oracles", "all"] = field(
-        default="sampled",
-        metadata={
-            "help": "pairs of hypotheses: a sample with large differences; the oracle and each "
-            "other one; or all, as each hypothesis and the mean of its sentence",
-            "source": "Bazrafshan et al. 2012; Neubig & Watanabe 2016, eq. 33",
-        },
+    examples: Literal["sampled", "oracles", "all"] = option(
+        "sampled",
+        help="pairs of hypotheses: a sample with large differences; the oracle and each "
+        "other one; or all, as each hypothesis and the mean of its sentence",
+        source="Bazrafshan et al. 2012; Neubig & Watanabe 2016, eq. 33",
     )
-    candidate_pairs: int = field(
-        default=5000,
-        metadata={
-            "help": "pairs of hypotheses drawn of each sentence",
-            "source": "Hopkins & May 2011, Gamma",
-            "only_with": "examples=sampled",
-            "minimum": 1,
-        },
+    candidate_pairs: int = option(
+        5000,
+        help="pairs of hypotheses drawn of each sentence",
+        source="Hopkins & May 2011, Gamma",
+        only_with="examples=sampled",
+        minimum=1,
     )
-    kept_pairs: int = field(
-        default=50,
-        metadata={
-            "help": "candidate pairs kept, those with the largest differences of score",
-            "source": "Hopkins & May 2011, Xi",
-            "only_with": "examples=sampled",
-            "minimum": 1,
-        },
+    kept_pairs: int = option(
+        50,
+        help="candidate pairs kept, those with the largest differences of score",
+        source="Hopkins & May 2011, Xi",
+        only_with="examples=sampled",
+        minimum=1,
     )
-    minimum_difference: float = field(
-        default=0.05,
-        metadata={
-            "help": "pairs whose sentence scores differ by less are dropped",
-            "source": "Hopkins & May 2011, alpha",
-            "only_with": "examples=sampled",
-            "minimum": 0.0,
-        },
+    minimum_difference: float = option(
+        0.05,
+        help="pairs whose sentence scores differ by less are dropped",
+        source="Hopkins & May 2011, alpha",
+        only_with="examples=sampled",
+        minimum=0.0,
     )
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import count
 from types import MappingProxyType
 from typing import Literal
@@ -38,6 +38,7 @@ from mosesplug.optimizers.batch.searches import (
 from mosesplug.optimizers.entry import Algorithm
 from mosesplug.optimizers.line_search.lists import IntervalChoice, search_space
 from mosesplug.optimizers.line_search.space import SearchSpace
+from mosesplug.optimizers.options import option
 from mosesplug.optimizers.problem import (
     Problem,
     Progress,
@@ -70,81 +71,63 @@ DIRECTIONS_IN_A_ROW = 50
 class MertOptions:
     """Settings of MERT; those of ``mert-moses.pl`` have its defaults."""
 
-    restarts: int = field(
-        default=20,
-        metadata={
-            "help": "random starting points, drawn from the box of the ranges",
-            "source": "mert-moses.pl --random-restarts",
-            "minimum": 0,
-        },
+    restarts: int = option(
+        20,
+        help="random starting points, drawn from the box of the ranges",
+        source="mert-moses.pl --random-restarts",
+        minimum=0,
     )
-    method: Literal["powell", "random-direction", "random"] = field(
-        default="powell",
-        metadata={
-            "help": "powell: best of all axes each round; random-direction: random lines only; "
-            "random: score random points",
-            "source": "mert -t",
-        },
+    method: Literal["powell", "random-direction", "random"] = option(
+        "powell",
+        help="powell: best of all axes each round; random-direction: random lines only; "
+        "random: score random points",
+        source="mert -t",
     )
-    random_directions: int = field(
-        default=0,
-        metadata={
-            "help": "random directions per round besides the axes; with random-direction, stop "
-            "after this many in a row without gain (0: 50)",
-            "source": "mert -m; Cer et al. 2008",
-            "minimum": 0,
-        },
+    random_directions: int = option(
+        0,
+        help="random directions per round besides the axes; with random-direction, stop "
+        "after this many in a row without gain (0: 50)",
+        source="mert -m; Cer et al. 2008",
+        minimum=0,
     )
-    directions: Literal["box", "symmetric"] = field(
-        default="box",
-        metadata={
-            "help": "draw random directions from the box of the ranges, as Moses' mert, or all "
-            "weights from -1/2 to 1/2 (with random-direction: stochastic search)",
-            "source": "mert -t random-direction; Cer et al. 2008, as Phrasal's CerStyleOptimizer",
-        },
+    directions: Literal["box", "symmetric"] = option(
+        "box",
+        help="draw random directions from the box of the ranges, as Moses' mert, or all "
+        "weights from -1/2 to 1/2 (with random-direction: stochastic search)",
+        source="mert -t random-direction; Cer et al. 2008, as Phrasal's CerStyleOptimizer",
     )
-    interval: Literal["best", "average", "minimum"] = field(
-        default="best",
-        metadata={
-            "help": "judge an interval of a line by its score, or by the average or minimum of "
-            "its neighbourhood",
-            "source": "Cer et al. 2008",
-        },
+    interval: Literal["best", "average", "minimum"] = option(
+        "best",
+        help="judge an interval of a line by its score, or by the average or minimum of "
+        "its neighbourhood",
+        source="Cer et al. 2008",
     )
-    neighbours: int = field(
-        default=3,
-        metadata={
-            "help": "intervals on either side in the neighbourhood",
-            "source": "Cer et al. 2008",
-            "only_with": "interval=average|minimum",
-            "minimum": 0,
-        },
+    neighbours: int = option(
+        3,
+        help="intervals on either side in the neighbourhood",
+        source="Cer et al. 2008",
+        only_with="interval=average|minimum",
+        minimum=0,
     )
-    tolerance: float = field(
-        default=1e-4,
-        metadata={
-            "help": "a climb ends with a round that gains at most this",
-            "source": "Moses mert",
-            "minimum": 0.0,
-        },
+    tolerance: float = option(
+        1e-4,
+        help="a climb ends with a round that gains at most this",
+        source="Moses mert",
+        minimum=0.0,
     )
-    give_up: float = field(
-        default=5.0,
-        metadata={
-            "help": "give a climb up if this many more gains like its last would not reach the "
-            "best of the given starts (random restarts) or the best point (polish); 0: never",
-            "source": "mosesplug's; saves a third of the time of Moses' search",
-            "minimum": 0.0,
-        },
+    give_up: float = option(
+        5.0,
+        help="give a climb up if this many more gains like its last would not reach the "
+        "best of the given starts (random restarts) or the best point (polish); 0: never",
+        source="mosesplug's; saves a third of the time of Moses' search",
+        minimum=0.0,
     )
-    polish: int = field(
-        default=32,
-        metadata={
-            "help": "after the restarts, climb from small perturbations of the best point until "
-            "this many in a row find nothing better; 0: only the search of Moses' mert",
-            "source": "mosesplug's, an iterated local search",
-            "minimum": 0,
-        },
+    polish: int = option(
+        32,
+        help="after the restarts, climb from small perturbations of the best point until "
+        "this many in a row find nothing better; 0: only the search of Moses' mert",
+        source="mosesplug's, an iterated local search",
+        minimum=0,
     )
 
 

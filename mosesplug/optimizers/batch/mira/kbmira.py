@@ -16,7 +16,7 @@ is the same for all hypotheses of a sentence favours none.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal, Protocol
 
 import numpy as np
@@ -36,6 +36,7 @@ from mosesplug.optimizers.batch.mira.step import (
     visit_sentences,
 )
 from mosesplug.optimizers.lists.single_precision import MiraLists, mira_lists
+from mosesplug.optimizers.options import option
 from mosesplug.optimizers.problem import Problem, activate_sparse, check_weights
 
 __all__ = [
@@ -59,50 +60,38 @@ Ordering = Callable[[], NDArray[np.int64]]
 class KbmiraOptions:
     """Settings of k-best MIRA, with the defaults of Moses' ``kbmira``."""
 
-    epochs: int = field(
-        default=60,
-        metadata={
-            "help": "number of passes over the sentences",
-            "source": "kbmira --iters",
-            "minimum": 1,
-        },
+    epochs: int = option(
+        60,
+        help="number of passes over the sentences",
+        source="kbmira --iters",
+        minimum=1,
     )
-    step_cap: float = field(
-        default=0.01,
-        metadata={
-            "help": "largest step of an update, C; smaller values regularize more",
-            "source": "kbmira --cparam; Cherry & Foster 2012",
-            "minimum": 0.0,
-        },
+    step_cap: float = option(
+        0.01,
+        help="largest step of an update, C; smaller values regularize more",
+        source="kbmira --cparam; Cherry & Foster 2012",
+        minimum=0.0,
     )
-    decay: float = field(
-        default=0.999,
-        metadata={
-            "help": "share of the background that remains when a sentence joins it",
-            "source": "kbmira --decay; Chiang et al. 2008",
-            "minimum": 0.0,
-        },
+    decay: float = option(
+        0.999,
+        help="share of the background that remains when a sentence joins it",
+        source="kbmira --decay; Chiang et al. 2008",
+        minimum=0.0,
     )
-    background: Literal["hope", "model"] = field(
-        default="hope",
-        metadata={
-            "help": "hypothesis that joins the background: the hope, or the 1-best",
-            "source": "kbmira --model-bg",
-        },
+    background: Literal["hope", "model"] = option(
+        "hope",
+        help="hypothesis that joins the background: the hope, or the 1-best",
+        source="kbmira --model-bg",
     )
-    safe_hope: bool = field(
-        default=False,
-        metadata={
-            "help": "limit the model score in the hope to five times the metric",
-            "source": "kbmira --safe-hope",
-        },
+    safe_hope: bool = option(
+        False,
+        help="limit the model score in the hope to five times the metric",
+        source="kbmira --safe-hope",
     )
-    shuffle: bool = field(
-        default=True,
-        metadata={
-            "help": "visit the sentences in random order each epoch",
-            "source": "kbmira --no-shuffle",
-        },
+    shuffle: bool = option(
+        True,
+        help="visit the sentences in random order each epoch",
+        source="kbmira --no-shuffle",
     )
 
 

@@ -7,7 +7,7 @@ classes is logistic regression, hinge or perceptron loss between right and wrong
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -18,6 +18,7 @@ from mosesplug.optimizers.batch.ranking.hinge import HingeFit, fit_hinge
 from mosesplug.optimizers.batch.ranking.logistic import fit_logistic
 from mosesplug.optimizers.batch.ranking.pairs import RankedPairs, differences
 from mosesplug.optimizers.batch.ranking.perceptron import fit_perceptron
+from mosesplug.optimizers.options import option
 from mosesplug.optimizers.problem import Problem
 
 __all__ = ["ClassifierOptions", "describe_fit", "fit_pairs"]
@@ -29,31 +30,25 @@ Floats = NDArray[np.float64]
 class ClassifierOptions:
     """Settings of the classifier, with the defaults of ``megam``."""
 
-    classifier: Literal["logistic", "hinge", "perceptron"] = field(
-        default="logistic",
-        metadata={
-            "help": "classifier of pairs: logistic regression, support vector machine (hinge), or "
-            "averaged perceptron",
-            "source": "Hopkins & May 2011; Neubig & Watanabe 2016, section 3.5",
-        },
+    classifier: Literal["logistic", "hinge", "perceptron"] = option(
+        "logistic",
+        help="classifier of pairs: logistic regression, support vector machine (hinge), or "
+        "averaged perceptron",
+        source="Hopkins & May 2011; Neubig & Watanabe 2016, section 3.5",
     )
-    prior_precision: float = field(
-        default=1.0,
-        metadata={
-            "help": "precision (1/variance) of the Gaussian prior on the classifier's weights",
-            "source": "megam -lambda",
-            "only_with": "classifier=logistic|hinge",
-            "minimum": 0.0,
-        },
+    prior_precision: float = option(
+        1.0,
+        help="precision (1/variance) of the Gaussian prior on the classifier's weights",
+        source="megam -lambda",
+        only_with="classifier=logistic|hinge",
+        minimum=0.0,
     )
-    perceptron_epochs: int = field(
-        default=10,
-        metadata={
-            "help": "maximum passes of the perceptron over the pairs",
-            "source": "Collins 2002",
-            "only_with": "classifier=perceptron",
-            "minimum": 1,
-        },
+    perceptron_epochs: int = option(
+        10,
+        help="maximum passes of the perceptron over the pairs",
+        source="Collins 2002",
+        only_with="classifier=perceptron",
+        minimum=1,
     )
 
 

@@ -9,13 +9,14 @@ the largest differences. The defaults set no limit, as in Hopkins and May's PRO.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.optimizers.batch.ranking.pairs import Draw, PairRule
+from mosesplug.optimizers.options import option
 
 __all__ = ["ConstraintOptions"]
 
@@ -29,55 +30,43 @@ _FINE = 1 << 30
 class ConstraintOptions:
     """Settings of the pairs; the defaults are Hopkins and May's own rules."""
 
-    acceptance: Literal["largest", "random"] = field(
-        default="largest",
-        metadata={
-            "help": "candidate pairs kept: those with the largest differences of score, or a "
-            "random sample",
-            "source": "after Nakov et al. 2013, random acceptance",
-        },
+    acceptance: Literal["largest", "random"] = option(
+        "largest",
+        help="candidate pairs kept: those with the largest differences of score, or a "
+        "random sample",
+        source="after Nakov et al. 2013, random acceptance",
     )
-    maximum_difference: float = field(
-        default=0.0,
-        metadata={
-            "help": "pairs whose sentence scores differ by more are dropped; 0: no limit",
-            "source": "after Nakov et al. 2013, cut-offs",
-            "minimum": 0.0,
-        },
+    maximum_difference: float = option(
+        0.0,
+        help="pairs whose sentence scores differ by more are dropped; 0: no limit",
+        source="after Nakov et al. 2013, cut-offs",
+        minimum=0.0,
     )
-    maximum_length_difference: int = field(
-        default=0,
-        metadata={
-            "help": "pairs whose lengths differ by more words are dropped; 0: no limit",
-            "source": "after Nakov et al. 2013, cut-offs",
-            "minimum": 0,
-        },
+    maximum_length_difference: int = option(
+        0,
+        help="pairs whose lengths differ by more words are dropped; 0: no limit",
+        source="after Nakov et al. 2013, cut-offs",
+        minimum=0,
     )
-    score_outliers: float = field(
-        default=0.0,
-        metadata={
-            "help": "ignore hypotheses with a score more than this many standard deviations from "
-            "their sentence's mean; 0: no limit",
-            "source": "after Nakov et al. 2013, outliers",
-            "minimum": 0.0,
-        },
+    score_outliers: float = option(
+        0.0,
+        help="ignore hypotheses with a score more than this many standard deviations from "
+        "their sentence's mean; 0: no limit",
+        source="after Nakov et al. 2013, outliers",
+        minimum=0.0,
     )
-    length_outliers: float = field(
-        default=0.0,
-        metadata={
-            "help": "ignore hypotheses with a length more than this many standard deviations from "
-            "their sentence's mean; 0: no limit",
-            "source": "after Nakov et al. 2013, outliers",
-            "minimum": 0.0,
-        },
+    length_outliers: float = option(
+        0.0,
+        help="ignore hypotheses with a length more than this many standard deviations from "
+        "their sentence's mean; 0: no limit",
+        source="after Nakov et al. 2013, outliers",
+        minimum=0.0,
     )
-    typical: Literal["none", "score", "length"] = field(
-        default="none",
-        metadata={
-            "help": "accept a candidate pair with the probability of its difference of score or "
-            "of length among normally distributed hypotheses, relative to no difference",
-            "source": "after Nakov et al. 2013, stochastic sampling",
-        },
+    typical: Literal["none", "score", "length"] = option(
+        "none",
+        help="accept a candidate pair with the probability of its difference of score or "
+        "of length among normally distributed hypotheses, relative to no difference",
+        source="after Nakov et al. 2013, stochastic sampling",
     )
 
     def rule(self, scores: Floats, lengths: NDArray[np.int32], draw: Draw) -> PairRule | None:

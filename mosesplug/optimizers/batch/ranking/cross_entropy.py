@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -35,6 +35,7 @@ from mosesplug.optimizers.batch.ranking.linear import (
     minimise_score_loss,
 )
 from mosesplug.optimizers.entry import Algorithm
+from mosesplug.optimizers.options import option
 from mosesplug.optimizers.problem import (
     Problem,
     Progress,
@@ -64,56 +65,44 @@ Floats = NDArray[np.float64]
 class CrossEntropyOptions:
     """Settings of cross-entropy ranking."""
 
-    distribution: Literal["discounted", "exponential"] = field(
-        default="discounted",
-        metadata={
-            "help": "the metric's distribution over a list: powers of sentence scores discounted "
-            "by rank, or exponentials of sentence scores",
-            "source": "Green et al. 2014, as Phrasal has it; Cao et al. 2007",
-        },
+    distribution: Literal["discounted", "exponential"] = option(
+        "discounted",
+        help="the metric's distribution over a list: powers of sentence scores discounted "
+        "by rank, or exponentials of sentence scores",
+        source="Green et al. 2014, as Phrasal has it; Cao et al. 2007",
     )
-    best_hypotheses: int = field(
-        default=40,
-        metadata={
-            "help": "number of best hypotheses with a probability above 0; 0: all",
-            "source": "Phrasal's CrossEntropyOptimizer, ceTopk; 5 in that of March 2014",
-            "only_with": "distribution=discounted",
-            "minimum": 0,
-        },
+    best_hypotheses: int = option(
+        40,
+        help="number of best hypotheses with a probability above 0; 0: all",
+        source="Phrasal's CrossEntropyOptimizer, ceTopk; 5 in that of March 2014",
+        only_with="distribution=discounted",
+        minimum=0,
     )
-    gain_exponent: float = field(
-        default=1.0,
-        metadata={
-            "help": "exponent of the sentence score",
-            "source": "Phrasal's CrossEntropyOptimizer; 2 in that of March 2014",
-            "only_with": "distribution=discounted",
-            "minimum": 0.0,
-        },
+    gain_exponent: float = option(
+        1.0,
+        help="exponent of the sentence score",
+        source="Phrasal's CrossEntropyOptimizer; 2 in that of March 2014",
+        only_with="distribution=discounted",
+        minimum=0.0,
     )
-    sharpness: float = field(
-        default=30.0,
-        metadata={
-            "help": "factor of the sentence score in the exponential",
-            "source": "Cao et al. 2007, who take 1; 30: mosesplug's",
-            "only_with": "distribution=exponential",
-            "minimum": 0.0,
-        },
+    sharpness: float = option(
+        30.0,
+        help="factor of the sentence score in the exponential",
+        source="Cao et al. 2007, who take 1; 30: mosesplug's",
+        only_with="distribution=exponential",
+        minimum=0.0,
     )
-    sentence_bleu: Smoothing = field(
-        default="nakov",
-        metadata={
-            "help": "smoothing of sentence BLEU if the metric is BLEU; nakov makes output longer",
-            "source": "Nakov et al. 2012; Moses pro; Lin & Och 2004",
-        },
+    sentence_bleu: Smoothing = option(
+        "nakov",
+        help="smoothing of sentence BLEU if the metric is BLEU; nakov makes output longer",
+        source="Nakov et al. 2012; Moses pro; Lin & Och 2004",
     )
-    prior_precision: float = field(
-        default=0.01,
-        metadata={
-            "help": "precision (1/variance) of the Gaussian prior on the weights; a sentence's "
-            "loss counts once",
-            "source": "mosesplug's",
-            "minimum": 0.0,
-        },
+    prior_precision: float = option(
+        0.01,
+        help="precision (1/variance) of the Gaussian prior on the weights; a sentence's "
+        "loss counts once",
+        source="mosesplug's",
+        minimum=0.0,
     )
 
 

@@ -13,7 +13,7 @@ Pareto-optimal on the corpus.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -30,6 +30,7 @@ from mosesplug.optimizers.batch.ranking.classifiers import (
 )
 from mosesplug.optimizers.batch.ranking.pairs import PairSampling, sample_pairs
 from mosesplug.optimizers.entry import Algorithm
+from mosesplug.optimizers.options import option
 from mosesplug.optimizers.problem import (
     Problem,
     Progress,
@@ -51,44 +52,34 @@ Floats = NDArray[np.float64]
 class ParetoOptions(ClassifierOptions):
     """Settings of Pareto-optimal ranking."""
 
-    draws: int = field(
-        default=3,
-        metadata={
-            "help": "samples of pairs; each gives weights, and the metric selects the best",
-            "source": "mosesplug's, after the set of solutions of Duh et al. 2012",
-            "minimum": 1,
-        },
+    draws: int = option(
+        3,
+        help="samples of pairs; each gives weights, and the metric selects the best",
+        source="mosesplug's, after the set of solutions of Duh et al. 2012",
+        minimum=1,
     )
-    candidate_pairs: int = field(
-        default=5000,
-        metadata={
-            "help": "pairs of hypotheses drawn of each sentence",
-            "source": "Hopkins & May 2011, Gamma",
-            "minimum": 1,
-        },
+    candidate_pairs: int = option(
+        5000,
+        help="pairs of hypotheses drawn of each sentence",
+        source="Hopkins & May 2011, Gamma",
+        minimum=1,
     )
-    kept_pairs: int = field(
-        default=50,
-        metadata={
-            "help": "pairs kept of those with one Pareto-optimal hypothesis",
-            "source": "Hopkins & May 2011, Xi",
-            "minimum": 1,
-        },
+    kept_pairs: int = option(
+        50,
+        help="pairs kept of those with one Pareto-optimal hypothesis",
+        source="Hopkins & May 2011, Xi",
+        minimum=1,
     )
-    acceptance: Literal["largest", "random"] = field(
-        default="largest",
-        metadata={
-            "help": "pairs kept: those with the largest differences of the weighted sum of "
-            "metrics, or a random sample",
-            "source": "mosesplug's, after Hopkins & May 2011 and Nakov et al. 2013",
-        },
+    acceptance: Literal["largest", "random"] = option(
+        "largest",
+        help="pairs kept: those with the largest differences of the weighted sum of "
+        "metrics, or a random sample",
+        source="mosesplug's, after Hopkins & May 2011 and Nakov et al. 2013",
     )
-    sentence_bleu: Smoothing = field(
-        default="nakov",
-        metadata={
-            "help": "smoothing of sentence BLEU if a metric is BLEU; nakov makes output longer",
-            "source": "Nakov et al. 2012; Moses pro; Lin & Och 2004",
-        },
+    sentence_bleu: Smoothing = option(
+        "nakov",
+        help="smoothing of sentence BLEU if a metric is BLEU; nakov makes output longer",
+        source="Nakov et al. 2012; Moses pro; Lin & Och 2004",
     )
 
 

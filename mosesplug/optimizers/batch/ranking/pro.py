@@ -8,7 +8,7 @@ and the default classifier that of ``megam``; they exchange arrays instead of fi
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,7 @@ from mosesplug.optimizers.batch.ranking.constraints import ConstraintOptions
 from mosesplug.optimizers.batch.ranking.pairs import PairSampling, sample_pairs
 from mosesplug.optimizers.batch.ranking.summary import Summaries
 from mosesplug.optimizers.entry import Algorithm
+from mosesplug.optimizers.options import option
 from mosesplug.optimizers.problem import (
     Problem,
     Progress,
@@ -46,36 +47,28 @@ _FACTOR = "SparseFactor"
 class ProOptions(ClassifierOptions, ConstraintOptions):
     """Settings of PRO, with the defaults of Moses and of ``megam``."""
 
-    candidate_pairs: int = field(
-        default=5000,
-        metadata={
-            "help": "pairs of hypotheses drawn of each sentence",
-            "source": "Hopkins & May 2011, Gamma",
-            "minimum": 1,
-        },
+    candidate_pairs: int = option(
+        5000,
+        help="pairs of hypotheses drawn of each sentence",
+        source="Hopkins & May 2011, Gamma",
+        minimum=1,
     )
-    kept_pairs: int = field(
-        default=50,
-        metadata={
-            "help": "candidate pairs kept, those with the largest differences of score",
-            "source": "Hopkins & May 2011, Xi",
-            "minimum": 1,
-        },
+    kept_pairs: int = option(
+        50,
+        help="candidate pairs kept, those with the largest differences of score",
+        source="Hopkins & May 2011, Xi",
+        minimum=1,
     )
-    minimum_difference: float = field(
-        default=0.05,
-        metadata={
-            "help": "pairs whose sentence scores differ by less are dropped",
-            "source": "Hopkins & May 2011, alpha",
-            "minimum": 0.0,
-        },
+    minimum_difference: float = option(
+        0.05,
+        help="pairs whose sentence scores differ by less are dropped",
+        source="Hopkins & May 2011, alpha",
+        minimum=0.0,
     )
-    smooth_brevity_penalty: bool = field(
-        default=False,
-        metadata={
-            "help": "smooth the brevity penalty of sentence BLEU, too",
-            "source": "pro -b; Nakov et al. 2012",
-        },
+    smooth_brevity_penalty: bool = option(
+        False,
+        help="smooth the brevity penalty of sentence BLEU, too",
+        source="pro -b; Nakov et al. 2012",
     )
 
 

@@ -8,7 +8,7 @@ idea; the weights of pairs and the least difference are choices of this program.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -30,6 +30,7 @@ from mosesplug.optimizers.batch.ranking.linear import (
     minimise_score_loss,
 )
 from mosesplug.optimizers.entry import Algorithm
+from mosesplug.optimizers.options import option
 from mosesplug.optimizers.problem import (
     Problem,
     Progress,
@@ -51,44 +52,34 @@ Floats = NDArray[np.float64]
 class RankAllOptions:
     """Settings of all-pairs ranking."""
 
-    pair_loss: Literal["squared-hinge", "hinge"] = field(
-        default="squared-hinge",
-        metadata={
-            "help": "loss of a pair with a margin below 1: the difference, squared or as it is",
-            "source": "after Dreyer & Dong 2015; squared: Lee & Lin 2014",
-        },
+    pair_loss: Literal["squared-hinge", "hinge"] = option(
+        "squared-hinge",
+        help="loss of a pair with a margin below 1: the difference, squared or as it is",
+        source="after Dreyer & Dong 2015; squared: Lee & Lin 2014",
     )
-    pair_weights: Literal["difference", "equal"] = field(
-        default="difference",
-        metadata={
-            "help": "weight of a pair: its difference of score, or 1",
-            "source": "mosesplug's",
-        },
+    pair_weights: Literal["difference", "equal"] = option(
+        "difference",
+        help="weight of a pair: its difference of score, or 1",
+        source="mosesplug's",
     )
-    minimum_difference: float = field(
-        default=0.1,
-        metadata={
-            "help": "pairs whose sentence scores differ by less are dropped; 0: drop only pairs "
-            "of equal scores",
-            "source": "after Hopkins & May 2011, alpha, who have 0.05; 0.1: mosesplug's",
-            "minimum": 0.0,
-        },
+    minimum_difference: float = option(
+        0.1,
+        help="pairs whose sentence scores differ by less are dropped; 0: drop only pairs "
+        "of equal scores",
+        source="after Hopkins & May 2011, alpha, who have 0.05; 0.1: mosesplug's",
+        minimum=0.0,
     )
-    sentence_bleu: Smoothing = field(
-        default="moses",
-        metadata={
-            "help": "smoothing of sentence BLEU if the metric is BLEU; nakov makes output longer",
-            "source": "Moses pro; Nakov et al. 2012; Lin & Och 2004",
-        },
+    sentence_bleu: Smoothing = option(
+        "moses",
+        help="smoothing of sentence BLEU if the metric is BLEU; nakov makes output longer",
+        source="Moses pro; Nakov et al. 2012; Lin & Och 2004",
     )
-    prior_precision: float = field(
-        default=0.01,
-        metadata={
-            "help": "precision (1/variance) of the Gaussian prior on the weights; the pairs of a "
-            "sentence count once together",
-            "source": "Lee & Lin 2014, 1/C; the number and what counts once: mosesplug's",
-            "minimum": 0.0,
-        },
+    prior_precision: float = option(
+        0.01,
+        help="precision (1/variance) of the Gaussian prior on the weights; the pairs of a "
+        "sentence count once together",
+        source="Lee & Lin 2014, 1/C; the number and what counts once: mosesplug's",
+        minimum=0.0,
     )
 
 

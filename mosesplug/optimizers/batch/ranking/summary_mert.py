@@ -7,7 +7,7 @@ the metric itself.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from mosesplug.errors import OptimizerError
 from mosesplug.optimizers.batch.mert.mert import MertOptions, mert
 from mosesplug.optimizers.batch.ranking.summary import Grouping, Summaries, group_names
 from mosesplug.optimizers.entry import Algorithm
+from mosesplug.optimizers.options import option
 from mosesplug.optimizers.problem import (
     Problem,
     Progress,
@@ -37,38 +38,30 @@ Floats = NDArray[np.float64]
 class SummaryMertOptions(MertOptions):
     """Settings of MERT, of the groups, and of the first pass."""
 
-    first: str = field(
-        default="pro",
-        metadata={
-            "help": "algorithm that learns sparse weights, with its defaults, if the initial ones "
-            "are all 0",
-            "source": "Neubig & Watanabe 2016, section 2.3.3",
-        },
+    first: str = option(
+        "pro",
+        help="algorithm that learns sparse weights, with its defaults, if the initial ones "
+        "are all 0",
+        source="Neubig & Watanabe 2016, section 2.3.3",
     )
-    group_by: Grouping = field(
-        default="first",
-        metadata={
-            "help": "sparse features of one summary: same name up to the first or the last "
-            "separator, all (one), or same match of a pattern",
-            "source": "Xiang & Ittycheriah 2011; Liu et al. 2013",
-        },
+    group_by: Grouping = option(
+        "first",
+        help="sparse features of one summary: same name up to the first or the last "
+        "separator, all (one), or same match of a pattern",
+        source="Xiang & Ittycheriah 2011; Liu et al. 2013",
     )
-    separator: str = field(
-        default="_",
-        metadata={
-            "help": "separator after a group's name, as in WT_haus~house",
-            "source": "Moses' names of sparse features",
-            "only_with": "group_by=first|last",
-        },
+    separator: str = option(
+        "_",
+        help="separator after a group's name, as in WT_haus~house",
+        source="Moses' names of sparse features",
+        only_with="group_by=first|last",
     )
-    pattern: str = field(
-        default="",
-        metadata={
-            "help": "regular expression for the beginning of names; its first group, or its whole "
-            "match, is the summary's name; other features keep their weights",
-            "source": "Xiang & Ittycheriah 2011; Liu et al. 2013",
-            "only_with": "group_by=pattern",
-        },
+    pattern: str = option(
+        "",
+        help="regular expression for the beginning of names; its first group, or its whole "
+        "match, is the summary's name; other features keep their weights",
+        source="Xiang & Ittycheriah 2011; Liu et al. 2013",
+        only_with="group_by=pattern",
     )
 
 

@@ -11,7 +11,7 @@ each pair should count, by the quadratic program of equation 14.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,7 @@ from mosesplug.optimizers.online.learner import Change, Learner, State, Step
 from mosesplug.optimizers.online.options import OnlineOptions
 from mosesplug.optimizers.online.oro.dual import renormalised
 from mosesplug.optimizers.online.oro.pair_dual import pairs_in_box, pairs_in_simplex
+from mosesplug.optimizers.options import option
 from mosesplug.optimizers.oracles import OracleSets, corpus_oracles
 from mosesplug.tuning_set import Batch
 
@@ -54,36 +55,28 @@ __all__ = [
 class OroOptions(OnlineOptions):
     """Settings of online rank learning."""
 
-    rate: float = field(
-        default=0.2,
-        metadata={
-            "help": "learning rate at the start, eta",
-            "source": "Watanabe 2012, section 3.2",
-            "minimum": 0.0,
-        },
+    rate: float = option(
+        0.2,
+        help="learning rate at the start, eta",
+        source="Watanabe 2012, section 3.2",
+        minimum=0.0,
     )
-    rate_decay: float = field(
-        default=0.85,
-        metadata={
-            "help": "factor of the learning rate an epoch, alpha",
-            "source": "Watanabe 2012, section 3.2",
-            "minimum": 0.0,
-        },
+    rate_decay: float = option(
+        0.85,
+        help="factor of the learning rate an epoch, alpha",
+        source="Watanabe 2012, section 3.2",
+        minimum=0.0,
     )
-    regularization: float = field(
-        default=1e-5,
-        metadata={
-            "help": "strength of the L2 regulariser, lambda",
-            "source": "Watanabe 2012, section 5",
-            "minimum": 0.0,
-        },
+    regularization: float = option(
+        1e-5,
+        help="strength of the L2 regulariser, lambda",
+        source="Watanabe 2012, section 5",
+        minimum=0.0,
     )
-    zero_start: bool = field(
-        default=False,
-        metadata={
-            "help": "learn from weights of 0, not from those given",
-            "source": "Watanabe 2012, Algorithm 2",
-        },
+    zero_start: bool = option(
+        False,
+        help="learn from weights of 0, not from those given",
+        source="Watanabe 2012, Algorithm 2",
     )
 
 
@@ -91,38 +84,30 @@ class OroOptions(OnlineOptions):
 class DualOptions(OroOptions):
     """Settings of optimized updates, whatever the loss."""
 
-    exact_dual: bool = field(
-        default=False,
-        metadata={
-            "help": "solve for multipliers whose sum is at most the learning rate, in place of "
-            "scaling down those that are each at most that",
-            "source": "Watanabe 2012, eq. 14",
-        },
+    exact_dual: bool = option(
+        False,
+        help="solve for multipliers whose sum is at most the learning rate, in place of "
+        "scaling down those that are each at most that",
+        source="Watanabe 2012, eq. 14",
     )
-    renormalise: bool = field(
-        default=True,
-        metadata={
-            "help": "scale the multipliers down until their sum is at most the learning rate; "
-            "false: the dual of eq. 12",
-            "source": "Watanabe 2012, footnote 2",
-            "only_with": "exact_dual=false",
-        },
+    renormalise: bool = option(
+        True,
+        help="scale the multipliers down until their sum is at most the learning rate; "
+        "false: the dual of eq. 12",
+        source="Watanabe 2012, footnote 2",
+        only_with="exact_dual=false",
     )
-    dual_tolerance: float = field(
-        default=0.1,
-        metadata={
-            "help": "spread of the gradient at which dual coordinate descent ends",
-            "source": "Hsieh et al. 2008; LIBLINEAR's -e",
-            "minimum": 0.0,
-        },
+    dual_tolerance: float = option(
+        0.1,
+        help="spread of the gradient at which dual coordinate descent ends",
+        source="Hsieh et al. 2008; LIBLINEAR's -e",
+        minimum=0.0,
     )
-    dual_sweeps: int = field(
-        default=30,
-        metadata={
-            "help": "sweeps of dual coordinate descent at most",
-            "source": "measured: with 30, steps are within some 10 % of those at convergence",
-            "minimum": 1,
-        },
+    dual_sweeps: int = option(
+        30,
+        help="sweeps of dual coordinate descent at most",
+        source="measured: with 30, steps are within some 10 % of those at convergence",
+        minimum=1,
     )
 
 
@@ -130,13 +115,11 @@ class DualOptions(OroOptions):
 class OOroOptions(DualOptions):
     """Settings of optimized updates for the hinge loss."""
 
-    all_pairs: bool = field(
-        default=True,
-        metadata={
-            "help": "the multipliers are those of all pairs; false: of those that miss the margin "
-            "before the update, which takes less time",
-            "source": "Watanabe 2012, eq. 12; false: the author's program, cicada",
-        },
+    all_pairs: bool = option(
+        True,
+        help="the multipliers are those of all pairs; false: of those that miss the margin "
+        "before the update, which takes less time",
+        source="Watanabe 2012, eq. 12; false: the author's program, cicada",
     )
 
 

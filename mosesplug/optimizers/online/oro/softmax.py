@@ -14,7 +14,7 @@ has it. The plane through the loss at the present weights ``w_k``, which the tex
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -34,6 +34,7 @@ from mosesplug.optimizers.online.oro.hinge import (
     learner_of,
     view_of,
 )
+from mosesplug.optimizers.options import option
 from mosesplug.tuning_set import Batch
 
 __all__ = ["ALGORITHMS", "OOroSoftmaxOptions", "o_oro_softmax_learner", "oro_softmax_learner"]
@@ -43,13 +44,11 @@ __all__ = ["ALGORITHMS", "OOroSoftmaxOptions", "o_oro_softmax_learner", "oro_sof
 class OOroSoftmaxOptions(DualOptions):
     """Settings of optimized updates for the softmax loss."""
 
-    tangent: bool = field(
-        default=False,
-        metadata={
-            "help": "constraints are planes through the loss at the present weights, where the "
-            "printed ones have an offset",
-            "source": "Watanabe 2012, text under eq. 16; Teo et al. 2010",
-        },
+    tangent: bool = option(
+        False,
+        help="constraints are planes through the loss at the present weights, where the "
+        "printed ones have an offset",
+        source="Watanabe 2012, text under eq. 16; Teo et al. 2010",
     )
 
 

@@ -1,0 +1,37 @@
+"""Declare one setting of an algorithm as a dataclass field."""
+
+from __future__ import annotations
+
+from dataclasses import field
+from typing import Any, TypeVar
+
+__all__ = ["option"]
+
+T = TypeVar("T")
+
+
+def option(
+    default: T,
+    *,
+    help: str,
+    source: str,
+    minimum: float | None = None,
+    only_with: str | None = None,
+) -> T:
+    """Return a dataclass field with metadata for help texts, checks and docs.
+
+    Args:
+        default: its value unless set.
+        help: what the setting does.
+        source: the paper or program that the setting comes from.
+        minimum: least valid value; None: any.
+        only_with: the condition under which the setting has an effect: ``name=value|value`` or
+            ``name>other``, where ``other`` is a number or another setting.
+    """
+    metadata: dict[str, Any] = {"help": help, "source": source}
+    if only_with is not None:
+        metadata["only_with"] = only_with
+    if minimum is not None:
+        metadata["minimum"] = minimum
+    made: T = field(default=default, metadata=metadata)
+    return made
