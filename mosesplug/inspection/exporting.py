@@ -13,7 +13,8 @@ from formats.extractor.data import SparseColumns, write_features, write_scores
 from formats.nbest.entry import NBestEntry, format_entry
 from formats.text import atomic_write, write_atomic
 from mosesplug.inspection.run import StoredRun
-from mosesplug.tuning_set import SparseRows, TuningSet
+from mosesplug.inspection.sentence import name_sparse_values
+from mosesplug.tuning_set import TuningSet
 
 __all__ = ["export_arrays", "export_extractor", "export_lists"]
 
@@ -70,7 +71,7 @@ def _read_entries(run: StoredRun, iteration: int | None, sentence: int) -> Itera
             sentence_id=sentence,
             text=texts[row],
             dense=_group_values(run, rows.dense[row].tolist()),
-            sparse=_name_sparse(run, rows.sparse, row),
+            sparse=tuple(name_sparse_values(run, rows.sparse, row).items()),
             score=float(scores[row]),
             extra=extras[row],
         )
@@ -82,16 +83,6 @@ def _group_values(run: StoredRun, values: list[float]) -> tuple[tuple[str, tuple
         groups.append((name, tuple(values[start : start + width])))
         start += width
     return tuple(groups)
-
-
-def _name_sparse(
-    run: StoredRun, rows: SparseRows | None, row: int
-) -> tuple[tuple[str, float], ...]:
-    if rows is None:
-        return ()
-    part = slice(int(rows.indptr[row]), int(rows.indptr[row + 1]))
-    names = [run.space.sparse[column] for column in rows.indices[part].tolist()]
-    return tuple(zip(names, rows.data[part].tolist(), strict=True))
 
 
 def export_extractor(lists: TuningSet, metric: str, features: Path, scores: Path) -> None:

@@ -27,6 +27,7 @@ __all__ = [
     "SortKey",
     "compare_hypotheses",
     "find_matched_orders",
+    "name_sparse_values",
     "read_sentence",
     "score_hypotheses",
 ]
@@ -176,7 +177,7 @@ def read_sentence(
         strings, dense, sparse, stats = listed.texts, listed.dense, listed.sparse, listed.stats
     used = (weights or run.weights).normalised()
     contributions = dense.astype(np.float64) * np.array(used.dense)
-    values = _sparse_by_name(sparse, run.space.sparse, len(strings))
+    values = [name_sparse_values(run, sparse, row) for row in range(len(strings))]
     weighted = [
         {name: used.sparse.get(name, 0.0) * value for name, value in row.items()} for row in values
     ]
@@ -272,14 +273,10 @@ def _count_matches(run: StoredRun, stats: NDArray[Any]) -> list[tuple[tuple[int,
     return [tuple(zip(row[0:8:2], row[1:8:2], strict=True)) for row in counts]
 
 
-def _sparse_by_name(
-    rows: SparseRows | None, names: Sequence[str], count: int
-) -> list[dict[str, float]]:
+def name_sparse_values(run: StoredRun, rows: SparseRows | None, row: int) -> dict[str, float]:
+    """Return the sparse values of a row by name."""
     if rows is None:
-        return [{} for _ in range(count)]
-    found = []
-    for row in range(count):
-        part = slice(int(rows.indptr[row]), int(rows.indptr[row + 1]))
-        columns, values = rows.indices[part].tolist(), rows.data[part].tolist()
-        found.append({names[column]: value for column, value in zip(columns, values, strict=True)})
-    return found
+        return {}
+    part = slice(int(rows.indptr[row]), int(rows.indptr[row + 1]))
+    names = [run.space.sparse[column] for column in rows.indices[part].tolist()]
+    return dict(zip(names, rows.data[part].tolist(), strict=True))
