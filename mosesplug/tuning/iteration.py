@@ -153,17 +153,8 @@ def store_lists(context: Context, iteration: int, weights: Weights, lists: Decod
     n_sentences = context.data.references.n_sentences
     groups = context.data.space.groups
     if lists.graphs is not None:
-        store_graphs(
-            context.data.configuration,
-            context.files.config,
-            context.files.store,
-            iteration,
-            _decoded_with(context, iteration, weights),
-            lists,
-            groups=groups,
-            n_sentences=n_sentences,
-            watch=context.files.watch,
-        )
+        model = _decoded_with(context, iteration, weights)
+        store_graphs(context, iteration, model, lists)
     blocks = checked_blocks(
         read_nbest_blocks(lists.path),
         lists,
@@ -286,15 +277,7 @@ def build_problem(context: Context, iteration: int) -> Problem:
     )
     if not from_graphs:
         return given
-    return with_graphs(
-        given,
-        configuration,
-        context.optimizer.algorithm,
-        store,
-        iterations,
-        context.data.references,
-        context.data.fixed,
-    )
+    return with_graphs(given, context.data, context.optimizer.algorithm, store, iterations)
 
 
 def _write_extractor_files(context: Context, iteration: int) -> None:
@@ -344,14 +327,5 @@ def make_graphs(context: Context) -> None:
         # A kill may have come between the result and its files.
         write_result_files(context, iteration - 1, last)
     write_decoding_files(context, iteration, weights, last.optimum if last else None)
-    store_graphs(
-        context.data.configuration,
-        context.files.config,
-        store,
-        iteration,
-        weights,
-        decode_input(context, iteration, weights, skip=False),
-        groups=context.data.space.groups,
-        n_sentences=context.data.references.n_sentences,
-        watch=context.files.watch,
-    )
+    lists = decode_input(context, iteration, weights, skip=False)
+    store_graphs(context, iteration, weights, lists)

@@ -18,10 +18,10 @@ from mosesplug.forest.line_search.graph_space import graph_source
 from mosesplug.forest.ngrams.reference_ngrams import ReferenceNgrams
 from mosesplug.forest.search_graph import search_graph
 from mosesplug.forest.union import united
-from mosesplug.metrics import Prepared
 from mosesplug.optimizers import Algorithm, Problem
 from mosesplug.settings.configuration import Configuration
 from mosesplug.store import NBestStore, StoredGraphs
+from mosesplug.tuning.context import RunData
 from mosesplug.tuning.graphs.features import UNKNOWN_WORD, read_configured_features
 from mosesplug.tuning.graphs.storing import sentence_references
 
@@ -75,37 +75,35 @@ def fixed_weights(
 
 def with_graphs(
     problem: Problem,
-    configuration: Configuration,
+    data: RunData,
     algorithm: Algorithm,
     store: NBestStore,
     iterations: Iterable[int],
-    references: Prepared,
-    fixed: Mapping[str, float],
 ) -> Problem:
     """Return the problem with the search graphs of some iterations instead of lists.
 
     Args:
         problem: without hypotheses.
-        configuration: of the run.
+        data: of the run.
         algorithm: can learn from graphs.
         store: of the run.
         iterations: whose graphs are used; at least one has some.
-        references: compiled for the metric.
-        fixed: weights of features that are not tuned.
     """
     with store.graphs(iterations) as graphs:
         space = problem.tuning_set.space
-        tail = np.array([name in fixed for name in space.sparse], dtype=np.bool_)
+        tail = np.array([name in data.fixed for name in space.sparse], dtype=np.bool_)
         own = replace(
             problem,
             fixed=np.concatenate([np.zeros(space.n_dense, np.bool_), tail]),
-            keeps_scale=keeps_scale(fixed),
+            keeps_scale=keeps_scale(data.fixed),
         )
         if algorithm.graphs == "source":
             every = [graphs.of_sentence(number) for number in range(graphs.n_sentences)]
-            source = graph_source(every, space, problem.metric, references, problem.threads)
-            return replace(own, source=source)
-        words = sentence_references(configuration, graphs.n_sentences)
+            return replace(
+                own,
+                source=graph_source(every, space, problem.metric, data.references, problem.threads),
+            )
+        words = sentence_references(data.configuration, graphs.n_sentences)
         return replace(own, search=_search(graphs, words))
 
 

@@ -28,8 +28,8 @@ from mosesplug.forest.pruning import pruned
 from mosesplug.hypergraph import Hypergraph
 from mosesplug.kernels import load_compiler
 from mosesplug.settings.configuration import Configuration, GraphSettings
-from mosesplug.store import NBestStore
-from mosesplug.tuning.events import GraphsRead, Watcher
+from mosesplug.tuning.context import Context
+from mosesplug.tuning.events import GraphsRead
 from mosesplug.tuning.graphs.features import read_configured_features
 from mosesplug.tuning.parallel.ordered_map import start_in_order
 from mosesplug.tuning.weights import Weights
@@ -122,40 +122,26 @@ def _as_file(path: str, graph: Hypergraph, names: tuple[str, ...]) -> Hypergraph
     )
 
 
-def store_graphs(
-    configuration: Configuration,
-    config: Path,
-    store: NBestStore,
-    iteration: int,
-    weights: Weights,
-    lists: DecodedInput,
-    *,
-    groups: tuple[tuple[str, int], ...],
-    n_sentences: int,
-    watch: Watcher,
-) -> None:
+def store_graphs(context: Context, iteration: int, weights: Weights, lists: DecodedInput) -> None:
     """Store the search graphs of an iteration, and write its n-best list to ``lists.path``.
 
     Args:
-        configuration: of the run.
-        config: the ``moses.ini`` of the decoding.
-        store: of the run.
+        context: of the run.
         iteration: the next one of the store.
-        weights: of the decoding.
+        weights: that the graphs were decoded with.
         lists: with the directory of the graphs.
-        groups: dense groups that the decoder announced.
-        n_sentences: number of source sentences.
-        watch: receives progress.
 
     Raises:
         DecoderError: the decoder did not write what was asked for.
         StoreError: the store cannot be written.
     """
+    configuration, files = context.data.configuration, context.files
+    n_sentences, groups = context.data.references.n_sentences, context.data.space.groups
     try:
-        files = hypergraph_files(lists.graphs or "")
+        paths = hypergraph_files(lists.graphs or "")
     except FormatError as error:
         raise lists.failure(f"the decoder wrote no search graphs: {error}") from error
-    if (last := max(files)) >= n_sentences:
+    if (last := max(paths)) >= n_sentences:
         raise lists.failure(
             f"there is a search graph of sentence {last}, but the input has only {n_sentences},"
             " counted from 0"
@@ -163,30 +149,30 @@ def store_graphs(
     graphs = configuration.decoding.graphs or GraphSettings()
     references = sentence_references(configuration, n_sentences)
     work = GraphFiles(
-        sentences=tuple(files),
-        paths=tuple(files.values()),
+        sentences=tuple(paths),
+        paths=tuple(paths.values()),
         groups=groups,
-        fixed=read_configured_features(config).fixed,
+        fixed=read_configured_features(files.config).fixed,
         weights=weights,
         nbest=configuration.decoding.nbest,
-        edges=[graphs.edges * max(1, min(map(len, references[number]))) for number in files],
+        edges=[graphs.edges * max(1, min(map(len, references[number]))) for number in paths],
     )
     load_compiler()  # once for all processes, which are forked
     processes = min(configuration.optimising.threads, os.cpu_count() or 1)
     try:
         with (
-            start_in_order(work, len(files), processes) as taken,
+            start_in_order(work, len(paths), processes) as taken,
             atomic_write(lists.path, compress="gz") as written,
         ):
 
             def numbered() -> Iterator[tuple[int, HypergraphFile]]:
-                pairs = zip(files, taken, strict=True)
+                pairs = zip(paths, taken, strict=True)
                 for done, (sentence, found) in enumerate(pairs, start=1):
-                    watch(GraphsRead(iteration, done, len(files)))
+                    files.watch(GraphsRead(iteration, done, len(paths)))
                     written.write(found.lines)
                     yield sentence, found.graph
 
-            store.add_graphs(iteration, numbered(), groups=groups, fixed=tuple(work.fixed))
+            files.store.add_graphs(iteration, numbered(), groups=groups, fixed=tuple(work.fixed))
     except StoreError:
         raise
     except (FormatError, DataError) as error:

@@ -19,7 +19,7 @@ import sacrebleu
 from formats.graphs.hypergraph_directory import hypergraph_files
 from formats.nbest.files import read_nbest
 from formats.text import read_lines
-from formats.weights.files import read_dense
+from formats.weights.files import ShowWeights, read_dense
 from mosesplug.cli.run.mert_options import read_command_line
 from mosesplug.cli.run.mert_settings import make_script_plan
 from mosesplug.decoders.moses import Queue
@@ -34,6 +34,7 @@ from mosesplug.settings.configuration import Configuration, GraphSettings
 from mosesplug.store import NBestStore
 from mosesplug.store.graphs import writing as graph_writing
 from mosesplug.tuning import tune
+from mosesplug.tuning.context import RunData
 from mosesplug.tuning.events import CommandStarted, Event, Note, PhaseStarted
 from mosesplug.tuning.graphs.learning import with_graphs
 from mosesplug.tuning.graphs.storing import GraphFiles
@@ -249,9 +250,8 @@ def test_mira_learns_what_moses_learnt(multi30k: Path, tmp_path: Path) -> None:
             make_toy(tmp_path).configuration(), references=tmp_path / "reference"
         )
         fixed = {"UnknownWordPenalty0": 0.0}
-        given = with_graphs(
-            Problem(nothing, bleu), configuration, algorithm("kbmira"), store, (1,), prepared, fixed
-        )
+        data = RunData(configuration, ShowWeights(()), Weights(()), prepared, 1, fixed)
+        given = with_graphs(Problem(nothing, bleu), data, algorithm("kbmira"), store, (1,))
         initial = work.weights.vector(nothing.space, fixed)
     options = KbmiraOptions(epochs=3, shuffle=False)
     found = kbmira(given, initial, np.random.default_rng(1), options)
