@@ -11,7 +11,7 @@ from formats.text import read_bytes, read_lines
 from formats.weights.files import format_sparse
 from mosesplug.decoders.batch import BatchDecoder, ModelWeights, parse_lists
 from mosesplug.decoders.moses import MosesDecoder
-from mosesplug.decoders.process import failure, run
+from mosesplug.decoders.process import failure, run_command
 from mosesplug.errors import DecoderError
 
 __all__ = ["ProcessDecoder"]
@@ -67,7 +67,7 @@ class ProcessDecoder(BatchDecoder):
             sparse_weights=None if sparse is None else sparse.name,
         )
         self.executing(command)
-        finished = run(
+        finished = run_command(
             command,
             directory=self.directory,
             stdout=self._file("out"),

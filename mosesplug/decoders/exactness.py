@@ -19,7 +19,7 @@ from mosesplug.decoders.batch import BatchDecoder, ModelWeights
 from mosesplug.decoders.server import ServerDecoder
 from mosesplug.errors import DecoderError
 
-__all__ = ["changed_weights", "differing_lists", "require_exact"]
+__all__ = ["change_weights", "count_differing_lists", "require_exact"]
 
 _FACTORS = (0.5, 1.5)
 _INSTEAD_OF_ZERO = 0.1
@@ -50,9 +50,9 @@ def require_exact(
         DecoderError: they differ and ``strict`` is set, or a decoder failed.
     """
     server.decode(sentences[:1], weights)
-    changed = changed_weights(weights)
+    changed = change_weights(weights)
     pairs = (server.decode(sentences, changed), fresh.decode(sentences, changed))
-    differing = differing_lists(*pairs)
+    differing = count_differing_lists(*pairs)
     if not differing:
         return None
     found = (
@@ -69,7 +69,7 @@ def require_exact(
     return f"{found}. It is restarted for each batch; PhraseDictionaryOnDisk would spare that"
 
 
-def changed_weights(weights: ModelWeights) -> ModelWeights:
+def change_weights(weights: ModelWeights) -> ModelWeights:
     """Return other weights of about the same size: alternately times 0.5 and times 1.5."""
     place = 0
     groups = []
@@ -83,7 +83,7 @@ def changed_weights(weights: ModelWeights) -> ModelWeights:
     return replace(weights, groups=tuple(groups))
 
 
-def differing_lists(first: Sequence[NBestList], second: Sequence[NBestList]) -> int:
+def count_differing_lists(first: Sequence[NBestList], second: Sequence[NBestList]) -> int:
     """Count sentences whose lists differ in texts, features or order, or are missing in one."""
     one, other = ({int(part.sentence_ids[0]): part for part in lists} for lists in (first, second))
     return sum(

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from mosesplug.errors import UsageError
 
-__all__ = ["MosesDecoder", "PostEditing", "Queue", "checked_flags"]
+__all__ = ["MosesDecoder", "PostEditing", "Queue", "parse_flags"]
 
 _MODEL_FLAGS = (
     *("config", "f", "ttable-file", "t", "distortion-file", "generation-file", "lmodel-file"),
@@ -238,7 +238,7 @@ def _model(weights: str | None, sparse_weights: str | None) -> list[str]:
     return model if sparse_weights is None else [*model, "-weight-file", sparse_weights]
 
 
-def checked_flags(text: str) -> tuple[str, ...]:
+def parse_flags(text: str) -> tuple[str, ...]:
     """Split ``--decoder-flags`` into words, as a shell does.
 
     Raises:

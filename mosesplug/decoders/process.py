@@ -30,8 +30,8 @@ __all__ = [
     "failure",
     "find_executable",
     "leash_command",
-    "run",
-    "tail",
+    "read_tail",
+    "run_command",
 ]
 
 _GRACE_SECONDS = 5.0
@@ -69,7 +69,7 @@ def find_executable(program: str, *, directory: Path | None = None) -> Path | No
     return None if found is None else Path(found).absolute()
 
 
-def run(
+def run_command(
     command: Sequence[str],
     *,
     directory: Path,
@@ -187,7 +187,7 @@ def leash_command(command: Sequence[str]) -> list[str]:
 
 def failure(problem: str, command: Sequence[str], stderr: Path) -> DecoderError:
     """Return the error for a child that failed, with its command and its last messages."""
-    words = tail(stderr)
+    words = read_tail(stderr)
     said = f"it said last:\n{words}" if words else "it wrote no messages"
     text = f"{problem}\ncommand: {shlex.join(command)}\n{said}\n(in {stderr})"
     with contextlib.suppress(OSError):
@@ -196,7 +196,7 @@ def failure(problem: str, command: Sequence[str], stderr: Path) -> DecoderError:
     return DecoderError(text)
 
 
-def tail(path: Path, *, lines: int = 10, limit: int = 4096) -> str:
+def read_tail(path: Path, *, lines: int = 10, limit: int = 4096) -> str:
     """Return the last lines of a file that may be large, growing, or missing."""
     try:
         with path.open("rb") as file:

@@ -25,15 +25,15 @@ from mosesplug.decoders.moses import MosesDecoder
 from mosesplug.decoders.process import failure
 from mosesplug.decoders.server_calls import (
     ServerLost,
+    format_nbest_lines,
     format_request_weights,
-    nbest_lines,
     parse_reply,
     translate_request,
 )
 from mosesplug.decoders.server_process import ServerProcess
 from mosesplug.errors import DecoderError
 
-__all__ = ["ServerDecoder", "request_text"]
+__all__ = ["ServerDecoder", "to_request_text"]
 
 _CALL_SECONDS, _START_SECONDS = 600.0, 1800.0
 _NOT_IN_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -105,7 +105,7 @@ class ServerDecoder(BatchDecoder):
         Raises:
             DecoderError: also if a sentence is not UTF-8, or has characters that XML excludes.
         """
-        texts = [(number, request_text(number, text)) for number, text in sentences]
+        texts = [(number, to_request_text(number, text)) for number, text in sentences]
         if not texts:
             return []
         try:
@@ -166,7 +166,7 @@ class ServerDecoder(BatchDecoder):
         except DecoderError as error:
             raise type(error)(f"sentence {number}: {error}") from error
         try:
-            return nbest_lines(place, parse_reply(answer))
+            return format_nbest_lines(place, parse_reply(answer))
         except DecoderError as error:
             problem = f"sentence {number}: {error}"
             raise failure(problem, server.command, server.stderr) from error
@@ -237,7 +237,7 @@ class ServerDecoder(BatchDecoder):
             self._note(text)
 
 
-def request_text(number: int, text: bytes) -> str:
+def to_request_text(number: int, text: bytes) -> str:
     """Return a sentence as the text of a request.
 
     Raises:

@@ -21,10 +21,10 @@ from mosesplug.errors import DecoderError
 __all__ = [
     "PROBE",
     "ServerLost",
+    "format_nbest_lines",
     "format_request_weights",
-    "nbest_lines",
     "parse_reply",
-    "post",
+    "post_request",
     "translate_request",
 ]
 
@@ -89,7 +89,7 @@ def format_request_weights(weights: ModelWeights, kept: Mapping[str, tuple[float
     return "\t".join(texts)
 
 
-def post(port: int, body: bytes, timeout: float) -> bytes:
+def post_request(port: int, body: bytes, timeout: float) -> bytes:
     """Send a request to a server on this machine, on a new connection.
 
     Args:
@@ -174,7 +174,7 @@ def _value(element: ElementTree.Element) -> Any:
     raise ValueError(f"<{content.tag}>")
 
 
-def nbest_lines(place: int, reply: Mapping[str, Any]) -> bytes:
+def format_nbest_lines(place: int, reply: Mapping[str, Any]) -> bytes:
     """Return the hypotheses of a reply as lines of an n-best file.
 
     Args:

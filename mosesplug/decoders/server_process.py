@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from mosesplug.decoders.process import describe_exit, end_group, failure, leash_command
-from mosesplug.decoders.server_calls import HOST, PROBE, ServerLost, post
+from mosesplug.decoders.server_calls import HOST, PROBE, ServerLost, post_request
 from mosesplug.errors import DecoderError
 
 __all__ = ["ServerProcess", "reserve_port"]
@@ -111,14 +111,14 @@ class ServerProcess:
         raise failure(problem, self.command, self.stderr)
 
     def call(self, body: bytes, timeout: float) -> bytes:
-        """Return the answer to a request, as ``post``. A server that gives none is ended.
+        """Return the answer to a request, as ``post_request``. A server that gives none is ended.
 
         Raises:
             ServerLost: it died or hung up.
             DecoderError: it was silent for ``timeout`` seconds, or did not answer in HTTP.
         """
         try:
-            return post(self.port, body, timeout)
+            return post_request(self.port, body, timeout)
         except TimeoutError as error:
             self.close()
             problem = f"the decoder's server did not answer within {timeout:g} s{_LIMIT}"
@@ -223,7 +223,7 @@ def _listening(port: int) -> bool:
 def _answers(port: int) -> bool:
     """Return whether a server on a port gives any answer."""
     try:
-        post(port, PROBE, _PROBE_SECONDS)
+        post_request(port, PROBE, _PROBE_SECONDS)
     except (ServerLost, TimeoutError):
         return False
     except DecoderError:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mosesplug.errors import DataError, UsageError
-from mosesplug.tuning.repeats.files import run_directories
+from mosesplug.tuning.repeats.files import find_run_directories
 from mosesplug.tuning.workdir.workspace import Workspace
 
 __all__ = ["System", "find_tuned_translations", "parse_systems"]
@@ -59,7 +59,7 @@ def find_tuned_translations(directory: Path) -> list[Path]:
         DataError: it is not the working directory of a finished run, or nothing was decoded with
             the weights of its result.
     """
-    return [_find_in_run(run) for run in run_directories(directory) or (directory,)]
+    return [_find_in_run(run) for run in find_run_directories(directory) or (directory,)]
 
 
 def _find_in_run(directory: Path) -> Path:

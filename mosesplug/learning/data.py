@@ -24,7 +24,7 @@ from mosesplug.optimizers import algorithm as find_algorithm
 from mosesplug.optimizers.problem import no_progress
 from mosesplug.settings.learning import LearningSettings
 from mosesplug.store import NBestStore
-from mosesplug.tuning.weights import ranges
+from mosesplug.tuning.weights import parse_ranges
 from mosesplug.tuning.workdir.records import read_start
 from mosesplug.tuning.workdir.stores import open_run_store
 from mosesplug.tuning_set import SparseRows, TuningSet
@@ -91,7 +91,7 @@ class LearningData:
                 ) from error
         minima, maxima = self.start.minima, self.start.maxima
         if bounds:
-            low, high = ranges(tuple(bounds), space.group_names)
+            low, high = parse_ranges(tuple(bounds), space.group_names)
             minima = np.concatenate([low, np.zeros(space.n_sparse)])
             maxima = np.concatenate([high, np.ones(space.n_sparse)])
         return replace(

@@ -29,7 +29,7 @@ from mosesplug.tuning.graphs.features import (
     UNKNOWN_WORD,
     UNTUNED,
     ConfiguredFeatures,
-    features_of,
+    parse_configured_features,
 )
 
 __all__ = [
@@ -116,7 +116,7 @@ def read_graph_weights(
             remedy="The features of search graphs have names: use Name= value lines or a moses.ini",
         )
     if file.ini is not None:
-        return _configured(features_of(file.ini), given.sparse)
+        return _configured(parse_configured_features(file.ini), given.sparse)
     # kbmira numbers the features of graphs that have no names.
     numbered = {f"F{place}": value for place, value in enumerate(file.numbers)}
     spelled = spelled_in_graphs(file.show, file.fixed, file.path)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from formats.text import read_lines
-from mosesplug.decoders.process import run
+from mosesplug.decoders.process import run_command
 from mosesplug.errors import DecoderError
 
 __all__ = ["filter_lines"]
@@ -30,7 +30,7 @@ def filter_lines(command: str, lines: Sequence[bytes]) -> list[bytes]:
     with tempfile.TemporaryDirectory(prefix="mosesplug-filter-") as directory:
         sent, got = Path(directory) / "in", Path(directory) / "out"
         sent.write_bytes(b"".join(line + b"\n" for line in distinct))
-        run(
+        run_command(
             ("bash", "-c", command),
             directory=Path.cwd(),
             stdin=sent,

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, cast, get_args, get_type_hints
 
 from formats.references import reference_files
-from mosesplug.decoders.moses import MosesDecoder, PostEditing, Queue, checked_flags
+from mosesplug.decoders.moses import MosesDecoder, PostEditing, Queue, parse_flags
 from mosesplug.errors import UsageError
 from mosesplug.metrics import metric
 from mosesplug.metrics.registry import settings_of_signature
@@ -214,7 +214,7 @@ def _decoding_objects(values: _Values, spelled: Callable[[str], str]) -> dict[_P
     """Return the decoder, and what depends on it."""
     program, forest = find_decoder(values["decoder"], "the decoder")
     scripts = HelperScripts.find(values.get("moses-scripts"), program)
-    flags = checked_flags(values.get("decoder-flags", ""))
+    flags = parse_flags(values.get("decoder-flags", ""))
     timeout = values.get("decoder-timeout")
     held_out, held_out_forest = None, None
     if "heldout-decoder" in values:

@@ -18,8 +18,8 @@ from mosesplug.tuning.guarding import guard_result
 from mosesplug.tuning.heldout import find_best
 from mosesplug.tuning.iteration import write_result_files
 from mosesplug.tuning.online.state import select_result
-from mosesplug.tuning.weights import Weights, mean_of
-from mosesplug.tuning.workdir.iteration_files import date, write_config
+from mosesplug.tuning.weights import Weights, average_weights
+from mosesplug.tuning.workdir.iteration_files import format_date, write_config
 from mosesplug.tuning.workdir.records import (
     Evaluation,
     IterationResult,
@@ -77,7 +77,7 @@ def conclude(context: Context, reason: str) -> Result:
         online=configuration.online is not None,
         warnings=warnings,
     )
-    write_atomic(workspace.summary, result.as_json(date(), __version__))
+    write_atomic(workspace.summary, result.as_json(format_date(), __version__))
     context.files.watch(RunFinished(len(records), reason))
     return result
 
@@ -151,7 +151,7 @@ def _best_heldout(
 
 def _mean(context: Context, records: Sequence[IterationRecord]) -> Weights:
     """Return the mean of the weights of all iterations, normalised unless their scale matters."""
-    return mean_of(
+    return average_weights(
         [read_result(record).weights for record in records],
         normalise=has_free_scale(context.data.configuration, context.data.fixed),
     )

@@ -25,10 +25,10 @@ from mosesplug.settings.configuration import Configuration
 from mosesplug.tuning.events import CommandStarted, HeldOutScored, PhaseStarted, Watcher
 from mosesplug.tuning.graphs.files import DecodedText
 from mosesplug.tuning.graphs.forest import open_forest
-from mosesplug.tuning.weights import Weights, model_weights
+from mosesplug.tuning.weights import Weights, to_model_weights
 from mosesplug.tuning.workdir.records import Evaluation
 
-__all__ = ["HeldOutScorer", "count_since_best", "find_best", "judge"]
+__all__ = ["HeldOutScorer", "count_since_best", "find_best", "open_held_out_scorer"]
 
 _CACHE = "heldout-forest.lmdb"
 """The store, in the working directory, of search graphs that are imported from files."""
@@ -62,7 +62,7 @@ class HeldOutScorer:
         Raises:
             DecoderError: the decoder failed.
         """
-        lists = self.decoder.decode(self._numbered, model_weights(self.show, weights))
+        lists = self.decoder.decode(self._numbered, to_model_weights(self.show, weights))
         lines = [b""] * len(self.texts)
         for found in lists:
             lines[int(found.sentence_ids[0])] = _first(found)
@@ -116,7 +116,7 @@ class HeldOutScorer:
         return list(enumerate(self.texts))
 
 
-def judge(
+def open_held_out_scorer(
     configuration: Configuration, config: Path, show: ShowWeights, watch: Watcher
 ) -> HeldOutScorer | None:
     """Return what scores the held-out set; None if there is none.

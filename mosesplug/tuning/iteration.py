@@ -22,19 +22,19 @@ from mosesplug.features import FeatureSpace
 from mosesplug.optimizers import Problem, Progress, Solution, corpus_score
 from mosesplug.store import IterationRecord
 from mosesplug.tuning.context import Context
-from mosesplug.tuning.decoding.lists import checked_blocks, skipped
+from mosesplug.tuning.decoding.lists import check_blocks, reuse_decoding
 from mosesplug.tuning.events import IterationFinished, OptimizerProgress, PhaseStarted
-from mosesplug.tuning.graphs.learning import with_graphs
+from mosesplug.tuning.graphs.learning import use_graphs
 from mosesplug.tuning.graphs.storing import store_graphs
 from mosesplug.tuning.guarding import guard_decoded, guard_weights
 from mosesplug.tuning.heldout import HeldOutScorer
 from mosesplug.tuning.online.source import drop_open_epoch, same_start
 from mosesplug.tuning.online.state import online_start
 from mosesplug.tuning.parallel.optimize import optimize_sharded
-from mosesplug.tuning.resources import Clock, give_back
-from mosesplug.tuning.weights import Weights, model_weights, ranges
+from mosesplug.tuning.resources import Clock, release_memory
+from mosesplug.tuning.weights import Weights, parse_ranges, to_model_weights
 from mosesplug.tuning.workdir.iteration_files import (
-    write_before,
+    write_decoding_config,
     write_extractor_files,
     write_finished_step,
     write_init_opt,
@@ -107,7 +107,7 @@ def write_decoding_files(
 ) -> None:
     """Write the files with the weights that an iteration is decoded with."""
     workspace = context.files.workspace
-    write_before(
+    write_decoding_config(
         context.data.configuration,
         workspace,
         context.files.config,
@@ -122,12 +122,12 @@ def write_decoding_files(
 
 def decode_input(context: Context, iteration: int, weights: Weights, *, skip: bool) -> DecodedInput:
     """Decode the input, or take the n-best list or search graphs of an earlier decoding."""
-    give_back()  # the decoder's models need the memory
+    release_memory()  # the decoder's models need the memory
     if skip:
         graphs = context.data.configuration.decoding.graphs is not None
-        return skipped(context.files.workspace, iteration, graphs=graphs)
+        return reuse_decoding(context.files.workspace, iteration, graphs=graphs)
     context.files.watch(PhaseStarted(iteration, "decode"))
-    model = model_weights(context.data.show, _decoded_with(context, iteration, weights))
+    model = to_model_weights(context.data.show, _decoded_with(context, iteration, weights))
     if context.makes_graphs(iteration):
         return context.decoder.search_graphs(iteration, model)
     return context.decoder.nbest_lists(iteration, model)
@@ -155,7 +155,7 @@ def store_lists(context: Context, iteration: int, weights: Weights, lists: Decod
     if lists.graphs is not None:
         model = _decoded_with(context, iteration, weights)
         store_graphs(context, iteration, model, lists)
-    blocks = checked_blocks(
+    blocks = check_blocks(
         read_nbest_blocks(lists.path),
         lists,
         groups=groups,
@@ -185,9 +185,9 @@ def optimize_weights(context: Context, current: IterationRecord) -> IterationRes
     iteration, weights = current.iteration, read_start(current).weights
     context.files.watch(PhaseStarted(iteration, "optimise"))
     clock = Clock()
-    give_back()
+    release_memory()
     given = build_problem(context, iteration)
-    give_back()
+    release_memory()
     space = given.tuning_set.space
     minima, maxima = (box[: space.n_dense].tolist() for box in given.box)
     write_init_opt(context.files.workspace, iteration, weights, minima, maxima)
@@ -265,7 +265,7 @@ def build_problem(context: Context, iteration: int) -> Problem:
     )
     space = tuning_set.space
     earlier = store.iterations()[first - 1 : iteration - 1] if optimising.historic_bests else ()
-    minima, maxima = ranges(optimising.ranges, space.group_names)
+    minima, maxima = parse_ranges(optimising.ranges, space.group_names)
     given = Problem(
         tuning_set,
         configuration.metric,
@@ -277,7 +277,7 @@ def build_problem(context: Context, iteration: int) -> Problem:
     )
     if not from_graphs:
         return given
-    return with_graphs(given, context.data, context.optimizer.algorithm, store, iterations)
+    return use_graphs(given, context.data, context.optimizer.algorithm, store, iterations)
 
 
 def _write_extractor_files(context: Context, iteration: int) -> None:

@@ -28,7 +28,7 @@ from mosesplug.tuning.online.state import forget_earlier_states
 from mosesplug.tuning.resume import (
     check_earlier_run,
 )
-from mosesplug.tuning.setup import check_apart, prepare_run
+from mosesplug.tuning.setup import check_outputs, prepare_run
 from mosesplug.tuning.workdir.records import read_evaluations, read_result
 from mosesplug.tuning.workdir.summary import Result
 from mosesplug.tuning.workdir.workspace import Workspace
@@ -58,7 +58,7 @@ def tune(configuration: Configuration, watch: Watcher = ignore_event) -> Result:
     """
     workspace = Workspace(configuration.working_directory, configuration.decoding.nbest)
     check_forest(configuration)
-    check_apart(configuration, workspace)
+    check_outputs(configuration, workspace)
     with workspace.locked():
         earlier = check_earlier_run(configuration, workspace, watch)
         with prepare_run(configuration, workspace, watch, earlier) as (context, judge):

@@ -12,7 +12,7 @@ from __future__ import annotations
 import ctypes
 import time
 
-__all__ = ["Clock", "give_back"]
+__all__ = ["Clock", "release_memory"]
 
 
 class Clock:
@@ -26,7 +26,7 @@ class Clock:
         return time.monotonic() - self._start
 
 
-def give_back() -> None:
+def release_memory() -> None:
     """Return free pages of the heap to the system, holes included; milliseconds.
 
     Nothing is done where the C library has no ``malloc_trim``, as those of macOS and of Alpine.

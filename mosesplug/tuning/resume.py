@@ -15,7 +15,7 @@ from mosesplug.optimizers import corpus_score
 from mosesplug.settings.configuration import Configuration
 from mosesplug.store import NBestStore
 from mosesplug.tuning.context import PREDICTABLE_SEED, Context
-from mosesplug.tuning.decoding.lists import skipped
+from mosesplug.tuning.decoding.lists import reuse_decoding
 from mosesplug.tuning.events import Note, Watcher
 from mosesplug.tuning.iteration import build_problem, store_lists
 from mosesplug.tuning.weights import Weights
@@ -31,9 +31,9 @@ __all__ = [
     "EarlierRun",
     "adopt_files",
     "check_earlier_run",
+    "choose_seed",
+    "find_unstored_iterations",
     "report_changed_settings",
-    "seed_of_run",
-    "unstored_iterations",
 ]
 
 EarlierRun = Literal["none", "replaced", "continued"]
@@ -73,7 +73,7 @@ def _has_lists(workspace: Workspace) -> bool:
         return True  # nobody knows what an unreadable store holds
 
 
-def seed_of_run(configuration: Configuration, store: NBestStore) -> int:
+def choose_seed(configuration: Configuration, store: NBestStore) -> int:
     """Return the seed of the settings, of the run to continue, or a random one."""
     if configuration.optimising.predictable_seeds:
         return PREDICTABLE_SEED
@@ -105,7 +105,7 @@ def report_changed_settings(context: Context) -> None:
     context.files.watch(Note(f"continuing after iteration {len(iterations)}"))
 
 
-def unstored_iterations(workspace: Workspace, store: NBestStore) -> range:
+def find_unstored_iterations(workspace: Workspace, store: NBestStore) -> range:
     """Return the iterations that are finished according to the files, and not in the store.
 
     A run of this program stores an iteration before its files say that it is finished.
@@ -144,7 +144,7 @@ def adopt_files(context: Context, iterations: range) -> None:
             lists = workspace.nbest_packed(iteration)
             if not lists.is_file():  # mert-moses.pl --hg-mira leaves none
                 raise _missing(workspace, lists.name)
-            store_lists(context, iteration, weights, skipped(workspace, iteration))
+            store_lists(context, iteration, weights, reuse_decoding(workspace, iteration))
         given = build_problem(context, iteration)
         optimum = corpus_score(given, context.data.vector(result, given.tuning_set.space))
         found = IterationResult(result, optimum, result.largest_change(weights), 0.0)

@@ -24,27 +24,26 @@ from mosesplug.settings.configuration import Configuration, OptimizerSettings
 from mosesplug.settings.toml import write_settings
 from mosesplug.store import NBestStore, fingerprint_files
 from mosesplug.tuning.context import Context, RunData, RunFiles
-from mosesplug.tuning.decoding.prepare import announced_features, decoding_config
+from mosesplug.tuning.decoding.prepare import announce_features, prepare_config
 from mosesplug.tuning.decoding.program import ProgramDecoder
 from mosesplug.tuning.events import Note, Watcher
-from mosesplug.tuning.graphs.forest import open_graph_decoder, redecoding
-from mosesplug.tuning.graphs.learning import check_graphs, fixed_weights
+from mosesplug.tuning.graphs.forest import open_graph_decoder, use_own_graphs
+from mosesplug.tuning.graphs.learning import check_graphs, read_fixed_weights
 from mosesplug.tuning.guarding import guard_input
-from mosesplug.tuning.heldout import HeldOutScorer
-from mosesplug.tuning.heldout import judge as find_judge
+from mosesplug.tuning.heldout import HeldOutScorer, open_held_out_scorer
 from mosesplug.tuning.online.decoder import check_online
 from mosesplug.tuning.parallel.shards import split_into_shards
 from mosesplug.tuning.resume import (
     EarlierRun,
     adopt_files,
+    choose_seed,
+    find_unstored_iterations,
     report_changed_settings,
-    seed_of_run,
-    unstored_iterations,
 )
-from mosesplug.tuning.weights import Weights, ranges
+from mosesplug.tuning.weights import Weights, parse_ranges
 from mosesplug.tuning.workdir.workspace import Workspace
 
-__all__ = ["check_apart", "check_names", "prepare_run", "starting_weights"]
+__all__ = ["check_names", "check_outputs", "find_starting_weights", "prepare_run"]
 
 _CONFUSION_NETWORK = 1
 """The input type that takes many lines a sentence."""
@@ -53,7 +52,7 @@ _RESULT = "moses.ini"
 """What a finished run leaves in its working directory."""
 
 
-def starting_weights(show: ShowWeights, configuration: Configuration) -> Weights:
+def find_starting_weights(show: ShowWeights, configuration: Configuration) -> Weights:
     """Return the starting weights: the announced dense ones or a former run's, and sparse ones.
 
     Sparse weights are those of the ``weight-file`` in the configuration, or in the former run's
@@ -107,10 +106,10 @@ def check_names(optimising: OptimizerSettings, show: ShowWeights) -> None:
     their feature function.
 
     Raises:
-        UsageError: ``active`` or ``ranges`` names an unknown feature.
+        UsageError: ``active`` or ``parse_ranges`` names an unknown feature.
     """
     space = FeatureSpace.of_names(show.names)
-    ranges(optimising.ranges, space.group_names)
+    parse_ranges(optimising.ranges, space.group_names)
     known = (*space.names, *space.group_names)
     for name in optimising.active or ():
         if name not in known and not any(name.startswith(f"{maker}_") for maker in show.sparse):
@@ -121,7 +120,7 @@ def check_names(optimising: OptimizerSettings, show: ShowWeights) -> None:
         raise UsageError("no feature is active: name at least one, or leave the option out")
 
 
-def check_apart(configuration: Configuration, workspace: Workspace) -> None:
+def check_outputs(configuration: Configuration, workspace: Workspace) -> None:
     """Check that the run does not overwrite its input.
 
     Raises:
@@ -162,12 +161,12 @@ def prepare_run(
         optimizer.learner()
     if optimising.sharding is not None and not optimising.sharding.asynchronous:
         split_into_shards(np.arange(references.n_sentences), optimising.sharding.shards, 0)
-    config = decoding_config(configuration, workspace, watch)
+    config = prepare_config(configuration, workspace, watch)
     decoder = _open_decoder(configuration, workspace, config, references, watch)
     show = decoder.features
     check_names(optimising, show)
-    start = starting_weights(show, configuration)
-    judge = find_judge(configuration, config, show, watch)
+    start = find_starting_weights(show, configuration)
+    judge = open_held_out_scorer(configuration, config, show, watch)
     if earlier == "replaced":
         watch(
             Note(
@@ -194,14 +193,14 @@ def prepare_run(
                 show,
                 start,
                 references,
-                seed=seed_of_run(configuration, store),
-                fixed=fixed_weights(configuration, config, algorithm),
+                seed=choose_seed(configuration, store),
+                fixed=read_fixed_weights(configuration, config, algorithm),
             ),
             RunFiles(workspace, config, store, watch),
-            redecoding(decoder, configuration, workspace, store, watch),
+            use_own_graphs(decoder, configuration, workspace, store, watch),
             optimizer,
         )
-        if unstored := unstored_iterations(workspace, store):
+        if unstored := find_unstored_iterations(workspace, store):
             adopt_files(context, unstored)
         report_changed_settings(context)
         write_settings(workspace.settings, collect_values(configuration, context.data.seed))
@@ -221,7 +220,7 @@ def _open_decoder(
     """Return what decodes the tuning set: stored search graphs, or a program."""
     if (place := configuration.decoding.forest) is not None:
         return open_graph_decoder(configuration, place, workspace, references, watch)
-    features = announced_features(configuration, workspace, config, watch)
+    features = announce_features(configuration, workspace, config, watch)
     n_sentences = references.n_sentences
     return ProgramDecoder(configuration, workspace, config, features, n_sentences, watch)
 

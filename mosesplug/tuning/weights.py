@@ -15,7 +15,7 @@ from mosesplug.decoders.batch import ModelWeights
 from mosesplug.errors import UsageError
 from mosesplug.features import FeatureSpace
 
-__all__ = ["Weights", "mean_of", "model_weights", "ranges"]
+__all__ = ["Weights", "average_weights", "parse_ranges", "to_model_weights"]
 
 
 NO_WEIGHTS: Mapping[str, float] = MappingProxyType({})
@@ -114,12 +114,12 @@ class Weights:
         return max(changes, default=0.0)
 
 
-def model_weights(show: ShowWeights, weights: Weights) -> ModelWeights:
+def to_model_weights(show: ShowWeights, weights: Weights) -> ModelWeights:
     """Return weights as a decoder of mini-batches takes them."""
     return ModelWeights(show.with_values(weights.dense).groups, weights.sparse)
 
 
-def mean_of(every: Sequence[Weights], *, normalise: bool) -> Weights:
+def average_weights(every: Sequence[Weights], *, normalise: bool) -> Weights:
     """Return the mean of weights; a missing sparse weight counts as 0.
 
     Args:
@@ -134,7 +134,7 @@ def mean_of(every: Sequence[Weights], *, normalise: bool) -> Weights:
     return mean
 
 
-def ranges(
+def parse_ranges(
     texts: tuple[str, ...], group_names: tuple[str, ...]
 ) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """Parse the bounds of random starting weights: minima and maxima per dense feature.

@@ -11,7 +11,7 @@ import pytest
 from formats.weights.files import WeightGroup, read_show_weights
 from mosesplug.decoders.batch import ModelWeights
 from mosesplug.decoders.batch_process import ProcessDecoder
-from mosesplug.decoders.exactness import changed_weights, differing_lists, require_exact
+from mosesplug.decoders.exactness import change_weights, count_differing_lists, require_exact
 from mosesplug.decoders.moses import MosesDecoder
 from mosesplug.decoders.server import ServerDecoder
 from mosesplug.errors import DecoderError
@@ -47,11 +47,11 @@ def test_it_is_exact(decoder: MosesDecoder, weights: ModelWeights, tmp_path: Pat
     ) as online:
         assert require_exact(online, fresh, sentences, weights, strict=True) is None
         first = online.decode(sentences, weights)
-        second = online.decode(sentences, changed_weights(weights))
+        second = online.decode(sentences, change_weights(weights))
         expected = fresh.decode(sentences, weights)
-    assert differing_lists(first, expected) == 0
+    assert count_differing_lists(first, expected) == 0
     assert [part.scores.tolist() for part in first] == [part.scores.tolist() for part in expected]
-    assert 0 < differing_lists(first, second) <= 4
+    assert 0 < count_differing_lists(first, second) <= 4
     assert [part.text(0) for part in first[-2:]] == [b"", "ünknown <&>".encode()]
     # It listens on this machine only.
     assert notes == []

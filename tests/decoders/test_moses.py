@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mosesplug.decoders.moses import MosesDecoder, PostEditing, Queue, checked_flags
+from mosesplug.decoders.moses import MosesDecoder, PostEditing, Queue, parse_flags
 from mosesplug.errors import UsageError
 
 MOSES = Path("/opt/moses/bin/moses")
@@ -93,7 +93,7 @@ def test_submission() -> None:
     ],
 )
 def test_flags(text: str, words: tuple[str, ...]) -> None:
-    assert checked_flags(text) == words
+    assert parse_flags(text) == words
 
 
 @pytest.mark.parametrize(
@@ -110,4 +110,4 @@ def test_flags(text: str, words: tuple[str, ...]) -> None:
 )
 def test_refused_flags(text: str, why: str) -> None:
     with pytest.raises(UsageError, match=why):
-        checked_flags(text)
+        parse_flags(text)

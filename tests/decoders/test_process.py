@@ -12,7 +12,13 @@ from types import SimpleNamespace
 import pytest
 
 from mosesplug.decoders import process
-from mosesplug.decoders.process import LineCounter, describe_exit, find_executable, run, tail
+from mosesplug.decoders.process import (
+    LineCounter,
+    describe_exit,
+    find_executable,
+    read_tail,
+    run_command,
+)
 from mosesplug.errors import DecoderError
 from tests.waiting import LIMIT, alive, gone, hurry, wait_until
 
@@ -25,7 +31,7 @@ def test_output_goes_to_files_and_lines_are_counted(tmp_path: Path) -> None:
     seen: list[int] = []
     code = "import sys; print('a\\nb'); print('c', file=sys.stderr); print(sys.stdin.read())"
     (tmp_path / "in").write_text("text")
-    finished = run(
+    finished = run_command(
         python(code),
         directory=tmp_path,
         stdout=tmp_path / "out",
@@ -42,7 +48,7 @@ def test_output_goes_to_files_and_lines_are_counted(tmp_path: Path) -> None:
 def test_directory_and_environment(tmp_path: Path) -> None:
     code = "import os; print(os.getcwd(), os.environ['ROOM'])"
     out = tmp_path / "out"
-    run(
+    run_command(
         python(code),
         directory=tmp_path,
         stdout=out,
@@ -55,7 +61,7 @@ def test_directory_and_environment(tmp_path: Path) -> None:
 def test_failure_tells_command_code_and_last_words(tmp_path: Path) -> None:
     code = "import sys; print('\\n'.join(map(str, range(50))), file=sys.stderr); sys.exit(7)"
     with pytest.raises(DecoderError) as caught:
-        run(python(code), directory=tmp_path, stdout=tmp_path / "o", stderr=tmp_path / "e")
+        run_command(python(code), directory=tmp_path, stdout=tmp_path / "o", stderr=tmp_path / "e")
     text = str(caught.value)
     assert "exit code 7" in text
     assert "import sys" in text
@@ -68,7 +74,7 @@ def test_killed_child_is_named_by_its_signal(tmp_path: Path, name: str) -> None:
     reset = f"signal.{name} != signal.SIGKILL and signal.signal(signal.{name}, signal.SIG_DFL)"
     code = f"import os, signal; {reset}; os.kill(os.getpid(), signal.{name})"
     with pytest.raises(DecoderError, match=f"killed by {name}"):
-        run(python(code), directory=tmp_path, stdout=tmp_path / "o", stderr=tmp_path / "e")
+        run_command(python(code), directory=tmp_path, stdout=tmp_path / "o", stderr=tmp_path / "e")
 
 
 @pytest.mark.parametrize(("code", "name"), [(139, "SIGSEGV"), (134, "SIGABRT")])
@@ -76,7 +82,7 @@ def test_a_script_may_say_by_which_signal_its_decoder_ended(
     tmp_path: Path, code: int, name: str
 ) -> None:
     with pytest.raises(DecoderError, match=rf"exit code {code} \(killed by {name}\)"):
-        run(
+        run_command(
             ["sh", "-c", f"exit {code}"],
             directory=tmp_path,
             stdout=tmp_path / "o",
@@ -91,7 +97,7 @@ def test_one_that_is_silent_for_too_long_is_killed_with_all_it_started(
     script = "echo loading >&2; sleep 777 & echo $! >pid.new; mv pid.new pid; sleep 778"
     hurry(monkeypatch, process, (tmp_path / "pid").exists)
     with pytest.raises(DecoderError) as caught:
-        run(
+        run_command(
             ["sh", "-c", script],
             directory=tmp_path,
             stdout=tmp_path / "o",
@@ -130,14 +136,14 @@ def test_what_is_written_elsewhere_counts(
 def test_pipelines_end_in_silence(tmp_path: Path) -> None:
     """The first command of a pipeline is ended by SIGPIPE, as in a shell."""
     command = ["sh", "-c", "yes | head -n 1"]
-    done = run(command, directory=tmp_path, stdout=tmp_path / "o", stderr=tmp_path / "e")
+    done = run_command(command, directory=tmp_path, stdout=tmp_path / "o", stderr=tmp_path / "e")
     assert done.stdout.read_bytes() == b"y\n"
     assert done.stderr.read_bytes() == b""
 
 
 def test_program_that_does_not_exist(tmp_path: Path) -> None:
     with pytest.raises(DecoderError, match="No such file"):
-        run(
+        run_command(
             [str(tmp_path / "none")],
             directory=tmp_path,
             stdout=tmp_path / "o",
@@ -158,7 +164,7 @@ def test_executable(tmp_path: Path) -> None:
 
 
 def test_tail_and_counter_of_missing_files(tmp_path: Path) -> None:
-    assert tail(tmp_path / "none") == ""
+    assert read_tail(tmp_path / "none") == ""
     assert LineCounter(tmp_path / "none").count() == 0
 
 
@@ -175,7 +181,7 @@ def test_counter_reads_on(tmp_path: Path) -> None:
 GRANDPARENT = """
 import signal, sys
 from pathlib import Path
-from mosesplug.decoders.process import run
+from mosesplug.decoders.process import run_command
 def stop(number, frame):
     raise KeyboardInterrupt
 signal.signal(signal.SIGTERM, stop)
@@ -185,7 +191,7 @@ child = "import subprocess, sys, os, time\\n" \\
     "helper = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'])\\n" \\
     "open('pids.new', 'w').write(f'{os.getpid()} {helper.pid}')\\n" \\
     "os.rename('pids.new', 'pids')\\ntime.sleep(600)"
-run([sys.executable, "-c", child], directory=here, stdout=here / "out", stderr=here / "err")
+run_command([sys.executable, "-c", child], directory=here, stdout=here / "out", stderr=here / "err")
 """
 
 
@@ -193,7 +199,7 @@ run([sys.executable, "-c", child], directory=here, stdout=here / "out", stderr=h
 def test_nothing_is_left_of_a_child_that_fails(tmp_path: Path) -> None:
     command = ["sh", "-c", "sleep 600 & echo $! > helper; exit 3"]
     with pytest.raises(DecoderError, match="exit code 3"):
-        run(command, directory=tmp_path, stdout=tmp_path / "o", stderr=tmp_path / "e")
+        run_command(command, directory=tmp_path, stdout=tmp_path / "o", stderr=tmp_path / "e")
     helper = int((tmp_path / "helper").read_text())
     try:
         assert gone(helper)

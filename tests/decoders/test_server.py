@@ -23,7 +23,7 @@ from formats.weights.files import WeightGroup
 from mosesplug.decoders import server_process
 from mosesplug.decoders.batch import ModelWeights
 from mosesplug.decoders.batch_process import ProcessDecoder
-from mosesplug.decoders.exactness import changed_weights, differing_lists, require_exact
+from mosesplug.decoders.exactness import change_weights, count_differing_lists, require_exact
 from mosesplug.decoders.moses import MosesDecoder, PostEditing
 from mosesplug.decoders.server import ServerDecoder
 from mosesplug.errors import DecoderError, UsageError
@@ -74,7 +74,7 @@ def test_lists_are_those_of_a_process(
             lists = online.decode(BATCH, weights)
             expected = process(decoder, tmp_path).decode(BATCH, weights)
             assert contents(lists) == contents(expected)
-            assert differing_lists(lists, expected) == 0
+            assert count_differing_lists(lists, expected) == 0
         assert [int(part.sentence_ids[0]) for part in lists] == [41, 7, 12, 3, 5]
         assert online.decode([], OTHERS) == []
         assert len(pids()) == workers + 3
@@ -402,8 +402,8 @@ def test_a_server_that_keeps_scores_is_restarted_for_each_batch(
 
 
 def test_changed_weights_are_other_weights() -> None:
-    changed = changed_weights(WEIGHTS)
+    changed = change_weights(WEIGHTS)
     assert [group.values for group in changed.groups] == [(0.25,), (-0.375, None)]
-    assert [group.values for group in changed_weights(changed).groups][1][1] is None
+    assert [group.values for group in change_weights(changed).groups][1][1] is None
     zeros = replace(WEIGHTS, groups=(replace(WEIGHTS.groups[0], values=(0.0, 0.0)),))
-    assert changed_weights(zeros).groups[0].values == pytest.approx((0.05, 0.15))
+    assert change_weights(zeros).groups[0].values == pytest.approx((0.05, 0.15))

@@ -17,7 +17,7 @@ from formats.weights.files import WeightGroup, read_dense
 from mosesplug.decoders.batch import ModelWeights
 from mosesplug.decoders.moses import MosesDecoder
 from mosesplug.decoders.server import ServerDecoder
-from mosesplug.decoders.server_calls import nbest_lines, parse_reply, translate_request
+from mosesplug.decoders.server_calls import format_nbest_lines, parse_reply, translate_request
 
 N_SENTENCES, NBEST = 12, 20
 
@@ -107,7 +107,7 @@ def test_lists_are_those_of_the_decoders_own_file(calls: list[Any], multi30k: Pa
     lists = [list(part) for _, part in groupby(lines, lambda line: line.split(b" ", 1)[0])]
     same = total = 0
     for number, call in enumerate(calls[:N_SENTENCES]):
-        ours = nbest_lines(number, call["reply"]).splitlines()
+        ours = format_nbest_lines(number, call["reply"]).splitlines()
         file = lists[number][: len(ours)]
         same += sum(a.split() == b.split() for a, b in zip(ours, file, strict=True))
         total += len(ours)

@@ -18,7 +18,7 @@ from mosesplug.decoders.protocol import DecodedInput
 from mosesplug.errors import DecoderError
 from mosesplug.features import FeatureSpace
 from mosesplug.store import NBestStore
-from mosesplug.tuning.decoding.lists import checked_blocks
+from mosesplug.tuning.decoding.lists import check_blocks
 from mosesplug.tuning.events import ignore_event
 from tests.long_running.decoder_faults import (
     FAULTS,
@@ -120,7 +120,7 @@ def test_a_list_that_cannot_be_used(
     groups = FeatureSpace.of_names(read_show_weights(begun / "features.list").names).groups
     lists = DecodedInput(path, ("decoder",), begun / "run1.out", tmp_path / "run2.decoder.err", 0.0)
     with pytest.raises((DecoderError, FormatError)) as caught:
-        for _ in checked_blocks(
+        for _ in check_blocks(
             read_nbest_blocks(path), lists, groups=groups, n_sentences=6, watch=ignore_event
         ):
             pass

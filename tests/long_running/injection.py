@@ -31,7 +31,7 @@ PHASES = {
     ("workspace.py", "locked"): "preparing",
     ("workspace.py", "clear"): "preparing",
     ("prepare.py", "_filtered"): "filtering",
-    ("prepare.py", "announced_features"): "show-weights",
+    ("prepare.py", "announce_features"): "show-weights",
     ("program.py", "_is_usable"): "comparing",
     ("program.py", "nbest_lists"): "decoding",
     ("program.py", "search_graphs"): "decoding",

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from mosesplug.decoders.moses import MosesDecoder, checked_flags
+from mosesplug.decoders.moses import MosesDecoder, parse_flags
 from mosesplug.metrics import metric
 from mosesplug.tuning import Configuration, DecodingSettings, OptimizerSettings
 from mosesplug.tuning.events import Event
@@ -39,7 +39,7 @@ class ToySystem:
         **more: Any,
     ) -> Configuration:
         """A run in the working directory ``name``: short lists, few restarts, a fixed seed."""
-        decoder = MosesDecoder(self.decoder, checked_flags(flags))
+        decoder = MosesDecoder(self.decoder, parse_flags(flags))
         plain = Configuration(
             input=self.directory / "input",
             references=self.directory / "reference",

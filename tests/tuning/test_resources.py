@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mosesplug.tuning.resources import give_back
+from mosesplug.tuning.resources import release_memory
 
 SIZE, COUNT = 100_000, 400  # too small to be mapped one by one
 
@@ -31,7 +31,7 @@ def test_holes_of_the_heap_go_back_to_the_system_and_what_is_in_use_stays() -> N
         library.free(block)
     before = resident()
 
-    give_back()
+    release_memory()
 
     assert before - resident() > SIZE * COUNT / 2
     assert ctypes.string_at(blocks[-1], SIZE) == bytes([(COUNT - 1) % 256]) * SIZE

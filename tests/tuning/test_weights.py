@@ -7,7 +7,7 @@ import pytest
 
 from mosesplug.errors import UsageError
 from mosesplug.features import FeatureSpace
-from mosesplug.tuning.weights import Weights, mean_of, ranges
+from mosesplug.tuning.weights import Weights, average_weights, parse_ranges
 
 SPACE = FeatureSpace((("d", 1), ("tm", 2)), ("wt_a", "wt_b"))
 
@@ -47,20 +47,20 @@ def test_largest_change() -> None:
 
 def test_the_mean_of_weights_of_their_size_or_of_size_one() -> None:
     points = [Weights((1.0, 3.0), {"wt_a": 4.0}), Weights((2.0, -6.0)), Weights((6.0, 0.0))]
-    assert mean_of(points, normalise=False).dense == pytest.approx((3.0, -1.0))
-    assert mean_of(points, normalise=False).sparse == pytest.approx({"wt_a": 4 / 3})
-    free = mean_of(points, normalise=True)
+    assert average_weights(points, normalise=False).dense == pytest.approx((3.0, -1.0))
+    assert average_weights(points, normalise=False).sparse == pytest.approx({"wt_a": 4 / 3})
+    free = average_weights(points, normalise=True)
     assert free.dense == pytest.approx(((0.25 + 0.25 + 1) / 3, (0.75 - 0.75) / 3))
     assert free.sparse == pytest.approx({"wt_a": 1 / 3})
 
 
 def test_ranges() -> None:
     names = ("d", "tm", "tm", "lm")
-    assert ranges((), names) == ((0.0,) * 4, (1.0,) * 4)
-    together = ranges(("tm:0..1,-1..1",), names)
-    assert together == ranges(("tm:0..1", "tm:-1..1"), names)
+    assert parse_ranges((), names) == ((0.0,) * 4, (1.0,) * 4)
+    together = parse_ranges(("tm:0..1,-1..1",), names)
+    assert together == parse_ranges(("tm:0..1", "tm:-1..1"), names)
     assert together == ((0.0, 0.0, -1.0, 0.0), (1.0, 1.0, 1.0, 1.0))
-    minima, maxima = ranges(("tm:-.5..2e1,lm:-3..-1",), names)
+    minima, maxima = parse_ranges(("tm:-.5..2e1,lm:-3..-1",), names)
     assert np.array_equal(minima, [0, -0.5, 0, -3])
     assert np.array_equal(maxima, [1, 20, 1, -1])
 
@@ -79,4 +79,4 @@ def test_ranges() -> None:
 )
 def test_refused_ranges(text: str, why: str) -> None:
     with pytest.raises(UsageError, match=why):
-        ranges((text,), ("d", "tm", "tm", "lm"))
+        parse_ranges((text,), ("d", "tm", "tm", "lm"))

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from formats.nbest.files import NBestList
 from formats.text import atomic_write, open_text, read_lines
-from mosesplug.decoders.process import FinishedProcess, failure, run
+from mosesplug.decoders.process import FinishedProcess, failure, run_command
 from mosesplug.decoders.protocol import DecodedInput
 from mosesplug.errors import DecoderError
 from mosesplug.features import spelled_groups
@@ -21,10 +21,10 @@ from mosesplug.settings.configuration import Configuration
 from mosesplug.tuning.events import CommandStarted, Note, Watcher
 from mosesplug.tuning.workdir.workspace import Workspace
 
-__all__ = ["checked_blocks", "finished_list", "merge_samples", "pack", "skipped"]
+__all__ = ["check_blocks", "finish_list", "merge_samples", "pack", "reuse_decoding"]
 
 
-def finished_list(
+def finish_list(
     configuration: Configuration, workspace: Workspace, iteration: int, watch: Watcher
 ) -> Path:
     """Rewrite the n-best list if the settings ask for it, and compress it.
@@ -38,7 +38,7 @@ def finished_list(
     return pack(nbest)
 
 
-def skipped(workspace: Workspace, iteration: int, *, graphs: bool = False) -> DecodedInput:
+def reuse_decoding(workspace: Workspace, iteration: int, *, graphs: bool = False) -> DecodedInput:
     """Return the n-best list, or search graphs, of an earlier decoding.
 
     Raises:
@@ -101,7 +101,7 @@ def _transform(
     command = ("/bin/sh", "-c", transform)
     watch(CommandStarted((*command, "<", nbest.name)))
     changed = nbest.with_name(nbest.name + ".transformed")
-    run(
+    run_command(
         command,
         directory=workspace.directory,
         stdin=nbest,
@@ -115,7 +115,7 @@ def _transform(
 _NAMED = 5
 
 
-def checked_blocks(
+def check_blocks(
     blocks: Iterable[NBestList],
     lists: DecodedInput,
     *,

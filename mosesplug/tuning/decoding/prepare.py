@@ -10,17 +10,17 @@ from pathlib import Path
 from formats.errors import FormatError, quoted
 from formats.moses.ini import unfit_value
 from formats.weights.files import ShowWeights, read_show_weights
-from mosesplug.decoders.process import failure, run
+from mosesplug.decoders.process import failure, run_command
 from mosesplug.errors import DecoderError, UsageError
 from mosesplug.settings.configuration import Configuration, ModelFilter
 from mosesplug.tuning.events import CommandStarted, Note, PhaseStarted, Watcher
 from mosesplug.tuning.workdir import caches
 from mosesplug.tuning.workdir.workspace import Workspace
 
-__all__ = ["announced_features", "decoding_config"]
+__all__ = ["announce_features", "prepare_config"]
 
 
-def decoding_config(configuration: Configuration, workspace: Workspace, watch: Watcher) -> Path:
+def prepare_config(configuration: Configuration, workspace: Workspace, watch: Watcher) -> Path:
     """Return the ``moses.ini`` to decode with, after filtering or copying the model.
 
     Raises:
@@ -39,7 +39,7 @@ def decoding_config(configuration: Configuration, workspace: Workspace, watch: W
     return config
 
 
-def announced_features(
+def announce_features(
     configuration: Configuration, workspace: Workspace, config: Path, watch: Watcher
 ) -> ShowWeights:
     """Return the announced features and weights, from ``features.list`` or the decoder.
@@ -52,8 +52,8 @@ def announced_features(
     command = decoder.show_weights(config)
     made_from = {
         "command": shlex.join(command),
-        "configuration": caches.content(config),
-        "decoder": caches.size_and_time(decoder.program),
+        "configuration": caches.describe_content(config),
+        "decoder": caches.describe_size_and_time(decoder.program),
     }
     path = workspace.features_list
     if not caches.is_fresh(path, made_from):
@@ -87,7 +87,7 @@ def announced_features(
 
 def _with_hint(error: DecoderError, config: Path, workspace: Workspace) -> DecoderError:
     """Add the usual cause to the error of a decoder that could not load its model."""
-    lost = caches.lost_models(config, workspace.directory)
+    lost = caches.find_lost_models(config, workspace.directory)
     if not lost:
         return error
     return DecoderError(
@@ -103,9 +103,9 @@ def _filtered(
     target = workspace.filtered
     made_from = {
         "command": shlex.join(filtering.command),
-        "configuration": caches.content(configuration.config),
-        "input": caches.content(filtering.input),
-        "model": caches.model_files(configuration.config, workspace.directory),
+        "configuration": caches.describe_content(configuration.config),
+        "input": caches.describe_content(filtering.input),
+        "model": caches.describe_model_files(configuration.config, workspace.directory),
     }
     config = target / "moses.ini"
     if caches.is_fresh(target, made_from) and config.is_file():
@@ -141,7 +141,7 @@ def _execute(
     stderr = stdout.with_suffix(".err")
     queue = configuration.decoding.decoder.queue
     if queue is None or queue.wrapper is None:
-        run(
+        run_command(
             command,
             directory=workspace.directory,
             stdout=stdout,
@@ -151,7 +151,7 @@ def _execute(
         )
         return
     log = stdout.with_suffix(".queue")
-    run(
+    run_command(
         queue.submitted(queue.wrapper, command, stdout, stderr),
         directory=workspace.directory,
         stdout=log,

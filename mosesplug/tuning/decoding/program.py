@@ -12,12 +12,12 @@ from formats.weights.files import ShowWeights, weight_overwrite
 from mosesplug.decoders.batch import BatchDecoder, ModelWeights
 from mosesplug.decoders.batch_process import ProcessDecoder
 from mosesplug.decoders.exactness import require_exact
-from mosesplug.decoders.process import FinishedProcess, failure, run
+from mosesplug.decoders.process import FinishedProcess, failure, run_command
 from mosesplug.decoders.protocol import DecodedInput
-from mosesplug.decoders.server import ServerDecoder, request_text
+from mosesplug.decoders.server import ServerDecoder, to_request_text
 from mosesplug.errors import DecoderError, UsageError
 from mosesplug.settings.configuration import Configuration, OnlineSettings
-from mosesplug.tuning.decoding.lists import finished_list, merge_samples, pack
+from mosesplug.tuning.decoding.lists import finish_list, merge_samples, pack
 from mosesplug.tuning.events import CommandStarted, DecodingProgress, Note, PhaseStarted, Watcher
 from mosesplug.tuning.online.decoder import ProgramRecipe
 from mosesplug.tuning.resources import Clock
@@ -87,7 +87,7 @@ class ProgramDecoder:
         if decoding.lattice_samples:
             merge_samples(nbest, samples, finished)
             pack(samples)
-        packed = finished_list(self.configuration, workspace, iteration, self.watch)
+        packed = finish_list(self.configuration, workspace, iteration, self.watch)
         return DecodedInput(packed, command, finished.stdout, finished.stderr, finished.seconds)
 
     def search_graphs(self, iteration: int, weights: ModelWeights) -> DecodedInput:
@@ -171,7 +171,7 @@ class ProgramDecoder:
             self.watch(DecodingProgress(iteration, min(lines, total), total, clock.seconds()))
 
         self.watch(CommandStarted(command))
-        return run(
+        return run_command(
             command,
             directory=workspace.directory,
             stdout=workspace.run(iteration, "out"),
@@ -215,7 +215,7 @@ class ProgramDecoder:
         compared = numbered[:_COMPARED]
         try:
             for number, text in enumerate(sentences):  # or an odd one ends the run in the middle
-                request_text(number, text)
+                to_request_text(number, text)
             server.decode(compared[:1], weights)
         except DecoderError as error:
             if online.decoder == "server":

@@ -23,7 +23,7 @@ __all__ = [
     "UNKNOWN_WORD",
     "UNTUNED",
     "ConfiguredFeatures",
-    "features_of",
+    "parse_configured_features",
     "read_configured_features",
 ]
 
@@ -106,10 +106,10 @@ def read_configured_features(path: Path) -> ConfiguredFeatures:
     Raises:
         FormatError: it cannot be read.
     """
-    return features_of(read_moses_ini(path))
+    return parse_configured_features(read_moses_ini(path))
 
 
-def features_of(ini: MosesIni) -> ConfiguredFeatures:
+def parse_configured_features(ini: MosesIni) -> ConfiguredFeatures:
     """Return the features and weights of a parsed configuration.
 
     Raises:

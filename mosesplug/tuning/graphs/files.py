@@ -74,7 +74,7 @@ def import_graphs(
     files = _files(place)
     made_from = {
         "graphs": _digest(files.values()),
-        "input": caches.content(text.path),
+        "input": caches.describe_content(text.path),
         "features": f"{features.columns}, not tuned {sorted(features.fixed)}",
     }
     if caches.is_fresh(store, made_from):
@@ -203,5 +203,7 @@ class _CheckedGraphs:
 def _digest(paths: Iterable[Path]) -> str:
     digest = hashlib.sha256()
     for path in paths:
-        digest.update(caches.size_and_time(path).encode("utf-8", "surrogateescape") + b"\n")
+        digest.update(
+            caches.describe_size_and_time(path).encode("utf-8", "surrogateescape") + b"\n"
+        )
     return digest.hexdigest()

@@ -16,7 +16,7 @@ from mosesplug.errors import DataError, DecoderError, UsageError
 from mosesplug.metrics import Prepared
 from mosesplug.settings.configuration import Configuration
 from mosesplug.store import NBestStore
-from mosesplug.tuning.decoding.lists import finished_list
+from mosesplug.tuning.decoding.lists import finish_list
 from mosesplug.tuning.events import DecodingProgress, PhaseStarted, Watcher
 from mosesplug.tuning.graphs.decoder import (
     ForestDecoder,
@@ -40,7 +40,7 @@ __all__ = [
     "check_forest",
     "open_forest",
     "open_graph_decoder",
-    "redecoding",
+    "use_own_graphs",
 ]
 
 
@@ -222,7 +222,7 @@ def open_graph_decoder(
     return GraphDecoder(forest, configuration, workspace, watch)
 
 
-def redecoding(
+def use_own_graphs(
     decoder: Decoder,
     configuration: Configuration,
     workspace: Workspace,
@@ -307,7 +307,7 @@ class GraphDecoder:
                 self.watch(DecodingProgress(iteration, done, len(texts), clock.seconds()))
         if not n_hypotheses:
             raise DecoderError("the search graphs hold no hypotheses")
-        packed = finished_list(self.configuration, self.workspace, iteration, self.watch)
+        packed = finish_list(self.configuration, self.workspace, iteration, self.watch)
         errors = self.workspace.run(iteration, "decoder.err")
         return DecodedInput(packed, (), out, errors, clock.seconds())
 

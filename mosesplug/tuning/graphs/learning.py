@@ -23,13 +23,13 @@ from mosesplug.settings.configuration import Configuration
 from mosesplug.store import NBestStore, StoredGraphs
 from mosesplug.tuning.context import RunData
 from mosesplug.tuning.graphs.features import UNKNOWN_WORD, read_configured_features
-from mosesplug.tuning.graphs.storing import sentence_references
+from mosesplug.tuning.graphs.storing import read_sentence_references
 
 __all__ = [
     "check_graphs",
-    "fixed_weights",
     "keeps_scale",
-    "with_graphs",
+    "read_fixed_weights",
+    "use_graphs",
 ]
 
 
@@ -60,7 +60,7 @@ def check_graphs(configuration: Configuration, algorithm: Algorithm) -> None:
         )
 
 
-def fixed_weights(
+def read_fixed_weights(
     configuration: Configuration, config: Path, algorithm: Algorithm
 ) -> Mapping[str, float]:
     """Return the weights of features that are not tuned, if search graphs are learned from.
@@ -73,7 +73,7 @@ def fixed_weights(
     return read_configured_features(config).fixed
 
 
-def with_graphs(
+def use_graphs(
     problem: Problem,
     data: RunData,
     algorithm: Algorithm,
@@ -103,7 +103,7 @@ def with_graphs(
                 own,
                 source=graph_source(every, space, problem.metric, data.references, problem.threads),
             )
-        words = sentence_references(data.configuration, graphs.n_sentences)
+        words = read_sentence_references(data.configuration, graphs.n_sentences)
         return replace(own, search=_search(graphs, words))
 
 

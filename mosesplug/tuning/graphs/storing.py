@@ -34,7 +34,7 @@ from mosesplug.tuning.graphs.features import read_configured_features
 from mosesplug.tuning.parallel.ordered_map import start_in_order
 from mosesplug.tuning.weights import Weights
 
-__all__ = ["GraphFiles", "PrunedGraph", "sentence_references", "store_graphs"]
+__all__ = ["GraphFiles", "PrunedGraph", "read_sentence_references", "store_graphs"]
 
 
 @dataclass(frozen=True)
@@ -147,7 +147,7 @@ def store_graphs(context: Context, iteration: int, weights: Weights, lists: Deco
             " counted from 0"
         )
     graphs = configuration.decoding.graphs or GraphSettings()
-    references = sentence_references(configuration, n_sentences)
+    references = read_sentence_references(configuration, n_sentences)
     work = GraphFiles(
         sentences=tuple(paths),
         paths=tuple(paths.values()),
@@ -181,7 +181,9 @@ def store_graphs(context: Context, iteration: int, weights: Weights, lists: Deco
         ) from error
 
 
-def sentence_references(configuration: Configuration, n_sentences: int) -> list[list[list[bytes]]]:
+def read_sentence_references(
+    configuration: Configuration, n_sentences: int
+) -> list[list[list[bytes]]]:
     """Return the words of the references, ``[sentence][reference][word]``."""
     lines = read_references(configuration.references, n_sentences, input_path=configuration.input)
     return [

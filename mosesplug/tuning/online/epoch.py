@@ -41,7 +41,7 @@ from mosesplug.tuning.online.workers import (
     StaleDecodingSource,
 )
 from mosesplug.tuning.parallel.stale import run_stale_epoch
-from mosesplug.tuning.resources import Clock, give_back
+from mosesplug.tuning.resources import Clock, release_memory
 from mosesplug.tuning.weights import Weights
 from mosesplug.tuning.workdir.records import (
     Evaluation,
@@ -118,7 +118,7 @@ def run_batches(
     """
     context, iteration, start = epoch.context, epoch.iteration, epoch.start
     metric = context.data.configuration.metric
-    give_back()  # leave memory to the decoder's models
+    release_memory()  # leave memory to the decoder's models
     context.files.watch(PhaseStarted(iteration, "decode"))
     evaluations: list[Evaluation] = []
     lists = EpochLists(

@@ -29,7 +29,7 @@ from mosesplug.tuning.parallel.executors import open_executor
 from mosesplug.tuning.parallel.shards import (
     split_into_shards,
 )
-from mosesplug.tuning.weights import model_weights
+from mosesplug.tuning.weights import to_model_weights
 from mosesplug.tuning.workdir.records import (
     IterationStart,
     read_evaluations,
@@ -70,7 +70,7 @@ def open_online_run(context: Context, scorer: HeldOutScorer | None) -> Iterator[
     workers: BatchDecoder | DecodingWorkers | ShardWorkers
     with ExitStack() as stack:
         decoding = context.decoder.serve(
-            texts, model_weights(context.data.show, context.data.start)
+            texts, to_model_weights(context.data.show, context.data.start)
         )
         if sharding is None:
             workers = stack.enter_context(decoding)

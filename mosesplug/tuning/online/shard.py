@@ -29,7 +29,7 @@ from mosesplug.tuning.online.numbering import FeatureNumbering
 from mosesplug.tuning.online.source import DecodingSource, EpochLists, EpochSetup, same_start
 from mosesplug.tuning.parallel.executors import StopSignal
 from mosesplug.tuning.parallel.mixing import LineScores, search_line
-from mosesplug.tuning.resources import give_back
+from mosesplug.tuning.resources import release_memory
 
 __all__ = ["DecodedCorpus", "DecodedShard"]
 
@@ -74,7 +74,7 @@ class DecodedShard:
             DataError: this worker does not see the working directory.
             StoreError: another worker has the store open, or it is not of this run.
         """
-        give_back()  # memory of the previous epoch, if this is not the run's process
+        release_memory()  # memory of the previous epoch, if this is not the run's process
         try:
             self.directory.mkdir(exist_ok=True)
         except FileNotFoundError as error:

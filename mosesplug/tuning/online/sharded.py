@@ -31,7 +31,7 @@ from mosesplug.tuning.parallel.progress import ShardProgress
 from mosesplug.tuning.parallel.shards import (
     run_sharded_epoch,
 )
-from mosesplug.tuning.resources import Clock, give_back
+from mosesplug.tuning.resources import Clock, release_memory
 from mosesplug.tuning.workdir.records import (
     IterationResult,
     ShardLists,
@@ -66,7 +66,7 @@ def run_shards(
     context, iteration, start = epoch.context, epoch.iteration, epoch.start
     configuration, store = context.data.configuration, context.files.store
     evaluations = epoch.evaluate(epoch.record.weights, 0) if iteration == 1 else []
-    give_back()  # leave memory to the decoders' models
+    release_memory()  # leave memory to the decoders' models
     context.files.watch(PhaseStarted(iteration, "decode"))
     clock = Clock()
     shards = [

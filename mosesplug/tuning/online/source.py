@@ -27,7 +27,7 @@ from mosesplug.store import IterationRecord, NBestStore
 from mosesplug.tuning.events import Note
 from mosesplug.tuning.online.numbering import FeatureNumbering, named_weights
 from mosesplug.tuning.resources import Clock
-from mosesplug.tuning.weights import Weights, model_weights
+from mosesplug.tuning.weights import Weights, to_model_weights
 from mosesplug.tuning_set import Batch
 
 __all__ = ["DecodingSource", "EpochLists", "EpochSetup", "drop_open_epoch", "same_start"]
@@ -150,7 +150,7 @@ class EpochLists:
         """Return the decoder's weights, from float64 ``[n]`` over the columns so far."""
         setup = self.setup
         weights = named_weights(self.numbering.space, vector, setup.weights)
-        return model_weights(setup.show, weights)
+        return to_model_weights(setup.show, weights)
 
     def add(
         self, lists: Sequence[NBestList], batches: int, order: NDArray[np.int32] | None = None

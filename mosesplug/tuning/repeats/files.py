@@ -12,7 +12,7 @@ from mosesplug.errors import UsageError
 from mosesplug.tuning.workdir import caches
 from mosesplug.tuning.workdir.workspace import Workspace
 
-__all__ = ["PLAN", "check_single", "run_directories", "run_directory", "share_filtered"]
+__all__ = ["PLAN", "check_single", "find_run_directories", "run_directory", "share_filtered"]
 
 PLAN = "runs.json"
 """The file, in the working directory of several runs, that lists the runs."""
@@ -25,7 +25,7 @@ def run_directory(directory: Path, number: int) -> Path:
     return directory / f"run.{number}"
 
 
-def run_directories(directory: Path) -> tuple[Path, ...]:
+def find_run_directories(directory: Path) -> tuple[Path, ...]:
     """Return the directories of the runs that have begun; none in that of a single run."""
     if not (directory / PLAN).is_file():
         return ()
@@ -47,7 +47,7 @@ def share_filtered(config: Path, first: Path, other: Path) -> None:
         first, other: their working directories.
     """
     source, link = Workspace(first, 0).filtered, Workspace(other, 0).filtered
-    if caches.model_files(config, first) != caches.model_files(config, other):
+    if caches.describe_model_files(config, first) != caches.describe_model_files(config, other):
         return
     if source.is_dir() and not link.exists() and not link.is_symlink():
         other.mkdir(exist_ok=True)
@@ -60,7 +60,7 @@ def check_single(directory: Path) -> None:
     Raises:
         UsageError: it holds several runs.
     """
-    runs = run_directories(directory) if directory.is_dir() else ()
+    runs = find_run_directories(directory) if directory.is_dir() else ()
     if runs:
         raise UsageError(
             f"{directory} holds {len(runs)} runs: go on with them by --runs {len(runs)} --continue,"

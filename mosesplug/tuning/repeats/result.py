@@ -17,16 +17,16 @@ from mosesplug.settings.configuration import Configuration
 from mosesplug.tuning.conclude import has_free_scale
 from mosesplug.tuning.events import Note, Watcher
 from mosesplug.tuning.graphs.features import read_configured_features
-from mosesplug.tuning.graphs.learning import fixed_weights
+from mosesplug.tuning.graphs.learning import read_fixed_weights
 from mosesplug.tuning.repeats.scores import (
     FinishedRun,
     Spread,
-    comparable_scores,
     find_median_run,
     measure_spread,
+    select_scores,
 )
-from mosesplug.tuning.weights import Weights, mean_of
-from mosesplug.tuning.workdir.iteration_files import date, write_config
+from mosesplug.tuning.weights import Weights, average_weights
+from mosesplug.tuning.workdir.iteration_files import format_date, write_config
 from mosesplug.tuning.workdir.workspace import Workspace
 
 __all__ = ["SeveralResult", "conclude_several"]
@@ -113,7 +113,7 @@ def conclude_several(
     else:
         by = "heldout"
         if choice == "median":
-            by, chosen = comparable_scores(runs)[0], find_median_run(runs)
+            by, chosen = select_scores(runs)[0], find_median_run(runs)
         else:
             chosen = max(runs, key=_on_held_out)
         weights = chosen.weights
@@ -130,7 +130,7 @@ def conclude_several(
         dev=measure_spread([run.dev for run in runs]),
         heldout=measure_spread([run.heldout for run in runs]),
     )
-    document = result.as_json(configuration.optimising.algorithm, date())
+    document = result.as_json(configuration.optimising.algorithm, format_date())
     write_atomic(workspace.summary, document)
     return result
 
@@ -170,9 +170,9 @@ def _on_held_out(run: FinishedRun) -> float:
 def _mean(configuration: Configuration, runs: Sequence[FinishedRun]) -> Weights:
     """Return the mean of all runs' weights, normalised unless their scale matters."""
     algorithm = find_algorithm(configuration.optimising.algorithm)
-    fixed = fixed_weights(configuration, configuration.config, algorithm)
+    fixed = read_fixed_weights(configuration, configuration.config, algorithm)
     free = has_free_scale(configuration, fixed)
-    mean = mean_of([run.weights for run in runs], normalise=free)
+    mean = average_weights([run.weights for run in runs], normalise=free)
     if not any(mean.dense):
         raise DataError("the runs' weights cancel out: --select median takes those of one run")
     return mean

@@ -32,7 +32,7 @@ from mosesplug.tuning.online.state import select_result
 from mosesplug.tuning.repeats.files import PLAN, run_directory, share_filtered
 from mosesplug.tuning.repeats.result import SeveralResult, conclude_several
 from mosesplug.tuning.repeats.scores import FinishedRun, read_finished_run
-from mosesplug.tuning.setup import check_apart
+from mosesplug.tuning.setup import check_outputs
 from mosesplug.tuning.workdir.workspace import Workspace
 
 __all__ = ["tune_several"]
@@ -102,7 +102,7 @@ def tune_several(
     """
     choice = _checked_choice(configuration, count, choice)
     workspace = Workspace(configuration.working_directory, configuration.decoding.nbest)
-    check_apart(configuration, workspace)
+    check_outputs(configuration, workspace)
     with workspace.locked():
         path = workspace.directory / PLAN
         for left in workspace.directory.glob(f".{path.name}.*"):  # by a process that was killed

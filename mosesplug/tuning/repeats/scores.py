@@ -18,10 +18,10 @@ from mosesplug.tuning.workdir.workspace import Workspace
 __all__ = [
     "FinishedRun",
     "Spread",
-    "comparable_scores",
     "find_median_run",
     "measure_spread",
     "read_finished_run",
+    "select_scores",
 ]
 
 
@@ -88,7 +88,7 @@ def measure_spread(scores: Sequence[float | None]) -> Spread | None:
     return Spread(len(known), fmean(known), deviation, min(known), median(known), max(known))
 
 
-def comparable_scores(runs: Sequence[FinishedRun]) -> tuple[str, tuple[float, ...]]:
+def select_scores(runs: Sequence[FinishedRun]) -> tuple[str, tuple[float, ...]]:
     """Return the scores by which runs are selected: held-out scores, or else dev scores.
 
     Returns:
@@ -116,7 +116,7 @@ def find_median_run(runs: Sequence[FinishedRun]) -> FinishedRun:
     Raises:
         DataError: some runs have no score.
     """
-    _, scores = comparable_scores(runs)
+    _, scores = select_scores(runs)
     order = sorted(range(len(runs)), key=lambda place: scores[place])
     return runs[order[(len(runs) - 1) // 2]]
 

@@ -17,14 +17,14 @@ from pathlib import Path
 from formats.text import write_atomic
 
 __all__ = [
-    "content",
+    "describe_content",
+    "describe_model_files",
+    "describe_size_and_time",
+    "find_lost_models",
     "forget",
     "is_fresh",
-    "lost_models",
-    "model_files",
     "remember",
     "share",
-    "size_and_time",
 ]
 
 _MODEL_PATH = re.compile(r"(?<!\S)path=(\S+)")
@@ -59,18 +59,18 @@ def share(cache: Path, other: Path) -> None:
         write_atomic(_note(other), _note(cache).read_bytes())
 
 
-def content(path: Path) -> str:
+def describe_content(path: Path) -> str:
     """Return a file's name and a digest of its bytes; for small files."""
     return f"{path} sha256:{hashlib.sha256(path.read_bytes()).hexdigest()}"
 
 
-def size_and_time(path: Path) -> str:
+def describe_size_and_time(path: Path) -> str:
     """Return a file's name, size and time of change; for files too large to read."""
     status = path.stat()
     return f"{path} {status.st_size} bytes, changed at {status.st_mtime_ns}"
 
 
-def model_files(config: Path, directory: Path) -> str:
+def describe_model_files(config: Path, directory: Path) -> str:
     """Return size and time of all model files that a ``moses.ini`` names, one per line.
 
     A ``path=`` may be a prefix of the real names; relative ones count from ``directory``, the
@@ -78,11 +78,11 @@ def model_files(config: Path, directory: Path) -> str:
     """
     lines = []
     for name in _MODEL_PATH.findall(config.read_text("utf-8", "surrogateescape")):
-        lines += [size_and_time(path) for path in _starting_with(directory / name)]
+        lines += [describe_size_and_time(path) for path in _starting_with(directory / name)]
     return "\n".join(lines)
 
 
-def lost_models(config: Path, directory: Path) -> tuple[str, ...]:
+def find_lost_models(config: Path, directory: Path) -> tuple[str, ...]:
     """Return relative model files missing in ``directory``, but not in that of ``config``."""
     names = _MODEL_PATH.findall(config.read_text("utf-8", "surrogateescape"))
     return tuple(

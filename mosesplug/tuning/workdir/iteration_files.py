@@ -35,13 +35,13 @@ from mosesplug.tuning.workdir.workspace import Workspace
 from mosesplug.tuning_set import TuningSet
 
 __all__ = [
-    "date",
     "find_nbest_lists",
+    "format_date",
     "read_decoding_weights",
     "read_finished_step",
     "read_resulting_weights",
-    "write_before",
     "write_config",
+    "write_decoding_config",
     "write_extractor_files",
     "write_finished_step",
     "write_init_opt",
@@ -111,7 +111,7 @@ def read_finished_step(workspace: Workspace) -> int:
         ) from error
 
 
-def write_before(
+def write_decoding_config(
     configuration: Configuration,
     workspace: Workspace,
     config: Path,
@@ -179,7 +179,7 @@ def _header(
         f"{metric} {value} on dev {configuration.input}",
         *judged,
         f"We were before running iteration {iteration}",
-        f"finished {date()}",
+        f"finished {format_date()}",
     )
 
 
@@ -239,6 +239,6 @@ def write_finished_step(workspace: Workspace, iteration: int) -> None:
     write_atomic(workspace.finished_step, f"{iteration}\n".encode())
 
 
-def date() -> str:
-    """Return the current time as ``date`` prints it, in the C locale and in UTC."""
+def format_date() -> str:
+    """Return the current time as ``format_date`` prints it, in the C locale and in UTC."""
     return time.strftime("%a %b %d %H:%M:%S UTC %Y", time.gmtime())

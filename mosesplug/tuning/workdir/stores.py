@@ -8,7 +8,7 @@ from pathlib import Path
 
 from mosesplug.errors import DataError, StoreError
 from mosesplug.store import NBestStore
-from mosesplug.tuning.repeats.files import run_directories
+from mosesplug.tuning.repeats.files import find_run_directories
 from mosesplug.tuning.workdir.workspace import Workspace
 
 __all__ = ["find_store", "open_run_store"]
@@ -26,7 +26,7 @@ def find_store(path: Path) -> Path:
     for place in (path, inside):
         if (place / _DATABASE).exists():
             return place.absolute()
-    if runs := run_directories(path):
+    if runs := find_run_directories(path):
         raise StoreError(
             f"{path} holds {len(runs)} runs, each with a store of its own: name one of them, as "
             f"{', '.join(map(str, runs))}"

@@ -16,7 +16,7 @@ from mosesplug.decoders.phrase.model_file import read_features
 from mosesplug.decoders.phrase.serving import TranslationService, service_at
 from mosesplug.decoders.phrase.settings import settings
 from mosesplug.decoders.phrase.translation import sentences_of, translate
-from mosesplug.decoders.server_calls import PROBE, ServerLost, nbest_lines, post
+from mosesplug.decoders.server_calls import PROBE, ServerLost, format_nbest_lines, post_request
 from tests.waiting import LIMIT
 
 NAMES = ("LexicalReordering0", "Distortion0", "LM0", "WordPenalty0", "PhrasePenalty0", "TM0")
@@ -60,7 +60,7 @@ def test_weights_stay_until_others_come(ini: MosesIni) -> None:
         request = {"weights": weights} if weights else {}
         for number, text in enumerate(SENTENCES):
             reply = server.translate({"text": text, **BEST, **request})
-            lists.append(normal(nbest_lines(number, reply)))
+            lists.append(normal(format_nbest_lines(number, reply)))
             assert lists[-1] == normal(expected(ini, number, overwrite))
             assert reply["text"] == reply["nbest"][0]["hyp"]
             request = {}
@@ -131,10 +131,10 @@ def test_an_interrupt_at_work_ends_it(ini: MosesIni, monkeypatch: pytest.MonkeyP
     request = xmlrpc.client.dumps(({},), "translate").encode()
     with service_at(0, answers) as server, ThreadPoolExecutor(1) as client:
         port = server.server_address[1]
-        alive = client.submit(post, port, PROBE, LIMIT)
+        alive = client.submit(post_request, port, PROBE, LIMIT)
         server.handle_request()
         assert b"<string>translate</string>" in alive.result()
-        lost = client.submit(post, port, request, LIMIT)
+        lost = client.submit(post_request, port, request, LIMIT)
         with pytest.raises(KeyboardInterrupt):
             server.handle_request()
         with pytest.raises(ServerLost):
@@ -148,7 +148,7 @@ def test_a_fault_of_the_program_is_a_fault_in_the_reply(
     monkeypatch.setattr(answers, "translate", lambda request: 1 // 0)
     with service_at(0, answers) as server, ThreadPoolExecutor(1) as client:
         request = xmlrpc.client.dumps(({},), "translate").encode()
-        reply = client.submit(post, server.server_address[1], request, LIMIT)
+        reply = client.submit(post_request, server.server_address[1], request, LIMIT)
         server.handle_request()
         with pytest.raises(xmlrpc.client.Fault, match="ZeroDivisionError"):
             xmlrpc.client.loads(reply.result())

@@ -36,7 +36,7 @@ from mosesplug.store.graphs import writing as graph_writing
 from mosesplug.tuning import tune
 from mosesplug.tuning.context import RunData
 from mosesplug.tuning.events import CommandStarted, Event, Note, PhaseStarted
-from mosesplug.tuning.graphs.learning import with_graphs
+from mosesplug.tuning.graphs.learning import use_graphs
 from mosesplug.tuning.graphs.storing import GraphFiles
 from mosesplug.tuning.parallel.ordered_map import start_in_order
 from mosesplug.tuning.weights import Weights
@@ -251,7 +251,7 @@ def test_mira_learns_what_moses_learnt(multi30k: Path, tmp_path: Path) -> None:
         )
         fixed = {"UnknownWordPenalty0": 0.0}
         data = RunData(configuration, ShowWeights(()), Weights(()), prepared, 1, fixed)
-        given = with_graphs(Problem(nothing, bleu), data, algorithm("kbmira"), store, (1,))
+        given = use_graphs(Problem(nothing, bleu), data, algorithm("kbmira"), store, (1,))
         initial = work.weights.vector(nothing.space, fixed)
     options = KbmiraOptions(epochs=3, shuffle=False)
     found = kbmira(given, initial, np.random.default_rng(1), options)

@@ -17,16 +17,16 @@ from mosesplug.errors import DataError, UsageError
 from mosesplug.settings.configuration import HeldOutSet, ModelFilter
 from mosesplug.tuning import Configuration, tune
 from mosesplug.tuning.conclude import has_free_scale
-from mosesplug.tuning.decoding.prepare import decoding_config
+from mosesplug.tuning.decoding.prepare import prepare_config
 from mosesplug.tuning.events import Note, PhaseStarted
 from mosesplug.tuning.repeats import runs as several_runs
-from mosesplug.tuning.repeats.files import check_single, run_directories, share_filtered
+from mosesplug.tuning.repeats.files import check_single, find_run_directories, share_filtered
 from mosesplug.tuning.repeats.runs import tune_several
 from mosesplug.tuning.repeats.scores import (
     FinishedRun,
-    comparable_scores,
     find_median_run,
     measure_spread,
+    select_scores,
 )
 from mosesplug.tuning.weights import Weights
 from mosesplug.tuning.workdir.workspace import Workspace
@@ -69,13 +69,13 @@ def test_the_median_is_the_lower_of_two_in_the_middle(scores: list[float], numbe
 
 def test_held_out_scores_count_where_all_runs_have_one() -> None:
     runs = [a_run(1, 0.3, 0.1), a_run(2, 0.2, 0.2), a_run(3, 0.1, 0.3)]
-    assert comparable_scores(runs) == ("heldout", (0.1, 0.2, 0.3))
-    assert comparable_scores([*runs[:2], replace(runs[2], heldout=None)]) == (
+    assert select_scores(runs) == ("heldout", (0.1, 0.2, 0.3))
+    assert select_scores([*runs[:2], replace(runs[2], heldout=None)]) == (
         "dev",
         (0.3, 0.2, 0.1),
     )
     with pytest.raises(DataError, match=r"run\.2: its weights are not scored"):
-        comparable_scores([runs[0], a_run(2, None)])
+        select_scores([runs[0], a_run(2, None)])
 
 
 @pytest.fixture(scope="module")
@@ -123,7 +123,7 @@ def test_seeds_directories_and_the_median(quick: Any) -> None:
     result = tune_several(configuration, 3)
     work = configuration.working_directory
     assert calls == [("run.1", "refuse", 10), ("run.2", "refuse", 11), ("run.3", "refuse", 12)]
-    assert [run.name for run in run_directories(work)] == ["run.1", "run.2", "run.3"]
+    assert [run.name for run in find_run_directories(work)] == ["run.1", "run.2", "run.3"]
     # 0.7, 0.5, 0.6 on the held-out text
     assert (result.choice, result.by, result.chosen and result.chosen.number) == (
         "median", "heldout", 3,
@@ -189,7 +189,7 @@ def test_overwriting_leaves_nothing_of_earlier_runs(quick: Any) -> None:
 
     def killed(run: int, seed: int) -> None:
         if run == 2:
-            assert [path.name for path in run_directories(work)] == ["run.1"]
+            assert [path.name for path in find_run_directories(work)] == ["run.1"]
             assert not (work / "moses.ini").exists()
             raise KeyboardInterrupt
 
@@ -251,7 +251,7 @@ def test_the_model_is_filtered_once(toy: Toy, log: Log) -> None:
     def filtered(name: str) -> Path:
         one = toy.configuration(name, decoding={"filtering": filtering})
         one.working_directory.mkdir(exist_ok=True)
-        return decoding_config(one, Workspace(one.working_directory, 15), log)
+        return prepare_config(one, Workspace(one.working_directory, 15), log)
 
     config, first, other = (toy.directory / name for name in ("moses.ini", "first", "other"))
     filtered("first")
