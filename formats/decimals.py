@@ -107,7 +107,7 @@ def parse_digits(words: Words, lengths: Positions) -> tuple[NDArray[np.float64],
 def _long(
     words: Words, ends: Positions, lengths: Positions
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Unsigned decimals of nine to sixteen characters; also which tokens are none of these."""
+    """Parse unsigned decimals of nine to sixteen characters; also return which tokens are not."""
     kept = _KEEP[lengths - 8]
     high, high_dots, high_places = _without_dot((words[ends - 16] ^ _ZEROS) & kept)
     low, low_dots, low_places = _without_dot(words[ends - 8] ^ _ZEROS)

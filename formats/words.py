@@ -67,7 +67,7 @@ def all_read(words: Words, at: Positions, expected: bytes) -> bool:
 
 
 def before_blank(words: Words) -> Positions:
-    """How many bytes of each word stand before its first blank, int64; 8 where it has none."""
+    """Count the bytes of each word before its first blank, int64; 8 if it has no blank."""
     blanks = zero_bytes(words ^ (EACH_BYTE * _U64(ord(" "))))
     lowest = blanks & (~blanks + _U64(1))
     behind = ((lowest * _U64(0x0706050403020100)) >> _U64(56)).view(np.int64)

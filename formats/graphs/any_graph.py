@@ -71,7 +71,7 @@ def read_graphs(
             (``formats.graphs.search_graph.core_names``).
 
     Raises:
-        FormatError: a file that is none of these, or is damaged; a directory without graphs, with
+        FormatError: a file of unknown format, or damaged; a directory without graphs, with
             other files, or with two of one sentence.
     """
     if Path(path).is_dir():
@@ -106,7 +106,7 @@ def graph_kind(path: str | PathLike[str]) -> GraphKind:
     """Return the kind of a file.
 
     Raises:
-        FormatError: it cannot be read, or is none of these.
+        FormatError: the file cannot be read, or its format is unknown.
     """
     with open_text(path) as file:
         beginning = file.read(_BEGINNING)

@@ -77,7 +77,7 @@ def _refused(text: str) -> None:
 
 @dataclass
 class _Forest:
-    """What has been read so far."""
+    """The part of a forest that has been read."""
 
     path: str
     rules: dict[int, str] = field(default_factory=dict)
@@ -164,7 +164,7 @@ class _Forest:
             if not isinstance(feature, str):
                 place = self.whole(feature)
                 if place >= len(self.features):
-                    raise self.error(f"edge {edge} has feature {place}: there is none")
+                    raise self.error(f"edge {edge} has feature {place}, which does not exist")
                 feature = self.features[place]
             feature = self.string(feature)
             columns.append(self.names.setdefault(feature, len(self.names)))

@@ -46,7 +46,7 @@ class GraphArrays:
 
 @dataclass(frozen=True)
 class _Lines:
-    """What lies where, as positions in ``padded``.
+    """The parts of a graph's text, as positions in ``padded``.
 
     Attributes:
         padded: the text, with ``PAD`` newlines before and behind it.

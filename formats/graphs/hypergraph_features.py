@@ -59,7 +59,7 @@ class GraphColumns:
         return {name: self._column(name) for name in names}
 
     def _names(self, group: str, width: int) -> Iterable[str]:
-        """Return the names of a group's columns; components that are fixed are none of them."""
+        """Return the names of a group's columns; without fixed components."""
         if not any(name.rpartition("_")[0] == group for name in self.fixed):
             return hypergraph_names([(group, width)])
         numbered = (f"{group}_{k}" for k in itertools.count(1))
@@ -83,7 +83,7 @@ def groups_of_graph(
     """Return the dense groups among the features of a search graph, where nothing else tells them.
 
     ``LM0`` is one, and so are ``TM0_1``, ``TM0_2``, ... of two and more, which stand together.
-    Those in ``fixed`` are none.
+    Those in ``fixed`` are omitted.
     """
     groups: list[tuple[str, int]] = []
     for name in names:

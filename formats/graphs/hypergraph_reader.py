@@ -150,7 +150,7 @@ def _rest_by_line(graph: _Graph, lines: Iterator[tuple[int, bytes]]) -> Hypergra
 
 @dataclass
 class _Graph:
-    """What has been read so far; without ``has_covered`` edges have no third field."""
+    """The part of a graph that has been read; ``has_covered``: edges have a third field."""
 
     path: str
     has_covered: bool = True

@@ -216,7 +216,7 @@ def _unescaped(match: re.Match[bytes]) -> bytes:
 
 
 def _names_of_moses(lines: Sequence[bytes]) -> dict[bytes, str]:
-    """What Moses' comments call ``x1``, ``x2`` and so on, none twice; empty in other files."""
+    """Return the names of ``x1``, ``x2``, ... in Moses' comments; empty for other files."""
     names: dict[bytes, str] = {}
     of_moses = False
     comment: re.Match[bytes] | None = None

@@ -26,7 +26,7 @@ StrPath = str | PathLike[str]
 
 
 def is_named(path: StrPath) -> bool:
-    """Whether the first line of a list spells all its features ``name=value``, without a blank.
+    """Return whether the first line of a list has only ``name=value`` features.
 
     Not asked of what can be read once only, a pipe: that counts as Moses' format.
 

@@ -1,4 +1,4 @@
-"""How many derivations a search graph has: the inside pass with sums and products of counts."""
+"""Count the derivations of a search graph: the inside pass over counts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ down."""
 
 
 def log_count(graph: Edges) -> float:
-    """The natural logarithm of the number of derivations of the goal; -inf where there is none."""
+    """Return the natural logarithm of the number of derivations; -inf for zero."""
     arrays = graph.edge_offsets, graph.tail_offsets, graph.tails
     inside, _ = log_inside(*arrays, np.zeros(len(graph.tail_offsets) - 1))
     return float(inside[-1])

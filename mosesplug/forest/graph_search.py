@@ -28,7 +28,7 @@ class GraphSearch:
 
     @property
     def n_sentences(self) -> int:
-        """How many sentences there are."""
+        """Number of sentences."""
         return len(self.graphs)
 
     def hope_and_fear(

@@ -34,7 +34,7 @@ __all__ = [
 
 
 class Edges(Protocol):
-    """What the passes need of a graph; see ``Hypergraph``."""
+    """The arrays of a graph that the passes use; see ``Hypergraph``."""
 
     @property
     def edge_offsets(self) -> NDArray[np.int64]:
@@ -209,7 +209,7 @@ def best_outside(
     scores: NDArray[np.float64],
     inside: NDArray[np.float64],
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Of each node, the best derivation of the goal with a hole in its place.
+    """Find for each node the best derivation of the goal with a hole in the node's place.
 
     Args:
         edge_offsets, tail_offsets, tails: of the graph.
@@ -217,7 +217,7 @@ def best_outside(
         inside: float64 ``[n_nodes]``; scores of the best derivations (``viterbi.inside_best``).
 
     Returns:
-        Its score without the node, float64 ``[n_nodes]``, -inf where there is none, and the edge
+        Its score without the node, float64 ``[n_nodes]``, -inf if there is none, and the edge
         that it uses the node by, int64 ``[n_nodes]``, -1 for none and for the goal.
     """
     n_nodes = len(edge_offsets) - 1

@@ -275,7 +275,7 @@ def _words_of(
 
 @kernel
 def _is_new(seen: _Seen, words: NDArray[np.int32], count: int, end: int) -> bool:
-    """Whether no earlier derivation has the last one's words; if so it is number ``count``."""
+    """Return whether no earlier derivation has the words of the last one, number ``count``."""
     start = seen.offsets[count]
     code = np.uint64(14695981039346656037)
     for place in range(start, end):

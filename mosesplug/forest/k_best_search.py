@@ -25,7 +25,7 @@ NONE = -1
 
 
 class Graph(NamedTuple):
-    """What the search reads: the graph's arrays, scores of its edges and inside scores."""
+    """The input of the search: the graph's arrays, scores of its edges and inside scores."""
 
     edge_offsets: NDArray[np.int64]
     tail_offsets: NDArray[np.int64]

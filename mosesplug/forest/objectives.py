@@ -89,7 +89,7 @@ class ScoredGraph:
         )
 
     def posterior(self, scores: NDArray[np.float64]) -> Posterior:
-        """Of the split graph, under scores of the edges of the graph."""
+        """Return the value for the split graph, given scores of the graph's edges."""
         return posterior(self.split, scores[self.split.origins])
 
 

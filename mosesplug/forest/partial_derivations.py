@@ -126,11 +126,11 @@ def chosen_derivation(
     Args:
         tail_offsets: of the graph.
         partials: the table.
-        row: which row; -1 if there is none.
+        row: the row; -1 if missing.
         score: what the derivation is worth.
 
     Raises:
-        DataError: there is none, or it has more than ten million edges.
+        DataError: there is no derivation, or it has more than ten million edges.
     """
     if row < 0:
         raise DataError("no derivation of the search graph builds its goal")

@@ -202,7 +202,7 @@ def edges_of_best(
     tails: NDArray[np.int32],
     scores: NDArray[np.float32],
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Of each edge, the best derivation of the goal that has it; of each node, its inside score.
+    """Score for each edge the best derivation that has it, and each node's inside part.
 
     Args:
         edge_offsets, tail_offsets, tails: of the graph.

@@ -1,4 +1,4 @@
-"""What derivations say: their words, and the metric's statistics of those.
+"""The translations of derivations: their words, and the metric's statistics of them.
 
 The same translations win again and again, on line after line: each is scored once.
 """

@@ -60,7 +60,7 @@ def inside_best(
     tails: NDArray[np.int32],
     scores: NDArray[np.float64],
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
-    """Of each node: its best edge (-1 for none), that one's score, edges of the derivation."""
+    """Find for each node its best edge (-1: none), its score, and its derivation's edges."""
     n_nodes = len(edge_offsets) - 1
     best = np.full(n_nodes, -1, dtype=np.int64)
     inside = np.full(n_nodes, -np.inf)

@@ -18,7 +18,7 @@ from mosesplug.metrics.bleu import ORDER
 __all__ = ["STEEPNESS", "brevity", "expected_bleu"]
 
 STEEPNESS = 10_000.0
-"""Of the brevity penalty where output is as long as the reference (survey, equation A.2)."""
+"""Slope of the brevity penalty at the reference length (survey, equation A.2)."""
 
 
 def brevity(x: float) -> tuple[float, float]:

@@ -1,6 +1,6 @@
-"""What every metric does with the hypotheses it is given: check them, and share them out.
+"""Check the hypotheses of a metric, and distribute them to threads.
 
-Kernels do not check bounds, so nothing reaches one before ``checked_hypotheses`` has seen it.
+Kernels do not check bounds, so all hypotheses pass ``checked_hypotheses`` first.
 """
 
 from __future__ import annotations

@@ -152,7 +152,7 @@ class Interpolated:
 
     @property
     def has_smoothing(self) -> bool:
-        """Whether one of the metrics has."""
+        """Whether one of the metrics has smoothing."""
         return any(metric.has_smoothing for metric in self.metrics)
 
     @property

@@ -21,7 +21,7 @@ __all__ = ["LinearBleu", "linear_bleu"]
 
 @dataclass(frozen=True)
 class LinearBleu:
-    """What words and n-grams are worth.
+    """Gains of words and n-grams.
 
     Attributes:
         word: each word of a translation.

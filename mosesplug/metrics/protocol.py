@@ -1,8 +1,8 @@
-"""What a metric is: statistics of each hypothesis once, a score of summed statistics many times.
+"""The metric protocol: statistics of each hypothesis once, scores of their sums many times.
 
 A metric turns a hypothesis and its references into a short row of sufficient statistics. Rows of
 a corpus are summed, and the score is a function of the sum alone. An optimizer therefore never
-sees text: it sums rows and asks for scores. References are compiled once, by ``prepare``.
+sees text: it sums rows and computes scores. References are compiled once, by ``prepare``.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 Smoothing = Literal["lin-och", "moses", "nakov"]
-"""How the score of a single sentence is smoothed; ``metrics.sentence_bleu`` has the formulas."""
+"""Smoothing of the score of a single sentence; formulas: ``metrics.sentence_bleu``."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,7 +68,7 @@ class Metric(Protocol):
 
     @property
     def statistics_names(self) -> tuple[str, ...]:
-        """What each statistic is, in the order of the columns."""
+        """Name of each statistic, in column order."""
 
     def signature(self) -> str:
         """Name, settings and version; ``Prepared.signature`` adds the number of references."""

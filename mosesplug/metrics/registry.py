@@ -105,7 +105,7 @@ def parse_settings(settings: str) -> dict[str, str]:
 
 
 class _Entry(NamedTuple):
-    """How a metric is made of settings; ``settings`` are the names of those that it looks at."""
+    """A constructor of a metric, and the names of the settings that it uses."""
 
     settings: tuple[str, ...]
     build: Callable[[Mapping[str, str]], Metric]
@@ -115,7 +115,7 @@ def _entry(name: str) -> _Entry:
     """Return the metric of that name.
 
     Raises:
-        UsageError: there is none; the message says why where it is one of Moses'.
+        UsageError: the metric is unknown, or is one of Moses' that is not supported.
     """
     known = f"known metrics: {', '.join(metric_names())}"
     if name in _REFUSED:

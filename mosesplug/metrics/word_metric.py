@@ -1,4 +1,4 @@
-"""What the metrics that compare sequences of words have in common.
+"""Shared by the metrics that compare sequences of words.
 
 They differ in three things: what they count, how they score it and what their settings are. The
 rest - compiling references, checking hypotheses, numbering words, sharing out among threads - is

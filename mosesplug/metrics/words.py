@@ -183,7 +183,7 @@ def _fill(
 
 
 def table_offsets(capacities: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Where hash tables for that many entries each start: powers of two, at most 2/3 full."""
+    """Return the offsets of hash tables for that many entries: powers of two, at most 2/3 full."""
     sizes = np.int64(1) << np.ceil(np.log2(capacities * 1.5 + 1)).astype(np.int64)
     return np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(sizes)])
 

@@ -1,1 +1,1 @@
-"""What Moses' own tuning programs compute, for the launchers that stand in for them."""
+"""The computations of Moses' own tuning programs, for the launchers that replace them."""

@@ -1,4 +1,4 @@
-"""What Moses' ``extractor`` does: n-best lists in, features and statistics out.
+"""The work of Moses' ``extractor``: features and statistics of n-best lists.
 
 Its files of earlier iterations can go before the lists. Hypotheses of a sentence are told apart
 by dense features and statistics, and leave their lists in its way: the last takes the place of

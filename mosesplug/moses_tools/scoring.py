@@ -71,7 +71,7 @@ def check_sentences(block: NBestList, n_sentences: int) -> None:
 
 @dataclass(frozen=True)
 class _Preprocessing:
-    """What happens to sentences before a metric sees them."""
+    """Preprocessing of sentences before a metric scores them."""
 
     factors: tuple[int, ...] = ()
     filter: str = ""

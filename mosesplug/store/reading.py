@@ -1,4 +1,4 @@
-"""What can be read from a store: merged views, lists as they were, batches, records."""
+"""Read a store: merged lists, lists as the decoder gave them, batches, records."""
 
 from __future__ import annotations
 
@@ -57,12 +57,12 @@ class StoreReader:
 
     @property
     def is_open(self) -> bool:
-        """Whether it can be used: not closed, nor opened before a fork."""
+        """Whether the store can be used: not closed, not opened before a fork."""
         return self._environment.is_open
 
     @property
     def fingerprints(self) -> Mapping[str, str]:
-        """What the store was made from."""
+        """Fingerprints of the input, references and configuration."""
         return self._load().fingerprints
 
     @property
@@ -229,7 +229,7 @@ class StoreReader:
             )
 
     def open_iteration(self) -> OpenIteration | None:
-        """The iteration that grows in parts, with what is needed to go on; None if there is none.
+        """Return the open iteration with its progress, or None.
 
         Time grows with the number of its sentences, and the size of its progress.
         """

@@ -1,4 +1,4 @@
-"""What one sentence's list is on disk: a small header, then raw arrays that need no decoding.
+"""The record of one sentence's list: a small header, then raw arrays that need no decoding.
 
 A record is the length of its header (uint32), the header (msgpack: the dense columns, then the
 number of elements and the place of each array), and the arrays, little-endian and padded to 8
@@ -183,7 +183,7 @@ class KbestRecord:
         return [text[begin:end] for begin, end in itertools.pairwise(bounds)]
 
     def text_bounds(self) -> NDArray[np.int64]:
-        """Where the text of each hypothesis begins, and the last one ends; int64 ``[n_new + 1]``.
+        """Offsets of the text of each hypothesis; int64 ``[n_new + 1]``.
 
         Raises:
             ValueError: they are out of order. Kernels look at no bounds, and texts that overlap

@@ -1,4 +1,4 @@
-"""What a store holds apart from hypotheses: finished iterations, feature names, fingerprints.
+"""The state of a store without hypotheses: iterations, feature names, fingerprints.
 
 Keys are fixed-width and big-endian, so that an iteration is one sorted range, appended once::
 
@@ -86,7 +86,7 @@ statistics_key = struct.Struct(">III").pack
 
 @dataclass(frozen=True)
 class StatisticsKind:
-    """What some statistics are: never mixed with those of another kind.
+    """A kind of statistics; kinds are never mixed.
 
     Attributes:
         number: its place in the store.
@@ -144,7 +144,7 @@ class Graphed:
         groups: dense groups of the store, or of the graphs where it has none yet.
         sparse: sparse features of the store, those that the graphs brought last.
         n_graphs: sentences that have a graph.
-        last_sentence: the highest of them, -1 if there are none.
+        last_sentence: the highest of them, -1 without any.
     """
 
     iteration: int

@@ -102,7 +102,7 @@ def _has(transaction: Any, environment: Environment, kind: StatisticsKind, itera
 
 
 def _add_kind(environment: Environment, metric: Metric, references: Prepared) -> StatisticsKind:
-    """Enter a new kind of statistics, of which there are none yet."""
+    """Add a new kind of statistics."""
     # What an empty list gives tells the type of number that the metric counts in.
     nothing = np.zeros(0, dtype=np.int64)
     sample = metric.statistics(references, nothing, np.zeros(0, dtype=np.uint8), nothing, nothing)

@@ -1,4 +1,4 @@
-"""Whether a data file ends too early: to read on its map beyond its end kills the process.
+"""Detect a truncated data file: reading its map beyond the end would kill the process.
 
 LMDB does not look at the length of its file. A file that was copied in part opens, and the first
 record that lies beyond its end is a bus error. On the other hand a sound file may be shorter than
@@ -60,7 +60,7 @@ def missing_pages(path: Path, page_size: int) -> int:
 
 
 def _newest(file: BinaryIO, page_size: int) -> tuple[int, int, int]:
-    """Of the newer of the two meta pages: the root of the free pages, the last page, the number."""
+    """Return root of the free pages, last page and number of the newer of the two meta pages."""
     found = []
     for number in (0, 1):
         file.seek(number * page_size + _HEADER)

@@ -1,4 +1,4 @@
-"""What a store gives and reports, as plain objects."""
+"""Results and reports of a store, as plain objects."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class IngestReport:
-    """What one iteration brought.
+    """The report of adding one iteration.
 
     Attributes:
         iteration: its number.
@@ -50,7 +50,7 @@ class IngestReport:
 
 @dataclass(frozen=True)
 class PartReport:
-    """What one part of an iteration brought.
+    """The report of adding one part of an iteration.
 
     Attributes:
         iteration: the iteration's number.
@@ -76,7 +76,7 @@ class PartReport:
 
 @dataclass(frozen=True)
 class GraphReport:
-    """What the search graphs of one iteration are.
+    """The report of adding the search graphs of one iteration.
 
     Attributes:
         iteration: its number.

@@ -33,7 +33,7 @@ _WIDTH = 98
 
 
 class Style(Enum):
-    """How a command line is read; the module tells what each means."""
+    """The convention by which a command line is read; see the module."""
 
     GETOPT = "getopt"
     BOOST = "boost"
@@ -44,7 +44,7 @@ def integer(text: str) -> int:
     """Return a whole number.
 
     Raises:
-        ValueError: it is none; the message is the rest of a sentence.
+        ValueError: not an integer.
     """
     try:
         return int(text)
@@ -56,7 +56,7 @@ def real(text: str) -> float:
     """Return a finite number.
 
     Raises:
-        ValueError: it is none; the message is the rest of a sentence.
+        ValueError: not a number.
     """
     try:
         value = float(text)
@@ -92,7 +92,7 @@ class Option:
 
     @property
     def absent(self) -> Any:
-        """What the program gets if the option is not given."""
+        """The value without the option."""
         if self.many:
             return ()
         return self.default if self.value else False

@@ -160,7 +160,7 @@ def _stdin_lines() -> list[bytes]:
 
 @contextlib.contextmanager
 def _n_best_file(path: str | None) -> Iterator[BinaryIO | None]:
-    """Where n-best lists go: nowhere, stdout, a file, a gzip file if the name says so."""
+    """Open the output of n-best lists: nothing, stdout, a file, or a gzip file by its name."""
     if path is None:
         yield None
     elif path in ("-", "/dev/stdout"):

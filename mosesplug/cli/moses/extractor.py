@@ -126,5 +126,5 @@ def _iterations(
 
 
 def files(text: str | None) -> list[str]:
-    """Return names with commas between; what is empty is none."""
+    """Split names at commas; empty ones are ignored."""
     return [name for name in (text or "").split(",") if name]

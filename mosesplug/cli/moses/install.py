@@ -109,7 +109,7 @@ def _check(directory: Path, force: bool) -> None:
 
 
 def _is_ours(path: Path) -> bool:
-    """Return whether a file is a launcher that was written here; a link is none."""
+    """Return whether a file is a launcher written by this module, and not a link."""
     if path.is_symlink() or not path.is_file():
         return False
     with path.open("rb") as file:

@@ -131,7 +131,7 @@ def _kbmira(given: Arguments) -> None:
 
 @dataclass(frozen=True)
 class _Task:
-    """What is learnt, whatever it is learnt from.
+    """The result of learning, from lists or from graphs.
 
     Attributes:
         learner: learns.

@@ -1,4 +1,4 @@
-"""What ``kbmira --verbose`` and ``--streaming-out`` show, in the form of Moses' program."""
+"""The output of ``kbmira --verbose`` and ``--streaming-out``, as Moses' program prints it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Pair = tuple[Vector, Vector]
 
 
 class Visit(Protocol):
-    """What learning from sentences tells of each."""
+    """The report of learning from one sentence."""
 
     @property
     def hope_worth(self) -> NDArray[np.float32]: ...
@@ -50,7 +50,7 @@ Kind = TypeVar("Kind", bound=Visit)
 
 
 class _Losses(NamedTuple):
-    """What learning has to know of the visits."""
+    """The order of visits that learning needs."""
 
     loss: NDArray[np.float32]
 

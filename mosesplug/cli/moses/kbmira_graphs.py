@@ -141,7 +141,7 @@ def _references(paths: Sequence[str]) -> list[list[list[bytes]]]:
 
 
 def _paths(directory: str, n_sentences: int, reference: str) -> list[Path]:
-    """Return the files of the graphs of sentences 0, 1, ...; ``weights`` beside them is none."""
+    """Return the files of the graphs of sentences 0, 1, ...; without ``weights``."""
     from formats.graphs.hypergraph_directory import hypergraph_files
 
     found = hypergraph_files(directory)

@@ -1,4 +1,4 @@
-"""Where ``kbmira`` starts: the weights, and the order of the sentences."""
+"""The start of ``kbmira``: weights, and the order of the sentences."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ def score_list(arguments: Arguments) -> None:
         identifier = fields[0].strip()
         if len(fields) < 2 or not identifier.isdigit():
             raise DataError(
-                f"line {number} of the input is none of an n-best list: it must begin with"
+                f"line {number} of the input is not a line of an n-best list: it must begin with"
                 " 'number ||| text'"
             )
         sentence = int(identifier)

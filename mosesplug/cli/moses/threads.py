@@ -1,4 +1,4 @@
-"""How many threads a program without an option for it uses."""
+"""The number of threads of programs that have no option for it."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ class IntegerMap:
         return table
 
     def find(self, keys: NDArray[np.int64]) -> NDArray[np.int32]:
-        """Value of each key, int32 ``[len(keys)]``; -1 where there is none."""
+        """Return the value of each key, int32 ``[len(keys)]``; -1 if missing."""
         slots = self._slots(keys)
         found = self.keys[slots]
         values = self.values[slots]

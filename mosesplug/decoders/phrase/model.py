@@ -82,7 +82,7 @@ class Model:
 
 @dataclass(frozen=True)
 class Tables:
-    """What is in the files of a model, whatever the weights.
+    """The content of a model's files, without weights.
 
     Attributes:
         pairs: the phrase pairs, in the order of the file.

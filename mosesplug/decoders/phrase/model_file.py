@@ -30,7 +30,7 @@ REORDERING_TYPES = (
 
 @dataclass(frozen=True)
 class _Kind:
-    """What a feature function of Moses takes. ``width`` is None where ``num-features`` says it."""
+    """The arguments of a feature function of Moses; ``width`` None: given by ``num-features``."""
 
     stateful: bool
     width: int | None = 1

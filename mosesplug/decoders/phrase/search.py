@@ -33,7 +33,7 @@ __all__ = ["Limits", "search"]
 
 @dataclass(frozen=True)
 class Limits:
-    """How wide the search is.
+    """The limits of the beam search.
 
     Attributes:
         stack: hypotheses kept in a stack, 0 for all.

@@ -18,7 +18,7 @@ MONOTONE, SWAP, DISCONTINUOUS = range(N_DIRECTION)
 
 @dataclass(frozen=True)
 class SearchGraph:
-    """What the search found: nodes are recombined hypotheses, edges the ways to extend one.
+    """The result of a search: nodes are recombined hypotheses, edges extend them.
 
     Node 0 is the empty hypothesis. Nodes are numbered so that every edge goes to a higher one,
     and edges are ordered by ``head``, the best first.

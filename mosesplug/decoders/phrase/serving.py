@@ -26,7 +26,7 @@ __all__ = ["TranslationService", "service_at"]
 
 LOOPBACK = "127.0.0.1"
 TRUE = ("true", "True", "TRUE", "1", True)
-"""What Moses takes for yes; anything else is no."""
+"""Moses' spellings of true; anything else is false."""
 _IDLE_SECONDS = 15
 
 

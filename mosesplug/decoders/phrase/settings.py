@@ -1,4 +1,4 @@
-"""What the decoder is told: its command line, and the sections of ``moses.ini``, in Moses' way.
+"""Settings of the decoder: its command line and ``moses.ini``, parsed as Moses does.
 
 Every option may stand on the command line as ``-name value ...`` (or ``--name``) or in the
 configuration as a section ``[name]``; the command line wins. What this decoder cannot do is

@@ -31,11 +31,11 @@ _LANES = 8
 """Decodings in one pass: doubles of a cache line, and of a vector register where it is wide."""
 
 _SAMPLES = (-1.0, -0.2, -0.04, 0.04, 0.2, 1.0)
-"""Where the first pass decodes, besides both ends, in units of the sum of the edges' absolute
+"""Positions of the first decodings besides both ends, in units of the sum of the edges' absolute
 intercepts over that of their slopes. Any points would do; these save passes."""
 
 _NOWHERE, _IN_PLACE, _BETWEEN = 0, 1, 2
-"""Where a derivation went: it is no other one, has the place of a loose one, or one of its own."""
+"""What became of a derivation: it is known, replaced a loose one, or was added."""
 
 _SAME_SLOPE = 1e-13
 _SAME_SCORE = 1e-15
@@ -62,7 +62,7 @@ class Winners(NamedTuple):
     """An envelope as kernels have it; only the first ``size`` rows are filled.
 
     Attributes:
-        size: how many lines it has; negative where there is none, see ``envelope.reason``.
+        size: number of lines; negative on errors, see ``envelope.reason``.
         lines: float64 ``[room, 2]``; intercept and slope, slopes ascending.
         starts: float64 ``[room]``; where each begins to win, ascending from minus infinity.
         derivations: int64 ``[room, 2]``; where the edges of each begin and end in ``edges``.
@@ -295,7 +295,7 @@ def _linked(found: _Found) -> int:
 
 @kernel
 def _noise(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
-    """Differences of slopes that are none."""
+    """Differences of slopes that count as zero."""
     return float(_SAME_SLOPE * (one[3] + other[3]))
 
 

@@ -234,7 +234,7 @@ def _first_best(sentence: _Sentence, weights: Vector) -> NDArray[np.int32]:
 
 
 def _spread(sentence: _Sentence, axes: NDArray[np.int64]) -> Vector:
-    """Of each feature, the greatest value of a derivation less the least."""
+    """Return for each feature the greatest value of a derivation less the least."""
     graph = sentence.graph
     spread = np.zeros(len(axes))
     for place, axis in enumerate(axes):
@@ -256,7 +256,7 @@ def _reach(graph: SentenceGraph, weights: NDArray[np.float64]) -> float:
 
 @kernel
 def _best_translation(graph: SentenceGraph, weights: NDArray[np.float64]) -> NDArray[np.int32]:
-    """Behind a 0, the words of the best derivation; where there is none, see ``reason``."""
+    """Return 0 and the words of the best derivation, or an error code (see ``reason``)."""
     scores = score_edges(graph, weights)
     best, _, sizes = inside_best(graph.edge_offsets, graph.tail_offsets, graph.tails, scores)
     words, top = np.zeros(64, dtype=np.int64), 1

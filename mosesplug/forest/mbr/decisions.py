@@ -33,7 +33,7 @@ __all__ = ["Criterion", "Decision", "decide_in_graph", "decide_in_list"]
 
 @dataclass(frozen=True)
 class Criterion:
-    """What makes a translation the one to choose.
+    """The criterion by which a translation is chosen.
 
     Attributes:
         kind: ``consensus`` (BLEU of expected counts), ``list`` (expected BLEU over a list) or
@@ -54,7 +54,7 @@ class Criterion:
 
 @dataclass(frozen=True)
 class Decision:
-    """What was chosen.
+    """The chosen translation.
 
     Attributes:
         words: of the translation, without ``<s>`` and ``</s>``.

@@ -89,7 +89,7 @@ class SplitGraph:
 
     @property
     def n_ngrams(self) -> int:
-        """How many n-grams there are, the empty one included."""
+        """Number of n-grams, including the empty one."""
         return len(self.orders)
 
     def on_graph(self, values: NDArray[np.float64], n_edges: int) -> NDArray[np.float64]:
@@ -110,7 +110,7 @@ def split(
         room: states and edges to begin with, for each node and edge of the graph; it grows.
 
     Raises:
-        ValueError: ``order`` is none of these.
+        ValueError: ``order`` is not supported.
         DataError: no derivation builds the goal, or the result has more edges.
     """
     if not 1 <= order <= ORDER:

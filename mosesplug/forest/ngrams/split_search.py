@@ -65,7 +65,7 @@ class Edges(NamedTuple):
 
 
 class Sizes(NamedTuple):
-    """How much is used; int64 ``[1]`` each.
+    """The used sizes of the arrays; int64 ``[1]`` each.
 
     Attributes:
         states, edges: how many there are.

@@ -1,4 +1,4 @@
-"""What a search must remember of a translation to find n-grams of given texts in what follows.
+"""The state that a search keeps of a translation to find n-grams of given texts.
 
 The n-grams form a tree; its nodes are the states of an automaton that reads a translation word by
 word (Aho & Corasick 1975): the state is the longest n-gram of the texts that ends there. All parts

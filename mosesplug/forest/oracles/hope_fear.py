@@ -60,7 +60,7 @@ class Found:
 
 @dataclass(frozen=True)
 class HopeFear:
-    """What the model and BLEU make of a graph.
+    """Hope and fear of a graph, by model and BLEU.
 
     Attributes:
         hope, fear: derivations that the model likes, and BLEU likes or does not.
@@ -145,7 +145,7 @@ def _search(
     scale: np.float32,
     sign: np.float32,
 ) -> tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.float64]]:
-    """Of each node: its best edge (-1 for none), its score, the edges of its derivation."""
+    """Find for each node its best edge (-1: none), its score, and its derivation's edges."""
     n_nodes = len(graph.edge_offsets) - 1
     best = np.full(n_nodes, -1, dtype=np.int64)
     inside = np.full(n_nodes, np.float32(-np.inf), dtype=np.float32)

@@ -38,7 +38,7 @@ __all__ = ["Judge", "Matches", "searched"]
 
 
 class Judge(NamedTuple):
-    """What BLEU goes by.
+    """The data by which BLEU judges derivations.
 
     Attributes:
         limits: int32 ``[n_states]``; how often an n-gram counts at most.
@@ -54,7 +54,7 @@ class Judge(NamedTuple):
 
 
 class Matches(NamedTuple):
-    """What BLEU has of each partial derivation; rows as in ``Partials``.
+    """BLEU statistics of each partial derivation; rows as in ``Partials``.
 
     Attributes:
         counts: int32 ``[room, n_states]``; n-grams of the references, clipped.

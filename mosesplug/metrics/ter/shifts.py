@@ -1,4 +1,4 @@
-"""What both searches for shifts behind TER need: room for their sentences, and a block's move.
+"""Shared by both searches for shifts in TER: room for their sentences, and moving a block.
 
 The searches themselves differ in what they shift, try and leave out: ``shifts_moses.py`` and
 ``shifts_sacrebleu.py``.

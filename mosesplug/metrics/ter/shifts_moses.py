@@ -140,7 +140,7 @@ def _align(n_moved: int, n_fixed: int, scratch: Scratch) -> None:
 
 @kernel
 def _within_reach(start: int, place: int, slack: int) -> bool:
-    """Whether a block may move from ``start`` to ``place``, ``slack`` further to the left."""
+    """Return whether a block may move from ``start`` to ``place``, up to ``slack`` further left."""
     return place != start and place - start <= FURTHEST_SHIFT >= start - place - slack
 
 

@@ -65,7 +65,7 @@ class ArowOptions(CostOptions):
 
 @dataclass(frozen=True)
 class _Walk:
-    """Where the distribution has come to in a batch; the arrays are written in place.
+    """The distribution within a batch; the arrays are written in place.
 
     Attributes:
         weights: float64 ``[n_columns]``, now.

@@ -1,4 +1,4 @@
-"""What all gradient learners have in common: the gradient of a loss on a mini-batch.
+"""Shared by all gradient learners: the gradient of a loss on a mini-batch.
 
 Loss, step and regulariser are choices of their own. Here a batch becomes a gradient on the
 features of the hypotheses that count; what a learner makes of it is in the file of its name.
@@ -191,7 +191,7 @@ def filled(
 
 
 def ends_epoch(step: Step) -> bool:
-    """Whether this is the last update of an epoch, when weights may be mixed with others'."""
+    """Return whether this is the last update of an epoch, before weights may be mixed."""
     return step.number % step.per_epoch == 0
 
 

@@ -59,7 +59,7 @@ AVERAGE = "sum of weights"
 
 @dataclass(frozen=True)
 class Plan:
-    """How epochs are gone through.
+    """The schedule of epochs.
 
     Attributes:
         seed: of orders and of the steps' random numbers.
@@ -76,7 +76,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Tally:
-    """What an epoch adds up.
+    """The sums of an epoch.
 
     Attributes:
         batches: how many.
@@ -101,7 +101,7 @@ class Tally:
 
     @property
     def means(self) -> dict[str, float]:
-        """What the learner reported: means over the batches; ``violations`` is a sum."""
+        """The learner's reports: means over the batches; ``violations`` is a sum."""
         divisors = {name: 1 if name == "violations" else self.batches for name in self.sums}
         return {name: value / divisors[name] for name, value in self.sums.items()}
 
@@ -164,7 +164,7 @@ class EpochReport:
 
     @property
     def means(self) -> dict[str, float]:
-        """What the learner reported, means over the batches."""
+        """The learner's reports, means over the batches."""
         return self.tally.means
 
     @property
@@ -264,9 +264,9 @@ def run_epoch(
         source: of the lists.
         plan: seed, batches, metric.
         epoch: from 1.
-        first: the batch to begin with, from 0, where an epoch is gone on with.
+        first: the first batch, from 0, of a resumed epoch.
         so_far: the tally of the batches before that one.
-        on_batch: told of every batch; if it returns True, the epoch ends.
+        on_batch: called after every batch; the epoch ends if it returns True.
 
     Raises:
         OptimizerError: the weights are no longer finite numbers.
@@ -343,7 +343,7 @@ def solve_in_epochs(
         problem: lists and metric.
         options: of the learner; ``epochs`` says how many.
         epochs: runs one with each step.
-        progress: told of every epoch.
+        progress: called after every epoch.
 
     Returns:
         Weights, score and history, one mapping per epoch.

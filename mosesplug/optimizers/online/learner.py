@@ -1,4 +1,4 @@
-"""What an online learner is: a state, and how a mini-batch of hypotheses changes it.
+"""The online learner: a state, and its update by a mini-batch of hypotheses.
 
 A learner has two halves. ``change`` looks at a batch and says what should become of the weights;
 ``apply`` does it. An ordinary update is one after the other. Where weights are stale (Green et al.
@@ -44,7 +44,7 @@ class State:
 
 @dataclass(frozen=True)
 class Step:
-    """Where one update stands in a run.
+    """The position of one update in a run.
 
     Attributes:
         number: ``k`` of the papers: batches of all epochs up to this one, from 1.
@@ -66,7 +66,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Change:
-    """What a batch says should become of the weights, on the features that it touches.
+    """The change of the weights by a batch, on the features that it touches.
 
     Attributes:
         columns: int64 ``[n]``, ascending, each once: the features.
@@ -112,7 +112,7 @@ class Learner:
 
 
 class Source(Protocol):
-    """Where mini-batches come from: stored lists, or a decoder that makes them now."""
+    """The source of mini-batches: stored lists, or a decoder."""
 
     @property
     def sentences(self) -> NDArray[np.int64]:

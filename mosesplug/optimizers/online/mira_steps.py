@@ -145,7 +145,7 @@ def _cut(
 def _missing(
     features: CompactArrays, task: Task, walk: Walk, sentence: int, reference: int
 ) -> NDArray[np.float64]:
-    """How far each hypothesis is from being outscored by its margin, float64, below 0 if it is."""
+    """Return by how much each hypothesis violates its margin, float64; negative if satisfied."""
     start, end = task.offsets[sentence], task.offsets[sentence + 1]
     scores = row_scores(features, walk.weights, start, end)
     missing = np.empty(end - start)

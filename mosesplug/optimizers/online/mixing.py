@@ -34,7 +34,7 @@ rounding noise (as in MERT)."""
 
 @dataclass(frozen=True)
 class MixResult:
-    """Where a line search has put the weights.
+    """The result of a line search between old and mixed weights.
 
     Attributes:
         weights: float64 ``[n_features]``, ``old + rho * (mixed - old)``.

@@ -45,7 +45,7 @@ LISTWISE: Mapping[str, ListLoss] = {
 
 @dataclass(frozen=True)
 class Pull:
-    """What a loss makes of scores.
+    """The value of a loss, and its derivatives by the scores.
 
     Attributes:
         loss: summed over pairs or sentences.

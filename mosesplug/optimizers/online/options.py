@@ -12,7 +12,7 @@ __all__ = ["OnlineOptions"]
 
 @dataclass(frozen=True)
 class OnlineOptions:
-    """How any online learner goes through the sentences.
+    """Settings of all online learners.
 
     Attributes are described by their ``help``.
     """

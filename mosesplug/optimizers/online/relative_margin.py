@@ -117,7 +117,7 @@ def _learner(
 
     Args:
         options: of both learners.
-        solver_tolerance, solver_iterations: of a cutting plane; without iterations there is none.
+        solver_tolerance, solver_iterations: of a cutting plane; 0 iterations: no cutting plane.
     """
     costs = options.costs()
 

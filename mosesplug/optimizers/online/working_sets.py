@@ -22,7 +22,7 @@ __all__ = ["Walk", "WorkingSet", "empty_set", "join", "solve", "with_room"]
 
 
 class Walk(NamedTuple):
-    """Where the weights have come to in a batch; the arrays are outputs of the kernels.
+    """The weights within a batch; the arrays are outputs of the kernels.
 
     Attributes:
         weights: float64 ``[n_columns]``, now.

@@ -1,4 +1,4 @@
-"""Whether a stored search graph is one: what searches it looks at no bounds.
+"""Validate a stored search graph, since the searches do not check bounds.
 
 A graph is looked at whenever it is read, which takes about as long as the best derivation: half a
 millisecond for 30,000 edges. A record that was damaged, or made to do harm, ends with one message.
@@ -35,7 +35,7 @@ def sound_graph(buffer: NDArray[np.uint8], n_features: int) -> Hypergraph:
 
 
 def graph_faults(buffer: NDArray[np.uint8], n_features: int) -> list[str]:
-    """What is wrong with the record of a graph, in words; arguments as for ``sound_graph``."""
+    """Return the errors of a graph's record, in words; arguments as for ``sound_graph``."""
     try:
         graph = decode_graph(buffer)
     except ValueError as error:

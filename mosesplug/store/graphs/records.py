@@ -1,4 +1,4 @@
-"""What one sentence's search graph is on disk: as a list, a small header and raw arrays.
+"""The record of one sentence's search graph: a small header and raw arrays, as of a list.
 
 The arrays are those of ``Hypergraph``, and its words end to end::
 

@@ -103,7 +103,7 @@ class _Encoder:
         seen: the sentences that have a graph.
         nodes, edges, stored_bytes: of all graphs.
         checksums: of the records, by sentence; stored with the last, as an iteration that has
-            nothing but checksums is none.
+            checksums alone do not count.
     """
 
     environment: Environment

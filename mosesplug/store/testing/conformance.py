@@ -1,4 +1,4 @@
-"""What any store of n-best lists must do: a suite for its tests, and the means to write more.
+"""A conformance suite for stores of n-best lists, and helpers for more tests.
 
 A test class inherits from ``StoreConformance`` and says how to open a store. The truth that it is
 held against is ``StoreModel``, which keeps lists in lists and finds duplicates in a dictionary.

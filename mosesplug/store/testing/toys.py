@@ -35,7 +35,7 @@ class Hypothesis(NamedTuple):
 
     @property
     def key(self) -> tuple[object, ...]:
-        """What makes it the same hypothesis as another of its sentence."""
+        """The key of duplicates within a sentence."""
         return (
             self.text,
             tuple(float(np.float32(value)) for value in self.dense),

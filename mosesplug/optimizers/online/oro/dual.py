@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 EXACT = 1e-9
-"""What an exact solution leaves to gain, relative to the largest gain or 1."""
+"""Gain that an exact solution may leave, relative to the largest gain or 1."""
 
 _EXCHANGES = 100_000
 """Exchanges at most."""
