@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
 from mosesplug.errors import UsageError
-from mosesplug.settings.build import make_sharding
 from mosesplug.settings.checks import check_fields, check_settings
 from mosesplug.settings.configuration import RunPlan, SelectRun
 from mosesplug.settings.declare import list_settings, parts, same_as, setting
 from mosesplug.settings.sharding import Sharding
 
-__all__ = ["LearningSettings", "learning_settings"]
+__all__ = ["LearningSettings", "make_learning_settings"]
 
 
 @dataclass(frozen=True)
@@ -229,7 +228,7 @@ class LearningSettings:
         return [*self.nbest, *self.graphs, *self.heldout_nbest, *given]
 
 
-def learning_settings(values: Mapping[str, Any]) -> LearningSettings:
+def make_learning_settings(values: Mapping[str, Any]) -> LearningSettings:
     """Return the settings with the given values.
 
     Args:
@@ -238,6 +237,9 @@ def learning_settings(values: Mapping[str, Any]) -> LearningSettings:
     Raises:
         UsageError: a value cannot be used, or settings exclude or require each other.
     """
+    # Here and not above: it brings the metrics, which --help does not need.
+    from mosesplug.settings.build import make_sharding
+
     settings = list_settings(LearningSettings)
     check_settings(settings, values)
     hints = get_type_hints(LearningSettings)

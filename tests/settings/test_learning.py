@@ -9,14 +9,14 @@ import pytest
 from mosesplug.errors import UsageError
 from mosesplug.settings.configuration import RunPlan
 from mosesplug.settings.declare import list_settings
-from mosesplug.settings.learning import LearningSettings, learning_settings
+from mosesplug.settings.learning import LearningSettings, make_learning_settings
 from mosesplug.settings.sharding import Sharding
 
 GIVEN = {"nbest": ["lists"], "refs": "refs"}
 
 
 def test_defaults_learn_once_from_all_sentences() -> None:
-    settings = learning_settings(GIVEN)
+    settings = make_learning_settings(GIVEN)
     assert settings.nbest == (Path("lists"),)
     assert settings.references == Path("refs")
     assert (settings.folds, settings.runs, settings.held_out) == (None, None, None)
@@ -26,7 +26,7 @@ def test_defaults_learn_once_from_all_sentences() -> None:
 
 def test_values_take_the_types_of_their_fields() -> None:
     values = {"graphs": ["one", "two"], "refs": "refs", "active": "LM0,TM0 D0", "shards": 3}
-    settings = learning_settings({**values, "algorithm": "mira", "option": {"epochs": "3"}})
+    settings = make_learning_settings({**values, "algorithm": "mira", "option": {"epochs": "3"}})
     assert settings.graphs == (Path("one"), Path("two"))
     assert settings.active == ("LM0", "TM0", "D0")
     assert settings.sharding == Sharding(shards=3)
@@ -58,4 +58,4 @@ def test_settings_that_a_run_has_are_declared_there() -> None:
 def test_values_that_cannot_be_used(values: dict[str, object], why: str) -> None:
     given = {name: value for name, value in (GIVEN | values).items() if value}
     with pytest.raises(UsageError, match=why):
-        learning_settings(given)
+        make_learning_settings(given)

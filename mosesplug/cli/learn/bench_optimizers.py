@@ -15,7 +15,7 @@ from mosesplug.cli.shared.setting_options import (
 )
 from mosesplug.errors import UsageError
 from mosesplug.settings.declare import list_settings
-from mosesplug.settings.learning import LearningSettings, learning_settings
+from mosesplug.settings.learning import LearningSettings, make_learning_settings
 
 if TYPE_CHECKING:
     from mosesplug.learning.benchmark import BenchmarkResult, BenchmarkTask
@@ -95,7 +95,7 @@ def _bench_optimizers(
         values["from"] = places[0]
     else:
         values["nbest"] = places
-    settings = learning_settings(values)
+    settings = make_learning_settings(values)
     wanted = [name.strip() for name in chosen.split(",")] if chosen else list(algorithms())
     optimizers = bind_settings([algorithm(name) for name in wanted], settings.options)
     for path in settings.input_paths:

@@ -8,7 +8,6 @@ from typing import Annotated, Any
 
 import typer
 
-from mosesplug.cli.learn.optimize_report import print_report
 from mosesplug.cli.learn.setting_flags import SettingFlagsCommand
 from mosesplug.cli.shared.output import check_output, print_bytes, progress_bar
 from mosesplug.cli.shared.parameters import Output, Quiet
@@ -18,7 +17,7 @@ from mosesplug.cli.shared.setting_options import (
     take_values,
 )
 from mosesplug.settings.declare import list_settings
-from mosesplug.settings.learning import LearningSettings, learning_settings
+from mosesplug.settings.learning import LearningSettings, make_learning_settings
 
 __all__ = ["COMMAND_CLASS", "optimize"]
 
@@ -45,6 +44,7 @@ def _optimize(
     Example: mosesplug optimize --from tuning --algorithm kbmira --folds 5 -o tuned
     """
     # Loaded here, since --help needs none of it.
+    from mosesplug.cli.learn.optimize_report import print_report
     from mosesplug.learning.optimize import bind_optimizer
     from mosesplug.learning.optimize import optimize as learn
     from mosesplug.learning.weights import format_weights, write_weights
@@ -54,7 +54,7 @@ def _optimize(
     if files:
         kind = "graphs" if "graphs" in values else "nbest"
         values[kind] = [*values.get(kind, ()), *files]
-    settings = learning_settings(values)
+    settings = make_learning_settings(values)
     optimizer = bind_optimizer(settings)
     # Fail now instead of after minutes of work.
     for path in settings.input_paths:
