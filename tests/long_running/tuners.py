@@ -38,18 +38,12 @@ TUNING = (
         "decoders.server",
         "optimizers.registry",
     ),
-    *("tuning.loop", "store.ingest", "cli.inspect.nbest_keep", "inspection.soundness"),
+    *("tuning.loop", "store.ingest", "cli.inspect.nbest_store", "inspection.maintenance"),
     *("cli.run.mert_moses", "cli.run.mert_settings"),
 )
 READING = (
-    *(
-        "cli.application",
-        "cli.inspect.nbest_ls",
-        "cli.inspect.nbest_show",
-        "cli.inspect.nbest_look",
-        "cli.inspect.nbest_move",
-    ),
-    *("cli.inspect.nbest_keep", "cli.inspect.report", "inspection.run", "inspection.soundness"),
+    *("cli.application", "cli.inspect.nbest_summary", "cli.inspect.nbest_show"),
+    *("cli.inspect.nbest_store", "cli.inspect.report", "inspection.run", "inspection.maintenance"),
 )
 """Modules that runs of a kind load."""
 
