@@ -74,7 +74,7 @@ def test_lists(
         (b"0 ||| a\n", [], True, "sentence-bleu-nbest: name at least one reference"),
         (b"0 ||| a\n2 ||| b\n", ["ref"], True, "line 2 of the input has sentence 2 after 0"),
         (b"1 ||| a\n0 ||| b\n", ["ref"], True, "line 2 of the input has sentence 0 after 1"),
-        (b"0 a\n", ["ref"], True, "line 1 of the input is none of an n-best list"),
+        (b"0 a\n", ["ref"], True, "line 1 of the input is not a line of an n-best list"),
         (b"x ||| a\n", ["ref"], True, "line 1 of the input is none"),
         (b"\n", ["ref"], True, "line 1 of the input is none"),
     ],

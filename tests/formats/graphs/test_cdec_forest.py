@@ -105,7 +105,7 @@ def test_spelling_of_json_does_not_matter(tmp_path: Path) -> None:
         ('["P","L"]', '"PL"', "'features' is no list"),
         ('"rule":3', '"rule":30', "edge 2 has no rule"),
         ('"feats":[0,-3,1,-3],"rule":3', '"feats":[0,-3,1,-3]', "edge 2 has no rule"),
-        ("[0,-3,1,-3]", "[0,-3,2,-3]", "edge 2 has feature 2: there is none"),
+        ("[0,-3,1,-3]", "[0,-3,2,-3]", "edge 2 has feature 2, which does not exist"),
         ("[0,-3,1,-3]", "[0,-3,0,-3]", "a feature of edge 2 has two values"),
         ("[0,-3,1,-3]", "[0,-3,1]", "not names and values in turn"),
         ("[0,-3,1,-3]", "[0,-3,1,NaN]", "no JSON"),
