@@ -209,7 +209,7 @@ def _changed_head(place: int, bytes_: bytes) -> Callable[[Path], None]:
 
 UNREADABLE: dict[str, tuple[Callable[[Path], None], str, str]] = {
     "of a newer version": (_newer, "written by a newer mosesplug", "use that version"),
-    "cut off": (_cut_off, "is truncated: data.mdb has", "Copy it anew"),
+    "cut off": (_cut_off, "is truncated: data.mdb has", "Copy it again"),
     "of the other byte order": (
         _changed_head(16, b"\xbe\xef\xc0\xde"),
         "not an LMDB file",

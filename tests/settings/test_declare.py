@@ -235,3 +235,10 @@ def test_values_are_compared_under_the_names_of_the_store() -> None:
     assert [each.compared for each in list_settings(DecodingSettings) if each.compared] == [
         *("n-best size", "lattice samples", "transformation"),
     ]
+
+
+def test_the_page_of_settings_is_current() -> None:
+    page = Path(__file__).parents[2] / "docs" / "settings.md"
+    assert page.read_text() == format_markdown(), (
+        "run: mosesplug settings --markdown > docs/settings.md"
+    )
