@@ -1,1 +1,1 @@
-"""What a store tells about a run: numbers and texts for people, from reading alone."""
+"""Inspect runs and n-best lists: functions that read a store or files and print nothing."""

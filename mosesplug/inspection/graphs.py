@@ -154,7 +154,7 @@ def find_graph_oracles(
             sentence, ``linear`` for the highest linear BLEU (Tromble et al. 2008).
         beam: partial derivations kept at each node; None for 10, or for all with ``linear``.
         seed: seed of the order of sentences (``greedy``).
-        progress: is told of the graphs searched.
+        progress: is called with the graphs searched.
     """
     match method:
         case "linear":

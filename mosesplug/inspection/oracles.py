@@ -105,7 +105,7 @@ def open_oracle_lists(
             ranking.
         sparse_weights: sparse weights, which replace those of ``weights``.
         threads: threads of scoring.
-        progress: is told of the work done.
+        progress: is called with the work done.
 
     Raises:
         UsageError: references are missing, or ``names`` are given for a store.
@@ -283,7 +283,7 @@ def compare_oracles(
         sizes: numbers of hypotheses of each list, at least one; None for whole lists.
         seed: seed of all random choices.
         settings: settings of the methods.
-        progress: is told of the searches done.
+        progress: is called with the searches done.
     """
     oracles: dict[tuple[OracleMethod, int | None], ListOracle] = {}
     for size in sizes:

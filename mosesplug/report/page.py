@@ -59,28 +59,28 @@ def render_page(data: ReportData, title: str) -> str:
     Raises:
         UsageError: matplotlib is missing.
     """
-    sections = [_head(data, title), _iterations(data)]
+    sections = [_render_head(data, title), _render_iterations(data)]
     left_out = set() if data.names else {"weights"}
     left_out |= set() if data.features else {"surfaces"}
     left_out |= set() if data.coverage is not None else {"coverage"}
     for heading, name, note in _FIGURES:
         if name not in left_out:
-            sections.append(_section(heading, note, _figure(name, data)))
+            sections.append(_render_section(heading, note, _render_figure(name, data)))
     if data.features:
-        sections.append(_features(data))
+        sections.append(_render_features(data))
     if data.coverage is None:
         sections.append(
             '<p class="note">The lists of this run lie in the stores of its shards; what is said '
             "of lists is missing here.</p>"
         )
     if data.sparse:
-        sections.append(_sparse(data))
+        sections.append(_render_sparse(data))
     if data.lattice is not None:
-        sections.append(_lattice(data))
+        sections.append(_render_lattice(data))
     if data.worst:
-        sections.append(_sentences("Worst sentences", data, data.worst))
-        sections.append(_sentences("Best sentences", data, data.best))
-    sections.append(_configuration(data))
+        sections.append(_render_sentences("Worst sentences", data, data.worst))
+        sections.append(_render_sentences("Best sentences", data, data.best))
+    sections.append(_render_configuration(data))
     body = "\n".join(sections)
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -91,7 +91,7 @@ def render_page(data: ReportData, title: str) -> str:
     )
 
 
-def _head(data: ReportData, title: str) -> str:
+def _render_head(data: ReportData, title: str) -> str:
     last = data.iterations[-1]
     best = max(facts.score for facts in data.iterations)
     return (
@@ -102,7 +102,7 @@ def _head(data: ReportData, title: str) -> str:
     )
 
 
-def _iterations(data: ReportData) -> str:
+def _render_iterations(data: ReportData) -> str:
     head = ("iteration", data.metric, "in lists", "oracle", "held out", "hypotheses", "new")
     rows: list[tuple[str, ...]] = [
         (
@@ -121,10 +121,10 @@ def _iterations(data: ReportData) -> str:
     rows = [(*head, "decoding", "optimising"), *rows]
     if not any(row[_HELD_OUT] for row in rows[1:]):
         rows = [row[:_HELD_OUT] + row[_HELD_OUT + 1 :] for row in rows]
-    return _section("Iterations", "", _table(rows[0], rows[1:]))
+    return _render_section("Iterations", "", _render_table(rows[0], rows[1:]))
 
 
-def _features(data: ReportData) -> str:
+def _render_features(data: ReportData) -> str:
     note = (
         "Over all distinct hypotheses. Spread: mean standard deviation in a sentence. Correlation: "
         f"with {data.sentence_metric} of the hypothesis, in a sentence."
@@ -141,16 +141,20 @@ def _features(data: ReportData) -> str:
         )
         for facts in data.features
     ]
-    return _section("Features", note, _figure("features", data) + _table(head, rows, left=1))
+    return _render_section(
+        "Features", note, _render_figure("features", data) + _render_table(head, rows, left=1)
+    )
 
 
-def _sparse(data: ReportData) -> str:
+def _render_sparse(data: ReportData) -> str:
     note = f"The largest of {data.n_sparse} that are not 0; dense weights have an L1 norm of 1."
     rows = [(name, f"{weight:.5g}") for name, weight in data.sparse]
-    return _section("Sparse weights", note, _table(("feature", "weight"), rows, left=1))
+    return _render_section(
+        "Sparse weights", note, _render_table(("feature", "weight"), rows, left=1)
+    )
 
 
-def _lattice(data: ReportData) -> str:
+def _render_lattice(data: ReportData) -> str:
     if (facts := data.lattice) is None:
         return ""
     note = (
@@ -162,17 +166,20 @@ def _lattice(data: ReportData) -> str:
         for line in facts.lines
     ]
     head = ("translation", "from weight", "to weight", data.sentence_metric)
-    drawn = _figure("lattice", data) if facts.edges else ""
-    return _section("Search graph", note, drawn + _figure("envelope", data) + _table(head, rows, 1))
+    drawn = _render_figure("lattice", data) if facts.edges else ""
+    return _render_section(
+        "Search graph",
+        note,
+        drawn + _render_figure("envelope", data) + _render_table(head, rows, 1),
+    )
 
 
-def _sentences(heading: str, data: ReportData, sentences: Sequence[SentenceFacts]) -> str:
-    worth = data.sentence_metric
-    note = f"By {worth} of what the result's weights choose in the merged lists."
-    return _section(heading, note, "\n".join(map(_sentence, sentences)))
+def _render_sentences(heading: str, data: ReportData, sentences: Sequence[SentenceFacts]) -> str:
+    note = f"By {data.sentence_metric} of what the result's weights choose in the merged lists."
+    return _render_section(heading, note, "\n".join(map(_render_sentence, sentences)))
 
 
-def _sentence(facts: SentenceFacts) -> str:
+def _render_sentence(facts: SentenceFacts) -> str:
     parts = [("source", facts.source)] if facts.source is not None else []
     parts += [("reference", text) for text in facts.references]
     parts.append((f"chosen, {facts.chosen_score:.4f}", facts.chosen))
@@ -181,21 +188,23 @@ def _sentence(facts: SentenceFacts) -> str:
     return f'<div class="sentence"><b>{facts.number}</b><dl>{terms}</dl></div>'
 
 
-def _configuration(data: ReportData) -> str:
+def _render_configuration(data: ReportData) -> str:
     facts = {"store": data.store, **data.facts}
-    return _section("Configuration", "", _table(("setting", "value"), facts.items(), left=2))
+    return _render_section(
+        "Configuration", "", _render_table(("setting", "value"), facts.items(), left=2)
+    )
 
 
-def _figure(name: str, data: ReportData) -> str:
+def _render_figure(name: str, data: ReportData) -> str:
     return f'<figure class="wide" id="{name}">{render_svg(name, data)}</figure>\n'
 
 
-def _section(heading: str, note: str, content: str) -> str:
-    said = f'<p class="note">{escape(note)}</p>\n' if note else ""
-    return f"<h2>{escape(heading)}</h2>\n{said}{content}"
+def _render_section(heading: str, note: str, content: str) -> str:
+    paragraph = f'<p class="note">{escape(note)}</p>\n' if note else ""
+    return f"<h2>{escape(heading)}</h2>\n{paragraph}{content}"
 
 
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]], left: int = 0) -> str:
+def _render_table(head: Sequence[str], rows: Iterable[Sequence[str]], left: int = 0) -> str:
     """Return a table whose first ``left`` columns hold text."""
 
     def row(cells: Sequence[str], tag: str) -> str:
