@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.kernels import finite_kernel, kernel
+from mosesplug.optimizers.lists.arrangement import longest_sentence
 
 __all__ = ["envelopes"]
 
@@ -216,7 +217,7 @@ def _hull(
     work: NDArray[np.int64],
     hull: NDArray[np.int64],
 ) -> int:
-    """Write the rows of the upper hull to ``hull``, by rising slope; return how many.
+    """Write the rows of the upper hull to ``hull``, by rising slope; return their number.
 
     Args:
         slopes: of one sentence along one direction, float64 ``[n]``.
@@ -235,7 +236,7 @@ def _hull(
     middle, height = slopes[top], intercepts[top]
     rise = (height - left_edge) / (middle - least) if middle > least else 0.0
     fall = (right_edge - height) / (greatest - middle) if greatest > middle else 0.0
-    # Rounding must not drop the ends of the chords themselves.
+    # Rounding must not drop the ends of the chords.
     floor = height - 1e-13 * (abs(left_edge) + abs(height) + abs(right_edge))
     count = _candidates(slopes, intercepts, middle, rise, fall, floor, work[2])
     n_lower, n_higher = _partition(slopes, middle, work[2, :count], lower, higher)
@@ -258,9 +259,9 @@ def _thresholds(
     size: int,
     thresholds: NDArray[np.float64],
 ) -> int:
-    """Return where each row of ``hull[:size]`` takes over from the one before it.
+    """Return where each row of ``hull[:size]`` becomes 1-best.
 
-    Drops, in place, rows that rounding let through: their intervals would be empty.
+    Rows with empty intervals, by rounding, are dropped in place.
 
     Args:
         slopes: float64 ``[n]``.
@@ -270,7 +271,7 @@ def _thresholds(
         thresholds: output, float64; rises strictly from ``thresholds[0]``, minus infinity.
 
     Returns:
-        How many rows are left.
+        The number of rows left.
     """
     thresholds[0] = -np.inf
     kept = 1
@@ -302,26 +303,24 @@ def envelopes(
     totals: NDArray[np.float64],
     found: NDArray[np.int64],
 ) -> None:
-    """Envelopes of all sentences along some directions, as thresholds and changes of statistics.
+    """Compute thresholds and changes of statistics of all sentences along directions.
 
     Args:
         offsets: int64 ``[n_sentences + 1]``; no sentence is empty.
         slopes: arranged (see ``arrangement.py``), float64 ``[n_hyps * n_directions]``.
-        bounds: float64 ``[n_sentences, n_directions, 2]``, from ``extremes``.
-        wanted: int64 ``[n_wanted]``, the directions to look along.
+        bounds: float64 ``[n_sentences, n_directions, 2]``, from ``find_slope_bounds``.
+        wanted: int64 ``[n_wanted]``, numbers of directions.
         intercepts: float64 ``[n_hyps]``.
         stats: ``[n_hyps, n_stats]``.
         thresholds: output, float64 ``[n_wanted, room]``. They rise within a sentence and are
             not sorted across sentences.
-        changes: output, ``[n_wanted, room, n_stats]``: what is added to the corpus
-            statistics when ``x`` passes the threshold.
+        changes: output, ``[n_wanted, room, n_stats]``: the change in the corpus statistics when
+            ``x`` passes the threshold.
         totals: output, float64 ``[n_wanted, n_stats]``: the statistics at minus infinity.
-        found: output, int64 ``[n_wanted]``: how many thresholds there are; where that is more
-            than there is room for, those that fit are of no use.
+        found: output, int64 ``[n_wanted]``: number of thresholds; if it exceeds the room, the
+            outputs are invalid.
     """
-    widest = 0
-    for sentence in range(len(offsets) - 1):
-        widest = max(widest, offsets[sentence + 1] - offsets[sentence])
+    widest = longest_sentence(offsets)
     work = np.empty((7, widest + 2), dtype=np.int64)
     hull = np.empty(widest + 1, dtype=np.int64)
     local = np.empty(widest + 1, dtype=np.float64)

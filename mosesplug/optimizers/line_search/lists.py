@@ -28,6 +28,7 @@ from mosesplug.optimizers.lists.arrangement import (
     model_scores,
     project_slopes,
 )
+from mosesplug.optimizers.lists.rows import filled_offsets
 from mosesplug.optimizers.problem import Problem
 from mosesplug.tuning_set import TuningSet
 
@@ -240,8 +241,7 @@ def line_space(problem: Problem, weights: NDArray[np.float64]) -> LineSpace:
 
 def filled_lists(tuning_set: TuningSet) -> tuple[NDArray[np.int64], NDArray[Any]]:
     """Return offsets without empty sentences, int64, and statistics for line search."""
-    filled = np.diff(tuning_set.offsets) > 0
-    offsets = np.append(tuning_set.offsets[:-1][filled], tuning_set.offsets[-1])
+    offsets = filled_offsets(tuning_set.offsets)
     # Differences of float statistics are summed by the thousand: float32 would show.
     dtype = np.promote_types(tuning_set.stats.dtype, np.int32)
     return offsets, np.ascontiguousarray(tuning_set.stats, dtype=dtype)

@@ -15,7 +15,23 @@ from numpy.typing import NDArray
 
 from mosesplug.kernels import finite_kernel, kernel
 
-__all__ = ["add_scores", "arrange", "find_slope_bounds", "model_scores", "project_slopes"]
+__all__ = [
+    "add_scores",
+    "arrange",
+    "find_slope_bounds",
+    "longest_sentence",
+    "model_scores",
+    "project_slopes",
+]
+
+
+@kernel
+def longest_sentence(offsets: NDArray[np.int64]) -> int:
+    """Return the largest number of rows of a sentence."""
+    longest = 0
+    for sentence in range(len(offsets) - 1):
+        longest = max(longest, offsets[sentence + 1] - offsets[sentence])
+    return longest
 
 
 @kernel

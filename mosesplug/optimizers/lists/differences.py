@@ -20,7 +20,6 @@ __all__ = [
     "add_difference",
     "difference",
     "difference_product",
-    "filled_offsets",
     "squared_norm",
 ]
 
@@ -35,13 +34,6 @@ class RowDifference(NamedTuple):
 
     places: NDArray[np.int32]
     values: NDArray[np.float64]
-
-
-def filled_offsets(offsets: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the offsets of non-empty sentences, int64 ``[n_filled + 1]``."""
-    kept = np.append(np.flatnonzero(np.diff(offsets) > 0), len(offsets) - 1)
-    found: NDArray[np.int64] = offsets[kept]
-    return found
 
 
 @kernel

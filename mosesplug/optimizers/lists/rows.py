@@ -15,7 +15,14 @@ from numpy.typing import NDArray
 from mosesplug.kernels import kernel
 from mosesplug.tuning_set import Batch, SparseRows
 
-__all__ = ["CompactArrays", "CompactRows", "compact_rows", "row_scores", "zero_cancelled"]
+__all__ = [
+    "CompactArrays",
+    "CompactRows",
+    "compact_rows",
+    "filled_offsets",
+    "row_scores",
+    "zero_cancelled",
+]
 
 _ROUNDING = 1e-12
 """A sum has cancelled out if it is a smaller share than this of its absolute terms."""
@@ -84,6 +91,13 @@ def zero_cancelled(sums: NDArray[np.float64], sizes: NDArray[np.float64]) -> NDA
     """Return sums, with 0 where terms cancelled; ``sizes`` are sums of absolute terms."""
     cancelled = (np.abs(sums) <= _ROUNDING * sizes) & (sizes < np.inf)
     return np.where(cancelled, 0.0, sums)
+
+
+def filled_offsets(offsets: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the offsets of non-empty sentences, int64 ``[n_filled + 1]``."""
+    kept = np.append(np.flatnonzero(np.diff(offsets) > 0), len(offsets) - 1)
+    found: NDArray[np.int64] = offsets[kept]
+    return found
 
 
 def compact_rows(batch: Batch, rows: NDArray[np.int64]) -> CompactRows:

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.optimizers.lists.oracle_pairs import ActiveFeatures, row_scores
-from mosesplug.optimizers.lists.rows import compact_rows, zero_cancelled
+from mosesplug.optimizers.lists.rows import compact_rows, filled_offsets, zero_cancelled
 from mosesplug.optimizers.problem import Problem
 from mosesplug.tuning_set import TuningSet
 
@@ -111,9 +111,7 @@ def scaled_lists(problem: Problem, initial: Floats, scaling: Scaling) -> ScaledL
     """
     tuning_set, active = problem.tuning_set, problem.active_mask
     n_dense = tuning_set.space.n_dense
-    widths = np.diff(tuning_set.offsets)
-    offsets = np.append(tuning_set.offsets[:-1][widths > 0], tuning_set.offsets[-1])
-    offsets = offsets.astype(np.int64)
+    offsets = filled_offsets(tuning_set.offsets)
     is_dense = active[:n_dense]
     dense = tuning_set.dense[:, is_dense].astype(np.float64, order="C")
     indptr, indices, data, sparse_columns = _sparse_part(tuning_set, active[n_dense:])

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from mosesplug.kernels import kernel
 from mosesplug.optimizers.lists.arrangement import arrange
+from mosesplug.optimizers.lists.rows import filled_offsets
 from mosesplug.tuning_set import SparseRows, TuningSet
 
 __all__ = ["MiraLists", "mira_lists"]
@@ -51,7 +52,7 @@ class MiraLists(NamedTuple):
 def mira_lists(tuning_set: TuningSet) -> tuple[MiraLists, NDArray[np.int64]]:
     """Return the distinct hypotheses, arranged, and their rows of the tuning set."""
     # Copies of any array (read-only, unaligned, integers), so that kernels compile for one type.
-    offsets = _without_empty(tuning_set.offsets)
+    offsets = filled_offsets(tuning_set.offsets)
     dense = np.array(tuning_set.dense, dtype=np.float32, order="C")
     sparse = _sorted(tuning_set.sparse, len(dense))
     first = _first_alike(offsets, dense, sparse.indptr, sparse.indices, sparse.data)
@@ -80,11 +81,6 @@ def mira_lists(tuning_set: TuningSet) -> tuple[MiraLists, NDArray[np.int64]]:
         rows=stats[rows],
     )
     return lists, kept
-
-
-def _without_empty(offsets: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the offsets of the sentences that have hypotheses."""
-    return np.append(offsets[:-1][np.diff(offsets) > 0], offsets[-1]).astype(np.int64)
 
 
 def _sorted(sparse: SparseRows | None, n_hyps: int) -> SparseRows:

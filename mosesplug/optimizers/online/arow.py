@@ -27,8 +27,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.errors import OptimizerError, UsageError
-from mosesplug.optimizers.lists.differences import RowDifference, difference, filled_offsets
-from mosesplug.optimizers.lists.rows import compact_rows, row_scores
+from mosesplug.optimizers.lists.differences import RowDifference, difference
+from mosesplug.optimizers.lists.rows import compact_rows, filled_offsets, row_scores
 from mosesplug.optimizers.online.costs import CostOptions
 from mosesplug.optimizers.online.epochs import online_algorithm
 from mosesplug.optimizers.online.learner import Change, Learner, State, Step

@@ -21,8 +21,7 @@ from typing import Literal
 
 import numpy as np
 
-from mosesplug.optimizers.lists.differences import filled_offsets
-from mosesplug.optimizers.lists.rows import compact_rows
+from mosesplug.optimizers.lists.rows import compact_rows, filled_offsets
 from mosesplug.optimizers.online.costs import CostOptions
 from mosesplug.optimizers.online.epochs import online_algorithm
 from mosesplug.optimizers.online.learner import Change, Learner, State, Step

@@ -12,10 +12,9 @@ from mosesplug.optimizers.lists.differences import (
     add_difference,
     difference,
     difference_product,
-    filled_offsets,
     squared_norm,
 )
-from mosesplug.optimizers.lists.rows import CompactArrays, compact_rows, row_scores
+from mosesplug.optimizers.lists.rows import CompactArrays, compact_rows, filled_offsets, row_scores
 from tests.optimizers.online.batches import full_rows, random_batch
 
 N = 7

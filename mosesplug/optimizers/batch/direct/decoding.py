@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from mosesplug.kernels import kernel
 from mosesplug.optimizers.line_search.lists import LineSpace
-from mosesplug.optimizers.lists.arrangement import add_scores
+from mosesplug.optimizers.lists.arrangement import add_scores, longest_sentence
 
 __all__ = ["PointDecoder"]
 
@@ -85,10 +85,7 @@ def _decode_at(
     """
     n_points, n_features = points.shape
     totals[:] = 0.0
-    longest = 0
-    for sentence in range(len(offsets) - 1):
-        longest = max(longest, offsets[sentence + 1] - offsets[sentence])
-    scores = np.empty(longest)
+    scores = np.empty(longest_sentence(offsets))
     for sentence in range(len(offsets) - 1):
         start = offsets[sentence]
         size = offsets[sentence + 1] - start

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from mosesplug.kernels import finite_kernel, kernel
 from mosesplug.metrics.single_bleu import single_bleu
-from mosesplug.optimizers.lists.arrangement import add_scores
+from mosesplug.optimizers.lists.arrangement import add_scores, longest_sentence
 from mosesplug.optimizers.lists.single_precision import MiraLists
 
 __all__ = [
@@ -353,8 +353,8 @@ def visit_sentences(
         order: int64 ``[n]``; sentences.
         decisions: output, ``[n]``.
     """
-    buffer = np.empty(_longest(lists.offsets), dtype=np.float32)
-    worths = np.empty(_longest(lists.row_offsets), dtype=np.float32)
+    buffer = np.empty(longest_sentence(lists.offsets), dtype=np.float32)
+    worths = np.empty(longest_sentence(lists.row_offsets), dtype=np.float32)
     for visit in range(len(order)):
         sentence = order[visit]
         scores = buffer[: lists.offsets[sentence + 1] - lists.offsets[sentence]]
@@ -370,18 +370,9 @@ def visit_sentences(
 def first_best(lists: MiraLists, weights: NDArray[np.float32]) -> NDArray[np.int64]:
     """Return the 1-best hypothesis of each sentence, the first in a tie: int64."""
     best = np.empty(len(lists.offsets) - 1, dtype=np.int64)
-    buffer = np.empty(_longest(lists.offsets), dtype=np.float32)
+    buffer = np.empty(longest_sentence(lists.offsets), dtype=np.float32)
     for sentence in range(len(best)):
         scores = buffer[: lists.offsets[sentence + 1] - lists.offsets[sentence]]
         model_scores(lists, sentence, weights, scores)
         best[sentence] = lists.offsets[sentence] + np.argmax(scores)
     return best
-
-
-@kernel
-def _longest(offsets: NDArray[np.int64]) -> int:
-    """Return the largest number of rows of a sentence."""
-    longest = 0
-    for sentence in range(len(offsets) - 1):
-        longest = max(longest, offsets[sentence + 1] - offsets[sentence])
-    return longest

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.kernels import kernel
+from mosesplug.optimizers.lists.arrangement import longest_sentence
 
 __all__ = ["close_pairs", "sort_lists"]
 
@@ -61,10 +62,7 @@ def close_pairs(
         values: float64 ``[n_hyps]``.
         sums: output, float64 ``[n_hyps, 4]``.
     """
-    widest = 0
-    for sentence in range(len(offsets) - 1):
-        widest = max(widest, offsets[sentence + 1] - offsets[sentence])
-    tree = np.zeros((widest + 1, 4))
+    tree = np.zeros((longest_sentence(offsets) + 1, 4))
     for sentence in range(len(offsets) - 1):
         start, end = offsets[sentence], offsets[sentence + 1]
         if start == end:
