@@ -78,13 +78,11 @@ def unknown_option(name: str, algorithms: Sequence[Algorithm]) -> UsageError:
     if len(algorithms) == 1:
         owner = algorithms[0].name
         return UsageError(
-            f"unknown option {name!r} of {owner}{suggestion} mosesplug algorithms {owner} lists "
-            "all."
+            f"unknown option {name!r} of {owner}{suggestion} See mosesplug algorithms {owner}."
         )
     owners = ", ".join(each.name for each in algorithms)
     return UsageError(
-        f"none of {owners} has an option {name!r}{suggestion} mosesplug algorithms NAME lists "
-        "those of one algorithm."
+        f"none of {owners} has an option {name!r}{suggestion} See mosesplug algorithms NAME."
     )
 
 

@@ -39,7 +39,7 @@ def test_values_take_the_fields_types() -> None:
 @pytest.mark.parametrize(
     ("name", "value", "why"),
     [
-        ("speed", "1", "unknown option 'speed' of fake. mosesplug algorithms fake lists all"),
+        ("speed", "1", "unknown option 'speed' of fake. See mosesplug algorithms fake."),
         ("round", "1", r"Did you mean rounds\?"),
         ("rounds", "x", "must be an integer"),
         ("rounds", "0", "at least 1"),

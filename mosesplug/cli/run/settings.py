@@ -12,6 +12,7 @@ from mosesplug.settings.checks import suggest
 from mosesplug.settings.configuration import RunPlan
 from mosesplug.settings.declare import list_settings
 from mosesplug.settings.document import explain_setting, format_markdown, make_json_schema
+from mosesplug.settings.learning import LearningSettings
 
 __all__ = ["settings"]
 
@@ -28,17 +29,13 @@ def settings(
         bool, typer.Option("--markdown", help="Print the reference of all settings.")
     ] = False,
 ) -> None:
-    """Explain a setting of tune and mert-moses, or print all as TOML.
+    """Explain a setting of tune, mert-moses or optimize, or print those of a run as TOML.
 
     The output without arguments is a settings file with all defaults, to be edited and given to
     `mosesplug tune --settings`.
     """
     if name is not None:
-        known = {spelling: each for each in list_settings(RunPlan) for spelling in each.spellings}
-        wanted = name.lstrip("-")
-        if wanted not in known:
-            raise UsageError(f"unknown setting {name}{suggest(wanted, known)}")
-        typer.echo(explain_setting(known[wanted]), nl=False)
+        typer.echo(_explain(name.lstrip("-")), nl=False)
     elif schema:
         typer.echo(json.dumps(make_json_schema(), indent=2))
     elif markdown:
@@ -47,3 +44,23 @@ def settings(
         from mosesplug.settings.toml import format_template
 
         typer.echo(format_template(), nl=False)
+
+
+def _explain(name: str) -> str:
+    """Return what is known about a setting of a run, and about that of ``optimize``.
+
+    Raises:
+        UsageError: neither has this setting.
+    """
+    of_run, of_optimize = (
+        {spelling: each for each in list_settings(cls) for spelling in each.spellings}
+        for cls in (RunPlan, LearningSettings)
+    )
+    if name not in of_run and name not in of_optimize:
+        raise UsageError(f"unknown setting {name}{suggest(name, [*of_run, *of_optimize])}")
+    texts = []
+    if name in of_run:
+        texts.append(explain_setting(of_run[name]))
+    if name in of_optimize and (name not in of_run or of_run[name].help != of_optimize[name].help):
+        texts.append(f"In `mosesplug optimize`:\n\n{explain_setting(of_optimize[name])}")
+    return "\n".join(texts)
