@@ -1,12 +1,11 @@
-"""Several runs of one tuning that differ in their seed alone, and the weights that come of them.
+"""Several runs of one tuning that differ only in their seed.
 
-An optimizer that draws random numbers gives other weights each time, whose scores differ by as much
-as many an improvement (Clark et al. 2011). So a tuning is done several times, each run in a
-directory of its own (``run.1/``, ``run.2/``, ...), as it would be done alone; then one of them, or
-their mean, is the result of the whole.
+The scores of an optimizer that draws random numbers vary as much as many an improvement (Clark et
+al. 2011). So a tuning is run several times, each in a directory of its own (``run.1/``, ``run.2/``,
+...), and the weights of one run, or their mean, are the result.
 
-``runs.json`` in the working directory says how many runs there are, the first one's seed, and which
-were begun. Run K has the seed of the first plus K - 1.
+``runs.json`` in the working directory holds the number of runs, the seed of the first, and which
+have begun. Run K has the seed of the first plus K - 1.
 """
 
 from __future__ import annotations
@@ -40,12 +39,12 @@ __all__ = ["tune_several"]
 
 @dataclass(frozen=True)
 class _Plan:
-    """What ``runs.json`` says.
+    """The content of ``runs.json``.
 
     Attributes:
         count: how many runs there are.
         seed: of the first.
-        begun: numbers of runs of which there is anything to go on with.
+        begun: numbers of the runs that have begun, and can be continued.
     """
 
     count: int
@@ -84,20 +83,20 @@ def tune_several(
 ) -> SeveralResult:
     """Tune several times; the result is ``moses.ini`` in the working directory, as of one run.
 
-    With ``existing="continue"``, finished runs stay as they are, and the first that is not goes on.
+    With ``existing="continue"``, finished runs are kept, and the first unfinished one is continued.
 
     Args:
-        configuration: of each run; its directory is that of all, its seed the first run's.
-        count: how many, 2 at least.
-        choice: whose weights are the result; None: the median run's, or where the runs end with
-            averages, which are not scored, the mean of all.
-        watch: told of everything that happens in each run.
-        began: told the number and the seed of each run that is about to begin or to go on.
-        ended: told of each that is finished.
+        configuration: of each run; its directory holds all runs, its seed is that of the first.
+        count: number of runs, at least 2.
+        choice: whose weights are the result. None is the run with the median score, or the mean of
+            all runs if they end with averages, which are not scored.
+        watch: receives the events of all runs.
+        began: called with number and seed of each run that begins or continues.
+        ended: called with each finished run.
 
     Raises:
-        UsageError: the directory holds a single run, or others than these; the choice is not
-            possible; or as ``tune``.
+        UsageError: the directory holds a single run, or other runs; the choice is not possible; or
+            as ``tune``.
         DataError, DecoderError, StoreMismatch, OptimizerError, FormatError: as ``tune``.
     """
     choice = _checked_choice(configuration, count, choice)
@@ -105,7 +104,7 @@ def tune_several(
     check_outputs(configuration, workspace)
     with workspace.locked():
         path = workspace.directory / PLAN
-        for left in workspace.directory.glob(f".{path.name}.*"):  # by a process that was killed
+        for left in workspace.directory.glob(f".{path.name}.*"):  # of a process that was killed
             left.unlink()
         plan, anew = _plan(configuration, workspace, path, count, watch)
         runs = []
