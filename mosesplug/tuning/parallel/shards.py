@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError, Executor
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
@@ -38,7 +38,6 @@ from mosesplug.settings.sharding import Sharding
 from mosesplug.tuning.parallel.executors import StopSignal
 from mosesplug.tuning.parallel.mixing import Corpus, merge_reports, mix_weights
 from mosesplug.tuning.parallel.progress import ShardProgress
-from mosesplug.tuning_set import Batch
 
 __all__ = [
     "Shard",
@@ -186,15 +185,8 @@ def learn_in_shards(
 ) -> list[EpochReport]:
     """Let each shard learn for an epoch and return their reports in order.
 
-    Args:
-        executor: runs the shards.
-        optimizer: an online learner.
-        states: one per shard; only read.
-        shards: as many.
-        plan: seed, batches, metric; each shard derives a seed of its own.
-        epoch: from 1.
-        stop: stops threads if one fails or the user interrupts; None for other processes.
-        progress: told of every batch.
+    The arguments are those of ``run_sharded_epoch``; ``stop`` stops threads if one of them fails or
+    the user interrupts, and is None for other processes.
     """
     plans = [_plan_of_shard(plan, number) for number in range(len(shards))]
     if progress is not None:
@@ -236,33 +228,16 @@ def _learn_shard(
     on_batch: Callable[[BatchDone], None] | None,
 ) -> EpochReport:
     """Run one epoch of one shard in a worker."""
-    with shard.open(stop) as source:
-        learner = source.restrict(optimizer.learner())
-        report = run_epoch(
-            learner,
-            copy_state(state),
-            source if stop is None else _StoppableSource(source, stop),
-            plan,
-            epoch,
-            on_batch=on_batch or (lambda done: None),
-        )
-        return source.finish(report, learner)
 
-
-@dataclass(frozen=True)
-class _StoppableSource:
-    """A source that returns no further batch once the thread is to stop."""
-
-    source: Source
-    stop: StopSignal
-
-    @property
-    def sentences(self) -> NDArray[np.int64]:
-        return self.source.sentences
-
-    def batch(
-        self, sentences: NDArray[np.int64], weights: Callable[[], NDArray[np.float64]]
-    ) -> Batch:
-        if self.stop.soon.is_set():
+    def after_batch(done: BatchDone) -> None:
+        if on_batch is not None:
+            on_batch(done)
+        if stop is not None and stop.soon.is_set() and done.place + 1 < done.of:
             raise CancelledError
-        return self.source.batch(sentences, weights)
+
+    with shard.open(stop) as source:
+        if stop is not None and stop.soon.is_set():
+            raise CancelledError
+        learner = source.restrict(optimizer.learner())
+        report = run_epoch(learner, copy_state(state), source, plan, epoch, on_batch=after_batch)
+        return source.finish(report, learner)
