@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 
 from mosesplug.optimizers.online.adagrad import AdagradOptions, adagrad_learner
-from mosesplug.optimizers.online.epochs import BatchDone, Plan, StoredSource, run_epoch
-from mosesplug.optimizers.online.learner import State
+from mosesplug.optimizers.online.epochs import BatchProgress, Plan, StoredSource, run_epoch
+from mosesplug.optimizers.online.learner import LearnerState
 from tests.benchmarks.synthetic_sparse import Planted, plant, rank_correlation
 from tests.optimizers.problems import Accuracy
 
@@ -27,7 +27,7 @@ OFTEN = 20
 def epoch(
     planted: Planted,
     options: AdagradOptions,
-    on_batch: Callable[[BatchDone], None] = lambda done: None,
+    on_batch: Callable[[BatchProgress], None] = lambda done: None,
 ) -> np.ndarray:
     """The weights after one epoch from 0."""
     learner = adagrad_learner(options)
@@ -37,7 +37,7 @@ def epoch(
         metric=Accuracy(),
         active=np.ones(len(planted.weights), dtype=np.bool_),
     )
-    state: State = learner.init(np.zeros(len(planted.weights)))
+    state: LearnerState = learner.init(np.zeros(len(planted.weights)))
     source = StoredSource(planted.tuning_set)
     done = run_epoch(learner, state, source, plan, 1, on_batch=on_batch)
     return learner.weights(done.state)
@@ -71,7 +71,7 @@ def test_batches(benchmark: Any, n_features: int) -> None:
     planted = plant(1000, 200, n_features, 100)
     moments: list[float] = []
 
-    def tick(done: BatchDone) -> None:
+    def tick(done: BatchProgress) -> None:
         moments.append(time.perf_counter())
 
     benchmark.pedantic(epoch, (planted, AdagradOptions(), tick), rounds=5, warmup_rounds=1)

@@ -26,7 +26,7 @@ from mosesplug.optimizers.online.descent import (
     quietly,
 )
 from mosesplug.optimizers.online.epochs import online_algorithm
-from mosesplug.optimizers.online.learner import Change, Learner, State, Step
+from mosesplug.optimizers.online.learner import Change, Learner, LearnerState, Step
 from mosesplug.optimizers.online.proximal import Norm, dose, shrunk
 from mosesplug.optimizers.options import option
 
@@ -74,16 +74,16 @@ def adagrad_learner(options: AdagradOptions) -> Learner:
             options.rate, np.sqrt(squares), out=np.zeros(len(squares)), where=squares > 0.0
         )
 
-    def present(state: State, columns: NDArray[np.int64]) -> NDArray[np.float64]:
+    def present(state: LearnerState, columns: NDArray[np.int64]) -> NDArray[np.float64]:
         own = rates(state.vectors["squares"][columns])
         missed = state.updates - state.vectors["since"][columns]
         doses = missed * dose(own, options.regularization, options.norm)
         return shrunk(state.vectors["weights"][columns], doses, options.norm)
 
-    def full(state: State) -> NDArray[np.float64]:
+    def full(state: LearnerState) -> NDArray[np.float64]:
         return present(state, np.arange(len(state.vectors["weights"])))
 
-    def apply(state: State, change: Change, step: Step) -> State:
+    def apply(state: LearnerState, change: Change, step: Step) -> LearnerState:
         change = admitted(state, change, step, options.minimum_count)
         columns, gradient, vectors = change.columns, change.values, state.vectors
         stepped = present(state, columns)
@@ -104,7 +104,7 @@ def adagrad_learner(options: AdagradOptions) -> Learner:
     fills = {"weights": 0.0, "squares": 0.0, "since": 0.0, **counting(options)}
     return Learner(
         fills=fills,
-        init=lambda weights: State(filled(fills, weights)),
+        init=lambda weights: LearnerState(filled(fills, weights)),
         change=gradient_of(options, lambda state, columns, _: present(state, columns), summed=True),
         apply=quietly(apply),
         weights=full,

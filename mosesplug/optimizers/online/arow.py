@@ -31,7 +31,7 @@ from mosesplug.optimizers.lists.differences import RowDifference, difference
 from mosesplug.optimizers.lists.rows import compact_rows, filled_offsets, row_scores
 from mosesplug.optimizers.online.costs import CostOptions
 from mosesplug.optimizers.online.epochs import online_algorithm
-from mosesplug.optimizers.online.learner import Change, Learner, State, Step
+from mosesplug.optimizers.online.learner import Change, Learner, LearnerState, Step
 from mosesplug.optimizers.options import option
 from mosesplug.tuning_set import Batch
 
@@ -117,7 +117,7 @@ def arow_learner(options: ArowOptions) -> Learner:
             per_square = options.variance_weight / n_sentences
             walk.shrink[:] = 1.0 / (1.0 + per_square * walk.variances * walk.squares)
 
-    def change(state: State, batch: Batch, step: Step) -> Change:
+    def change(state: LearnerState, batch: Batch, step: Step) -> Change:
         memory = {**costs.memory(step.metric), **state.memory}
         gains = costs.gains(batch, step.metric, memory, step.rng)
         rows = compact_rows(batch, np.arange(batch.n_hyps))
@@ -150,7 +150,7 @@ def arow_learner(options: ArowOptions) -> Learner:
     fills = {"weights": 0.0, "variances": 1.0}
     return Learner(
         fills=fills,
-        init=lambda weights: State(
+        init=lambda weights: LearnerState(
             {"weights": np.array(weights, np.float64), "variances": np.ones(len(weights))}
         ),
         change=change,
@@ -159,13 +159,13 @@ def arow_learner(options: ArowOptions) -> Learner:
     )
 
 
-def _begin(state: State, columns: NDArray[np.int64]) -> _Walk:
+def _begin(state: LearnerState, columns: NDArray[np.int64]) -> _Walk:
     weights, variances = (state.vectors[name][columns] for name in ("weights", "variances"))
     moved, squares = np.zeros(len(columns)), np.zeros(len(columns))
     return _Walk(weights, variances, moved, np.ones(len(columns)), squares)
 
 
-def _apply(state: State, change: Change, step: Step) -> State:
+def _apply(state: LearnerState, change: Change, step: Step) -> LearnerState:
     weights = state.vectors["weights"]
     with np.errstate(over="ignore", invalid="ignore"):
         moved = weights[change.columns] + change.values

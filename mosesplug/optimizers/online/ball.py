@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.errors import OptimizerError
-from mosesplug.optimizers.online.learner import Change, State, Step
+from mosesplug.optimizers.online.learner import Change, LearnerState, Step
 
 __all__ = ["FILLS", "exponential_rate", "full", "present", "scaled", "shrinkage", "stepped"]
 
@@ -52,14 +52,14 @@ def shrinkage(rate: float, regularization: float) -> float:
     return max(0.0, 1.0 - regularization * rate)
 
 
-def scaled(weights: NDArray[np.float64]) -> State:
+def scaled(weights: NDArray[np.float64]) -> LearnerState:
     """Return the state that begins at ``weights``, float64 ``[n_features]``."""
     vectors = {"weights": weights.astype(np.float64), "fixed": np.zeros(len(weights))}
-    return State(vectors, {"scale": np.array(1.0), "square": np.array(0.0)})
+    return LearnerState(vectors, {"scale": np.array(1.0), "square": np.array(0.0)})
 
 
 def present(
-    state: State, columns: NDArray[np.int64], step: Step, *, from_zero: bool = False
+    state: LearnerState, columns: NDArray[np.int64], step: Step, *, from_zero: bool = False
 ) -> NDArray[np.float64]:
     """Return the weights of some features; the state is only read.
 
@@ -74,21 +74,21 @@ def present(
     return np.where(step.active[columns], scale * weights, weights)
 
 
-def full(state: State) -> NDArray[np.float64]:
+def full(state: LearnerState) -> NDArray[np.float64]:
     """Return all weights, float64 ``[n_features]``, a new array."""
     weights = state.vectors["weights"]
     return np.where(state.vectors["fixed"] > 0.0, weights, state.memory["scale"] * weights)
 
 
 def stepped(
-    state: State,
+    state: LearnerState,
     change: Change,
     step: Step,
     *,
     rate: float,
     regularization: float,
     from_zero: bool = False,
-) -> State:
+) -> LearnerState:
     """Shrink by ``1 - lambda eta``, add the change, project into the ball of ``1 / sqrt(lambda)``.
 
     The state is spent. Weights that nothing is added to are not shrunk to 0: a batch without

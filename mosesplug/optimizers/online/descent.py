@@ -18,7 +18,7 @@ from mosesplug.optimizers.batch.ranking.pairs import PairSampling
 from mosesplug.optimizers.costs import CostKind
 from mosesplug.optimizers.lists.rows import CompactRows, compact_rows
 from mosesplug.optimizers.online.costs import CostOptions
-from mosesplug.optimizers.online.learner import Change, State, Step
+from mosesplug.optimizers.online.learner import Change, LearnerState, Step
 from mosesplug.optimizers.online.objectives import (
     LISTWISE,
     PAIRWISE,
@@ -44,7 +44,7 @@ __all__ = [
     "quietly",
 ]
 
-Present = Callable[[State, NDArray[np.int64], Step], NDArray[np.float64]]
+Present = Callable[[LearnerState, NDArray[np.int64], Step], NDArray[np.float64]]
 """``(state, columns int64 [n], step) -> float64 [n]``: the weights of some features, with all
 regularisation that is due; the state is only read."""
 
@@ -100,7 +100,7 @@ class DescentOptions(CostOptions):
 
 def gradient_of(
     options: DescentOptions, present: Present, *, summed: bool
-) -> Callable[[State, Batch, Step], Change]:
+) -> Callable[[LearnerState, Batch, Step], Change]:
     """Return the ``change`` of a gradient learner: the gradient of the loss on the active features.
 
     Args:
@@ -111,7 +111,7 @@ def gradient_of(
     """
     costs = options.costs()
 
-    def change(state: State, batch: Batch, step: Step) -> Change:
+    def change(state: LearnerState, batch: Batch, step: Step) -> Change:
         memory = costs.memory(step.metric)
         memory |= {name: state.memory[name] for name in memory if name in state.memory}
         gains = costs.gains(batch, step.metric, memory, step.rng)
@@ -195,7 +195,7 @@ def ends_epoch(step: Step) -> bool:
     return step.number % step.per_epoch == 0
 
 
-def admitted(state: State, change: Change, step: Step, minimum: int) -> Change:
+def admitted(state: LearnerState, change: Change, step: Step, minimum: int) -> Change:
     """Return the change without features of too few sentences; counts those of this batch in place.
 
     A sentence counts once an epoch, and only sentences of one epoch are counted together: further
@@ -232,11 +232,11 @@ def checked(weights: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def quietly(
-    apply: Callable[[State, Change, Step], State],
-) -> Callable[[State, Change, Step], State]:
+    apply: Callable[[LearnerState, Change, Step], LearnerState],
+) -> Callable[[LearnerState, Change, Step], LearnerState]:
     """``apply`` without warnings of overflow, which ``checked`` tells as an error."""
 
-    def quiet(state: State, change: Change, step: Step) -> State:
+    def quiet(state: LearnerState, change: Change, step: Step) -> LearnerState:
         with np.errstate(over="ignore", invalid="ignore"):
             return apply(state, change, step)
 

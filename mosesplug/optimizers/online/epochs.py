@@ -18,7 +18,14 @@ from numpy.typing import NDArray
 from mosesplug.errors import OptimizerError
 from mosesplug.metrics.protocol import Metric
 from mosesplug.optimizers.entry import Algorithm
-from mosesplug.optimizers.online.learner import Change, Learner, Source, State, Step, grown
+from mosesplug.optimizers.online.learner import (
+    BatchSource,
+    Change,
+    Learner,
+    LearnerState,
+    Step,
+    grow_state,
+)
 from mosesplug.optimizers.online.options import OnlineOptions
 from mosesplug.optimizers.problem import (
     Problem,
@@ -34,22 +41,22 @@ from mosesplug.tuning_set import Batch, TuningSet
 
 __all__ = [
     "AVERAGE",
-    "BatchDone",
+    "BatchProgress",
     "EpochOutcome",
     "EpochReport",
     "Plan",
     "StoredSource",
     "Tally",
-    "averaged",
-    "batches_of",
+    "add_averaging",
+    "is_usable",
+    "make_step",
     "online_algorithm",
     "optimize_online",
     "require_finite",
     "require_finite_weights",
     "run_epoch",
     "solve_in_epochs",
-    "step_of",
-    "usable",
+    "split_into_batches",
     "weight_facts",
 ]
 
@@ -107,7 +114,7 @@ class Tally:
 
 
 @dataclass(frozen=True)
-class BatchDone:
+class BatchProgress:
     """A batch was learnt from.
 
     Attributes:
@@ -122,7 +129,7 @@ class BatchDone:
     place: int
     of: int
     sentences: NDArray[np.int64]
-    state: State
+    state: LearnerState
     tally: Tally
 
 
@@ -142,7 +149,7 @@ class EpochReport:
         notes: messages for the user.
     """
 
-    states: tuple[State, ...]
+    states: tuple[LearnerState, ...]
     tally: Tally
     features: tuple[str, ...] = ()
     sentences: int = 0
@@ -152,7 +159,7 @@ class EpochReport:
     notes: tuple[str, ...] = ()
 
     @property
-    def state(self) -> State:
+    def state(self) -> LearnerState:
         """The state of the only learner."""
         (state,) = self.states
         return state
@@ -191,7 +198,9 @@ class StoredSource:
         return self.tuning_set.take_sentences(sentences)
 
 
-def batches_of(sentences: NDArray[np.int64], plan: Plan, epoch: int) -> list[NDArray[np.int64]]:
+def split_into_batches(
+    sentences: NDArray[np.int64], plan: Plan, epoch: int
+) -> list[NDArray[np.int64]]:
     """Return the mini-batches of an epoch, in order; the last one may be smaller.
 
     Args:
@@ -203,7 +212,7 @@ def batches_of(sentences: NDArray[np.int64], plan: Plan, epoch: int) -> list[NDA
     return [order[first : first + plan.batch] for first in range(0, len(order), plan.batch)]
 
 
-def step_of(plan: Plan, epoch: int, place: int, per_epoch: int, n_features: int) -> Step:
+def make_step(plan: Plan, epoch: int, place: int, per_epoch: int, n_features: int) -> Step:
     """Return where an update stands, over a space of that many features."""
     active = plan.active
     if len(active) < n_features:
@@ -247,14 +256,14 @@ def require_finite_weights(weights: NDArray[np.float64], name: str, epoch: int) 
 
 def run_epoch(
     learner: Learner,
-    state: State,
-    source: Source,
+    state: LearnerState,
+    source: BatchSource,
     plan: Plan,
     epoch: int,
     *,
     first: int = 0,
     so_far: Tally | None = None,
-    on_batch: Callable[[BatchDone], bool | None] = lambda done: None,
+    on_batch: Callable[[BatchProgress], bool | None] = lambda done: None,
 ) -> EpochReport:
     """Learn from every sentence of a source once.
 
@@ -271,24 +280,24 @@ def run_epoch(
     Raises:
         OptimizerError: the weights are no longer finite numbers.
     """
-    batches = batches_of(source.sentences, plan, epoch)
+    batches = split_into_batches(source.sentences, plan, epoch)
     tally = so_far or Tally(0, np.zeros(plan.metric.n_statistics))
     for place in range(first, len(batches)):
         sentences = batches[place]
         # The lambda is called, if at all, before the state is another.
         batch = source.batch(sentences, lambda: learner.weights(state))  # noqa: B023
-        state = grown(state, len(batch.space), learner.fills)
-        step = step_of(plan, epoch, place, len(batches), len(batch.space))
+        state = grow_state(state, len(batch.space), learner.fills)
+        step = make_step(plan, epoch, place, len(batches), len(batch.space))
         change = learner.change(state, batch, step)
         require_finite(change, epoch)
         state = learner.apply(state, change, step)
         tally = tally.with_batch(batch, change.report)
-        if on_batch(BatchDone(epoch, place, len(batches), sentences, state, tally)):
+        if on_batch(BatchProgress(epoch, place, len(batches), sentences, state, tally)):
             break
     return EpochReport((state,), tally)
 
 
-def averaged(learner: Learner) -> Learner:
+def add_averaging(learner: Learner) -> Learner:
     """The learner with the mean of its weights after every update in the place of its last ones.
 
     (Neubig & Watanabe 2016, section 6.2, averaged perceptron.) The sum is kept as one more vector
@@ -296,11 +305,11 @@ def averaged(learner: Learner) -> Learner:
     scales, changes them all.
     """
 
-    def init(weights: NDArray[np.float64]) -> State:
+    def init(weights: NDArray[np.float64]) -> LearnerState:
         state = learner.init(weights)
         return replace(state, vectors={**state.vectors, AVERAGE: np.zeros(len(weights))})
 
-    def apply(state: State, change: Any, step: Step) -> State:
+    def apply(state: LearnerState, change: Any, step: Step) -> LearnerState:
         total = state.vectors[AVERAGE]
         vectors = {name: vector for name, vector in state.vectors.items() if name != AVERAGE}
         state = learner.apply(replace(state, vectors=vectors), change, step)
@@ -310,14 +319,14 @@ def averaged(learner: Learner) -> Learner:
     return replace(learner, fills={**learner.fills, AVERAGE: 0.0}, init=init, apply=apply)
 
 
-def mean_weights(learner: Learner, state: State) -> NDArray[np.float64]:
+def mean_weights(learner: Learner, state: LearnerState) -> NDArray[np.float64]:
     """Return what decoding is to be done with: the mean over updates where the state has it."""
     if AVERAGE in state.vectors and state.updates:
         return state.vectors[AVERAGE] / state.updates
     return learner.weights(state)
 
 
-def usable(weights: NDArray[np.float64]) -> bool:
+def is_usable(weights: NDArray[np.float64]) -> bool:
     """Return whether weights are finite and not all zero."""
     return bool(np.isfinite(weights).all() and weights.any())
 
@@ -354,10 +363,10 @@ def solve_in_epochs(
     best: tuple[float, NDArray[np.float64]] | None = None
     history = []
     for epoch, (weights, score, facts) in enumerate(islice(epochs, options.epochs), start=1):
-        is_usable = usable(weights)
-        if is_usable and (best is None or score > best[0] or options.averaging != "best"):
+        usable = is_usable(weights)
+        if usable and (best is None or score > best[0] or options.averaging != "best"):
             best = score, weights
-        history.append({"epoch": epoch, "score": score if is_usable else -np.inf, **facts})
+        history.append({"epoch": epoch, "score": score if usable else -np.inf, **facts})
         progress(epoch, options.epochs, "epochs")
     if best is None:
         raise OptimizerError(
@@ -394,7 +403,7 @@ def optimize_online(
         plan = Plan(int(rng.integers(1 << 62)), options.batch, problem.metric, problem.active_mask)
         learner = learner_of(options)
         if options.averaging == "all":
-            learner = averaged(learner)
+            learner = add_averaging(learner)
         source = StoredSource(problem.tuning_set)
 
         def epochs() -> Iterator[EpochOutcome]:
@@ -403,7 +412,7 @@ def optimize_online(
                 report = run_epoch(learner, state, source, plan, epoch)
                 state = report.state
                 weights = mean_weights(learner, state)
-                score = corpus_score(problem, weights) if usable(weights) else -np.inf
+                score = corpus_score(problem, weights) if is_usable(weights) else -np.inf
                 facts = {**report.means, **weight_facts(weights), "updates": report.updates}
                 yield weights, score, facts
 

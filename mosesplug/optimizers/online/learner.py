@@ -7,7 +7,7 @@ applies what they found in the order in which it comes. So one learner serves th
 online, the sharded and the asynchronous regime.
 
 Nothing here has a random generator of its own or keeps a secret: what a learner remembers is in
-its ``State``, which is made of plain arrays, can be stored, sent, mixed and gone on with.
+its ``LearnerState``, which is made of plain arrays, can be stored, sent, mixed and gone on with.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from numpy.typing import NDArray
 from mosesplug.metrics.protocol import Metric
 from mosesplug.tuning_set import Batch
 
-__all__ = ["Change", "Learner", "Source", "State", "Step", "grown"]
+__all__ = ["BatchSource", "Change", "Learner", "LearnerState", "Step", "grow_state"]
 
 
 @dataclass(frozen=True)
-class State:
+class LearnerState:
     """All that a learner remembers.
 
     Attributes:
@@ -73,7 +73,7 @@ class Change:
         values: float64 ``[n]``; a step to add, or a gradient to descend, as the learner has it.
         more: float64 ``[n]`` by name: further values of those features, such as what AROW's
             variances lose.
-        memory: what ``State.memory`` becomes, where the learner has one.
+        memory: what ``LearnerState.memory`` becomes, where the learner has one.
         report: numbers for people by name; ``loss`` (of the batch, before the update) and
             ``violations`` (constraints or pairs that asked for an update) are always there.
     """
@@ -91,9 +91,9 @@ class Learner:
 
     Attributes:
         fills: each of the state's vectors by name, with its value at a feature that was not seen.
-        init: ``(weights float64 [n_features]) -> State``.
+        init: ``(weights float64 [n_features]) -> LearnerState``.
         change: ``(state, batch, step) -> Change``; reads the state and the batch, writes neither.
-        apply: ``(state, change, step) -> State``. The state given is spent: its arrays may be
+        apply: ``(state, change, step) -> LearnerState``. The state given is spent: its arrays may be
             those of the state returned, written in place, so that an update costs what the batch
             touches, whatever the number of features.
         weights: ``(state) -> float64 [n_features]``: the weights to decode with, a new array, with
@@ -101,17 +101,17 @@ class Learner:
     """
 
     fills: Mapping[str, float]
-    init: Callable[[NDArray[np.float64]], State]
-    change: Callable[[State, Batch, Step], Change]
-    apply: Callable[[State, Change, Step], State]
-    weights: Callable[[State], NDArray[np.float64]]
+    init: Callable[[NDArray[np.float64]], LearnerState]
+    change: Callable[[LearnerState, Batch, Step], Change]
+    apply: Callable[[LearnerState, Change, Step], LearnerState]
+    weights: Callable[[LearnerState], NDArray[np.float64]]
 
-    def update(self, state: State, batch: Batch, step: Step) -> State:
+    def update(self, state: LearnerState, batch: Batch, step: Step) -> LearnerState:
         """``apply`` after ``change``: the state is spent."""
         return self.apply(state, self.change(state, batch, step), step)
 
 
-class Source(Protocol):
+class BatchSource(Protocol):
     """The source of mini-batches: stored lists, or a decoder."""
 
     @property
@@ -131,7 +131,7 @@ class Source(Protocol):
         """
 
 
-def grown(state: State, n_features: int, fills: Mapping[str, float]) -> State:
+def grow_state(state: LearnerState, n_features: int, fills: Mapping[str, float]) -> LearnerState:
     """The state over a feature space whose sparse tail became longer; itself if it did not."""
     have = len(state.vectors["weights"])
     if have == n_features:

@@ -24,7 +24,7 @@ import numpy as np
 from mosesplug.optimizers.lists.rows import compact_rows, filled_offsets
 from mosesplug.optimizers.online.costs import CostOptions
 from mosesplug.optimizers.online.epochs import online_algorithm
-from mosesplug.optimizers.online.learner import Change, Learner, State, Step
+from mosesplug.optimizers.online.learner import Change, Learner, LearnerState, Step
 from mosesplug.optimizers.online.mira_steps import Task, one_by_one, with_working_sets
 from mosesplug.optimizers.online.working_sets import Walk
 from mosesplug.optimizers.options import option
@@ -73,7 +73,7 @@ def mira_learner(options: MiraOptions) -> Learner:
     """
     costs = options.costs()
 
-    def change(state: State, batch: Batch, step: Step) -> Change:
+    def change(state: LearnerState, batch: Batch, step: Step) -> Change:
         memory = {**costs.memory(step.metric), **state.memory}
         gains = costs.gains(batch, step.metric, memory, step.rng)
         rows = compact_rows(batch, np.arange(batch.n_hyps))
@@ -110,14 +110,14 @@ def mira_learner(options: MiraOptions) -> Learner:
 
     return Learner(
         fills={"weights": 0.0},
-        init=lambda weights: State({"weights": np.array(weights, dtype=np.float64)}),
+        init=lambda weights: LearnerState({"weights": np.array(weights, dtype=np.float64)}),
         change=change,
         apply=_apply,
         weights=lambda state: state.vectors["weights"].copy(),
     )
 
 
-def _apply(state: State, change: Change, step: Step) -> State:
+def _apply(state: LearnerState, change: Change, step: Step) -> LearnerState:
     state.vectors["weights"][change.columns] += change.values
     memory = {**state.memory, **change.memory}
     return replace(state, memory=memory, updates=state.updates + 1)

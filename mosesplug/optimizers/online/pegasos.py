@@ -23,7 +23,7 @@ from mosesplug.optimizers.online.descent import (
     gradient_of,
 )
 from mosesplug.optimizers.online.epochs import online_algorithm
-from mosesplug.optimizers.online.learner import Change, Learner, State, Step
+from mosesplug.optimizers.online.learner import Change, Learner, LearnerState, Step
 from mosesplug.optimizers.online.objectives import Loss
 from mosesplug.optimizers.options import option
 
@@ -57,11 +57,11 @@ class PegasosOptions(DescentOptions):
 def pegasos_learner(options: PegasosOptions) -> Learner:
     """Pegasos on the mean loss of a batch; its state is that of ``ball``."""
 
-    def init(weights: NDArray[np.float64]) -> State:
+    def init(weights: NDArray[np.float64]) -> LearnerState:
         state = ball.scaled(weights)
         return replace(state, vectors={**filled(fills, weights), **state.vectors})
 
-    def apply(state: State, change: Change, step: Step) -> State:
+    def apply(state: LearnerState, change: Change, step: Step) -> LearnerState:
         rate = 1.0 / (options.regularization * step.number)
         change = admitted(state, change, step, options.minimum_count)
         return ball.stepped(

@@ -20,7 +20,7 @@ from mosesplug.optimizers.costs import first_of_largest
 from mosesplug.optimizers.lists.rows import compact_rows
 from mosesplug.optimizers.online.costs import CostOptions
 from mosesplug.optimizers.online.epochs import online_algorithm
-from mosesplug.optimizers.online.learner import Change, Learner, State, Step
+from mosesplug.optimizers.online.learner import Change, Learner, LearnerState, Step
 from mosesplug.optimizers.options import option
 from mosesplug.optimizers.oracles import sentence_oracles
 from mosesplug.tuning_set import Batch
@@ -55,7 +55,7 @@ def perceptron_learner(options: PerceptronOptions) -> Learner:
     """
     costs = options.costs()
 
-    def change(state: State, batch: Batch, step: Step) -> Change:
+    def change(state: LearnerState, batch: Batch, step: Step) -> Change:
         memory = {**costs.memory(step.metric), **state.memory}
         gains = costs.gains(batch, step.metric, memory, step.rng)
         scores = batch.model_scores(state.vectors["weights"])
@@ -80,7 +80,7 @@ def perceptron_learner(options: PerceptronOptions) -> Learner:
 
     return Learner(
         fills={"weights": 0.0},
-        init=lambda weights: State({"weights": np.array(weights, dtype=np.float64)}),
+        init=lambda weights: LearnerState({"weights": np.array(weights, dtype=np.float64)}),
         change=change,
         apply=_apply,
         weights=lambda state: state.vectors["weights"].copy(),
@@ -97,7 +97,7 @@ def _liked_oracles(
     return first_of_largest(batch.offsets, merits)
 
 
-def _apply(state: State, change: Change, step: Step) -> State:
+def _apply(state: LearnerState, change: Change, step: Step) -> LearnerState:
     state.vectors["weights"][change.columns] += change.values
     memory = {**state.memory, **change.memory}
     return replace(state, memory=memory, updates=state.updates + 1)

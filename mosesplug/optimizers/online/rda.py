@@ -30,7 +30,7 @@ from mosesplug.optimizers.online.descent import (
     quietly,
 )
 from mosesplug.optimizers.online.epochs import online_algorithm
-from mosesplug.optimizers.online.learner import Change, Learner, State, Step
+from mosesplug.optimizers.online.learner import Change, Learner, LearnerState, Step
 from mosesplug.optimizers.online.proximal import shrunk
 from mosesplug.optimizers.options import option
 
@@ -71,7 +71,7 @@ def rda_learner(options: RdaOptions) -> Learner:
     """
 
     def parts(
-        state: State, columns: NDArray[np.int64] | slice
+        state: LearnerState, columns: NDArray[np.int64] | slice
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return how far the gradients and L1 move each weight from its origin."""
         squares = state.vectors["squares"][columns]
@@ -83,18 +83,18 @@ def rda_learner(options: RdaOptions) -> Learner:
         doses = sizes * state.updates * options.regularization * state.vectors["touched"][columns]
         return sizes * state.vectors["gradients"][columns], doses
 
-    def present(state: State, columns: NDArray[np.int64] | slice) -> NDArray[np.float64]:
+    def present(state: LearnerState, columns: NDArray[np.int64] | slice) -> NDArray[np.float64]:
         moves, doses = parts(state, columns)
         return shrunk(state.vectors["origin"][columns] - moves, doses, "l1")
 
-    def taken_over(state: State) -> None:
+    def taken_over(state: LearnerState) -> None:
         """Move origins so that they explain the weights, where those were mixed with others'."""
         weights, origin = state.vectors["weights"], state.vectors["origin"]
         foreign = np.flatnonzero(weights != present(state, slice(None)))
         moves, doses = parts(state, foreign)
         origin[foreign] = weights[foreign] + moves + np.sign(weights[foreign]) * doses
 
-    def apply(state: State, change: Change, step: Step) -> State:
+    def apply(state: LearnerState, change: Change, step: Step) -> LearnerState:
         change = admitted(state, change, step, options.minimum_count)
         columns, gradient, vectors = change.columns, change.values, state.vectors
         if state.memory["complete"] == state.updates:
@@ -110,9 +110,9 @@ def rda_learner(options: RdaOptions) -> Learner:
             memory["complete"] = np.array([state.updates], dtype=np.float64)
         return state
 
-    def init(weights: NDArray[np.float64]) -> State:
+    def init(weights: NDArray[np.float64]) -> LearnerState:
         vectors = {**filled(fills, weights), "origin": np.array(weights, dtype=np.float64)}
-        return State(vectors, {"complete": np.zeros(1)})
+        return LearnerState(vectors, {"complete": np.zeros(1)})
 
     fills = {
         "weights": 0.0,

@@ -28,7 +28,7 @@ from mosesplug.optimizers.costs import Remembered
 from mosesplug.optimizers.lists.rows import compact_rows, filled_offsets
 from mosesplug.optimizers.online.costs import CostOptions
 from mosesplug.optimizers.online.epochs import online_algorithm
-from mosesplug.optimizers.online.learner import Change, Learner, State, Step
+from mosesplug.optimizers.online.learner import Change, Learner, LearnerState, Step
 from mosesplug.optimizers.online.relative_margin_steps import (
     Task,
     cutting_planes,
@@ -120,7 +120,7 @@ def _learner(
     """
     costs = options.costs()
 
-    def change(state: State, batch: Batch, step: Step) -> Change:
+    def change(state: LearnerState, batch: Batch, step: Step) -> Change:
         memory = {**costs.memory(step.metric), **state.memory}
         gains = costs.gains(batch, step.metric, memory, step.rng)
         rows = compact_rows(batch, np.arange(batch.n_hyps))
@@ -159,7 +159,7 @@ def _learner(
 
     return Learner(
         fills={"weights": 0.0},
-        init=lambda initial: State({"weights": np.array(initial, dtype=np.float64)}),
+        init=lambda initial: LearnerState({"weights": np.array(initial, dtype=np.float64)}),
         change=change,
         apply=_apply,
         weights=lambda state: state.vectors["weights"].copy(),
@@ -171,7 +171,7 @@ def _default_bound_slack(batch: Batch) -> float:
     return 0.1 if len(batch.space) > batch.space.n_dense else 0.01
 
 
-def _apply(state: State, change: Change, step: Step) -> State:
+def _apply(state: LearnerState, change: Change, step: Step) -> LearnerState:
     weights = state.vectors["weights"]
     with np.errstate(over="ignore", invalid="ignore"):
         moved = weights[change.columns] + change.values

@@ -26,7 +26,7 @@ from mosesplug.optimizers.online.descent import (
     quietly,
 )
 from mosesplug.optimizers.online.epochs import online_algorithm
-from mosesplug.optimizers.online.learner import Change, Learner, State, Step
+from mosesplug.optimizers.online.learner import Change, Learner, LearnerState, Step
 from mosesplug.optimizers.online.proximal import Norm, dose, shrunk
 from mosesplug.optimizers.options import option
 
@@ -64,15 +64,15 @@ def sgd_learner(options: SgdOptions) -> Learner:
     touched are at 0: they are not regularised. At the end of an epoch nothing is due.
     """
 
-    def present(state: State, columns: NDArray[np.int64]) -> NDArray[np.float64]:
+    def present(state: LearnerState, columns: NDArray[np.int64]) -> NDArray[np.float64]:
         since = state.vectors["since"][columns]
         due = np.where(since > 0.0, state.memory["doses"] - since, 0.0)
         return shrunk(state.vectors["weights"][columns], due, options.norm)
 
-    def full(state: State) -> NDArray[np.float64]:
+    def full(state: LearnerState) -> NDArray[np.float64]:
         return present(state, np.arange(len(state.vectors["weights"])))
 
-    def apply(state: State, change: Change, step: Step) -> State:
+    def apply(state: LearnerState, change: Change, step: Step) -> LearnerState:
         change = admitted(state, change, step, options.minimum_count)
         columns = change.columns
         total = max(1, options.epochs * step.per_epoch)
@@ -93,7 +93,7 @@ def sgd_learner(options: SgdOptions) -> Learner:
     fills = {"weights": 0.0, "since": 0.0, **counting(options)}
     return Learner(
         fills=fills,
-        init=lambda weights: State(filled(fills, weights), {"doses": np.ones(1)}),
+        init=lambda weights: LearnerState(filled(fills, weights), {"doses": np.ones(1)}),
         change=gradient_of(
             options, lambda state, columns, _: present(state, columns), summed=False
         ),

@@ -16,7 +16,7 @@ from mosesplug.decoders.batch import BatchDecoder
 from mosesplug.features import FeatureSpace
 from mosesplug.optimizers.online.epochs import (
     AVERAGE,
-    BatchDone,
+    BatchProgress,
     EpochReport,
     Plan,
     mean_weights,
@@ -24,7 +24,7 @@ from mosesplug.optimizers.online.epochs import (
     run_epoch,
     weight_facts,
 )
-from mosesplug.optimizers.online.learner import State
+from mosesplug.optimizers.online.learner import LearnerState
 from mosesplug.store import IterationRecord
 from mosesplug.tuning.context import Context
 from mosesplug.tuning.events import EpochLearned, EpochProgress, Note, PhaseStarted
@@ -133,7 +133,7 @@ def run_batches(
     decoded_before, clock = lists.seconds, Clock()
     scores = _HeldOutScores(epoch, lists, evaluations)
 
-    def after_batch(done: BatchDone) -> bool:
+    def after_batch(done: BatchProgress) -> bool:
         score, seconds = float(metric.score(done.tally.totals)), clock.seconds()
         context.files.watch(
             EpochProgress(iteration, done.place + 1, done.of, metric.name, score, seconds)
@@ -214,7 +214,7 @@ class _HeldOutScores:
         self._epoch, self._lists, self._evaluations = epoch, lists, evaluations
         self._stored = [Evaluation.of_record(each) for each in lists.stored.get("heldout", ())]
 
-    def add(self, state: State) -> None:
+    def add(self, state: LearnerState) -> None:
         """Evaluate the weights of a state, if there is a held-out set."""
         epoch, found = self._epoch, self._evaluations
         if epoch.scorer is None:
@@ -228,7 +228,7 @@ class _HeldOutScores:
         found += epoch.evaluate(weights, state.updates, *found)
         self.seconds += clock.seconds()
 
-    def after_batch(self, done: BatchDone) -> bool:
+    def after_batch(self, done: BatchProgress) -> bool:
         """Evaluate if it is time, but not after the last batch; return whether to stop."""
         held_out = self._epoch.context.data.configuration.held_out
         number = done.place + 1

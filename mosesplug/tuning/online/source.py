@@ -22,7 +22,7 @@ from mosesplug.errors import DecoderError
 from mosesplug.features import FeatureSpace
 from mosesplug.metrics import Metric, Prepared
 from mosesplug.optimizers.online.epochs import EpochReport
-from mosesplug.optimizers.online.learner import Learner, grown
+from mosesplug.optimizers.online.learner import Learner, grow_state
 from mosesplug.store import IterationRecord, NBestStore
 from mosesplug.tuning.events import Note
 from mosesplug.tuning.online.numbering import FeatureNumbering, named_weights
@@ -200,7 +200,7 @@ class EpochLists:
         space, record = self.numbering.space, self._store.iterations()[-1]
         return replace(
             report,
-            states=tuple(grown(state, len(space), learner.fills) for state in report.states),
+            states=tuple(grow_state(state, len(space), learner.fills) for state in report.states),
             features=space.sparse[self._n_known :],
             sentences=record.n_lists,
             hypotheses=record.hypotheses,

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from mosesplug.features import FeatureSpace
 from mosesplug.optimizers import Optimizer
-from mosesplug.optimizers.online.epochs import AVERAGE, averaged
-from mosesplug.optimizers.online.learner import Learner, State, grown
+from mosesplug.optimizers.online.epochs import AVERAGE, add_averaging
+from mosesplug.optimizers.online.learner import Learner, LearnerState, grow_state
 from mosesplug.settings.configuration import Configuration
 from mosesplug.store import NBestStore
 from mosesplug.tuning.context import Context
@@ -44,7 +44,7 @@ class EpochStart:
     """
 
     learner: Learner
-    states: list[State]
+    states: list[LearnerState]
     numbering: FeatureNumbering
     vector: NDArray[np.float64]
 
@@ -100,7 +100,7 @@ def start_epoch(
     """
     learner = context.optimizer.learner()
     if shards is None and averages_weights(context.data.configuration, context.optimizer):
-        learner = averaged(learner)
+        learner = add_averaging(learner)
     stored: Mapping[str, Any] = (last and last.learner) or {}
     records = [stored] if shards is None else list(stored.get("shards", ()))
     if len(records) != (shards or 1) or not all(
@@ -133,9 +133,9 @@ def _fits(learner: Learner, vectors: Iterable[str]) -> bool:
     return want <= have and have - want <= {AVERAGE}
 
 
-def encode_state(state: State, space: FeatureSpace, learner: Learner) -> dict[str, Any]:
+def encode_state(state: LearnerState, space: FeatureSpace, learner: Learner) -> dict[str, Any]:
     """Return plain data and arrays for the store, over all columns of ``space``."""
-    state = grown(state, len(space), learner.fills)
+    state = grow_state(state, len(space), learner.fills)
     return {
         "vectors": dict(state.vectors),
         "memory": dict(state.memory),
@@ -144,9 +144,9 @@ def encode_state(state: State, space: FeatureSpace, learner: Learner) -> dict[st
     }
 
 
-def decode_state(record: Mapping[str, Any]) -> State:
+def decode_state(record: Mapping[str, Any]) -> LearnerState:
     """Return the state that ``encode_state`` encoded, with arrays of its own."""
-    return State(
+    return LearnerState(
         {name: np.array(vector) for name, vector in record["vectors"].items()},
         {name: np.array(array) for name, array in record["memory"].items()},
         record["updates"],

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from mosesplug.features import FeatureSpace
 from mosesplug.metrics import Metric
 from mosesplug.optimizers.online.epochs import EpochReport, Tally
-from mosesplug.optimizers.online.learner import State
+from mosesplug.optimizers.online.learner import LearnerState
 from mosesplug.optimizers.online.mixing import MixResult, average, line_search, select_features
 from mosesplug.optimizers.problem import Problem, corpus_score
 from mosesplug.settings.sharding import Sharding
@@ -165,12 +165,12 @@ def merge_reports(
 
 
 def _widen_state(
-    state: State,
+    state: LearnerState,
     n_before: int,
     own: NDArray[np.int64],
     n_features: int,
     fills: Mapping[str, float],
-) -> State:
+) -> LearnerState:
     """Return a shard's state over all features; ``own`` are columns of its new ones."""
     if n_features == n_before:
         return state

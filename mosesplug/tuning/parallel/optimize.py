@@ -20,7 +20,7 @@ from mosesplug.optimizers.online.epochs import (
     EpochOutcome,
     Plan,
     StoredSource,
-    averaged,
+    add_averaging,
     mean_weights,
     require_finite_weights,
     solve_in_epochs,
@@ -143,7 +143,7 @@ def _run_stale_epochs(run: _Run) -> Iterator[EpochOutcome]:
     """Run epochs of one state, to which all workers' changes are applied."""
     learner = run.optimizer.learner()
     if run.optimizer.online.averaging == "all":
-        learner = averaged(learner)
+        learner = add_averaging(learner)
     state = learner.init(run.initial)
     (shard,) = run.shards
     for epoch in count(1):

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from mosesplug.metrics import Metric
-from mosesplug.optimizers.online.epochs import BatchDone, EpochReport, Tally
+from mosesplug.optimizers.online.epochs import BatchProgress, EpochReport, Tally
 from mosesplug.tuning.events import EpochProgress, Watcher
 from mosesplug.tuning.parallel.mixing import add_tallies
 from mosesplug.tuning.resources import Clock
@@ -37,7 +37,7 @@ class ProgressFile:
 
     path: Path
 
-    def __call__(self, done: BatchDone) -> None:
+    def __call__(self, done: BatchProgress) -> None:
         """Write the tally after a batch."""
         tally = done.tally
         record = {
@@ -77,7 +77,7 @@ class ShardProgress:
         self._lock = threading.Lock()
         self._remove_files()
 
-    def callback(self, number: int) -> Callable[[BatchDone], None]:
+    def callback(self, number: int) -> Callable[[BatchProgress], None]:
         """Return the ``on_batch`` callback of a shard, picklable if there are files."""
         if self._files:
             return ProgressFile(self._files[number])

@@ -25,14 +25,14 @@ from numpy.typing import NDArray
 from mosesplug.errors import UsageError
 from mosesplug.optimizers import Optimizer
 from mosesplug.optimizers.online.epochs import (
-    BatchDone,
+    BatchProgress,
     EpochReport,
     Plan,
-    batches_of,
     require_finite_weights,
     run_epoch,
+    split_into_batches,
 )
-from mosesplug.optimizers.online.learner import Learner, Source, State
+from mosesplug.optimizers.online.learner import BatchSource, Learner, LearnerState
 from mosesplug.optimizers.online.mixing import MixResult
 from mosesplug.settings.sharding import Sharding
 from mosesplug.tuning.parallel.executors import StopSignal
@@ -49,7 +49,7 @@ __all__ = [
 ]
 
 
-class ShardSource(Source, Protocol):
+class ShardSource(BatchSource, Protocol):
     """The batch source of a shard, open where the shard learns."""
 
     def restrict(self, learner: Learner) -> Learner:
@@ -111,7 +111,7 @@ def _plan_of_shard(plan: Plan, number: int) -> Plan:
     return replace(plan, seed=int(sequence.generate_state(1)[0]))
 
 
-def copy_state(state: State) -> State:
+def copy_state(state: LearnerState) -> LearnerState:
     """Return the state with arrays of its own, which an update may overwrite."""
     return replace(
         state,
@@ -123,7 +123,7 @@ def copy_state(state: State) -> State:
 def run_sharded_epoch(
     executor: Executor,
     optimizer: Optimizer,
-    states: Sequence[State],
+    states: Sequence[LearnerState],
     shards: Sequence[Shard],
     plan: Plan,
     epoch: int,
@@ -176,7 +176,7 @@ def run_sharded_epoch(
 def learn_in_shards(
     executor: Executor,
     optimizer: Optimizer,
-    states: Sequence[State],
+    states: Sequence[LearnerState],
     shards: Sequence[Shard],
     plan: Plan,
     epoch: int,
@@ -191,7 +191,9 @@ def learn_in_shards(
     plans = [_plan_of_shard(plan, number) for number in range(len(shards))]
     if progress is not None:
         pairs = zip(shards, plans, strict=True)
-        progress.total = sum(len(batches_of(shard.sentences, own, epoch)) for shard, own in pairs)
+        progress.total = sum(
+            len(split_into_batches(shard.sentences, own, epoch)) for shard, own in pairs
+        )
     try:
         futures = [
             executor.submit(
@@ -221,15 +223,15 @@ def learn_in_shards(
 def _learn_shard(
     optimizer: Optimizer,
     shard: Shard,
-    state: State,
+    state: LearnerState,
     plan: Plan,
     epoch: int,
     stop: StopSignal | None,
-    on_batch: Callable[[BatchDone], None] | None,
+    on_batch: Callable[[BatchProgress], None] | None,
 ) -> EpochReport:
     """Run one epoch of one shard in a worker."""
 
-    def after_batch(done: BatchDone) -> None:
+    def after_batch(done: BatchProgress) -> None:
         if on_batch is not None:
             on_batch(done)
         if stop is not None and stop.soon.is_set() and done.place + 1 < done.of:

@@ -24,15 +24,15 @@ from numpy.typing import NDArray
 from mosesplug.optimizers import Optimizer
 from mosesplug.optimizers.online.epochs import (
     AVERAGE,
-    BatchDone,
+    BatchProgress,
     EpochReport,
     Plan,
     Tally,
-    batches_of,
+    make_step,
     require_finite,
-    step_of,
+    split_into_batches,
 )
-from mosesplug.optimizers.online.learner import Change, Learner, State, grown
+from mosesplug.optimizers.online.learner import Change, Learner, LearnerState, grow_state
 from mosesplug.settings.sharding import AsyncOrder
 from mosesplug.tuning.parallel.mixing import add_tallies
 from mosesplug.tuning.parallel.shards import Shard, copy_state
@@ -65,7 +65,7 @@ class BatchJob:
 
     sentences: NDArray[np.int64]
     place: int
-    state: State
+    state: LearnerState
     version: int
     plan: Plan
     epoch: int
@@ -90,8 +90,8 @@ class BatchChange:
 def compute_change(batch: Batch, learner: Learner, job: BatchJob) -> BatchChange:
     """Compute a batch's change of the state that the job has."""
     n_features = len(batch.space)
-    step = step_of(job.plan, job.epoch, job.place, job.per_epoch, n_features)
-    change = learner.change(grown(job.state, n_features, learner.fills), batch, step)
+    step = make_step(job.plan, job.epoch, job.place, job.per_epoch, n_features)
+    change = learner.change(grow_state(job.state, n_features, learner.fills), batch, step)
     nothing = Tally(0, np.zeros(step.metric.n_statistics))
     return BatchChange(change, nothing.with_batch(batch, change.report), n_features)
 
@@ -155,7 +155,7 @@ def _change_from_shard(optimizer: Optimizer, shard: Shard, job: BatchJob) -> Bat
 
 def run_stale_epoch(
     learner: Learner,
-    state: State,
+    state: LearnerState,
     source: StaleSource,
     plan: Plan,
     epoch: int,
@@ -163,7 +163,7 @@ def run_stale_epoch(
     workers: int,
     order: AsyncOrder,
     replay: Sequence[tuple[int, int]] = (),
-    on_batch: Callable[[BatchDone], bool | None] = lambda done: None,
+    on_batch: Callable[[BatchProgress], bool | None] = lambda done: None,
 ) -> EpochReport:
     """Learn from every sentence once, with stale changes (Green et al. 2013).
 
@@ -187,7 +187,7 @@ def run_stale_epoch(
     Raises:
         OptimizerError: the weights are no longer finite.
     """
-    batches = batches_of(source.sentences, plan, epoch)
+    batches = split_into_batches(source.sentences, plan, epoch)
     writer = _StateWriter(learner, state, plan, epoch, len(batches))
     script = tuple(replay) if order == "arrival" else ()
     due: dict[int, list[int]] = {}
@@ -214,7 +214,9 @@ def run_stale_epoch(
         job, future = under_way.pop(turn)
         result = future.result()
         writer.apply(source.change(job, result, clock.seconds()), job.state)
-        done = BatchDone(epoch, version, len(batches), job.sentences, writer.state, writer.tally)
+        done = BatchProgress(
+            epoch, version, len(batches), job.sentences, writer.state, writer.tally
+        )
         if on_batch(done):
             break
     return EpochReport((writer.state,), writer.tally)
@@ -235,31 +237,31 @@ class _StateWriter:
     """
 
     def __init__(
-        self, learner: Learner, state: State, plan: Plan, epoch: int, per_epoch: int
+        self, learner: Learner, state: LearnerState, plan: Plan, epoch: int, per_epoch: int
     ) -> None:
         self.state = state
         self.tally = Tally(0, np.zeros(plan.metric.n_statistics))
         self._learner, self._plan = learner, plan
         self._epoch, self._per_epoch = epoch, per_epoch
-        self._snapshot: State | None = None
+        self._snapshot: LearnerState | None = None
 
-    def snapshot(self) -> State:
+    def snapshot(self) -> LearnerState:
         """Return a copy of the state for workers, without the sum for the mean."""
         if self._snapshot is None:
             vectors = {name: v for name, v in self.state.vectors.items() if name != AVERAGE}
             self._snapshot = copy_state(replace(self.state, vectors=vectors))
         return self._snapshot
 
-    def apply(self, batch: BatchChange, seen: State) -> None:
+    def apply(self, batch: BatchChange, seen: LearnerState) -> None:
         """Apply the change that was computed on the state ``seen``."""
         change = batch.change
         require_finite(change, self._epoch)
         if seen is not self._snapshot:
             memory = _rebase_memory(self.state.memory, seen.memory, change.memory)
             change = replace(change, memory=memory)
-        state = grown(self.state, batch.n_features, self._learner.fills)
+        state = grow_state(self.state, batch.n_features, self._learner.fills)
         n_features = len(state.vectors["weights"])
-        step = step_of(self._plan, self._epoch, self.tally.batches, self._per_epoch, n_features)
+        step = make_step(self._plan, self._epoch, self.tally.batches, self._per_epoch, n_features)
         self.state, self._snapshot = self._learner.apply(state, change, step), None
         self.tally = add_tallies([self.tally, batch.tally])
 

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from mosesplug.errors import DataError
 from mosesplug.features import FeatureSpace
 from mosesplug.optimizers.online.epochs import EpochReport, StoredSource
-from mosesplug.optimizers.online.learner import Learner, Source
+from mosesplug.optimizers.online.learner import BatchSource, Learner
 from mosesplug.settings.sharding import Sharding
 from mosesplug.tuning.parallel.executors import StopSignal
 from mosesplug.tuning.parallel.shards import Shard, ShardSource
@@ -38,7 +38,7 @@ _SPARSE = ("indptr", "indices", "data")
 class _StoredShardSource:
     """The part of a source that belongs to a shard; a ``ShardSource``."""
 
-    source: Source
+    source: BatchSource
     sentences: NDArray[np.int64]
 
     def batch(
@@ -62,7 +62,7 @@ class SharedShard:
         sentences: int64, of this shard.
     """
 
-    source: Source
+    source: BatchSource
     sentences: NDArray[np.int64]
 
     @contextmanager

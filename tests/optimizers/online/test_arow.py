@@ -11,7 +11,7 @@ from scipy.optimize import minimize
 
 from mosesplug.errors import OptimizerError, UsageError
 from mosesplug.optimizers.online.arow import ArowOptions, arow_learner
-from mosesplug.optimizers.online.learner import Change, State, Step, grown
+from mosesplug.optimizers.online.learner import Change, LearnerState, Step, grow_state
 from mosesplug.tuning_set import Batch
 from tests.optimizers.online.oro.test_hinge import matrix_of, random_batch, step
 from tests.optimizers.problems import Accuracy, tuning_set
@@ -21,8 +21,8 @@ LINEAR = ArowOptions(update="linearised", cost="lin-och", variance_weight=0.3, s
 ALL = np.ones(6, dtype=np.bool_)
 
 
-def state_of(weights: NDArray[np.float64], variances: NDArray[np.float64]) -> State:
-    return State({"weights": weights.copy(), "variances": variances.copy()})
+def state_of(weights: NDArray[np.float64], variances: NDArray[np.float64]) -> LearnerState:
+    return LearnerState({"weights": weights.copy(), "variances": variances.copy()})
 
 
 def hope_and_fear(
@@ -115,7 +115,7 @@ def test_only_active_features_move(options: ArowOptions) -> None:
 
 def test_unseen_features_have_variance_one() -> None:
     learner = arow_learner(ArowOptions())
-    state = grown(learner.init(np.zeros(3)), 5, learner.fills)
+    state = grow_state(learner.init(np.zeros(3)), 5, learner.fills)
     np.testing.assert_array_equal(state.vectors["variances"], np.ones(5))
     batch = random_batch(10)
     state = learner.update(learner.init(np.zeros(8)), batch, step(np.ones(8, np.bool_)))

@@ -17,7 +17,7 @@ from mosesplug.optimizers.online.ball import (
     scaled,
     stepped,
 )
-from mosesplug.optimizers.online.learner import Change, State, Step, grown
+from mosesplug.optimizers.online.learner import Change, LearnerState, Step, grow_state
 from tests.optimizers.problems import Accuracy
 
 
@@ -87,7 +87,7 @@ def test_weights_that_were_mixed_between_epochs_are_taken_as_they_are() -> None:
     for number in range(1, 5):
         state = stepped(state, change, at(number, active), rate=0.5, regularization=0.01)
     mixed = np.array([8.0, 6.0, 0.0])
-    state = State({**state.vectors, "weights": mixed.copy()}, state.memory, state.updates)
+    state = LearnerState({**state.vectors, "weights": mixed.copy()}, state.memory, state.updates)
     np.testing.assert_array_equal(full(state), mixed)
     state = stepped(state, change, at(5, active), rate=0.5, regularization=0.01)
     np.testing.assert_allclose(full(state), written_out(mixed, change, active, 0.5, 0.01))
@@ -110,7 +110,7 @@ def test_features_that_appear_later_begin_at_zero() -> None:
     active = np.ones(2, dtype=np.bool_)
     change = Change(np.array([0]), np.array([1.0]))
     state = stepped(scaled(np.ones(2)), change, at(1, active), rate=1.0, regularization=0.1)
-    state = grown(state, 4, FILLS)
+    state = grow_state(state, 4, FILLS)
     change = Change(np.array([3]), np.array([0.5]))
     longer = np.ones(4, dtype=np.bool_)
     state = stepped(state, change, at(2, longer), rate=1.0, regularization=0.1)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from mosesplug.errors import OptimizerError
 from mosesplug.optimizers.online.adagrad import AdagradOptions, adagrad_learner
-from mosesplug.optimizers.online.learner import Change, Learner, State, Step, grown
+from mosesplug.optimizers.online.learner import Change, Learner, LearnerState, Step, grow_state
 from mosesplug.optimizers.online.pegasos import PegasosOptions, pegasos_learner
 from mosesplug.optimizers.online.rda import RdaOptions, rda_learner
 from mosesplug.optimizers.online.sgd import SgdOptions, sgd_learner
@@ -170,7 +170,7 @@ def test_at_the_end_of_an_epoch_weights_are_complete_and_may_be_replaced(
     options, learner_of = made
     learner = learner_of(options(regularization=0.05))
     batch_gradients = gradients(5, 20)
-    state: State = learner.init(np.linspace(-1.0, 1.0, N_FEATURES))
+    state: LearnerState = learner.init(np.linspace(-1.0, 1.0, N_FEATURES))
     for number, gradient in enumerate(batch_gradients, start=1):
         columns = np.flatnonzero(gradient)
         state = learner.apply(state, Change(columns, gradient[columns]), step_of(number))
@@ -194,7 +194,7 @@ def test_new_features_join_a_run(made: tuple[Any, Any]) -> None:
     small, large = sparse_batch(1, 20), sparse_batch(2, 25)
     state = learner.update(learner.init(np.ones(23)), small, batch_step(small))
     before = learner.weights(state)
-    state = grown(state, len(large.space), learner.fills)
+    state = grow_state(state, len(large.space), learner.fills)
     np.testing.assert_array_equal(learner.weights(state), np.append(before, np.zeros(5)))
     state = learner.update(state, large, batch_step(large, 2))
     assert learner.weights(state)[23:].any()

@@ -14,17 +14,17 @@ from numpy.typing import NDArray
 
 from mosesplug.errors import OptimizerError
 from mosesplug.optimizers.online.epochs import (
-    BatchDone,
+    BatchProgress,
     Plan,
     StoredSource,
-    averaged,
-    batches_of,
+    add_averaging,
+    make_step,
     mean_weights,
     optimize_online,
     run_epoch,
-    step_of,
+    split_into_batches,
 )
-from mosesplug.optimizers.online.learner import Change, Learner, State, Step
+from mosesplug.optimizers.online.learner import Change, Learner, LearnerState, Step
 from mosesplug.optimizers.online.options import OnlineOptions
 from mosesplug.optimizers.online.oro.hinge import OroOptions, oro_learner
 from mosesplug.optimizers.online.pegasos import PegasosOptions, pegasos_learner
@@ -40,18 +40,18 @@ def plan_of(n_features: int, batch: int = 4, seed: int = 3) -> Plan:
 def scripted(values_at: Callable[[int], NDArray[np.float64]]) -> Learner:
     """A learner that adds ``values_at(number of the step)``, whatever it sees."""
 
-    def change(state: State, batch: Batch, step: Step) -> Change:
+    def change(state: LearnerState, batch: Batch, step: Step) -> Change:
         values = values_at(step.number)
         report = {"loss": float(step.number), "violations": 2.0}
         return Change(np.arange(len(values)), values, report=report)
 
-    def apply(state: State, change: Change, step: Step) -> State:
+    def apply(state: LearnerState, change: Change, step: Step) -> LearnerState:
         state.vectors["weights"][change.columns] += change.values
         return replace(state, updates=state.updates + 1)
 
     return Learner(
         fills={"weights": 0.0},
-        init=lambda weights: State({"weights": np.array(weights, dtype=np.float64)}),
+        init=lambda weights: LearnerState({"weights": np.array(weights, dtype=np.float64)}),
         change=change,
         apply=apply,
         weights=lambda state: state.vectors["weights"].copy(),
@@ -69,7 +69,7 @@ def test_every_sentence_with_hypotheses_once(
     sizes: list[int], batch: int, seed: int, epoch: int
 ) -> None:
     made = tuning_set(sizes, np.zeros((sum(sizes), 1)), np.zeros(sum(sizes)))
-    found = batches_of(StoredSource(made).sentences, plan_of(1, batch, seed), epoch)
+    found = split_into_batches(StoredSource(made).sentences, plan_of(1, batch, seed), epoch)
     filled = [place for place, size in enumerate(sizes) if size]
     assert sorted(int(each) for part in found for each in part) == filled
     assert [len(part) for part in found[:-1]] == [batch] * (len(found) - 1)
@@ -78,34 +78,36 @@ def test_every_sentence_with_hypotheses_once(
 def test_order_depends_on_seed_and_epoch_alone() -> None:
     sentences = np.arange(40)
     orders = {
-        (seed, epoch): np.concatenate(batches_of(sentences, plan_of(1, 4, seed), epoch)).tolist()
+        (seed, epoch): np.concatenate(
+            split_into_batches(sentences, plan_of(1, 4, seed), epoch)
+        ).tolist()
         for seed in (1, 2)
         for epoch in (1, 2)
     }
     assert len({tuple(order) for order in orders.values()}) == 4
-    again = np.concatenate(batches_of(sentences, plan_of(1, 4, 2), 1)).tolist()
+    again = np.concatenate(split_into_batches(sentences, plan_of(1, 4, 2), 1)).tolist()
     assert again == orders[2, 1]
 
 
 def test_steps_are_numbered_through_and_have_random_numbers_of_their_own() -> None:
     plan = plan_of(2)
-    steps = [step_of(plan, epoch, place, 3, 2) for epoch in (1, 2) for place in range(3)]
+    steps = [make_step(plan, epoch, place, 3, 2) for epoch in (1, 2) for place in range(3)]
     assert [step.number for step in steps] == [1, 2, 3, 4, 5, 6]
     order = np.random.default_rng([plan.seed, 1]), np.random.default_rng([plan.seed, 2])
     drawn = {float(rng.random()) for rng in (*order, *(step.rng for step in steps))}
     assert len(drawn) == 8
-    assert step_of(plan, 2, 1, 3, 2).rng.random() == step_of(plan, 2, 1, 3, 2).rng.random()
+    assert make_step(plan, 2, 1, 3, 2).rng.random() == make_step(plan, 2, 1, 3, 2).rng.random()
 
 
 def test_features_that_appear_later_are_active() -> None:
     plan = replace(plan_of(2), active=np.array([True, False]))
-    assert step_of(plan, 1, 0, 1, 4).active.tolist() == [True, False, True, True]
+    assert make_step(plan, 1, 0, 1, 4).active.tolist() == [True, False, True, True]
 
 
 def test_tally_of_first_hypotheses_and_reports() -> None:
     problem, _ = planted(2, n_sentences=10)
     made = problem.tuning_set
-    done: list[BatchDone] = []
+    done: list[BatchProgress] = []
     learner = scripted(lambda number: np.zeros(5))
     result = run_epoch(
         learner, learner.init(np.ones(5)), StoredSource(made), plan_of(5), 1, on_batch=done.append
@@ -132,7 +134,7 @@ def test_sees_the_present_weights_and_lets_the_space_grow() -> None:
             seen.append(weights())
             return tuning_set([1], np.ones((1, 2 + len(seen))), np.ones(1))
 
-    learner = averaged(scripted(lambda number: np.ones(2)))
+    learner = add_averaging(scripted(lambda number: np.ones(2)))
     state = run_epoch(learner, learner.init(np.zeros(2)), Growing(), plan_of(2, 1), 1).state
     assert [each.tolist() for each in seen] == [[0, 0], [1, 1, 0], [2, 2, 0, 0]]
     assert mean_weights(learner, state).tolist() == [2.0, 2.0, 0.0, 0.0, 0.0]
@@ -148,7 +150,7 @@ def test_average_is_the_mean_after_every_update(plain: Learner, batch: int) -> N
     problem, _ = planted(4, n_sentences=30, noise=1.0)
     source, after = StoredSource(problem.tuning_set), []
     state = plain.init(np.full(5, 0.1))
-    averaging = averaged(plain)
+    averaging = add_averaging(plain)
     with_mean = averaging.init(np.full(5, 0.1))
     for epoch in (1, 2):
         state = run_epoch(

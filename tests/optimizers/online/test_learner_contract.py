@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 
 from mosesplug.features import FeatureSpace
 from mosesplug.optimizers.online.epochs import (
-    BatchDone,
+    BatchProgress,
     Plan,
     StoredSource,
-    batches_of,
+    make_step,
     run_epoch,
-    step_of,
+    split_into_batches,
 )
-from mosesplug.optimizers.online.learner import Learner, State, grown
+from mosesplug.optimizers.online.learner import Learner, LearnerState, grow_state
 from mosesplug.optimizers.registry import Algorithm, algorithms
 from mosesplug.tuning_set import SparseRows, TuningSet
 from tests.optimizers.problems import Accuracy, tuning_set
@@ -80,15 +80,15 @@ def plan_of(active: NDArray[np.bool_] | None = None) -> Plan:
     return Plan(seed=7, batch=3, metric=Accuracy(), active=active)
 
 
-def arrays_of(state: State) -> Mapping[str, NDArray[np.float64]]:
+def arrays_of(state: LearnerState) -> Mapping[str, NDArray[np.float64]]:
     return {**{f"vector {name}": each for name, each in state.vectors.items()}, **state.memory}
 
 
-def bytes_of(state: State) -> dict[str, bytes]:
+def bytes_of(state: LearnerState) -> dict[str, bytes]:
     return {name: np.asarray(each).tobytes() for name, each in arrays_of(state).items()}
 
 
-def copied(state: State, writeable: bool = True) -> State:
+def copied(state: LearnerState, writeable: bool = True) -> LearnerState:
     """The state after a journey through bytes."""
 
     def each(array: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -106,8 +106,8 @@ def learnt(
     learner: Learner,
     made: TuningSet,
     plan: Plan | None = None,
-    on_batch: Callable[[BatchDone], None] = lambda done: None,
-) -> State:
+    on_batch: Callable[[BatchProgress], None] = lambda done: None,
+) -> LearnerState:
     """The state after an epoch."""
     source = StoredSource(made)
     state = learner.init(START.copy())
@@ -136,7 +136,7 @@ def test_state_is_plain_arrays_with_a_fill_for_each_vector(tuner: Algorithm) -> 
 def test_goes_on_in_mid_epoch_to_the_same_bytes(tuner: Algorithm) -> None:
     learner, made, kept = learner_of(tuner), lists(), {}
 
-    def keep(done: BatchDone) -> None:
+    def keep(done: BatchProgress) -> None:
         kept[done.place] = copied(done.state), done.tally
 
     whole = learnt(learner, made, on_batch=keep)
@@ -174,7 +174,7 @@ def test_change_writes_no_input_and_reads_unaligned_ones(tuner: Algorithm) -> No
     assert not odd.dense.flags.aligned
     state = copied(learnt(learner, made), writeable=False)  # writing raises
     changes = [
-        learner.change(state, batch, step_of(plan, 2, 0, 4, len(START))) for batch in (made, odd)
+        learner.change(state, batch, make_step(plan, 2, 0, 4, len(START))) for batch in (made, odd)
     ]
     assert changes[0].columns.tobytes() == changes[1].columns.tobytes()
     assert changes[0].values.tobytes() == changes[1].values.tobytes()
@@ -184,7 +184,7 @@ def test_changes_are_ascending_and_of_active_features(tuner: Algorithm) -> None:
     learner, made = learner_of(tuner), lists()
     active = np.arange(len(START)) % 2 == 0
     change = learner.change(
-        learner.init(START.copy()), made, step_of(plan_of(active), 1, 0, 4, len(START))
+        learner.init(START.copy()), made, make_step(plan_of(active), 1, 0, 4, len(START))
     )
     assert (np.diff(change.columns) > 0).all()
     assert active[change.columns].all()
@@ -230,14 +230,14 @@ def test_a_space_that_grows_is_as_one_that_was_there(tuner: Algorithm) -> None:
     width = N_DENSE + N_EARLY
 
     whole = learner.init(START.copy())
-    whole = learner.update(whole, early, step_of(plan, 1, 0, 2, len(START)))
-    whole = learner.update(whole, late, step_of(plan, 1, 1, 2, len(START)))
+    whole = learner.update(whole, early, make_step(plan, 1, 0, 2, len(START)))
+    whole = learner.update(whole, late, make_step(plan, 1, 1, 2, len(START)))
 
     state = learner.init(START[:width].copy())
     narrow = replace(plan, active=plan.active[:width])
-    state = learner.update(state, short, step_of(narrow, 1, 0, 2, width))
-    state = grown(state, len(START), learner.fills)
-    state = learner.update(state, late, step_of(narrow, 1, 1, 2, len(START)))
+    state = learner.update(state, short, make_step(narrow, 1, 0, 2, width))
+    state = grow_state(state, len(START), learner.fills)
+    state = learner.update(state, late, make_step(narrow, 1, 1, 2, len(START)))
     np.testing.assert_allclose(learner.weights(state), learner.weights(whole), rtol=1e-12)
 
 
@@ -245,11 +245,13 @@ def test_changes_found_on_old_weights_can_be_applied_later(tuner: Algorithm) -> 
     learner, made, plan = learner_of(tuner), lists(), plan_of()
     source = StoredSource(made)
 
-    def run() -> State:
+    def run() -> LearnerState:
         state = learner.init(START.copy())
         old = copied(state, writeable=False)
-        batches = batches_of(source.sentences, plan, 1)
-        steps = [step_of(plan, 1, place, len(batches), len(START)) for place in range(len(batches))]
+        batches = split_into_batches(source.sentences, plan, 1)
+        steps = [
+            make_step(plan, 1, place, len(batches), len(START)) for place in range(len(batches))
+        ]
         changes = [
             learner.change(old, made.take_sentences(batch), step)
             for batch, step in zip(batches, steps, strict=True)
@@ -287,7 +289,7 @@ def test_nothing_to_choose_does_no_harm(tuner: Algorithm, sizes: list[int]) -> N
     names = tuple(f"s_{k}" for k in range(N_SPARSE))
     batch = tuning_set(sizes, dense, np.full(n_hyps, 5), sparse, names)
     state = learner.update(
-        learner.init(START.copy()), batch, step_of(plan_of(), 1, 0, 2, len(START))
+        learner.init(START.copy()), batch, make_step(plan_of(), 1, 0, 2, len(START))
     )
     found = learner.weights(state)
     assert np.isfinite(found).all()

@@ -15,7 +15,7 @@ from formats.weights.files import read_sparse
 from mosesplug.errors import UsageError
 from mosesplug.features import FeatureSpace
 from mosesplug.optimizers import algorithms
-from mosesplug.optimizers.online.epochs import Plan, averaged, mean_weights, run_epoch
+from mosesplug.optimizers.online.epochs import Plan, add_averaging, mean_weights, run_epoch
 from mosesplug.optimizers.registry import algorithm
 from mosesplug.settings.algorithm_options import make_options
 from mosesplug.settings.configuration import HeldOutSet, OnlineSettings
@@ -66,7 +66,7 @@ def test_each_batch_is_decoded_with_the_weights_after_the_last(toy: Toy, log: Lo
     row = algorithm("o-oro")
     assert row.learner is not None
     options = make_options(row, {"epochs": 1, "batch": 4})
-    learner = averaged(row.learner(options))
+    learner = add_averaging(row.learner(options))
     seen: list[np.ndarray] = []
 
     class Stored:

@@ -22,8 +22,8 @@ from formats.weights.files import read_sparse
 from mosesplug.decoders.batch_process import ProcessDecoder
 from mosesplug.errors import DataError, DecoderError, UsageError
 from mosesplug.metrics import metric
-from mosesplug.optimizers.online.epochs import BatchDone, Tally
-from mosesplug.optimizers.online.learner import State
+from mosesplug.optimizers.online.epochs import BatchProgress, Tally
+from mosesplug.optimizers.online.learner import LearnerState
 from mosesplug.optimizers.online.mixing import line_search
 from mosesplug.optimizers.problem import Problem
 from mosesplug.settings.configuration import HeldOutSet, OnlineSettings
@@ -163,14 +163,14 @@ def test_word_of_shards_in_other_processes(tmp_path: Path, log: Log) -> None:
     """The second shard is done only when the first one's word was heard; old words are not."""
     score = metric("BLEU")
     totals = np.arange(score.n_statistics, dtype=np.float64)
-    state = State({"weights": np.zeros(1)})
+    state = LearnerState({"weights": np.zeros(1)})
     files = [tmp_path / "one", tmp_path / "two"]
 
     def tally(batches: int) -> Tally:
         return Tally(batches, batches * totals, {"loss": np.float32(0.5)})
 
     def tell(number: int, epoch: int, batches: int) -> None:
-        ProgressFile(files[number])(BatchDone(epoch, 0, 4, np.arange(2), state, tally(batches)))
+        ProgressFile(files[number])(BatchProgress(epoch, 0, 4, np.arange(2), state, tally(batches)))
 
     futures: list[Future[Any]] = [Future(), Future()]
 

@@ -26,8 +26,14 @@ from mosesplug.decoders.moses import MosesDecoder
 from mosesplug.errors import DecoderError, UsageError
 from mosesplug.features import FeatureSpace
 from mosesplug.optimizers import algorithms
-from mosesplug.optimizers.online.epochs import Plan, averaged, batches_of, mean_weights, step_of
-from mosesplug.optimizers.online.learner import State
+from mosesplug.optimizers.online.epochs import (
+    Plan,
+    add_averaging,
+    make_step,
+    mean_weights,
+    split_into_batches,
+)
+from mosesplug.optimizers.online.learner import LearnerState
 from mosesplug.optimizers.registry import algorithm
 from mosesplug.settings.algorithm_options import make_options
 from mosesplug.settings.configuration import HeldOutSet, OnlineSettings
@@ -143,7 +149,7 @@ def test_in_order_the_timing_changes_nothing(
 
 def by_hand(
     toy: Toy, directory: Path, orders: list[list[tuple[int, int]]]
-) -> tuple[list[np.ndarray], dict[str, float], State]:
+) -> tuple[list[np.ndarray], dict[str, float], LearnerState]:
     """AdaGrad on the stored lists, each gradient at the weights that the order says.
 
     Args:
@@ -157,7 +163,7 @@ def by_hand(
     """
     row = algorithm("adagrad")
     assert row.learner is not None
-    learner = averaged(row.learner(make_options(row, {"epochs": EPOCHS, "batch": BATCH})))
+    learner = add_averaging(row.learner(make_options(row, {"epochs": EPOCHS, "batch": BATCH})))
     metric = toy.configuration().metric
     with NBestStore.open(directory / "nbests.lmdb") as store:
         sets = [
@@ -170,14 +176,14 @@ def by_hand(
     seen: list[np.ndarray] = []
     for epoch, (lists, order) in enumerate(zip(sets, orders, strict=True), start=1):
         plan = Plan(SEED, BATCH, metric, np.ones(6, dtype=np.bool_))
-        batches = batches_of(np.arange(12), plan, epoch)
+        batches = split_into_batches(np.arange(12), plan, epoch)
         past = [copy_state(state)]
         for number, (place, version) in enumerate(order):
             batch = numbering.renumber(lists.take_sentences(batches[place]))
             wide = len(batch.space)
 
-            def grown(state: State, wide: int = wide) -> State:
-                return State(
+            def grown(state: LearnerState, wide: int = wide) -> LearnerState:
+                return LearnerState(
                     {
                         name: np.append(vector, np.full(wide - len(vector), learner.fills[name]))
                         for name, vector in state.vectors.items()
@@ -187,9 +193,9 @@ def by_hand(
                 )
 
             seen.append(past[version].vectors["weights"][:6])
-            look = step_of(plan, epoch, place, len(batches), wide)
+            look = make_step(plan, epoch, place, len(batches), wide)
             change = learner.change(grown(past[version]), batch, look)
-            step = step_of(plan, epoch, number, len(batches), wide)
+            step = make_step(plan, epoch, number, len(batches), wide)
             state = learner.apply(grown(copy_state(state)), change, step)
             past.append(copy_state(state))
     names = (*numbering.space.names, *numbering.space.sparse)[: len(numbering.space)]
@@ -220,7 +226,7 @@ def test_gradients_are_those_of_the_weights_that_lists_were_decoded_with(
     seen, mean, state = by_hand(toy, toy.directory / "work", [order] * EPOCHS)
     plan = Plan(SEED, BATCH, toy.configuration().metric, np.ones(6, dtype=np.bool_))
     expected: dict[tuple[int, ...], list[list[float]]] = {}
-    batches = [batches_of(np.arange(12), plan, epoch) for epoch in (1, 2)]
+    batches = [split_into_batches(np.arange(12), plan, epoch) for epoch in (1, 2)]
     for weights, sentences in zip(seen, [*batches[0], *batches[1]], strict=True):
         expected.setdefault(tuple(sentences.tolist()), []).append(weights.tolist())
     assert found == expected

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from mosesplug.errors import DataError, UsageError
 from mosesplug.optimizers import Problem, Solution, algorithm, algorithms, corpus_score
-from mosesplug.optimizers.online.epochs import Plan, StoredSource, batches_of, run_epoch
+from mosesplug.optimizers.online.epochs import Plan, StoredSource, run_epoch, split_into_batches
 from mosesplug.optimizers.online.mixing import average
 from mosesplug.optimizers.problem import no_progress
 from mosesplug.settings.sharding import Mixing, Sharding
@@ -81,7 +81,7 @@ def test_every_sentence_is_dealt_once(n_sentences: int, shards: int, seed: int) 
 def test_the_deal_is_no_order_of_an_epoch() -> None:
     sentences = np.arange(40)
     plan = Plan(7, 40, planted(1)[0].metric, np.ones(1, dtype=np.bool_))
-    (order,) = batches_of(sentences, plan, 4)
+    (order,) = split_into_batches(sentences, plan, 4)
     of_epoch = [sorted(part.tolist()) for part in np.array_split(order, 4)]
     assert [part.tolist() for part in split_into_shards(sentences, 4, 7)] != of_epoch
 

@@ -18,16 +18,16 @@ from numpy.typing import NDArray
 from mosesplug.errors import OptimizerError
 from mosesplug.optimizers import Optimizer, Problem, algorithm, algorithms, corpus_score
 from mosesplug.optimizers.online.epochs import (
-    BatchDone,
+    BatchProgress,
     EpochReport,
     Plan,
     StoredSource,
-    batches_of,
+    is_usable,
+    make_step,
     run_epoch,
-    step_of,
-    usable,
+    split_into_batches,
 )
-from mosesplug.optimizers.online.learner import Change, Learner, State, Step
+from mosesplug.optimizers.online.learner import Change, Learner, LearnerState, Step
 from mosesplug.optimizers.problem import no_progress
 from mosesplug.settings.sharding import AsyncOrder, Sharding
 from mosesplug.tuning.parallel.executors import StopSignal
@@ -77,7 +77,7 @@ def epoch(
     *,
     delay: Callable[[int], float] = lambda sentence: 0.0,
     threads: int | None = None,
-    on_batch: Callable[[BatchDone], None] = lambda done: None,
+    on_batch: Callable[[BatchProgress], None] = lambda done: None,
 ) -> EpochReport:
     shard = SlowShard(StoredSource(problem.tuning_set), delay)
     learner = optimizer.learner()
@@ -129,10 +129,10 @@ def test_in_order_each_change_is_as_stale_as_there_are_workers() -> None:
     problem, _ = planted(22, n_sentences=30, noise=1.0)
     workers, optimizer = 3, optimizer_of("adagrad")
     learner, source = optimizer.learner(), StoredSource(problem.tuning_set)
-    batches = batches_of(source.sentences, plan(problem), 1)
+    batches = split_into_batches(source.sentences, plan(problem), 1)
     past = [learner.init(SCALE * np.ones(5))]
     for place, sentences in enumerate(batches):
-        step = step_of(plan(problem), 1, place, len(batches), 5)
+        step = make_step(plan(problem), 1, place, len(batches), 5)
         seen = past[max(0, place + 1 - workers)]
         batch = source.batch(sentences, lambda: np.zeros(0))
         past.append(learner.apply(copy_state(past[-1]), learner.change(seen, batch, step), step))
@@ -153,7 +153,7 @@ def test_in_order_the_timing_changes_nothing(name: str) -> None:
 
 def test_changes_are_applied_as_they_arrive() -> None:
     problem, _ = planted(24, n_sentences=32)
-    batches = batches_of(StoredSource(problem.tuning_set).sentences, plan(problem), 1)
+    batches = split_into_batches(StoredSource(problem.tuning_set).sentences, plan(problem), 1)
     first = int(batches[0][-1])
     order: list[int] = []
     numbers = {int(sentences[-1]): place for place, sentences in enumerate(batches)}
@@ -164,7 +164,7 @@ def test_changes_are_applied_as_they_arrive() -> None:
             others_applied.wait(LIMIT)
         return 0.0
 
-    def on_batch(done: BatchDone) -> None:
+    def on_batch(done: BatchProgress) -> None:
         order.append(numbers[int(done.sentences[-1])])
         if len(order) == 7:
             others_applied.set()
@@ -184,7 +184,7 @@ def test_every_learner_bears_stale_changes(tuner: Any) -> None:
     sharding = Sharding(5, asynchronous=True, async_order="fixed")
     start, rng = SCALE * np.ones(5), np.random.default_rng(5)
     found = optimize_sharded(problem, tuner.bind(options), sharding, start, rng, no_progress)
-    assert usable(found.weights)
+    assert is_usable(found.weights)
     assert found.history[-1]["updates"] == 60
 
 
@@ -193,7 +193,7 @@ def test_states_and_changes_can_travel(tuner: Any) -> None:
     problem, _ = planted(30, n_sentences=8, noise=1.0)
     optimizer = pickle.loads(pickle.dumps(optimizer_of(tuner.name)))
     learner = optimizer.learner()
-    step = step_of(plan(problem), 1, 0, 1, 5)
+    step = make_step(plan(problem), 1, 0, 1, 5)
     state = learner.init(SCALE * np.ones(5))
     for _ in range(2):
         change = learner.change(pickle.loads(pickle.dumps(state)), problem.tuning_set, step)
@@ -209,7 +209,7 @@ class Counting:
     learnt: tuple[str, ...] = ()
 
     def learner(self) -> Learner:
-        def change(state: State, batch: Batch, step: Step) -> Change:
+        def change(state: LearnerState, batch: Batch, step: Step) -> Change:
             before = state.vectors["weights"].copy()
             time.sleep(0.002)
             if state.vectors["weights"].tobytes() != before.tobytes():
@@ -224,13 +224,13 @@ class Counting:
                 np.arange(5), np.ones(5), memory={**memory, "table": table}, report={"loss": 1.0}
             )
 
-        def apply(state: State, change: Change, step: Step) -> State:
+        def apply(state: LearnerState, change: Change, step: Step) -> LearnerState:
             state.vectors["weights"][change.columns] += change.values
-            return State(state.vectors, change.memory, state.updates + 1)
+            return LearnerState(state.vectors, change.memory, state.updates + 1)
 
-        def init(weights: NDArray[np.float64]) -> State:
+        def init(weights: NDArray[np.float64]) -> LearnerState:
             memory = {"sentences": np.zeros(()), "table": np.zeros((0, 1))}
-            return State({"weights": weights.copy()}, memory)
+            return LearnerState({"weights": weights.copy()}, memory)
 
         return Learner({"weights": 0.0}, init, change, apply, lambda s: s.vectors["weights"].copy())
 
@@ -252,7 +252,7 @@ class Broken(Counting):
     def learner(self) -> Learner:
         whole = super().learner()
 
-        def change(state: State, batch: Batch, step: Step) -> Change:
+        def change(state: LearnerState, batch: Batch, step: Step) -> Change:
             return replace(whole.change(state, batch, step), values=np.full(5, np.nan))
 
         return replace(whole, change=change)

@@ -29,7 +29,7 @@ from mosesplug.optimizers.online.ball import (
     stepped,
 )
 from mosesplug.optimizers.online.epochs import online_algorithm
-from mosesplug.optimizers.online.learner import Change, Learner, State, Step
+from mosesplug.optimizers.online.learner import Change, Learner, LearnerState, Step
 from mosesplug.optimizers.online.options import OnlineOptions
 from mosesplug.optimizers.online.oro.dual import renormalised
 from mosesplug.optimizers.online.oro.pair_dual import pairs_in_box, pairs_in_simplex
@@ -144,7 +144,7 @@ class BatchView:
     active: NDArray[np.bool_]
 
 
-def view_of(options: OroOptions, state: State, batch: Batch, step: Step) -> BatchView:
+def view_of(options: OroOptions, state: LearnerState, batch: Batch, step: Step) -> BatchView:
     """Return the batch, its oracles by its own corpus score, and the weights on its features."""
     oracles = corpus_oracles(batch, FewSentences(step.metric), step.rng)
     is_oracle = np.zeros(batch.n_hyps, dtype=np.bool_)
@@ -176,7 +176,7 @@ def oro_learner(options: OroOptions) -> Learner:
     The sub-gradient is divided by ``M'``, the number of pairs that miss the margin.
     """
 
-    def change(state: State, batch: Batch, step: Step) -> Change:
+    def change(state: LearnerState, batch: Batch, step: Step) -> Change:
         view = view_of(options, state, batch, step)
         coefficients = np.empty(batch.n_hyps)
         count, total, loss = count_violations(_pairs(view, batch), view.scores, 1.0, coefficients)
@@ -198,7 +198,7 @@ def o_oro_learner(options: OOroOptions) -> Learner:
     least at weights of 0, and they vanish.
     """
 
-    def change(state: State, batch: Batch, step: Step) -> Change:
+    def change(state: LearnerState, batch: Batch, step: Step) -> Change:
         view = view_of(options, state, batch, step)
         pairs = _pairs(view, batch)
         coefficients = np.empty(batch.n_hyps)
@@ -225,10 +225,12 @@ def o_oro_learner(options: OOroOptions) -> Learner:
     return learner_of(options, change)
 
 
-def learner_of(options: OroOptions, change: Callable[[State, Batch, Step], Change]) -> Learner:
+def learner_of(
+    options: OroOptions, change: Callable[[LearnerState, Batch, Step], Change]
+) -> Learner:
     """A learner whose weights shrink, take the change as their step, and stay in the ball."""
 
-    def apply(state: State, found: Change, step: Step) -> State:
+    def apply(state: LearnerState, found: Change, step: Step) -> LearnerState:
         return stepped(
             state,
             found,

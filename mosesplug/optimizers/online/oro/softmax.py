@@ -21,7 +21,7 @@ import numpy as np
 from mosesplug.optimizers.losses import SOFTMAX
 from mosesplug.optimizers.online.ball import exponential_rate, shrinkage
 from mosesplug.optimizers.online.epochs import online_algorithm
-from mosesplug.optimizers.online.learner import Change, Learner, State, Step
+from mosesplug.optimizers.online.learner import Change, Learner, LearnerState, Step
 from mosesplug.optimizers.online.oro.dual import (
     box_multipliers,
     renormalised,
@@ -59,7 +59,7 @@ def oro_softmax_learner(options: OroOptions) -> Learner:
     are not the whole list.
     """
 
-    def change(state: State, batch: Batch, step: Step) -> Change:
+    def change(state: LearnerState, batch: Batch, step: Step) -> Change:
         view = view_of(options, state, batch, step)
         goals = view.is_oracle.astype(np.float64)
         losses, slopes = SOFTMAX.value_and_gradient(view.scores, batch.offsets, goals)
@@ -74,7 +74,7 @@ def oro_softmax_learner(options: OroOptions) -> Learner:
 def o_oro_softmax_learner(options: OOroSoftmaxOptions) -> Learner:
     """Optimized updates for the softmax loss (Watanabe 2012, equations 16 and 17)."""
 
-    def change(state: State, batch: Batch, step: Step) -> Change:
+    def change(state: LearnerState, batch: Batch, step: Step) -> Change:
         view = view_of(options, state, batch, step)
         goals = view.is_oracle.astype(np.float64)
         losses, slopes = SOFTMAX.value_and_gradient(view.scores, batch.offsets, goals)
