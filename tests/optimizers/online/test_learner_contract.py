@@ -153,7 +153,7 @@ def test_goes_on_in_mid_epoch_to_the_same_bytes(tuner: Algorithm) -> None:
         )
         assert bytes_of(again.state) == bytes_of(whole)
         assert again.state.updates == whole.updates
-        assert again.report == kept[max(kept)][1].report
+        assert again.means == kept[max(kept)][1].means
 
 
 def test_change_writes_no_input_and_reads_unaligned_ones(tuner: Algorithm) -> None:
