@@ -1,8 +1,8 @@
 """Epochs of an online learner: every sentence once, in mini-batches, in random order.
 
 The order of an epoch and the random numbers of each of its steps depend on the seed, the epoch and
-the place in it, and on nothing else. So an epoch that was cut off can be gone on with, from the
-state of that moment, and ends with the same bytes.
+the place in it, and on nothing else. So an interrupted epoch can be resumed from the state of that
+moment, and ends with the same bytes.
 """
 
 from __future__ import annotations
@@ -66,13 +66,13 @@ AVERAGE = "sum of weights"
 
 @dataclass(frozen=True)
 class Plan:
-    """The schedule of epochs.
+    """What all epochs of a learner share.
 
     Attributes:
         seed: of orders and of the steps' random numbers.
         batch: sentences of a mini-batch.
         metric: what is optimised.
-        active: bool ``[n_features]``; weights that may change. Features that appear later may.
+        active: bool ``[n_features]``; weights that may change. Those of later features may.
     """
 
     seed: int
@@ -83,12 +83,12 @@ class Plan:
 
 @dataclass(frozen=True)
 class Tally:
-    """The sums of an epoch.
+    """Sums over the batches of an epoch.
 
     Attributes:
         batches: how many.
-        totals: float64 ``[n_statistics]``, summed statistics of the first hypothesis of each list;
-            of lists as a decoder makes them, its own translations.
+        totals: float64 ``[n_statistics]``, summed statistics of the first hypothesis of each list,
+            which is the decoder's 1-best.
         sums: what the learner reported, summed over the batches.
     """
 
@@ -115,13 +115,13 @@ class Tally:
 
 @dataclass(frozen=True)
 class BatchProgress:
-    """A batch was learnt from.
+    """The progress of an epoch after a batch.
 
     Attributes:
         epoch: from 1.
         place: of the batch in its epoch, from 0; ``of`` is how many there are.
         sentences: int64; those of the batch.
-        state: after the update. The next update spends it: copy what must stay.
+        state: after the update. The next update overwrites it: copy what must stay.
         tally: of the epoch so far.
     """
 
@@ -182,13 +182,13 @@ class EpochReport:
 
 @dataclass(frozen=True)
 class StoredSource:
-    """Lists that are there already, whatever the weights."""
+    """A batch source of lists that exist."""
 
     tuning_set: TuningSet
 
     @property
     def sentences(self) -> NDArray[np.int64]:
-        """int64: places in the tuning set of the sentences that have hypotheses."""
+        """int64: indices in the tuning set of the sentences that have hypotheses."""
         return np.flatnonzero(np.diff(self.tuning_set.offsets) > 0)
 
     def batch(
@@ -223,7 +223,7 @@ def make_step(plan: Plan, epoch: int, place: int, per_epoch: int, n_features: in
         per_epoch=per_epoch,
         metric=plan.metric,
         active=active,
-        # From 1: a last 0 would give the random numbers of the epoch's order.
+        # From 1: a final 0 would repeat the random numbers of the epoch's order.
         rng=np.random.default_rng([plan.seed, epoch, place + 1]),
     )
 
@@ -269,13 +269,13 @@ def run_epoch(
 
     Args:
         learner: what learns.
-        state: where it begins; it is spent.
+        state: before the epoch; it is overwritten.
         source: of the lists.
         plan: seed, batches, metric.
         epoch: from 1.
-        first: the first batch, from 0, of a resumed epoch.
-        so_far: the tally of the batches before that one.
-        on_batch: called after every batch; the epoch ends if it returns True.
+        first: the batch to start with, from 0, to resume an epoch.
+        so_far: the tally of the batches before it.
+        on_batch: told of every batch; if it returns True, the epoch ends.
 
     Raises:
         OptimizerError: the weights are no longer finite numbers.
@@ -298,11 +298,11 @@ def run_epoch(
 
 
 def add_averaging(learner: Learner) -> Learner:
-    """The learner with the mean of its weights after every update in the place of its last ones.
+    """Return the learner that also adds up its weights after every update.
 
-    (Neubig & Watanabe 2016, section 6.2, averaged perceptron.) The sum is kept as one more vector
-    of the state and costs a pass over all weights at each update: an update that regularises, or
-    scales, changes them all.
+    (Neubig & Watanabe 2016, section 6.2, averaged perceptron.) The sum is one more vector of the
+    state and costs a pass over all weights at each update: an update that regularises, or scales,
+    changes them all.
     """
 
     def init(weights: NDArray[np.float64]) -> LearnerState:

@@ -1,13 +1,13 @@
-"""The online learner: a state, and its update by a mini-batch of hypotheses.
+"""Online learners: a state, and how a mini-batch of hypotheses changes it.
 
-A learner has two halves. ``change`` looks at a batch and says what should become of the weights;
-``apply`` does it. An ordinary update is one after the other. Where weights are stale (Green et al.
-2013, Algorithm 2), many ``change`` run at once, each on weights of some time ago, and one writer
-applies what they found in the order in which it comes. So one learner serves the stored, the
-online, the sharded and the asynchronous regime.
+A learner has two halves. ``change`` computes from a batch how the weights should change; ``apply``
+changes them. An ordinary update is one after the other. With stale weights (Green et al. 2013,
+Algorithm 2), many ``change`` run at once, each on earlier weights, and one writer applies the
+changes in the order in which they arrive. So one learner serves the stored, the online, the sharded
+and the asynchronous regime.
 
-Nothing here has a random generator of its own or keeps a secret: what a learner remembers is in
-its ``LearnerState``, which is made of plain arrays, can be stored, sent, mixed and gone on with.
+Nothing here has a random generator or hidden state: all that a learner remembers is in its
+``LearnerState``, whose plain arrays can be stored, sent, mixed and resumed from.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ class LearnerState:
     """All that a learner remembers.
 
     Attributes:
-        vectors: float64 ``[n_features]`` each, by name. ``weights`` is always there, though it may
-            lack regularisation that is still due: ``Learner.weights`` gives them in full.
+        vectors: float64 ``[n_features]`` each, by name. ``weights`` always exists, but may lack
+            regularisation that is still due: ``Learner.weights`` returns the complete ones.
         memory: float64 arrays of any shape that do not belong to features, such as the decayed
             statistics of earlier output.
         updates: batches that were applied.
@@ -44,7 +44,7 @@ class LearnerState:
 
 @dataclass(frozen=True)
 class Step:
-    """The position of one update in a run.
+    """The position of an update in a run, and what it needs.
 
     Attributes:
         number: ``k`` of the papers: batches of all epochs up to this one, from 1.
@@ -52,8 +52,7 @@ class Step:
         per_epoch: ``K`` of the papers: batches of an epoch.
         metric: turns summed statistics into a score; larger is better.
         active: bool ``[n_features]``; weights that may change.
-        rng: of this step alone; it depends on the seed, the epoch and the place of the batch in
-            it, and on nothing that happened before.
+        rng: of this step alone; it depends only on the seed, the epoch and the place of the batch.
     """
 
     number: int
@@ -66,16 +65,16 @@ class Step:
 
 @dataclass(frozen=True)
 class Change:
-    """The change of the weights by a batch, on the features that it touches.
+    """How a batch changes the weights of its features.
 
     Attributes:
         columns: int64 ``[n]``, ascending, each once: the features.
-        values: float64 ``[n]``; a step to add, or a gradient to descend, as the learner has it.
-        more: float64 ``[n]`` by name: further values of those features, such as what AROW's
-            variances lose.
-        memory: what ``LearnerState.memory`` becomes, where the learner has one.
-        report: numbers for people by name; ``loss`` (of the batch, before the update) and
-            ``violations`` (constraints or pairs that asked for an update) are always there.
+        values: float64 ``[n]``; a step to add, or a gradient to descend, depending on the learner.
+        more: float64 ``[n]`` by name: further values of those features, such as the decrease of
+            AROW's variances.
+        memory: the new ``LearnerState.memory``, if the learner has one.
+        report: numbers for people by name; always ``loss`` (of the batch, before the update) and
+            ``violations`` (constraints or pairs that caused an update).
     """
 
     columns: NDArray[np.int64]
@@ -90,12 +89,12 @@ class Learner:
     """An online learner with its options bound: four functions.
 
     Attributes:
-        fills: each of the state's vectors by name, with its value at a feature that was not seen.
+        fills: each of the state's vectors by name, with its value at an unseen feature.
         init: ``(weights float64 [n_features]) -> LearnerState``.
-        change: ``(state, batch, step) -> Change``; reads the state and the batch, writes neither.
-        apply: ``(state, change, step) -> LearnerState``. The state given is spent: its arrays may be
-            those of the state returned, written in place, so that an update costs what the batch
-            touches, whatever the number of features.
+        change: ``(state, batch, step) -> Change``; writes neither the state nor the batch.
+        apply: ``(state, change, step) -> LearnerState``. It may overwrite the given state's
+            arrays and return them, so that the cost of an update depends on the features of the
+            batch, not on all features.
         weights: ``(state) -> float64 [n_features]``: the weights to decode with, a new array, with
             all regularisation that is due; the state is only read.
     """
@@ -107,7 +106,7 @@ class Learner:
     weights: Callable[[LearnerState], NDArray[np.float64]]
 
     def update(self, state: LearnerState, batch: Batch, step: Step) -> LearnerState:
-        """``apply`` after ``change``: the state is spent."""
+        """Compute a change and apply it; the state may be overwritten."""
         return self.apply(state, self.change(state, batch, step), step)
 
 
@@ -125,14 +124,14 @@ class BatchSource(Protocol):
 
         Args:
             sentences: int64, among ``sentences``.
-            weights: gives the present weights; called only where lists are made with them.
+            weights: returns the current weights; called only if lists are decoded.
 
         The feature space of later batches may have a longer sparse tail than that of earlier ones.
         """
 
 
 def grow_state(state: LearnerState, n_features: int, fills: Mapping[str, float]) -> LearnerState:
-    """The state over a feature space whose sparse tail became longer; itself if it did not."""
+    """Return the state over a feature space whose sparse tail may have grown."""
     have = len(state.vectors["weights"])
     if have == n_features:
         return state

@@ -1,9 +1,8 @@
 """One weight vector from those of several shards (Watanabe 2012, section 4.2; survey 7.1.1).
 
-Each shard learns on its own sentences for a while. Then their weights are averaged, or averaged on
-the features only that many shards found heavy. Averaged weights are not yet good weights: a line
-search between the weights from before and the mixed ones finds the point of the best corpus score,
-which no shard saw.
+Each shard learns from its own sentences for an epoch. Then their weights are averaged, on all
+features or on those that are heavy in many shards. The mean need not be good: a line search between
+the old and the mixed weights finds the point of the best corpus score, which no shard can see.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ rounding noise (as in MERT)."""
 
 @dataclass(frozen=True)
 class MixResult:
-    """The result of a line search between old and mixed weights.
+    """The result of mixing.
 
     Attributes:
         weights: float64 ``[n_features]``, ``old + rho * (mixed - old)``.
@@ -56,11 +55,11 @@ def average(
 
     Args:
         vectors: float64 ``[n_features]`` each, in the order of the shards.
-        counts: updates of each shard, to which its share is proportional; None, or all 0: equal
-            shares.
+        counts: updates of each shard, to which its share is proportional; equal shares if None, or
+            all 0.
 
     Raises:
-        OptimizerError: no shards, or as many counts as shards do not stand there.
+        OptimizerError: there are no shards, or the numbers of counts and shards differ.
     """
     if not len(vectors):
         raise OptimizerError("there are no shards to mix")
@@ -87,8 +86,8 @@ def select_features(
 
     Args:
         vectors: float64 ``[n_features]`` each, in the order of the shards.
-        keep: how many sparse features stay.
-        n_dense: the first so many features are dense, and all stay.
+        keep: how many sparse features are kept.
+        n_dense: the number of dense features, which come first and are all kept.
 
     Raises:
         OptimizerError: no shards.
@@ -111,20 +110,20 @@ def line_search(
     mixed: NDArray[np.float64],
     reach: float = np.inf,
 ) -> MixResult:
-    """The best corpus score on the line through old and mixed weights (Watanabe 2012, Algorithm 3).
+    """Find the best corpus score on the line through the old and the mixed weights.
 
-    The line search of MERT, from ``old`` along ``mixed - old``, on either side and beyond the mixed
-    weights: cautious updates are lengthened, harmful ones undone. (The author's published program,
-    cicada, has a reach of 1.) The point it finds is decoded like both ends, and the best of the
-    three is the result; among equals the mixed weights win, so that learning that changes no
-    decision yet is not lost. From weights that are all zero every point of the line decodes alike:
-    there the mixed weights are taken, as they are. Where others are to be had, weights that are all
-    zero are no result.
+    (Watanabe 2012, Algorithm 3.) The line search of MERT, from ``old`` along ``mixed - old``, to
+    either side and beyond the mixed weights: cautious updates are lengthened, harmful ones undone.
+    (The author's published program, cicada, has a reach of 1.) The point that it finds and both
+    ends are scored, and the best of the three is the result; in a tie the mixed weights win, so
+    that updates that change no decision yet are not lost. If the old weights are all zero, all
+    points of the line decode alike, and the result is the mixed weights. Weights that are all zero
+    are a result only if there is no other.
 
     Args:
         problem: the lists of this epoch, and the metric.
         old: float64 ``[n_features]``, before the epoch.
-        mixed: float64 ``[n_features]``, after it; equal to ``old`` where features are inactive.
+        mixed: float64 ``[n_features]``, after it; equal to ``old`` at inactive features.
         reach: largest size of the interpolation weight.
     """
     ends = [MixResult(mixed, 1.0, corpus_score(problem, mixed))]
@@ -133,7 +132,7 @@ def line_search(
         between = old + rho * (mixed - old)  # exact where nothing moved
         ends.append(MixResult(between, rho, corpus_score(problem, between)))
         ends.append(MixResult(old, 0.0, corpus_score(problem, old)))
-    # Of weights that are all zero the order of the lists makes the score.
+    # The score of weights that are all zero depends on the order of the lists.
     usable = [each for each in ends if each.weights.any()] or ends
     best = max(usable, key=lambda each: each.score)  # the first among equals
     return MixResult(best.weights.copy(), best.rho, best.score)

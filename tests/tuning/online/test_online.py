@@ -1,4 +1,4 @@
-"""Learning while decoding: what is decoded with which weights, stored, learnt, and written."""
+"""Test learning while decoding: weights, stored lists, learning and files."""
 
 from __future__ import annotations
 

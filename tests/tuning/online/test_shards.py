@@ -1,4 +1,4 @@
-"""Shards that decode as they learn: what they learn, how they are joined, and how they go on."""
+"""Test shards that decode: learning, mixing and resuming."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Several decoders at once for one learner: with which weights, in which order, and again."""
+"""Test several decoders at once for one learner: staleness, order and resuming."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shards on a cluster: two worker processes, one of which is killed in the middle of an epoch."""
+"""Test shards on a cluster, one of whose worker processes is killed in an epoch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Threads, processes and a cluster take the same functions."""
+"""Test that threads, processes and a cluster run the same functions."""
 
 from __future__ import annotations
 
