@@ -131,8 +131,6 @@ def test_one_worker_is_learning_without(toy: Toy, order: AsyncOrder, left_by_run
     tune(stale(toy, "one", 1, order))
     tune(stale(toy, "plain", optimising={"sharding": None}))
     one, plain = (kept(toy.directory / name, left_by_run) for name in ("one", "plain"))
-    for files in (one, plain):
-        del files["settings.toml"]  # names the number of workers
     assert one == plain
 
 
@@ -344,8 +342,6 @@ def test_processes_leave_the_bytes_of_threads(toy: Toy, left_by_run: Files) -> N
     elsewhere = Sharding(3, asynchronous=True, async_order="fixed", workers="processes")
     tune(stale(toy, "processes", optimising={"sharding": elsewhere}, **more))
     found = [kept(toy.directory / name, left_by_run) for name in ("threads", "processes")]
-    for files in found:
-        del files["settings.toml"]  # names the kind of workers
     assert found[0] == found[1]
 
 
