@@ -205,3 +205,32 @@ def test_all_groups_come_back(toy: dict[str, str], tmp_path: Path) -> None:
         assert (again.online, again.held_out) == (configuration.online, configuration.held_out)
         assert again.optimising.sharding == configuration.optimising.sharding
         assert again.metric.signature() == configuration.metric.signature()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--batch-mira", "--batch-mira-args=-J 3", "--nocase", "--threads=2"],
+        ["--random-restarts=3", "--mertargs=--sctype TER", "--select=average"],
+        ["--algorithm=adagrad", "--online", "--epochs=2", "--shards=2"],
+    ],
+)
+def test_mert_moses_reads_settings_too(
+    toy: dict[str, str], tmp_path: Path, words: list[str]
+) -> None:
+    plan, _ = make_script_plan(read_command_line([*toy.values(), *words]))
+    values = collect_values(plan.configuration, 5)
+    file = tmp_path / "run.toml"
+    write_settings(file, values)
+    again, notes = make_script_plan(read_command_line([f"--settings={file}"]))
+    assert collect_values(again.configuration, 5) == values
+    assert not notes
+    again, _ = make_script_plan(read_command_line([f"--settings={file}", "--nbest=7", "--nocase"]))
+    assert again.configuration.decoding.nbest == 7
+    assert "case:lc" in again.configuration.metric.signature()
+    assert again.configuration.metric.name == plan.configuration.metric.name
+
+
+def test_mert_moses_repeats_runs(toy: dict[str, str]) -> None:
+    plan, _ = make_script_plan(read_command_line([*toy.values(), "--runs=3", "--select=average"]))
+    assert (plan.repeats.runs, plan.select_run) == (3, "average")

@@ -63,7 +63,7 @@ def make_script_plan(parsed: CommandLine) -> tuple[RunPlan, tuple[str, ...]]:
     values["algorithm"] = algorithm
     tools = _tools(given, algorithm)
     _choose_by_flags(given, values)
-    _set_learning(given, values, algorithm, tools, has_file=bool(file))
+    _set_learning(given, values, algorithm, tools, file)
     values = overlay_settings(file, values)
     values = _DEFAULTS | add_files(values, parsed.positionals, _FILES)
     values.setdefault("overwrite", not values.get("continue"))
@@ -133,18 +133,17 @@ def _set_learning(
     values: _Values,
     algorithm: str,
     tools: ToolArguments,
-    *,
-    has_file: bool,
+    file: _Values,
 ) -> None:
     """Set what the arguments of Moses' tools and the options of the script ask for.
 
     The script's defaults do not replace settings of a file.
     """
-    if not has_file or tools.metric or tools.settings or {*_METRIC} & {*given}:
-        values["metric"], values["metric-settings"] = _metric(given, values, tools)
+    if not file or tools.metric or tools.settings or {*_METRIC} & {*given}:
+        values["metric"], values["metric-settings"] = _metric(given, values, tools, file)
     options = dict(tools.options)
     if algorithm in _WITH_MERT:
-        options = ({} if has_file else _SEARCH) | options | _mert_options(given)
+        options = ({} if file else _SEARCH) | options | _mert_options(given)
     values["option"] = options | values.get("option", {})
     for name in ("active", "threads", "seed"):
         if (value := getattr(tools, name)) is not None:
@@ -200,20 +199,23 @@ def _refuse_arguments_of_others(given: Mapping[str, Any], algorithm: str) -> Non
         )
 
 
-def _metric(given: Mapping[str, Any], values: _Values, tools: ToolArguments) -> tuple[str, str]:
+def _metric(
+    given: Mapping[str, Any], values: _Values, tools: ToolArguments, file: _Values
+) -> tuple[str, str]:
     """Return name and settings of the metric, as in ``--sctype`` and ``--scconfig``."""
     lengths = [name for name in _REFERENCE_LENGTHS if given.get(name)]
     if len(lengths) > 1:
         raise UsageError(
             f"{' and '.join('--' + name for name in lengths)} exclude each other: use one of them"
         )
-    name = values.get("metric") or tools.metric or "BLEU"
+    name = values.get("metric") or tools.metric or file.get("metric", "BLEU")
     if lengths and "BLEU" not in name.split(","):
         raise UsageError(f"--{lengths[0]} chooses the reference length of BLEU, not of {name}")
-    case = "case:false" if given.get("nocase") else "case:true"
+    case = "case:false" if given.get("nocase") else "" if file else "case:true"
     flags = [f"reflen:{length}" for length in lengths]
     own = values.get("metric-settings", "")
-    return name, merge_metric_settings(own, tools.settings or "", *flags, case)
+    base = file.get("metric-settings", "") if name == file.get("metric") else ""
+    return name, merge_metric_settings(own, tools.settings or "", *flags, case, base)
 
 
 def _mert_options(given: Mapping[str, Any]) -> dict[str, object]:
