@@ -133,7 +133,8 @@ def trace_line(
             raise UsageError("the iterations give the weights: leave out --weights")
         first, second = int(iterations[1]), int(iterations[2])
         start, end = (
-            run.decoded_with(number).normalised().vector(run.space) for number in (first, second)
+            run.decoding_weights(number).normalised().vector(run.space)
+            for number in (first, second)
         )
         what = f"from the weights of iteration {first} (0) to those of {second} (1)"
         return _trace(run, merged, what, "step", start, end - start, 0.0)

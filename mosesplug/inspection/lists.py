@@ -17,7 +17,7 @@ __all__ = [
     "compute_error_surfaces",
     "measure_coverage",
     "measure_oracle_growth",
-    "oracle_score",
+    "score_oracle",
     "sentence_scores",
 ]
 
@@ -53,7 +53,7 @@ def _truncate(tuning_set: TuningSet, widths: NDArray[np.int64]) -> TuningSet:
     )
 
 
-def oracle_score(tuning_set: TuningSet, metric: Metric) -> float:
+def score_oracle(tuning_set: TuningSet, metric: Metric) -> float:
     """Return the corpus score of the oracle of a greedy search (``optimizers.oracles``)."""
     return corpus_oracles(tuning_set, metric, np.random.default_rng(_SEED)).score
 
@@ -73,7 +73,7 @@ def measure_oracle_growth(run: StoredRun, merged: TuningSet) -> list[float]:
         owners = np.repeat(np.arange(run.n_sentences), np.diff(lists.tuning_set.offsets))
         rows = np.stack([owners[new], lists.home_rows[new]], axis=1)
         known += np.bincount(np.unique(rows, axis=0)[:, 0], minlength=run.n_sentences)
-        scores.append(oracle_score(_truncate(merged, known), run.metric))
+        scores.append(score_oracle(_truncate(merged, known), run.metric))
     return scores
 
 
@@ -85,7 +85,7 @@ def measure_coverage(run: StoredRun, iteration: int) -> Coverage:
     scores = []
     for rank in ranks:
         part = _truncate(lists, np.full(lists.n_sentences, rank, dtype=np.int64))
-        scores.append(oracle_score(part, run.metric))
+        scores.append(score_oracle(part, run.metric))
     return Coverage(tuple(ranks), tuple(scores), run.records[iteration - 1].first_best_score)
 
 

@@ -70,6 +70,6 @@ def summarize_iterations(run: StoredRun, *, oracles: bool = True) -> Iterator[It
 
 def _score_oracle(run: StoredRun, iteration: int) -> float:
     # Importing it loads Numba, which listing iterations without oracles does not need.
-    from mosesplug.inspection.lists import oracle_score
+    from mosesplug.inspection.lists import score_oracle
 
-    return oracle_score(run.store.iteration_set(iteration).tuning_set, run.metric)
+    return score_oracle(run.store.iteration_set(iteration).tuning_set, run.metric)

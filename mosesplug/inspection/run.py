@@ -103,7 +103,7 @@ class StoredRun:
             )
         return self.records[iteration - 1]
 
-    def decoded_with(self, iteration: int) -> Weights:
+    def decoding_weights(self, iteration: int) -> Weights:
         """Return the weights that an iteration was decoded with, not normalised.
 
         Raises:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["FIGURES", "has_matplotlib", "render_png", "render_svg", "surface_png"]
+__all__ = ["FIGURES", "has_matplotlib", "render_png", "render_surface_png", "render_svg"]
 
 _STYLE: dict[str, Any] = {
     "svg.fonttype": "none",
@@ -196,7 +196,7 @@ def render_png(name: str, data: ReportData, dots_per_inch: int = 300) -> bytes:
     return _render(name, data, format="png", dpi=dots_per_inch)
 
 
-def surface_png(surface: ErrorSurface, metric: str, dots_per_inch: int = 150) -> bytes:
+def render_surface_png(surface: ErrorSurface, metric: str, dots_per_inch: int = 150) -> bytes:
     """Return one error surface as a PNG file.
 
     Raises:

@@ -134,6 +134,7 @@ def _print_head(
     data: LearningData, task: BenchmarkTask, seeds: int, names: Sequence[str], style: str
 ) -> None:
     """Print what is compared, and the scores of the starting weights."""
+    from mosesplug.cli.shared.tables import format_markdown_row
     from mosesplug.evaluation.error_rates import explain_signature
 
     score, held_out = task.start_scores
@@ -146,7 +147,7 @@ def _print_head(
     if held_out is None:
         del head[2], row[2]
     if style == "markdown":
-        print(f"| {' | '.join(head)} |\n|{'---|' * len(head)}")
+        print(f"{format_markdown_row(head)}\n|{'---|' * len(head)}")
     else:
         _print_row(head, names, style)
     _print_row(row, names, style)
@@ -171,9 +172,10 @@ def _format_mean(values: dict[str, Any]) -> str:
 
 def _print_row(cells: Sequence[str], names: Sequence[str], style: str) -> None:
     """Print a row at once: the next may take minutes."""
+    from mosesplug.cli.shared.tables import format_markdown_row, format_row
+
     if style == "markdown":
-        print(f"| {' | '.join(cells)} |", flush=True)
+        print(format_markdown_row(cells), flush=True)
         return
-    first = max(map(len, ["algorithm", *names]))
-    rest = cells[1:] if len(cells) == 2 else [cell.rjust(_WIDTH) for cell in cells[1:]]
-    print("  ".join([cells[0].ljust(first), *rest]).rstrip(), flush=True)
+    widths = [max(map(len, ["algorithm", *names])), *[_WIDTH] * (len(cells) - 1)]
+    print(format_row(cells, widths, left=1, last=1 if len(cells) == 2 else 0), flush=True)

@@ -173,7 +173,7 @@ def _of_run(source: str, directory: Path, iteration: int | None) -> ResolvedWeig
         return _of_iteration_files(source, directory, iteration, files)
     with open_run(directory) as run:
         show = arrange_by_group(run)
-        weights = run.weights if iteration is None else run.decoded_with(iteration)
+        weights = run.weights if iteration is None else run.decoding_weights(iteration)
     return ResolvedWeights(source, "dense", show, run.weights).with_weights(weights, source)
 
 
