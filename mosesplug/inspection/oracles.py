@@ -368,7 +368,7 @@ def _in_context(kind: CostKind) -> _Search:
         def oracles(batch: TuningSet, rng: np.random.Generator) -> OracleSets:
             gains = costs.gains(batch, metric, memory, rng)
             found = sentence_oracles(batch.offsets, gains)
-            memory.update(costs.remembered(batch, memory, found.chosen))
+            memory.update(costs.update_memory(batch, memory, found.chosen))
             return found
 
         return [_in_batches(lists, seed, settings.batch, oracles)]

@@ -73,7 +73,7 @@ class Costs:
             batch: the hypotheses.
             metric: the corpus metric. Smoothed variants apply to BLEU, alone or in a mixture; other
                 metrics score the sentence.
-            memory: the learner's, from ``memory`` and ``remembered``.
+            memory: the learner's, from ``memory`` and ``update_memory``.
             rng: of the greedy search if the batch is the corpus.
         """
         stats = batch.stats.astype(np.float64)
@@ -89,7 +89,7 @@ class Costs:
         owners = np.repeat(np.arange(batch.n_sentences), np.diff(batch.offsets))
         return FewSentences(metric).score(totals - own[owners] + stats) * n_sentences
 
-    def chosen(
+    def choose(
         self,
         batch: Batch,
         scores: NDArray[np.float64],
@@ -99,7 +99,7 @@ class Costs:
         merits = {"one-best": scores, "hope": scores + gains, "oracle": gains}[self.remember]
         return first_of_largest(batch.offsets, merits)
 
-    def remembered(
+    def update_memory(
         self,
         batch: Batch,
         memory: Mapping[str, NDArray[np.float64]],

@@ -65,7 +65,7 @@ def test_background_of_equations_57_and_58() -> None:
     found = gains(costs, batch)
     for row in range(5):
         assert found[row] == pytest.approx(1.9 * Bleu().score(0.9 * np.ones(9) + stats[row]))
-    after = costs.remembered(batch, memory, np.array([2, 3]))
+    after = costs.update_memory(batch, memory, np.array([2, 3]))
     wanted = 0.9 * (0.9 * np.ones(9) + stats[2]) + stats[3]
     np.testing.assert_allclose(after["background"][:-1], wanted)
     assert after["background"][-1] == pytest.approx(0.9 * (0.9 + 1) + 1)
@@ -79,7 +79,7 @@ def test_pseudo_corpus_of_equation_56() -> None:
     few = FewSentences(metric)
     everything = batch_of(6, [3, 3, 3])
     first = everything.take_sentences(np.array([2, 0]))
-    memory = costs.remembered(first, costs.memory(metric), np.array([1, 3]))
+    memory = costs.update_memory(first, costs.memory(metric), np.array([1, 3]))
     assert memory["pseudo-corpus"].shape == (3, 10)
     # Sentence 1 is new: its own oracle takes part until something is remembered.
     second = everything.take_sentences(np.array([1, 2]))
@@ -109,8 +109,8 @@ def test_what_is_remembered() -> None:
     wanted = {"one-best": [0, 3], "hope": [1, 2], "oracle": [1, 2]}
     for remember, rows in wanted.items():
         costs = Costs("background", remember)  # type: ignore[arg-type]
-        np.testing.assert_array_equal(costs.chosen(batch, scores, worth), rows)
-    assert Costs("lin-och").remembered(batch, {}, np.array([0, 2])) == {}
+        np.testing.assert_array_equal(costs.choose(batch, scores, worth), rows)
+    assert Costs("lin-och").update_memory(batch, {}, np.array([0, 2])) == {}
 
 
 def test_gains_of_a_batch_without_hypotheses() -> None:
@@ -119,7 +119,7 @@ def test_gains_of_a_batch_without_hypotheses() -> None:
         costs = Costs(kind)
         assert len(gains(costs, batch)) == 0
         memory = costs.memory(Bleu())
-        after = costs.remembered(batch, memory, np.zeros(0, dtype=np.int64))
+        after = costs.update_memory(batch, memory, np.zeros(0, dtype=np.int64))
         assert after.keys() == memory.keys()
 
 

@@ -121,7 +121,7 @@ class BlockedLists:
                 self.offsets, first, last, self.dense, dense, scores, found.shares, found.logs
             )
 
-        self.each_block(work)
+        self.for_each_block(work)
         return found
 
     def gradient(self, coefficients: Floats) -> Floats:
@@ -132,7 +132,7 @@ class BlockedLists:
         """
         n_dense = self.dense.shape[1]
         gradient = np.zeros(self.n_features)
-        gradient[:n_dense] = self.summed(
+        gradient[:n_dense] = self.sum_blocks(
             n_dense,
             lambda first, last, own: kernels.add_features(
                 *self.rows(first, last), self.dense, coefficients, own
@@ -159,7 +159,7 @@ class BlockedLists:
             float64 ``[n_sentences]``, 0 without hypotheses, and float64 ``[n_hyps]``.
         """
         means, coefficients = np.empty(self.n_sentences), np.empty(self.n_hyps)
-        self.each_block(
+        self.for_each_block(
             lambda first, last: kernels.compute_expectations(
                 self.offsets, first, last, found.shares, values, means, coefficients
             )
@@ -170,7 +170,7 @@ class BlockedLists:
         """Return the first row and the end row of the sentences ``first`` to ``last - 1``."""
         return int(self.offsets[first]), int(self.offsets[last])
 
-    def each_block(self, work: Callable[[int, int], None]) -> None:
+    def for_each_block(self, work: Callable[[int, int], None]) -> None:
         """Call ``work(first, last)`` on the blocks of sentences, in threads."""
         firsts, lasts = self.blocks[:-1].tolist(), self.blocks[1:].tolist()
         if self.threads == 1 or len(firsts) == 1:
@@ -181,7 +181,7 @@ class BlockedLists:
             # list() raises the exceptions of the threads.
             list(pool.map(work, firsts, lasts))
 
-    def summed(self, size: int, work: Callable[[int, int, Floats], None]) -> Floats:
+    def sum_blocks(self, size: int, work: Callable[[int, int, Floats], None]) -> Floats:
         """Return the sum over blocks of what ``work(first, last, own)`` adds to ``own``."""
         parts = np.zeros((len(self.blocks), size))
 
@@ -190,5 +190,5 @@ class BlockedLists:
             if first < last:
                 work(first, last, parts[np.searchsorted(self.blocks, first, side="right")])
 
-        self.each_block(on_own)
+        self.for_each_block(on_own)
         return np.asarray(parts.sum(axis=0))

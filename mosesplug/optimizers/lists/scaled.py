@@ -61,7 +61,7 @@ class ScaledLists:
         """Return ``w . h`` with weights in their units plus fixed scores, ``[n_hyps]``."""
         return np.asarray(row_scores(self.features, weights) + self.fixed)
 
-    def combined(self, coefficients: Floats) -> Floats:
+    def combine(self, coefficients: Floats) -> Floats:
         """Return the sum of all rows times their coefficients, float64 ``[n_columns]``.
 
         A sum that cancels out is exactly 0.

@@ -140,7 +140,7 @@ def arow_learner(options: ArowOptions) -> Learner:
             columns=rows.columns[touched],
             values=walk.moved[touched],
             more={"shrink": walk.shrink[touched]},
-            memory=costs.remembered(batch, memory, costs.chosen(batch, scores, gains)),
+            memory=costs.update_memory(batch, memory, costs.choose(batch, scores, gains)),
             report={
                 "loss": sum(losses) / n_sentences,
                 "violations": float(np.count_nonzero(losses)),

@@ -126,7 +126,7 @@ def gradient_of(
         if memory:
             everything = compact_rows(batch, np.arange(batch.n_hyps))
             scores = everything.scores(present(state, everything.columns, step))
-            memory = costs.remembered(batch, memory, costs.chosen(batch, scores, gains))
+            memory = costs.update_memory(batch, memory, costs.choose(batch, scores, gains))
         active = step.active[rows.columns]
         more = {}
         if options.minimum_count:

@@ -101,7 +101,7 @@ def mira_learner(options: MiraOptions) -> Learner:
         return Change(
             columns=rows.columns[touched],
             values=walk.moved[touched],
-            memory=costs.remembered(batch, memory, costs.chosen(batch, walk.scores, gains)),
+            memory=costs.update_memory(batch, memory, costs.choose(batch, walk.scores, gains)),
             report={
                 "loss": float(walk.losses.sum()) / max(1, n_sentences),
                 "violations": float(np.count_nonzero(walk.losses)),

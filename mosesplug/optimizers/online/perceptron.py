@@ -71,7 +71,7 @@ def perceptron_learner(options: PerceptronOptions) -> Learner:
         return Change(
             columns=rows.columns[touched],
             values=sums[touched],
-            memory=costs.remembered(batch, memory, costs.chosen(batch, scores, gains)),
+            memory=costs.update_memory(batch, memory, costs.choose(batch, scores, gains)),
             report={
                 "loss": float((scores[best] - scores[oracles]).sum()) / max(1, len(best)),
                 "violations": float(violations),

@@ -148,7 +148,7 @@ def _learner(
         return Change(
             columns=rows.columns[touched],
             values=walk.moved[touched],
-            memory=costs.remembered(batch, memory, costs.chosen(batch, walk.scores, gains)),
+            memory=costs.update_memory(batch, memory, costs.choose(batch, walk.scores, gains)),
             report={
                 "loss": float(walk.losses.sum()) / divisor,
                 "violations": float(violations),

@@ -56,7 +56,7 @@ def test_scores_and_combinations() -> None:
     rows, weights = matrix(lists), rng.standard_normal(6)
     np.testing.assert_allclose(lists.scores(weights), rows @ weights + lists.fixed, atol=1e-12)
     coefficients = rng.standard_normal(len(rows))
-    np.testing.assert_allclose(lists.combined(coefficients), coefficients @ rows, atol=1e-12)
+    np.testing.assert_allclose(lists.combine(coefficients), coefficients @ rows, atol=1e-12)
 
 
 def test_what_cancels_out_is_nothing() -> None:
@@ -65,7 +65,7 @@ def test_what_cancels_out_is_nothing() -> None:
     problem.tuning_set.dense[:, 1] = 0.1
     lists = scaled_lists(problem, np.ones(9), "deviation")
     assert lists.units[1] == 1.0
-    assert lists.combined(np.append([0.3, 0.6, -0.9], np.zeros(11)))[1] == 0.0
+    assert lists.combine(np.append([0.3, 0.6, -0.9], np.zeros(11)))[1] == 0.0
 
 
 def test_a_column_of_what_is_fixed() -> None:

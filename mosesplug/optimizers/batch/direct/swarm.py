@@ -101,7 +101,7 @@ class Swarm:
         """The particle that has seen the best place; the first in a tie."""
         return int(np.argmax(self.own_scores))
 
-    def moved(self, options: PsoOptions, rng: np.random.Generator, *, on_sphere: bool) -> Swarm:
+    def move(self, options: PsoOptions, rng: np.random.Generator, *, on_sphere: bool) -> Swarm:
         """Return the particles after a move, not scored yet.
 
             v <- inertia v + r1 own_pull (own - x) + r2 swarm_pull (best - x);  x <- x + v
@@ -120,7 +120,7 @@ class Swarm:
             self, places=on_unit_sphere(places) if on_sphere else places, velocities=velocities
         )
 
-    def told(self, scores: Vector) -> Swarm:
+    def with_scores(self, scores: Vector) -> Swarm:
         """Return the swarm with what its places score, float64 ``[n_particles]``."""
         better = scores > self.own_scores
         return replace(
@@ -175,15 +175,15 @@ def pso(
     places[:, ~matters] = goals[:, ~matters] = 0.0
     if on_sphere:
         places, goals = on_unit_sphere(places), on_unit_sphere(goals)
-    swarm = Swarm(places, 0.5 * (goals - places), places, np.full(options.particles, -np.inf)).told(
-        scores(places)
-    )
+    swarm = Swarm(
+        places, 0.5 * (goals - places), places, np.full(options.particles, -np.inf)
+    ).with_scores(scores(places))
     history: list[Mapping[str, object]] = [_step(0, swarm)]
     idle = 0
     for move in range(1, options.moves + 1):
         before = float(swarm.own_scores[swarm.best])
-        swarm = swarm.moved(options, rng, on_sphere=on_sphere)
-        swarm = swarm.told(scores(swarm.places))
+        swarm = swarm.move(options, rng, on_sphere=on_sphere)
+        swarm = swarm.with_scores(scores(swarm.places))
         history.append(_step(move, swarm))
         progress(move, options.moves, "moves")
         idle = idle + 1 if float(swarm.own_scores[swarm.best]) <= before else 0

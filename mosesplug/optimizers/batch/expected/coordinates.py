@@ -86,7 +86,7 @@ class Coordinates:
             free[-1] = not self.held
         return free
 
-    def decoders(self, x: Floats, initial: Floats) -> Floats:
+    def decoder_weights(self, x: Floats, initial: Floats) -> Floats:
         """Return the decoder's weights, float64 ``[n_features]``, inactive ones unchanged.
 
         Without an inactive score any scale is valid, and the weights get that of the start.

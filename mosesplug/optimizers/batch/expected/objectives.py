@@ -63,7 +63,7 @@ def softmax(
     def objective(weights: Floats) -> tuple[float, Floats]:
         found = lists.distribution(weights, costs)
         losses, coefficients = np.empty(lists.n_sentences), np.empty(lists.n_hyps)
-        lists.each_block(
+        lists.for_each_block(
             lambda first, last: kernels.compute_oracle_losses(
                 lists.offsets,
                 first,
@@ -109,7 +109,7 @@ def xbleu(lists: BlockedLists, stats: Floats, temperature: float = 0.0) -> Objec
 
     def objective(weights: Floats) -> tuple[float, Floats]:
         found = lists.distribution(weights)
-        totals = lists.summed(
+        totals = lists.sum_blocks(
             stats.shape[1],
             lambda first, last, own: kernels.add_statistics(
                 *lists.rows(first, last), stats, found.shares, own
@@ -117,7 +117,7 @@ def xbleu(lists: BlockedLists, stats: Floats, temperature: float = 0.0) -> Objec
         )
         bleu, by_statistics = expected_bleu(totals)
         errors = np.zeros(lists.n_hyps)
-        lists.each_block(
+        lists.for_each_block(
             lambda first, last: kernels.add_weighted_statistics(
                 *lists.rows(first, last), stats, -by_statistics, errors
             )

@@ -131,7 +131,7 @@ def risk(
         errors = _replacing(problem, weights, rng) if same is None else same
         return objectives.risk(lists, errors, stage.temperature)
 
-    return fit_stages(problem, initial, stages, options.regularised(), objective, progress)
+    return fit_stages(problem, initial, stages, options.descent_settings(), objective, progress)
 
 
 def expected_linear_bleu(
@@ -164,7 +164,7 @@ def expected_linear_bleu(
         errors = -len(rows) * _linear(totals, options).gains(tuning_set.stats)
         return objectives.risk(lists, errors, stage.temperature)
 
-    return fit_stages(problem, initial, stages, options.regularised(), objective, progress)
+    return fit_stages(problem, initial, stages, options.descent_settings(), objective, progress)
 
 
 def _linear(totals: Floats, options: LinearBleuOptions) -> LinearBleu:
@@ -192,7 +192,7 @@ def _replacing(problem: Problem, weights: Floats, rng: np.random.Generator) -> F
     """
     tuning_set, metric = problem.tuning_set, problem.metric
     costs = Costs("pseudo-corpus", "one-best")
-    memory = costs.remembered(tuning_set, costs.memory(metric), tuning_set.first_best(weights))
+    memory = costs.update_memory(tuning_set, costs.memory(metric), tuning_set.first_best(weights))
     return -costs.gains(tuning_set, metric, memory, rng)
 
 

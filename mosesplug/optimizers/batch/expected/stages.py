@@ -152,7 +152,7 @@ class AnnealingOptions:
             scale = min(scale * self.quench_rate, self.quench_end)
             yield AnnealingStage(scale)
 
-    def regularised(self) -> DescentSettings:
+    def descent_settings(self) -> DescentSettings:
         """Return the regularizer and stopping rule of each stage."""
         return DescentSettings(
             l1=0.0,
@@ -198,7 +198,7 @@ def fit_stages(
     if coordinates.inactive is not None and not x[-1] > 0.0:
         held = replace(coordinates, held=True)
         x, history = _descended(problem, initial, held, stages, settings, objective, progress)
-    weights = coordinates.decoders(x, initial)
+    weights = coordinates.decoder_weights(x, initial)
     if not (np.isfinite(weights).all() and weights.any()):
         raise OptimizerError(
             "the fitted weights are all zero or not finite: the features do not separate good "
@@ -222,7 +222,7 @@ def _descended(
     x = coordinates.start / stages[0].scale
     for number, stage in enumerate(stages):
         usable = coordinates.inactive is None or x[-1] > 0.0
-        now = coordinates.decoders(x, initial) if usable else initial
+        now = coordinates.decoder_weights(x, initial) if usable else initial
         found = minimise_stage(objective(stage, now), coordinates, x, stage.scale, settings)
         x = found.x
         about = {"stage": number + 1, "scale": found.scale, "temperature": stage.temperature}

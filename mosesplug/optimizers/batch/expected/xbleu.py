@@ -64,7 +64,7 @@ def xbleu(
     def objective(stage: AnnealingStage, weights: NDArray[np.float64]) -> Objective:
         return objectives.xbleu(lists, stats, stage.temperature)
 
-    return fit_stages(problem, initial, stages, options.regularised(), objective, progress)
+    return fit_stages(problem, initial, stages, options.descent_settings(), objective, progress)
 
 
 ALGORITHMS = (

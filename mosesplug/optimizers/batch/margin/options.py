@@ -48,7 +48,7 @@ class GainOptions:
         costs, tuning_set = Costs(self.cost, remember="one-best"), problem.tuning_set
         memory = costs.memory(problem.metric)
         if self.cost == "pseudo-corpus":
-            memory = costs.remembered(tuning_set, memory, tuning_set.first_best(initial))
+            memory = costs.update_memory(tuning_set, memory, tuning_set.first_best(initial))
         return costs.gains(tuning_set, problem.metric, memory, rng)
 
 

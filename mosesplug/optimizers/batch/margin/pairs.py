@@ -97,7 +97,7 @@ def solve_pairs(
         seed = np.uint64(after)
         coefficients = np.zeros(len(loss.worths))
         add_coefficients(descent, coefficients)
-        weights = loss.lists.combined(coefficients)
+        weights = loss.lists.combine(coefficients)
         square = 0.5 * loss.regularization * float(weights @ weights)
         found = square + loss.mean_loss(weights, pairs)[0]
         gained = loss.regularization * float(descent.multipliers @ demands)

@@ -60,7 +60,7 @@ def solve_n_slack(
     best, spread = BestWeights(), np.inf
     for _ in range(rounds):
         violations = loss.violations(weights)
-        best.see(loss, weights, violations, loss.bound(weights, multipliers))
+        best.record(loss, weights, violations, loss.bound(weights, multipliers))
         worst = first_of_largest(loss.lists.offsets, violations)
         slack = np.maximum.reduceat(np.where(members, violations, -np.inf), starts)
         joining = worst[violations[worst] > slack + epsilon]
@@ -119,9 +119,11 @@ def solve_one_slack(
         groups = np.zeros(len(goals), dtype=np.int64)
         solve_groups(gram, goals, groups, cap, 0.1 * epsilon, EXCHANGES, multipliers)
         idle = np.where(multipliers > 0.0, 0, idle + 1)
-        weights = normals.combined(multipliers)
+        weights = normals.combine(multipliers)
         violations = loss.violations(weights)
-        best.see(loss, weights, violations, dual_bound(loss, weights, float(multipliers @ goals)))
+        best.record(
+            loss, weights, violations, dual_bound(loss, weights, float(multipliers @ goals))
+        )
         worst = first_of_largest(loss.lists.offsets, violations)
         goal, normal = float(loss.demands[worst].mean()), loss.mean_difference(worst)
         slack = max(0.0, float((goals - normals.products(weights)).max(initial=0.0)))
@@ -158,7 +160,7 @@ class _Normals:
         pairs = zip(self._places, self._values, strict=True)
         return np.array([float(values @ vector[places]) for places, values in pairs])
 
-    def combined(self, multipliers: Floats) -> Floats:
+    def combine(self, multipliers: Floats) -> Floats:
         """Return the sum, each normal times its multiplier: float64 ``[size]``."""
         total = np.zeros(self._size)
         for places, values, share in zip(self._places, self._values, multipliers, strict=True):

@@ -157,7 +157,7 @@ def fit_differences(
         return contrast.apply(scores)
 
     def backward(values: Any) -> Floats:
-        return lists.combined(contrast.transposed(np.ascontiguousarray(values.reshape(-1))))
+        return lists.combine(contrast.transposed(np.ascontiguousarray(values.reshape(-1))))
 
     shape = (len(targets), len(lists.columns))
     operator = LinearOperator(shape, matvec=forward, rmatvec=backward, dtype=np.float64)

@@ -94,14 +94,14 @@ class WorstLoss:
         """Return ``sum a_e (h(o) - h(e))``, float64 ``[n_columns]``."""
         coefficients = -multipliers
         coefficients[self.references] += np.add.reduceat(multipliers, self.lists.offsets[:-1])
-        return self.lists.combined(coefficients)
+        return self.lists.combine(coefficients)
 
     def mean_difference(self, others: NDArray[np.int64]) -> Floats:
         """Return ``1/N sum (h(o) - h(e))`` over sentences, float64 ``[n_columns]``."""
         coefficients = np.zeros(len(self.demands))
         coefficients[self.references] += 1.0 / self.lists.n_sentences
         coefficients[others] -= 1.0 / self.lists.n_sentences
-        return self.lists.combined(coefficients)
+        return self.lists.combine(coefficients)
 
     def start(self) -> Floats:
         """Return multipliers of weights of 0, ``[n_hyps]``: the references have all."""
@@ -142,7 +142,7 @@ def solve_dual(
                 break
         if sweep % _LOOK == 0 or sweep == sweeps:
             weights = loss.weights(multipliers)
-            best.see(loss, weights, loss.violations(weights), loss.bound(weights, multipliers))
+            best.record(loss, weights, loss.violations(weights), loss.bound(weights, multipliers))
             if best.gap <= tolerance * best.objective:
                 break
     return replace(best.fit(tolerance), iterations=sweep), multipliers
@@ -193,7 +193,7 @@ class BestWeights:
         """The largest possible distance of the objective from the minimum."""
         return self.objective - self.lower
 
-    def see(self, loss: WorstLoss, weights: Floats, violations: Floats, bound: float) -> None:
+    def record(self, loss: WorstLoss, weights: Floats, violations: Floats, bound: float) -> None:
         """Record weights with their violations, and a bound."""
         objective = loss.objective(weights, violations)
         if objective < self.objective:

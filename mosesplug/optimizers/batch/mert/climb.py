@@ -110,7 +110,7 @@ class _Place:
         score = space.decode(point)
         return cls(weights, point, score, -np.inf if choice.smooths else score)
 
-    def moved(self, space: SearchSpace, step: _Step, choice: IntervalChoice) -> _Place | None:
+    def follow(self, space: SearchSpace, step: _Step, choice: IntervalChoice) -> _Place | None:
         """Return the end of a step if it is better, by the score of decoding there.
 
         If intervals are judged by their neighbourhood, so are steps: the score may then fall while
@@ -168,7 +168,7 @@ def climb_axes(
         if not steps:
             break
         best = max(steps, key=lambda step: step.merit)
-        moved = place.moved(space, best, settings.choice)
+        moved = place.follow(space, best, settings.choice)
         if moved is None:
             break
         gain = moved.merit - place.merit
@@ -192,7 +192,7 @@ def climb_random_directions(
         rounds += 1
         idle += 1
         for step in _random_steps(searcher, rng, place, one_direction):
-            moved = place.moved(space, step, settings.choice)
+            moved = place.follow(space, step, settings.choice)
             if moved is not None:
                 idle = 0 if moved.merit - place.merit > settings.tolerance else idle
                 place = moved
@@ -227,7 +227,7 @@ def climb_from_perturbation(
         for axis in rng.permutation(len(start)):
             wanted = np.array([axis], dtype=np.int64)
             for step in _axis_steps(searcher, wanted, place, settings):
-                place = place.moved(space, step, settings.choice) or place
+                place = place.follow(space, step, settings.choice) or place
         # Smoothed values start at minus infinity, whose difference would be NaN.
         if place.merit == before:
             break

@@ -162,7 +162,7 @@ def pro_mert(
         whole = Summaries.of(problem, by_pro, [_FACTOR] * problem.tuning_set.space.n_sparse)
         merged = whole.add_to(dense)
         solution = mert(merged, whole.start(start), rng, options, progress)
-        weights = normalise(dense, whole.written_back(solution.weights))
+        weights = normalise(dense, whole.expand_weights(solution.weights))
     return Solution(weights, corpus_score(problem, weights), found.history + solution.history)
 
 

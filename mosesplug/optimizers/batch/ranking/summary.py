@@ -135,7 +135,7 @@ class Summaries:
         """Return start weights of the problem with summaries: 1 each, 0 where summarised."""
         return self._inserted(np.where(self.group_of < 0, weights, 0.0), 1.0)
 
-    def written_back(self, weights: Floats) -> Floats:
+    def expand_weights(self, weights: Floats) -> Floats:
         """Return the equivalent weights without summaries, float64 ``[n_features]``.
 
         Args:

@@ -102,7 +102,7 @@ def summary_mert(
     start = np.where(learns, learnt, initial)
     summarised = groups.add_to(dense)
     solution = mert(summarised, groups.start(start), rng, options, progress)
-    weights = normalise(dense, groups.written_back(solution.weights))
+    weights = normalise(dense, groups.expand_weights(solution.weights))
     step = {"groups": groups.sizes()}
     return Solution(weights, corpus_score(problem, weights), (step, *solution.history))
 

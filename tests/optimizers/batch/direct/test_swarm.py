@@ -21,7 +21,7 @@ def test_a_move_is_inertia_and_two_pulls() -> None:
     own = np.array([[2.0, 0.0], [0.0, 3.0]])
     swarm = Swarm(places, velocities, own, np.array([0.2, 0.5]))
     options = PsoOptions(inertia=0.5, own_pull=1.0, swarm_pull=2.0)
-    moved = swarm.moved(options, np.random.default_rng(1), on_sphere=False)
+    moved = swarm.move(options, np.random.default_rng(1), on_sphere=False)
     r = np.random.default_rng(1).random((2, 2, 2))
     for particle in range(2):
         for axis in range(2):
@@ -32,7 +32,7 @@ def test_a_move_is_inertia_and_two_pulls() -> None:
             )
             assert moved.velocities[particle, axis] == pytest.approx(expected, rel=1e-15)
     np.testing.assert_array_equal(moved.places, places + moved.velocities)
-    on_sphere = swarm.moved(options, np.random.default_rng(1), on_sphere=True)
+    on_sphere = swarm.move(options, np.random.default_rng(1), on_sphere=True)
     np.testing.assert_allclose(np.linalg.norm(on_sphere.places, axis=1), 1.0)
     np.testing.assert_allclose(
         on_sphere.places * np.linalg.norm(moved.places, axis=1)[:, np.newaxis], moved.places
@@ -41,7 +41,7 @@ def test_a_move_is_inertia_and_two_pulls() -> None:
 
 def test_what_is_better_is_remembered() -> None:
     swarm = Swarm(np.eye(2), np.zeros((2, 2)), 2 * np.eye(2), np.array([0.2, 0.5]))
-    told = swarm.told(np.array([0.3, 0.4]))
+    told = swarm.with_scores(np.array([0.3, 0.4]))
     np.testing.assert_array_equal(told.own, [[1.0, 0.0], [0.0, 2.0]])
     np.testing.assert_array_equal(told.own_scores, [0.3, 0.5])
     assert told.best == 1

@@ -40,7 +40,7 @@ def test_inactive_weights_come_back_as_they_were() -> None:
     assert where.inactive is not None
     assert len(where.start) == SOME.sum() + 1
     x = np.arange(1.0, 8.0)
-    weights, found = where.weights(x), where.decoders(x, INITIAL)
+    weights, found = where.weights(x), where.decoder_weights(x, INITIAL)
     np.testing.assert_array_equal(found[~SOME], INITIAL[~SOME])
     np.testing.assert_allclose(found / found[0], weights / weights[0])
 
@@ -49,7 +49,7 @@ def test_inactive_weights_that_tell_nothing_apart_do_not_count() -> None:
     where = Coordinates.of(Problem(LISTS, metric("BLEU"), active=SOME), np.where(SOME, INITIAL, 0))
     assert where.inactive is None
     x = np.arange(1.0, 7.0)
-    found = where.decoders(x, np.where(SOME, INITIAL, 0.0))
+    found = where.decoder_weights(x, np.where(SOME, INITIAL, 0.0))
     assert np.abs(found).sum() == pytest.approx(0.9)
     np.testing.assert_allclose(found[SOME] / found[0], x)
 

@@ -53,10 +53,10 @@ def test_summaries_score_as_the_weights_that_they_stand_for() -> None:
     own = groups.start(weights)
     np.testing.assert_array_equal(own[2:4], 1.0)
     np.testing.assert_array_equal(with_them.starts[0], own)
-    np.testing.assert_array_equal(groups.written_back(own), weights)
+    np.testing.assert_array_equal(groups.expand_weights(own), weights)
     for _ in range(3):
         changed = np.where(with_them.active_mask, rng.standard_normal(34), own)
-        back = groups.written_back(changed)
+        back = groups.expand_weights(changed)
         assert corpus_score(problem, back) == corpus_score(with_them, changed)
         np.testing.assert_allclose(
             problem.tuning_set.model_scores(back),
