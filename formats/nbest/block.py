@@ -25,7 +25,7 @@ from formats.nbest.entry import (
     parse_entry,
 )
 from formats.nbest.named import parse_named
-from formats.nbest.tokens import Features, parse_tokens
+from formats.nbest.tokens import ParsedFeatures, parse_tokens
 from formats.words import PAD, Bytes, Positions, padded_with_newlines
 
 __all__ = ["NBestList", "concatenate", "parse_block", "parse_block_fast"]
@@ -87,14 +87,14 @@ def parse_block_fast(text: bytes, layout: Layout, path: str, first_line: int) ->
 
 def _parse_features(
     padded: Bytes, begins: Positions, ends: Positions, layout: Layout
-) -> Features | None:
+) -> ParsedFeatures | None:
     """Parse by columns if the lines allow it, else by tokens."""
     dense = parse_columns(padded, begins, ends, layout, glued=layout.named)
     if dense is None:
         return (parse_named if layout.named else parse_tokens)(padded, begins, ends, layout)
     none = np.zeros(0, dtype=np.int64)
     indptr = np.zeros(len(begins) + 1, dtype=np.int64)
-    return Features(dense, (), indptr, none.astype(np.int32), none.astype(np.float32))
+    return ParsedFeatures(dense, (), indptr, none.astype(np.int32), none.astype(np.float32))
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import numpy as np
 
 from formats.decimals import parse_numbers
 from formats.nbest.entry import FLOAT32_LIMIT, Layout
-from formats.nbest.tokens import Features, number_names, split_tokens
+from formats.nbest.tokens import ParsedFeatures, number_names, split_tokens
 from formats.words import Bytes, Positions
 
 __all__ = ["parse_named"]
@@ -20,7 +20,7 @@ __all__ = ["parse_named"]
 
 def parse_named(
     padded: Bytes, begins: Positions, ends: Positions, layout: Layout
-) -> Features | None:
+) -> ParsedFeatures | None:
     """Parse features fields into a dense matrix and sparse rows.
 
     Args:
@@ -57,7 +57,7 @@ def parse_named(
     rank = np.full(len(names), -1, dtype=np.int32)
     rank[rest] = np.arange(len(rest))
     counts = np.bincount(owners[~is_dense], minlength=n_lines)
-    return Features(
+    return ParsedFeatures(
         dense,
         tuple(names[place] for place in rest.tolist()),
         np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),

@@ -16,11 +16,11 @@ from formats.decimals import parse_numbers
 from formats.nbest.entry import BLANKS, FLOAT32_LIMIT, Layout
 from formats.words import Bytes, Positions, all_read, hashes_of, same_bytes, words_of
 
-__all__ = ["Features", "Tokens", "number_names", "parse_tokens", "split_tokens"]
+__all__ = ["ParsedFeatures", "Tokens", "number_names", "parse_tokens", "split_tokens"]
 
 
 @dataclass(frozen=True)
-class Features:
+class ParsedFeatures:
     """Features of some lines; the attributes are those of ``NBestList``."""
 
     dense: NDArray[np.float32]
@@ -50,7 +50,7 @@ class Tokens:
 
 def parse_tokens(
     padded: Bytes, begins: Positions, ends: Positions, layout: Layout
-) -> Features | None:
+) -> ParsedFeatures | None:
     """Parse features fields into a dense matrix and sparse rows.
 
     Args:
@@ -82,7 +82,7 @@ def parse_tokens(
     owners = np.repeat(np.arange(n_lines), np.diff(indptr))
     if (np.diff(np.sort(owners * len(names) + indices)) == 0).any():
         return None  # a feature twice in one line
-    return Features(
+    return ParsedFeatures(
         dense.astype(np.float32).reshape(n_lines, n_dense),
         names,
         indptr,

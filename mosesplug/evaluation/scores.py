@@ -13,7 +13,7 @@ from formats.nbest.files import read_nbest
 from formats.references import read_reference
 from mosesplug.metrics import Metric
 from mosesplug.moses_tools.c_rand import CRand
-from mosesplug.moses_tools.scoring import Hypotheses, check_sentences
+from mosesplug.moses_tools.scoring import ScorerInput, check_sentences
 
 __all__ = [
     "Interval",
@@ -39,7 +39,7 @@ class Interval:
     high: float
 
 
-def read_translation(path: StrPath, n_sentences: int) -> Hypotheses:
+def read_translation(path: StrPath, n_sentences: int) -> ScorerInput:
     """Read a translation, one sentence a line.
 
     Raises:
@@ -56,10 +56,10 @@ def read_translation(path: StrPath, n_sentences: int) -> Hypotheses:
             path=path,
             remedy="Line N must be the translation that line N of a reference translates",
         )
-    return Hypotheses.of_lines(lines, np.arange(n_sentences))
+    return ScorerInput.of_lines(lines, np.arange(n_sentences))
 
 
-def read_first_best(path: StrPath, n_sentences: int) -> Hypotheses:
+def read_first_best(path: StrPath, n_sentences: int) -> ScorerInput:
     """Read the first hypothesis of each sentence in an n-best list.
 
     Raises:
@@ -69,7 +69,7 @@ def read_first_best(path: StrPath, n_sentences: int) -> Hypotheses:
     check_sentences(block, n_sentences)
     rows = np.flatnonzero(np.diff(block.sentence_ids, prepend=-1))
     starts, ends = block.text_starts[rows], block.text_ends[rows]
-    return Hypotheses(block.sentence_ids[rows], block.buffer, starts, ends)
+    return ScorerInput(block.sentence_ids[rows], block.buffer, starts, ends)
 
 
 def corpus_score(metric: Metric, statistics: NDArray[np.int32]) -> float:

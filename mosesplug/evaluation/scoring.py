@@ -21,7 +21,7 @@ from mosesplug.evaluation.significance import bootstrap_interval
 from mosesplug.features import FeatureSpace
 from mosesplug.inspection.lists import sentence_scores
 from mosesplug.metrics import Metric, Prepared, metric
-from mosesplug.moses_tools.scoring import Hypotheses, check_sentences
+from mosesplug.moses_tools.scoring import ScorerInput, check_sentences
 from mosesplug.optimizers.oracles import corpus_oracles
 from mosesplug.tuning_set import TuningSet
 
@@ -48,7 +48,7 @@ class PreparedMetric:
     metric: Metric
     prepared: Prepared
 
-    def statistics(self, hypotheses: Hypotheses, threads: int | None = None) -> NDArray[np.int32]:
+    def statistics(self, hypotheses: ScorerInput, threads: int | None = None) -> NDArray[np.int32]:
         """Return the statistics of each hypothesis, int32 ``[n, n_statistics]``."""
         return self.metric.statistics(
             self.prepared,
@@ -174,7 +174,7 @@ def select_hypotheses(
             path=path,
             remedy="Give the n-best list of the whole text that the references translate",
         )
-    hypotheses = Hypotheses(block.sentence_ids, block.buffer, block.text_starts, block.text_ends)
+    hypotheses = ScorerInput(block.sentence_ids, block.buffer, block.text_starts, block.text_ends)
     statistics = metric.statistics(hypotheses)
     if selection == "oracle":
         lists = TuningSet(

@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 
 from mosesplug.errors import DataError
-from mosesplug.forest.inside_outside import Edges, log_inside
+from mosesplug.forest.inside_outside import GraphEdges, log_inside
 
 __all__ = ["MOST_DIGITS", "count_derivations", "log_count"]
 
@@ -16,14 +16,14 @@ MOST_DIGITS = 10_000
 down."""
 
 
-def log_count(graph: Edges) -> float:
+def log_count(graph: GraphEdges) -> float:
     """Return the natural logarithm of the number of derivations; -inf for zero."""
     arrays = graph.edge_offsets, graph.tail_offsets, graph.tails
     inside, _ = log_inside(*arrays, np.zeros(len(graph.tail_offsets) - 1))
     return float(inside[-1])
 
 
-def count_derivations(graph: Edges) -> int:
+def count_derivations(graph: GraphEdges) -> int:
     """Return the number of derivations of the goal, exactly.
 
     Raises:

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.forest.inside_outside import Edges, Posterior
+from mosesplug.forest.inside_outside import GraphEdges, Posterior
 from mosesplug.hypergraph import Hypergraph
 from mosesplug.kernels import kernel
 
@@ -53,7 +53,7 @@ def expectation(posterior: Posterior, values: NDArray[Any]) -> NDArray[np.float6
 
 
 def expectation_and_gradient(
-    graph: Edges, posterior: Posterior, values: NDArray[np.float64]
+    graph: GraphEdges, posterior: Posterior, values: NDArray[np.float64]
 ) -> tuple[float, NDArray[np.float64]]:
     """Return an average, and its derivatives with respect to the scores of the edges.
 
@@ -71,7 +71,7 @@ def expectation_and_gradient(
 
 
 def covariance(
-    graph: Edges,
+    graph: GraphEdges,
     posterior: Posterior,
     left: NDArray[np.float64],
     right: NDArray[np.float64],

@@ -23,7 +23,7 @@ from mosesplug.errors import DataError
 from mosesplug.kernels import kernel
 
 __all__ = [
-    "Edges",
+    "GraphEdges",
     "Posterior",
     "best_outside",
     "log_inside",
@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 
-class Edges(Protocol):
+class GraphEdges(Protocol):
     """The arrays of a graph that the passes use; see ``Hypergraph``."""
 
     @property
@@ -70,7 +70,7 @@ class Posterior:
     edges: NDArray[np.float64]
 
 
-def posterior(graph: Edges, scores: NDArray[np.float64]) -> Posterior:
+def posterior(graph: GraphEdges, scores: NDArray[np.float64]) -> Posterior:
     """Return the distribution over a graph's derivations, each as likely as ``exp`` of its score.
 
     Args:
@@ -87,7 +87,7 @@ def posterior(graph: Edges, scores: NDArray[np.float64]) -> Posterior:
     return Posterior(log_total, inside, shares, nodes, edges)
 
 
-def log_partition(graph: Edges, scores: NDArray[np.float64]) -> float:
+def log_partition(graph: GraphEdges, scores: NDArray[np.float64]) -> float:
     """Return the log of the sum over all derivations; see ``posterior``."""
     inside, _ = log_inside(graph.edge_offsets, graph.tail_offsets, graph.tails, scores)
     return _finite(inside)

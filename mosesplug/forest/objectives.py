@@ -28,14 +28,14 @@ from mosesplug.forest.graph_search import named
 from mosesplug.forest.inside_outside import Posterior, posterior
 from mosesplug.forest.k_best import Derivations
 from mosesplug.forest.ngrams.posteriors import expected_counts, ngram_values
-from mosesplug.forest.ngrams.reference_ngrams import ORDER, ReferenceNgrams
+from mosesplug.forest.ngrams.reference_ngrams import ORDER, ReferenceNgramTree
 from mosesplug.forest.ngrams.split import SplitGraph, split_for
 from mosesplug.hypergraph import Hypergraph
 from mosesplug.metrics.expected_bleu import expected_bleu
 from mosesplug.metrics.linear_bleu import LinearBleu
 
 __all__ = [
-    "Objective",
+    "GraphObjective",
     "ScoredGraph",
     "entropy",
     "risk",
@@ -47,7 +47,7 @@ Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
-class Objective:
+class GraphObjective:
     """A value and its derivatives.
 
     Attributes:
@@ -78,7 +78,7 @@ class ScoredGraph:
     reference_length: float
 
     @classmethod
-    def of(cls, graph: Hypergraph, references: ReferenceNgrams) -> ScoredGraph:
+    def of(cls, graph: Hypergraph, references: ReferenceNgramTree) -> ScoredGraph:
         """Split a graph for its references; see ``split_for``."""
         tree = references.tree
         return cls(
@@ -100,7 +100,7 @@ def softmax_loss(
     *,
     scale: float = 1.0,
     threads: int = 1,
-) -> Objective:
+) -> GraphObjective:
     """Minus the mean log-probability of the oracle derivations (survey, equation 19).
 
     Args:
@@ -140,7 +140,7 @@ def risk(
     *,
     scale: float = 1.0,
     threads: int = 1,
-) -> Objective:
+) -> GraphObjective:
     """Return the mean expected error of a sentence, by linear BLEU (survey, equations 24 and 52).
 
     Args:
@@ -172,7 +172,7 @@ def entropy(
     *,
     scale: float = 1.0,
     threads: int = 1,
-) -> Objective:
+) -> GraphObjective:
     """Return the mean entropy of the posterior over derivations, in nats (survey, equation 44).
 
     Args:
@@ -201,7 +201,7 @@ def xbleu(
     *,
     scale: float = 1.0,
     threads: int = 1,
-) -> Objective:
+) -> GraphObjective:
     """BLEU of expected statistics: expected BLEU of Rosti et al. (2010, 2011), to be maximised.
 
     Expected counts of n-grams are summed over sentences; of matches count as many as one reference
@@ -250,7 +250,7 @@ def xbleu(
     by_matches = np.concatenate([[0.0], by_statistics[0:-1:2]])
     by_totals = by_statistics[1:-1:2]
     if value == 0.0:
-        return Objective(0.0, np.zeros(len(weights)), 0.0)
+        return GraphObjective(0.0, np.zeros(len(weights)), 0.0)
     return _total(part, len(graphs), weights, scale, threads, value)
 
 
@@ -303,11 +303,11 @@ def _mean(
     weights: NDArray[np.float64],
     scale: float,
     threads: int,
-) -> Objective:
+) -> GraphObjective:
     """Return the mean over the sentences of values and derivatives."""
     total = _total(part, n_sentences, weights, scale, threads, 0.0)
     n = max(n_sentences, 1)
-    return Objective(total.value / n, total.gradient / n, total.scale_gradient / n)
+    return GraphObjective(total.value / n, total.gradient / n, total.scale_gradient / n)
 
 
 def _total(
@@ -317,7 +317,7 @@ def _total(
     scale: float,
     threads: int,
     value: float,
-) -> Objective:
+) -> GraphObjective:
     """``value`` and the sum over the sentences of values and derivatives."""
     by_scaled = np.zeros(len(weights))
     by_scale = 0.0
@@ -333,7 +333,7 @@ def _total(
                 by_scaled,
             )
             by_scale += float((change.by_scaled * change.scores).sum())
-    return Objective(value, scale * by_scaled, by_scale)
+    return GraphObjective(value, scale * by_scaled, by_scale)
 
 
 def _in_order(work: Callable[[int], Result], n_sentences: int, threads: int) -> Iterator[Result]:

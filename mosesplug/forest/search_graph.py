@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.forest.ngrams.reference_ngrams import NgramTree, ReferenceNgrams
+from mosesplug.forest.ngrams.reference_ngrams import NgramTree, ReferenceNgramTree
 from mosesplug.forest.pruning import in_order_of_columns
 from mosesplug.hypergraph import Hypergraph
 
@@ -36,7 +36,7 @@ class SearchGraph(NamedTuple):
     tree: NgramTree
 
 
-def search_graph(graph: Hypergraph, references: ReferenceNgrams) -> SearchGraph:
+def search_graph(graph: Hypergraph, references: ReferenceNgramTree) -> SearchGraph:
     """Return a graph with the references of its sentence."""
     ordered = in_order_of_columns(graph)
     # The last one is for -1, a tail.

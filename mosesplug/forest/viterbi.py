@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.errors import DataError
-from mosesplug.forest.inside_outside import Edges
+from mosesplug.forest.inside_outside import GraphEdges
 from mosesplug.kernels import kernel
 
 __all__ = ["MOST_EDGES", "Derivation", "derivation_edges", "inside_best", "viterbi"]
@@ -34,7 +34,7 @@ class Derivation:
     edges: NDArray[np.int64]
 
 
-def viterbi(graph: Edges, scores: NDArray[np.float64]) -> Derivation:
+def viterbi(graph: GraphEdges, scores: NDArray[np.float64]) -> Derivation:
     """Return the best derivation; of two equal edges of a node, the later one, as Moses has it.
 
     Args:

@@ -18,7 +18,7 @@ from mosesplug.learning.weights import StartingWeights, read_starting_weights
 from mosesplug.metrics import Metric
 from mosesplug.metrics import metric as find_metric
 from mosesplug.metrics.registry import metric_of_signature
-from mosesplug.moses_tools.scoring import Hypotheses
+from mosesplug.moses_tools.scoring import ScorerInput
 from mosesplug.optimizers import Problem, Progress
 from mosesplug.optimizers import algorithm as find_algorithm
 from mosesplug.optimizers.problem import no_progress
@@ -313,7 +313,7 @@ def _score_again(
         texts += store.hypotheses(sentence, selected)
         progress(sentence + 1, n_sentences, "sentences")
     owners: NDArray[np.int64] = np.repeat(lists.sentence_ids, np.diff(lists.offsets))
-    hypotheses = Hypotheses.of_lines(texts, owners)
+    hypotheses = ScorerInput.of_lines(texts, owners)
     statistics = metric.statistics(
         prepared,
         hypotheses.sentence_ids,

@@ -27,7 +27,7 @@ from mosesplug.errors import DataError, UsageError
 from mosesplug.features import FeatureSpace, spelled_groups
 from mosesplug.forest.graph_search import GraphSearch
 from mosesplug.forest.line_search.graph_space import graph_source
-from mosesplug.forest.ngrams.reference_ngrams import ReferenceNgrams
+from mosesplug.forest.ngrams.reference_ngrams import ReferenceNgramTree
 from mosesplug.forest.pruning import pruned
 from mosesplug.forest.search_graph import search_graph
 from mosesplug.forest.union import united
@@ -193,7 +193,7 @@ def make_graph_problem(
         return replace(problem, source=source)
     words = ([line.split() for line in each] for each in zip(*graphs.references, strict=True))
     found = [
-        search_graph(united(each), ReferenceNgrams.of(said))
+        search_graph(united(each), ReferenceNgramTree.of(said))
         for each, said in zip(graphs.sentences, words, strict=True)
         if each
     ]

@@ -22,7 +22,7 @@ from formats.extractor.data import (
 from formats.nbest.files import NBestList
 from mosesplug.errors import DataError
 from mosesplug.moses_tools.extractor_files import Iteration, Merged, first_equals
-from mosesplug.moses_tools.scoring import Hypotheses, Scorer, check_sentences
+from mosesplug.moses_tools.scoring import Scorer, ScorerInput, check_sentences
 
 __all__ = ["scored_list", "without_duplicates", "write_extracted"]
 
@@ -61,9 +61,9 @@ def scored_list(block: NBestList, scorer: Scorer, *, threads: int = 2) -> Iterat
     return Iteration(features, scores, block.path, block.path)
 
 
-def _hypotheses(block: NBestList) -> Hypotheses:
+def _hypotheses(block: NBestList) -> ScorerInput:
     """Return the text of a list."""
-    return Hypotheses(block.sentence_ids, block.buffer, block.text_starts, block.text_ends)
+    return ScorerInput(block.sentence_ids, block.buffer, block.text_starts, block.text_ends)
 
 
 def without_duplicates(merged: Merged) -> Merged:

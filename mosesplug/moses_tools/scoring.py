@@ -20,11 +20,11 @@ from mosesplug.errors import UsageError
 from mosesplug.metrics import Metric, Prepared, metric, parse_factors, select_factors
 from mosesplug.metrics.interpolated import Interpolated
 
-__all__ = ["Hypotheses", "Scorer", "check_sentences"]
+__all__ = ["Scorer", "ScorerInput", "check_sentences"]
 
 
 @dataclass(frozen=True)
-class Hypotheses:
+class ScorerInput:
     """Sentences to score.
 
     Attributes:
@@ -39,7 +39,7 @@ class Hypotheses:
     ends: NDArray[np.int64]
 
     @classmethod
-    def of_lines(cls, lines: Sequence[bytes], sentence_ids: NDArray[np.int64]) -> Hypotheses:
+    def of_lines(cls, lines: Sequence[bytes], sentence_ids: NDArray[np.int64]) -> ScorerInput:
         """Return one hypothesis a line."""
         ends = np.cumsum([0, *map(len, lines)], dtype=np.int64)
         buffer = np.frombuffer(b"".join(lines), dtype=np.uint8)
@@ -97,11 +97,11 @@ class _Part:
     prepared: Prepared
     preprocessing: _Preprocessing
 
-    def statistics(self, hypotheses: Hypotheses, threads: int) -> NDArray[np.int32]:
+    def statistics(self, hypotheses: ScorerInput, threads: int) -> NDArray[np.int32]:
         """As ``Metric.statistics``."""
         if self.preprocessing:
             lines = self.preprocessing.applied(hypotheses.lines())
-            hypotheses = Hypotheses.of_lines(lines, hypotheses.sentence_ids)
+            hypotheses = ScorerInput.of_lines(lines, hypotheses.sentence_ids)
         return self.metric.statistics(
             self.prepared,
             hypotheses.sentence_ids,
@@ -167,7 +167,7 @@ class Scorer:
         """Lines of each reference."""
         return self.parts[0].prepared.n_sentences
 
-    def statistics(self, hypotheses: Hypotheses, *, threads: int = 1) -> NDArray[np.int32]:
+    def statistics(self, hypotheses: ScorerInput, *, threads: int = 1) -> NDArray[np.int32]:
         """As ``Metric.statistics``.
 
         Raises:

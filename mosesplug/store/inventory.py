@@ -13,12 +13,14 @@ from mosesplug.features import FeatureSpace
 from mosesplug.store.environment import Environment
 from mosesplug.store.merge import Reader
 from mosesplug.store.records import KbestRecord
-from mosesplug.store.state import State, iteration_key, kbest_key, statistics_key
+from mosesplug.store.state import StoreState, iteration_key, kbest_key, statistics_key
 
 __all__ = ["faults", "stored_bytes"]
 
 
-def stored_bytes(transaction: Any, environment: Environment, state: State, iteration: int) -> int:
+def stored_bytes(
+    transaction: Any, environment: Environment, state: StoreState, iteration: int
+) -> int:
     """Return the bytes of all records of an iteration: lists, graphs, statistics, and others."""
     ranges = [
         ("iterations", iteration_key(iteration, 0), iteration_key(iteration + 1, 0)),
@@ -44,7 +46,7 @@ def _between(
     return takewhile(lambda item: bytes(item[0]) < end, cursor)
 
 
-def faults(reader: Reader, state: State, iteration: int, sentence: int) -> list[str]:
+def faults(reader: Reader, state: StoreState, iteration: int, sentence: int) -> list[str]:
     """Return the errors of one list and its search graph, in words; empty if they are valid.
 
     The record is decoded. Features, scores and statistics must be finite numbers for every
@@ -63,7 +65,7 @@ def faults(reader: Reader, state: State, iteration: int, sentence: int) -> list[
     return found
 
 
-def _faults(reader: Reader, state: State, iteration: int, sentence: int) -> list[str]:
+def _faults(reader: Reader, state: StoreState, iteration: int, sentence: int) -> list[str]:
     buffer = reader.list_bytes(iteration, sentence)
     if buffer is None:
         return []
@@ -118,7 +120,7 @@ def _fits_together(record: KbestRecord) -> bool:
 
 
 def _faults_of_statistics(
-    reader: Reader, state: State, iteration: int, sentence: int, n_new: int
+    reader: Reader, state: StoreState, iteration: int, sentence: int, n_new: int
 ) -> list[str]:
     """Return what is wrong with the statistics; an earlier metric may lack new iterations."""
     found = []

@@ -26,7 +26,7 @@ from mosesplug.store.merge import (
 )
 from mosesplug.store.records import damage_told
 from mosesplug.store.snapshot import Snapshot
-from mosesplug.store.state import IterationRecord, State, StatisticsKind, load_state
+from mosesplug.store.state import IterationRecord, StatisticsKind, StoreState, load_state
 from mosesplug.store.views import IterationList, IterationLists, OpenIteration
 from mosesplug.tuning_set import Batch, TuningSet
 
@@ -52,7 +52,7 @@ class StoreReader:
 
     def __init__(self, environment: Environment) -> None:
         self._environment = environment
-        self._state = State()
+        self._state = StoreState()
         self._state_id = -1
 
     @property
@@ -315,7 +315,7 @@ class StoreReader:
         return Snapshot(self._environment)
 
     @contextmanager
-    def _reading(self) -> Iterator[tuple[Reader, State]]:
+    def _reading(self) -> Iterator[tuple[Reader, StoreState]]:
         """Records and state of one transaction."""
         with self._environment.reading() as transaction:
             if (identifier := transaction.id()) != self._state_id:
@@ -323,7 +323,7 @@ class StoreReader:
                 self._state_id = identifier
             yield Reader(transaction, self._environment), self._state
 
-    def _load(self) -> State:
+    def _load(self) -> StoreState:
         with self._reading() as (_, state):
             return state
 
@@ -334,7 +334,7 @@ class StoreReader:
         metric: Metric | None,
         references: Prepared | None,
         threads: int,
-    ) -> Iterator[tuple[Reader, State, StatisticsKind, tuple[int, ...]]]:
+    ) -> Iterator[tuple[Reader, StoreState, StatisticsKind, tuple[int, ...]]]:
         """Records, state, complete statistics, and the numbers of the iterations asked for."""
         selected = self._load().select(iterations, self._environment.path)
         kind = self._ensure(metric, references, selected, threads)
@@ -358,7 +358,7 @@ class StoreReader:
         return statistics.ensure(self._environment, state, metric, references, iterations, threads)
 
 
-def _space(state: State) -> FeatureSpace:
+def _space(state: StoreState) -> FeatureSpace:
     return state.space or FeatureSpace(())
 
 

@@ -55,8 +55,8 @@ __all__ = [
     "Graphed",
     "Growing",
     "IterationRecord",
-    "State",
     "StatisticsKind",
+    "StoreState",
     "iteration_key",
     "kbest_key",
     "load_state",
@@ -196,7 +196,7 @@ class Growing:
 
 
 @dataclass(frozen=True)
-class State:
+class StoreState:
     """Everything but the hypotheses, as one transaction sees it.
 
     Attributes:
@@ -254,7 +254,7 @@ class State:
         return tuple(sorted(int(i) for i in wanted))
 
 
-def load_state(transaction: Any, environment: Environment) -> State:
+def load_state(transaction: Any, environment: Environment) -> StoreState:
     """Read everything but the hypotheses.
 
     Raises:
@@ -263,7 +263,7 @@ def load_state(transaction: Any, environment: Environment) -> State:
     meta = environment["meta"]
     schema = transaction.get(b"schema", db=meta)
     if schema is None:
-        return State()
+        return StoreState()
     with _damage_told(environment, "its schema"):
         version = int(decode_value(schema))
     if version > SCHEMA:
@@ -330,7 +330,7 @@ def load_state(transaction: Any, environment: Environment) -> State:
                     date=commit.get("date"),
                 )
             )
-    return State(
+    return StoreState(
         iterations=tuple(records),
         groups=groups,
         sparse=tuple(sparse),

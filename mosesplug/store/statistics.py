@@ -17,8 +17,8 @@ from mosesplug.store.environment import Environment
 from mosesplug.store.merge import Reader
 from mosesplug.store.records import damage_told
 from mosesplug.store.state import (
-    State,
     StatisticsKind,
+    StoreState,
     load_state,
     put_meta,
     put_sorted,
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["checked_statistics", "ensure", "newest"]
 
 
-def newest(state: State, environment: Environment) -> StatisticsKind:
+def newest(state: StoreState, environment: Environment) -> StatisticsKind:
     """Return the kind that the newest iteration was scored with, complete for all of them.
 
     Adding an iteration completes the kind that it is scored with, so only dropping one can leave
@@ -48,7 +48,7 @@ def newest(state: State, environment: Environment) -> StatisticsKind:
 
 def ensure(
     environment: Environment,
-    state: State,
+    state: StoreState,
     metric: Metric,
     references: Prepared,
     iterations: tuple[int, ...],

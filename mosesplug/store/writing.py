@@ -25,8 +25,8 @@ from mosesplug.store.state import (
     RESULT,
     SPARSE,
     Growing,
-    State,
     StatisticsKind,
+    StoreState,
     iteration_key,
     kbest_key,
     names_key,
@@ -55,7 +55,7 @@ __all__ = [
 
 def check_next(
     environment: Environment,
-    state: State,
+    state: StoreState,
     iteration: int,
     n_sentences: int,
     references: Prepared,
@@ -96,7 +96,7 @@ def check_next(
 
 
 def kind_of_parts(
-    environment: Environment, state: State, growing: Growing, references: Prepared
+    environment: Environment, state: StoreState, growing: Growing, references: Prepared
 ) -> StatisticsKind:
     """Return the kind of statistics that the parts of the open iteration have.
 
@@ -113,7 +113,7 @@ def kind_of_parts(
     return kind
 
 
-def refuse_growing(environment: Environment, state: State, action: str) -> None:
+def refuse_growing(environment: Environment, state: StoreState, action: str) -> None:
     """Refuse to ``action`` (``drop iteration 2 of``) a store with an open iteration.
 
     Raises:
@@ -127,7 +127,7 @@ def refuse_growing(environment: Environment, state: State, action: str) -> None:
         )
 
 
-def enlarged(state: State, ingest: Ingest, metric: Metric) -> Growing:
+def enlarged(state: StoreState, ingest: Ingest, metric: Metric) -> Growing:
     """The growing iteration of ``state``, or one that begins, with the lists of ``ingest``."""
     before = state.growing
     graphed = before or state.graphed
@@ -159,7 +159,7 @@ def put_lists(transaction: Any, environment: Environment, ingest: Ingest) -> Non
 
 
 def put_part(
-    transaction: Any, environment: Environment, state: State, grown: Growing, progress: bytes
+    transaction: Any, environment: Environment, state: StoreState, grown: Growing, progress: bytes
 ) -> None:
     """Store what a part adds to its iteration besides lists: ``state`` is that before it."""
     # Says the schema: what knows no parts must not take this for a store of its own.
@@ -181,7 +181,7 @@ def put_part(
 
 
 def put_finished(
-    transaction: Any, environment: Environment, state: State, grown: Growing, record: bytes
+    transaction: Any, environment: Environment, state: StoreState, grown: Growing, record: bytes
 ) -> None:
     """Store the commit record of an iteration whose lists are stored."""
     checksums = load_checksums(transaction, environment, grown.iteration)

@@ -17,7 +17,7 @@ from mosesplug.forest.inside_outside import log_inside, posterior
 from mosesplug.forest.k_best import k_best
 from mosesplug.forest.mbr.decisions import Criterion, decide_in_graph
 from mosesplug.forest.ngrams.posteriors import expected_counts, occurrence_probabilities
-from mosesplug.forest.ngrams.reference_ngrams import ReferenceNgrams
+from mosesplug.forest.ngrams.reference_ngrams import ReferenceNgramTree
 from mosesplug.forest.ngrams.split import split, split_for
 from mosesplug.forest.objectives import ScoredGraph, risk, softmax_loss, xbleu
 from mosesplug.forest.oracles.linear_bleu import LinearBleu
@@ -34,7 +34,7 @@ class Recorded:
     """The graphs, a typical one of them, and their weights."""
 
     graphs: list[Hypergraph]
-    references: list[ReferenceNgrams]
+    references: list[ReferenceNgramTree]
     place: int
     weights: NDArray[np.float64]
 
@@ -54,7 +54,7 @@ def recorded(multi30k: Path) -> Recorded:
     found = list(read_weighted_graphs([directory], weights))
     graphs = [one.graph for one in found]
     lines = read_reference(multi30k / "text" / "dev.en")
-    references = [ReferenceNgrams.of([lines[one.sentence].split()]) for one in found]
+    references = [ReferenceNgramTree.of([lines[one.sentence].split()]) for one in found]
     place = min(range(len(graphs)), key=lambda k: abs(graphs[k].n_edges - TYPICAL))
     # Graphs before the first with an unknown word have a column less.
     longest = max((one.weights for one in found), key=len)

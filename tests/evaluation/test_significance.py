@@ -17,7 +17,7 @@ from mosesplug.evaluation.significance import (
 )
 from mosesplug.metrics import metric
 from mosesplug.metrics.protocol import Metric
-from mosesplug.moses_tools.scoring import Hypotheses
+from mosesplug.moses_tools.scoring import ScorerInput
 
 SENTENCES = 120
 
@@ -37,7 +37,7 @@ def texts(seed: int, noise: float) -> tuple[list[str], list[str]]:
 
 def statistics(judge: Metric, references: list[str], translations: list[str]) -> NDArray[np.int32]:
     prepared = judge.prepare([[line.encode() for line in references]])
-    lines = Hypotheses.of_lines([line.encode() for line in translations], np.arange(SENTENCES))
+    lines = ScorerInput.of_lines([line.encode() for line in translations], np.arange(SENTENCES))
     return judge.statistics(prepared, lines.sentence_ids, lines.buffer, lines.starts, lines.ends)
 
 

@@ -14,9 +14,9 @@ from formats.graphs.hypergraph import Edge
 from mosesplug.errors import DataError
 from mosesplug.forest import Hypergraph
 from mosesplug.forest.k_best import Derivations, k_best
-from mosesplug.forest.ngrams.reference_ngrams import ReferenceNgrams
+from mosesplug.forest.ngrams.reference_ngrams import ReferenceNgramTree
 from mosesplug.forest.objectives import (
-    Objective,
+    GraphObjective,
     ScoredGraph,
     entropy,
     risk,
@@ -46,7 +46,7 @@ class Corpus:
             far = [WORDS[k] for k in rng.integers(0, len(WORDS), len(near) + 1)]
             self.references.append([near[1:], far])
         self.scored = [
-            ScoredGraph.of(graph, ReferenceNgrams.of(references))
+            ScoredGraph.of(graph, ReferenceNgramTree.of(references))
             for graph, references in zip(self.graphs, self.references, strict=True)
         ]
 
@@ -64,7 +64,7 @@ def corpus(request: pytest.FixtureRequest) -> Corpus:
     return Corpus(*request.param)
 
 
-def check_gradient(objective: Callable[[NDArray[np.float64], float], Objective]) -> None:
+def check_gradient(objective: Callable[[NDArray[np.float64], float], GraphObjective]) -> None:
     """Central differences of the value in each weight and in the scale."""
     found = objective(WEIGHTS, SCALE)
     step = 1e-5
@@ -151,7 +151,7 @@ def test_xbleu_of_sharp_posteriors_is_bleu_of_the_best() -> None:
         Edge((b"dogs",), 1, (0.0, 0.0, 0.0)),
     ]
     reference = b"one cat sat on a mat too".split()
-    scored = ScoredGraph.of(made([edges]), ReferenceNgrams.of([reference]))
+    scored = ScoredGraph.of(made([edges]), ReferenceNgramTree.of([reference]))
     found = xbleu([scored], WEIGHTS, scale=1e3)
     bleu = BLEU(tokenize="none", smooth_method="none", force=True)
     score = bleu.corpus_score(["the cat sat on a mat"], [[b" ".join(reference).decode()]]).score
@@ -160,7 +160,7 @@ def test_xbleu_of_sharp_posteriors_is_bleu_of_the_best() -> None:
 
 def test_xbleu_without_matches_is_none() -> None:
     graph = made([[Edge((b"a", b"b"), 1, (1.0, 0.0, 0.0)), Edge((b"c",), 1, (0.0, 1.0, 0.0))]])
-    scored = ScoredGraph.of(graph, ReferenceNgrams.of([[b"a", b"b", b"c", b"d"]]))
+    scored = ScoredGraph.of(graph, ReferenceNgramTree.of([[b"a", b"b", b"c", b"d"]]))
     found = xbleu([scored], WEIGHTS)
     assert found.value == found.scale_gradient == 0.0
     assert not found.gradient.any()

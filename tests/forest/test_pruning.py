@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from formats.graphs.hypergraph import Edge
 from mosesplug.errors import DataError
 from mosesplug.forest import Hypergraph, viterbi
-from mosesplug.forest.ngrams.reference_ngrams import ReferenceNgrams
+from mosesplug.forest.ngrams.reference_ngrams import ReferenceNgramTree
 from mosesplug.forest.oracles.hope_fear import find
 from mosesplug.forest.pruning import edges_of_best, in_order_of_columns, pruned, single_scores
 from mosesplug.forest.search_graph import search_graph
@@ -142,6 +142,6 @@ def test_refuses_scores_beyond_single_precision(tmp_path: Path, value: float) ->
     graph = graph_of([[Edge((b"a",), 1, (value,))]], tmp_path)
     with pytest.raises(DataError, match="finite"):
         pruned(graph, 2 * WEIGHTS[:1], 1)
-    searched = search_graph(graph, ReferenceNgrams.of([[b"a"]]))
+    searched = search_graph(graph, ReferenceNgramTree.of([[b"a"]]))
     with pytest.raises(DataError, match="finite"):
         find(searched, 2 * WEIGHTS[:1], np.ones(9, dtype=np.float32))

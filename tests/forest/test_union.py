@@ -13,7 +13,7 @@ from formats.graphs.hypergraph import Edge
 from mosesplug.forest import Hypergraph, k_best
 from mosesplug.forest.graph_search import GraphSearch
 from mosesplug.forest.k_best import translations
-from mosesplug.forest.ngrams.reference_ngrams import ReferenceNgrams
+from mosesplug.forest.ngrams.reference_ngrams import ReferenceNgramTree
 from mosesplug.forest.search_graph import search_graph
 from mosesplug.forest.union import united
 from tests.forest.graphs import graph_of, references, worded_graphs
@@ -56,7 +56,7 @@ def test_a_search_finds_what_is_best_in_any(
     graphs: list[Hypergraph], references: list[list[bytes]]
 ) -> None:
     """By the model exactly, and by BLEU as far as the search of a single graph does."""
-    ngrams = ReferenceNgrams.of(references)
+    ngrams = ReferenceNgramTree.of(references)
     together = GraphSearch([search_graph(united(graphs), ngrams)])
     weights = WEIGHTS.astype(np.float32)
     best = together.model_best(0, weights)
@@ -80,7 +80,7 @@ def test_equal_derivations_come_from_the_first_graph() -> None:
         return made([[Edge((word,), 1, (1.0, 2.0))], [Edge((0,), 1, (0.0, 0.0))]])
 
     graphs = [with_word(b"a"), with_word(b"b"), with_word(b"c")]
-    references = ReferenceNgrams.of([[b"a", b"x"]])
+    references = ReferenceNgramTree.of([[b"a", b"x"]])
     search = GraphSearch([search_graph(united(graphs), references)])
     found = search.model_best(0, np.array([1.0, 1.0], dtype=np.float32))
     assert found.statistics[0] == 1.0

@@ -29,8 +29,8 @@ from mosesplug.inspection.maintenance import verify_store
 from mosesplug.store import NBestStore, reading
 from mosesplug.store.ingest import Ingest
 from mosesplug.store.records import decode_value, encode_value, header_of
-from mosesplug.store.state import CHECKSUMS, State
-from mosesplug.store.testing.toys import Hypothesis, WordMetric, make_list
+from mosesplug.store.state import CHECKSUMS, StoreState
+from mosesplug.store.testing.toys import Hypothesis, ToyMetric, make_list
 from mosesplug.tuning_set import TuningSet
 from tests.long_running.mutations import Chance, mutated
 
@@ -39,7 +39,7 @@ __all__ = ["NoChanges", "begin", "made", "read"]
 _GRAPH = Path(__file__).parents[1] / "data/valid/search_graph/tiny.hypergraph"
 _NAMES = ("meta", "iterations", "kbest", "statistics", "forest")
 _SENTENCES = 3
-_METRIC = WordMetric()
+_METRIC = ToyMetric()
 _COMMON: dict[str, Any] = {
     "metric": _METRIC,
     "references": _METRIC.prepare(((b"a b", b"c", b"d e"),)),
@@ -341,7 +341,7 @@ def _check_graph(graph: Hypergraph, n_features: int) -> None:
 def _ingest(store: NBestStore) -> None:
     """Look hypotheses up in the lists that are stored, as an iteration that comes next does."""
     with store._reading() as (reader, state):
-        assert isinstance(state, State)
+        assert isinstance(state, StoreState)
         if not state.iterations:
             return
         groups = state.groups or ()

@@ -15,7 +15,7 @@ from formats.nbest.files import read_nbest
 from mosesplug.errors import DataError, UsageError
 from mosesplug.moses_tools.extraction import scored_list, without_duplicates, write_extracted
 from mosesplug.moses_tools.extractor_files import Iteration, merge
-from mosesplug.moses_tools.scoring import Hypotheses, Scorer
+from mosesplug.moses_tools.scoring import Scorer, ScorerInput
 
 
 def iteration(blocks: list[tuple[int, list[tuple[int, int]]]]) -> Iteration:
@@ -81,7 +81,7 @@ def put(path: Path, text: str) -> Path:
 
 def statistics(scorer: Scorer, *lines: bytes) -> list[list[int]]:
     ids = np.arange(len(lines))
-    found: list[list[int]] = scorer.statistics(Hypotheses.of_lines(lines, ids)).tolist()
+    found: list[list[int]] = scorer.statistics(ScorerInput.of_lines(lines, ids)).tolist()
     return found
 
 

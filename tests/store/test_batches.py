@@ -11,7 +11,7 @@ import pytest
 
 from mosesplug.errors import DataError, StoreError
 from mosesplug.store import NBestStore
-from mosesplug.store.testing.toys import Hypothesis, WordMetric, make_list
+from mosesplug.store.testing.toys import Hypothesis, ToyMetric, make_list
 
 REFERENCES = ((b"a b", b"c", b"d"),)
 ITERATIONS = [
@@ -21,7 +21,7 @@ ITERATIONS = [
 
 
 def add(store: NBestStore, lines: list[Hypothesis], metric: Any = None) -> None:
-    metric = metric or WordMetric()
+    metric = metric or ToyMetric()
     store.add_iteration(
         len(store.iterations()) + 1, [make_list(lines)], metric=metric,
         references=metric.prepare(REFERENCES), n_sentences=3, record={},
@@ -62,7 +62,7 @@ def test_no_more_is_kept_than_there_is_memory_for(store: NBestStore) -> None:
 def test_it_shows_what_there_was(store: NBestStore) -> None:
     merged = store.merged()
     merged.batch([0])
-    add(store, [Hypothesis(0, b"z"), Hypothesis(1, b"z", sparse=(("s_a", 1),))], WordMetric(2))
+    add(store, [Hypothesis(0, b"z"), Hypothesis(1, b"z", sparse=(("s_a", 1),))], ToyMetric(2))
     batch = merged.batch([0, 1])
     assert batch.offsets.tolist() == [0, 2, 5]
     assert batch.sparse is None
@@ -82,7 +82,7 @@ def test_dropped_iterations_and_unknown_sentences_are_told(store: NBestStore) ->
 
 
 def test_another_metric_is_scored_once(store: NBestStore) -> None:
-    metric = WordMetric(weight=3)
+    metric = ToyMetric(weight=3)
     merged = store.merged(1, metric=metric, references=metric.prepare(REFERENCES))
     assert merged.batch([0, 1, 2]).stats.tolist() == [[3, 1], [3, 1], [0, 1]]
     assert metric.scored == 3

@@ -15,11 +15,11 @@ import pytest
 from mosesplug.errors import StoreError
 from mosesplug.store import NBestStore
 from mosesplug.store.checksums import Checked
-from mosesplug.store.testing.toys import Hypothesis, WordMetric, make_list
+from mosesplug.store.testing.toys import Hypothesis, ToyMetric, make_list
 from tests.inspection.runs import GROUPS, read_graph
 
 REFERENCES = ((b"a", b"b", b"c"),)
-METRIC = WordMetric()
+METRIC = ToyMetric()
 COMMON: dict[str, Any] = {
     "metric": METRIC, "references": METRIC.prepare(REFERENCES), "n_sentences": 3
 }  # fmt: skip
@@ -42,7 +42,7 @@ DAMAGED = "is damaged: its checksum differs"
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     """A store of two iterations, with a search graph and statistics of two metrics."""
-    other = WordMetric(weight=3)
+    other = ToyMetric(weight=3)
     with NBestStore.open(tmp_path / "store", writable=True) as store:
         store.add_graphs(1, [(2, read_graph(tmp_path))], groups=GROUPS)
         for number, lines in enumerate(LISTS, start=1):

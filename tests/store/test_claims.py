@@ -17,7 +17,7 @@ from mosesplug.errors import DataError, StoreError
 from mosesplug.store import NBestStore
 from mosesplug.store.claims import MOST_SENTENCES
 from mosesplug.store.records import decode_value, encode_value
-from mosesplug.store.testing.toys import GROUPS, Hypothesis, WordMetric, make_list
+from mosesplug.store.testing.toys import GROUPS, Hypothesis, ToyMetric, make_list
 from tests.store.test_inventory import changed, edited, make
 
 COMMIT = struct.pack(">IB", 1, 0)
@@ -42,7 +42,7 @@ TINY = Path(__file__).parents[1] / "data/valid/search_graph/tiny.hypergraph"
     ],
 )
 def test_what_an_iteration_cannot_say(name: str, value: Any, tmp_path: Path) -> None:
-    path = make(tmp_path / "store", WordMetric())
+    path = make(tmp_path / "store", ToyMetric())
     changed(path, "iterations", COMMIT, lambda old: encode_value(decode_value(old) | {name: value}))
     with pytest.raises(StoreError, match="a record of iteration 1 cannot be read"):
         NBestStore.open(path)
@@ -61,7 +61,7 @@ def test_what_an_iteration_cannot_say(name: str, value: Any, tmp_path: Path) -> 
     ids=str,
 )
 def test_what_no_statistics_are(kind: list[Any], tmp_path: Path) -> None:
-    path = make(tmp_path / "store", WordMetric())
+    path = make(tmp_path / "store", ToyMetric())
     changed(path, "meta", b"statistics", lambda _: encode_value([kind]))
     with pytest.raises(StoreError, match="what it says of its statistics"):
         NBestStore.open(path)
@@ -80,7 +80,7 @@ def test_what_no_statistics_are(kind: list[Any], tmp_path: Path) -> None:
     ],
 )
 def test_what_is_no_list(arrays: dict[str, Any], told: str, tmp_path: Path) -> None:
-    path = make(tmp_path / "store", WordMetric(), WordMetric())
+    path = make(tmp_path / "store", ToyMetric(), ToyMetric())
     changed(path, "kbest", LIST, edited(**arrays))
     with NBestStore.open(path) as store:
         with pytest.raises(StoreError, match=told):
@@ -89,7 +89,7 @@ def test_what_is_no_list(arrays: dict[str, Any], told: str, tmp_path: Path) -> N
 
 
 def test_statistics_of_other_rows(tmp_path: Path) -> None:
-    path = make(tmp_path / "store", WordMetric())
+    path = make(tmp_path / "store", ToyMetric())
     key = struct.pack(">III", 0, 1, 0)
     shortened: tuple[Callable[[bytes], bytes], ...] = (lambda old: old[:-8], lambda old: old[:-3])
     for change in shortened:
@@ -100,7 +100,7 @@ def test_statistics_of_other_rows(tmp_path: Path) -> None:
 
 def test_a_damaged_list_is_not_compared_with(tmp_path: Path) -> None:
     """The next iteration looks its hypotheses up in it, beyond its text if it were believed."""
-    metric = WordMetric()
+    metric = ToyMetric()
     path = make(tmp_path / "store", metric)
     key = struct.pack(">II", 1, 0)
     changed(path, "kbest", key, edited(text_offsets=np.array([0, 2**32 - 4, 2**32 - 1])))
@@ -116,7 +116,7 @@ def test_a_damaged_list_is_not_compared_with(tmp_path: Path) -> None:
 
 def test_a_sentence_that_no_input_has(tmp_path: Path) -> None:
     graph = read_hypergraph(TINY)
-    metric = WordMetric()
+    metric = ToyMetric()
     with NBestStore.open(tmp_path, writable=True) as store:
         for number in (MOST_SENTENCES, 10**18):
             with pytest.raises(FormatError, match=f"there is no sentence {number}"):
@@ -129,7 +129,7 @@ def test_a_sentence_that_no_input_has(tmp_path: Path) -> None:
 
 
 def test_a_key_that_is_none(tmp_path: Path) -> None:
-    path = make(tmp_path / "store", WordMetric())
+    path = make(tmp_path / "store", ToyMetric())
     with lmdb.open(str(path), max_dbs=8) as raw, raw.begin(write=True) as transaction:
         database = raw.open_db(b"iterations", transaction)
         transaction.put(b"\0\0\0", b"x", db=database)

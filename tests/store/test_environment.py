@@ -20,13 +20,13 @@ from mosesplug.store import NBestStore
 from mosesplug.store.records import KbestRecord, encode_value
 from mosesplug.store.state import kbest_key
 from mosesplug.store.testing.conformance import check_store
-from mosesplug.store.testing.toys import Hypothesis, StoreModel, WordMetric, make_list
+from mosesplug.store.testing.toys import Hypothesis, StoreModel, ToyMetric, make_list
 
 REFERENCES = ((b"a b", b"c"),)
 
 
-def add(store: NBestStore, lines: list[Hypothesis], metric: WordMetric | None = None) -> None:
-    metric = metric or WordMetric()
+def add(store: NBestStore, lines: list[Hypothesis], metric: ToyMetric | None = None) -> None:
+    metric = metric or ToyMetric()
     store.add_iteration(
         len(store.iterations()) + 1,
         [make_list(lines)],
@@ -168,7 +168,7 @@ def test_a_closed_store_says_so(tmp_path: Path) -> None:
 
 
 def test_a_store_opened_to_read_is_not_written(tmp_path: Path) -> None:
-    metric = WordMetric(weight=5)
+    metric = ToyMetric(weight=5)
     with NBestStore.open(tmp_path, writable=True) as store:
         add(store, [Hypothesis(0, b"a")])
     before = tmp_path.joinpath("data.mdb").read_bytes()
@@ -187,7 +187,7 @@ def test_a_store_opened_to_read_is_not_written(tmp_path: Path) -> None:
 
 
 def test_the_map_grows_by_itself(tmp_path: Path) -> None:
-    metric = WordMetric()
+    metric = ToyMetric()
     model = StoreModel(2)
     with NBestStore.open(tmp_path, writable=True, map_size=1 << 15) as store:
         for seed in range(4):
@@ -243,7 +243,7 @@ def test_the_map_does_not_grow_under_arrays_in_use(tmp_path: Path) -> None:
 
 
 def test_a_full_disk_loses_no_finished_iteration(tmp_path: Path) -> None:
-    metric = WordMetric()
+    metric = ToyMetric()
     model = StoreModel(2)
 
     def fill(store: NBestStore) -> None:
@@ -329,7 +329,7 @@ def test_a_file_that_was_cut_off_is_refused(tmp_path: Path) -> None:
 
 
 def test_another_number_of_sentences_is_refused(tmp_path: Path) -> None:
-    metric = WordMetric()
+    metric = ToyMetric()
     with NBestStore.open(tmp_path, writable=True) as store:
         add(store, [Hypothesis(0, b"a")])
         with pytest.raises(StoreMismatch, match=r"has 3 sentences, but .* from one of 2"):

@@ -16,13 +16,13 @@ from formats.nbest.files import NBestList
 from mosesplug.errors import DataError, StoreError, UsageError
 from mosesplug.store import NBestStore
 from mosesplug.store.testing.conformance import check_store
-from mosesplug.store.testing.toys import Hypothesis, StoreModel, WordMetric, make_list
+from mosesplug.store.testing.toys import Hypothesis, StoreModel, ToyMetric, make_list
 
 REFERENCES = ((b"a b", b"c", b"d"),)
 
 
 def add(store: NBestStore, *blocks: NBestList, metric: Any = None, threads: int = 1) -> Any:
-    metric = metric or WordMetric()
+    metric = metric or ToyMetric()
     return store.add_iteration(
         len(store.iterations()) + 1,
         iter(blocks),
@@ -76,7 +76,7 @@ def test_a_reader_that_fails_leaves_nothing(tmp_path: Path, threads: int) -> Non
     with NBestStore.open(tmp_path, writable=True) as store:
         with pytest.raises(FormatError, match="truncated"):
             store.add_iteration(
-                1, blocks(), metric=(metric := WordMetric()),
+                1, blocks(), metric=(metric := ToyMetric()),
                 references=metric.prepare(REFERENCES), n_sentences=3, record={}, threads=threads,
             )  # fmt: skip
         assert store.iterations() == ()
@@ -91,7 +91,7 @@ def test_a_sentence_in_two_blocks_is_refused(tmp_path: Path) -> None:
 
 
 def test_blocks_may_come_in_any_order(tmp_path: Path) -> None:
-    metric = WordMetric()
+    metric = ToyMetric()
     model = StoreModel(3)
     with NBestStore.open(tmp_path, writable=True) as store:
         lines = [Hypothesis(2, b"d"), *GOOD]
@@ -126,7 +126,7 @@ def test_arrays_of_the_list_are_not_written(tmp_path: Path) -> None:
 
 
 def test_statistics_that_are_not_finite_are_refused(tmp_path: Path) -> None:
-    class Broken(WordMetric):
+    class Broken(ToyMetric):
         def statistics(self, *arguments: Any, **options: Any) -> Any:
             rows = super().statistics(*arguments, **options).astype(np.float32)
             rows[:1] = np.nan
@@ -139,7 +139,7 @@ def test_statistics_that_are_not_finite_are_refused(tmp_path: Path) -> None:
 
 
 def test_real_statistics_stay_real(tmp_path: Path) -> None:
-    class Halves(WordMetric):
+    class Halves(ToyMetric):
         def statistics(self, *arguments: Any, **options: Any) -> Any:
             return super().statistics(*arguments, **options).astype(np.float32) / 2
 
@@ -152,7 +152,7 @@ def test_real_statistics_stay_real(tmp_path: Path) -> None:
 
 
 def test_a_store_of_nothing(tmp_path: Path) -> None:
-    metric = WordMetric()
+    metric = ToyMetric()
     references = metric.prepare(REFERENCES)
     with NBestStore.open(tmp_path, writable=True) as store:
         with pytest.raises(StoreError, match="has no iteration yet"):
@@ -179,7 +179,7 @@ def test_a_store_of_nothing(tmp_path: Path) -> None:
 
 
 def test_references_must_be_of_the_input(tmp_path: Path) -> None:
-    metric = WordMetric()
+    metric = ToyMetric()
     short = metric.prepare(((b"a",),))
     with NBestStore.open(tmp_path, writable=True) as store:
         with pytest.raises(DataError, match="references have 1 sentences, the input has 3"):
@@ -190,7 +190,7 @@ def test_references_must_be_of_the_input(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_kept_is_refused_before_the_work(tmp_path: Path) -> None:
-    metric = WordMetric()
+    metric = ToyMetric()
     with NBestStore.open(tmp_path, writable=True) as store:
         with pytest.raises(TypeError, match="cannot store a set"):
             store.add_iteration(

@@ -13,7 +13,7 @@ import pytest
 
 from mosesplug.store import NBestStore
 from mosesplug.store.records import KbestRecord, encode_record
-from mosesplug.store.testing.toys import Hypothesis, WordMetric, make_list
+from mosesplug.store.testing.toys import Hypothesis, ToyMetric, make_list
 
 REFERENCES = ((b"a b", b"c"),)
 FIELDS = (
@@ -22,7 +22,7 @@ FIELDS = (
 )
 
 
-def make(path: Path, *metrics: WordMetric) -> Path:
+def make(path: Path, *metrics: ToyMetric) -> Path:
     """An iteration for each metric, of two sentences; the last hypothesis is in all of them."""
     with NBestStore.open(path, writable=True) as store:
         for number, metric in enumerate(metrics, start=1):
@@ -87,7 +87,7 @@ def faults(path: Path, iteration: int, sentence: int) -> list[str]:
     ],
 )
 def test_what_is_wrong_with_a_list(arrays: dict[str, Any], fault: str, tmp_path: Path) -> None:
-    path = make(tmp_path / "store", WordMetric(), WordMetric())
+    path = make(tmp_path / "store", ToyMetric(), ToyMetric())
     assert [faults(path, 2, sentence) for sentence in (0, 1)] == [[], []]
     changed(path, "kbest", struct.pack(">II", 2, 0), edited(**arrays))
     assert faults(path, 2, 0) == [fault]
@@ -95,14 +95,14 @@ def test_what_is_wrong_with_a_list(arrays: dict[str, Any], fault: str, tmp_path:
 
 
 def test_a_list_that_is_missing_is_told_where_it_is_referred_to(tmp_path: Path) -> None:
-    path = make(tmp_path / "store", WordMetric(), WordMetric())
+    path = make(tmp_path / "store", ToyMetric(), ToyMetric())
     changed(path, "kbest", struct.pack(">II", 1, 1), lambda value: None)
     assert faults(path, 2, 1) == ["it refers to hypotheses of iteration 1 that are not there"]
 
 
 def test_statistics_of_an_earlier_metric_may_end(tmp_path: Path) -> None:
     """The second iteration has none of the first one's metric, and needs none."""
-    path = make(tmp_path / "store", WordMetric(), WordMetric(weight=2))
+    path = make(tmp_path / "store", ToyMetric(), ToyMetric(weight=2))
     assert [faults(path, 2, sentence) for sentence in (0, 1)] == [[], []]
     changed(path, "statistics", struct.pack(">III", 1, 2, 0), lambda value: None)
     assert faults(path, 2, 0) == ["statistics of WORDS|weight:2 are missing"]

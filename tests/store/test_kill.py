@@ -19,7 +19,7 @@ from mosesplug.errors import StoreError
 from mosesplug.metrics.protocol import Prepared
 from mosesplug.store import NBestStore
 from mosesplug.store.testing.conformance import check_rows, check_store
-from mosesplug.store.testing.toys import StoreModel, WordMetric
+from mosesplug.store.testing.toys import StoreModel, ToyMetric
 from mosesplug.tuning_set import TuningSet
 from tests.waiting import LIMIT
 
@@ -67,7 +67,7 @@ def start(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Ca
 
 def check_finished(path: Path) -> int:
     """Compare a store with the model of its finished iterations; their number."""
-    metric = WordMetric()
+    metric = ToyMetric()
     references = metric.prepare(WRITER.REFERENCES)
     try:
         store = NBestStore.open(path)
@@ -134,7 +134,7 @@ def check_open(path: Path, iteration: int) -> int:
         assert found.sentences.tolist() == sorted({line.sentence for line in lines})
         batch = store.open_batch(found.sentences)
         truth = sorted(lines, key=lambda line: line.sentence)
-        metric = WordMetric()
+        metric = ToyMetric()
         block = WRITER.make_list(truth)
         statistics = metric.statistics(
             metric.prepare(WRITER.REFERENCES), block.sentence_ids, block.buffer,
@@ -247,7 +247,7 @@ def test_killed_at_any_time(start: Callable[..., Callable[[], int]], tmp_path: P
 def test_readers_see_finished_iterations_only(
     start: Callable[..., Callable[[], int]], tmp_path: Path, way: dict[str, bool]
 ) -> None:
-    metric = WordMetric()
+    metric = ToyMetric()
     references = metric.prepare(WRITER.REFERENCES)
     path = tmp_path / "store"
     with NBestStore.open(path, writable=True, map_size=1 << 16):
@@ -271,7 +271,7 @@ def test_readers_see_finished_iterations_only(
 
 
 def check_sentences(
-    merged: TuningSet, model: StoreModel, n: int, metric: WordMetric, references: Prepared
+    merged: TuningSet, model: StoreModel, n: int, metric: ToyMetric, references: Prepared
 ) -> None:
     """Compare two sentences of the first ``n`` iterations with the model."""
     for sentence in (0, WRITER.N_SENTENCES - 1):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from mosesplug.store import NBestStore
 from mosesplug.store.testing.conformance import check_store
-from mosesplug.store.testing.toys import Hypothesis, StoreModel, WordMetric, make_list
+from mosesplug.store.testing.toys import Hypothesis, StoreModel, ToyMetric, make_list
 from mosesplug.tuning_set import Batch
 
 N_SENTENCES = 4
@@ -40,7 +40,7 @@ runs = st.lists(st.lists(hypothesis, max_size=14), max_size=4)
 def test_a_store_gives_what_lists_would(
     runs: list[list[Hypothesis]], n_blocks: int, threads: int
 ) -> None:
-    metric = WordMetric()
+    metric = ToyMetric()
     references = metric.prepare(REFERENCES)
     model = StoreModel(N_SENTENCES)
     with (
@@ -80,7 +80,7 @@ def test_a_store_gives_what_lists_would(
 def test_parts_in_any_order_make_the_same_iteration(
     runs: list[list[Hypothesis]], data: st.DataObject
 ) -> None:
-    metric = WordMetric()
+    metric = ToyMetric()
     references = metric.prepare(REFERENCES)
     common: dict[str, Any] = {
         "metric": metric, "references": references, "n_sentences": N_SENTENCES
@@ -128,7 +128,7 @@ def test_merged_batches_are_those_of_the_store(
     iterations: set[int] | None,
     memory: int,
 ) -> None:
-    metric = WordMetric()
+    metric = ToyMetric()
     references = metric.prepare(REFERENCES)
     chosen = None if iterations is None else [i for i in iterations if i <= len(runs)]
     with (

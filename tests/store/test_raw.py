@@ -13,7 +13,7 @@ import pytest
 
 from mosesplug.errors import StoreError
 from mosesplug.store import NBestStore
-from mosesplug.store.testing.toys import Hypothesis, WordMetric, make_list
+from mosesplug.store.testing.toys import Hypothesis, ToyMetric, make_list
 
 DATE = "2020-02-02T20:20:02+00:00"
 NAMES = (b"meta", b"iterations", b"kbest", b"statistics", b"forest")
@@ -25,7 +25,7 @@ def _one_date(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def write(path: Path, iterations: list[list[Hypothesis]]) -> None:
-    metric = WordMetric()
+    metric = ToyMetric()
     references = metric.prepare(((b"a", b"b", b"c"),))
     with NBestStore.open(path, writable=True) as store:
         for number, lines in enumerate(iterations, start=1):
@@ -142,7 +142,7 @@ def test_a_dropped_iteration_leaves_nothing(tmp_path: Path) -> None:
 
 def test_an_open_iteration_on_disk(tmp_path: Path) -> None:
     write(tmp_path, [[Hypothesis(1, b"a", sparse=(("s_a", 1.0),))]])
-    metric = WordMetric()
+    metric = ToyMetric()
     common: dict[str, Any] = {
         "metric": metric, "references": metric.prepare(((b"a", b"b", b"c"),)), "n_sentences": 3
     }  # fmt: skip
@@ -190,7 +190,7 @@ def test_a_store_of_the_first_schema_goes_on(tmp_path: Path) -> None:
         assert store.tuning_set().n_hyps == 1
         assert store.open_iteration() is None
     # Adding whole iterations makes nothing that its software could not read.
-    metric = WordMetric()
+    metric = ToyMetric()
     common: dict[str, Any] = {
         "metric": metric, "references": metric.prepare(((b"a", b"b", b"c"),)), "n_sentences": 3
     }  # fmt: skip

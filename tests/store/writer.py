@@ -26,7 +26,7 @@ import numpy as np
 from formats.nbest.files import NBestList
 from mosesplug.store import NBestStore, writing
 from mosesplug.store.environment import Environment
-from mosesplug.store.testing.toys import Hypothesis, WordMetric, make_list
+from mosesplug.store.testing.toys import Hypothesis, ToyMetric, make_list
 
 N_SENTENCES = 40
 REFERENCES = (tuple(b"w%d w1 w2" % (i % 5) for i in range(N_SENTENCES)),)
@@ -53,7 +53,7 @@ def blocks_of(iteration: int) -> Iterator[NBestList]:
 
 def add(store: NBestStore, iteration: int) -> None:
     """Add one of the iterations, and its result."""
-    metric = WordMetric()
+    metric = ToyMetric()
     store.add_iteration(
         iteration,
         blocks_of(iteration),
@@ -75,7 +75,7 @@ def parts_of(iteration: int) -> list[list[Hypothesis]]:
 
 def grow(store: NBestStore, iteration: int) -> None:
     """Add one of the iterations in parts; go on where an earlier process was killed."""
-    metric = WordMetric()
+    metric = ToyMetric()
     references = metric.prepare(REFERENCES)
     found = store.open_iteration()
     done = 0 if found is None else found.progress["done"]
@@ -110,7 +110,7 @@ def die_at(point: str, count: int) -> None:
     if point == "block":
         globals()["make_list"] = watched(make_list)
     elif point == "score":
-        WordMetric.statistics = watched(WordMetric.statistics)  # type: ignore[method-assign]
+        ToyMetric.statistics = watched(ToyMetric.statistics)  # type: ignore[method-assign]
     elif point == "put":
         writing.put_sorted = watched(writing.put_sorted, after=True)  # type: ignore[attr-defined]
     else:

@@ -26,7 +26,7 @@ from typing import Any, NoReturn
 from mosesplug.cli.shared.exits import exit_code
 from mosesplug.errors import UsageError
 
-__all__ = ["Arguments", "Option", "Program", "Style", "integer", "real", "run"]
+__all__ = ["Arguments", "Program", "ProgramOption", "Style", "integer", "real", "run"]
 
 _HELP_COLUMN = 30
 _WIDTH = 98
@@ -68,7 +68,7 @@ def real(text: str) -> float:
 
 
 @dataclass(frozen=True)
-class Option:
+class ProgramOption:
     """One option of a program.
 
     Attributes:
@@ -114,7 +114,7 @@ class Program:
 
     name: str
     summary: str
-    options: tuple[Option, ...]
+    options: tuple[ProgramOption, ...]
     style: Style = Style.GETOPT
     others: str = ""
     notes: str = ""
@@ -196,10 +196,10 @@ def run(
     sys.exit(code)
 
 
-def _help_option(program: Program) -> Option:
+def _help_option(program: Program) -> ProgramOption:
     """``--help``, and ``-h`` where no other option has that letter."""
     taken = any(option.short == "h" for option in program.options)
-    return Option("help", "show this text and exit", short="" if taken else "h")
+    return ProgramOption("help", "show this text and exit", short="" if taken else "h")
 
 
 def _hanging(left: str, text: str) -> list[str]:
@@ -283,7 +283,7 @@ class _Reading:
                 return
             self._take(found[0], f"-{letter}", None)
 
-    def _take(self, option: Option, spelling: str, text: str | None) -> None:
+    def _take(self, option: ProgramOption, spelling: str, text: str | None) -> None:
         """Put down an option with its value, attached or the next word."""
         if not option.value:
             if text is not None:

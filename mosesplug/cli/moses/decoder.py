@@ -23,7 +23,7 @@ from mosesplug import __version__
 from mosesplug.cli.shared.exits import exit_code
 from mosesplug.decoders.phrase.hypergraph_output import write_weights
 from mosesplug.decoders.phrase.model import Model, load_model
-from mosesplug.decoders.phrase.model_file import Features, read_features, show_weights
+from mosesplug.decoders.phrase.model_file import ModelFeatures, read_features, show_weights
 from mosesplug.decoders.phrase.settings import (
     OPTIONS,
     Settings,
@@ -118,7 +118,7 @@ def _check_sparse_weights(path: str | None) -> None:
         )
 
 
-def _decode(features: Features, wanted: Settings) -> None:
+def _decode(features: ModelFeatures, wanted: Settings) -> None:
     """Translate the input; a line or a list is written as soon as those before it are."""
     started = time.monotonic()
     lines = _stdin_lines() if wanted.input_file is None else read_lines(wanted.input_file)

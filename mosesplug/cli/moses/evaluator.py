@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NoReturn
 
-from mosesplug.cli.moses.arguments import Arguments, Option, Program, integer, run
+from mosesplug.cli.moses.arguments import Arguments, Program, ProgramOption, integer, run
 from mosesplug.cli.moses.extractor import files
 from mosesplug.cli.moses.threads import usable_cores
 from mosesplug.errors import UsageError
@@ -19,17 +19,17 @@ PROGRAM = Program(
     "evaluator",
     "Print scores of translations: one line for each file and metric.",
     (
-        Option("sctype", "a metric (default BLEU)", short="s", value="NAME", many=True),
-        Option("scconfig", "settings of the metric before it", short="c", value="SETTINGS"),
-        Option("reference", "reference files, commas between", short="R", value="FILES"),
-        Option("candidate", "translations, commas between", short="C", value="FILES"),
-        Option(
+        ProgramOption("sctype", "a metric (default BLEU)", short="s", value="NAME", many=True),
+        ProgramOption("scconfig", "settings of the metric before it", short="c", value="SETTINGS"),
+        ProgramOption("reference", "reference files, commas between", short="R", value="FILES"),
+        ProgramOption("candidate", "translations, commas between", short="C", value="FILES"),
+        ProgramOption(
             "nbest",
             "n-best lists, of which the first hypotheses count, commas between",
             short="n",
             value="FILES",
         ),
-        Option(
+        ProgramOption(
             "bootstrap",
             "samples for a 95 % confidence interval",
             short="b",
@@ -37,14 +37,14 @@ PROGRAM = Program(
             read=integer,
             default=0,
         ),
-        Option("rseed", "seed of the samples; the clock's if not given", "r", "N", integer),
-        Option(
+        ProgramOption("rseed", "seed of the samples; the clock's if not given", "r", "N", integer),
+        ProgramOption(
             "factors",
             "factors of tokens for the metric before it, as in 0|2",
             short="f",
             value="LIST",
         ),
-        Option(
+        ProgramOption(
             "filter",
             "command that rewrites each line for the metric before it",
             short="l",

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, NoReturn
 
-from mosesplug.cli.moses.arguments import Arguments, Option, Program, integer, run
+from mosesplug.cli.moses.arguments import Arguments, Program, ProgramOption, integer, run
 from mosesplug.cli.moses.threads import usable_cores
 from mosesplug.errors import DataError, UsageError
 
@@ -22,21 +22,31 @@ PROGRAM = Program(
     "Write features and a metric's statistics of the hypotheses in n-best lists, duplicates left"
     " out.",
     (
-        Option("sctype", "the metric", short="s", value="NAME", default="BLEU"),
-        Option("scconfig", "its settings: name:value,name:value", short="c", value="SETTINGS"),
-        Option("reference", "reference files, commas between", short="r", value="FILES"),
-        Option("binary", "write binary files", short="b"),
-        Option("nbest", "n-best lists, commas between", short="n", value="FILES"),
-        Option("scfile", "statistics to write", short="S", value="FILE", default="statscore.data"),
-        Option("ffile", "features to write", short="F", value="FILE", default="features.data"),
-        Option("prev-ffile", "earlier features, commas between", short="E", value="FILES"),
-        Option("prev-scfile", "earlier statistics, commas between", short="R", value="FILES"),
-        Option("factors", "factors of each token to score, as in 0|2", short="f", value="LIST"),
-        Option(
+        ProgramOption("sctype", "the metric", short="s", value="NAME", default="BLEU"),
+        ProgramOption(
+            "scconfig", "its settings: name:value,name:value", short="c", value="SETTINGS"
+        ),
+        ProgramOption("reference", "reference files, commas between", short="r", value="FILES"),
+        ProgramOption("binary", "write binary files", short="b"),
+        ProgramOption("nbest", "n-best lists, commas between", short="n", value="FILES"),
+        ProgramOption(
+            "scfile", "statistics to write", short="S", value="FILE", default="statscore.data"
+        ),
+        ProgramOption(
+            "ffile", "features to write", short="F", value="FILE", default="features.data"
+        ),
+        ProgramOption("prev-ffile", "earlier features, commas between", short="E", value="FILES"),
+        ProgramOption(
+            "prev-scfile", "earlier statistics, commas between", short="R", value="FILES"
+        ),
+        ProgramOption(
+            "factors", "factors of each token to score, as in 0|2", short="f", value="LIST"
+        ),
+        ProgramOption(
             "filter", "command that rewrites each line before it is scored", short="l", value="CMD"
         ),
-        Option("allow-duplicates", "keep duplicates", short="d"),
-        Option("verbose", "above 0: say what was done", short="v", value="N", read=integer),
+        ProgramOption("allow-duplicates", "keep duplicates", short="d"),
+        ProgramOption("verbose", "above 0: say what was done", short="v", value="N", read=integer),
     ),
     notes="With an interpolated metric (BLEU,TER), --factors and --filter take one value of each.",
 )

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
-from mosesplug.cli.moses.arguments import Arguments, Option, Program, Style, run
+from mosesplug.cli.moses.arguments import Arguments, Program, ProgramOption, Style, run
 from mosesplug.errors import UsageError
 
 __all__ = ["PROGRAM", "main"]
@@ -15,9 +15,13 @@ PROGRAM = Program(
     "hgdecode",
     "Prints the best translation in a search graph, and the sum of its features on stderr.",
     (
-        Option("dense-init", "weights of the dense features, Name= value a line", "d", "FILE"),
-        Option("sparse-init", "weights of sparse features, name value a line", "s", "FILE"),
-        Option("hypergraph", "the search graph, as Moses writes it, plain or .gz", "g", "FILE"),
+        ProgramOption(
+            "dense-init", "weights of the dense features, Name= value a line", "d", "FILE"
+        ),
+        ProgramOption("sparse-init", "weights of sparse features, name value a line", "s", "FILE"),
+        ProgramOption(
+            "hypergraph", "the search graph, as Moses writes it, plain or .gz", "g", "FILE"
+        ),
     ),
     Style.BOOST,
     notes="A feature that has no weight counts as 0. The graph is not pruned.",

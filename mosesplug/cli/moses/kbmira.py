@@ -15,7 +15,15 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from mosesplug.cli.moses.arguments import Arguments, Option, Program, Style, integer, real, run
+from mosesplug.cli.moses.arguments import (
+    Arguments,
+    Program,
+    ProgramOption,
+    Style,
+    integer,
+    real,
+    run,
+)
 from mosesplug.cli.moses.kbmira_start import Orders, Start, read_start, say
 from mosesplug.errors import DataError, UsageError
 
@@ -34,34 +42,38 @@ PROGRAM = Program(
     "kbmira",
     "Tunes weights on extractor files or search graphs by MIRA (Cherry & Foster 2012).",
     (
-        Option("type", "what to learn from: nbest or hypergraph", "t", "TYPE", str, "nbest"),
-        Option("sctype", "the metric; else that of the statistics", "", "METRIC"),
-        Option("scconfig", "its settings", "c", "name:value,...", str, ""),
-        Option("scfile", "statistics of an iteration", "S", "FILE", many=True),
-        Option("ffile", "features of an iteration", "F", "FILE", many=True),
-        Option("hgdir", "for hypergraphs: their directory", "H", "DIR"),
-        Option("reference", "for hypergraphs: a reference", "R", "FILE", many=True),
-        Option("random-seed", "random seed; else that of the clock", "r", "N", integer),
-        Option("output-file", "where the weights go; else stdout", "o", "FILE"),
-        Option(
+        ProgramOption("type", "what to learn from: nbest or hypergraph", "t", "TYPE", str, "nbest"),
+        ProgramOption("sctype", "the metric; else that of the statistics", "", "METRIC"),
+        ProgramOption("scconfig", "its settings", "c", "name:value,...", str, ""),
+        ProgramOption("scfile", "statistics of an iteration", "S", "FILE", many=True),
+        ProgramOption("ffile", "features of an iteration", "F", "FILE", many=True),
+        ProgramOption("hgdir", "for hypergraphs: their directory", "H", "DIR"),
+        ProgramOption("reference", "for hypergraphs: a reference", "R", "FILE", many=True),
+        ProgramOption("random-seed", "random seed; else that of the clock", "r", "N", integer),
+        ProgramOption("output-file", "where the weights go; else stdout", "o", "FILE"),
+        ProgramOption(
             "cparam", "C, the largest step; lower for more regularisation", "C", "C", real, 0.01
         ),
-        Option("decay", "what the background keeps each time it grows", "D", "D", real, 0.999),
-        Option("iters", "how often every sentence is visited", "J", "N", integer, 60),
-        Option(
+        ProgramOption(
+            "decay", "what the background keeps each time it grows", "D", "D", real, 0.999
+        ),
+        ProgramOption("iters", "how often every sentence is visited", "J", "N", integer, 60),
+        ProgramOption(
             "dense-init",
             "starting weights: a line 'name= value' for each, or all on one line; else 0",
             "d",
             "FILE",
         ),
-        Option("sparse-init", "starting weights of sparse features: 'name value'", "s", "FILE"),
-        Option("streaming", "implies --no-shuffle; the lists are small in memory anyhow"),
-        Option("streaming-out", "write the weights to stdout after each sentence"),
-        Option("no-shuffle", "visit the sentences in their order"),
-        Option("model-bg", "let the model's choices, not the hope's, make the background"),
-        Option("verbose", "show every update"),
-        Option("safe-hope", "bound the model's influence on the hope"),
-        Option(
+        ProgramOption(
+            "sparse-init", "starting weights of sparse features: 'name value'", "s", "FILE"
+        ),
+        ProgramOption("streaming", "implies --no-shuffle; the lists are small in memory anyhow"),
+        ProgramOption("streaming-out", "write the weights to stdout after each sentence"),
+        ProgramOption("no-shuffle", "visit the sentences in their order"),
+        ProgramOption("model-bg", "let the model's choices, not the hope's, make the background"),
+        ProgramOption("verbose", "show every update"),
+        ProgramOption("safe-hope", "bound the model's influence on the hope"),
+        ProgramOption(
             "hg-prune",
             "for hypergraphs: edges to keep for each word of the reference",
             "",

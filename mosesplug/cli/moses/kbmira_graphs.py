@@ -77,7 +77,7 @@ def _pruned(
     import numpy as np
 
     from mosesplug.forest.graph_search import GraphSearch
-    from mosesplug.forest.ngrams.reference_ngrams import ReferenceNgrams
+    from mosesplug.forest.ngrams.reference_ngrams import ReferenceNgramTree
     from mosesplug.forest.pruning import pruned
     from mosesplug.forest.search_graph import search_graph
     from mosesplug.hypergraph import Hypergraph
@@ -100,7 +100,7 @@ def _pruned(
             graph = pruned(Hypergraph.of_file(file, columns), weights, edges)
         except DataError as error:
             raise DataError(f"{file.path}: {error}") from None
-        graphs.append(search_graph(graph, ReferenceNgrams.of(references)))
+        graphs.append(search_graph(graph, ReferenceNgramTree.of(references)))
         say("." * (number % _DOT == 0) + f" [count={number}]\n" * (number % _COUNT == 0))
     missing = [name for name in start.names if name not in seen]
     if missing:

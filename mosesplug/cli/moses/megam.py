@@ -11,7 +11,15 @@ import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
-from mosesplug.cli.moses.arguments import Arguments, Option, Program, Style, integer, real, run
+from mosesplug.cli.moses.arguments import (
+    Arguments,
+    Program,
+    ProgramOption,
+    Style,
+    integer,
+    real,
+    run,
+)
 from mosesplug.errors import DataError, UsageError
 
 __all__ = ["PROGRAM", "main"]
@@ -20,13 +28,13 @@ PROGRAM = Program(
     "megam_i686.opt",
     "Fits a classifier on examples of two classes; prints its weights, name and value a line.",
     (
-        Option("fvals", "a value follows each feature's name; else all values are 1"),
-        Option("maxi", "iterations, at most", value="N", read=integer, default=100),
-        Option("nobias", "no bias (mandatory: it is not fitted here)"),
-        Option(
+        ProgramOption("fvals", "a value follows each feature's name; else all values are 1"),
+        ProgramOption("maxi", "iterations, at most", value="N", read=integer, default=100),
+        ProgramOption("nobias", "no bias (mandatory: it is not fitted here)"),
+        ProgramOption(
             "lambda", "precision of the Gaussian prior on weights", value="X", read=real, default=1
         ),
-        Option("quiet", "no line about the fit on stderr"),
+        ProgramOption("quiet", "no line about the fit on stderr"),
     ),
     Style.ONE_DASH,
     "binary FILE",

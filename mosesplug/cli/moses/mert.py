@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NoReturn
 
-from mosesplug.cli.moses.arguments import Arguments, Option, Program, integer, real, run
+from mosesplug.cli.moses.arguments import Arguments, Program, ProgramOption, integer, real, run
 from mosesplug.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -20,19 +20,27 @@ PROGRAM = Program(
     "mert",
     "Tunes weights on extractor files; prints the best point on stderr, and writes weights.txt.",
     (
-        Option("pdim", "number of dense weights (mandatory)", "d", "N", integer),
-        Option("ntry", "random starting points", "n", "N", integer, 1),
-        Option("nrandom", "random directions a round", "m", "N", integer, 0),
-        Option("rseed", "random seed; else one is drawn", "r", "N", integer),
-        Option("optimize", "names of the weights to tune, comma-separated; else all", "o", "NAMES"),
-        Option("type", "powell, random-direction or random", "t", "METHOD", default="powell"),
-        Option("sctype", "the metric", "s", "METRIC", default="BLEU"),
-        Option("scconfig", "its settings; regtype and regwin too", "c", "name:value,...", str, ""),
-        Option(
+        ProgramOption("pdim", "number of dense weights (mandatory)", "d", "N", integer),
+        ProgramOption("ntry", "random starting points", "n", "N", integer, 1),
+        ProgramOption("nrandom", "random directions a round", "m", "N", integer, 0),
+        ProgramOption("rseed", "random seed; else one is drawn", "r", "N", integer),
+        ProgramOption(
+            "optimize", "names of the weights to tune, comma-separated; else all", "o", "NAMES"
+        ),
+        ProgramOption(
+            "type", "powell, random-direction or random", "t", "METHOD", default="powell"
+        ),
+        ProgramOption("sctype", "the metric", "s", "METRIC", default="BLEU"),
+        ProgramOption(
+            "scconfig", "its settings; regtype and regwin too", "c", "name:value,...", str, ""
+        ),
+        ProgramOption(
             "scfile", "files of statistics, comma-separated", "S", "FILES", str, "statscore.data"
         ),
-        Option("ffile", "files of features, comma-separated", "F", "FILES", str, "features.data"),
-        Option(
+        ProgramOption(
+            "ffile", "files of features, comma-separated", "F", "FILES", str, "features.data"
+        ),
+        ProgramOption(
             "ifile",
             "starting points, comma-separated; the first one with the ranges of random starts",
             "i",
@@ -40,20 +48,20 @@ PROGRAM = Program(
             str,
             "init.opt",
         ),
-        Option(
+        ProgramOption(
             "sparse-weights",
             "weights of sparse features: they get one factor, the last weight",
             "p",
             "FILE",
         ),
-        Option(
+        ProgramOption(
             "positive", "names of weights that must stay above 0, comma-separated", "P", "NAMES"
         ),
-        Option("threads", "threads; the result does not depend on it", "T", "N", integer, 1),
-        Option(
+        ProgramOption("threads", "threads; the result does not depend on it", "T", "N", integer, 1),
+        ProgramOption(
             "shard-count", "tune on so many parts of the data and average", "a", "N", integer, 0
         ),
-        Option(
+        ProgramOption(
             "shard-size",
             "draw that share of the sentences for each part; 0 to divide them",
             "b",
@@ -61,7 +69,7 @@ PROGRAM = Program(
             real,
             0.0,
         ),
-        Option("verbose", "2 to show each part's result", "v", "LEVEL", integer, 0),
+        ProgramOption("verbose", "2 to show each part's result", "v", "LEVEL", integer, 0),
     ),
 )
 

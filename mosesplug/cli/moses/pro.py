@@ -11,7 +11,7 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NoReturn
 
-from mosesplug.cli.moses.arguments import Arguments, Option, Program, Style, integer, run
+from mosesplug.cli.moses.arguments import Arguments, Program, ProgramOption, Style, integer, run
 from mosesplug.errors import DataError
 
 if TYPE_CHECKING:
@@ -25,11 +25,11 @@ PROGRAM = Program(
     "pro",
     "Samples pairs of hypotheses of different sentence BLEU, for a classifier to tell apart.",
     (
-        Option("scfile", "statistics of an iteration", "S", "FILE", many=True),
-        Option("ffile", "features of an iteration", "F", "FILE", many=True),
-        Option("random-seed", "random seed; else that of the clock", "r", "N", integer),
-        Option("output-file", "where the examples go; else stdout", "o", "FILE"),
-        Option(
+        ProgramOption("scfile", "statistics of an iteration", "S", "FILE", many=True),
+        ProgramOption("ffile", "features of an iteration", "F", "FILE", many=True),
+        ProgramOption("random-seed", "random seed; else that of the clock", "r", "N", integer),
+        ProgramOption("output-file", "where the examples go; else stdout", "o", "FILE"),
+        ProgramOption(
             "smooth-brevity-penalty",
             "smooth the brevity penalty too, as Nakov et al. (2012)",
             "b",

@@ -102,7 +102,7 @@ def _print_scores(arguments: Arguments, lines: Sequence[bytes], sentences: Seque
     import numpy as np
 
     from mosesplug.evaluation.scores import sentence_bleu
-    from mosesplug.moses_tools.scoring import Hypotheses, Scorer
+    from mosesplug.moses_tools.scoring import Scorer, ScorerInput
 
     scorer = Scorer.load("BLEU", "", arguments.others)
     if sentences and sentences[-1] >= scorer.n_sentences:
@@ -110,6 +110,6 @@ def _print_scores(arguments: Arguments, lines: Sequence[bytes], sentences: Seque
             f"the input has {sentences[-1] + 1} sentences and the references have"
             f" {scorer.n_sentences} lines"
         )
-    hypotheses = Hypotheses.of_lines(lines, np.array(sentences, dtype=np.int64))
+    hypotheses = ScorerInput.of_lines(lines, np.array(sentences, dtype=np.int64))
     scores = sentence_bleu(scorer.statistics(hypotheses, threads=usable_cores()))
     sys.stdout.write("".join(f"{score:.6g}\n" for score in scores.tolist()))

@@ -14,13 +14,13 @@ from formats.graphs.hypergraph import (
     write_hypergraph,
     write_hypergraph_weights,
 )
-from mosesplug.decoders.phrase.model_file import Features
-from mosesplug.decoders.phrase.search_graph import SearchGraph
+from mosesplug.decoders.phrase.model_file import ModelFeatures
+from mosesplug.decoders.phrase.search_graph import PhraseGraph
 
 __all__ = ["hypergraph_nodes", "write_graph", "write_weights"]
 
 
-def write_graph(directory: str, suffix: str, sentence_id: int, graph: SearchGraph) -> None:
+def write_graph(directory: str, suffix: str, sentence_id: int, graph: PhraseGraph) -> None:
     """Write ``DIRECTORY/ID.txt`` or ``ID.gz``; the directory must exist.
 
     Raises:
@@ -32,18 +32,18 @@ def write_graph(directory: str, suffix: str, sentence_id: int, graph: SearchGrap
     write_hypergraph(path, names, hypergraph_nodes(graph), compress=compress)
 
 
-def write_weights(directory: str, features: Features) -> None:
+def write_weights(directory: str, features: ModelFeatures) -> None:
     """Make the directory and write the weights of the search into it."""
     Path(directory).mkdir(parents=True, exist_ok=True)
     path = Path(directory) / "weights"
     write_hypergraph_weights(path, _names(features), features.weights.tolist())
 
 
-def _names(features: Features) -> tuple[str, ...]:
+def _names(features: ModelFeatures) -> tuple[str, ...]:
     return hypergraph_names((feature.name, len(feature.columns)) for feature in features.features)
 
 
-def hypergraph_nodes(graph: SearchGraph) -> list[list[Edge]]:
+def hypergraph_nodes(graph: PhraseGraph) -> list[list[Edge]]:
     """Return the nodes from which the end of the sentence can be reached, and a goal after them."""
     useful = _useful_nodes(graph)
     edges = np.flatnonzero(useful[graph.head])
@@ -70,7 +70,7 @@ def hypergraph_nodes(graph: SearchGraph) -> list[list[Edge]]:
     return [*nodes, ends]
 
 
-def _useful_nodes(graph: SearchGraph) -> NDArray[np.bool_]:
+def _useful_nodes(graph: PhraseGraph) -> NDArray[np.bool_]:
     """Return which nodes lead to a goal, bool ``[n_nodes]``."""
     useful = np.zeros(len(graph.node_score), dtype=np.bool_)
     useful[graph.goals] = True

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.decoders.phrase.language_model import LanguageModel, read_arpa
-from mosesplug.decoders.phrase.model_file import N_REORDERING, Feature, Features, find_file
+from mosesplug.decoders.phrase.model_file import N_REORDERING, Feature, ModelFeatures, find_file
 from mosesplug.decoders.phrase.phrase_table import (
     LOWEST_LOG,
     PhrasePair,
@@ -58,7 +58,7 @@ class Model:
         forward_class: int32 ``[n_pairs]``; equal for pairs with equal forward scores.
     """
 
-    features: Features
+    features: ModelFeatures
     language_model: LanguageModel
     options: dict[bytes, NDArray[np.int64]]
     longest: int
@@ -97,7 +97,7 @@ class Tables:
     language_model: LanguageModel
 
 
-def read_tables(features: Features, wanted: set[bytes] | None) -> Tables:
+def read_tables(features: ModelFeatures, wanted: set[bytes] | None) -> Tables:
     """Read the files of a model.
 
     Args:
@@ -128,7 +128,7 @@ def read_tables(features: Features, wanted: set[bytes] | None) -> Tables:
 
 
 def load_model(
-    features: Features,
+    features: ModelFeatures,
     sentences: Sequence[Sequence[bytes]],
     *,
     longest_phrase: int = 20,
@@ -151,7 +151,7 @@ def load_model(
 
 def build_model(
     tables: Tables,
-    features: Features,
+    features: ModelFeatures,
     sentences: Sequence[Sequence[bytes]],
     *,
     longest_phrase: int = 20,
@@ -209,7 +209,7 @@ def build_model(
     )
 
 
-def _feature(features: Features, kind: str) -> Feature:
+def _feature(features: ModelFeatures, kind: str) -> Feature:
     feature = features.of_kind(kind)
     if feature is None:
         raise DataError(f"{features.path}: [feature] has no {kind}")
@@ -230,7 +230,7 @@ def _surface(
 
 
 def _values(
-    features: Features,
+    features: ModelFeatures,
     pairs: Sequence[PhrasePair],
     n_known: int,
     lengths: NDArray[np.int64],

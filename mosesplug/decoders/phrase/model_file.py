@@ -15,7 +15,7 @@ from formats.weights.files import parse_weight_overwrite
 from mosesplug.decoders.phrase.settings import FALSE_WORDS, TRUE_WORDS
 from mosesplug.errors import DataError, UsageError
 
-__all__ = ["Feature", "Features", "find_file", "read_features", "show_weights"]
+__all__ = ["Feature", "ModelFeatures", "find_file", "read_features", "show_weights"]
 
 _Fault = Callable[..., FormatError]
 
@@ -82,7 +82,7 @@ class Feature:
 
 
 @dataclass(frozen=True)
-class Features:
+class ModelFeatures:
     """All feature functions, in the order of the configuration, and their weights.
 
     Attributes:
@@ -111,7 +111,7 @@ class Features:
         return tuple(sorted(self.features, key=lambda feature: not feature.stateful))
 
 
-def read_features(ini: MosesIni, overwrite: str = "") -> Features:
+def read_features(ini: MosesIni, overwrite: str = "") -> ModelFeatures:
     """Return the model of a configuration, with ``-weight-overwrite`` applied.
 
     Raises:
@@ -132,7 +132,7 @@ def read_features(ini: MosesIni, overwrite: str = "") -> Features:
         if not any(feature.kind == kind for feature in features):
             raise FormatError(f"[feature] has no {kind}", path=ini.path)
     weights = _overwritten(features, ini.weights, overwrite)
-    return Features(tuple(features), _weight_vector(ini.path, features, weights), ini.path)
+    return ModelFeatures(tuple(features), _weight_vector(ini.path, features, weights), ini.path)
 
 
 def _feature(path: str, line: FeatureLine, start: int) -> Feature:
@@ -246,7 +246,7 @@ def _weight_vector(
     return np.array(vector)
 
 
-def show_weights(features: Features) -> bytes:
+def show_weights(features: ModelFeatures) -> bytes:
     """Return what ``-show-weights`` prints, in Moses' order and spelling."""
     lines = []
     for feature in features.reported():
@@ -261,7 +261,7 @@ def show_weights(features: Features) -> bytes:
     return "".join(lines).encode()
 
 
-def find_file(features: Features, feature: Feature) -> str:
+def find_file(features: ModelFeatures, feature: Feature) -> str:
     """The file of a feature: relative to the current directory as in Moses, else to ``moses.ini``.
 
     The name may lack ``.gz``.

@@ -18,13 +18,13 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.decoders.phrase.search_graph import SearchGraph
+from mosesplug.decoders.phrase.search_graph import PhraseGraph
 
-__all__ = ["Derivation", "n_best"]
+__all__ = ["PhraseDerivation", "n_best"]
 
 
 @dataclass(frozen=True)
-class Derivation:
+class PhraseDerivation:
     """A translation and how it was made.
 
     Attributes:
@@ -40,7 +40,7 @@ class Derivation:
     edges: list[int]
 
 
-def n_best(graph: SearchGraph, size: int, *, distinct: bool) -> list[Derivation]:
+def n_best(graph: PhraseGraph, size: int, *, distinct: bool) -> list[PhraseDerivation]:
     """The ``size`` best derivations, or the best derivation of each of ``size`` translations.
 
     Fewer if the graph has fewer; none if nothing covers the sentence.
@@ -58,11 +58,11 @@ def n_best(graph: SearchGraph, size: int, *, distinct: bool) -> list[Derivation]
     for path, values in zip(paths, _values(graph, paths), strict=True):
         words = [word for pair in graph.pair[path].tolist() for word in targets[pair]]
         score = float(values @ model.features.weights)
-        derivations.append(Derivation(words, values, score, path))
+        derivations.append(PhraseDerivation(words, values, score, path))
     return derivations
 
 
-def _values(graph: SearchGraph, paths: list[list[int]]) -> NDArray[np.float64]:
+def _values(graph: PhraseGraph, paths: list[list[int]]) -> NDArray[np.float64]:
     """Feature values of paths, float64 ``[len(paths), n_values]``."""
     if not all(paths):
         # Only an empty sentence has a path without edges, and that is its only one.
@@ -90,7 +90,7 @@ class _Enumeration:
     The words of a way are a number: that of its prefix and last word in ``texts``.
     """
 
-    def __init__(self, graph: SearchGraph, distinct: bool) -> None:
+    def __init__(self, graph: PhraseGraph, distinct: bool) -> None:
         self.graph = graph
         self.distinct = distinct
         self.first_edge: list[int] = graph.first_edge.tolist()

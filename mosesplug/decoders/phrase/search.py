@@ -25,7 +25,7 @@ from mosesplug.decoders.phrase.search_graph import (
     MONOTONE,
     N_DIRECTION,
     SWAP,
-    SearchGraph,
+    PhraseGraph,
 )
 
 __all__ = ["Limits", "search"]
@@ -86,7 +86,7 @@ class _Stack:
     end: NDArray[np.int64]
 
 
-def search(model: Model, words: Sequence[bytes], limits: Limits) -> SearchGraph:
+def search(model: Model, words: Sequence[bytes], limits: Limits) -> PhraseGraph:
     """Translate a sentence.
 
     Args:
@@ -122,7 +122,7 @@ class _Search:
         floor = limits.beam_threshold
         self.beam = math.log(floor) if floor > 0 else -math.inf
 
-    def run(self) -> SearchGraph:
+    def run(self) -> PhraseGraph:
         """Fill stack after stack, then collect nodes and edges."""
         self.stacks.append(self._first_stack())
         for covered in range(self.length):
@@ -255,7 +255,7 @@ class _Search:
         self.n_nodes += len(nodes)
         return stack
 
-    def _graph(self) -> SearchGraph:
+    def _graph(self) -> PhraseGraph:
         """Return the nodes and edges of all stacks."""
         found = _concatenate([edges.found for edges in self.edges])
         head = np.concatenate([np.zeros(0, dtype=np.int64), *(edges.head for edges in self.edges)])
@@ -264,7 +264,7 @@ class _Search:
         sizes = [len(stack.node) for stack in self.stacks]
         first_edge = np.zeros(self.n_nodes + 1, dtype=np.int64)
         np.cumsum(np.bincount(head, minlength=self.n_nodes), out=first_edge[1:])
-        return SearchGraph(
+        return PhraseGraph(
             model=self.model,
             node_score=node_score,
             node_covered=np.repeat(np.arange(self.length + 1), sizes),

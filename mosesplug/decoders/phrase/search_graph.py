@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 from mosesplug.decoders.phrase.model import Model
 from mosesplug.decoders.phrase.model_file import N_REORDERING
 
-__all__ = ["DISCONTINUOUS", "MONOTONE", "N_DIRECTION", "SWAP", "SearchGraph"]
+__all__ = ["DISCONTINUOUS", "MONOTONE", "N_DIRECTION", "SWAP", "PhraseGraph"]
 
 N_DIRECTION = N_REORDERING // 2
 MONOTONE, SWAP, DISCONTINUOUS = range(N_DIRECTION)
 
 
 @dataclass(frozen=True)
-class SearchGraph:
+class PhraseGraph:
     """The result of a search: nodes are recombined hypotheses, edges extend them.
 
     Node 0 is the empty hypothesis. Nodes are numbered so that every edge goes to a higher one,

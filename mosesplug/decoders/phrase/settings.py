@@ -22,7 +22,7 @@ __all__ = [
     "FALSE_WORDS",
     "OPTIONS",
     "TRUE_WORDS",
-    "Option",
+    "DecoderOption",
     "Settings",
     "parse_arguments",
     "settings",
@@ -36,7 +36,7 @@ TRUE_WORDS = {"true", "t", "1", "yes", "y"}
 
 
 @dataclass(frozen=True)
-class Option:
+class DecoderOption:
     """An option: its short name (or ""), how many values it takes, what it is for."""
 
     short: str
@@ -45,32 +45,44 @@ class Option:
     help: str
 
 
-OPTIONS: Mapping[str, Option] = {
-    "config": Option("f", 1, 1, "moses.ini of the system"),
-    "input-file": Option("i", 1, 1, "text to translate, one sentence a line (default: stdin)"),
-    "show-weights": Option("", 0, 1, "print the features and their weights, and stop"),
-    "n-best-list": Option("", 2, 3, "FILE N [distinct]: write N-best lists to FILE, - for stdout"),
-    "weight-overwrite": Option("", 1, 1, "'Name= v v Name= v': weights in place of the file's"),
-    "weight-file": Option("wf", 1, 1, "sparse weights; this decoder has no sparse features"),
-    "output-search-graph-hypergraph": Option(
+OPTIONS: Mapping[str, DecoderOption] = {
+    "config": DecoderOption("f", 1, 1, "moses.ini of the system"),
+    "input-file": DecoderOption(
+        "i", 1, 1, "text to translate, one sentence a line (default: stdin)"
+    ),
+    "show-weights": DecoderOption("", 0, 1, "print the features and their weights, and stop"),
+    "n-best-list": DecoderOption(
+        "", 2, 3, "FILE N [distinct]: write N-best lists to FILE, - for stdout"
+    ),
+    "weight-overwrite": DecoderOption(
+        "", 1, 1, "'Name= v v Name= v': weights in place of the file's"
+    ),
+    "weight-file": DecoderOption("wf", 1, 1, "sparse weights; this decoder has no sparse features"),
+    "output-search-graph-hypergraph": DecoderOption(
         "", 1, 3, "true [txt|gz [DIR]]: write a search graph per sentence to DIR"
     ),
-    "server": Option("", 0, 1, "answer XML-RPC requests of this machine instead of reading input"),
-    "server-port": Option("", 1, 1, "port of the server (default: 8080)"),
-    "serial": Option("", 0, 1, "accepted; the server always answers one request at a time"),
-    "threads": Option("th", 1, 1, "number of processes, or all (default: 1)"),
-    "stack": Option("s", 1, 1, "hypotheses kept per stack, 0 = all (default: 200)"),
-    "beam-threshold": Option("b", 1, 1, "keep what is this likely beside the best (default: 1e-5)"),
-    "distortion-limit": Option("dl", 1, 1, "longest jump, 0 = none, -1 = any (default: -1)"),
-    "max-phrase-length": Option("", 1, 1, "longest source phrase (default: 20)"),
-    "ttable-limit": Option("", 1, 1, "translations per source phrase (default: 20)"),
-    "n-best-factor": Option("", 1, 1, "accepted; distinct lists are exact here at any value"),
-    "search-algorithm": Option("", 1, 1, "0 (stack decoding) is the only one"),
-    "inputtype": Option("", 1, 1, "0 (text) is the only one"),
-    "input-factors": Option("", 1, 1, "0 (words) is the only one"),
-    "output-factors": Option("", 1, 1, "0 (words) is the only one"),
-    "mapping": Option("", 1, 1, "'0 T 0' (one phrase table) is the only one"),
-    "verbose": Option("v", 1, 1, "0 = silent (default), 1 = say what happens on stderr"),
+    "server": DecoderOption(
+        "", 0, 1, "answer XML-RPC requests of this machine instead of reading input"
+    ),
+    "server-port": DecoderOption("", 1, 1, "port of the server (default: 8080)"),
+    "serial": DecoderOption("", 0, 1, "accepted; the server always answers one request at a time"),
+    "threads": DecoderOption("th", 1, 1, "number of processes, or all (default: 1)"),
+    "stack": DecoderOption("s", 1, 1, "hypotheses kept per stack, 0 = all (default: 200)"),
+    "beam-threshold": DecoderOption(
+        "b", 1, 1, "keep what is this likely beside the best (default: 1e-5)"
+    ),
+    "distortion-limit": DecoderOption("dl", 1, 1, "longest jump, 0 = none, -1 = any (default: -1)"),
+    "max-phrase-length": DecoderOption("", 1, 1, "longest source phrase (default: 20)"),
+    "ttable-limit": DecoderOption("", 1, 1, "translations per source phrase (default: 20)"),
+    "n-best-factor": DecoderOption(
+        "", 1, 1, "accepted; distinct lists are exact here at any value"
+    ),
+    "search-algorithm": DecoderOption("", 1, 1, "0 (stack decoding) is the only one"),
+    "inputtype": DecoderOption("", 1, 1, "0 (text) is the only one"),
+    "input-factors": DecoderOption("", 1, 1, "0 (words) is the only one"),
+    "output-factors": DecoderOption("", 1, 1, "0 (words) is the only one"),
+    "mapping": DecoderOption("", 1, 1, "'0 T 0' (one phrase table) is the only one"),
+    "verbose": DecoderOption("v", 1, 1, "0 = silent (default), 1 = say what happens on stderr"),
 }
 ONLY_VALUES = {
     "search-algorithm": ("0",),

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from formats.nbest.files import NBestEntry, format_entry
 from mosesplug.decoders.phrase.hypergraph_output import write_graph
 from mosesplug.decoders.phrase.model import Model
-from mosesplug.decoders.phrase.n_best import Derivation, n_best
+from mosesplug.decoders.phrase.n_best import PhraseDerivation, n_best
 from mosesplug.decoders.phrase.search import Limits, search
-from mosesplug.decoders.phrase.search_graph import SearchGraph
+from mosesplug.decoders.phrase.search_graph import PhraseGraph
 from mosesplug.decoders.phrase.settings import Settings
 from mosesplug.errors import DataError
 
@@ -65,7 +65,7 @@ def translate(
     )
 
 
-def searched(model: Model, settings: Settings, words: Sequence[bytes]) -> SearchGraph:
+def searched(model: Model, settings: Settings, words: Sequence[bytes]) -> PhraseGraph:
     """Return the search graph of a sentence.
 
     Raises:
@@ -75,12 +75,12 @@ def searched(model: Model, settings: Settings, words: Sequence[bytes]) -> Search
     return search(model, words, limits)
 
 
-def listed(graph: SearchGraph, settings: Settings) -> list[Derivation]:
+def listed(graph: PhraseGraph, settings: Settings) -> list[PhraseDerivation]:
     """The n-best list that the settings ask for; the best derivation where they ask for none."""
     return n_best(graph, max(1, settings.n_best_size), distinct=settings.n_best_distinct)
 
 
-def entry_of(model: Model, sentence_id: int, derivation: Derivation) -> NBestEntry:
+def entry_of(model: Model, sentence_id: int, derivation: PhraseDerivation) -> NBestEntry:
     """Return a line of the n-best list: tuneable features in Moses' order."""
     dense = []
     for feature in model.features.reported():

@@ -12,7 +12,7 @@ from mosesplug.forest.ngrams.states import TextGraph
 from mosesplug.forest.ngrams.table import NgramTable, child
 from mosesplug.kernels import kernel
 
-__all__ = ["LONGEST", "NOTHING", "Source", "context_size", "forget_unused", "write_context"]
+__all__ = ["LONGEST", "NOTHING", "SplitSource", "context_size", "forget_unused", "write_context"]
 
 LONGEST = ORDER - 1
 """Words of a context, at most."""
@@ -21,7 +21,7 @@ NOTHING = -1
 """In a context, behind its last word."""
 
 
-class Source(NamedTuple):
+class SplitSource(NamedTuple):
     """A graph to be split, for kernels.
 
     Attributes:

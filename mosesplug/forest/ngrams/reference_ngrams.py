@@ -21,7 +21,7 @@ __all__ = [
     "ORDER",
     "OTHER",
     "NgramTree",
-    "ReferenceNgrams",
+    "ReferenceNgramTree",
     "ngram_tree",
 ]
 
@@ -53,14 +53,14 @@ class NgramTree(NamedTuple):
 
 
 @dataclass(frozen=True)
-class ReferenceNgrams:
+class ReferenceNgramTree:
     """The n-grams of one sentence's references, and the numbers of their words."""
 
     tree: NgramTree
     words: dict[bytes, int]
 
     @classmethod
-    def of(cls, references: Sequence[Sequence[bytes]]) -> ReferenceNgrams:
+    def of(cls, references: Sequence[Sequence[bytes]]) -> ReferenceNgramTree:
         """Count the references of one sentence, given as words."""
         words: dict[bytes, int] = {}
         numbers = [

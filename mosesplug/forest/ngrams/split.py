@@ -27,11 +27,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.errors import DataError
-from mosesplug.forest.ngrams.contexts import LONGEST, Source
-from mosesplug.forest.ngrams.reference_ngrams import ORDER, ReferenceNgrams
+from mosesplug.forest.ngrams.contexts import LONGEST, SplitSource
+from mosesplug.forest.ngrams.reference_ngrams import ORDER, ReferenceNgramTree
 from mosesplug.forest.ngrams.split_search import (
-    Edges,
     Sizes,
+    SplitEdges,
     States,
     fill_slots,
     search_nodes,
@@ -122,7 +122,7 @@ def split(
 
 def split_for(
     graph: Hypergraph,
-    references: ReferenceNgrams,
+    references: ReferenceNgramTree,
     *,
     most_edges: int = MOST_EDGES,
     room: int = ROOM,
@@ -143,14 +143,14 @@ def split_for(
     return _split(_source(graph, references.words), table, count, False, ORDER, most_edges, room)
 
 
-def _source(graph: Hypergraph, words: Mapping[bytes, int]) -> Source:
+def _source(graph: Hypergraph, words: Mapping[bytes, int]) -> SplitSource:
     """Return the graph for kernels; ``words`` are their numbers."""
     text = text_graph(graph, words)
-    return Source(text, *open_sides(text))
+    return SplitSource(text, *open_sides(text))
 
 
 def _split(
-    source: Source,
+    source: SplitSource,
     table: NgramTable,
     count: int,
     grow: bool,
@@ -178,7 +178,9 @@ def _split(
     return _made(edges, int(sizes.states[0]), int(sizes.edges[0]), table, int(sizes.table[0]))
 
 
-def _made(edges: Edges, n_states: int, n_edges: int, table: NgramTable, count: int) -> SplitGraph:
+def _made(
+    edges: SplitEdges, n_states: int, n_edges: int, table: NgramTable, count: int
+) -> SplitGraph:
     """Return the graph of the states and edges that were found."""
     heads = edges.heads[:n_edges]
     # The edges of a node were found together, whatever its states.
@@ -199,7 +201,7 @@ def _made(edges: Edges, n_states: int, n_edges: int, table: NgramTable, count: i
     )
 
 
-def _room(source: Source, order: int, room: int) -> tuple[States, Edges]:
+def _room(source: SplitSource, order: int, room: int) -> tuple[States, SplitEdges]:
     """Room for states and edges, for each node and edge of the graph."""
     n_nodes, n_edges = len(source.preceded), len(source.graph.tail_offsets) - 1
     states = States(
@@ -210,7 +212,7 @@ def _room(source: Source, order: int, room: int) -> tuple[States, Edges]:
         _slots(room * n_nodes),
     )
     room *= n_edges
-    edges = Edges(
+    edges = SplitEdges(
         np.empty(room, dtype=np.int64),
         np.empty(room, dtype=np.int64),
         np.empty((room, order), dtype=np.int32),
@@ -228,8 +230,8 @@ def _slots(room: int) -> NDArray[np.int64]:
 
 
 def _larger(
-    states: States, edges: Edges, table: NgramTable, sizes: Sizes, most_new: int, node: int
-) -> tuple[States, Edges, NgramTable]:
+    states: States, edges: SplitEdges, table: NgramTable, sizes: Sizes, most_new: int, node: int
+) -> tuple[States, SplitEdges, NgramTable]:
     """Copies with twice the room, of what is full; ``node``, that did not fit, is left out."""
     n_states, n_edges, count = (int(size[0]) for size in sizes)
     if n_states == len(states.nodes):
@@ -238,7 +240,7 @@ def _larger(
     elif count + most_new > len(table.words):
         table = larger_table(table, count, 2 * len(table.words))
     else:
-        edges = Edges(*(_twice(array) for array in edges))
+        edges = SplitEdges(*(_twice(array) for array in edges))
     sizes.states[0] = states.firsts[node]
     sizes.edges[0] = np.count_nonzero(edges.heads[:n_edges] < states.firsts[node])
     fill_slots(states, int(sizes.states[0]))

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from mosesplug.forest.ngrams.contexts import (
     LONGEST,
     NOTHING,
-    Source,
+    SplitSource,
     context_size,
     forget_unused,
     write_context,
@@ -23,7 +23,7 @@ from mosesplug.forest.ngrams.reference_ngrams import BOUNDARY, ORDER
 from mosesplug.forest.ngrams.table import ABSENT, NgramTable, child, interned
 from mosesplug.kernels import kernel
 
-__all__ = ["Edges", "Sizes", "States", "fill_slots", "search_nodes", "worst_edge"]
+__all__ = ["Sizes", "SplitEdges", "States", "fill_slots", "search_nodes", "worst_edge"]
 
 
 class States(NamedTuple):
@@ -43,7 +43,7 @@ class States(NamedTuple):
     slots: NDArray[np.int64]
 
 
-class Edges(NamedTuple):
+class SplitEdges(NamedTuple):
     """Edges between states, in the order in which they are found.
 
     Attributes:
@@ -78,7 +78,7 @@ class Sizes(NamedTuple):
 
 
 @kernel
-def worst_edge(source: Source) -> tuple[int, int]:
+def worst_edge(source: SplitSource) -> tuple[int, int]:
     """Return the most tails of an edge, and the most words that it makes n-grams of."""
     most_tails, most_words = 1, 1
     for edge in range(len(source.graph.tail_offsets) - 1):
@@ -91,9 +91,9 @@ def worst_edge(source: Source) -> tuple[int, int]:
 
 @kernel
 def search_nodes(
-    source: Source,
+    source: SplitSource,
     states: States,
-    edges: Edges,
+    edges: SplitEdges,
     table: NgramTable,
     sizes: Sizes,
     node: int,
@@ -143,7 +143,7 @@ def search_nodes(
 @kernel
 def _has_room(
     states: States,
-    edges: Edges,
+    edges: SplitEdges,
     table: NgramTable,
     sizes: Sizes,
     most_tails: int,
@@ -162,7 +162,9 @@ def _has_room(
 
 
 @kernel
-def _first_choice(source: Source, edge: int, states: States, chosen: NDArray[np.int64]) -> bool:
+def _first_choice(
+    source: SplitSource, edge: int, states: States, chosen: NDArray[np.int64]
+) -> bool:
     """Choose the first state of each tail, ``chosen``, an output; False if one has none."""
     for number in range(source.graph.tail_offsets[edge + 1] - source.graph.tail_offsets[edge]):
         tail = source.graph.tails[source.graph.tail_offsets[edge] + number]
@@ -173,7 +175,7 @@ def _first_choice(source: Source, edge: int, states: States, chosen: NDArray[np.
 
 
 @kernel
-def _next_choice(source: Source, edge: int, states: States, chosen: NDArray[np.int64]) -> bool:
+def _next_choice(source: SplitSource, edge: int, states: States, chosen: NDArray[np.int64]) -> bool:
     """Choose the next combination of the tails' states; False if that was the last."""
     for number in range(source.graph.tail_offsets[edge + 1] - source.graph.tail_offsets[edge]):
         tail = source.graph.tails[source.graph.tail_offsets[edge] + number]
@@ -186,7 +188,7 @@ def _next_choice(source: Source, edge: int, states: States, chosen: NDArray[np.i
 
 @kernel
 def _write_contexts(
-    source: Source,
+    source: SplitSource,
     node: int,
     edge: int,
     states: States,
@@ -212,7 +214,7 @@ def _write_contexts(
 
 @kernel
 def _write_tails(
-    source: Source, edge: int, chosen: NDArray[np.int64], edges: Edges, place: int
+    source: SplitSource, edge: int, chosen: NDArray[np.int64], edges: SplitEdges, place: int
 ) -> None:
     """Write the tails of the edge at ``place``."""
     n_tails = source.graph.tail_offsets[edge + 1] - source.graph.tail_offsets[edge]
@@ -224,14 +226,14 @@ def _write_tails(
 
 @kernel
 def _write_ngrams(
-    source: Source,
+    source: SplitSource,
     edge: int,
     states: States,
     chosen: NDArray[np.int64],
     table: NgramTable,
     sizes: Sizes,
     grow: bool,
-    edges: Edges,
+    edges: SplitEdges,
     open_ngrams: NDArray[np.int64],
 ) -> None:
     """Write the n-grams that an edge makes, not those within its tails.

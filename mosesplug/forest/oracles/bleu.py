@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.forest.ngrams.reference_ngrams import BOUNDARIES, ORDER, OTHER, ReferenceNgrams
+from mosesplug.forest.ngrams.reference_ngrams import BOUNDARIES, ORDER, OTHER, ReferenceNgramTree
 from mosesplug.forest.ngrams.states import NgramStates, TextGraph, ngram_states, text_graph
 from mosesplug.forest.oracles.search import Judge, searched
 from mosesplug.forest.partial_derivations import chosen_derivation
@@ -89,7 +89,7 @@ def oracle_graph(
         scores: float64 ``[n_edges]``; the model's. An edge whose score is -inf or NaN is left out.
         sentence: its number, for messages.
     """
-    known = ReferenceNgrams.of(references)
+    known = ReferenceNgramTree.of(references)
     # Where nothing is said of source words, all counts at once.
     whole = int(graph.covered[-1])
     shares = np.minimum(graph.covered / whole, 1.0) if whole > 0 else np.ones(graph.n_nodes)

@@ -28,7 +28,7 @@ MATCH, SUBSTITUTION, ONLY_MOVED, ONLY_FIXED = 0, 1, 2, 3
 """Steps of an alignment: words of both sentences, or of one."""
 
 
-class Scratch(NamedTuple):
+class MosesScratch(NamedTuple):
     """Working memory for two sentences of limited length.
 
     Attributes:
@@ -57,9 +57,9 @@ class Scratch(NamedTuple):
 
 
 @kernel
-def _scratch(most_moved: int, most_fixed: int) -> Scratch:
+def _scratch(most_moved: int, most_fixed: int) -> MosesScratch:
     """Working memory for sentences of up to that many words."""
-    return Scratch(
+    return MosesScratch(
         np.empty((most_fixed + 1, most_moved + 1), dtype=np.int32),
         np.empty((most_fixed + 1, most_moved + 1), dtype=np.uint8),
         np.empty(most_moved, dtype=np.bool_),
@@ -75,7 +75,7 @@ def _scratch(most_moved: int, most_fixed: int) -> Scratch:
 
 @kernel
 def _distance(
-    moved: NDArray[np.int32], n_moved: int, fixed: NDArray[np.int32], scratch: Scratch
+    moved: NDArray[np.int32], n_moved: int, fixed: NDArray[np.int32], scratch: MosesScratch
 ) -> int:
     """Edit distance of ``moved[:n_moved]`` and ``fixed`` within the beam; fills costs and steps.
 
@@ -115,7 +115,7 @@ def _distance(
 
 
 @kernel
-def _align(n_moved: int, n_fixed: int, scratch: Scratch) -> None:
+def _align(n_moved: int, n_fixed: int, scratch: MosesScratch) -> None:
     """Follow the steps back; writes which words are wrong and where ``fixed`` is aligned to.
 
     A word of ``fixed`` alone is aligned to the word of ``moved`` that comes next.
@@ -146,7 +146,7 @@ def _within_reach(start: int, place: int, slack: int) -> bool:
 
 @kernel
 def _find_shifts(
-    moved: NDArray[np.int32], n_moved: int, fixed: NDArray[np.int32], scratch: Scratch
+    moved: NDArray[np.int32], n_moved: int, fixed: NDArray[np.int32], scratch: MosesScratch
 ) -> int:
     """Write the first shifts worth trying to ``scratch.shifts``; returns how many they are.
 
@@ -229,7 +229,7 @@ def _shift(
 
 @kernel
 def _best_shift(
-    n_moved: int, fixed: NDArray[np.int32], distance: int, n_shifts: int, scratch: Scratch
+    n_moved: int, fixed: NDArray[np.int32], distance: int, n_shifts: int, scratch: MosesScratch
 ) -> int:
     """Try shifts of ``scratch.now``, longer blocks first; the least distance after one of them.
 
@@ -257,7 +257,7 @@ def _best_shift(
 
 
 @kernel
-def _edits(moved: NDArray[np.int32], fixed: NDArray[np.int32], scratch: Scratch) -> int:
+def _edits(moved: NDArray[np.int32], fixed: NDArray[np.int32], scratch: MosesScratch) -> int:
     """Shifts and other edits that the search finds between two sentences."""
     n_moved, n_fixed = len(moved), len(fixed)
     scratch.now[:n_moved] = moved

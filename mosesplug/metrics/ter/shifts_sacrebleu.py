@@ -27,7 +27,7 @@ MATCH, SUBSTITUTION, ONLY_HYPOTHESIS, ONLY_REFERENCE = 0, 1, 2, 3
 """Steps of an alignment: words of both sentences, or of one."""
 
 
-class Scratch(NamedTuple):
+class SacrebleuScratch(NamedTuple):
     """Working memory for two sentences of limited length.
 
     Attributes:
@@ -52,9 +52,9 @@ class Scratch(NamedTuple):
 
 
 @kernel
-def _scratch(longest: int, longest_reference: int) -> Scratch:
+def _scratch(longest: int, longest_reference: int) -> SacrebleuScratch:
     """Working memory for sentences of up to that many words."""
-    return Scratch(
+    return SacrebleuScratch(
         np.empty((longest + 1, longest_reference + 1), dtype=np.int32),
         np.empty((longest + 1, longest_reference + 1), dtype=np.uint8),
         np.empty(longest, dtype=np.bool_),
@@ -68,7 +68,7 @@ def _scratch(longest: int, longest_reference: int) -> Scratch:
 
 @kernel
 def _distance(
-    words: NDArray[np.int32], length: int, reference: NDArray[np.int32], scratch: Scratch
+    words: NDArray[np.int32], length: int, reference: NDArray[np.int32], scratch: SacrebleuScratch
 ) -> int:
     """Edit distance of ``words[:length]`` and ``reference``; fills costs and steps.
 
@@ -103,7 +103,7 @@ def _distance(
 
 
 @kernel
-def _align(length: int, n_reference: int, scratch: Scratch) -> None:
+def _align(length: int, n_reference: int, scratch: SacrebleuScratch) -> None:
     """Follow the steps back; writes which words are wrong and where the reference is aligned to.
 
     A word of the reference alone is aligned to the word of the hypothesis before it.
@@ -149,7 +149,11 @@ def _shift(
 
 @kernel
 def _best_shift(
-    length: int, reference: NDArray[np.int32], distance: int, n_tried: int, scratch: Scratch
+    length: int,
+    reference: NDArray[np.int32],
+    distance: int,
+    n_tried: int,
+    scratch: SacrebleuScratch,
 ) -> tuple[int, int]:
     """Try shifts of ``scratch.now``: errors that the best saves, and all shifts tried so far.
 
@@ -201,7 +205,9 @@ def _best_shift(
 
 
 @kernel
-def _edits(hypothesis: NDArray[np.int32], reference: NDArray[np.int32], scratch: Scratch) -> int:
+def _edits(
+    hypothesis: NDArray[np.int32], reference: NDArray[np.int32], scratch: SacrebleuScratch
+) -> int:
     """Shifts and other edits that the search finds between two sentences."""
     length, n_reference = len(hypothesis), len(reference)
     if n_reference == 0:

@@ -25,7 +25,7 @@ from mosesplug.optimizers.lists.rows import compact_rows, filled_offsets
 from mosesplug.optimizers.online.costs import CostOptions
 from mosesplug.optimizers.online.epochs import online_algorithm
 from mosesplug.optimizers.online.learner import Change, Learner, LearnerState, Step
-from mosesplug.optimizers.online.mira_steps import Task, one_by_one, with_working_sets
+from mosesplug.optimizers.online.mira_steps import MiraTask, one_by_one, with_working_sets
 from mosesplug.optimizers.online.working_sets import Walk
 from mosesplug.optimizers.options import option
 from mosesplug.tuning_set import Batch
@@ -77,7 +77,7 @@ def mira_learner(options: MiraOptions) -> Learner:
         memory = {**costs.memory(step.metric), **state.memory}
         gains = costs.gains(batch, step.metric, memory, step.rng)
         rows = compact_rows(batch, np.arange(batch.n_hyps))
-        task = Task(
+        task = MiraTask(
             filled_offsets(batch.offsets),
             gains,
             options.slack,

@@ -16,10 +16,10 @@ from mosesplug.optimizers.lists.rows import CompactArrays, row_scores
 from mosesplug.optimizers.online.working_sets import Walk, empty_set, join, solve, with_room
 from mosesplug.optimizers.solvers.qp import EXCHANGES
 
-__all__ = ["Task", "one_by_one", "with_working_sets"]
+__all__ = ["MiraTask", "one_by_one", "with_working_sets"]
 
 
-class Task(NamedTuple):
+class MiraTask(NamedTuple):
     """A batch as the kernels see it.
 
     Attributes:
@@ -38,7 +38,7 @@ class Task(NamedTuple):
 
 
 @kernel
-def _reference(task: Task, scores: NDArray[np.float64], start: int) -> int:
+def _reference(task: MiraTask, scores: NDArray[np.float64], start: int) -> int:
     """The hope of the sentence whose rows begin at ``start``, or its best-liked oracle: a row.
 
     Args:
@@ -60,7 +60,7 @@ def _reference(task: Task, scores: NDArray[np.float64], start: int) -> int:
 
 
 @kernel
-def one_by_one(features: CompactArrays, task: Task, walk: Walk) -> None:
+def one_by_one(features: CompactArrays, task: MiraTask, walk: Walk) -> None:
     """Equations 61 and 62 for each sentence in turn; writes what is in ``walk``."""
     for sentence in range(len(walk.losses)):
         start, end = task.offsets[sentence], task.offsets[sentence + 1]
@@ -85,7 +85,7 @@ def one_by_one(features: CompactArrays, task: Task, walk: Walk) -> None:
 
 
 @kernel
-def with_working_sets(features: CompactArrays, task: Task, walk: Walk, together: int) -> None:
+def with_working_sets(features: CompactArrays, task: MiraTask, walk: Walk, together: int) -> None:
     """All hypotheses as constraints; ``together`` sentences have one quadratic program.
 
     Writes what is in ``walk``.
@@ -103,7 +103,7 @@ def with_working_sets(features: CompactArrays, task: Task, walk: Walk, together:
 
 @kernel
 def _cut(
-    features: CompactArrays, task: Task, walk: Walk, first: int, references: NDArray[np.int64]
+    features: CompactArrays, task: MiraTask, walk: Walk, first: int, references: NDArray[np.int64]
 ) -> None:
     """Solve for some sentences at once, the worst constraints of each joining round by round.
 
@@ -143,7 +143,7 @@ def _cut(
 
 @kernel
 def _missing(
-    features: CompactArrays, task: Task, walk: Walk, sentence: int, reference: int
+    features: CompactArrays, task: MiraTask, walk: Walk, sentence: int, reference: int
 ) -> NDArray[np.float64]:
     """Return by how much each hypothesis violates its margin, float64; negative if satisfied."""
     start, end = task.offsets[sentence], task.offsets[sentence + 1]

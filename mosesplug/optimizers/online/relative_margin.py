@@ -30,7 +30,7 @@ from mosesplug.optimizers.online.costs import CostOptions
 from mosesplug.optimizers.online.epochs import online_algorithm
 from mosesplug.optimizers.online.learner import Change, Learner, LearnerState, Step
 from mosesplug.optimizers.online.relative_margin_steps import (
-    Task,
+    RelativeMarginTask,
     cutting_planes,
     passive_aggressive,
 )
@@ -124,7 +124,7 @@ def _learner(
         memory = {**costs.memory(step.metric), **state.memory}
         gains = costs.gains(batch, step.metric, memory, step.rng)
         rows = compact_rows(batch, np.arange(batch.n_hyps))
-        task = Task(
+        task = RelativeMarginTask(
             filled_offsets(batch.offsets),
             gains,
             options.slack,

@@ -15,13 +15,13 @@ from mosesplug.optimizers.lists.differences import add_difference, difference, s
 from mosesplug.optimizers.lists.rows import CompactArrays, row_scores
 from mosesplug.optimizers.online.working_sets import Walk, empty_set, join, solve, with_room
 
-__all__ = ["Task", "cutting_planes", "passive_aggressive"]
+__all__ = ["RelativeMarginTask", "cutting_planes", "passive_aggressive"]
 
 _MARGIN, _BOUND = 0, 1
 """Kinds of constraints, which are the groups of a working set."""
 
 
-class Task(NamedTuple):
+class RelativeMarginTask(NamedTuple):
     """A batch as the kernels see it.
 
     Attributes:
@@ -45,7 +45,7 @@ class Task(NamedTuple):
 
 @kernel
 def passive_aggressive(
-    features: CompactArrays, task: Task, walk: Walk
+    features: CompactArrays, task: RelativeMarginTask, walk: Walk
 ) -> tuple[NDArray[np.float64], int]:
     """Algorithm 2: a step for the most violated constraint of each kind; writes ``walk``.
 
@@ -70,7 +70,9 @@ def passive_aggressive(
 
 
 @kernel
-def _begin(features: CompactArrays, task: Task, walk: Walk, sentence: int) -> tuple[int, float]:
+def _begin(
+    features: CompactArrays, task: RelativeMarginTask, walk: Walk, sentence: int
+) -> tuple[int, float]:
     """Return score a sentence: the row of its reference, and the reference's lead over the worst.
 
     Its scores and its loss in ``walk`` are outputs.
@@ -111,7 +113,7 @@ def _step(
 
 @kernel
 def cutting_planes(
-    features: CompactArrays, task: Task, walk: Walk
+    features: CompactArrays, task: RelativeMarginTask, walk: Walk
 ) -> tuple[NDArray[np.float64], int]:
     """Algorithm 1: constraints join working sets until all are met, but for the slack.
 
@@ -125,7 +127,9 @@ def cutting_planes(
 
 
 @kernel
-def _cut(features: CompactArrays, task: Task, walk: Walk, sentence: int, reference: int) -> int:
+def _cut(
+    features: CompactArrays, task: RelativeMarginTask, walk: Walk, sentence: int, reference: int
+) -> int:
     """The most violated constraint of a sentence joins, and all are solved again, round by round.
 
     Algorithm 1 takes off what those in the set miss, their slack, for margins only, and asks for

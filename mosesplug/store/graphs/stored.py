@@ -9,7 +9,7 @@ from mosesplug.features import FeatureSpace
 from mosesplug.hypergraph import Hypergraph
 from mosesplug.store.environment import Environment, Pinned
 from mosesplug.store.graphs.faults import sound_graph
-from mosesplug.store.state import Graphed, Growing, State, kbest_key
+from mosesplug.store.state import Graphed, Growing, StoreState, kbest_key
 
 __all__ = ["StoredGraphs"]
 
@@ -31,7 +31,7 @@ class StoredGraphs:
         self,
         environment: Environment,
         pinned: Pinned,
-        state: State,
+        state: StoreState,
         iterations: tuple[int, ...],
         opened: Growing | Graphed | None = None,
     ) -> None:

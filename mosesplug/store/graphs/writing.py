@@ -28,7 +28,7 @@ from mosesplug.store.records import encode_value
 from mosesplug.store.state import (
     GRAPHS,
     NAMES,
-    State,
+    StoreState,
     iteration_key,
     kbest_key,
     names_key,
@@ -46,7 +46,7 @@ Groups = tuple[tuple[str, int], ...]
 
 def add_graphs(
     environment: Environment,
-    state: State,
+    state: StoreState,
     iteration: int,
     graphs: Iterable[tuple[int, HypergraphFile]],
     groups: Groups | None,
@@ -74,7 +74,9 @@ def add_graphs(
     )
 
 
-def _check(environment: Environment, state: State, iteration: int, groups: Groups | None) -> None:
+def _check(
+    environment: Environment, state: StoreState, iteration: int, groups: Groups | None
+) -> None:
     path = environment.path
     if not environment.writable:
         raise StoreError(f"the n-best store at {path} is open read-only")
@@ -107,7 +109,7 @@ class _Encoder:
     """
 
     environment: Environment
-    state: State
+    state: StoreState
     iteration: int
     groups: Groups | None
     fixed: Collection[str]
@@ -189,7 +191,7 @@ def _put(transaction: Any, environment: Environment, records: Mapping[bytes, byt
     put_sorted(transaction, environment["forest"], records)
 
 
-def _begin(transaction: Any, environment: Environment, state: State, iteration: int) -> None:
+def _begin(transaction: Any, environment: Environment, state: StoreState, iteration: int) -> None:
     """Take away the graphs of a run that was cut off.
 
     Says the schema before the first graph: what knows none must not take this for a store of its
@@ -199,7 +201,7 @@ def _begin(transaction: Any, environment: Environment, state: State, iteration: 
     writing.delete_iteration(transaction, environment, iteration, len(state.kinds))
 
 
-def _end(transaction: Any, environment: Environment, state: State, encoder: _Encoder) -> None:
+def _end(transaction: Any, environment: Environment, state: StoreState, encoder: _Encoder) -> None:
     """Say that all graphs are there."""
     iteration, sparse = encoder.iteration, list(encoder.columns.sparse)
     said = {

@@ -19,7 +19,7 @@ from formats.errors import FormatError
 from mosesplug.errors import DataError, StoreError, StoreMismatch
 from mosesplug.metrics.protocol import Prepared
 from mosesplug.store.nbest_store import NBestStore
-from mosesplug.store.testing.toys import Hypothesis, StoreModel, WordMetric, make_list
+from mosesplug.store.testing.toys import Hypothesis, StoreModel, ToyMetric, make_list
 from mosesplug.tuning_set import TuningSet
 
 __all__ = ["StoreConformance", "check_store", "refuses"]
@@ -46,18 +46,18 @@ def check_rows(rows: TuningSet, first: int, truth: Sequence[Hypothesis], statist
 
 
 def check_store(
-    store: NBestStore, model: StoreModel, metric: WordMetric, references: Prepared
+    store: NBestStore, model: StoreModel, metric: ToyMetric, references: Prepared
 ) -> None:
     """Compare everything that a store gives with what the model gives."""
 
     def statistics_of(hypotheses: Sequence[Hypothesis]) -> NDArray[np.int32]:
         block = make_list(hypotheses, groups)
-        return WordMetric.statistics(
+        return ToyMetric.statistics(
             counter, references, block.sentence_ids, block.buffer, block.text_starts,
             block.text_ends,
         )  # fmt: skip
 
-    counter = WordMetric(metric.weight, _known=metric._known)
+    counter = ToyMetric(metric.weight, _known=metric._known)
     numbers = range(1, len(model.lists) + 1)
     assert [record.iteration for record in store.iterations()] == list(numbers)
     if not model.lists:
@@ -128,11 +128,11 @@ class StoreConformance:
         self,
         store: NBestStore,
         hypotheses: Iterable[Hypothesis],
-        metric: WordMetric | None = None,
+        metric: ToyMetric | None = None,
         record: Mapping[str, Any] | None = None,
     ) -> Any:
         """Add the next iteration, in blocks of one sentence."""
-        metric = metric or WordMetric()
+        metric = metric or ToyMetric()
         groups = itertools.groupby(hypotheses, key=lambda hypothesis: hypothesis.sentence)
         return store.add_iteration(
             len(store.iterations()) + 1,
@@ -154,7 +154,7 @@ class StoreConformance:
 
     def test_what_was_written_is_read_by_the_next(self, tmp_path: Path) -> None:
         model = StoreModel(3)
-        metric = WordMetric()
+        metric = ToyMetric()
         first = [
             Hypothesis(0, b"a x", (1, 2, 3), score=-1.5),
             Hypothesis(0, b"a x", (1, 2, 4), score=-1.75, extra=b" 0-0"),
@@ -173,7 +173,7 @@ class StoreConformance:
             check_store(store, model, metric, metric.prepare(self.references))
 
     def test_no_hypothesis_is_scored_twice(self, tmp_path: Path) -> None:
-        metric = WordMetric()
+        metric = ToyMetric()
         lines = [Hypothesis(0, b"a"), Hypothesis(0, b"b"), Hypothesis(0, b"a")]
         with self.open(tmp_path, writable=True) as store:
             report = self.add(store, lines, metric)
@@ -207,7 +207,7 @@ class StoreConformance:
             assert stored.result == {"score": 0.25}
 
     def test_only_the_newest_iteration_can_be_dropped(self, tmp_path: Path) -> None:
-        metric = WordMetric()
+        metric = ToyMetric()
         model = StoreModel(3)
         lines = [Hypothesis(0, b"a", sparse=(("s_a", 1.0),)), Hypothesis(1, b"e")]
         with self.open(tmp_path, writable=True) as store:
@@ -242,7 +242,7 @@ class StoreConformance:
                 refuses(StoreError, functools.partial(store.tuning_set, [1, missing]), "1 to 3")
 
     def test_iterations_come_in_order(self, tmp_path: Path) -> None:
-        metric = WordMetric()
+        metric = ToyMetric()
         with self.open(tmp_path, writable=True) as store:
             for wrong in (0, 2):
 
@@ -255,7 +255,7 @@ class StoreConformance:
                 refuses(StoreError, action, f"iteration {wrong}", "the next one is 1")
 
     def test_another_metric_or_reference_is_scored_anew(self, tmp_path: Path) -> None:
-        once, twice = WordMetric(), WordMetric(weight=2)
+        once, twice = ToyMetric(), ToyMetric(weight=2)
         lines = [Hypothesis(0, b"a x"), Hypothesis(0, b"b"), Hypothesis(1, b"d")]
         model = StoreModel(3)
         other = ((b"x", b"y", b"z"),)
@@ -285,7 +285,7 @@ class StoreConformance:
             assert store.fingerprints == {"input": "1a", "references": "3c"}
 
     def test_other_features_are_refused_with_both_spelled_out(self, tmp_path: Path) -> None:
-        metric = WordMetric()
+        metric = ToyMetric()
         with self.open(tmp_path, writable=True) as store:
             self.add(store, [Hypothesis(0, b"a")], metric)
             block = make_list([Hypothesis(0, b"a", (1.0, 2.0))], (("LM0", 2),))
@@ -303,13 +303,13 @@ class StoreConformance:
         self,
         store: NBestStore,
         hypotheses: Iterable[Hypothesis],
-        metric: WordMetric | None = None,
+        metric: ToyMetric | None = None,
         *,
         iteration: int | None = None,
         progress: Mapping[str, Any] | None = None,
     ) -> Any:
         """Add a part of the iteration that is open, or of the next one, as one block."""
-        metric = metric or WordMetric()
+        metric = metric or ToyMetric()
         return store.add_part(
             iteration or len(store.iterations()) + 1,
             [make_list(hypotheses)],
@@ -320,7 +320,7 @@ class StoreConformance:
         )
 
     def test_an_iteration_grows_in_parts(self, tmp_path: Path) -> None:
-        metric = WordMetric()
+        metric = ToyMetric()
         model = StoreModel(3)
         first = [Hypothesis(0, b"a x", sparse=(("s_a", 1.0),)), Hypothesis(1, b"e")]
         parts = [
@@ -349,7 +349,7 @@ class StoreConformance:
             assert metric.scored == 2 + 2 + 1 + 0
 
     def test_an_open_iteration_is_seen_by_none_but_those_who_ask(self, tmp_path: Path) -> None:
-        metric = WordMetric()
+        metric = ToyMetric()
         model = StoreModel(3)
         lines = [Hypothesis(0, b"a", sparse=(("s_a", 1.0),)), Hypothesis(1, b"e")]
         part = [Hypothesis(0, b"b", sparse=(("s_b", 1.0),))]
@@ -410,7 +410,7 @@ class StoreConformance:
             refuses(DataError, lambda: store.open_batch([3]), "no sentence 3")
 
     def test_an_open_iteration_stands_in_the_way(self, tmp_path: Path) -> None:
-        other = WordMetric(weight=2)
+        other = ToyMetric(weight=2)
         lines = [Hypothesis(0, b"a")]
         with self.open(tmp_path, writable=True) as store:
             refuses(StoreError, lambda: store.finish_iteration(1, {}), "not open", "none is")
@@ -449,7 +449,7 @@ class StoreConformance:
             assert store.iterations()[0].hypotheses == 2
 
     def test_an_open_iteration_can_be_dropped(self, tmp_path: Path) -> None:
-        metric = WordMetric()
+        metric = ToyMetric()
         model = StoreModel(3)
         lines = [Hypothesis(0, b"a", sparse=(("s_a", 1.0),))]
         with self.open(tmp_path, writable=True) as store:

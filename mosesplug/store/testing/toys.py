@@ -17,7 +17,7 @@ from mosesplug.metrics.protocol import (
     reference_fingerprint,
 )
 
-__all__ = ["GROUPS", "Hypothesis", "StoreModel", "WordMetric", "make_list"]
+__all__ = ["GROUPS", "Hypothesis", "StoreModel", "ToyMetric", "make_list"]
 
 GROUPS = (("LM0", 1), ("TM0", 2))
 """The dense groups of ``make_list`` if nothing else is said."""
@@ -80,7 +80,7 @@ def make_list(
 
 
 @dataclass
-class WordMetric(UnsmoothedMetric):
+class ToyMetric(UnsmoothedMetric):
     """A metric in five lines: ``weight`` times the words that are in a reference, and all words.
 
     Attributes:

@@ -15,7 +15,7 @@ import numpy as np
 from mosesplug.errors import UsageError
 from mosesplug.forest.graph_search import GraphSearch
 from mosesplug.forest.line_search.graph_space import graph_source
-from mosesplug.forest.ngrams.reference_ngrams import ReferenceNgrams
+from mosesplug.forest.ngrams.reference_ngrams import ReferenceNgramTree
 from mosesplug.forest.search_graph import search_graph
 from mosesplug.forest.union import united
 from mosesplug.optimizers import Algorithm, Problem
@@ -119,5 +119,5 @@ def _search(graphs: StoredGraphs, references: Sequence[Sequence[Sequence[bytes]]
     found = []
     for number, words in enumerate(references):
         if every := graphs.of_sentence(number):
-            found.append(search_graph(united(every), ReferenceNgrams.of(words)))
+            found.append(search_graph(united(every), ReferenceNgramTree.of(words)))
     return GraphSearch(found)

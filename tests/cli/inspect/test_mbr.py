@@ -11,7 +11,7 @@ from formats.graphs.hypergraph import Edge, write_hypergraph, write_hypergraph_w
 from formats.graphs.hypergraph_reader import read_hypergraph
 from mosesplug.cli.main import main
 from mosesplug.store import NBestStore
-from mosesplug.store.testing.toys import Hypothesis, WordMetric, make_list
+from mosesplug.store.testing.toys import Hypothesis, ToyMetric, make_list
 from mosesplug.tuning.weights import Weights
 from mosesplug.tuning.workdir.records import IterationStart
 
@@ -131,7 +131,7 @@ def test_sparse_weights(graphs: Path, lists: Path, tmp_path: Path) -> None:
 
 def test_a_store_of_graphs(tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
     """Each iteration has its own graph, and weights that make another translation the best."""
-    metric = WordMetric()
+    metric = ToyMetric()
     prepared = metric.prepare(((b"a",) * 2,))
     with NBestStore.open(tmp_path / "nbests.lmdb", writable=True) as store:
         for iteration, weight in ((1, -1000.0), (2, 1.0)):
@@ -172,7 +172,7 @@ def test_a_store_of_graphs_with_a_feature_that_is_not_tuned(
     """Its weight is in the configuration; the others were normalised for the decoder."""
     edges = [Edge((b"a",), 1, (1.0, 0.0)), Edge((b"b",), 1, (0.0, 1.0))]
     write_hypergraph(tmp_path / "0", ("A", "Own"), [edges], compress=None)
-    metric = WordMetric()
+    metric = ToyMetric()
     groups = (("A", 1),)
     command = ("decoder", "-weight-overwrite", "A= 1")
     with NBestStore.open(tmp_path / "nbests.lmdb", writable=True) as store:

@@ -8,17 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mosesplug.cli.moses.arguments import Option, Program, Style, integer, real, run
+from mosesplug.cli.moses.arguments import Program, ProgramOption, Style, integer, real, run
 from mosesplug.errors import DataError, UsageError
 
 OPTIONS = (
-    Option("sctype", "the metric", short="s", value="NAME", default="BLEU"),
-    Option("scconfig", "its settings", short="c", value="SETTINGS"),
-    Option("pdim", "features", short="d", value="N", read=integer),
-    Option("rate", "decay", value="R", read=real, default=0.5),
-    Option("binary", "binary files", short="b"),
-    Option("verbose", "say more", short="v"),
-    Option("ffile", "feature files", short="F", value="FILE", many=True),
+    ProgramOption("sctype", "the metric", short="s", value="NAME", default="BLEU"),
+    ProgramOption("scconfig", "its settings", short="c", value="SETTINGS"),
+    ProgramOption("pdim", "features", short="d", value="N", read=integer),
+    ProgramOption("rate", "decay", value="R", read=real, default=0.5),
+    ProgramOption("binary", "binary files", short="b"),
+    ProgramOption("verbose", "say more", short="v"),
+    ProgramOption("ffile", "feature files", short="F", value="FILE", many=True),
 )
 GETOPT = Program("tool", "Does things.", OPTIONS)
 BOOST = Program("tool", "Does things.", OPTIONS, style=Style.BOOST)
@@ -137,7 +137,7 @@ def test_same_as_the_standard_library(words: list[str]) -> None:
 def _text(program: Program) -> Program:
     """The program with all values read as text."""
     options = (
-        Option(o.name, o.help, o.short, o.value, default=o.default, many=o.many)
+        ProgramOption(o.name, o.help, o.short, o.value, default=o.default, many=o.many)
         for o in program.options
     )
     return Program(program.name, program.summary, tuple(options), others=program.others)

@@ -9,7 +9,7 @@ import pytest
 from formats.errors import FormatError
 from formats.moses.ini import parse_moses_ini, read_moses_ini
 from mosesplug.decoders.phrase.model_file import (
-    Features,
+    ModelFeatures,
     find_file,
     read_features,
     show_weights,
@@ -33,7 +33,7 @@ KENLM0= 5e-1
 """
 
 
-def read(text: str = INI, overwrite: str = "") -> Features:
+def read(text: str = INI, overwrite: str = "") -> ModelFeatures:
     return read_features(parse_moses_ini(text.encode(), "moses.ini"), overwrite)
 
 

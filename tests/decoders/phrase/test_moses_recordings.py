@@ -21,9 +21,9 @@ from formats.weights.files import read_dense
 from mosesplug.decoders.phrase.hypergraph_output import hypergraph_nodes, write_graph, write_weights
 from mosesplug.decoders.phrase.model import Model, load_model
 from mosesplug.decoders.phrase.model_file import read_features, show_weights
-from mosesplug.decoders.phrase.n_best import Derivation, n_best
+from mosesplug.decoders.phrase.n_best import PhraseDerivation, n_best
 from mosesplug.decoders.phrase.search import Limits, search
-from mosesplug.decoders.phrase.search_graph import SearchGraph
+from mosesplug.decoders.phrase.search_graph import PhraseGraph
 
 N_SENTENCES = 8
 
@@ -34,7 +34,7 @@ class Recording:
 
     entries: list[list[NBestEntry]]
     model: Model
-    graphs: list[SearchGraph]
+    graphs: list[PhraseGraph]
 
 
 def overwrite(groups: list[tuple[str, tuple[float, ...]]]) -> str:
@@ -78,7 +78,7 @@ def values_of(entry: NBestEntry) -> NDArray[np.float64]:
     return np.array([value for _, values in entry.dense for value in values])
 
 
-def reported(model: Model, derivation: Derivation) -> NDArray[np.float64]:
+def reported(model: Model, derivation: PhraseDerivation) -> NDArray[np.float64]:
     """Feature values in the order of a list."""
     columns = [
         column

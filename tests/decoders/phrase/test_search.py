@@ -11,7 +11,7 @@ import pytest
 from formats.moses.ini import read_moses_ini
 from mosesplug.decoders.phrase.model import Model, load_model
 from mosesplug.decoders.phrase.model_file import read_features
-from mosesplug.decoders.phrase.n_best import Derivation, n_best
+from mosesplug.decoders.phrase.n_best import PhraseDerivation, n_best
 from mosesplug.decoders.phrase.search import Limits, search
 from mosesplug.errors import DataError
 
@@ -26,7 +26,7 @@ def load(system: Any, *sentences: str, **arguments: Any) -> Model:
     return load_model(features, [s.encode().split() for s in sentences], **arguments)
 
 
-def grouped(derivation: Derivation, model: Model) -> dict[str, list[float]]:
+def grouped(derivation: PhraseDerivation, model: Model) -> dict[str, list[float]]:
     """Feature values by name, the untuneable one left out."""
     return {
         feature.name: derivation.values[list(feature.columns)].tolist()

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from formats.graphs.hypergraph import Edge
 from mosesplug.errors import DataError
 from mosesplug.forest import Hypergraph
-from mosesplug.forest.ngrams.reference_ngrams import BOUNDARIES, ReferenceNgrams
+from mosesplug.forest.ngrams.reference_ngrams import BOUNDARIES, ReferenceNgramTree
 from mosesplug.forest.ngrams.split import SplitGraph, split, split_for
 from tests.forest.every_derivation import WORDS, edge_lists, every, is_small, made, wordy_graphs
 from tests.forest.graphs import graph_of
@@ -83,7 +83,7 @@ def test_every_derivation_makes_its_ngrams_of_the_references(
 ) -> None:
     graph = made(nodes)
     assume(is_small(graph, 100))
-    counted = ReferenceNgrams.of(references)
+    counted = ReferenceNgramTree.of(references)
     found = split_for(graph, counted, room=room)
     texts = spelled(found, tuple(counted.words))
     known = set().union(*(ngrams(reference, 4) for reference in references))

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from formats.graphs.hypergraph import Edge
 from mosesplug.errors import DataError
 from mosesplug.forest.graph_search import GraphSearch
-from mosesplug.forest.ngrams.reference_ngrams import ReferenceNgrams
+from mosesplug.forest.ngrams.reference_ngrams import ReferenceNgramTree
 from mosesplug.forest.oracles.hope_fear import find, hope_and_fear
 from mosesplug.forest.search_graph import SearchGraph, search_graph
 from mosesplug.metrics.single_bleu import single_bleu
@@ -38,7 +38,7 @@ def cases() -> st.SearchStrategy[tuple[list[list[Edge]], References]]:
 def made(nodes: list[list[Edge]], references: References) -> SearchGraph:
     with tempfile.TemporaryDirectory() as directory:
         graph = graph_of(nodes, Path(directory))
-    return search_graph(graph, ReferenceNgrams.of(references))
+    return search_graph(graph, ReferenceNgramTree.of(references))
 
 
 def ngrams(words: list[bytes]) -> Counter[tuple[bytes, ...]]:
@@ -222,7 +222,7 @@ def test_no_background_is_worth_nothing() -> None:
 
 
 def test_words_of_no_reference_are_told_apart() -> None:
-    references = ReferenceNgrams.of([[b"a", b"b", b"a"], [b"a"]])
+    references = ReferenceNgramTree.of([[b"a", b"b", b"a"], [b"a"]])
     assert [references.number(word) for word in (b"a", b"b", b"c", b"<s>")] == [0, 1, -2, -3]
     tree = references.tree
     place = tree.children[0, 0]
@@ -234,6 +234,6 @@ def test_words_of_no_reference_are_told_apart() -> None:
 def test_refuses_an_exponentially_large_derivation(tmp_path: Path) -> None:
     nodes = [[Edge((b"a",), 1, (0.0,))]]
     nodes += [[Edge((head, head), 1, (0.0,))] for head in range(30)]
-    graph = search_graph(graph_of(nodes, tmp_path), ReferenceNgrams.of([[b"a"]]))
+    graph = search_graph(graph_of(nodes, tmp_path), ReferenceNgramTree.of([[b"a"]]))
     with pytest.raises(DataError, match="edges"):
         find(graph, WEIGHTS, BACKGROUND)

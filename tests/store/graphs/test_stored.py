@@ -26,10 +26,10 @@ from mosesplug.hypergraph import Hypergraph
 from mosesplug.store import NBestStore
 from mosesplug.store.graphs import writing as graph_writing
 from mosesplug.store.records import header_of
-from mosesplug.store.testing.toys import GROUPS, Hypothesis, WordMetric, make_list
+from mosesplug.store.testing.toys import GROUPS, Hypothesis, ToyMetric, make_list
 
 N_SENTENCES = 3
-METRIC = WordMetric()
+METRIC = ToyMetric()
 COMMON: dict[str, Any] = {
     "metric": METRIC,
     "references": METRIC.prepare(((b"a",) * N_SENTENCES,)),

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from formats.graphs.hypergraph import Edge
 from mosesplug.forest import objectives as forest
 from mosesplug.forest.k_best import k_best
-from mosesplug.forest.ngrams.reference_ngrams import ReferenceNgrams
+from mosesplug.forest.ngrams.reference_ngrams import ReferenceNgramTree
 from mosesplug.metrics.expected_bleu import expected_bleu
 from mosesplug.metrics.linear_bleu import LinearBleu
 from mosesplug.optimizers import losses
@@ -156,7 +156,7 @@ def test_same_as_on_graphs_of_the_same_hypotheses() -> None:
         for text, row in zip(texts, values, strict=True)
     ]
     graph, reference = made([edges]), b"z a b c d e f g".split()
-    scored = forest.ScoredGraph.of(graph, ReferenceNgrams.of([reference]))
+    scored = forest.ScoredGraph.of(graph, ReferenceNgramTree.of([reference]))
     grams = [_ngrams(text.split()) for text in texts]
     known = _ngrams(reference)
     stats = np.empty((4, 9))
