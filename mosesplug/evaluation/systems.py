@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from pathlib import Path
 
 from mosesplug.errors import DataError, UsageError
 from mosesplug.tuning.repeats.files import find_run_directories
+from mosesplug.tuning.workdir.summary import StoredSummary
 from mosesplug.tuning.workdir.workspace import Workspace
 
 __all__ = ["System", "find_tuned_translations", "parse_systems"]
@@ -66,8 +66,8 @@ def _find_in_run(directory: Path) -> Path:
     """Return ``runN.out`` of the iteration that was decoded with the weights of the result."""
     workspace = Workspace(directory, 0)
     try:
-        decoded = json.loads(workspace.summary.read_bytes())["result"]["decoded_in_iteration"]
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        decoded = StoredSummary.read(workspace.summary).decoded_in_iteration
+    except DataError as error:
         raise DataError(
             f"{directory} is not the working directory of a finished run: name files of"
             " translations instead"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from mosesplug.store import IterationRecord, NBestStore
 from mosesplug.tuning.weights import Weights
 from mosesplug.tuning.workdir.records import read_result, read_start
 from mosesplug.tuning.workdir.stores import open_run_store
+from mosesplug.tuning.workdir.summary import StoredSummary
 from mosesplug.tuning.workdir.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -170,13 +170,8 @@ def _read_summary(path: Path, n_dense: int) -> tuple[tuple[str, ...], Weights]:
         DataError: it is not a summary that ``tune`` wrote.
     """
     try:
-        given = dict(json.loads(path.read_bytes())["result"]["weights"])
-        values = [(str(name), float(value)) for name, value in given.items()]
-    except (ValueError, KeyError, TypeError):
-        values = []
-    if len(values) < n_dense:
+        return StoredSummary.read(path).weights(n_dense)
+    except DataError as error:
         raise DataError(
             f"{path} is not the summary of this run: remove it to use the last iteration's weights"
-        )
-    names = tuple(name for name, _ in values[:n_dense])
-    return names, Weights(tuple(value for _, value in values[:n_dense]), dict(values[n_dense:]))
+        ) from error

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean, median, stdev
-from typing import Any
 
 from mosesplug.errors import DataError
 from mosesplug.store import NBestStore
 from mosesplug.tuning.weights import Weights
 from mosesplug.tuning.workdir.records import read_start
+from mosesplug.tuning.workdir.summary import StoredSummary
 from mosesplug.tuning.workdir.workspace import Workspace
 
 __all__ = [
@@ -131,60 +130,27 @@ def read_finished_run(directory: Path, number: int, seed: int) -> FinishedRun:
     workspace = Workspace(directory, 0)
     with NBestStore.open(workspace.store) as store:
         last = read_start(store.iterations()[-1])
-    n_dense = len(last.weights.dense)
     try:
-        summary = json.loads(workspace.summary.read_bytes())
-        pairs = [(str(k), float(v)) for k, v in summary["result"]["weights"].items()]
-        if len(pairs) < n_dense:
-            raise ValueError("too few weights")
-        dev, dev_of = _on_tuning_set(summary)
+        summary = StoredSummary.read(workspace.summary)
+        names, weights = summary.weights(len(last.weights.dense))
+        dev, dev_of = summary.dev_score()
         return FinishedRun(
             number=number,
             directory=directory,
             seed=seed,
-            iterations=len(summary["iterations"]),
-            reason=str(summary["reason"]),
-            names=tuple(name for name, _ in pairs[:n_dense]),
-            weights=Weights(tuple(value for _, value in pairs[:n_dense]), dict(pairs[n_dense:])),
+            iterations=len(summary.document["iterations"]),
+            reason=str(summary.document["reason"]),
+            names=names,
+            weights=weights,
             dev=dev,
             dev_of=dev_of,
-            heldout=_on_held_out(summary),
-            metric=str(summary["metric"]),
-            signature=str(summary["signature"]),
+            heldout=summary.heldout_score(),
+            metric=str(summary.document["metric"]),
+            signature=str(summary.document["signature"]),
             settings=last.settings,
         )
-    except (OSError, ValueError, KeyError, IndexError, TypeError) as error:
+    except (DataError, KeyError) as error:
         raise DataError(
             f"{workspace.summary} is missing or is not the summary of this run: with --continue"
             " the run is ended again if the file is removed"
         ) from error
-
-
-def _on_tuning_set(summary: Mapping[str, Any]) -> tuple[float | None, str | None]:
-    """Return score of the result on the tuning set, and the data it was computed on."""
-    result, iterations = summary["result"], summary["iterations"]
-    if decoded := result["decoded_in_iteration"]:
-        return float(iterations[decoded - 1]["first_best_score"]), "decoded"
-    if result["score"] is None or result["score_of"] == "heldout":
-        return None, None
-    return float(result["score"]), str(result["score_of"])
-
-
-def _on_held_out(summary: Mapping[str, Any]) -> float | None:
-    """Return score of the result on the held-out set.
-
-    The starting weights are scored before iteration 1, and the new weights after each iteration.
-    """
-    result = summary["result"]
-    judged = [[float(p["score"]) for p in each["heldout"]] for each in summary["iterations"]]
-    if result["score_of"] == "heldout":
-        return float(result["score"])
-    if result["selected"] == "average" or not any(judged):
-        return None
-    match result["decoded_in_iteration"]:
-        case None:
-            return judged[-1][-1] if judged[-1] else None
-        case 1:
-            return judged[0][0] if judged[0] else None
-        case iteration:
-            return judged[iteration - 2][-1] if judged[iteration - 2] else None

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
+from mosesplug.errors import DataError
 from mosesplug.store import IterationRecord
 from mosesplug.tuning.weights import Weights
 from mosesplug.tuning.workdir.records import ShardLists, read_result, read_start
 
-__all__ = ["IterationFigures", "Result", "ScoredOn", "summarize_iterations"]
+__all__ = ["IterationFigures", "Result", "ScoredOn", "StoredSummary", "summarize_iterations"]
 
 ScoredOn = Literal["decoded", "lists", "graphs", "learning", "heldout"]
 """Which data the score of a result was computed on; see ``Result``."""
@@ -167,3 +170,87 @@ def summarize_iterations(records: Sequence[IterationRecord]) -> tuple[IterationF
             )
         )
     return tuple(found)
+
+
+@dataclass(frozen=True)
+class StoredSummary:
+    """The ``summary.json`` of a finished run.
+
+    Attributes:
+        path: of the file.
+        document: its content.
+    """
+
+    path: Path
+    document: Mapping[str, Any]
+
+    @classmethod
+    def read(cls, path: Path) -> StoredSummary:
+        """Read the file.
+
+        Raises:
+            DataError: it is missing or corrupt.
+        """
+        with _well_formed(path):
+            document = json.loads(path.read_bytes())
+            return cls(path, {**document, "result": dict(document["result"])})
+
+    @property
+    def decoded_in_iteration(self) -> int | None:
+        """The iteration that was decoded with the resulting weights."""
+        with _well_formed(self.path):
+            decoded: int | None = self.document["result"]["decoded_in_iteration"]
+            return decoded
+
+    def weights(self, n_dense: int) -> tuple[tuple[str, ...], Weights]:
+        """Return the names of the dense weights, which come first, and the resulting weights.
+
+        Raises:
+            DataError: there are fewer than ``n_dense``.
+        """
+        with _well_formed(self.path):
+            items = self.document["result"]["weights"].items()
+            pairs = [(str(name), float(value)) for name, value in items]
+            if len(pairs) < n_dense:
+                raise ValueError("too few weights")
+            dense = tuple(value for _, value in pairs[:n_dense])
+            return tuple(name for name, _ in pairs[:n_dense]), Weights(dense, dict(pairs[n_dense:]))
+
+    def dev_score(self) -> tuple[float | None, str | None]:
+        """Return the score of the result on the tuning set, and the data it was computed on."""
+        with _well_formed(self.path):
+            result, iterations = self.document["result"], self.document["iterations"]
+            if decoded := result["decoded_in_iteration"]:
+                return float(iterations[decoded - 1]["first_best_score"]), "decoded"
+            if result["score"] is None or result["score_of"] == "heldout":
+                return None, None
+            return float(result["score"]), str(result["score_of"])
+
+    def heldout_score(self) -> float | None:
+        """Return the score of the result on the held-out set.
+
+        The starting weights are scored before iteration 1, and new weights after each iteration.
+        """
+        with _well_formed(self.path):
+            result, iterations = self.document["result"], self.document["iterations"]
+            scores = [[float(each["score"]) for each in one["heldout"]] for one in iterations]
+            if result["score_of"] == "heldout":
+                return float(result["score"])
+            if result["selected"] == "average" or not any(scores):
+                return None
+            match result["decoded_in_iteration"]:
+                case None:
+                    return scores[-1][-1] if scores[-1] else None
+                case 1:
+                    return scores[0][0] if scores[0] else None
+                case iteration:
+                    return scores[iteration - 2][-1] if scores[iteration - 2] else None
+
+
+@contextmanager
+def _well_formed(path: Path) -> Iterator[None]:
+    """Turn errors of reading a summary into one ``DataError``."""
+    try:
+        yield
+    except (OSError, ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
+        raise DataError(f"{path} is missing or is not the summary of this run") from error
