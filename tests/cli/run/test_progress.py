@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 
 from mosesplug.cli.run.progress import Reporter, format_iterations
-from mosesplug.cli.shared.tables import format_change
 from mosesplug.tuning.events import (
     CommandStarted,
     DecodingProgress,
@@ -176,9 +175,3 @@ def test_table_of_an_online_run() -> None:
     ]
     assert first.split() == ["1", "0.2500", "0.5", "2", "3", "13", "1.0", "s", "2.0", "s", "0.4000"]
     assert rest[0] == "weights: BLEU 0.4000 on the held-out text, the best there (enough)"
-
-
-def test_what_is_left_of_rounding_is_no_change() -> None:
-    assert format_change(2.8e-17) == format_change(0.0) == "0"
-    assert format_change(1.25e-3) == "0.0013"
-    assert format_change(None) == ""

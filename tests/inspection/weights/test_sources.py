@@ -14,7 +14,6 @@ from formats.errors import FormatError
 from formats.moses.ini import parse_moses_ini
 from formats.weights.any_format import FORMATS, Format, parse_weights
 from formats.weights.files import ShowWeights, WeightGroup
-from mosesplug.cli.shared.tables import format_sparkline
 from mosesplug.errors import DataError, UsageError
 from mosesplug.inspection.run import open_run
 from mosesplug.inspection.weights.algebra import (
@@ -286,10 +285,3 @@ def test_over_iterations_and_in_use(tmp_path: Path) -> None:
     assert series.of("S_a") == (0, 0, 0)
     assert use.hypotheses == 4
     assert use.shares == {"S_a": 0.75, "S_b": 0.25, "S_c": 0.0}
-
-
-def test_bars() -> None:
-    assert format_sparkline((0.0, 0.5, 1.0, -1.0), "utf-8") == "▅▆█▁"
-    assert format_sparkline((0.0, None, 1.0), "ascii") == "1 8"
-    assert format_sparkline((2.0, 2.0), "utf-8") == "▄▄"
-    assert format_sparkline((), "utf-8") == ""
