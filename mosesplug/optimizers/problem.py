@@ -43,6 +43,7 @@ __all__ = [
     "corpus_statistics",
     "no_progress",
     "normalise",
+    "score_solution",
     "sentence_scores",
 ]
 
@@ -172,6 +173,14 @@ def normalise(problem: Problem, weights: NDArray[np.float64]) -> NDArray[np.floa
     if problem.fixed is None:
         return np.asarray(weights / norm)
     return np.where(problem.fixed, weights, weights / norm)
+
+
+def score_solution(
+    problem: Problem, weights: NDArray[np.float64], history: tuple[Mapping[str, Any], ...]
+) -> Solution:
+    """Return the weights, normalised, with their score."""
+    weights = normalise(problem, weights)
+    return Solution(weights, corpus_score(problem, weights), history)
 
 
 def activate_sparse(problem: Problem) -> Problem:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.errors import OptimizerError
-from mosesplug.optimizers.problem import Problem, Solution, corpus_score, normalise
+from mosesplug.optimizers.problem import Problem, Solution, normalise, score_solution
 
 __all__ = ["choose_best", "insert_active", "make_solution", "starting_points"]
 
@@ -78,5 +78,4 @@ def make_solution(
     history: tuple[Mapping[str, object], ...],
 ) -> Solution:
     """Return the weights of ``insert_active``, normalised, and scored by decoding."""
-    weights = normalise(problem, insert_active(problem, initial, found))
-    return Solution(weights, corpus_score(problem, weights), history)
+    return score_solution(problem, insert_active(problem, initial, found), history)

@@ -35,7 +35,7 @@ from mosesplug.optimizers.problem import (
     check_weights,
     corpus_score,
     no_progress,
-    normalise,
+    score_solution,
 )
 from mosesplug.tuning_set import Batch, TuningSet
 
@@ -373,8 +373,7 @@ def solve_in_epochs(
             "the weights became all zero or too large. Choose less regularisation, a lower "
             "learning rate, or other starting weights."
         )
-    weights = normalise(problem, best[1])
-    return Solution(weights, corpus_score(problem, weights), tuple(history))
+    return score_solution(problem, best[1], tuple(history))
 
 
 def optimize_online(

@@ -25,8 +25,7 @@ from mosesplug.optimizers.problem import (
     Problem,
     Progress,
     Solution,
-    corpus_score,
-    normalise,
+    score_solution,
 )
 
 __all__ = ["AnnealingOptions", "AnnealingStage", "fit_stages"]
@@ -204,8 +203,7 @@ def fit_stages(
             "the fitted weights are all zero or not finite: the features do not separate good "
             "hypotheses from bad ones, or the regularization is too strong (l1, l2)"
         )
-    weights = normalise(problem, weights)
-    return Solution(weights, corpus_score(problem, weights), tuple(history))
+    return score_solution(problem, weights, tuple(history))
 
 
 def _descended(

@@ -42,9 +42,8 @@ from mosesplug.optimizers.problem import (
     Solution,
     activate_sparse,
     check_weights,
-    corpus_score,
     no_progress,
-    normalise,
+    score_solution,
 )
 
 __all__ = [
@@ -254,8 +253,7 @@ def _in_rounds(
 
     weights, found = fit_scaled(problem, initial, lists, fit)
     progress(options.rounds, options.rounds, "rounds")
-    weights = normalise(problem, weights)
-    return Solution(weights, corpus_score(problem, weights), found.rounds)
+    return score_solution(problem, weights, found.rounds)
 
 
 def _round(

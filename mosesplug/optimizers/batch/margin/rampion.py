@@ -48,7 +48,7 @@ from mosesplug.optimizers.problem import (
     check_weights,
     corpus_score,
     no_progress,
-    normalise,
+    score_solution,
 )
 
 __all__ = ["ALGORITHMS", "Ramp", "RampionOptions", "rampion", "take_ramp_steps"]
@@ -199,8 +199,7 @@ def rampion(
     progress(options.rounds, options.rounds, "rounds")
     if not best.any():
         raise OptimizerError("the weights are all zero; start from other weights")
-    best = normalise(problem, best)
-    return Solution(best, corpus_score(problem, best), tuple(history))
+    return score_solution(problem, best, tuple(history))
 
 
 def _accepted(

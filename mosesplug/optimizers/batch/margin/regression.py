@@ -43,9 +43,8 @@ from mosesplug.optimizers.problem import (
     Solution,
     activate_sparse,
     check_weights,
-    corpus_score,
     no_progress,
-    normalise,
+    score_solution,
 )
 
 __all__ = ["ALGORITHMS", "Contrast", "RegressionOptions", "fit_differences", "regression"]
@@ -197,14 +196,13 @@ def regression(
         lambda own: fit_differences(own, gains, contrast, options.regularization),
     )
     progress(2, 2, "steps")
-    weights = normalise(problem, weights)
     step = {
         "examples": n_examples,
         "objective": fit.loss,
         "iterations": fit.iterations,
         "converged": fit.converged,
     }
-    return Solution(weights, corpus_score(problem, weights), (step,))
+    return score_solution(problem, weights, (step,))
 
 
 def _contrast(

@@ -23,9 +23,8 @@ from mosesplug.optimizers.problem import (
     Solution,
     activate_sparse,
     check_weights,
-    corpus_score,
     no_progress,
-    normalise,
+    score_solution,
 )
 
 __all__ = ["ALGORITHMS", "kbmira"]
@@ -69,8 +68,7 @@ def kbmira(
     weights[active] = best.average[active]
     if not weights.any():
         raise OptimizerError("the weights became all zero; start from other weights")
-    weights = normalise(problem, weights)
-    return Solution(weights, corpus_score(problem, weights), tuple(history))
+    return score_solution(problem, weights, tuple(history))
 
 
 def _learner(

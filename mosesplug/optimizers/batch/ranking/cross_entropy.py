@@ -42,9 +42,8 @@ from mosesplug.optimizers.problem import (
     Solution,
     activate_sparse,
     check_weights,
-    corpus_score,
     no_progress,
-    normalise,
+    score_solution,
     sentence_scores,
 )
 
@@ -145,9 +144,8 @@ def cross_entropy(
 
     weights, fit = fit_score_loss(problem, initial, minimised)
     progress(2, 2, "steps")
-    weights = normalise(problem, weights)
     step = {"loss": fit.loss, "iterations": fit.iterations, "converged": fit.converged}
-    return Solution(weights, corpus_score(problem, weights), (step,))
+    return score_solution(problem, weights, (step,))
 
 
 Shares = Callable[[Floats, NDArray[np.int64]], Floats]

@@ -34,6 +34,7 @@ from mosesplug.optimizers.problem import (
     corpus_score,
     no_progress,
     normalise,
+    score_solution,
     sentence_scores,
 )
 
@@ -127,8 +128,7 @@ def pro(
     progress(1, 2, "steps")
     weights, fit = fit_pairs(problem, initial, pairs, options, rng)
     progress(2, 2, "steps")
-    weights = normalise(problem, weights)
-    return Solution(weights, corpus_score(problem, weights), (describe_fit(pairs, fit, options),))
+    return score_solution(problem, weights, (describe_fit(pairs, fit, options),))
 
 
 def pro_mert(

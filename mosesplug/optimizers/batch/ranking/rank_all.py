@@ -37,9 +37,8 @@ from mosesplug.optimizers.problem import (
     Solution,
     activate_sparse,
     check_weights,
-    corpus_score,
     no_progress,
-    normalise,
+    score_solution,
     sentence_scores,
 )
 
@@ -120,7 +119,6 @@ def rank_all(
 
     weights, found = fit_score_loss(problem, initial, fit)
     progress(2, 2, "steps")
-    weights = normalise(problem, weights)
     step: dict[str, Any] = {
         "pairs": pairs.n_pairs,
         "loss": found.loss,
@@ -129,7 +127,7 @@ def rank_all(
     }
     if isinstance(found, HingeFit):
         step["gap"] = found.gap
-    return Solution(weights, corpus_score(problem, weights), (step,))
+    return score_solution(problem, weights, (step,))
 
 
 def _fit(
