@@ -193,8 +193,8 @@ def make_graph_problem(
         return replace(problem, source=source)
     words = ([line.split() for line in each] for each in zip(*graphs.references, strict=True))
     found = [
-        search_graph(united(each), ReferenceNgramTree.of(said))
-        for each, said in zip(graphs.sentences, words, strict=True)
+        search_graph(united(each), ReferenceNgramTree.of(references))
+        for each, references in zip(graphs.sentences, words, strict=True)
         if each
     ]
     return replace(problem, search=GraphSearch(found))

@@ -44,7 +44,7 @@ def _scores(result: LearningResult) -> list[str]:
         ]
     learned, away = result.sentences
     rows = [
-        ("", f"learnt from ({learned} sentences)", f"held out ({away} sentences)"),
+        ("", f"learned from ({learned} sentences)", f"held out ({away} sentences)"),
         ("score at the start", f"{result.start:.6f}", f"{result.start_held_out:.6f}"),
         ("score at the end", f"{result.solution.score:.6f}", f"{result.held_out:.6f}"),
     ]
@@ -53,7 +53,7 @@ def _scores(result: LearningResult) -> list[str]:
 
 def _folds(validation: CrossValidation, result: LearningResult) -> list[str]:
     """Return the scores of each fold, and of all folds together."""
-    rows = [("fold", "sentences", "learnt from", "left out")]
+    rows = [("fold", "sentences", "learned from", "left out")]
     rows += [
         (str(number), str(fold.sentences), format_score(fold.learning), format_score(fold.held_out))
         for number, fold in enumerate(validation.folds, start=1)
@@ -68,14 +68,14 @@ def _folds(validation: CrossValidation, result: LearningResult) -> list[str]:
         ("all sentences, starting weights", format_score(validation.start)),
         ("all sentences, each with weights of the other folds", format_score(validation.held_out)),
         (
-            "all sentences, weights learnt from all (those written)",
+            "all sentences, weights learned from all (the result)",
             format_score(result.solution.score),
         ),
     ]
     return [
         *format_table(rows),
         "",
-        f"gap: {validation.gap:+.4f}, the mean score on sentences learnt from minus that on a fold"
+        f"gap: {validation.gap:+.4f}, the mean score on sentences learned from minus that on a fold"
         f" left out ({average:.0f} sentences)",
         "",
         *format_table(together, left=1),
@@ -94,12 +94,12 @@ def _runs(result: LearningResult, settings: LearningSettings) -> list[str]:
         ("held out", measure_spread([run.held_out for run in result.runs])),
     ]
     known = [(name, each) for name, each in spreads if each is not None]
-    which = f"the mean of those of {len(result.runs)} runs"
+    which = f"the average of {len(result.runs)} runs"
     if result.chosen is not None:
         number = result.runs.index(result.chosen) + 1
         order = {"median": "the median", "best-heldout": "the best"}[settings.select]
-        where = "what was learnt from" if result.held_out is None else "what was held out"
-        which = f"those of run {number}, {order} on {where}"
+        score = "score" if result.held_out is None else "held-out score"
+        which = f"run {number}, {order} by {score}"
     return [
         *format_table(rows),
         "",

@@ -137,11 +137,11 @@ def test_sentences_can_be_left_out(
     output = ("-o", graphs / "tuned", "--algorithm", *algorithm)
     assert run(*words, *output, "--init", graphs / "init.dense", "--folds", 2) == 0
     said = capsys.readouterr().err
-    # What TM0_2 knows is learnt from any of the sentences.
-    assert "each with weights of the other folds     1.0000" in said
-    assert "starting weights                         0.0000" in said
+    # What TM0_2 knows is learned from any of the sentences.
+    assert "each with weights of the other folds   1.0000" in said
+    assert "starting weights                       0.0000" in said
     assert run(*words, *output, "--init", graphs / "init.dense", "--held-out", 0.4) == 0
-    assert "learnt from (3 sentences)  held out (2 sentences)" in capsys.readouterr().err
+    assert "learned from (3 sentences)  held out (2 sentences)" in capsys.readouterr().err
 
 
 def test_hope_and_fear_of_graphs(graphs: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -166,7 +166,7 @@ def test_hope_and_fear_of_graphs(graphs: Path, capsys: pytest.CaptureFixture[str
         (["{}/refs"], 1, "no search graph of a known kind"),
     ],
 )
-def test_what_cannot_be_learnt_from_is_refused(
+def test_what_cannot_be_learned_from_is_refused(
     graphs: Path,
     words: list[str],
     code: int,

@@ -105,22 +105,22 @@ def test_folds_leave_the_weights_alone(files: Path, capsys: pytest.CaptureFixtur
     validated = capsys.readouterr()
     assert validated.out == plain.out
     assert validated.err.splitlines()[-4:-1] == plain.err.splitlines()[-4:-1]
-    assert "fold  sentences  learnt from  left out" in validated.err
+    assert "fold  sentences  learned from  left out" in validated.err
     assert "all sentences, each with weights of the other folds" in validated.err
     assert "gap: " in validated.err
 
 
-def test_what_is_held_out_is_not_learnt_from(
+def test_what_is_held_out_is_not_learned_from(
     files: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = ("--nbest", files / "one", "--refs", files / "refs", "--restarts", 1, "--threads", 1)
     assert run(*words, "--held-out", 0.3) == 0
-    assert "learnt from (7 sentences)  held out (3 sentences)" in capsys.readouterr().err
+    assert "learned from (7 sentences)  held out (3 sentences)" in capsys.readouterr().err
     other = ("--heldout-nbest", files / "few", "--heldout-refs", files / "few-refs")
     sparse = ("--active", "A,B,S_1w0", "-o", files / "tuned")
     assert run(*words, *other, *sparse) == 0
     said = capsys.readouterr().err
-    assert "learnt from (10 sentences)  held out (3 sentences)" in said
+    assert "learned from (10 sentences)  held out (3 sentences)" in said
     # The held-out lists have sparse features of their own: their dense ones decide.
     tuned = dict(read_dense(files / "tuned"))
     weights = np.array([*tuned["A"], *tuned["B"]])
@@ -138,13 +138,13 @@ def test_runs_and_their_mean(files: Path, capsys: pytest.CaptureFixture[str]) ->
     assert run(*words, "--seed", 4, "--runs", 2, "--select", "average", "-o", files / "w") == 0
     mean = [value for _, values in read_dense(files / "w") for value in values]
     np.testing.assert_allclose(mean, np.mean(points, axis=0), rtol=1e-9)
-    assert "weights: the mean of those of 2 runs" in capsys.readouterr().err
+    assert "weights: the average of 2 runs" in capsys.readouterr().err
     assert run(*words, "--seed", 4, "--runs", 2, "-o", files / "w") == 0
     median = [value for _, values in read_dense(files / "w") for value in values]
     assert median in points
     said = capsys.readouterr().err
     assert "s_opt" in said
-    assert "the median on what was learnt from" in said
+    assert ", the median by score" in said
 
 
 @pytest.mark.parametrize(
