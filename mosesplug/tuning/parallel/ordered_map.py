@@ -34,7 +34,7 @@ def map_in_order(
 def start_in_order(
     work: Callable[[int], Result], n_items: int, processes: int
 ) -> Iterator[Iterator[Result]]:
-    """Start processes that compute ``work(0)``, ``work(1)``, ... and yield the results.
+    """Start processes that compute ``work(0)``, ``work(1)``, ...; yield the results.
 
     Process ``i % processes`` computes item ``i``, so the results do not depend on timing. With one
     process, or one item, the caller computes each result when it asks for it. The processes end

@@ -52,7 +52,7 @@ class ProgressFile:
 
 
 class ShardProgress:
-    """Adds up the progress of all shards in an epoch and sends ``EpochProgress`` events.
+    """Adds up the progress of shards in an epoch and sends ``EpochProgress`` events.
 
     Attributes:
         total: batches of all shards.
