@@ -13,6 +13,7 @@ from mosesplug.inspection.maintenance import drop_iteration
 from mosesplug.inspection.run import open_run
 from mosesplug.store import NBestStore
 from mosesplug.tuning import tune
+from mosesplug.tuning.events import CommandStarted
 from tests.inspection.runs import make_run
 from tests.tuning.conftest import left_by_run, make_toy
 
@@ -35,7 +36,7 @@ def test_a_run_goes_on_as_if_it_had_not_been(
         assert run.weights_origin == "those found in iteration 1"
     decoded: list[object] = []
     tune(toy.configuration("dropped", existing="continue", **settings), decoded.append)
-    assert any(type(event).__name__ == "Executing" for event in decoded)
+    assert any(isinstance(event, CommandStarted) for event in decoded)
     assert left_by_run(work) == left_by_run(tmp_path / "whole")  # type: ignore[operator]
 
 

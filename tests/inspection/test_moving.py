@@ -226,7 +226,7 @@ def test_copies_and_compact_stores(tmp_path: Path) -> None:
         truth = run.store.tuning_set()
     size = copy(store, tmp_path / "copy")
     assert size == (tmp_path / "copy" / "data.mdb").stat().st_size
-    with pytest.raises(StoreError, match="there already"):
+    with pytest.raises(StoreError, match="already exists"):
         copy(store, tmp_path / "copy")
     with NBestStore.open(store, writable=True) as opened_store:
         opened_store.drop_last(2)
