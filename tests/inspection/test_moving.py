@@ -241,5 +241,5 @@ def test_copies_and_compact_stores(tmp_path: Path) -> None:
     assert np.array_equal(truth.dense, again.dense)
     with pytest.raises(StoreError, match="no n-best store"):
         compact(tmp_path)
-    with NBestStore.open(store, writable=True), pytest.raises(StoreError, match="open already"):
+    with NBestStore.open(store, writable=True), pytest.raises(StoreError, match="already open"):
         compact(store)
