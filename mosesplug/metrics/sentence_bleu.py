@@ -8,8 +8,8 @@ length ``r`` of one sentence:
 - Lin and Och (2004): ``(m_n + 1) / (t_n + 1)`` for ``n > 1``, and ``m_1 / t_1``.
 - Moses: ``(m_n + s) / (t_n + s)`` for every ``n``, ``s`` = 1 unless told otherwise.
 - Nakov et al. (2012): as Moses, and the brevity penalty compares ``c`` with ``r + 1``.
-- Chiang et al. (2008): no constant; a background of recent output is added to the statistics, and
-  the score is multiplied by a length, so that long sentences weigh more.
+- Chiang et al. (2008), as Moses has it: no constant; a background of recent output is added to the
+  statistics, and the score is multiplied by a length, so that long sentences weigh more.
 
 Every function is a kernel, for arrays and for use inside other kernels.
 """
@@ -26,7 +26,6 @@ from mosesplug.kernels import kernel
 from mosesplug.metrics.bleu import ORDER, bleu_score_row
 
 __all__ = [
-    "background_bleu_chiang",
     "background_bleu_moses",
     "sentence_bleu_lin_och",
     "sentence_bleu_moses",
@@ -100,31 +99,6 @@ def sentence_bleu_nakov(statistics: NDArray[Any]) -> NDArray[np.float64]:
     scores = np.empty(len(statistics), dtype=np.float64)
     for row in range(len(statistics)):
         scores[row] = _smoothed_row(statistics[row], 1.0, 1.0, 1.0)
-    return scores
-
-
-@kernel
-def background_bleu_chiang(
-    statistics: NDArray[Any], background: NDArray[Any], source_length: float
-) -> NDArray[np.float64]:
-    """Return BLEU in the context of recent output, times a source length: float64 ``[m]``.
-
-    Chiang, Marton and Resnik (2008), "Online large-margin training of syntactic and structural
-    translation features": the sentence is judged as part of a background document,
-    and the score is in the unit of words.
-
-    Args:
-        statistics: ``[m, 9]``; hypotheses of one sentence.
-        background: ``[9]``; decayed sum of the statistics of earlier output.
-        source_length: words of this source sentence, plus the background's own decayed sum of
-            source lengths.
-    """
-    scores = np.empty(len(statistics), dtype=np.float64)
-    totals = np.empty(2 * ORDER + 1, dtype=np.float64)
-    for row in range(len(statistics)):
-        for column in range(len(totals)):
-            totals[column] = np.float64(statistics[row, column]) + background[column]
-        scores[row] = bleu_score_row(totals) * source_length
     return scores
 
 

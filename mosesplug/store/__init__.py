@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from mosesplug.store.batches import MergedBatches
-    from mosesplug.store.fingerprints import fingerprint_bytes, fingerprint_files
+    from mosesplug.store.fingerprints import fingerprint_files
     from mosesplug.store.graphs.stored import StoredGraphs
     from mosesplug.store.nbest_store import NBestStore
     from mosesplug.store.records import KbestRecord
@@ -33,7 +33,6 @@ __all__ = [
     "OpenIteration",
     "PartReport",
     "StoredGraphs",
-    "fingerprint_bytes",
     "fingerprint_files",
 ]
 
@@ -50,7 +49,6 @@ _MODULES = {
     "OpenIteration": "views",
     "PartReport": "views",
     "StoredGraphs": "graphs.stored",
-    "fingerprint_bytes": "fingerprints",
     "fingerprint_files": "fingerprints",
 }
 

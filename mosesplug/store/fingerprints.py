@@ -13,14 +13,9 @@ from pathlib import Path
 
 from mosesplug.errors import StoreMismatch
 
-__all__ = ["checked", "fingerprint_bytes", "fingerprint_files"]
+__all__ = ["checked", "fingerprint_files"]
 
 _DIGEST_BYTES = 16
-
-
-def fingerprint_bytes(data: bytes) -> str:
-    """Return the hexadecimal digest (BLAKE2b, 128 bits) of some bytes."""
-    return hashlib.blake2b(data, digest_size=_DIGEST_BYTES).hexdigest()
 
 
 def fingerprint_files(paths: Iterable[str | PathLike[str]]) -> str:

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from mosesplug.metrics import (
     Bleu,
-    background_bleu_chiang,
     background_bleu_moses,
     sentence_bleu_lin_och,
     sentence_bleu_moses,
@@ -88,14 +87,12 @@ def test_background_is_added_before_scoring() -> None:
     background = np.array([10.5, 12, 6, 11, 3, 10, 1.5, 9, 13])
     row = np.array([SIX_OF_SEVEN], dtype=np.int32)
     bleu = (16.5 / 18 * 10 / 16 * 5 / 14 * 2.5 / 12) ** 0.25 * math.exp(1 - 20 / 18)
-    assert background_bleu_chiang(row, background, 15.0)[0] == pytest.approx(15 * bleu)
     assert background_bleu_moses(row, background)[0] == pytest.approx(20 * bleu)
 
 
 def test_background_without_a_match_is_worth_nothing() -> None:
     rows = np.array([NOTHING_RIGHT, EMPTY_OF_EMPTY])
     assert background_bleu_moses(rows, np.zeros(9)).tolist() == [0.0, 0.0]
-    assert background_bleu_chiang(rows, np.zeros(9), 5.0).tolist() == [0.0, 0.0]
 
 
 LENGTHS = st.integers(0, 40)
