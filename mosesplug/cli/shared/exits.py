@@ -11,6 +11,7 @@
 
 from __future__ import annotations
 
+import _thread
 import atexit
 import contextlib
 import errno
@@ -19,6 +20,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from types import FrameType
 from typing import Any
@@ -101,13 +103,17 @@ def _none_lost() -> Iterator[None]:
 
 def _sent_later(number: int) -> bool:
     """Start a thread that sends this process a signal; False if the signal has come already."""
-    again = threading.Timer(_AGAIN_SECONDS, os.kill, (os.getpid(), number))
-    again.daemon = True
     try:
-        again.start()
+        # Not threading.Thread: its start waits for the thread, and breaks if a signal comes then.
+        _thread.start_new_thread(_send_later, (number,))
     except KeyboardInterrupt:
         return False
     return True
+
+
+def _send_later(number: int) -> None:
+    time.sleep(_AGAIN_SECONDS)
+    os.kill(os.getpid(), number)
 
 
 _Handler = Callable[[int, FrameType | None], Any]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import _thread
 import errno
 import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
 
@@ -77,17 +77,17 @@ def test_a_signal_is_not_lost_where_objects_are_finalised(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Nor when the signal that is sent again comes before the thread that sends it is known."""
-    start, timers = threading.Timer.start, []
+    """Nor when the signal that is sent again comes while its thread is being started."""
+    start, started = _thread.start_new_thread, []
 
-    def start_and_wait(timer: threading.Timer) -> None:
-        timers.append(timer)
-        start(timer)
-        if len(timers) == 1:
-            timer.join()
+    def start_thread(function: Callable[..., None], arguments: tuple[int]) -> None:
+        started.append(function)
+        if comes_early and len(started) == 1:
+            function(*arguments)
+        else:
+            start(function, arguments)
 
-    if comes_early:
-        monkeypatch.setattr(threading.Timer, "start", start_and_wait)
+    monkeypatch.setattr(_thread, "start_new_thread", start_thread)
 
     def work() -> None:
         def generator() -> Iterator[None]:
@@ -103,7 +103,7 @@ def test_a_signal_is_not_lost_where_objects_are_finalised(
 
     assert exit_code("prog", work) == 128 + number
     assert capsys.readouterr().err.count("\n") == 1
-    assert len(timers) == 2 * comes_early
+    assert len(started) == 1 + comes_early
 
 
 @pytest.mark.parametrize(
