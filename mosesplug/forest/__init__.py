@@ -1,4 +1,4 @@
-"""Search graphs as flat arrays, and what is computed on them."""
+"""Algorithms on hypergraphs: search, sums, n-grams, oracles and line search."""
 
 from mosesplug.forest.k_best import Derivations, k_best
 from mosesplug.forest.line_search.envelope import Envelope, envelope

@@ -12,8 +12,7 @@ from mosesplug.forest.inside_outside import GraphEdges, log_inside
 __all__ = ["MOST_DIGITS", "count_derivations", "log_count"]
 
 MOST_DIGITS = 10_000
-"""A graph that builds nodes on the same node twice can have more derivations than can be written
-down."""
+"""A graph whose hyperedges use a node twice can have a number of derivations too long to print."""
 
 
 def log_count(graph: GraphEdges) -> float:
@@ -27,7 +26,7 @@ def count_derivations(graph: GraphEdges) -> int:
     """Return the number of derivations of the goal, exactly.
 
     Raises:
-        DataError: it has more than ten thousand digits.
+        DataError: the number has more than ten thousand digits.
     """
     digits = log_count(graph) / np.log(10.0)
     if digits > MOST_DIGITS:

@@ -1,12 +1,13 @@
-"""Lists of translations that differ: the next one pays for what it shares with those before.
+"""Lists of diverse translations: each one is penalised for n-grams of the earlier ones.
 
-Neighbours in a k-best list differ in a word here and there. Gimpel et al. (2013) find the
-translations one after the other, each by the model's score less ``penalty`` times its overlap with
-each earlier one, the number of pairs of equal n-grams of both (their dissimilarity function, for
-n-grams of one length). So every occurrence of an n-gram costs ``penalty`` times as much as it
-occurs in all translations so far: the sum of an n-gram's values over the translation, which
-``ngram_search`` maximises exactly over the whole graph, for n-grams of any length. Choosing from a
-k-best list that is there is cheaper, and bounded by what the list has.
+Neighbours in a k-best list differ by only a few words. Gimpel et al. (2013) find the translations
+one after the other. Each maximises the model score minus ``penalty`` times its overlap with the
+earlier translations. The overlap with one translation is the number of pairs of equal n-grams
+(their dissimilarity function, for n-grams of one length). An occurrence of an n-gram therefore
+costs ``penalty`` times the number of its occurrences in all earlier translations. The penalty is a
+sum of n-gram values over the translation, so ``ngram_search`` finds the exact maximum over the
+whole graph, for n-grams of any length. Choosing from an existing k-best list is cheaper, but finds
+only translations of that list.
 """
 
 from __future__ import annotations
@@ -27,10 +28,10 @@ from mosesplug.kernels import kernel
 __all__ = ["diverse", "diverse_of"]
 
 ORDER = 2
-"""Words of the n-grams that are compared."""
+"""Length in words of the n-grams that are compared."""
 
 MOST_ALIKE = 10
-"""Translations looked for for each one wanted, where those that are listed already are left out."""
+"""Maximum number of searches per requested translation; repeated translations are skipped."""
 
 
 def diverse(
@@ -43,22 +44,23 @@ def diverse(
     beam: int | None = None,
     most_alike: int = MOST_ALIKE,
 ) -> Derivations:
-    """Up to ``k`` translations that differ, in the order in which they were found.
+    """Return up to ``k`` different translations, in the order in which they were found.
 
-    Where the best one is listed already, it pays once more for its n-grams, and the search goes
-    on: a small penalty takes several searches to a new translation.
+    If a search finds a translation that is in the list already, its n-grams are penalised once
+    more and the search is repeated. With a small penalty, a new translation may need several
+    searches.
 
     Args:
         graph: a graph whose goal can be built.
-        scores: float64 ``[n_edges]``; an edge whose score is -inf or NaN is left out.
-        k: how many.
-        penalty: of each pair of equal n-grams, positive, in units of the model's score.
-        order: words of the n-grams.
-        beam: partial derivations that are kept of a node; None for an exact search.
-        most_alike: search no more than ``k`` times as often.
+        scores: float64 ``[n_edges]``; edges whose score is -inf or NaN are ignored.
+        k: number of translations.
+        penalty: cost of each pair of equal n-grams, positive, in units of the model score.
+        order: length of the n-grams in words.
+        beam: number of partial derivations to keep per node; None for an exact search.
+        most_alike: run at most ``k`` times this many searches.
 
     Returns:
-        The derivations with the model's scores: the penalties are no part of them.
+        The derivations with their model scores, without the penalties.
 
     Raises:
         ValueError: ``k``, ``penalty``, ``order`` or ``beam`` is not positive.
@@ -83,14 +85,14 @@ def diverse(
 def diverse_of(
     graph: Hypergraph, pool: Derivations, k: int, penalty: float, *, order: int = ORDER
 ) -> Derivations:
-    """Up to ``k`` of some derivations, chosen as ``diverse`` does, none of them twice.
+    """Choose up to ``k`` derivations of a list by the criterion of ``diverse``, each at most once.
 
     Args:
-        graph: of the derivations.
-        pool: from which to choose, as a list of the best distinct ones.
-        k: how many.
-        penalty: of each pair of equal n-grams, positive.
-        order: words of the n-grams.
+        graph: the graph of the derivations.
+        pool: the derivations to choose from, such as a list of the best distinct ones.
+        k: number of derivations.
+        penalty: cost of each pair of equal n-grams, positive.
+        order: length of the n-grams in words.
 
     Raises:
         ValueError: ``k``, ``penalty`` or ``order`` is not positive.
@@ -113,20 +115,20 @@ def diverse_of(
 
 def _check(k: int, penalty: float, order: int) -> None:
     if k < 1:
-        raise ValueError(f"{k} translations are wanted")
+        raise ValueError(f"number of translations must be positive: {k}")
     if not 0.0 < penalty < np.inf:
-        raise ValueError(f"a penalty of {penalty}")
+        raise ValueError(f"penalty must be positive and finite: {penalty}")
     if order < 1:
-        raise ValueError(f"n-grams of {order} words")
+        raise ValueError(f"n-gram order must be positive: {order}")
 
 
 def _priced(
     own: TextGraph, n_words: int, texts: list[NDArray[np.int32]], penalty: float, order: int
 ) -> tuple[TextGraph, NgramStates, NDArray[np.float64]]:
-    """The graph with numbers for the words said so far, their n-grams, and what these cost."""
+    """Return the graph with word numbers, the n-grams found so far, and their costs."""
     joined = np.concatenate([np.empty(0, dtype=np.int32), *texts])
     words, numbers = np.unique(joined, return_inverse=True)
-    # Behind the words stand OTHER and what is no word, which negative numbers reach.
+    # Negative indices reach the two last entries: OTHER and the marker of a tail.
     renumbered = np.full(n_words + 3, OTHER, dtype=np.int32)
     renumbered[-1], renumbered[BOUNDARY] = -1, BOUNDARY
     renumbered[words] = np.arange(len(words), dtype=np.int32)
@@ -160,7 +162,7 @@ def _chosen(
     penalty: float,
     order: int,
 ) -> NDArray[np.int64]:
-    """Numbers of the translations chosen, in the order of the choice; of equals the first."""
+    """Return the numbers of the chosen translations in order of choice; the first wins ties."""
     children, summed, _ = ngram_tree(words, offsets, order, n_words)
     # The n-gram that begins at each word, -1 where too few words follow.
     ngrams = np.full(len(words), -1, dtype=np.int64)

@@ -1,21 +1,21 @@
-"""Averages over all derivations, and how they change with the scores (Li & Eisner 2009).
+"""Expectations over all derivations and their gradients by edge scores (Li & Eisner 2009).
 
-What edges add up to, ``R(d)`` = sum of ``r(e)`` over the edges of derivation ``d``, has an average
-under the posterior. Li & Eisner's expectation semirings find it, and its covariances, with tuples
-in the place of weights. Vectors at every node would be carried for that; they show that an
-outside pass spares them for first-order quantities. Here the same is done for second-order
-ones: the average is a function of the edges' scores, and a backward pass through its computation
-gives, for all edges at once,
+An additive quantity ``R(d)`` = sum of ``r(e)`` over the edges of derivation ``d`` has an
+expectation under the posterior. Li & Eisner compute it, and covariances, with expectation
+semirings, whose elements are tuples instead of weights. Those tuples contain a vector per node;
+the authors show that an outside pass avoids the vectors for first-order quantities. This module
+does the same for second-order ones: the expectation is a function of the edge scores, and a
+backward pass through its computation gives for all edges at once
 
-    d E[R] / d score(e) = Cov(R, times that e is used).
+    d E[R] / d score(e) = Cov(R, number of uses of e).
 
-By the chain rule that is a gradient with respect to anything that makes scores: weights (sum over
-edges times sparse features), a scale, or again something that edges add up to, as
+By the chain rule, this yields the gradient with respect to anything that determines the scores:
+weights (the sum over edges times sparse features), a scale, or another additive quantity:
 
     Cov(R, S) = sum over e of d E[R] / d score(e) * s(e).
 
-So a gradient costs two passes with one number a node, however many features there are, and a
-matrix of covariances two for each row.
+A gradient costs two passes with one number per node, independent of the number of features. A
+covariance matrix costs two passes per row.
 """
 
 from __future__ import annotations
@@ -39,28 +39,28 @@ __all__ = [
 
 
 def expectation(posterior: Posterior, values: NDArray[Any]) -> NDArray[np.float64]:
-    """Return the averages of what edges add up to.
+    """Return the expectations of additive quantities.
 
     Args:
-        posterior: of the graph.
-        values: ``[n_edges]`` or ``[n_edges, k]``; what each edge adds.
+        posterior: the distribution over the graph's derivations.
+        values: ``[n_edges]`` or ``[n_edges, k]``; the contribution of each edge.
 
     Returns:
         float64 ``[]`` or ``[k]``.
     """
-    # Not a product of matrices: threads of theirs would wait for those of other sentences.
+    # No matrix product: BLAS threads would wait for those of other sentences.
     return np.asarray(np.einsum("i,i...->...", posterior.edges, values))
 
 
 def expectation_and_gradient(
     graph: GraphEdges, posterior: Posterior, values: NDArray[np.float64]
 ) -> tuple[float, NDArray[np.float64]]:
-    """Return an average, and its derivatives with respect to the scores of the edges.
+    """Return an expectation and its derivatives with respect to the edge scores.
 
     Args:
-        graph: of which.
-        posterior: of its derivations.
-        values: float64 ``[n_edges]``; what each edge adds. It does not depend on the scores.
+        graph: the graph.
+        posterior: the distribution over its derivations.
+        values: float64 ``[n_edges]``; the contribution of each edge, independent of the scores.
 
     Returns:
         ``E[R]`` and ``d E[R] / d score``, float64 ``[n_edges]``.
@@ -76,13 +76,13 @@ def covariance(
     left: NDArray[np.float64],
     right: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """``Cov(R, S)`` of what edges add up to.
+    """Return the covariances ``Cov(R, S)`` of additive quantities.
 
     Args:
-        graph: of which.
-        posterior: of its derivations.
-        left: float64 ``[n_edges, k]``; each column costs two passes.
-        right: float64 ``[n_edges, m]``; columns cost next to nothing.
+        graph: the graph.
+        posterior: the distribution over its derivations.
+        left: float64 ``[n_edges, k]``; ``r(e)``. Each column costs two passes.
+        right: float64 ``[n_edges, m]``; ``s(e)``. The cost of a column is negligible.
 
     Returns:
         float64 ``[k, m]``.
@@ -98,13 +98,13 @@ def covariance(
 def feature_covariance(
     graph: Hypergraph, posterior: Posterior, values: NDArray[np.float64], n_columns: int
 ) -> NDArray[np.float64]:
-    """Covariances of what edges add up to with the features: ``d E[R] / d w``.
+    """Return the covariances of an additive quantity with the features: ``d E[R] / d w``.
 
     Args:
-        graph: of which.
-        posterior: of its derivations, under scores ``w . h``.
-        values: float64 ``[n_edges]``.
-        n_columns: features.
+        graph: the graph.
+        posterior: the distribution over its derivations, under scores ``w . h``.
+        values: float64 ``[n_edges]``; the contribution of each edge.
+        n_columns: number of features.
 
     Returns:
         float64 ``[n_columns]``.
@@ -116,14 +116,14 @@ def feature_covariance(
 def feature_sums(
     graph: Hypergraph, times: NDArray[np.float64], n_columns: int
 ) -> NDArray[np.float64]:
-    """Return the features of all edges, each edge a number of times: float64 ``[n_columns]``.
+    """Return the sum of ``times`` times the features over all edges, float64 ``[n_columns]``.
 
-    With the posterior of the edges, the expected features.
+    If ``times`` is the posterior of the edges, these are the expected features.
 
     Args:
-        graph: of which.
-        times: float64 ``[n_edges]``.
-        n_columns: features.
+        graph: the graph.
+        times: float64 ``[n_edges]``; the factor of each edge.
+        n_columns: number of features.
     """
     totals = np.zeros(n_columns)
     add_features(graph.feature_indptr, graph.feature_indices, graph.feature_values, times, totals)
@@ -138,7 +138,7 @@ def add_features(
     times: NDArray[np.float64],
     totals: NDArray[np.float64],
 ) -> None:
-    """Add the features of all edges, each ``times`` as often, to ``totals``, the output."""
+    """Add ``times`` times the features of each edge to ``totals`` (output)."""
     for edge in range(len(times)):
         if times[edge] != 0.0:
             for entry in range(indptr[edge], indptr[edge + 1]):
@@ -177,11 +177,11 @@ def _gradient(
     values: NDArray[np.float64],
     below: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """Return the goal's average by the scores of the edges: the pass of ``_averages`` backwards.
+    """Differentiate the goal's average by the edge scores: ``_averages`` backwards.
 
-    The average of a node depends on a score twice: by the averages of tails, whose derivatives
-    are ``nodes``, and by the shares, which depend on the tails' inside scores. ``by_inside`` is
-    the derivative with respect to the latter.
+    The average of a node depends on a score in two ways: through the averages of the tails, whose
+    derivatives are ``nodes``, and through the shares, which depend on the tails' inside scores.
+    ``by_inside`` is the derivative with respect to these inside scores.
     """
     by_inside = np.zeros(len(nodes))
     gradient = np.zeros(len(shares))

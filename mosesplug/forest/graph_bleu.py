@@ -1,8 +1,8 @@
-"""Counts of n-grams in a search graph, edge by edge.
+"""N-gram counts in a search graph, edge by edge.
 
-An edge joins the translations of its tails with words of its own. Of a tail's translation only its
-ends take part in new n-grams: all of it where it is shorter than three words, else its first and
-its last three.
+An edge concatenates the translations of its tails and its own words. Only the two ends of a tail's
+translation take part in new n-grams: its first three and its last three words, or all words of a
+shorter translation.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from mosesplug.kernels import kernel
 __all__ = ["CONTEXT", "count_edge", "edge_context", "partial_length", "translation_statistics"]
 
 CONTEXT = ORDER - 1
-"""Words at the end of a translation that an n-gram can share with what follows."""
+"""Maximum number of final words of a translation in an n-gram that continues after it."""
 
 
 @kernel
@@ -39,15 +39,15 @@ def count_edge(
     counts: NDArray[np.int32],
     statistics: NDArray[np.float32],
 ) -> None:
-    """Add the n-grams that an edge makes, not those within its tails.
+    """Add the statistics of the n-grams that an edge creates, without those inside its tails.
 
     Args:
-        graph: of the sentence.
-        edge: which one.
+        graph: the graph of the sentence.
+        edge: index of the edge.
         left, right: int32 ``[n_nodes, 3]``; first and last words of each node.
-        n_left, n_right: int64 ``[n_nodes]``; how many there are.
-        counts: int32 ``[n_ngrams]``, zeros; used, and left as it was.
-        statistics: output, float32 ``[9]``; matches and totals of each order grow.
+        n_left, n_right: int64 ``[n_nodes]``; number of these words.
+        counts: int32 ``[n_ngrams]``, zeros; scratch space, reset to zeros on return.
+        statistics: output, float32 ``[9]``; matches and totals of each order are added.
     """
     tree = graph.tree
     # Places in the tree of the n-grams that the next word makes longer, the shortest first.
@@ -98,17 +98,17 @@ def _extend(
     n_touched: int,
     statistics: NDArray[np.float32],
 ) -> int:
-    """Make the open n-grams longer by a word, and count those of ``least`` words and more.
+    """Extend the open n-grams by a word, and count those of at least ``least`` words.
 
     Args:
         tree: the n-grams of the references.
-        ngrams: output, int32 ``[3]``; places of the open n-grams, the shortest first.
-        size: how many are open.
-        word: which comes next.
-        least: shorter ones are not counted.
+        ngrams: output, int32 ``[3]``; tree indices of the open n-grams, the shortest first.
+        size: number of open n-grams.
+        word: the next word.
+        least: length of the shortest n-gram that is counted.
         counts: output, int32 ``[n_ngrams]``; occurrences so far.
-        touched: output, int32; the n-grams that have any, before ``n_touched``.
-        n_touched: how many.
+        touched: output, int32; ``touched[:n_touched]`` are the n-grams that occurred.
+        n_touched: number of n-grams that occurred.
         statistics: output, float32 ``[9]``.
 
     Returns:
@@ -143,15 +143,15 @@ def edge_context(
     context: NDArray[np.int32],
     backwards: bool,
 ) -> int:
-    """Write the first or the last words of an edge's translation, and tell how many there are.
+    """Write the first or the last words of an edge's translation and return their number.
 
     Args:
-        graph: of the sentence.
-        edge: which one.
-        contexts: int32 ``[n_nodes, 3]``; those of its tails.
-        sizes: int64 ``[n_nodes]``; how many there are.
+        graph: the graph of the sentence.
+        edge: index of the edge.
+        contexts: int32 ``[n_nodes, 3]``; the first or last words of each node.
+        sizes: int64 ``[n_nodes]``; number of these words.
         context: output, int32 ``[3]``, in the order of the translation.
-        backwards: the last words, not the first.
+        backwards: write the last words instead of the first.
     """
     first, last = graph.target_offsets[edge], graph.target_offsets[edge + 1]
     tail = graph.tail_offsets[edge + 1] - 1 if backwards else graph.tail_offsets[edge]
@@ -178,11 +178,11 @@ def edge_context(
 
 @kernel
 def translation_statistics(tree: NgramTree, words: NDArray[np.int32]) -> NDArray[np.float32]:
-    """Return statistics of ``metrics.Bleu`` of a translation, against the shortest reference.
+    """Return the ``metrics.Bleu`` statistics of a translation with the shortest reference length.
 
     Args:
         tree: the n-grams of the references.
-        words: int32; numbers of the words.
+        words: int32; word numbers.
 
     Returns:
         float32 ``[9]``.

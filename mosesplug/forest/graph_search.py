@@ -1,4 +1,4 @@
-"""The search graphs of a tuning set, searched sentence by sentence."""
+"""Search for hypotheses in the search graphs of a tuning set, sentence by sentence."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ __all__ = ["GraphSearch", "named"]
 
 @dataclass(frozen=True)
 class GraphSearch:
-    """Hypotheses of sentences, by their search graphs.
+    """Finds hypotheses in the search graphs of the sentences.
 
     Attributes:
-        graphs: one a sentence.
+        graphs: one search graph per sentence.
     """
 
     graphs: Sequence[SearchGraph]
@@ -44,14 +44,14 @@ class GraphSearch:
             return hope_and_fear(self.graphs[sentence], weights, background, safe_hope=safe_hope)
 
     def model_best(self, sentence: int, weights: NDArray[np.float32]) -> Found:
-        """Return the derivation of the highest model score, of equal ones the last."""
+        """Return the derivation with the highest model score; the last one wins ties."""
         with named(sentence):
             return find(self.graphs[sentence], weights, np.ones(9, dtype=np.float32))
 
 
 @contextmanager
 def named(sentence: int) -> Iterator[None]:
-    """Say of which sentence the graph is, where it cannot be searched."""
+    """Add the sentence id to the message of a ``DataError``."""
     try:
         yield
     except DataError as error:

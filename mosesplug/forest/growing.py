@@ -12,7 +12,7 @@ __all__ = ["doubled"]
 
 @kernel
 def doubled(array: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the array with as much room again behind it."""
+    """Return a copy of twice the length whose first half is the array."""
     larger = np.empty(2 * len(array), dtype=np.int64)
     larger[: len(array)] = array
     return larger

@@ -1,13 +1,13 @@
 """Sums over all derivations of a search graph: inside, outside and posteriors (Goodman 1999).
 
-A derivation weighs ``exp`` of the sum of its edges' scores. The inside score of a node is the log
-of the sum over its derivations, found bottom-up. Divided by the sum of its node, an edge's weight
-is its *share*: the probability that a derivation of that node begins with it. Shares make all that
-follows free of logarithms: top-down they give how often a derivation of the goal uses an edge on
-average (its posterior), and bottom-up the average of anything that edges add up to
-(``forest.expectation``).
+The weight of a derivation is ``exp`` of the sum of its edge scores. The inside score of a node is
+the log of the summed weights of its derivations, computed bottom-up. The *share* of an edge is the
+probability that a derivation of its node begins with this edge: the summed weight of those
+derivations divided by the sum of the node. Later passes use shares and need no logarithms. A
+top-down pass computes the posterior of an edge: how often a derivation of the goal uses it on
+average. A bottom-up pass computes the average of any additive quantity (``forest.expectation``).
 
-Every pass is linear in the edges and their tails.
+Every pass takes time linear in the number of edges and tails.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class GraphEdges(Protocol):
 
     @property
     def tails(self) -> NDArray[np.int32]:
-        """int32."""
+        """int32; the tail nodes of all edges."""
 
 
 @dataclass(frozen=True)
@@ -55,12 +55,13 @@ class Posterior:
 
     Attributes:
         log_partition: log of the sum over all derivations of the goal.
-        inside: float64 ``[n_nodes]``; the same of each node, -inf where it has no derivation.
-        shares: float64 ``[n_edges]``; of a node's derivations, the part that begins with this
-            edge. They sum to 1 over the edges of a node that has a derivation.
-        nodes: float64 ``[n_nodes]``; how often a derivation of the goal uses the node on average.
-            More than 1 is possible, as a derivation may use a node more than once.
-        edges: float64 ``[n_edges]``; the same of each edge.
+        inside: float64 ``[n_nodes]``; the log of the sum over the derivations of each node, -inf
+            for a node without derivations.
+        shares: float64 ``[n_edges]``; the probability that a derivation of the edge's head begins
+            with this edge. Shares sum to 1 over the edges of a node that has a derivation.
+        nodes: float64 ``[n_nodes]``; expected number of uses of each node in a derivation of the
+            goal. It can exceed 1 because a derivation may use a node more than once.
+        edges: float64 ``[n_edges]``; expected number of uses of each edge.
     """
 
     log_partition: float
@@ -75,7 +76,7 @@ def posterior(graph: GraphEdges, scores: NDArray[np.float64]) -> Posterior:
 
     Args:
         graph: a graph whose goal can be built.
-        scores: float64 ``[n_edges]``; -inf leaves an edge out.
+        scores: float64 ``[n_edges]``; -inf excludes an edge.
 
     Raises:
         DataError: no derivation builds the goal with a finite score.
@@ -107,7 +108,7 @@ def log_inside(
     tails: NDArray[np.int32],
     scores: NDArray[np.float64],
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Inside scores of the nodes, and shares of the edges; see ``Posterior``."""
+    """Return the inside scores of the nodes and the shares of the edges; see ``Posterior``."""
     n_nodes = len(edge_offsets) - 1
     inside = np.full(n_nodes, -np.inf)
     shares = np.zeros(len(scores))
@@ -140,7 +141,7 @@ def _used(
     tails: NDArray[np.int32],
     shares: NDArray[np.float64],
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return how often a derivation uses each node and each edge, from the goal down."""
+    """Return the expected number of uses of each node and each edge, computed top-down."""
     n_nodes = len(edge_offsets) - 1
     nodes = np.zeros(n_nodes)
     edges = np.zeros(len(shares))
@@ -162,15 +163,15 @@ def log_outside(
     scores: NDArray[np.float64],
     inside: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """Outside scores of the nodes: float64 ``[n_nodes]``, 0 at the goal.
+    """Return the outside scores of the nodes: float64 ``[n_nodes]``, 0 at the goal.
 
-    The log of the sum, over all derivations of the goal with a hole in the node's place, of what
-    they weigh without it. Nothing underflows, as posteriors of less than 1e-308 do.
+    The outside score is the log of the summed weights of all partial derivations of the goal that
+    lack a derivation of the node. Unlike posteriors below 1e-308, outside scores do not underflow.
 
     Args:
-        edge_offsets, tail_offsets, tails: of the graph.
+        edge_offsets, tail_offsets, tails: arrays of the graph.
         scores: float64 ``[n_edges]``.
-        inside: from ``log_inside``.
+        inside: inside scores from ``log_inside``.
     """
     n_nodes = len(edge_offsets) - 1
     # A sum is exp(highest) * total until its node is reached.
@@ -209,16 +210,17 @@ def best_outside(
     scores: NDArray[np.float64],
     inside: NDArray[np.float64],
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Find for each node the best derivation of the goal with a hole in the node's place.
+    """Find for each node the best derivation of the goal that uses it, without the node's part.
 
     Args:
-        edge_offsets, tail_offsets, tails: of the graph.
+        edge_offsets, tail_offsets, tails: arrays of the graph.
         scores: float64 ``[n_edges]``.
         inside: float64 ``[n_nodes]``; scores of the best derivations (``viterbi.inside_best``).
 
     Returns:
-        Its score without the node, float64 ``[n_nodes]``, -inf if there is none, and the edge
-        that it uses the node by, int64 ``[n_nodes]``, -1 for none and for the goal.
+        The score of that partial derivation, float64 ``[n_nodes]``, -inf if no derivation uses
+        the node; and the edge that has the node as a tail in it, int64 ``[n_nodes]``, -1 if there
+        is no such edge and for the goal.
     """
     n_nodes = len(edge_offsets) - 1
     outside = np.full(n_nodes, -np.inf)

@@ -1,4 +1,4 @@
-"""The k best derivations of a search graph, and those of them that say different things."""
+"""The k best derivations of a search graph, optionally with distinct translations."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from mosesplug.kernels import kernel
 __all__ = ["Derivations", "k_best", "translations"]
 
 MOST_ALIKE = 1000
-"""Derivations looked at for each one wanted, where those with the same words are left out."""
+"""Maximum number of derivations examined per requested one when duplicates are skipped."""
 
 
 @dataclass(frozen=True)
 class Derivations:
-    """Some derivations of a graph's goal; a list of best ones has the highest score first.
+    """A list of derivations of a graph's goal; k-best lists have the highest score first.
 
     Attributes:
-        scores: float64 ``[n]``, sums of their edges' scores.
+        scores: float64 ``[n]``; the sum of the edge scores of each derivation.
         offsets: int64 ``[n + 1]``; the edges of derivation ``i`` are
-            ``edges[offsets[i]:offsets[i + 1]]``, each before those of its tails.
-        edges: int64.
+            ``edges[offsets[i]:offsets[i + 1]]``, each edge before those of its tails.
+        edges: int64; edge indices of all derivations.
     """
 
     scores: NDArray[np.float64]
@@ -41,11 +41,11 @@ class Derivations:
         return len(self.scores)
 
     def derivation(self, number: int) -> NDArray[np.int64]:
-        """Return the edges of one of them, int64."""
+        """Return the edges of one derivation, int64."""
         return self.edges[self.offsets[number] : self.offsets[number + 1]]
 
     def some(self, numbers: NDArray[np.int64]) -> Derivations:
-        """Return some of them, in the order of their numbers as given."""
+        """Return the derivations with these numbers, in the order of ``numbers``."""
         parts = [self.derivation(number) for number in numbers.tolist()]
         return Derivations.of(self.scores[numbers], parts)
 
@@ -53,7 +53,7 @@ class Derivations:
     def of(
         cls, scores: NDArray[np.float64], derivations: Sequence[NDArray[np.int64]]
     ) -> Derivations:
-        """Derivations from the edges of each."""
+        """Create the list from the edges of each derivation."""
         offsets = np.cumsum([0, *map(len, derivations)], dtype=np.int64)
         return cls(scores, offsets, np.concatenate([np.empty(0, dtype=np.int64), *derivations]))
 
@@ -66,21 +66,21 @@ def k_best(
     distinct: bool = False,
     most_alike: int = MOST_ALIKE,
 ) -> Derivations:
-    """Return the ``k`` derivations of highest score, or as many as there are.
+    """Return the ``k`` derivations with the highest scores, or all if there are fewer.
 
     Args:
         graph: a graph whose goal can be built.
-        scores: float64 ``[n_edges]``; an edge whose score is -inf or NaN is left out.
-        k: how many.
-        distinct: leave out derivations whose words an earlier one has.
-        most_alike: with ``distinct``, look at no more than ``k`` times this many derivations.
+        scores: float64 ``[n_edges]``; edges whose score is -inf or NaN are ignored.
+        k: number of derivations.
+        distinct: skip derivations with the same words as an earlier one.
+        most_alike: with ``distinct``, examine at most ``k`` times this many derivations.
 
     Raises:
         ValueError: ``k`` is not positive.
         DataError: no derivation builds the goal, or one has more than ten million edges.
     """
     if k < 1:
-        raise ValueError(f"{k} derivations are wanted")
+        raise ValueError(f"number of derivations must be positive: {k}")
     best, inside, sizes = inside_best(graph.edge_offsets, graph.tail_offsets, graph.tails, scores)
     if best[-1] < 0:
         raise DataError("no derivation of the search graph builds its goal")
@@ -173,9 +173,9 @@ def _with_edges(
     edges: NDArray[np.int64],
     place: int,
 ) -> tuple[NDArray[np.int64], int]:
-    """Put the edges of a derivation at ``place``, depth first; the array, and where they end.
+    """Write the edges of a derivation from ``place`` on, depth first; return array and end.
 
-    On the stack stand derivations, and nodes (as ``-2 - node``) whose best one is meant.
+    The stack has derivations, and nodes (as ``-2 - node``) that stand for their best derivation.
     """
     stack = np.empty(64, dtype=np.int64)
     stack[0] = entry
@@ -206,11 +206,11 @@ def _with_edges(
 
 
 class _Seen(NamedTuple):
-    """The words of the derivations that are kept, and a hash table of them.
+    """The words of the accepted derivations and a hash table of them.
 
     Attributes:
-        table: int64; numbers of derivations, -1 where the table is empty.
-        offsets: int64 ``[k + 1]``; where the words of each begin.
+        table: int64; derivation numbers, -1 in empty slots.
+        offsets: int64 ``[k + 1]``; where the words of each derivation begin.
     """
 
     table: NDArray[np.int64]
@@ -225,7 +225,7 @@ def _with_words(
     words: NDArray[np.int32],
     place: int,
 ) -> tuple[NDArray[np.int32], int]:
-    """Put the words of a derivation at ``place``; the array, and where they end."""
+    """Write the words of a derivation from ``place`` on; return the array and their end."""
     stack = np.empty((len(edges), 2), dtype=np.int64)
     height, used = 0, 0
     while used < len(edges) or height > 0:
@@ -264,7 +264,7 @@ def _words_of(
     offsets: NDArray[np.int64],
     edges: NDArray[np.int64],
 ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """The words of derivations, one after the other, and where each begins and the last ends."""
+    """Return the concatenated words of derivations and their offsets."""
     words = np.empty(1024, dtype=np.int32)
     ends = np.zeros(len(offsets), dtype=np.int64)
     for number in range(len(offsets) - 1):

@@ -1,12 +1,14 @@
 """The search for a node's next best derivation (Huang & Chiang 2005, algorithm 3).
 
-A node's best derivation is known from the inside pass. Its next ones come from a heap of
-candidates: an edge, and which derivation of each of its tails. When a candidate is taken, its
-successors, that take the next derivation of one tail, become candidates too; and only then is that
-tail asked for its next derivation. So nothing is computed that the goal's list does not need.
+The inside pass computes the best derivation of a node. The following ones come from a heap of
+candidates; a candidate is an edge and the rank of a derivation for each of its tails. When a
+candidate is taken from the heap, its successors become candidates: each successor uses the next
+derivation of one tail. Only then is the next derivation of that tail searched, so the search
+computes only what the goal's list needs.
 
-A successor is made from one predecessor only: the tails before the last one that is not at its
-best stay as they are. So no candidate appears twice, and none is looked up.
+Each candidate is created from exactly one predecessor: only the ranks of the last tail with a rank
+above 0 and of later tails are increased. Therefore no candidate appears twice, and the search
+needs no table of seen candidates.
 """
 
 from __future__ import annotations
@@ -21,11 +23,11 @@ from mosesplug.kernels import kernel
 __all__ = ["NONE", "Entries", "Graph", "Nodes", "entries_for", "sought"]
 
 NONE = -1
-"""No entry, no node."""
+"""Marks a missing entry or node."""
 
 
 class Graph(NamedTuple):
-    """The input of the search: the graph's arrays, scores of its edges and inside scores."""
+    """The input of the search: the graph's arrays, edge scores and inside scores."""
 
     edge_offsets: NDArray[np.int64]
     tail_offsets: NDArray[np.int64]
@@ -37,14 +39,14 @@ class Graph(NamedTuple):
 
 
 class Nodes(NamedTuple):
-    """The search at each node; int64 ``[n_nodes]`` each.
+    """The state of the search at each node; int64 ``[n_nodes]`` each.
 
     Attributes:
-        heap: the best candidate, the root of a pairing heap; -1 for none.
-        places: where the derivations found lie in the list of all nodes.
-        rooms: for how many there is room at that place.
-        counts: how many have been found; -1 where nobody asked yet.
-        followed: of how many of these the successors are in the heap.
+        heap: the best candidate, the root of a pairing heap; -1 if the heap is empty.
+        places: start of the node's derivations in the list of all nodes.
+        rooms: capacity of the node's part of that list.
+        counts: number of derivations found; -1 before the first search at this node.
+        followed: number of derivations whose successors are in the heap.
     """
 
     heap: NDArray[np.int64]
@@ -55,12 +57,12 @@ class Nodes(NamedTuple):
 
 
 class Entries(NamedTuple):
-    """Candidates and derivations of all nodes, which grow together; a row is one of them.
+    """The candidates and derivations of all nodes, one per row.
 
     Attributes:
         scores: float64 ``[room]``.
-        links: int64 ``[room, 3]``: edge; in the heap, first child and next sibling.
-        ranks: int32 ``[room, most_tails]``; which derivation of each tail.
+        links: int64 ``[room, 3]``; the edge, and the first child and next sibling in the heap.
+        ranks: int32 ``[room, most_tails]``; the rank of the derivation of each tail.
     """
 
     scores: NDArray[np.float64]
@@ -70,7 +72,7 @@ class Entries(NamedTuple):
 
 @kernel
 def _melded(entries: Entries, one: int, other: int) -> int:
-    """Return the root of two heaps made one; of equal scores the later edge wins, as in Viterbi."""
+    """Meld two heaps and return the root; the later edge wins ties, as in ``viterbi``."""
     if one < 0:
         return other
     if other < 0:
@@ -86,7 +88,7 @@ def _melded(entries: Entries, one: int, other: int) -> int:
 
 @kernel
 def _without_root(entries: Entries, root: int) -> int:
-    """The root of the heap that is left: children melded in pairs, then from the last pair on."""
+    """Remove the root and return the new one: meld children in pairs, then pairs from the last."""
     pairs = NONE
     child = entries.links[root, 1]
     while child >= 0:
@@ -116,7 +118,7 @@ def entries_for(room: int, most_tails: int) -> Entries:
 
 @kernel
 def _with_room(entries: Entries, used: int, needed: int) -> Entries:
-    """Return the entries, or a larger copy of those that are used."""
+    """Return the entries, or a larger copy if the room is too small."""
     if needed <= len(entries.scores):
         return entries
     larger = entries_for(2 * needed, entries.ranks.shape[1])
@@ -130,7 +132,7 @@ def _with_room(entries: Entries, used: int, needed: int) -> Entries:
 def _begun(
     graph: Graph, nodes: Nodes, entries: Entries, used: int, node: int
 ) -> tuple[Entries, int]:
-    """Make a node's first candidates: every edge with the best derivation of each tail."""
+    """Create a node's first candidates: every edge with the best derivation of each tail."""
     first, last = graph.edge_offsets[node], graph.edge_offsets[node + 1]
     entries = _with_room(entries, used, used + last - first)
     nodes.counts[node] = 0
@@ -151,7 +153,7 @@ def _begun(
 
 @kernel
 def _missing(graph: Graph, nodes: Nodes, entries: Entries, parent: int) -> tuple[int, int]:
-    """Return a tail, and its derivation that a successor needs and nobody has looked for; or -1."""
+    """Return a tail and the rank that a successor needs but no search has found; -1 if none."""
     low = graph.tail_offsets[entries.links[parent, 0]]
     n_tails = graph.tail_offsets[entries.links[parent, 0] + 1] - low
     for k in range(n_tails - 1, -1, -1):
@@ -179,7 +181,7 @@ def _with_successors(
     node: int,
     parent: int,
 ) -> tuple[Entries, int]:
-    """Put the successors of a derivation into its node's heap; what they need is known."""
+    """Put the successors of a derivation into its node's heap once their tails are known."""
     edge = entries.links[parent, 0]
     low = graph.tail_offsets[edge]
     n_tails = graph.tail_offsets[edge + 1] - low
@@ -211,7 +213,7 @@ def _with_successors(
 def _kept(
     nodes: Nodes, found: NDArray[np.int64], top: int, node: int, entry: int
 ) -> tuple[NDArray[np.int64], int]:
-    """Add a derivation to its node's list, which may have to move."""
+    """Append a derivation to its node's list; move the list if it is full."""
     count = nodes.counts[node]
     if count == nodes.rooms[node]:
         room = max(4, 2 * count)
@@ -239,7 +241,7 @@ def sought(
     node: int,
     rank: int,
 ) -> tuple[Entries, int, NDArray[np.int64], int]:
-    """Look for derivation ``rank`` (from 0) of a node, and for all that it needs."""
+    """Find derivation ``rank`` (from 0) of a node, and the tail derivations that it needs."""
     stack = np.empty((64, 2), dtype=np.int64)
     stack[0, 0], stack[0, 1] = node, rank
     height = 1

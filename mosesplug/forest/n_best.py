@@ -1,8 +1,8 @@
-"""n-best lists out of search graphs, with any weights.
+"""n-best lists from search graphs, for any weights.
 
-A decoder that lists its k best translations has searched a graph; who has the graph can list them
-again, for other weights, in milliseconds. Several graphs of a sentence, made with several weights,
-count as one: the list has the best translations of all of them.
+A decoder extracts its n-best list from a search graph. From a stored graph, the list for other
+weights takes milliseconds. Several graphs of a sentence, decoded with different weights, count as
+one: the list has the best translations of all of them.
 """
 
 from __future__ import annotations
@@ -27,24 +27,24 @@ _BEGIN, _END = b"<s>", b"</s>"
 
 @dataclass(frozen=True)
 class GraphFeatures:
-    """The features of search graphs, and those of them that are not tuned.
+    """The features of search graphs, with those that are not tuned.
 
     Attributes:
-        space: the columns of the graphs. Its dense groups are those of n-best lists; the tail has
-            sparse features, and features that are not tuned.
-        fixed: names in the tail that are not tuned, with the weights that they always have: they
-            count in scores, and lists do not show them (``UnknownWordPenalty0``).
+        space: the columns of the graphs. Its dense groups are those of n-best lists; its tail has
+            the sparse features and the features that are not tuned.
+        fixed: names and constant weights of the untuned features in the tail. They count in model
+            scores, but n-best lists do not show them (for example ``UnknownWordPenalty0``).
     """
 
     space: FeatureSpace
     fixed: Mapping[str, float] = field(default_factory=dict)
 
     def vector(self, dense: Sequence[float], sparse: Mapping[str, float]) -> NDArray[np.float64]:
-        """Return weights of all columns, float64 ``[len(space)]``; the rest of the tail has 0.
+        """Return the weights of all columns, float64 ``[len(space)]``; missing ones are 0.
 
         Args:
-            dense: one weight a dense column.
-            sparse: by name; names that no graph has are passed over.
+            dense: one weight per dense column.
+            sparse: weights by feature name; names that are in no graph are ignored.
         """
         weights = np.zeros(len(self.space))
         weights[: self.space.n_dense] = dense
@@ -56,14 +56,14 @@ class GraphFeatures:
 
     @cached_property
     def hidden(self) -> NDArray[np.bool_]:
-        """bool ``[len(space)]``: columns that lists do not show."""
+        """Return a mask of the columns that n-best lists omit, bool ``[len(space)]``."""
         mask = np.zeros(len(self.space), dtype=np.bool_)
         mask[[self._tail[name] for name in self.fixed if name in self._tail]] = True
         return mask
 
     @cached_property
     def _tail(self) -> Mapping[str, int]:
-        """Columns of the features that are in no dense group."""
+        """Return the columns of the features that are in no dense group."""
         return {name: k for k, name in enumerate(self.space.sparse, start=self.space.n_dense)}
 
 
@@ -76,20 +76,21 @@ def n_best(
     *,
     source: str = "search graph",
 ) -> NBestList | None:
-    """Return the ``k`` best different translations of a sentence in the union of its graphs.
+    """Return the ``k`` best distinct translations of a sentence in the union of its graphs.
 
-    Each comes with its best derivation; of equal scores the first graph's is the first.
+    Each translation has the features of its best derivation. If scores are equal, translations of
+    earlier graphs come first.
 
     Args:
-        sentence: its number, which the list carries.
-        graphs: of this sentence; none is no list.
-        features: of the graphs.
-        weights: float64 ``[len(features.space)]``, as ``features.vector`` gives them.
+        sentence: the sentence id to write into the list.
+        graphs: the graphs of this sentence.
+        features: the features of the graphs.
+        weights: float64 ``[len(features.space)]``, from ``features.vector``.
         k: length of the list.
-        source: where the graphs come from, for messages about the list.
+        source: where the graphs come from, for error messages.
 
     Returns:
-        The list, without its ``<s>`` and ``</s>``; or None where there is no graph.
+        The list, without ``<s>`` and ``</s>``; None if there is no graph.
 
     Raises:
         DataError: as ``k_best``.
@@ -119,7 +120,7 @@ def listed(
     *,
     source: str = "search graph",
 ) -> NBestList:
-    """Return some derivations as a list, in their order; arguments as in ``n_best``."""
+    """Return derivations as an n-best list in the same order; arguments as in ``n_best``."""
     found = _found(graph, derivations, features)
     return _as_list(sentence, [found], np.arange(len(derivations)), features, source)
 
@@ -131,7 +132,7 @@ def _as_list(
     features: GraphFeatures,
     source: str,
 ) -> NBestList:
-    """Return some rows of all parts together."""
+    """Return the selected rows of all parts as an n-best list."""
     every = [text for part in found for text in part.texts]
     texts = [every[row] for row in rows.tolist()]
     sparse = _sparse_of(found, rows, features.space)
@@ -158,15 +159,15 @@ def _as_list(
 
 @dataclass(frozen=True)
 class _Found:
-    """Some translations in one graph.
+    """Translations found in one graph.
 
     Attributes:
         scores: float64 ``[n]``.
-        texts: of each.
-        dense: float32 ``[n, n_dense]``.
-        indptr: int64 ``[n + 1]``, into the two that follow.
-        columns: int32, ascending in each row; all beyond the dense ones.
-        values: float32, not 0.
+        texts: the text of each translation.
+        dense: float32 ``[n, n_dense]``; dense feature values.
+        indptr: int64 ``[n + 1]``; row offsets into ``columns`` and ``values``.
+        columns: int32; columns of the sparse features, ascending in each row.
+        values: float32; their non-zero values.
     """
 
     scores: NDArray[np.float64]
@@ -191,7 +192,7 @@ def _found(graph: Hypergraph, best: Derivations, features: GraphFeatures) -> _Fo
 
 
 def _plain(words: list[bytes]) -> bytes:
-    """Return a translation as lists have it, without the words for its two ends."""
+    """Return the text of a translation, without ``<s>`` and ``</s>``."""
     begin = 1 if words and words[0] == _BEGIN else 0
     end = len(words) - 1 if len(words) > begin and words[-1] == _END else len(words)
     return b" ".join(words[begin:end])
@@ -208,7 +209,7 @@ class _Sparse:
 
 
 def _sparse_of(found: Sequence[_Found], rows: NDArray[np.int64], space: FeatureSpace) -> _Sparse:
-    """Return the sparse features of some rows of all parts together."""
+    """Return the sparse features of the selected rows of all parts."""
     starts = np.cumsum([0, *(len(part.values) for part in found)])
     begins = np.concatenate(
         [part.indptr[:-1] + start for part, start in zip(found, starts, strict=False)]
@@ -237,9 +238,9 @@ def _sums(
     n_dense: int,
     hidden: NDArray[np.bool_],
 ) -> tuple[NDArray[np.float32], NDArray[np.int64], NDArray[np.int32], NDArray[np.float32]]:
-    """Features of derivations: dense ones, and where the rows of the sparse ones are, and these.
+    """Return the dense features, row offsets, sparse columns and sparse values of derivations.
 
-    Values are added in float64, in the order of the edges.
+    Values are summed in float64, in the order of the edges.
     """
     n = len(offsets) - 1
     dense = np.zeros((n, n_dense), dtype=np.float32)

@@ -1,15 +1,15 @@
 """Differentiable objectives of weights on the search graphs of a tuning set.
 
-A derivation is as likely as ``exp(scale * w . h)`` (survey, equation 22). Each objective is a
-function of graphs, weights and scale to a value and its gradient with respect to both, exact over
-all derivations (``forest.ngrams.split``, ``forest.expectation``):
+The probability of a derivation is proportional to ``exp(scale * w . h)`` (survey, equation 22).
+Each objective maps graphs, weights and scale to a value and its gradient with respect to weights
+and scale, exactly over all derivations (``forest.ngrams.split``, ``forest.expectation``):
 
 - ``softmax_loss``: minus the log-likelihood of oracle derivations (survey, section 3.2);
 - ``risk``: expected error, by linear BLEU (survey, equations 24 and 52);
 - ``xbleu``: BLEU of expected statistics (survey, equations 53 to 55 and appendix A);
-- ``entropy``: how undecided the posterior is (survey, equation 44), for deterministic annealing.
+- ``entropy``: entropy of the posterior (survey, equation 44), for deterministic annealing.
 
-Sentences are summed in their order, so that values do not depend on the threads.
+Sentences are summed in their order, so that values do not depend on the number of threads.
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class GraphObjective:
-    """A value and its derivatives.
+    """The value of an objective and its derivatives.
 
     Attributes:
-        value: of the objective.
-        gradient: float64 ``[n_columns]``; with respect to the weights.
-        scale_gradient: with respect to the scale.
+        value: the value.
+        gradient: float64 ``[n_columns]``; derivatives with respect to the weights.
+        scale_gradient: derivative with respect to the scale.
     """
 
     value: float
@@ -66,10 +66,10 @@ class ScoredGraph:
     """A search graph with the n-grams that it shares with its references.
 
     Attributes:
-        graph: of the sentence.
-        split: the same, split by these n-grams.
-        limits: float64 ``[n_ngrams]``; how often the reference that has most has each.
-        reference_length: words of the shortest reference.
+        graph: the graph of the sentence.
+        split: the same graph, split by these n-grams.
+        limits: float64 ``[n_ngrams]``; maximum count of each n-gram in one reference.
+        reference_length: length of the shortest reference in words.
     """
 
     graph: Hypergraph
@@ -89,7 +89,7 @@ class ScoredGraph:
         )
 
     def posterior(self, scores: NDArray[np.float64]) -> Posterior:
-        """Return the value for the split graph, given scores of the graph's edges."""
+        """Return the posterior of the split graph, given scores of the original edges."""
         return posterior(self.split, scores[self.split.origins])
 
 
@@ -101,15 +101,15 @@ def softmax_loss(
     scale: float = 1.0,
     threads: int = 1,
 ) -> GraphObjective:
-    """Minus the mean log-probability of the oracle derivations (survey, equation 19).
+    """Return the negative mean log-probability of the oracle derivations (survey, equation 19).
 
     Args:
-        graphs: of the sentences, whose goals can be built.
-        oracles: of each sentence a graph of its oracle derivations (``pruning.subgraph``), or a
-            list of them whose edges are those of its graph.
+        graphs: the graphs of the sentences; each goal can be built.
+        oracles: for each sentence a graph of its oracle derivations (``pruning.subgraph``), or a
+            list of derivations of its graph.
         weights: float64 ``[n_columns]``.
-        scale: of the scores.
-        threads: the result does not depend on it.
+        scale: factor of the model scores.
+        threads: number of threads; the result does not depend on it.
 
     Raises:
         DataError: a sentence has no derivation, or no oracle.
@@ -141,14 +141,14 @@ def risk(
     scale: float = 1.0,
     threads: int = 1,
 ) -> GraphObjective:
-    """Return the mean expected error of a sentence, by linear BLEU (survey, equations 24 and 52).
+    """Return the mean expected error by linear BLEU (survey, equations 24 and 52).
 
     Args:
-        graphs: of the sentences.
+        graphs: the graphs of the sentences.
         weights: float64 ``[n_columns]``.
-        gains: what words and matching n-grams are worth; the error is minus their sum.
-        scale: of the scores.
-        threads: the result does not depend on it.
+        gains: gains of words and matching n-grams; the error is minus their sum.
+        scale: factor of the model scores.
+        threads: number of threads; the result does not depend on it.
 
     Raises:
         DataError: a sentence has no derivation.
@@ -176,10 +176,10 @@ def entropy(
     """Return the mean entropy of the posterior over derivations, in nats (survey, equation 44).
 
     Args:
-        graphs: of the sentences.
+        graphs: the graphs of the sentences.
         weights: float64 ``[n_columns]``.
-        scale: of the scores.
-        threads: the result does not depend on it.
+        scale: factor of the model scores.
+        threads: number of threads; the result does not depend on it.
 
     Raises:
         DataError: a sentence has no derivation.
@@ -202,21 +202,21 @@ def xbleu(
     scale: float = 1.0,
     threads: int = 1,
 ) -> GraphObjective:
-    """BLEU of expected statistics: expected BLEU of Rosti et al. (2010, 2011), to be maximised.
+    """Return BLEU of expected statistics (Rosti et al. 2010, 2011), an objective to maximise.
 
-    Expected counts of n-grams are summed over sentences; of matches count as many as one reference
-    has, ``min(E[count], limit)``, since clipping each derivation is no sum over edges. Where both
-    are equal the derivative is that of more occurrences, 0. The brevity penalty is smooth
-    (``metrics.expected_bleu``) and compares with the shortest references.
+    Expected n-gram counts are summed over sentences. Matches are clipped as expectations,
+    ``min(E[count], limit)``, because clipping each derivation is not a sum over edges. If both are
+    equal, the derivative is 0, as for more occurrences. The brevity penalty is smooth
+    (``metrics.expected_bleu``) and uses the shortest references.
 
     Args:
-        graphs: of the sentences.
+        graphs: the graphs of the sentences.
         weights: float64 ``[n_columns]``.
-        scale: of the scores.
-        threads: the result does not depend on it.
+        scale: factor of the model scores.
+        threads: number of threads; the result does not depend on it.
 
     Returns:
-        The value in 0 to 1. Without a match of some length it is 0, and so is its gradient.
+        The value, from 0 to 1. If some n-gram order has no match, value and gradient are 0.
 
     Raises:
         DataError: a sentence has no derivation.
@@ -256,12 +256,12 @@ def xbleu(
 
 @dataclass(frozen=True)
 class _Change:
-    """Derivatives by the scaled scores of a graph's edges.
+    """Derivatives with respect to the scaled edge scores of a graph.
 
     Attributes:
-        graph: of which.
-        scores: float64 ``[n_edges]``, not scaled.
-        by_scaled: float64 ``[n_edges]``.
+        graph: the graph.
+        scores: float64 ``[n_edges]``; unscaled edge scores.
+        by_scaled: float64 ``[n_edges]``; the derivatives.
     """
 
     graph: Hypergraph
@@ -272,7 +272,7 @@ class _Change:
 def _expected(
     graph: ScoredGraph, found: Posterior, values: NDArray[np.float64]
 ) -> tuple[float, NDArray[np.float64]]:
-    """An average over the split graph, and its derivatives by the scores of the graph's edges."""
+    """Return an average over the split graph and its derivatives by the original edge scores."""
     value, change = expectation_and_gradient(graph.split, found, values)
     return value, graph.split.on_graph(change, graph.graph.n_edges)
 
@@ -280,7 +280,7 @@ def _expected(
 def _of_list(
     oracles: Derivations, scores: NDArray[np.float64]
 ) -> tuple[float, NDArray[np.float64]]:
-    """Return the log of the sum over some derivations, and how often one of them uses each edge."""
+    """Return the log of the sum over derivations, and the expected uses of each edge."""
     if not len(oracles):
         raise DataError("there is no oracle derivation")
     totals = np.add.reduceat(scores[oracles.edges], oracles.offsets[:-1])
@@ -291,9 +291,9 @@ def _of_list(
 
 
 def _counted(graphs: Sequence[object], oracles: Sequence[object]) -> int:
-    """Return how many sentences there are."""
+    """Return the number of sentences; raise ``ValueError`` if the numbers differ."""
     if len(graphs) != len(oracles):
-        raise ValueError(f"{len(graphs)} search graphs and oracles of {len(oracles)} sentences")
+        raise ValueError(f"{len(graphs)} search graphs but {len(oracles)} oracles")
     return len(graphs)
 
 
@@ -318,7 +318,7 @@ def _total(
     threads: int,
     value: float,
 ) -> GraphObjective:
-    """``value`` and the sum over the sentences of values and derivatives."""
+    """Return the sum over the sentences of values and derivatives, starting from ``value``."""
     by_scaled = np.zeros(len(weights))
     by_scale = 0.0
     for own, changes in _in_order(part, n_sentences, threads):
@@ -337,7 +337,7 @@ def _total(
 
 
 def _in_order(work: Callable[[int], Result], n_sentences: int, threads: int) -> Iterator[Result]:
-    """Results of the sentences in their order, however many threads there are."""
+    """Yield the results of the sentences in order, for any number of threads."""
 
     def told(sentence: int) -> Result:
         with named(sentence):

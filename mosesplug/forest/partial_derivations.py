@@ -1,7 +1,7 @@
-"""Partial derivations that a search keeps of each node, more than one where more must be known.
+"""The partial derivations that a search keeps for each node.
 
-They stand in one table, those of a node side by side, and name the partial derivations of their
-tails by their rows.
+All partial derivations are rows of one table. The rows of a node are adjacent, and each row has
+the row numbers of its tails' partial derivations.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ __all__ = [
 
 
 class Partials(NamedTuple):
-    """The table; a row is one of them.
+    """A table of partial derivations, one per row.
 
     Attributes:
         edges: int64 ``[room]``; the first edge of each.
         tails: int64 ``[room, most_tails]``; the row of each tail of that edge.
-        sides: int64 ``[room, 2]``; left and right as ``ngram_states.joined`` has them.
+        sides: int64 ``[room, 2]``; left and right state (``ngrams.states.joined``).
         scores: float64 ``[room]``.
-        sizes: float64 ``[room]``; how many edges each has.
+        sizes: float64 ``[room]``; the number of edges of each.
     """
 
     edges: NDArray[np.int64]
@@ -58,7 +58,7 @@ def partials_for(room: int, most_tails: int) -> Partials:
 
 @kernel
 def grown(partials: Partials) -> Partials:
-    """Return a copy with twice the room, of a table that is full."""
+    """Return a copy of a full table with twice the room."""
     used = len(partials.edges)
     larger = partials_for(2 * used, partials.tails.shape[1])
     for row in range(used):
@@ -68,9 +68,9 @@ def grown(partials: Partials) -> Partials:
 
 @kernel
 def moved(partials: Partials, row: int, others: Partials, place: int) -> None:
-    """Write a row to a place of the same or another table (``others`` is an output).
+    """Copy a row to row ``place`` of the same or another table (``others`` is an output).
 
-    Number by number: slices would take seconds to compile.
+    The copy is made number by number because slices would take seconds to compile.
     """
     others.edges[place] = partials.edges[row]
     others.scores[place] = partials.scores[row]
@@ -83,7 +83,7 @@ def moved(partials: Partials, row: int, others: Partials, place: int) -> None:
 
 @kernel
 def best_rows(values: NDArray[np.float64], beam: int) -> NDArray[np.int64]:
-    """Return where the ``beam`` highest of more values are, ascending; of equals the last."""
+    """Return the indices of the ``beam`` highest values, ascending; the last one wins ties."""
     threshold = np.sort(values)[len(values) - beam]
     missing = beam
     for value in values:
@@ -103,12 +103,12 @@ def best_rows(values: NDArray[np.float64], beam: int) -> NDArray[np.int64]:
 def next_choice(
     tails: NDArray[np.int32], first: NDArray[np.int64], chosen: NDArray[np.int64]
 ) -> bool:
-    """Go on to the next choice of one row for each tail; False after the last.
+    """Advance to the next combination of one row per tail; return False after the last.
 
     Args:
-        tails: int32; nodes.
+        tails: int32; the tail nodes.
         first: int64; the rows of node ``v`` are ``first[v]:first[v + 1]``.
-        chosen: the rows (in and out), int64.
+        chosen: int64; the row of each tail (input and output).
     """
     for number in range(len(tails) - 1, -1, -1):
         chosen[number] += 1
@@ -121,13 +121,13 @@ def next_choice(
 def chosen_derivation(
     tail_offsets: NDArray[np.int64], partials: Partials, row: int, score: float
 ) -> Derivation:
-    """Return the derivation that is a row of the table.
+    """Return the derivation of a row of the table.
 
     Args:
-        tail_offsets: of the graph.
+        tail_offsets: array of the graph.
         partials: the table.
-        row: the row; -1 if missing.
-        score: what the derivation is worth.
+        row: the row; -1 if there is no derivation.
+        score: the score of the derivation.
 
     Raises:
         DataError: there is no derivation, or it has more than ten million edges.
@@ -142,7 +142,7 @@ def chosen_derivation(
 
 @kernel
 def _edges(tail_offsets: NDArray[np.int64], partials: Partials, row: int) -> NDArray[np.int64]:
-    """Its edges, depth first."""
+    """Return the edges of a row's derivation, depth first."""
     edges = np.empty(int(partials.sizes[row]), dtype=np.int64)
     # Every row is put on the stack once, so that it cannot grow beyond their number.
     stack = np.empty_like(edges)

@@ -1,9 +1,9 @@
-"""Smaller search graphs: the edges that lie on the best derivations.
+"""Pruning of search graphs: keep the edges of the best derivations.
 
-An edge is worth the score of the best derivation that goes through it: its own score, the inside
-scores of its tails, and the outside score of its head (max-product inside-outside). ``pruned``
-keeps a number of edges as Moses' tools do; ``within_beam`` keeps what is near the best, by that
-worth (Huang 2008) or by the sum of all derivations that go through an edge.
+The max-marginal of an edge is the score of the best derivation that uses it: its own score, the
+inside scores of its tails and the outside score of its head (max-product inside-outside).
+``pruned`` keeps a number of edges like Moses' tools. ``within_beam`` keeps the edges near the best
+one, by max-marginal (Huang 2008) or by the sum over all derivations that use an edge.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ __all__ = [
 ]
 
 SMALLEST = np.float32(1e-8)
-"""Moses' tools take weights that are no larger for 0."""
+"""Moses' tools treat weights up to this absolute value as 0."""
 
 
 def pruned(graph: Hypergraph, weights: NDArray[np.float32], edges: int) -> Hypergraph:
-    """Return the part of a graph that its best derivations need, as Moses' ``kbmira --hg-prune``.
+    """Prune a graph to the edges of its best derivations, like Moses' ``kbmira --hg-prune``.
 
     Scores are in single precision, and features are summed in the order of their columns.
 
     Args:
         graph: a graph whose goal can be built.
-        weights: float32, one for each column.
-        edges: how many are to be kept. Those as good as the last of them stay too, and always
-            the best derivation.
+        weights: float32, one per column.
+        edges: number of edges to keep. Edges tied with the last of them, and the edges of the
+            best derivation, are always kept too.
 
     Raises:
         DataError: no derivation builds the goal, or its score overflows single precision.
@@ -68,24 +68,25 @@ def within_beam(
     *,
     over: Literal["best", "all"] = "best",
 ) -> Hypergraph:
-    """Return the part of a graph whose edges are nearly as good as the best edges.
+    """Prune a graph to the edges whose log-probability is within a beam of the best edge.
 
     Args:
         graph: a graph whose goal can be built.
-        scores: float64 ``[n_edges]``; a derivation is as likely as ``exp`` of its sum.
-        beam: keep an edge whose log-probability is lower than the best edge's by no more than
-            this (0 and more), with edges that connect it to the goal and to leaves by its best
-            derivation; and always the best derivation.
-        over: an edge is as likely as the ``best`` derivation that goes through it (max-marginal),
-            or as ``all`` of them together (posterior).
+        scores: float64 ``[n_edges]``; the log-probability of a derivation is its sum of scores up
+            to a constant.
+        beam: keep an edge if its log-probability is at most this much (0 or more) below that of
+            the best edge. The edges that connect it to the goal and the leaves in its best
+            derivation, and the best derivation of the graph, are always kept too.
+        over: take the probability of an edge from the ``best`` derivation that uses it
+            (max-marginal) or from ``all`` of them (posterior).
 
     Raises:
-        ValueError: the beam is negative or no number.
+        ValueError: the beam is negative or not a number.
         DataError: no derivation builds the goal with a finite score, or the best one has more
             than ten million edges.
     """
     if not beam >= 0.0:
-        raise ValueError(f"a beam of {beam}: it is 0 or more")
+        raise ValueError(f"beam must be 0 or more: {beam}")
     arrays = graph.edge_offsets, graph.tail_offsets, graph.tails
     kept = np.zeros(graph.n_edges, dtype=np.bool_)
     kept[viterbi(graph, scores).edges] = True
@@ -103,18 +104,18 @@ def within_beam(
 
 
 def in_order_of_columns(graph: Hypergraph) -> Hypergraph:
-    """Return the same graph, the features of each edge in ascending columns."""
+    """Return the graph with the features of each edge sorted by column."""
     indices, values = _sorted(graph.feature_indptr, graph.feature_indices, graph.feature_values)
     return replace(graph, feature_indices=read_only(indices), feature_values=read_only(values))
 
 
 def subgraph(graph: Hypergraph, kept: NDArray[np.bool_]) -> Hypergraph:
-    """Return the graph of some edges, in their order, and of the nodes that they lead to.
+    """Return the graph of the kept edges, in the same order, and of their head nodes.
 
     Args:
-        graph: of which.
-        kept: bool ``[n_edges]``; one edge at least leads to the goal, and some to every tail of
-            those that are kept.
+        graph: the graph.
+        kept: bool ``[n_edges]``; the goal, and every tail of a kept edge, is the head of at least
+            one kept edge.
     """
     heads = np.repeat(np.arange(graph.n_nodes), np.diff(graph.edge_offsets))[kept]
     nodes, numbers = np.unique(heads, return_inverse=True)
@@ -140,7 +141,7 @@ def subgraph(graph: Hypergraph, kept: NDArray[np.bool_]) -> Hypergraph:
 def _taken(
     offsets: NDArray[np.int64], kept: NDArray[np.bool_]
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Return offsets of the rows that are kept, and which entries are theirs."""
+    """Return the offsets of the kept rows and the mask of their entries."""
     sizes = np.diff(offsets)
     return _offsets(sizes[kept]), np.repeat(kept, sizes)
 
@@ -156,13 +157,13 @@ def single_scores(
     values: NDArray[np.float32],
     weights: NDArray[np.float32],
 ) -> NDArray[np.float32]:
-    """``w . h`` of every edge, summed in single precision in the order that the features have.
+    """Return ``w . h`` of every edge, summed in single precision in the order of the features.
 
     Args:
-        indptr: int64 ``[n_edges + 1]``, into the two that follow.
+        indptr: int64 ``[n_edges + 1]``; row offsets into ``columns`` and ``values``.
         columns: int32; see ``in_order_of_columns``.
         values: float32.
-        weights: float32, one for each column; one up to 1e-8 counts as 0.
+        weights: float32, one per column; absolute values up to 1e-8 count as 0.
 
     Returns:
         float32 ``[n_edges]``.
@@ -182,7 +183,7 @@ def single_scores(
 def _sorted(
     indptr: NDArray[np.int64], indices: NDArray[np.int32], values: NDArray[np.float32]
 ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
-    """Insertion sort, edge by edge: an edge has few features."""
+    """Sort the features of each edge by insertion, since an edge has few features."""
     columns, sorted_values = indices.copy(), values.copy()
     for edge in range(len(indptr) - 1):
         for entry in range(indptr[edge] + 1, indptr[edge + 1]):
@@ -202,10 +203,10 @@ def edges_of_best(
     tails: NDArray[np.int32],
     scores: NDArray[np.float32],
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Score for each edge the best derivation that has it, and each node's inside part.
+    """Return the score of the best derivation through each edge, and the nodes' inside scores.
 
     Args:
-        edge_offsets, tail_offsets, tails: of the graph.
+        edge_offsets, tail_offsets, tails: arrays of the graph.
         scores: float32 ``[n_edges]``.
 
     Returns:
@@ -249,10 +250,10 @@ def _complete(
     inside: NDArray[np.float32] | NDArray[np.float64],
     kept: NDArray[np.bool_],
 ) -> None:
-    """Keep an edge to the goal and to every tail of an edge kept (``kept`` is an output).
+    """Keep an edge into the goal and into every tail of a kept edge (``kept`` is an output).
 
-    Scores of one derivation differ by the order in which its edges are summed, so that rounding
-    can leave an edge out that another needs.
+    The score of a derivation depends on the order in which its edges are summed. Rounding can
+    therefore drop an edge that a kept edge needs.
     """
     needed = np.zeros(len(edge_offsets) - 1, dtype=np.bool_)
     needed[-1] = True
@@ -283,7 +284,7 @@ def _through(
     inside: NDArray[np.float64],
     outside: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """Inside and outside of each edge together, float64 ``[n_edges]``."""
+    """Return the sum of the inside and outside score of each edge, float64 ``[n_edges]``."""
     through = np.empty(len(scores))
     for node in range(len(edge_offsets) - 1):
         for edge in range(edge_offsets[node], edge_offsets[node + 1]):
@@ -301,13 +302,13 @@ def _connect(
     above: NDArray[np.int64],
     kept: NDArray[np.bool_],
 ) -> None:
-    """Keep an edge from the head of every edge kept, up to the goal (``kept`` is an output).
+    """Keep edges that connect the head of every kept edge to the goal (``kept`` is an output).
 
-    An edge can be likely because many derivations go through it, none of which is likely itself.
+    An edge can have a high posterior because many improbable derivations use it.
 
     Args:
-        edge_offsets, tail_offsets, tails: of the graph.
-        above: int64 ``[n_nodes]``; the edge that uses each node best.
+        edge_offsets, tail_offsets, tails: arrays of the graph.
+        above: int64 ``[n_nodes]``; the best edge that has each node as a tail.
         kept: bool ``[n_edges]``.
     """
     used = np.zeros(len(above), dtype=np.bool_)

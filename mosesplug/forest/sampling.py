@@ -1,9 +1,9 @@
-"""Random derivations of a search graph, each as likely as the model says.
+"""Samples of derivations from the model distribution of a search graph.
 
-A derivation of score ``s`` is drawn with a probability in proportion to ``exp(scale * s)``: from
-the goal down, each node takes one of its edges by its share of the node's inside score (Blunsom &
-Osborne 2008; Chatterjee & Cancedda 2010). The draws are independent, unlike the k best ones, which
-differ in a word here and there: a sample shows all of what the model thinks likely.
+The probability of drawing a derivation of score ``s`` is proportional to ``exp(scale * s)``. From
+the goal down, each node draws one of its edges by the edge's share of the node's inside score
+(Blunsom & Osborne 2008; Chatterjee & Cancedda 2010). The draws are independent, so a sample covers
+the whole distribution, whereas the k best derivations differ by only a few words.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ __all__ = ["Counted", "counted", "sampled"]
 
 @dataclass(frozen=True)
 class Counted:
-    """The different translations of a sample.
+    """The distinct translations of a sample.
 
     Attributes:
-        derivations: of each the one of the highest score, of these the highest score first.
+        derivations: the best drawn derivation of each translation, the highest score first.
         counts: int64; how often each translation was drawn.
     """
 
@@ -44,28 +44,27 @@ def sampled(
     *,
     scale: float = 1.0,
 ) -> Derivations:
-    """Independent draws of derivations, in the order in which they were drawn.
+    """Draw independent derivations and return them in the order in which they were drawn.
 
     Args:
         graph: a graph whose goal can be built.
-        scores: float64 ``[n_edges]``; an edge whose score is -inf or NaN is left out.
-        n: how many.
-        rng: of the draws.
-        scale: of the scores, positive; a larger one draws the best derivations more often, 0
-            would make all derivations alike.
+        scores: float64 ``[n_edges]``; edges whose score is -inf or NaN are ignored.
+        n: number of draws.
+        rng: random generator of the draws.
+        scale: positive factor of the scores; a larger one draws the best derivations more often.
 
     Returns:
-        The draws; their scores are not scaled.
+        The drawn derivations with unscaled scores.
 
     Raises:
-        ValueError: ``n`` is not positive, or ``scale`` is no positive number.
+        ValueError: ``n`` is not positive, or ``scale`` is not a positive number.
         DataError: no derivation builds the goal, or one was drawn that has more than ten million
             edges.
     """
     if n < 1:
-        raise ValueError(f"{n} derivations are wanted")
+        raise ValueError(f"number of derivations must be positive: {n}")
     if not 0.0 < scale < np.inf:
-        raise ValueError(f"scores cannot be scaled by {scale}")
+        raise ValueError(f"scale must be positive and finite: {scale}")
     scaled = np.where(np.isnan(scores), -np.inf, scores * scale)
     inside, shares = log_inside(graph.edge_offsets, graph.tail_offsets, graph.tails, scaled)
     if not np.isfinite(inside[-1]):
@@ -79,7 +78,7 @@ def sampled(
 
 
 def counted(graph: Hypergraph, drawn: Derivations) -> Counted:
-    """Return the different translations of a sample, those of the highest score first."""
+    """Return the distinct translations of a sample, the highest score first."""
     order = np.argsort(-drawn.scores, kind="stable").tolist()
     texts = [tuple(words) for words in translations(graph, drawn)]
     numbers: dict[tuple[bytes, ...], int] = {}
@@ -104,7 +103,7 @@ def _drawn(
     n: int,
     rng: np.random.Generator,
 ) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]:
-    """Return scores, offsets and edges of the draws; no scores where one has too many edges."""
+    """Return scores, offsets and edges of the draws; no scores if one has too many edges."""
     sums = np.zeros(n)
     offsets = np.zeros(n + 1, dtype=np.int64)
     edges = np.empty(1024, dtype=np.int64)

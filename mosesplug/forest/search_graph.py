@@ -1,4 +1,4 @@
-"""A search graph with the references of its sentence, as kernels go through it."""
+"""A search graph and the references of its sentence as arrays for kernels."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ __all__ = ["SearchGraph", "search_graph"]
 
 
 class SearchGraph(NamedTuple):
-    """A graph as the search goes through it, for kernels.
+    """The arrays of a graph and of its references that search kernels read.
 
     Attributes:
         edge_offsets, tail_offsets, tails, target_offsets, covered: as in ``Hypergraph``.
-        targets: int32; the words' numbers in the tree of n-grams, -1 in the place of each tail.
-        indptr, columns, values: the edges' features, ascending columns.
+        targets: int32; word numbers in the n-gram tree, -1 at the position of each tail.
+        indptr, columns, values: features of the edges, sorted by column.
         tree: the n-grams of the references.
     """
 
@@ -37,7 +37,7 @@ class SearchGraph(NamedTuple):
 
 
 def search_graph(graph: Hypergraph, references: ReferenceNgramTree) -> SearchGraph:
-    """Return a graph with the references of its sentence."""
+    """Combine a graph with the references of its sentence."""
     ordered = in_order_of_columns(graph)
     # The last one is for -1, a tail.
     numbers = np.array([*map(references.number, graph.words), -1], dtype=np.int32)

@@ -1,7 +1,7 @@
-"""A search graph as line search goes through it: its features by column, and what it says.
+"""A search graph for line search: its features by column, and its words.
 
-Line search needs the slopes along one feature after the other, without the zeros that Moses
-writes for every edge.
+Line search needs the slopes along one feature at a time, without the zeros that Moses writes for
+every edge.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ __all__ = ["SentenceGraph", "score_edges", "sentence_graph"]
 
 
 class SentenceGraph(NamedTuple):
-    """A graph as line search goes through it, for kernels; arrays are its own, and read-only.
+    """The arrays of a graph that line search kernels read; copies, and read-only.
 
     Attributes:
         edge_offsets, tail_offsets, tails: as in ``Hypergraph``.
-        target_offsets, targets: likewise, without ``<s>`` and ``</s>``.
-        columns: int32 ``[n_columns]``, ascending; features that are not 0 everywhere.
-        entry_offsets: int64 ``[n_columns + 1]``, into the two that follow.
-        entries: int32; edges that have the feature, ascending.
-        values: float32; its values there.
+        target_offsets, targets: as in ``Hypergraph``, without ``<s>`` and ``</s>``.
+        columns: int32 ``[n_columns]``, ascending; the features with a non-zero value.
+        entry_offsets: int64 ``[n_columns + 1]``; offsets into ``entries`` and ``values``.
+        entries: int32; the edges that have the feature, ascending.
+        values: float32; the feature values of these edges.
     """
 
     edge_offsets: NDArray[np.int64]
@@ -42,12 +42,12 @@ class SentenceGraph(NamedTuple):
 
 
 def sentence_graph(graph: Hypergraph) -> SentenceGraph:
-    """Return a graph with its features by column."""
+    """Convert a graph to features by column."""
     filled = np.flatnonzero(graph.feature_values)
     order = filled[np.argsort(graph.feature_indices[filled], kind="stable")]
     edges = np.repeat(np.arange(graph.n_edges, dtype=np.int32), np.diff(graph.feature_indptr))
     columns, counts = np.unique(graph.feature_indices[filled], return_counts=True)
-    # The words' numbers, then that of a tail; what a decoder puts around a sentence is no word.
+    # Word numbers, then the number of a tail; <s> and </s> are not words.
     said = np.array([*(word not in BOUNDARIES for word in graph.words), True])[graph.targets]
     said_before = np.concatenate([[0], np.cumsum(said)])
     return SentenceGraph(
@@ -64,13 +64,13 @@ def sentence_graph(graph: Hypergraph) -> SentenceGraph:
 
 
 def _own(array: NDArray[Any], dtype: type[np.generic]) -> NDArray[Any]:
-    """A copy, whatever the array is a view of: it outlives that, and kernels see one type."""
+    """Return a copy, so that kernels see one array type and no view keeps its base alive."""
     return read_only(np.array(array, dtype=dtype, order="C"))
 
 
 @kernel
 def score_edges(graph: SentenceGraph, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """``w . h`` of every edge, float64 ``[n_edges]``; ``weights`` are those of its columns."""
+    """Return ``w . h`` of every edge, float64 ``[n_edges]``, from the weights of its columns."""
     scores = np.zeros(len(graph.tail_offsets) - 1)
     for column in range(len(weights)):
         weight = weights[column]

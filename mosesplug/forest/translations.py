@@ -1,6 +1,6 @@
-"""The translations of derivations: their words, and the metric's statistics of them.
+"""Translations of derivations: their words and sufficient statistics.
 
-The same translations win again and again, on line after line: each is scored once.
+The same translations win on many lines of a search, so each is scored once and cached.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["Translations", "append_words"]
 
 
 class Translations:
-    """The translations of one sentence that were met, with their statistics. Thread-safe."""
+    """Caches the sufficient statistics of one sentence's translations. Thread-safe."""
 
     def __init__(
         self,
@@ -31,14 +31,15 @@ class Translations:
         references: Prepared,
         most: int,
     ) -> None:
-        """None yet.
+        """Create an empty cache.
 
         Args:
-            sentence: the line of the references.
-            words: what the numbers in translations stand for.
-            metric: gives the statistics.
-            references: what ``metric.prepare`` made of the references.
-            most: how many are kept at least; when there are more, all are forgotten.
+            sentence: the sentence id.
+            words: the words that the numbers in translations stand for.
+            metric: the metric of the statistics.
+            references: the references as prepared by ``metric.prepare``.
+            most: number of translations that the cache always keeps; beyond it, the cache is
+                cleared.
         """
         self._sentence = sentence
         self._words = words
@@ -50,10 +51,10 @@ class Translations:
         self._lock = threading.Lock()
 
     def statistics(self, words: NDArray[np.int32], offsets: NDArray[np.int64]) -> NDArray[np.int32]:
-        """Return statistics of translations, int32 ``[n, n_statistics]``.
+        """Return the sufficient statistics of translations, int32 ``[n, n_statistics]``.
 
         Args:
-            words: int32; numbers of words.
+            words: int32; word numbers.
             offsets: int64 ``[n + 1]``; translation ``i`` is ``words[offsets[i]:offsets[i + 1]]``.
         """
         text, width = words.tobytes(), words.itemsize
@@ -96,16 +97,16 @@ def append_words(
     words: NDArray[np.int64],
     top: int,
 ) -> tuple[NDArray[np.int64], int]:
-    """Put the translation of a derivation behind ``words[:top]``.
+    """Append the translation of a derivation to ``words[:top]``.
 
     Args:
-        target_offsets, targets: of the graph.
+        target_offsets, targets: arrays of the graph.
         edges: int64; the derivation, each edge before those of its tails.
-        words: int64; as many as there is room for.
-        top: how many there are.
+        words: int64; the array to append to.
+        top: number of words in it.
 
     Returns:
-        The array, or a larger one, and its new top.
+        The array, or a larger copy, and the new number of words.
     """
     # Where each edge that has begun goes on, and where it ends; as deep as there are edges.
     places = np.empty(len(edges), dtype=np.int64)

@@ -1,7 +1,7 @@
-"""Several search graphs of one sentence as one, which has the derivations of all.
+"""The union of several search graphs of one sentence, with the derivations of all.
 
-Every graph keeps its nodes. A new goal can be built from the goal of each by an edge that adds
-nothing. So whatever finds a best derivation in a graph finds the best of all.
+Every graph keeps its nodes. A new goal has an edge without features from the goal of each graph.
+A search in the union therefore finds the best derivation of all graphs.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ __all__ = ["united"]
 
 
 def united(graphs: Sequence[Hypergraph]) -> Hypergraph:
-    """Return one graph of several; of a single one, itself.
+    """Return the union of several graphs; a single graph is returned unchanged.
 
-    The edges of the goal stand in the opposite order of the graphs: of equal derivations searches
-    take the last, which is the first graph's.
+    The edges of the goal are in the reverse order of the graphs. Searches break ties in favour of
+    the last edge, so the first graph wins ties.
 
     Args:
-        graphs: of one sentence, one at least, with the same columns.
+        graphs: at least one graph of the sentence; all have the same columns.
     """
     if len(graphs) == 1:
         return graphs[0]

@@ -1,7 +1,7 @@
 """The highest-scoring derivation of a search graph (Huang 2008, section 3.1).
 
-One pass from the leaves to the goal: the inside score of a node is the highest, over its edges,
-of the edge's score plus the inside scores of its tails.
+One pass from the leaves to the goal computes inside scores. The inside score of a node is the
+maximum, over its edges, of the edge's score plus the inside scores of the tails.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from mosesplug.kernels import kernel
 __all__ = ["MOST_EDGES", "Derivation", "derivation_edges", "inside_best", "viterbi"]
 
 MOST_EDGES = 10_000_000
-"""A derivation may use a node more than once, and so be exponentially large; no sentence is."""
+"""Limit of edges: a derivation that uses nodes more than once can be exponentially large."""
 
 
 @dataclass(frozen=True)
@@ -26,8 +26,8 @@ class Derivation:
     """A choice of edges that builds the goal.
 
     Attributes:
-        score: sum of its edges' scores.
-        edges: int64; each before those of its tails, the first one leading to the goal.
+        score: the sum of the edge scores.
+        edges: int64; each edge before those of its tails. The head of the first one is the goal.
     """
 
     score: float
@@ -35,7 +35,7 @@ class Derivation:
 
 
 def viterbi(graph: GraphEdges, scores: NDArray[np.float64]) -> Derivation:
-    """Return the best derivation; of two equal edges of a node, the later one, as Moses has it.
+    """Return the best derivation; the later of two tied edges of a node wins, as in Moses.
 
     Args:
         graph: a graph whose goal can be built.
@@ -60,7 +60,7 @@ def inside_best(
     tails: NDArray[np.int32],
     scores: NDArray[np.float64],
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
-    """Find for each node its best edge (-1: none), its score, and its derivation's edges."""
+    """Find each node's best edge (-1 if none), its score and its derivation's number of edges."""
     n_nodes = len(edge_offsets) - 1
     best = np.full(n_nodes, -1, dtype=np.int64)
     inside = np.full(n_nodes, -np.inf)
@@ -91,9 +91,9 @@ def derivation_edges(
     """Return the edges of the goal's best derivation, depth first.
 
     Args:
-        tail_offsets, tails: of the graph.
+        tail_offsets, tails: arrays of the graph.
         best: int64 ``[n_nodes]``; the best edge of each node.
-        size: how many edges the derivation has.
+        size: number of edges of the derivation.
 
     Returns:
         int64 ``[size]``.

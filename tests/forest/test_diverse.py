@@ -128,10 +128,10 @@ def test_what_cannot_be_listed() -> None:
     graph = made([[Edge((b"a",), 1, (0.0,))]])
     pool = k_best(graph, np.zeros(1), 1)
     for k, penalty, order, message in (
-        (0, 1.0, 2, "0 translations"),
-        (1, 0.0, 2, "a penalty of 0.0"),
-        (1, np.inf, 2, "a penalty of inf"),
-        (1, 1.0, 0, "n-grams of 0 words"),
+        (0, 1.0, 2, "number of translations must be positive: 0"),
+        (1, 0.0, 2, "penalty must be positive and finite: 0.0"),
+        (1, np.inf, 2, "penalty must be positive and finite: inf"),
+        (1, 1.0, 0, "n-gram order must be positive: 0"),
     ):
         with pytest.raises(ValueError, match=message):
             diverse(graph, np.zeros(1), k, penalty, order=order)

@@ -201,5 +201,5 @@ def test_names_the_sentence_that_cannot_be_used() -> None:
     none = Derivations(np.zeros(0), np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.int64))
     with pytest.raises(DataError, match="sentence 0: there is no oracle"):
         softmax_loss([graph], [none], WEIGHTS[:1])
-    with pytest.raises(ValueError, match="1 search graphs and oracles of 0"):
+    with pytest.raises(ValueError, match="1 search graphs but 0 oracles"):
         softmax_loss([graph], [], WEIGHTS[:1])

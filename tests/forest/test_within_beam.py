@@ -87,9 +87,9 @@ def test_a_likely_edge_below_many_unlikely_ones_stays(tmp_path: Path) -> None:
 
 def test_refuses_what_cannot_be_pruned(tmp_path: Path) -> None:
     graph = graph_of([[Edge((b"a",), 1, (1.0,))]], tmp_path)
-    with pytest.raises(ValueError, match="beam of -1"):
+    with pytest.raises(ValueError, match="beam must be 0 or more: -1"):
         within_beam(graph, np.zeros(1), -1.0)
-    with pytest.raises(ValueError, match="beam of nan"):
+    with pytest.raises(ValueError, match="beam must be 0 or more: nan"):
         within_beam(graph, np.zeros(1), np.nan)
     with pytest.raises(DataError, match="no derivation"):
         within_beam(graph, np.full(1, -np.inf), 1.0)
