@@ -28,15 +28,9 @@ from mosesplug.settings.arguments import (
     require_references,
 )
 from mosesplug.settings.checks import check_settings
-from mosesplug.settings.configuration import (
-    Configuration,
-    ModelFilter,
-    Repeats,
-    RunPlan,
-    Select,
-    SelectRun,
-)
+from mosesplug.settings.configuration import Configuration, Repeats, RunPlan, Select, SelectRun
 from mosesplug.settings.declare import Setting, find_switch, find_value, list_settings
+from mosesplug.settings.decoding import ModelFilter
 from mosesplug.settings.helper_scripts import HelperScripts
 from mosesplug.settings.sharding import Sharding
 

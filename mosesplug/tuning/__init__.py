@@ -6,12 +6,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mosesplug.settings.configuration import (
-        Configuration,
-        DecodingSettings,
-        ModelFilter,
-        OptimizerSettings,
-    )
+    from mosesplug.settings.configuration import Configuration
+    from mosesplug.settings.decoding import DecodingSettings, ModelFilter
+    from mosesplug.settings.optimizer import OptimizerSettings
     from mosesplug.tuning.loop import tune
     from mosesplug.tuning.workdir.summary import Result
 
@@ -26,9 +23,14 @@ __all__ = [
 
 # Loaded when they are asked for: programs that need one module of this package must start fast,
 # and the loop brings every optimizer.
-_MODULES = {"tune": "mosesplug.tuning.loop", "Result": "mosesplug.tuning.workdir.summary"}
-_SETTINGS = ("Configuration", "DecodingSettings", "ModelFilter", "OptimizerSettings")
-_MODULES |= dict.fromkeys(_SETTINGS, "mosesplug.settings.configuration")
+_MODULES = {
+    "Configuration": "mosesplug.settings.configuration",
+    "DecodingSettings": "mosesplug.settings.decoding",
+    "ModelFilter": "mosesplug.settings.decoding",
+    "OptimizerSettings": "mosesplug.settings.optimizer",
+    "Result": "mosesplug.tuning.workdir.summary",
+    "tune": "mosesplug.tuning.loop",
+}
 
 
 def __getattr__(name: str) -> Any:

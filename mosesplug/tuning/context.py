@@ -16,8 +16,9 @@ from mosesplug.decoders.protocol import Decoder
 from mosesplug.features import FeatureSpace
 from mosesplug.metrics import Prepared
 from mosesplug.optimizers import Optimizer
-from mosesplug.settings.configuration import Configuration, HeldOutSet
+from mosesplug.settings.configuration import Configuration
 from mosesplug.settings.declare import list_compared_values
+from mosesplug.settings.online import HeldOutSet
 from mosesplug.settings.sharding import Sharding
 from mosesplug.store import NBestStore
 from mosesplug.tuning.events import Watcher

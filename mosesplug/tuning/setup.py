@@ -20,7 +20,8 @@ from mosesplug.optimizers import Algorithm, Optimizer, algorithms
 from mosesplug.optimizers import algorithm as find_algorithm
 from mosesplug.settings.algorithm_options import find_idle_options, make_options
 from mosesplug.settings.build import collect_values
-from mosesplug.settings.configuration import Configuration, OptimizerSettings
+from mosesplug.settings.configuration import Configuration
+from mosesplug.settings.optimizer import OptimizerSettings
 from mosesplug.settings.toml import write_settings
 from mosesplug.store import NBestStore, fingerprint_files
 from mosesplug.tuning.context import Context, RunData, RunFiles

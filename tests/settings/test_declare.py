@@ -31,14 +31,11 @@ from mosesplug.cli.shared.setting_options import (
 )
 from mosesplug.errors import UsageError
 from mosesplug.settings.checks import check_settings
-from mosesplug.settings.configuration import (
-    Configuration,
-    DecodingSettings,
-    OptimizerSettings,
-    RunPlan,
-)
+from mosesplug.settings.configuration import Configuration, RunPlan
 from mosesplug.settings.declare import PANELS, group, list_compared_values, list_settings, setting
+from mosesplug.settings.decoding import DecodingSettings
 from mosesplug.settings.document import explain_setting, format_markdown, make_json_schema
+from mosesplug.settings.optimizer import OptimizerSettings
 from mosesplug.settings.toml import format_settings, format_template, read_settings
 
 

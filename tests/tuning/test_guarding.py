@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from mosesplug.errors import DataError
-from mosesplug.settings.configuration import OnlineSettings
+from mosesplug.settings.online import OnlineSettings
 from mosesplug.settings.sharding import Sharding
 from mosesplug.store import NBestStore
 from mosesplug.tuning import tune

@@ -15,7 +15,7 @@ import sacrebleu
 from formats.errors import FormatError
 from formats.moses.ini import read_moses_ini
 from mosesplug.errors import DataError
-from mosesplug.settings.configuration import HeldOutSet
+from mosesplug.settings.online import HeldOutSet
 from mosesplug.tuning import tune
 from mosesplug.tuning.events import HeldOutScored, Note
 from mosesplug.tuning.heldout import count_since_best, find_best

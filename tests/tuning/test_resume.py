@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from mosesplug.errors import UsageError
-from mosesplug.settings.configuration import HeldOutSet, OnlineSettings
+from mosesplug.settings.online import HeldOutSet, OnlineSettings
 from mosesplug.store import NBestStore
 from mosesplug.tuning import tune
 from mosesplug.tuning.events import (

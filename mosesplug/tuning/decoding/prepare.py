@@ -12,7 +12,8 @@ from formats.moses.ini import unfit_value
 from formats.weights.files import ShowWeights, read_show_weights
 from mosesplug.decoders.process import failure, run_command
 from mosesplug.errors import DecoderError, UsageError
-from mosesplug.settings.configuration import Configuration, ModelFilter
+from mosesplug.settings.configuration import Configuration
+from mosesplug.settings.decoding import ModelFilter
 from mosesplug.tuning.events import CommandStarted, Note, PhaseStarted, Watcher
 from mosesplug.tuning.workdir import caches
 from mosesplug.tuning.workdir.workspace import Workspace

@@ -16,7 +16,8 @@ from mosesplug.decoders.process import FinishedProcess, failure, run_command
 from mosesplug.decoders.protocol import DecodedInput
 from mosesplug.decoders.server import ServerDecoder, to_request_text
 from mosesplug.errors import DecoderError, UsageError
-from mosesplug.settings.configuration import Configuration, OnlineSettings
+from mosesplug.settings.configuration import Configuration
+from mosesplug.settings.online import OnlineSettings
 from mosesplug.tuning.decoding.lists import finish_list, merge_samples, pack
 from mosesplug.tuning.events import CommandStarted, DecodingProgress, Note, PhaseStarted, Watcher
 from mosesplug.tuning.online.decoder import ProgramRecipe

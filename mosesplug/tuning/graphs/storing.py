@@ -27,7 +27,8 @@ from mosesplug.forest.n_best import GraphFeatures, n_best
 from mosesplug.forest.pruning import pruned
 from mosesplug.hypergraph import Hypergraph
 from mosesplug.kernels import load_compiler
-from mosesplug.settings.configuration import Configuration, GraphSettings
+from mosesplug.settings.configuration import Configuration
+from mosesplug.settings.decoding import GraphSettings
 from mosesplug.tuning.context import Context
 from mosesplug.tuning.events import GraphsRead
 from mosesplug.tuning.graphs.features import read_configured_features

@@ -11,7 +11,8 @@ from mosesplug.decoders.batch_process import ProcessDecoder
 from mosesplug.decoders.moses import MosesDecoder
 from mosesplug.decoders.server import ServerDecoder
 from mosesplug.errors import UsageError
-from mosesplug.settings.configuration import Configuration, OnlineSettings
+from mosesplug.settings.configuration import Configuration
+from mosesplug.settings.online import OnlineSettings
 
 __all__ = ["ProgramRecipe", "check_online"]
 

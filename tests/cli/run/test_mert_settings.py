@@ -13,7 +13,8 @@ from mosesplug.decoders.moses import MosesDecoder
 from mosesplug.errors import UsageError
 from mosesplug.optimizers import algorithm
 from mosesplug.settings.algorithm_options import make_options
-from mosesplug.settings.configuration import GraphSettings, HeldOutSet, OnlineSettings
+from mosesplug.settings.decoding import GraphSettings
+from mosesplug.settings.online import HeldOutSet, OnlineSettings
 from mosesplug.settings.sharding import Sharding
 from mosesplug.tuning import Configuration
 

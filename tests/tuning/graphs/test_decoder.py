@@ -22,7 +22,7 @@ from mosesplug.decoders.batch import ModelWeights
 from mosesplug.decoders.moses import MosesDecoder
 from mosesplug.errors import DataError, DecoderError, StoreMismatch, UsageError
 from mosesplug.metrics import metric
-from mosesplug.settings.configuration import HeldOutSet, OnlineSettings
+from mosesplug.settings.online import HeldOutSet, OnlineSettings
 from mosesplug.settings.sharding import Sharding
 from mosesplug.store import NBestStore, fingerprint_files
 from mosesplug.tuning import Configuration, tune

@@ -30,7 +30,8 @@ from mosesplug.metrics import metric
 from mosesplug.optimizers import Problem, algorithm
 from mosesplug.optimizers.batch.mira.kbmira import KbmiraOptions
 from mosesplug.optimizers.batch.mira.optimizer import kbmira
-from mosesplug.settings.configuration import Configuration, GraphSettings
+from mosesplug.settings.configuration import Configuration
+from mosesplug.settings.decoding import GraphSettings
 from mosesplug.store import NBestStore
 from mosesplug.store.graphs import writing as graph_writing
 from mosesplug.tuning import tune

@@ -14,7 +14,8 @@ import pytest
 from formats.nbest.files import read_nbest
 from mosesplug.decoders.moses import MosesDecoder
 from mosesplug.errors import UsageError
-from mosesplug.settings.configuration import GraphSettings, OnlineSettings
+from mosesplug.settings.decoding import GraphSettings
+from mosesplug.settings.online import OnlineSettings
 from mosesplug.settings.sharding import Sharding
 from mosesplug.store import NBestStore
 from mosesplug.tuning import Configuration, tune

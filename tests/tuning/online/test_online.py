@@ -18,7 +18,7 @@ from mosesplug.optimizers import algorithms
 from mosesplug.optimizers.online.epochs import Plan, add_averaging, mean_weights, run_epoch
 from mosesplug.optimizers.registry import algorithm
 from mosesplug.settings.algorithm_options import make_options
-from mosesplug.settings.configuration import HeldOutSet, OnlineSettings
+from mosesplug.settings.online import HeldOutSet, OnlineSettings
 from mosesplug.settings.sharding import Sharding
 from mosesplug.store import NBestStore
 from mosesplug.tuning import tune

@@ -26,7 +26,7 @@ from mosesplug.optimizers.online.epochs import BatchProgress, Tally
 from mosesplug.optimizers.online.learner import LearnerState
 from mosesplug.optimizers.online.mixing import line_search
 from mosesplug.optimizers.problem import Problem
-from mosesplug.settings.configuration import HeldOutSet, OnlineSettings
+from mosesplug.settings.online import HeldOutSet, OnlineSettings
 from mosesplug.settings.sharding import Sharding
 from mosesplug.store import NBestStore
 from mosesplug.tuning import tune

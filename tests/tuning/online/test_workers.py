@@ -36,7 +36,7 @@ from mosesplug.optimizers.online.epochs import (
 from mosesplug.optimizers.online.learner import LearnerState
 from mosesplug.optimizers.registry import algorithm
 from mosesplug.settings.algorithm_options import make_options
-from mosesplug.settings.configuration import HeldOutSet, OnlineSettings
+from mosesplug.settings.online import HeldOutSet, OnlineSettings
 from mosesplug.settings.sharding import AsyncOrder, Sharding
 from mosesplug.store import NBestStore
 from mosesplug.tuning import tune

@@ -22,7 +22,7 @@ from mosesplug.optimizers import algorithm
 from mosesplug.optimizers.online.epochs import EpochReport, Plan, StoredSource
 from mosesplug.optimizers.online.learner import Learner
 from mosesplug.optimizers.problem import no_progress
-from mosesplug.settings.configuration import OnlineSettings
+from mosesplug.settings.online import OnlineSettings
 from mosesplug.settings.sharding import Sharding
 from mosesplug.tuning import tune
 from mosesplug.tuning.parallel.executors import StopSignal, open_cluster, open_threads

@@ -14,7 +14,8 @@ import pytest
 
 from formats.moses.ini import read_moses_ini
 from mosesplug.errors import DataError, UsageError
-from mosesplug.settings.configuration import HeldOutSet, ModelFilter
+from mosesplug.settings.decoding import ModelFilter
+from mosesplug.settings.online import HeldOutSet
 from mosesplug.tuning import Configuration, tune
 from mosesplug.tuning.conclude import has_free_scale
 from mosesplug.tuning.decoding.prepare import prepare_config

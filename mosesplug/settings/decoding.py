@@ -1,0 +1,309 @@
+"""Settings of one decoding: the decoder, its helper scripts, n-best lists and search graphs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from mosesplug.decoders.moses import MosesDecoder
+from mosesplug.settings.checks import check_fields
+from mosesplug.settings.declare import group, parts, setting
+
+__all__ = ["DecodingSettings", "GraphSettings", "ModelFilter"]
+
+
+@dataclass(frozen=True)
+class _DecoderSettings:
+    """Settings of ``Decoding.decoder``."""
+
+    decoder: str = field(
+        metadata=setting(
+            help="The decoder, or forest:DIR with search graphs",
+            panel="Data",
+            is_argument=True,
+            script="decoder",
+            note="or the third argument",
+            details="moses, mosesplug-decoder, ...; or forest:DIR, where DIR is the working "
+            "directory of a run with --forest, or holds search graphs that Moses wrote.",
+        )
+    )
+    decoder_flags: str = field(
+        default="",
+        metadata=setting(
+            help="More words for the decoder's command line",
+            panel="Decoder",
+            metavar="WORDS",
+            script="decoder-flags",
+        ),
+    )
+    decoder_timeout: float | None = field(
+        default=None,
+        metadata=setting(
+            help="Kill a decoder that writes nothing this long",
+            panel="Decoder",
+            metavar="SECONDS",
+            above=0.0,
+            added=True,
+            details="Loading the model counts. A server may take this long for a sentence "
+            "(default: 600) or to load (default: 1800).",
+        ),
+    )
+    input_type: int | None = field(
+        default=None,
+        metadata=setting(
+            help="0 text, 1 confusion network, 2 lattice, 3 tree",
+            panel="Decoder",
+            metavar="N",
+            script="inputtype",
+            details="Passed to the decoder as -inputtype.",
+        ),
+    )
+
+
+@dataclass(frozen=True)
+class _HelperSettings:
+    """Settings of Moses' helper scripts: of ``Decoding.decoder`` and ``Decoding.cache``."""
+
+    jobs: int = field(
+        default=1,
+        metadata=setting(
+            help="Decode in N jobs through moses-parallel.pl",
+            panel="Decoder",
+            metavar="N",
+            script="jobs",
+        ),
+    )
+    queue_flags: str = field(
+        default="-hard",
+        metadata=setting(
+            help="Parameters of qsub, with --jobs",
+            panel="Decoder",
+            metavar="WORDS",
+            script="queue-flags",
+        ),
+    )
+    old_sge: bool = field(
+        default=False,
+        metadata=setting(
+            help="Grid Engine before version 6.0, with --jobs",
+            panel="Decoder",
+            script="old-sge",
+        ),
+    )
+    moses_parallel: Path | None = field(
+        default=None,
+        metadata=setting(
+            help="Path of moses-parallel.pl, with --jobs",
+            panel="Decoder",
+            metavar="FILE",
+            script="mosesparallelcmd",
+        ),
+    )
+    qsub_wrapper: Path | None = field(
+        default=None,
+        metadata=setting(
+            help="Path of qsub-wrapper.pl, with --jobs",
+            panel="Decoder",
+            metavar="FILE",
+            script="qsubwrapper",
+        ),
+    )
+    multi_moses: bool = field(
+        default=False,
+        metadata=setting(
+            help="Run several decoders through multi_moses.py",
+            panel="Decoder",
+            script="multi-moses",
+        ),
+    )
+    spe_symal: Path | None = field(
+        default=None,
+        metadata=setting(
+            help="Word alignment for simulated post-editing",
+            panel="Decoder",
+            metavar="FILE",
+            script="spe-symal",
+            exists="file",
+            what="the word alignment",
+            details="Decodes through moses_sim_pe.py, with the first reference.",
+        ),
+    )
+    cache_model: str | None = field(
+        default=None,
+        metadata=setting(
+            help="Local directory to copy the model to",
+            panel="Decoder",
+            metavar="DIR",
+            script="cache-model",
+            note="without --jobs, the decoder uses the copy too (the script copies and forgets it)",
+        ),
+    )
+    moses_scripts: Path | None = field(
+        default=None,
+        metadata=setting(
+            help="Moses' scripts directory, for helper scripts",
+            panel="Decoder",
+            metavar="DIR",
+            script="rootdir",
+            note="else $SCRIPTS_ROOTDIR, else ../scripts beside the decoder's directory",
+        ),
+    )
+
+
+@dataclass(frozen=True)
+class _FilterSettings:
+    """Settings of ``Decoding.filtering``."""
+
+    filter_command: str | None = field(
+        default=None,
+        metadata=setting(
+            help="Filter the model first: command and its options",
+            panel="Decoder",
+            metavar="COMMAND",
+            script="filtercmd",
+            details="filter-model-given-input.pl or a script with the same arguments.",
+        ),
+    )
+    filter_file: Path | None = field(
+        default=None,
+        metadata=setting(
+            help="Source sentences to filter for, if not INPUT",
+            panel="Decoder",
+            metavar="FILE",
+            script="filterfile",
+        ),
+    )
+
+
+@dataclass(frozen=True)
+class ModelFilter:
+    """Cutting the model down to the phrases of the input before tuning.
+
+    Attributes:
+        command: words of ``filter-model-given-input.pl`` with its own options; the target
+            directory, the configuration and the input are put behind them.
+        input: source sentences to filter for.
+    """
+
+    command: tuple[str, ...]
+    input: Path
+
+
+@dataclass(frozen=True)
+class GraphSettings:
+    """Search graphs from the decoder; the n-best lists are taken out of them."""
+
+    edges: int = field(
+        default=50,
+        metadata=setting(
+            name="forest-edges",
+            help="Best edges kept per reference word; 0: all",
+            panel="Decoder",
+            metavar="N",
+            minimum=0,
+            added=True,
+            note="as kbmira's --hg-prune",
+            details="Keeps the edges of each search graph that lie on the best derivations by the "
+            "weights of the decoding: this many for each word of the shortest reference.",
+        ),
+    )
+    every: int = field(
+        default=1,
+        metadata=setting(
+            name="redecode-every",
+            help="Decode only in iterations 1, N+1, 2N+1, ...",
+            panel="Decoder",
+            metavar="N",
+            minimum=1,
+            added=True,
+            details="The other iterations take their n-best lists out of all search graphs so far, "
+            "with their own weights. With --online, the graphs are made before epochs 1, N+1, ..., "
+            "and decode all mini-batches.",
+        ),
+    )
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+
+    def __str__(self) -> str:
+        # Stores keep this text, whatever the class is called.
+        return f"Graphs(edges={self.edges}, every={self.every})"
+
+
+@dataclass(frozen=True)
+class DecodingSettings:
+    """How n-best lists are made.
+
+    Attributes:
+        decoder: the program and how to call it; a name only if search graphs take its place.
+        filtering: filter the model first, or None.
+        cache: words of a command that copies the model to a local disk and prints the path of
+            the copy's configuration, or None; the configuration is put after the first word.
+        forest: place of search graphs that take the decoder's place, or None: the working
+            directory of a run that stored them, its store, or a directory of Moses' files.
+    """
+
+    decoder: MosesDecoder = field(metadata=parts(_DecoderSettings))
+    nbest: int = field(
+        default=100,
+        metadata=setting(
+            help="Length of the n-best lists",
+            panel="Decoder",
+            metavar="N",
+            minimum=1,
+            script="nbest",
+            compared="n-best size",
+        ),
+    )
+    lattice_samples: int = field(
+        default=0,
+        metadata=setting(
+            help="Lattice samples merged into each list",
+            panel="Decoder",
+            metavar="N",
+            minimum=0,
+            script="lattice-samples",
+            compared="lattice samples",
+            note="not together with --jobs: moses-parallel.pl does not join the samples",
+            details="Samples of the search lattice (Chatterjee & Cancedda 2010).",
+        ),
+    )
+    filtering: ModelFilter | None = field(default=None, metadata=parts(_FilterSettings))
+    transform: str | None = field(
+        default=None,
+        metadata=setting(
+            help="Command that rewrites lists before scoring, or bpe",
+            panel="Decoder",
+            metavar="COMMAND",
+            script="transform-decoded-file",
+            compared="transformation",
+            details="A shell command that reads one n-best list and writes another, the path of a "
+            "script, or bpe to join subwords at @@.",
+        ),
+    )
+    config_weights_first: bool = field(
+        default=False,
+        metadata=setting(
+            help="Decode first without normalising the weights",
+            panel="Decoder",
+            script="use-config-weights-for-first-run",
+        ),
+    )
+    forest: Path | None = None
+    cache: tuple[str, ...] | None = field(default=None, metadata=parts(_HelperSettings))
+    graphs: GraphSettings | None = field(
+        default=None,
+        metadata=group(
+            setting(
+                name="forest",
+                help="Take search graphs from the decoder",
+                panel="Decoder",
+                added=True,
+                note="mert and kbmira learn from the graphs, other algorithms from the lists",
+                details="The decoder writes search graphs, those of all iterations are kept, and "
+                "the n-best lists are taken out of them. mert learns from the whole graphs "
+                "(Macherey et al. 2008), kbmira finds hope and fear there; other algorithms learn "
+                "from the lists.",
+            )
+        ),
+    )

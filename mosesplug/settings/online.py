@@ -1,0 +1,141 @@
+"""Settings of learning while decoding, and of the held-out set."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from mosesplug.decoders.moses import MosesDecoder
+from mosesplug.settings.checks import check_fields
+from mosesplug.settings.declare import parts, setting
+
+__all__ = ["HeldOutSet", "OnlineDecoder", "OnlineSettings"]
+
+OnlineDecoder = Literal["auto", "server", "process"]
+
+
+@dataclass(frozen=True)
+class OnlineSettings:
+    """Learning while decoding: each mini-batch is decoded with the current weights."""
+
+    decoder: OnlineDecoder = field(
+        default="auto",
+        metadata=setting(
+            name="online-decoder",
+            help="auto, server, or a process for each batch",
+            panel="Online",
+            metavar="HOW",
+            added=True,
+            note="auto takes the server where the decoder can be one",
+            details="server keeps the decoder running, process starts one for each mini-batch, "
+            "auto uses a server if the decoder can be one.",
+        ),
+    )
+    strict: bool = field(
+        default=False,
+        metadata=setting(
+            name="strict-online",
+            help="Fail if a server does not follow new weights",
+            panel="Online",
+            excludes=("online-decoder=process",),
+            added=True,
+            note="else it is restarted for each batch",
+            details="Without it, a server whose lists depend on its starting weights is restarted "
+            "for each mini-batch.",
+        ),
+    )
+    servers: int = field(
+        default=1,
+        metadata=setting(
+            name="online-servers",
+            help="Servers to run; each loads the model",
+            panel="Online",
+            metavar="N",
+            minimum=1,
+            excludes=("online-decoder=process",),
+            added=True,
+        ),
+    )
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+
+
+@dataclass(frozen=True)
+class _HeldOutDecoder:
+    """Setting of ``HeldOut.decoder``."""
+
+    heldout_decoder: str | None = field(
+        default=None,
+        metadata=setting(
+            help="Its decoder, if not DECODER",
+            panel="Held-out",
+            metavar="DECODER",
+            added=True,
+            details="A program, or forest:DIR with search graphs of the held-out set.",
+        ),
+    )
+
+
+@dataclass(frozen=True)
+class HeldOutSet:
+    """A second set that is only translated and scored, to choose weights and to stop early.
+
+    Attributes:
+        decoder: what translates it, if not the decoder of the tuning set; or None.
+        forest: place of search graphs of it, which take the decoder's place; or None.
+    """
+
+    input: Path = field(
+        metadata=setting(
+            name="heldout",
+            help="Held-out set, to choose weights",
+            panel="Held-out",
+            metavar="INPUT REFS",
+            second="heldout-refs",
+            requires=("heldout-refs",),
+            exists="file",
+            what="the held-out text",
+            added=True,
+            details="A second set of source sentences and their references. It is translated with "
+            "the starting weights and after each iteration.",
+        )
+    )
+    references: Path = field(
+        metadata=setting(
+            name="heldout-refs",
+            help="References of the held-out set",
+            panel="Held-out",
+            metavar="REFS",
+            exists="references",
+            added=True,
+        )
+    )
+    every: int = field(
+        default=0,
+        metadata=setting(
+            name="heldout-every",
+            help="Translate it after N mini-batches, too",
+            panel="Held-out",
+            metavar="N",
+            shown="off",
+            minimum=1,
+            requires=("online",),
+            added=True,
+        ),
+    )
+    patience: int = field(
+        default=0,
+        metadata=setting(
+            help="Stop after N scores without improvement",
+            panel="Held-out",
+            metavar="N",
+            shown="off",
+            minimum=1,
+            added=True,
+            details="The score with the starting weights does not count.",
+        ),
+    )
+    decoder: MosesDecoder | None = field(default=None, metadata=parts(_HeldOutDecoder))
+    forest: Path | None = None
