@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from functools import cached_property
 from pathlib import Path
 
@@ -141,8 +141,9 @@ class ServerDecoder(BatchDecoder):
                 replies[place] = self._lines(server, place, *texts[place], sent)
                 sent = None
 
-        futures = [self._pool.submit(work, server) for server in servers[: len(texts)]]
+        futures: list[Future[None]] = []
         try:
+            futures.extend(self._pool.submit(work, server) for server in servers[: len(texts)])
             wait(futures, return_when=FIRST_EXCEPTION)
             waiting.clear()
             wait(futures)

@@ -314,6 +314,20 @@ def test_an_interrupt_ends_the_servers(stand_in: StandIn, tmp_path: Path, pids: 
     online.close()
 
 
+def test_an_interrupt_before_all_threads_work_ends_the_servers(
+    stand_in: StandIn, tmp_path: Path, pids: Pids, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with server(stand_in(), tmp_path) as online:
+        monkeypatch.setattr(online._pool, "submit", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            online.decode(BATCH, WEIGHTS)
+        assert all(gone(pid) for pid in pids())
+    assert pids()
+
+
 def test_servers_outlive_the_thread_that_started_them(
     stand_in: StandIn, tmp_path: Path, pids: Pids
 ) -> None:
