@@ -13,6 +13,7 @@ import importlib
 import json
 import os
 import pkgutil
+import signal
 import sys
 import tomllib
 import traceback
@@ -20,6 +21,8 @@ from pathlib import Path
 from typing import Any
 
 PACKAGES = ("mosesplug", "formats")
+LONGEST = 1200
+"""Seconds after which a command line is ended."""
 
 
 def entry_point(program: str) -> tuple[str, str]:
@@ -71,6 +74,7 @@ def start(request: dict[str, Any]) -> int:
         os.dup2(file, descriptor)
         os.close(file)
     os.chdir(request["directory"])
+    signal.alarm(LONGEST)
     sys.exit(run(request["program"], request["words"]))
 
 

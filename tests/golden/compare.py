@@ -30,7 +30,7 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from pathlib import Path
 
 from tests.golden.results import numbers
@@ -75,6 +75,7 @@ class Side:
         self._lock = threading.Lock()
         self._idle: queue.SimpleQueue[Runner] = queue.SimpleQueue()
         self._runners: list[Runner] = []
+        self._held = ExitStack()
 
     def result(self, row: Row) -> Left:
         """What the row leaves."""
@@ -102,19 +103,31 @@ class Side:
     def _runner(self) -> Runner:
         with self._lock:
             if self._source is None:
-                with _locked(self._directory.with_name(self._directory.name + ".lock")):
-                    self._source = copy_source(
-                        self._commit, self._directory, self._directory.with_name("kernels")
-                    )
+                self._source = self._copy()
             if self._idle.empty():
                 self._runners.append(Runner(self._source))
                 return self._runners[-1]
         return self._idle.get()
 
-    def close(self) -> None:
-        """End all processes."""
+    def _copy(self) -> Source:
+        """Copy the code; a copy that may change belongs to one process until the end."""
+        lock: AbstractContextManager[None] = _locked(
+            self._directory.with_name(self._directory.name + ".lock")
+        )
+        if not self._keep:
+            self._held.enter_context(lock)
+            lock = nullcontext()
+        with lock:
+            kernels = self._directory.with_name("kernels")
+            return copy_source(self._commit, self._directory, kernels)
+
+    def __enter__(self) -> Side:
+        return self
+
+    def __exit__(self, *_: object) -> None:
         for runner in self._runners:
             runner.close()
+        self._held.close()
 
 
 def _key(row: Row) -> str:
@@ -161,6 +174,8 @@ def differences(row: Row, base: Left, new: Left, allowed: list[str]) -> tuple[li
 
 def diff(name: str, base: Left, new: Left) -> str:
     """A few lines of what differs in a file."""
+    if name.startswith("failed.") and name in new:
+        return new[name].decode("utf-8", "backslashreplace")[-2000:]
     if name not in base or name not in new:
         return f"  {name}: only in {'NEW' if name in new else 'BASE'}"
     old, now = (side[name].decode("utf-8", "backslashreplace").splitlines() for side in (base, new))
@@ -188,7 +203,14 @@ def _arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _say(row: Row, base: Left, new: Left, asked: argparse.Namespace, seconds: float) -> bool:
+def _both(row: Row, base: Side, new: Side) -> tuple[Left, Left, float]:
+    """What a row leaves with both, and the seconds that NEW takes."""
+    left = base.result(row)
+    began = time.monotonic()
+    return left, new.result(row), time.monotonic() - began
+
+
+def _say(row: Row, base: Left, new: Left, seconds: float, asked: argparse.Namespace) -> bool:
     """Print the outcome of a row; return whether it is as it should be."""
     differing, words = differences(row, base, new, asked.allow_new)
     failed = [name for name in new if name.startswith("failed.")]
@@ -200,7 +222,7 @@ def _say(row: Row, base: Left, new: Left, asked: argparse.Namespace, seconds: fl
             print(diff(name, base, new))
     elif failed:
         print(f"FAILS    {row.name}, with both")
-        print(new[failed[0]].decode("utf-8", "replace")[-2000:])
+        print(diff(failed[0], base, new))
     else:
         print(f"same     {row.name} [{seconds:.1f} s]{note}")
     sys.stdout.flush()
@@ -214,23 +236,20 @@ def main() -> int:
     if asked.list:
         print("\n".join(row.name for row in rows))
         return 0
-    base = Side(resolve(asked.base), asked.cache.absolute(), keep=True)
-    new = Side(resolve(asked.new) if asked.new else None, asked.cache.absolute(), keep=False)
-
-    def both(row: Row) -> tuple[Row, Left, Left, float]:
-        old = base.result(row)
-        began = time.monotonic()
-        return row, old, new.result(row), time.monotonic() - began
-
+    commit = resolve(asked.new) if asked.new else None
     same = 0
-    try:
-        with ThreadPoolExecutor(asked.jobs) as pool:
-            for done in as_completed([pool.submit(both, row) for row in rows]):
-                row, *sides, seconds = done.result()
-                same += _say(row, *sides, asked, seconds)
-    finally:
-        base.close()
-        new.close()
+    with (
+        Side(resolve(asked.base), asked.cache.absolute(), keep=True) as base,
+        Side(commit, asked.cache.absolute(), keep=False) as new,
+        ThreadPoolExecutor(asked.jobs) as pool,
+    ):
+        waiting = {pool.submit(_both, row, base, new): row for row in rows}
+        for done in as_completed(waiting):
+            row = waiting[done]
+            if error := done.exception():
+                print(f"BROKEN   {row.name}: {error}", flush=True)
+            else:
+                same += _say(row, *done.result(), asked)
     print(f"{same} of {len(rows)} rows are the same")
     return int(same < len(rows))
 

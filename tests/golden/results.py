@@ -35,7 +35,7 @@ _FIGURE = re.compile(rb"<svg.*?</svg>", re.DOTALL)
 _IGNORED = re.compile(r"lock\.mdb$|worker\d+\.")
 _SECONDS = re.compile(r"seconds|finished|^date$|^cpu")
 _MESSAGES = ("reason", "warnings")
-_NUMBER = re.compile(rb"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
+_NUMBER = re.compile(rb"(?<![\w.])[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?!\w)(?!\.\d)")
 _CHECKSUMS, _OWN = 8, 0
 
 
@@ -54,7 +54,7 @@ def collect(directory: Path, inputs: frozenset[str]) -> dict[str, bytes]:
 
 
 def numbers(text: bytes) -> list[bytes]:
-    """All numbers in a text, as they are written."""
+    """All numbers in a text, as they are written; not those in names and versions."""
     return _NUMBER.findall(text)
 
 

@@ -49,12 +49,19 @@ def copy_source(commit: str | None, directory: Path, kernels: Path) -> Source:
             path.unlink()
     for name, data in files.items():
         path = target / name
-        if not path.exists() or path.read_bytes() != data:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(data)
+        if _put(path, data):
             Path(cache_from_source(path)).unlink(missing_ok=True)
-    (target / "kernels.json").write_text(json.dumps(kernel_digests(target)))
+    _put(target / "kernels.json", json.dumps(kernel_digests(target)).encode())
     return Source(target, kernels)
+
+
+def _put(path: Path, data: bytes) -> bool:
+    """Write a file unless it has these bytes; return whether it was written."""
+    if path.exists() and path.read_bytes() == data:
+        return False
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data)
+    return True
 
 
 def _working_tree() -> dict[str, bytes]:

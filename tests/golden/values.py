@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from tests.golden.results import numbers
 from tests.golden.rows import Row
 
 __all__ = ["ROWS", "VALUES", "Values", "read_values", "row_values"]
@@ -37,7 +38,6 @@ ROWS = (
 
 _SCORES = ("weights", "score", "first_best_score", "optimum", "dev", "heldout")
 _WEIGHTS = re.compile(r"\.dense$|\.sparse|(^|/)w\d+$")
-_NUMBER = re.compile(rb"(?<![\w.])[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?![\w.])")
 
 
 def row_values(row: Row, left: Mapping[str, bytes]) -> Values:
@@ -48,8 +48,8 @@ def row_values(row: Row, left: Mapping[str, bytes]) -> Values:
         if name.endswith("summary.json"):
             found[name] = list(_scores(json.loads(data)))
         elif name in exact or _WEIGHTS.search(name):
-            found[name] = [float(number) for number in _NUMBER.findall(data)]
-    return {name: numbers for name, numbers in found.items() if numbers}
+            found[name] = [float(number) for number in numbers(data)]
+    return {name: values for name, values in found.items() if values}
 
 
 def _scores(data: Any, name: str = "") -> Iterator[float]:
