@@ -1,14 +1,15 @@
 """Upper envelopes of search graphs: every derivation that wins somewhere along a line.
 
-Along ``w + x d`` an edge scores ``intercept + slope x``, and so does a derivation, with the sums
-over its edges; the winners are the upper envelope of all derivations' lines (Macherey et al.
-2008; Kumar et al. 2009).
+Along ``w + x d`` the score of an edge is ``intercept + slope x``. The score of a derivation is a
+line too, the sum over its edges. The derivations that win somewhere form the upper envelope of all
+these lines (Macherey et al. 2008; Kumar et al. 2009).
 
-The result is that of the inside algorithm in the semiring of envelopes (Dyer et al. 2010): a node
-is the envelope of the union of its edges', an edge the Minkowski sum of its own line and the
-envelopes of its tails. It is not found so, since most nodes of a decoder's graph have lines that
-reach no envelope of the goal: the goal's alone is found, by decoding where two of its lines meet
-(Eisner & Severance 1976), in about an eighth of the time. See ``envelope_search``.
+The result equals that of the inside algorithm in the semiring of envelopes (Dyer et al. 2010): the
+envelope of a node is that of the union of its edges' envelopes, and the envelope of an edge is the
+Minkowski sum of its own line and its tails' envelopes. But most nodes of a decoder's graph have
+lines that are in no envelope of the goal. The search therefore computes only the goal's envelope,
+by decoding at intersections of its lines (Eisner & Severance 1976). This takes about an eighth of
+the time. See ``envelope_search``.
 """
 
 from __future__ import annotations
@@ -28,14 +29,14 @@ __all__ = ["Envelope", "envelope", "reason"]
 
 @dataclass(frozen=True)
 class Envelope:
-    """The derivations of the goal that score highest somewhere on a line, from left to right.
+    """The derivations of the goal that win somewhere on a line, from left to right.
 
     Attributes:
         thresholds: float64 ``[n_lines - 1]``, ascending; derivation ``i`` wins between
             ``thresholds[i - 1]`` and ``thresholds[i]``.
         intercepts, slopes: float64 ``[n_lines]``; slopes ascend.
-        derivations: int64 ``[n_lines, 2]``; where the edges of each begin and end in ``edges``.
-        edges: int64; of one derivation, each before those of its tails.
+        derivations: int64 ``[n_lines, 2]``; start and end of each derivation's edges in ``edges``.
+        edges: int64; within a derivation, each edge before those of its tails.
     """
 
     thresholds: NDArray[np.float64]
@@ -48,7 +49,7 @@ class Envelope:
         return len(self.intercepts)
 
     def derivation(self, number: int) -> NDArray[np.int64]:
-        """Return edges of derivation ``number``, int64, each before those of its tails."""
+        """Return the edges of derivation ``number``, int64, each before those of its tails."""
         begin, end = self.derivations[number]
         return self.edges[begin:end]
 
@@ -58,8 +59,8 @@ def envelope(
 ) -> Envelope:
     """Return the upper envelope over all derivations of a graph.
 
-    Of derivations with the same line, that one is found which decoding finds: at every node the
-    later of equal edges.
+    Of derivations with the same line, the envelope has the one that decoding finds: at every node
+    the later of two tied edges wins.
 
     Args:
         graph: a graph whose goal can be built.
@@ -68,7 +69,7 @@ def envelope(
 
     Raises:
         DataError: an edge's intercept or slope is not finite, no derivation builds the goal, or
-            one that wins has more than ten million edges.
+            a winning derivation has more than ten million edges.
     """
     wrong = np.flatnonzero(~(np.isfinite(intercepts) & np.isfinite(slopes)))
     if len(wrong):
@@ -93,7 +94,7 @@ def envelope(
 
 
 def reason(size: int) -> str:
-    """Return why a graph has no envelope: ``NO_DERIVATION`` or ``TOO_LARGE`` in words."""
+    """Return the error message for ``NO_DERIVATION`` or ``TOO_LARGE``."""
     if size == NO_DERIVATION:
         return "no derivation of the search graph builds its goal"
     return f"a derivation of the search graph has more than {MOST_EDGES:.3g} edges"

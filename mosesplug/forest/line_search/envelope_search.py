@@ -1,14 +1,14 @@
-"""Finds the upper envelope of a search graph's derivations by decoding where lines meet.
+"""Find the upper envelope of a search graph by decoding at intersections of lines.
 
-Macherey et al. (2008) and Kumar et al. (2009) carry the envelopes of all nodes from the leaves to
-the goal. Here the goal's alone is found, by decoding where two of its lines meet (Eisner &
-Severance 1976): either nothing scores higher there, and the two are neighbours, or what does is a
-line between them. ``k`` lines take some ``2 k`` decodings. Eight of them share a pass over the
-edges, which makes it about ten times as fast on graphs of Moses, most of whose nodes have lines
-that reach no envelope of the goal.
+Macherey et al. (2008) and Kumar et al. (2009) compute the envelopes of all nodes from the leaves to
+the goal. This search computes only the goal's envelope, by decoding at the intersection of two of
+its lines (Eisner & Severance 1976). Either no derivation scores higher there, and the two lines
+are neighbours, or the winner is a line between them. ``k`` lines take about ``2 k`` decodings.
+Eight decodings share a pass over the edges. On graphs of Moses, most of whose nodes have lines
+that are in no envelope of the goal, this is about ten times as fast.
 
-Derivations are found by sums of inside scores; numbers that differ by the rounding of such sums
-are taken for equal.
+Derivations are compared by sums of inside scores. Scores that differ only by the rounding of such
+sums count as ties.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ from mosesplug.kernels import kernel
 __all__ = ["NO_DERIVATION", "TOO_LARGE", "LineGraph", "Winners", "winners"]
 
 NO_DERIVATION, TOO_LARGE = -1, -2
-"""In place of the size of an envelope that cannot be had; see ``envelope.reason``."""
+"""Error codes in place of the size of an envelope; see ``envelope.reason``."""
 
 _LANES = 8
-"""Decodings in one pass: doubles of a cache line, and of a vector register where it is wide."""
+"""Decodings in one pass: the doubles of a cache line, or of a wide vector register."""
 
 _SAMPLES = (-1.0, -0.2, -0.04, 0.04, 0.2, 1.0)
-"""Positions of the first decodings besides both ends, in units of the sum of the edges' absolute
-intercepts over that of their slopes. Any points would do; these save passes."""
+"""Positions of the first decodings between both ends, in units of the sum of the edges' absolute
+intercepts over that of their absolute slopes. Any positions work; these save passes."""
 
 _NOWHERE, _IN_PLACE, _BETWEEN = 0, 1, 2
-"""What became of a derivation: it is known, replaced a loose one, or was added."""
+"""The outcomes for a decoded derivation: already known, replaces a loose one, or added."""
 
 _SAME_SLOPE = 1e-13
 _SAME_SCORE = 1e-15
-"""Differences that are rounding, relative to the sums of absolute values. A line is new where it
-scores higher *and* its slope lies between, hence the smaller one."""
+"""Differences that count as rounding, relative to the sums of absolute values. The tolerance of
+scores is smaller because a new line must score higher *and* have a slope between the two others."""
 
 
 class LineGraph(NamedTuple):
@@ -59,14 +59,14 @@ class LineGraph(NamedTuple):
 
 
 class Winners(NamedTuple):
-    """An envelope as kernels have it; only the first ``size`` rows are filled.
+    """An envelope, for kernels; only the first ``size`` rows are used.
 
     Attributes:
         size: number of lines; negative on errors, see ``envelope.reason``.
         lines: float64 ``[room, 2]``; intercept and slope, slopes ascending.
-        starts: float64 ``[room]``; where each begins to win, ascending from minus infinity.
-        derivations: int64 ``[room, 2]``; where the edges of each begin and end in ``edges``.
-        edges: int64; each derivation's edges, each before those of its tails.
+        starts: float64 ``[room]``; where each line begins to win, ascending from minus infinity.
+        derivations: int64 ``[room, 2]``; start and end of each derivation's edges in ``edges``.
+        edges: int64; within a derivation, each edge before those of its tails.
     """
 
     size: int
@@ -80,12 +80,12 @@ class _Found(NamedTuple):
     """Derivations in the order in which they were found.
 
     Attributes:
-        lines: float64 ``[room, 4]``; sums of the edges' intercepts, slopes, and of the absolute
-            values of both.
+        lines: float64 ``[room, 4]``; sums of the edges' intercepts, slopes, absolute intercepts
+            and absolute slopes.
         derivations: int64 ``[room, 2]``; as in ``Winners``.
-        after: int64 ``[room]``; the next by slope, -1 behind the last.
-        loose: bool ``[room]``; it has the least or the greatest slope, but others with the same
-            may have a higher intercept.
+        after: int64 ``[room]``; the next derivation by slope, -1 after the last.
+        loose: bool ``[room]``; the derivation has the minimum or maximum slope, but another one
+            with the same slope may have a higher intercept.
     """
 
     lines: NDArray[np.float64]
@@ -144,7 +144,7 @@ def winners(graph: LineGraph) -> Winners:
 
 @kernel
 def _none(why: int) -> Winners:
-    """Return no envelope."""
+    """Return an envelope that has only an error code."""
     nothing = np.empty(0, dtype=np.int64)
     return Winners(why, np.empty((0, 2)), np.empty(0), nothing.reshape((0, 2)), nothing)
 
@@ -153,7 +153,7 @@ def _none(why: int) -> Winners:
 def _first_shares(
     intercepts: NDArray[np.float64], slopes: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Least slope, samples, greatest slope."""
+    """Return the shares of the first decodings: minimum slope, samples, maximum slope."""
     shares = np.ones((2, _LANES))
     height, steepness = np.abs(intercepts).sum(), np.abs(slopes).sum()
     reach = height / steepness if steepness > 0.0 else 0.0
@@ -167,10 +167,10 @@ def _first_shares(
 
 @kernel
 def _decode(graph: LineGraph, shares: NDArray[np.float64], inside: NDArray[np.float64]) -> None:
-    """Write the inside scores of all nodes, -inf where nothing builds one, to ``inside``.
+    """Write the inside scores of all nodes to ``inside``, -inf for nodes without a derivation.
 
-    ``inside`` is an output, float64 ``[n_nodes, _LANES]``. The loops over lanes are what the
-    processor does at once.
+    ``inside`` is an output, float64 ``[n_nodes, _LANES]``. The processor runs the loops over lanes
+    as vector instructions.
     """
     edge_offsets, tail_offsets, tails, intercepts, slopes = graph
     best = np.empty(_LANES)
@@ -207,9 +207,10 @@ def _read_back(
     edges: NDArray[np.int64],
     top: int,
 ) -> tuple[NDArray[np.int64], int]:
-    """Make ``line`` of ``found`` the goal's best derivation of a lane, of equal edges the later.
+    """Write the goal's best derivation of a lane to ``line`` of ``found``.
 
-    Its edges go on top of ``edges``. Returns the array and its new top, -1 if there are too many.
+    The later of tied edges wins. The edges are appended to ``edges``. Return the array and its new
+    top, -1 if there are too many edges.
     """
     edge_offsets, tail_offsets, tails, intercepts, slopes = graph
     begin = top
@@ -260,7 +261,7 @@ def _room_for(room: int) -> _Found:
 
 @kernel
 def _enlarged(found: _Found) -> _Found:
-    """Return the same with twice the room."""
+    """Return a copy with twice the room."""
     room = len(found.after)
     larger = _room_for(2 * room)
     larger.lines[:room] = found.lines
@@ -272,9 +273,10 @@ def _enlarged(found: _Found) -> _Found:
 
 @kernel
 def _linked(found: _Found) -> int:
-    """Link what the first pass found, once each; the first of them.
+    """Link the distinct derivations of the first pass by slope; return the first.
 
-    The ends are loose, and left out where a sample has their slope: samples are on the envelope.
+    Both ends are loose. An end is dropped if a sample has the same slope, since samples are on the
+    envelope.
     """
     head = last = 1
     for line in range(2, _LANES - 1):
@@ -295,13 +297,13 @@ def _linked(found: _Found) -> int:
 
 @kernel
 def _noise(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
-    """Differences of slopes that count as zero."""
+    """Return the largest difference of two slopes that counts as zero."""
     return float(_SAME_SLOPE * (one[3] + other[3]))
 
 
 @kernel
 def _meeting(left: NDArray[np.float64], right: NDArray[np.float64]) -> float:
-    """Return where two lines meet."""
+    """Return the position where two lines intersect."""
     return float((left[0] - right[0]) / (right[1] - left[1]))
 
 
@@ -314,7 +316,7 @@ def _rises(line: NDArray[np.float64], score: float, point: float) -> bool:
 
 @kernel
 def _lefts(found: _Found, head: int) -> tuple[NDArray[np.int64], int]:
-    """Return all lines but the last, with room behind them, and how many they are."""
+    """Return all lines but the last in an array with spare room, and their number."""
     lefts = np.empty(64, dtype=np.int64)
     size, line = 0, head
     while found.after[line] >= 0:
@@ -332,12 +334,12 @@ def _ask(
     asked: NDArray[np.int64],
     shares: NDArray[np.float64],
 ) -> tuple[int, int]:
-    """Take pairs that wait, one a lane, and have ``shares`` decode where their lines meet.
+    """Take one waiting pair per lane and set ``shares`` to decode at the pairs' intersections.
 
-    Writes their left ones to ``asked``; lanes that are left do what the first one does.
+    Write the left line of each pair to ``asked``. Unused lanes repeat the first lane.
 
     Returns:
-        How many pairs were taken that meet somewhere, and how many wait on.
+        The number of pairs taken that intersect, and the number of pairs still waiting.
     """
     n_asked = 0
     while n_waiting > 0 and n_asked < _LANES:
@@ -354,7 +356,7 @@ def _ask(
 
 @kernel
 def _place(found: _Found, left: int, new: int) -> int:
-    """Put ``new``, found where ``left`` meets the next, between them or in the place of one."""
+    """Insert ``new``, found where ``left`` meets its successor, between them or replace one."""
     right = found.after[left]
     from_left = found.lines[new, 1] - found.lines[left, 1]
     to_right = found.lines[right, 1] - found.lines[new, 1]
@@ -373,7 +375,7 @@ def _place(found: _Found, left: int, new: int) -> int:
 
 @kernel
 def _by_slope(found: _Found, head: int, count: int, edges: NDArray[np.int64]) -> Winners:
-    """The derivations in order, without those that rounding let in: they would win nowhere."""
+    """Return the derivations by slope, without those that win nowhere because of rounding."""
     lines = np.empty((count, 2))
     starts = np.empty(count)
     derivations = np.empty((count, 2), dtype=np.int64)

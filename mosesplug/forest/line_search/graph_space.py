@@ -1,8 +1,8 @@
-"""Search graphs as MERT searches them: all derivations, not a list of the best.
+"""MERT line search over all derivations of search graphs.
 
-Along a line a sentence's first-best translation changes at the thresholds of its envelope
-(``envelope.py``), as it does with a list; the corpus score follows as it does there (Macherey et
-al. 2008, section 3).
+Along a line, a sentence's 1-best translation changes at the thresholds of its envelope
+(``envelope.py``). The corpus score follows from the thresholds as it does with n-best lists
+(Macherey et al. 2008, section 3).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from mosesplug.metrics.protocol import Metric, Prepared
 __all__ = ["GraphSearcher", "GraphSource", "GraphSpace", "graph_source"]
 
 _MOST_TRANSLATIONS = 2_000_000
-"""Kept with their statistics, all sentences together: half a gigabyte."""
+"""Maximum number of cached translations of all sentences together: half a gigabyte."""
 
 Vector = NDArray[np.float64]
 Result = TypeVar("Result")
@@ -44,7 +44,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class _Sentence:
-    """A sentence's graph and the translations met in it."""
+    """A sentence's graph and the cache of its translations."""
 
     number: int
     graph: SentenceGraph
@@ -53,13 +53,13 @@ class _Sentence:
 
 @dataclass(frozen=True)
 class GraphSource:
-    """Search graphs of a tuning set; what ``optimizers.Problem.source`` takes.
+    """The search graphs of a tuning set as a source for ``optimizers.Problem.source``.
 
     Attributes:
-        sentences: those that have graphs.
-        n_features: columns of the feature space.
-        metric: scores the summed statistics.
-        pool: threads over the sentences; None for none.
+        sentences: the sentences that have graphs.
+        n_features: number of columns of the feature space.
+        metric: the metric of the corpus score.
+        pool: thread pool over the sentences; None to run without threads.
     """
 
     sentences: tuple[_Sentence, ...]
@@ -75,16 +75,16 @@ class GraphSource:
         return GraphSpace(self, axes, base, np.mean(spreads, axis=0))
 
     def score(self, weights: Vector) -> float:
-        """Corpus score of the best derivations; see ``forest.viterbi`` for equal ones."""
+        """Return the corpus score of the best derivations; ties as in ``forest.viterbi``."""
         return float(self.metric.score(self.statistics(weights)))
 
     def statistics(self, weights: Vector) -> Vector:
-        """Return statistics of the best derivations, summed, float64 ``[n_stats]``."""
+        """Return the summed statistics of the best derivations, float64 ``[n_stats]``."""
         found = self.each(lambda sentence: _first_best(sentence, weights))
         return np.asarray(np.asarray(found).sum(axis=0, dtype=np.float64))
 
     def each(self, work: Callable[[_Sentence], Result]) -> list[Result]:
-        """Return what ``work`` returns for each sentence, in their order."""
+        """Return the results of ``work`` for all sentences, in order."""
 
         def named(sentence: _Sentence) -> Result:
             try:
@@ -102,15 +102,15 @@ def graph_source(
     references: Prepared,
     threads: int,
 ) -> GraphSource:
-    """Search graphs in the place of lists.
+    """Create a source of search graphs that replaces n-best lists.
 
     Args:
-        graphs: those of each sentence of the references: MERT searches the derivations of all of
-            them. A sentence without any has no say.
-        space: what the columns of the graphs' features are.
-        metric: scores translations.
-        references: what ``metric.prepare`` made of them.
-        threads: over the sentences; results do not depend on it.
+        graphs: the graphs of each sentence of the references. MERT searches the derivations of
+            all graphs of a sentence; sentences without graphs are ignored.
+        space: the features of the graphs' columns.
+        metric: the metric of translations.
+        references: the references as prepared by ``metric.prepare``.
+        threads: number of threads over the sentences; results do not depend on it.
 
     Raises:
         DataError: there is no graph, or there are more sentences than in the references.
@@ -135,13 +135,13 @@ def graph_source(
 
 @dataclass(frozen=True)
 class GraphSpace:
-    """Search graphs under active weights; see ``optimizers.line_search.space.SearchSpace``.
+    """The search space of the active weights; see ``optimizers.line_search.space.SearchSpace``.
 
     Attributes:
         source: the graphs.
         axes: int64 ``[n_active]``; columns of the active features.
-        base: float64 ``[n_features]``; the weights of the others, 0 for the active ones.
-        spread: float64 ``[n_active]``.
+        base: float64 ``[n_features]``; the weights of inactive features, 0 for active ones.
+        spread: float64 ``[n_active]``; see ``SearchSpace``.
     """
 
     source: GraphSource
@@ -156,11 +156,11 @@ class GraphSpace:
         return point
 
     def decode(self, point: Vector) -> float:
-        """Corpus score of the best derivations."""
+        """Return the corpus score of the best derivations."""
         return self.source.score(point)
 
     def searcher(self, n_directions: int) -> GraphSearcher:
-        """Searches lines; it keeps no memory between them, however many there are."""
+        """Return a searcher; it needs no memory per direction."""
         return GraphSearcher(self)
 
 
@@ -171,7 +171,7 @@ class GraphSearcher:
     space: GraphSpace
 
     def along_axes(self, axes: NDArray[np.int64], point: Vector) -> Iterator[tuple[Vector, Vector]]:
-        """Yield the score along some axes."""
+        """Yield the score along each of the axes."""
         return self.along(np.eye(len(self.space.axes))[axes], point)
 
     def along(self, directions: Vector, point: Vector) -> Iterator[tuple[Vector, Vector]]:
@@ -194,12 +194,12 @@ class GraphSearcher:
 
 
 class _Envelopes(NamedTuple):
-    """A sentence's envelopes along some lines, one behind the other.
+    """A sentence's envelopes along several lines, concatenated.
 
     Attributes:
         starts: float64 ``[n]``; where each translation begins to win, minus infinity first.
-        counts: int32 ``[n, n_statistics]``; their statistics.
-        lines: int64 ``[n_lines + 1]``; the translations of a line.
+        counts: int32 ``[n, n_statistics]``; the statistics of each translation.
+        lines: int64 ``[n_lines + 1]``; offsets of the lines' translations.
     """
 
     starts: Vector
@@ -214,7 +214,7 @@ class _Envelopes(NamedTuple):
 
 
 def _along(sentence: _Sentence, point: Vector, directions: Vector) -> _Envelopes:
-    """Return a sentence's envelopes along some lines; arguments are over all features."""
+    """Return a sentence's envelopes along several lines; arguments cover all features."""
     columns = sentence.graph.columns
     starts, lines, words, offsets = _translations_along(
         sentence.graph, point[columns], directions[:, columns]
@@ -225,7 +225,7 @@ def _along(sentence: _Sentence, point: Vector, directions: Vector) -> _Envelopes
 
 
 def _first_best(sentence: _Sentence, weights: Vector) -> NDArray[np.int32]:
-    """Return statistics of the best derivation's translation, int32 ``[n_statistics]``."""
+    """Return the statistics of the best derivation's translation, int32 ``[n_statistics]``."""
     words = _best_translation(sentence.graph, weights[sentence.graph.columns])
     if words[0] < 0:
         raise DataError(reason(int(words[0])))
@@ -234,7 +234,7 @@ def _first_best(sentence: _Sentence, weights: Vector) -> NDArray[np.int32]:
 
 
 def _spread(sentence: _Sentence, axes: NDArray[np.int64]) -> Vector:
-    """Return for each feature the greatest value of a derivation less the least."""
+    """Return the maximum minus the minimum value of each feature over all derivations."""
     graph = sentence.graph
     spread = np.zeros(len(axes))
     for place, axis in enumerate(axes):
@@ -274,17 +274,17 @@ def _best_translation(graph: SentenceGraph, weights: NDArray[np.float64]) -> NDA
 def _translations_along(
     graph: SentenceGraph, point: NDArray[np.float64], directions: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]]:
-    """Return the translations that win along some lines, line by line.
+    """Return the translations that win along several lines, line by line.
 
     Args:
-        graph: the sentence's.
+        graph: the graph of the sentence.
         point: float64 ``[n_columns]``; weights where the lines start.
         directions: float64 ``[n_lines, n_columns]``.
 
     Returns:
-        Where each translation begins to win, float64 ``[n]``; the offsets of the lines' first
-        ones, int64 ``[n_lines + 1]``, the last of them negative if there is no envelope; all words,
-        int32; and the offsets of the translations in them, int64 ``[n + 1]``.
+        Where each translation begins to win, float64 ``[n]``; the offset of each line's first
+        translation, int64 ``[n_lines + 1]``, whose last entry is negative if there is no envelope;
+        all words, int32; and the offsets of the translations in them, int64 ``[n + 1]``.
     """
     intercepts = score_edges(graph, point)
     starts, size = np.empty(64), 0

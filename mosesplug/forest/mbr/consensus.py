@@ -1,13 +1,16 @@
-"""Decoding for the least expected loss, or for consensus, instead of the highest score.
+"""Gains of minimum Bayes risk and consensus decoding.
 
-Translations are compared with all that the model thinks likely, by BLEU:
+These criteria choose the translation with the highest expected BLEU under the model distribution
+instead of the highest model score:
 
-- ``expected_bleu``: with each translation of an n-best list (Kumar & Byrne 2004);
-- ``consensus_bleu``: with the n-grams to be expected of a graph or a list (DeNero et al. 2009);
-- ``linear_gain``: by n-grams that probably occur (Tromble et al. 2008), for which
+- ``expected_bleu``: BLEU+1 against each translation of an n-best list (Kumar & Byrne 2004);
+- ``consensus_bleu``: BLEU against the expected n-gram counts of a graph or a list (DeNero et al.
+  2009);
+- ``linear_gain``: linear BLEU by the occurrence probabilities of n-grams (Tromble et al. 2008);
   ``best_linear_gain`` searches all translations of a graph.
 
-Each is the gain of every candidate; the best is wanted, of equal ones the first.
+Each function returns the gain of every candidate. The highest gain wins, and the first one in a
+tie.
 """
 
 from __future__ import annotations
@@ -37,38 +40,37 @@ __all__ = [
 
 
 _ROUNDING = 1e-12
-"""Gains that differ by less, of 1 or of the gain itself if that is more, are equal."""
+"""Gains are tied if they differ by less than this, relative to max(1, gain)."""
 
 
 def normalised(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Probabilities in proportion to ``exp`` of scores, float64 ``[n]``; one at least is finite."""
+    """Return the softmax of scores, float64 ``[n]``; at least one score is finite."""
     weights = np.exp(scores - scores.max())
     return np.asarray(weights / weights.sum())
 
 
 def first_of_best(gains: NDArray[np.float64]) -> int:
-    """The place of the largest gain, the first of equal ones, which rounding does not tell apart.
+    """Return the index of the largest gain; the first one wins ties up to rounding.
 
-    Gains are sums over translations or n-grams, each in its own order: what is equal comes out
-    equal up to the last digits only.
+    Gains are sums in different orders, so that tied gains can differ in their last digits.
 
     Args:
-        gains: float64 ``[n]``, one at least; they may be -inf.
+        gains: float64 ``[n]``, at least one; may be -inf.
     """
     best = gains.max()
     return int(np.argmax(gains >= best - _ROUNDING * max(1.0, abs(best))))
 
 
 def expected_bleu(candidates: Bags, probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the BLEU+1 to be expected of each translation if another one is the reference.
+    """Return the expected BLEU+1 of each translation with the others as references.
 
-    Minimum Bayes risk over a list (Kumar & Byrne 2004) with the loss of 1 minus BLEU
-    of the sentence, as Moses' ``-mbr`` has it: one is added to matches and totals of the orders
-    above 1 (``metrics.sentence_bleu_lin_och``). It takes time in the square of the list's length.
+    This is minimum Bayes risk over a list (Kumar & Byrne 2004). The loss is 1 minus sentence BLEU
+    as in Moses' ``-mbr``: one is added to matches and totals of the orders above 1
+    (``metrics.sentence_bleu_lin_och``). The time is quadratic in the length of the list.
 
     Args:
         candidates: the translations.
-        probabilities: float64 ``[n]``.
+        probabilities: float64 ``[n]``; probability of each translation.
 
     Returns:
         float64 ``[n]``, in 0 to 1.
@@ -86,19 +88,19 @@ def expected_bleu(candidates: Bags, probabilities: NDArray[np.float64]) -> NDArr
 def consensus_bleu(
     candidates: Bags, expected: NDArray[np.float64], expected_length: float
 ) -> NDArray[np.float64]:
-    """Return the logarithm of BLEU of each translation against expected counts of n-grams.
+    """Return the logarithm of BLEU of each translation against expected n-gram counts.
 
-    As a count is clipped by that of a reference, so it is by its expectation (DeNero et al. 2009,
-    section 2); the length to be expected is that of the reference. Orders of which a translation
-    is too short to have an n-gram are left out of its mean.
+    The expected counts and the expected length replace those of a reference; n-gram counts are
+    clipped by expected counts (DeNero et al. 2009, section 2). If a translation is too short for
+    n-grams of some order, its mean omits that order.
 
     Args:
         candidates: the translations.
-        expected: float64 ``[n_ngrams]``; how often each n-gram is to be expected.
-        expected_length: how many words are.
+        expected: float64 ``[n_ngrams]``; expected count of each n-gram.
+        expected_length: expected number of words.
 
     Returns:
-        float64 ``[n]``, 0 at most; -inf for one that is empty or shares nothing.
+        float64 ``[n]``, at most 0; -inf for a translation that is empty or has no match.
     """
     return _clipped(
         candidates.lengths,
@@ -114,12 +116,12 @@ def consensus_bleu(
 def linear_gain(
     candidates: Bags, occurs: NDArray[np.float64], gains: LinearBleu
 ) -> NDArray[np.float64]:
-    """Return the linear BLEU to be expected of each translation (Tromble et al. 2008).
+    """Return the expected linear BLEU of each translation (Tromble et al. 2008).
 
     Args:
         candidates: the translations.
-        occurs: float64 ``[n_ngrams]``; how likely each n-gram occurs in a reference.
-        gains: what words and n-grams are worth.
+        occurs: float64 ``[n_ngrams]``; probability that each n-gram occurs in a reference.
+        gains: gains of words and n-grams.
 
     Returns:
         float64 ``[n]``.
@@ -133,15 +135,15 @@ def linear_gain(
 def best_linear_gain(
     graph: SplitGraph, occurs: NDArray[np.float64], gains: LinearBleu
 ) -> NDArray[np.int64]:
-    """Return the derivation of the highest linear gain in a graph, int64; see ``linear_gain``.
+    """Return the derivation with the highest linear gain in a graph; see ``linear_gain``.
 
     Args:
-        graph: split such that all n-grams have numbers.
-        occurs: float64 ``[n_ngrams]``.
-        gains: what words and n-grams are worth.
+        graph: a graph split by ``split``, in which all n-grams have numbers.
+        occurs: float64 ``[n_ngrams]``; probability that each n-gram occurs.
+        gains: gains of words and n-grams.
 
     Returns:
-        Its edges, those of the graph that was split; each before those of its tails.
+        int64; edges of the original graph, each before those of its tails.
 
     Raises:
         DataError: the derivation has more than ten million edges.
@@ -154,7 +156,7 @@ def best_linear_gain(
 def _worth(
     orders: NDArray[np.int32], occurs: NDArray[np.float64], gains: LinearBleu
 ) -> NDArray[np.float64]:
-    """Return what each n-gram is worth, float64 ``[n_ngrams]``."""
+    """Return the gain of each n-gram, float64 ``[n_ngrams]``."""
     return np.concatenate([[0.0], gains.ngrams])[orders] * occurs
 
 

@@ -1,4 +1,4 @@
-"""Which translation of a sentence to choose, given all that a graph or a list holds."""
+"""The choice of a sentence's translation from a graph or an n-best list."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ class Criterion:
     Attributes:
         kind: ``consensus`` (BLEU of expected counts), ``list`` (expected BLEU over a list) or
             ``lattice`` (linear BLEU); see ``forest.mbr.consensus``.
-        scale: of the model's scores; 0 makes all derivations alike, a large one the best certain.
-        size: translations of a graph to choose from, the best by the model; ``lattice`` chooses
-            from all.
-        beam: prune graphs by max-marginals with this beam of log-probabilities; None not at all.
-        gains: of ``lattice``.
+        scale: factor of the model scores; 0 gives all derivations the same probability.
+        size: number of best translations of a graph to choose from; ``lattice`` chooses from all.
+        beam: prune graphs by max-marginals with this beam of log-probabilities; None disables
+            pruning.
+        gains: gains of words and n-grams for ``lattice``.
     """
 
     kind: Literal["consensus", "list", "lattice"]
@@ -57,8 +57,8 @@ class Decision:
     """The chosen translation.
 
     Attributes:
-        words: of the translation, without ``<s>`` and ``</s>``.
-        is_best: whether it says what the model's best derivation says.
+        words: words of the translation, without ``<s>`` and ``</s>``.
+        is_best: whether the model's best derivation has the same words.
     """
 
     words: tuple[bytes, ...]
@@ -71,9 +71,9 @@ def decide_in_graph(
     """Choose a translation of a graph.
 
     Args:
-        graph: of the sentence.
+        graph: the graph of the sentence.
         weights: float64 ``[n_columns]``.
-        criterion: what to choose by.
+        criterion: the criterion of the choice.
 
     Raises:
         DataError: no derivation has a finite score, or the graph is too large to be split.
@@ -89,12 +89,12 @@ def decide_in_graph(
 def decide_in_list(
     listed: Sequence[Sequence[bytes]], scores: NDArray[np.float64], criterion: Criterion
 ) -> int:
-    """Choose a translation of an n-best list: its place.
+    """Choose a translation of an n-best list and return its index.
 
     Args:
-        listed: the translations, at least one, as words; of equal ones the first is chosen.
-        scores: float64 ``[n]``, finite; of the model.
-        criterion: what to choose by; ``size`` and ``beam`` do not matter.
+        listed: the words of each translation, at least one; the first one wins ties.
+        scores: float64 ``[n]``, finite; model scores.
+        criterion: the criterion of the choice; ``size`` and ``beam`` are ignored.
     """
     probabilities = normalised(criterion.scale * scores)
     found = bags(listed)
@@ -112,7 +112,7 @@ def decide_in_list(
 def _in_listed(
     graph: Hypergraph, weights: NDArray[np.float64], criterion: Criterion
 ) -> tuple[bytes, ...]:
-    """Choose from the list of a graph's best translations, each as likely as its derivation."""
+    """Choose from a graph's best translations by the probabilities of their best derivations."""
     derivations = k_best(graph, graph.edge_scores(weights), criterion.size, distinct=True)
     listed = [_spoken(words) for words in translations(graph, derivations)]
     return listed[decide_in_list(listed, derivations.scores, criterion)]
@@ -143,5 +143,5 @@ def _in_split(
 
 
 def _spoken(words: Sequence[bytes]) -> tuple[bytes, ...]:
-    """Return the words of a translation, without the borders of its sentence."""
+    """Return the words of a translation, without ``<s>`` and ``</s>``."""
     return tuple(word for word in words if word not in BOUNDARIES)

@@ -1,4 +1,4 @@
-"""Translations of a sentence as bags of n-grams, to compare them with each other."""
+"""Bags of n-grams to compare translations of a sentence with each other."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ __all__ = ["Bags", "bags", "bags_in"]
 
 @dataclass(frozen=True)
 class Bags:
-    """The n-grams of some translations.
+    """The n-gram counts of translations.
 
     Attributes:
-        lengths: int64 ``[n]``; words of each.
-        offsets: int64 ``[n + 1]``; entries of each in the two that follow.
-        ngrams: int32; each n-gram once.
-        counts: int32; how often it occurs.
-        orders: int32 ``[n_ngrams]``; words of each n-gram; 0 for number 0, the empty one.
+        lengths: int64 ``[n]``; length of each translation in words.
+        offsets: int64 ``[n + 1]``; offsets into ``ngrams`` and ``counts``.
+        ngrams: int32; the distinct n-grams of each translation.
+        counts: int32; number of occurrences of each.
+        orders: int32 ``[n_ngrams]``; length of each n-gram; 0 for number 0, the empty n-gram.
     """
 
     lengths: NDArray[np.int64]
@@ -37,15 +37,15 @@ class Bags:
         return len(self.lengths)
 
     def expected_counts(self, probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return how often each n-gram occurs on average: float64 ``[n_ngrams]``.
+        """Return the expected count of each n-gram: float64 ``[n_ngrams]``.
 
         Args:
-            probabilities: float64 ``[n]``; of the translations.
+            probabilities: float64 ``[n]``; probability of each translation.
         """
         return self._sums(np.repeat(probabilities, np.diff(self.offsets)) * self.counts)
 
     def occurrence_probabilities(self, probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return how likely each n-gram occurs: float64 ``[n_ngrams]``; see ``expected_counts``."""
+        """Return the probability that each n-gram occurs; as in ``expected_counts``."""
         return self._sums(np.repeat(probabilities, np.diff(self.offsets)))
 
     def _sums(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -54,7 +54,7 @@ class Bags:
 
 
 def bags(translations: Sequence[Sequence[bytes]]) -> Bags:
-    """Return the n-grams of up to four words of some translations, given as words."""
+    """Count the n-grams of up to four words in translations, given as words."""
     known: dict[bytes, int] = {}
     numbers = [[known.setdefault(word, len(known)) for word in words] for words in translations]
     table = empty_table(1 + ORDER * sum(map(len, numbers)))
@@ -66,11 +66,11 @@ def bags(translations: Sequence[Sequence[bytes]]) -> Bags:
 def bags_in(
     table: NgramTable, lengths: NDArray[np.int32], translations: Sequence[Sequence[int]]
 ) -> Bags:
-    """Return the n-grams of some translations under the numbers that they have in a split graph.
+    """Count the n-grams of translations, numbered as in a split graph.
 
     Args:
-        table, lengths: ``table`` and ``orders`` of the graph; n-grams that it lacks are left out.
-        translations: numbers of their words.
+        table, lengths: ``table`` and ``orders`` of the graph; other n-grams are ignored.
+        translations: word numbers of each translation.
     """
     return Bags(*_made(translations, table, np.ones(1, dtype=np.int64), False), lengths)
 
@@ -95,7 +95,7 @@ def _counted(
     offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
     ngrams = np.empty(ORDER * len(words), dtype=np.int32)
     counts = np.zeros(ORDER * len(words), dtype=np.int32)
-    # Where an n-gram was put for the last translation that had it.
+    # The entry of an n-gram for the last translation that had it.
     places = np.full(len(table.words), -1, dtype=np.int64)
     first, used = 0, 0
     for row in range(len(lengths)):

@@ -1,4 +1,4 @@
-"""The words at the ends of translations that n-grams of longer translations can use."""
+"""Contexts: first and last words of partial translations that further n-grams can include."""
 
 from __future__ import annotations
 
@@ -15,18 +15,19 @@ from mosesplug.kernels import kernel
 __all__ = ["LONGEST", "NOTHING", "SplitSource", "context_size", "forget_unused", "write_context"]
 
 LONGEST = ORDER - 1
-"""Words of a context, at most."""
+"""Maximum number of words of a context."""
 
 NOTHING = -1
-"""In a context, behind its last word."""
+"""Marks unused entries after the last word of a context."""
 
 
 class SplitSource(NamedTuple):
-    """A graph to be split, for kernels.
+    """A graph to split, for kernels.
 
     Attributes:
-        graph: its structure, and the words as numbers.
-        preceded, followed: bool ``[n_nodes]``; whether something can stand before or behind it.
+        graph: the structure of the graph, with numbered words.
+        preceded, followed: bool ``[n_nodes]``; whether words can precede or follow the node's
+            translation.
     """
 
     graph: TextGraph
@@ -44,15 +45,15 @@ def write_context(
     backwards: bool,
     context: NDArray[np.int32],
 ) -> int:
-    """Write the first or the last words of an edge's translation, and tell how many there are.
+    """Write the first or the last words of an edge's translation and return their number.
 
     Args:
-        graph: of the sentence.
-        edge: which one.
-        states: int64; of each tail of the edge, the row of its context.
-        contexts: int32 ``[n_states, 3]``; words in their order, then ``NOTHING``.
-        width: how many are wanted.
-        backwards: the last words, not the first.
+        graph: the graph of the sentence.
+        edge: index of the edge.
+        states: int64; for each tail of the edge, the row of its context.
+        contexts: int32 ``[n_states, 3]``; words in order, then ``NOTHING``.
+        width: maximum number of words to write.
+        backwards: write the last words instead of the first.
         context: output, int32 ``[3]``.
     """
     first, last = graph.target_offsets[edge], graph.target_offsets[edge + 1]
@@ -84,7 +85,7 @@ def write_context(
 
 @kernel
 def context_size(contexts: NDArray[np.int32], state: int) -> int:
-    """Return how many words a context has."""
+    """Return the number of words of a context."""
     size = 0
     while size < LONGEST and contexts[state, size] != NOTHING:
         size += 1
@@ -95,16 +96,16 @@ def context_size(contexts: NDArray[np.int32], state: int) -> int:
 def forget_unused(
     table: NgramTable, context: NDArray[np.int32], size: int, backwards: bool
 ) -> None:
-    """Make ``OTHER`` of the words of a context that no n-gram of the table can use (an output).
+    """Replace words of a context by ``OTHER`` if no n-gram of the table can include them.
 
-    A last word is of use if from there on the context is an n-gram, a first word if up to there it
-    is one.
+    A last word is kept if the words from it to the end of the context are an n-gram of the table.
+    A first word is kept if the words from the start of the context to it are one.
 
     Args:
-        table: of n-grams and of all n-grams within them.
+        table: the n-grams and all n-grams within them.
         context: output, int32 ``[3]``.
-        size: how many words it has.
-        backwards: they are the last words of a translation, not the first.
+        size: number of words of the context.
+        backwards: the context has the last words of a translation instead of the first.
     """
     for number in range(size):
         start = number if backwards else 0

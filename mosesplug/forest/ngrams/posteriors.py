@@ -1,14 +1,14 @@
-"""N-grams under the posterior of a search graph: how often each occurs, and whether it does.
+"""Expected counts and occurrence probabilities of n-grams under the posterior of a search graph.
 
-In a split graph (``forest.ngrams.split``) the n-grams of a derivation are what its edges add up to.
-So an n-gram's expected count is the sum of the posteriors of the edges that make it (DeNero et
-al. 2009, section 3), in one pass for all n-grams.
+In a split graph (``forest.ngrams.split``) the n-gram counts of a derivation are sums over its
+edges. The expected count of an n-gram is therefore the sum of the posteriors of the edges that
+create it (DeNero et al. 2009, section 3). One pass computes it for all n-grams.
 
-The probability that it occurs at all (Tromble et al. 2008) is the same where no
-derivation has it twice; which n-grams those are is found for 64 of them at a time, by bits at
-the nodes. For the others the derivations without it are summed: a pass over the shares of edges
-for 16 of them at a time. Kumar et al. (2009) approximate that by the edge of highest
-posterior; here it is exact.
+The probability that an n-gram occurs at least once (Tromble et al. 2008) equals its expected count
+if no derivation has it twice. A pass with bit sets at the nodes checks this for 64 n-grams at a
+time. For the other n-grams, a pass over the edge shares sums the derivations without the n-gram,
+for 16 n-grams at a time. Kumar et al. (2009) approximate this probability by the edge with the
+highest posterior; this module computes it exactly.
 """
 
 from __future__ import annotations
@@ -23,30 +23,30 @@ from mosesplug.kernels import kernel
 __all__ = ["RARE", "expected_counts", "ngram_values", "occurrence_probabilities"]
 
 RARE = 1e-9
-"""An n-gram that is expected less often occurs with that probability to within this."""
+"""Below this expected count, the count approximates the probability within this bound."""
 
 _BLOCK = 16
 
 
 def expected_counts(graph: SplitGraph, posterior: Posterior) -> NDArray[np.float64]:
-    """Return how often a derivation has each n-gram on average.
+    """Return the expected count of each n-gram in a derivation.
 
     Args:
-        graph: of the sentence.
-        posterior: of its derivations.
+        graph: the split graph of the sentence.
+        posterior: the distribution over its derivations.
 
     Returns:
-        float64 ``[n_ngrams]``; 0 for number 0, the empty one.
+        float64 ``[n_ngrams]``; 0 for number 0, the empty n-gram.
     """
     return _counted(graph.ngram_offsets, graph.ngrams, posterior.edges, graph.n_ngrams)
 
 
 def ngram_values(graph: SplitGraph, values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return what the n-grams of each edge are worth together.
+    """Return the sum of the values of each edge's n-grams.
 
     Args:
-        graph: of the sentence.
-        values: float64 ``[n_ngrams]``; of each n-gram.
+        graph: the split graph of the sentence.
+        values: float64 ``[n_ngrams]``; value of each n-gram.
 
     Returns:
         float64 ``[n_edges]``.
@@ -58,11 +58,11 @@ def occurrence_probabilities(graph: SplitGraph, posterior: Posterior) -> NDArray
     """Return the probability that a derivation has each n-gram.
 
     Args:
-        graph: of the sentence.
-        posterior: of its derivations.
+        graph: the split graph of the sentence.
+        posterior: the distribution over its derivations.
 
     Returns:
-        float64 ``[n_ngrams]``; 0 for number 0, the empty one.
+        float64 ``[n_ngrams]``; 0 for number 0, the empty n-gram.
     """
     counts = expected_counts(graph, posterior)
     common = np.flatnonzero(counts > RARE).astype(np.int32)
@@ -104,7 +104,7 @@ def _valued(
 def _makers(
     offsets: NDArray[np.int64], ngrams: NDArray[np.int32], chosen: NDArray[np.int32], n_ngrams: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the edges that make each of some n-grams, as often as they do: offsets, and edges."""
+    """Return offsets and edges: the edges that create each n-gram, once per occurrence."""
     places = np.full(n_ngrams, -1, dtype=np.int64)
     for place in range(len(chosen)):
         places[chosen[place]] = place
@@ -126,7 +126,7 @@ def _makers(
 
 @kernel
 def _heads(edge_offsets: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the node that each edge leads to."""
+    """Return the head node of each edge."""
     heads = np.empty(edge_offsets[-1], dtype=np.int64)
     for node in range(len(edge_offsets) - 1):
         heads[edge_offsets[node] : edge_offsets[node + 1]] = node
@@ -143,13 +143,13 @@ def _possible_twice(
     makers: NDArray[np.int64],
     n_chosen: int,
 ) -> NDArray[np.bool_]:
-    """Return whether a derivation of edges that are used can have each n-gram twice.
+    """Return whether a derivation of edges with non-zero posterior can have each n-gram twice.
 
     Args:
-        edge_offsets, tail_offsets, tails: of the split graph.
-        times: float64 ``[n_edges]``; their posteriors.
-        starts, makers: from ``_makers``.
-        n_chosen: how many n-grams there are.
+        edge_offsets, tail_offsets, tails: arrays of the split graph.
+        times: float64 ``[n_edges]``; edge posteriors.
+        starts, makers: offsets and edges from ``_makers``.
+        n_chosen: number of n-grams.
     """
     n_nodes = len(edge_offsets) - 1
     twice = np.zeros(n_chosen, dtype=np.bool_)
@@ -203,10 +203,10 @@ def _some(
     """Return the probability that a derivation of the goal has each n-gram.
 
     Args:
-        edge_offsets, tail_offsets, tails: of the split graph.
-        shares: float64 ``[n_edges]``.
-        starts, makers: from ``_makers``.
-        n_chosen: how many n-grams there are.
+        edge_offsets, tail_offsets, tails: arrays of the split graph.
+        shares: float64 ``[n_edges]``; see ``Posterior``.
+        starts, makers: offsets and edges from ``_makers``.
+        n_chosen: number of n-grams.
     """
     n_nodes = len(edge_offsets) - 1
     some = np.empty(n_chosen)

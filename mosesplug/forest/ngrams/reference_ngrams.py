@@ -1,7 +1,7 @@
-"""The n-grams of a sentence's references as a tree, so that a search counts matches in steps.
+"""The n-grams of a sentence's references as a tree.
 
-A node of the tree is an n-gram; its children are longer by one word. A search that follows the
-tree word by word never looks an n-gram up.
+A node of the tree is an n-gram; its children are longer by one word. A search follows the tree
+word by word to count matches and needs no n-gram lookup.
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ __all__ = [
 ]
 
 ORDER = 4
-"""Longest n-grams of BLEU."""
+"""Length of the longest n-grams of BLEU."""
 
 BOUNDARIES = (b"<s>", b"</s>")
-"""Words of search graphs that are no part of a translation."""
+"""Words of search graphs that are not part of a translation."""
 
 OTHER, BOUNDARY = -2, -3
-"""Numbers of words that no reference has, and of ``BOUNDARIES``."""
+"""Numbers of words that are in no reference, and of ``BOUNDARIES``."""
 
 
 class NgramTree(NamedTuple):
-    """The n-grams, for kernels.
+    """The tree of n-grams, for kernels.
 
     Attributes:
-        children: int32 ``[n_ngrams, n_words]``; the n-gram that a word makes of another, -1 if no
-            reference has it. Row 0 is the empty one.
-        summed: int32 ``[n_ngrams]``; occurrences in all references.
-        largest: int32 ``[n_ngrams]``; occurrences in the reference that has most.
-        length: words of the shortest reference.
+        children: int32 ``[n_ngrams, n_words]``; the n-gram extended by a word, -1 if it is in no
+            reference. Row 0 is the empty n-gram.
+        summed: int32 ``[n_ngrams]``; total count in all references.
+        largest: int32 ``[n_ngrams]``; maximum count in one reference.
+        length: length of the shortest reference in words.
     """
 
     children: NDArray[np.int32]
@@ -76,7 +76,7 @@ class ReferenceNgramTree:
         return cls(NgramTree(children, summed, largest, np.float32(min(sizes))), words)
 
     def number(self, word: bytes) -> int:
-        """The number of a word: that of its column in the tree, ``OTHER`` or ``BOUNDARY``."""
+        """Return the number of a word: its column in the tree, ``OTHER`` or ``BOUNDARY``."""
         return BOUNDARY if word in BOUNDARIES else self.words.get(word, OTHER)
 
 
@@ -84,18 +84,17 @@ class ReferenceNgramTree:
 def ngram_tree(
     words: NDArray[np.int32], offsets: NDArray[np.int64], order: int, n_words: int
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
-    """Return the n-grams of some texts as a tree.
+    """Build the tree of the n-grams of texts.
 
     Args:
-        words: int32; those of text ``i`` are ``words[offsets[i]:offsets[i + 1]]``, each a number
-            from 0.
+        words: int32; word numbers from 0. Text ``i`` is ``words[offsets[i]:offsets[i + 1]]``.
         offsets: int64 ``[n_texts + 1]``.
-        order: words of the longest n-grams.
-        n_words: numbers of words are below it.
+        order: length of the longest n-grams in words.
+        n_words: exclusive upper bound of word numbers.
 
     Returns:
-        As in ``NgramTree``: children, int32 ``[n_ngrams, n_words]``; occurrences in all texts and
-        in the text that has most, int32 ``[n_ngrams]``.
+        As in ``NgramTree``: children, int32 ``[n_ngrams, n_words]``; total counts in all texts and
+        maximum counts in one text, int32 ``[n_ngrams]``.
     """
     room = len(words) + order
     children = np.full((room, n_words), -1, dtype=np.int32)

@@ -1,9 +1,8 @@
-"""The best derivation of a graph where n-grams of its translation have values too.
+"""Search for the best derivation of a graph when n-grams of the translation have values.
 
-Edges have scores, and every occurrence of an n-gram in the translation adds that n-gram's value.
-With what ``ngram_states`` remembers of partial translations the sum falls into edges, and the best
-derivation of each node and state is all that has to be kept: an exact dynamic programme. A beam
-makes it a faster approximation.
+The objective is the sum of the edge scores plus the value of every n-gram occurrence. Given the
+states of ``ngrams.states``, this is a sum over edges, so the best derivation of each node and
+state suffices: an exact dynamic program. A beam makes the search faster but approximate.
 """
 
 from __future__ import annotations
@@ -41,22 +40,22 @@ def best_with_ngrams(
     *,
     beam: int | None = None,
 ) -> Derivation:
-    """Return the derivation of the highest sum of its edges' scores and its n-grams' values.
+    """Return the derivation with the highest sum of edge scores and n-gram values.
 
     Args:
-        graph: of the sentence.
-        scores: float64 ``[n_edges]``; an edge whose score is -inf or NaN is left out.
-        states: of the n-grams.
-        values: float64 ``[n_states]``; finite, of each occurrence of an n-gram.
-        beam: partial derivations that are kept of each node, those of the highest sums; None for
-            all that may become the best, with which the search is exact.
+        graph: the graph of the sentence.
+        scores: float64 ``[n_edges]``; edges whose score is -inf or NaN are ignored.
+        states: the automaton of the n-grams.
+        values: float64 ``[n_states]``, finite; value of each occurrence of an n-gram.
+        beam: number of best partial derivations to keep per node; None keeps all that can become
+            the best, which makes the search exact.
 
     Raises:
         ValueError: ``beam`` is not positive.
         DataError: no derivation builds the goal, or the best one has more than ten million edges.
     """
     if beam is not None and beam < 1:
-        raise ValueError(f"a beam of {beam}")
+        raise ValueError(f"beam must be positive: {beam}")
     partials, goal = _search(graph, scores, states, values, beam or 0)
     return chosen_derivation(graph.tail_offsets, partials, goal, float(partials.scores[goal]))
 
@@ -69,7 +68,7 @@ def _search(
     values: NDArray[np.float64],
     beam: int,
 ) -> tuple[Partials, int]:
-    """All partial derivations, at most ``beam`` (0: any number) of a node; the goal's row."""
+    """Return all partial derivations, at most ``beam`` per node (0: no limit); the goal's row."""
     n_nodes = len(graph.edge_offsets) - 1
     open_left, open_right = open_sides(graph)
     most_tails = most_tails_of(graph)
@@ -127,9 +126,9 @@ def _search(
 
 @kernel
 def _slot(partials: Partials, table: NDArray[np.int64], first: int, left: int, right: int) -> int:
-    """Return where the partial derivation with these sides is in the hash table, or would be.
+    """Return the slot of the partial derivation with these sides, or the free slot for it.
 
-    Rows below ``first`` are those of earlier nodes: such a slot is free.
+    Rows below ``first`` belong to earlier nodes; a slot with such a row is free.
     """
     code = np.uint64(left) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(right)
     code *= np.uint64(0x9E3779B97F4A7C15)
@@ -156,7 +155,7 @@ def _larger(
 
 @kernel
 def _pruned(partials: Partials, first: int, used: int, beam: int) -> int:
-    """Keep the ``beam`` best rows of a node, in their order; where they end."""
+    """Keep the ``beam`` best rows of a node in the same order; return their end."""
     place = first
     for row in best_rows(partials.scores[first:used], beam):
         moved(partials, first + row, partials, place)

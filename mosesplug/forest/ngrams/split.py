@@ -1,20 +1,21 @@
-"""A search graph whose nodes are split until every edge makes the same n-grams always.
+"""Splitting of search graphs, so that the n-grams of every edge are fixed.
 
-An edge joins the translations of its tails with words of its own; which n-grams arise there
-depends on the last words of what comes before and the first words of what comes after. A node is
-split by these: by its last ``order - 1`` words where something follows it, by its first ones where
-something precedes it. The graphs of phrase-based decoders grow from left to right, so that only
-last words count, most of which the language model has kept apart already. Then the n-grams of a
-derivation are what its edges add up to, and sums over derivations are exact:
+An edge concatenates the translations of its tails and its own words. The n-grams that this creates
+depend on the last words of the left part and the first words of the right part. A node is
+therefore split by its last ``order - 1`` words if words can follow its translation, and by its
+first ``order - 1`` words if words can precede it. The graphs of phrase-based decoders grow from
+left to right, so that only last words matter, and the language model state has already separated
+most of these. After the split, the n-gram counts of a derivation are sums over its edges, and sums
+over derivations are exact:
 
-- every n-gram of the graph (``split``), for consensus decoding;
-- those that references have (``split_for``), for objectives. Words that no n-gram of a reference
-  can use are alike there, which leaves far fewer nodes.
+- ``split`` numbers every n-gram of the graph, for consensus decoding;
+- ``split_for`` numbers the n-grams of the references, for objectives. It treats words that no
+  reference n-gram can include as one word, which yields far fewer nodes.
 
-The split is the product of the graph with an automaton of n-gram contexts (the intersection of
-Bar-Hillel). With ``V`` contexts a node and side it has up to ``V**2`` nodes for one, and an edge
-of ``m`` tails becomes up to ``V**(2 * m)``; ``m`` is 1 in phrase-based graphs, with ``V`` for
-``V**2``. It depends on no weights: a graph is split once and used for many.
+The result is the product of the graph with an automaton of n-gram contexts (Bar-Hillel
+intersection). With ``V`` contexts per node and side, a node becomes up to ``V**2`` nodes, and an
+edge with ``m`` tails up to ``V**(2 * m)`` edges. In phrase-based graphs ``m`` is 1, and ``V``
+replaces ``V**2``. The split does not depend on weights: a graph is split once for all weights.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ from mosesplug.kernels import kernel
 __all__ = ["MOST_EDGES", "SplitGraph", "split", "split_for"]
 
 MOST_EDGES = 4_000_000
-"""Larger splits are refused: they would take gigabytes."""
+"""Maximum number of edges of a split; larger ones would take gigabytes."""
 
 ROOM = 4
 """A phrase-based graph has about three times as many edges when it is split by its 4-grams."""
@@ -59,17 +60,18 @@ ROOM = 4
 
 @dataclass(frozen=True)
 class SplitGraph:
-    """A graph whose edges make n-grams. Its derivations are those of the graph it was made of.
+    """A split graph; its derivations correspond one to one to those of the original graph.
 
     Attributes:
         edge_offsets, tail_offsets, tails: as in ``Hypergraph``; the last node is the goal.
-        origins: int64 ``[n_edges]``; the edge of the graph that each was made of.
-        ngram_offsets: int64 ``[n_edges + 1]``, into ``ngrams``.
-        ngrams: int32; the n-grams that each edge makes, as often as it makes them.
-        totals: int32 ``[n_edges, order]``; n-grams of each length that an edge makes, also those
-            that have no number.
-        table: the n-grams; the words are numbered as in the graph, or in the references.
-        orders: int32 ``[n_ngrams]``; words of each; 0 for number 0, the empty one.
+        origins: int64 ``[n_edges]``; the original edge of each edge.
+        ngram_offsets: int64 ``[n_edges + 1]``; offsets into ``ngrams``.
+        ngrams: int32; the n-grams that each edge creates, once per occurrence.
+        totals: int32 ``[n_edges, order]``; number of n-grams of each length that an edge creates,
+            including those without a number.
+        table: the n-grams; words are numbered as in the graph (``split``) or in the references
+            (``split_for``).
+        orders: int32 ``[n_ngrams]``; length of each n-gram; 0 for number 0, the empty n-gram.
     """
 
     edge_offsets: NDArray[np.int64]
@@ -93,7 +95,7 @@ class SplitGraph:
         return len(self.orders)
 
     def on_graph(self, values: NDArray[np.float64], n_edges: int) -> NDArray[np.float64]:
-        """Return sums over the edges that were made of one: float64 ``[n_edges]`` of the graph."""
+        """Sum values over the copies of each original edge: float64 ``[n_edges]``."""
         sums = np.bincount(self.origins, weights=values, minlength=n_edges)
         return sums.astype(np.float64, copy=False)
 
@@ -101,20 +103,20 @@ class SplitGraph:
 def split(
     graph: Hypergraph, order: int = ORDER, *, most_edges: int = MOST_EDGES, room: int = ROOM
 ) -> SplitGraph:
-    """Split a graph such that each edge makes known n-grams, all of which get numbers.
+    """Split a graph so that the n-grams of each edge are fixed, and number all n-grams.
 
     Args:
-        graph: a graph whose goal can be built. ``<s>`` and ``</s>`` are no words of it.
-        order: words of the longest n-grams, 1 to 4.
-        most_edges: of the result.
-        room: states and edges to begin with, for each node and edge of the graph; it grows.
+        graph: a graph whose goal can be built. ``<s>`` and ``</s>`` do not count as words.
+        order: length of the longest n-grams in words, 1 to 4.
+        most_edges: maximum number of edges of the result.
+        room: initial capacity in states and edges per node and edge of the graph; it grows.
 
     Raises:
         ValueError: ``order`` is not supported.
         DataError: no derivation builds the goal, or the result has more edges.
     """
     if not 1 <= order <= ORDER:
-        raise ValueError(f"n-grams of {order} words are wanted; 1 to {ORDER} are possible")
+        raise ValueError(f"n-gram order must be from 1 to {ORDER}: {order}")
     source = _source(graph, {word: number for number, word in enumerate(graph.words)})
     table = empty_table(1 + room * graph.n_edges)
     return _split(source, table, 1, True, order, most_edges, room)
@@ -127,13 +129,14 @@ def split_for(
     most_edges: int = MOST_EDGES,
     room: int = ROOM,
 ) -> SplitGraph:
-    """Split a graph such that each edge makes known n-grams of the references.
+    """Split a graph so that the reference n-grams of each edge are fixed.
 
-    Only these have numbers, the same as in ``references.tree``; ``totals`` count the others too.
+    Only reference n-grams have numbers, the same as in ``references.tree``; ``totals`` includes
+    the others.
 
     Args:
         graph, most_edges, room: see ``split``.
-        references: of the sentence.
+        references: the references of the sentence.
 
     Raises:
         DataError: see ``split``.
@@ -144,7 +147,7 @@ def split_for(
 
 
 def _source(graph: Hypergraph, words: Mapping[bytes, int]) -> SplitSource:
-    """Return the graph for kernels; ``words`` are their numbers."""
+    """Return the graph for kernels; ``words`` maps words to numbers."""
     text = text_graph(graph, words)
     return SplitSource(text, *open_sides(text))
 
@@ -181,9 +184,9 @@ def _split(
 def _made(
     edges: SplitEdges, n_states: int, n_edges: int, table: NgramTable, count: int
 ) -> SplitGraph:
-    """Return the graph of the states and edges that were found."""
+    """Return the split graph of the states and edges found."""
     heads = edges.heads[:n_edges]
-    # The edges of a node were found together, whatever its states.
+    # Edges are grouped by original node, but not yet by state.
     places = np.argsort(heads, kind="stable")
     edge_counts = np.bincount(heads, minlength=n_states)
     tail_offsets, tails = _gathered(edges.tail_offsets, edges.tails, places)
@@ -202,7 +205,7 @@ def _made(
 
 
 def _room(source: SplitSource, order: int, room: int) -> tuple[States, SplitEdges]:
-    """Room for states and edges, for each node and edge of the graph."""
+    """Allocate ``room`` states and edges for each node and edge of the graph."""
     n_nodes, n_edges = len(source.preceded), len(source.graph.tail_offsets) - 1
     states = States(
         np.zeros(n_nodes + 1, dtype=np.int64),
@@ -225,14 +228,14 @@ def _room(source: SplitSource, order: int, room: int) -> tuple[States, SplitEdge
 
 
 def _slots(room: int) -> NDArray[np.int64]:
-    """Slots for the hashes of states, of which half or more stay free."""
+    """Return empty hash slots for the states; at least half of them stay free."""
     return np.full(1 << (2 * room).bit_length(), -1, dtype=np.int64)
 
 
 def _larger(
     states: States, edges: SplitEdges, table: NgramTable, sizes: Sizes, most_new: int, node: int
 ) -> tuple[States, SplitEdges, NgramTable]:
-    """Copies with twice the room, of what is full; ``node``, that did not fit, is left out."""
+    """Copy full arrays to twice the room, without the partial results of ``node``."""
     n_states, n_edges, count = (int(size[0]) for size in sizes)
     if n_states == len(states.nodes):
         nodes, left, right = (_twice(a) for a in (states.nodes, states.left, states.right))
@@ -248,7 +251,7 @@ def _larger(
 
 
 def _twice(array: NDArray[Any]) -> NDArray[Any]:
-    """Return a copy with twice the rows."""
+    """Return a copy with twice as many rows."""
     return np.concatenate([array, np.empty_like(array)])
 
 
@@ -256,7 +259,7 @@ def _twice(array: NDArray[Any]) -> NDArray[Any]:
 def _gathered(
     offsets: NDArray[np.int64], values: NDArray[np.int32], places: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Return rows in another order, without the room behind them."""
+    """Return the used rows in another order."""
     new_offsets = np.zeros(len(places) + 1, dtype=np.int64)
     new_values = np.empty(offsets[len(places)], dtype=np.int32)
     size = 0

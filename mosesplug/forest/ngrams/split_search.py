@@ -1,7 +1,7 @@
-"""The search for the states of nodes in ``forest.ngrams.split``, and for the n-grams of edges.
+"""Kernels of ``forest.ngrams.split`` that find the states of nodes and the n-grams of edges.
 
-Kernels fill arrays of fixed size. When one of them is full, the search ends before the node at
-which that happened, and goes on there with larger ones.
+Kernels fill arrays of fixed size. When an array is full, the search stops before the current node
+and resumes there with larger arrays.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ __all__ = ["Sizes", "SplitEdges", "States", "fill_slots", "search_nodes", "worst
 
 
 class States(NamedTuple):
-    """The states of all nodes; those of a node stand together.
+    """The states of all nodes; the states of a node are adjacent.
 
     Attributes:
         firsts: int64 ``[n_nodes + 1]``; the first state of each node.
-        nodes: int64 ``[room]``.
-        left, right: int32 ``[room, 3]``; first and last words, ``NOTHING`` behind them.
-        slots: int64, a power of two; states by their hashes, -1 where free.
+        nodes: int64 ``[room]``; the node of each state.
+        left, right: int32 ``[room, 3]``; first and last words, then ``NOTHING``.
+        slots: int64; hash table of states, its size a power of two, -1 in free slots.
     """
 
     firsts: NDArray[np.int64]
@@ -47,12 +47,12 @@ class SplitEdges(NamedTuple):
     """Edges between states, in the order in which they are found.
 
     Attributes:
-        origins, heads: int64 ``[room]``; the graph's edge, and the state that it leads to.
+        origins, heads: int64 ``[room]``; the original edge and the head state of each edge.
         totals: int32 ``[room, order]``; as in ``SplitGraph``.
-        tail_offsets: int64 ``[room + 1]``, into ``tails``.
-        tails: int32 ``[room]``; the states that an edge builds on.
-        ngram_offsets: int64 ``[room + 1]``, into ``ngrams``.
-        ngrams: int32 ``[room]``; the n-grams that an edge makes.
+        tail_offsets: int64 ``[room + 1]``; offsets into ``tails``.
+        tails: int32 ``[room]``; the tail states of each edge.
+        ngram_offsets: int64 ``[room + 1]``; offsets into ``ngrams``.
+        ngrams: int32 ``[room]``; the n-grams that each edge creates.
     """
 
     origins: NDArray[np.int64]
@@ -68,8 +68,8 @@ class Sizes(NamedTuple):
     """The used sizes of the arrays; int64 ``[1]`` each.
 
     Attributes:
-        states, edges: how many there are.
-        table: n-grams that have numbers.
+        states, edges: number of states and edges.
+        table: number of numbered n-grams.
     """
 
     states: NDArray[np.int64]
@@ -79,7 +79,7 @@ class Sizes(NamedTuple):
 
 @kernel
 def worst_edge(source: SplitSource) -> tuple[int, int]:
-    """Return the most tails of an edge, and the most words that it makes n-grams of."""
+    """Return the maximum number of tails of an edge, and of words that its n-grams can include."""
     most_tails, most_words = 1, 1
     for edge in range(len(source.graph.tail_offsets) - 1):
         n_tails = source.graph.tail_offsets[edge + 1] - source.graph.tail_offsets[edge]
@@ -100,19 +100,19 @@ def search_nodes(
     most_ngrams: int,
     grow: bool,
 ) -> int:
-    """Find the states of nodes from ``node`` on, and the edges that lead to them.
+    """Find the states of nodes from ``node`` on, and the edges into them.
 
     Args:
         source: the graph.
         states, edges, sizes: outputs.
-        table: of n-grams; with ``grow`` an output.
-        node: where to begin.
-        most_ngrams: that one edge can make.
-        grow: give numbers to all n-grams; else only those of the table have any.
+        table: the n-grams; an output if ``grow``.
+        node: the first node to process.
+        most_ngrams: maximum number of n-grams of one edge.
+        grow: number all n-grams; otherwise only those of the table have numbers.
 
     Returns:
-        The node whose states did not fit; ``sizes`` tell what was full. The number of nodes if
-        all fitted.
+        The node whose states did not fit (``sizes`` shows which array is full), or the number of
+        nodes if all fitted.
     """
     order = edges.totals.shape[1]
     n_nodes = len(source.graph.edge_offsets) - 1
@@ -165,7 +165,7 @@ def _has_room(
 def _first_choice(
     source: SplitSource, edge: int, states: States, chosen: NDArray[np.int64]
 ) -> bool:
-    """Choose the first state of each tail, ``chosen``, an output; False if one has none."""
+    """Write the first state of each tail to ``chosen``; return False if a tail has no state."""
     for number in range(source.graph.tail_offsets[edge + 1] - source.graph.tail_offsets[edge]):
         tail = source.graph.tails[source.graph.tail_offsets[edge] + number]
         if states.firsts[tail] == states.firsts[tail + 1]:
@@ -176,7 +176,7 @@ def _first_choice(
 
 @kernel
 def _next_choice(source: SplitSource, edge: int, states: States, chosen: NDArray[np.int64]) -> bool:
-    """Choose the next combination of the tails' states; False if that was the last."""
+    """Advance to the next combination of tail states; return False after the last."""
     for number in range(source.graph.tail_offsets[edge + 1] - source.graph.tail_offsets[edge]):
         tail = source.graph.tails[source.graph.tail_offsets[edge] + number]
         chosen[number] += 1
@@ -198,7 +198,7 @@ def _write_contexts(
     grow: bool,
     contexts: NDArray[np.int32],
 ) -> None:
-    """Write the first and last words of an edge's head, where needed, to ``contexts``."""
+    """Write the first and last words of an edge's translation, if needed, to ``contexts``."""
     contexts[:] = NOTHING
     width = order - 1
     if source.preceded[node]:
@@ -236,14 +236,14 @@ def _write_ngrams(
     edges: SplitEdges,
     open_ngrams: NDArray[np.int64],
 ) -> None:
-    """Write the n-grams that an edge makes, not those within its tails.
+    """Write the n-grams that an edge creates, without those within its tails.
 
     Args:
         source, edge: the graph and its edge.
-        states, chosen: those of its tails.
+        states, chosen: all states, and the chosen state of each tail.
         table, sizes, grow: see ``search_nodes``.
-        edges: output; ``ngrams`` and ``totals`` of the next one.
-        open_ngrams: int64 ``[4]``, used for those that the next word makes longer.
+        edges: output; ``ngrams`` and ``totals`` of the next edge.
+        open_ngrams: int64 ``[4]``; scratch space for the n-grams that the next word extends.
     """
     place = sizes.edges[0]
     order = edges.totals.shape[1]
@@ -288,7 +288,7 @@ def _write_ngrams(
 
 @kernel
 def _reopen(states: States, state: int, table: NgramTable, open_ngrams: NDArray[np.int64]) -> int:
-    """Write the n-grams that a tail leaves open to the output, and tell how many there are."""
+    """Write the n-grams at the end of a tail that later words extend; return their number."""
     size = context_size(states.right, state)
     for length in range(1, size + 1):
         ngram = 0
@@ -300,7 +300,7 @@ def _reopen(states: States, state: int, table: NgramTable, open_ngrams: NDArray[
 
 @kernel
 def _state(states: States, count: NDArray[np.int64], node: int, contexts: NDArray[np.int32]) -> int:
-    """Return the state of these contexts, which joins the others if it is new (outputs)."""
+    """Return the state of these contexts; add it to ``states`` if it is new."""
     slot = _slot(states, node, contexts)
     state = int(states.slots[slot])
     if state < 0:
@@ -315,7 +315,7 @@ def _state(states: States, count: NDArray[np.int64], node: int, contexts: NDArra
 
 @kernel
 def _slot(states: States, node: int, contexts: NDArray[np.int32]) -> int:
-    """Return where the state is, or would be."""
+    """Return the slot of the state, or the free slot for it."""
     code = np.uint64(node) + np.uint64(14695981039346656037)
     for position in range(LONGEST):
         code = (code ^ np.uint64(contexts[0, position] + 3)) * np.uint64(1099511628211)
@@ -337,7 +337,7 @@ def _slot(states: States, node: int, contexts: NDArray[np.int32]) -> int:
 
 @kernel
 def fill_slots(states: States, count: int) -> None:
-    """Write ``states.slots``, an output, for the first ``count`` states."""
+    """Enter the first ``count`` states into ``states.slots`` (output)."""
     states.slots[:] = -1
     contexts = np.empty((2, LONGEST), dtype=np.int32)
     for state in range(count):

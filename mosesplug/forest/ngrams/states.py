@@ -1,16 +1,17 @@
-"""The state that a search keeps of a translation to find n-grams of given texts.
+"""Search states of partial translations that suffice to find the n-grams of given texts.
 
-The n-grams form a tree; its nodes are the states of an automaton that reads a translation word by
-word (Aho & Corasick 1975): the state is the longest n-gram of the texts that ends there. All parts
-of an n-gram are n-grams of the texts too, so the n-grams that end at a word are the state, and the
-state less its first word, and so on.
+The n-grams form a tree whose nodes are the states of an automaton that reads a translation word by
+word (Aho & Corasick 1975). The state is the longest n-gram of the texts that ends at the current
+word. All parts of an n-gram are n-grams of the texts too. The n-grams that end at a word are
+therefore the state, the state without its first word, and so on.
 
-In a graph whose edges join translations, an n-gram can also begin in the words to the left. So of
-each partial translation are remembered the state at its end, less the first word of a longest
-n-gram, and the longest beginning that is an n-gram of the texts, but for the longest ones; no
-n-gram reaches further in. Two partial translations that are alike in both are alike for all that
-may come (Li & Khudanpur 2008). Where nothing can come at that side of a node, as at the left of
-all nodes of a phrase-based decoder's graph, nothing is remembered.
+In a graph whose edges concatenate translations, an n-gram can also begin in words to the left. A
+search therefore keeps two states per partial translation. The right state is the automaton's state
+at its end, without the first word if that n-gram has the maximum length. The left state is the
+longest prefix that is an n-gram of the texts and shorter than the maximum length. No n-gram that
+crosses the boundary extends further inwards, so partial translations with equal left and right
+states are equivalent for all continuations (Li & Khudanpur 2008). A side to which no words can be
+added needs no state, such as the left side of all nodes in graphs of phrase-based decoders.
 """
 
 from __future__ import annotations
@@ -43,8 +44,8 @@ class TextGraph(NamedTuple):
 
     Attributes:
         edge_offsets, tail_offsets, tails, target_offsets: as in ``Hypergraph``.
-        targets: int32; the words' numbers in the tree of n-grams, -1 in the place of each tail,
-            ``OTHER`` and ``BOUNDARY`` as in ``reference_ngrams``.
+        targets: int32; word numbers in the n-gram tree, -1 at the position of each tail, ``OTHER``
+            and ``BOUNDARY`` as in ``reference_ngrams``.
     """
 
     edge_offsets: NDArray[np.int64]
@@ -59,9 +60,9 @@ class NgramStates(NamedTuple):
 
     Attributes:
         step: int32 ``[n_states, n_words]``; the state after another word.
-        shorter: int32 ``[n_states]``; the state less its first word.
-        texts: int32 ``[n_states, order]``; the words of each.
-        depths: int64 ``[n_states]``; how many there are.
+        shorter: int32 ``[n_states]``; the state without its first word.
+        texts: int32 ``[n_states, order]``; the words of each state.
+        depths: int64 ``[n_states]``; the number of these words.
     """
 
     step: NDArray[np.int32]
@@ -71,11 +72,12 @@ class NgramStates(NamedTuple):
 
 
 def text_graph(graph: Hypergraph, words: Mapping[bytes, int]) -> TextGraph:
-    """Return a graph with other numbers for its words.
+    """Return a graph with its words renumbered.
 
     Args:
-        graph: of the sentence.
-        words: numbers of words; all others are ``OTHER``, but for the borders of the sentence.
+        graph: the graph of the sentence.
+        words: the numbers of words. ``<s>`` and ``</s>`` become ``BOUNDARY``, all other words
+            ``OTHER``.
     """
     # The last one is for -1, a tail.
     numbers = [BOUNDARY if word in BOUNDARIES else words.get(word, OTHER) for word in graph.words]
@@ -95,7 +97,7 @@ def ngram_states(children: NDArray[np.int32], order: int) -> NgramStates:
 
     Args:
         children: int32 ``[n_ngrams, n_words]``; see ``reference_ngrams.ngram_tree``.
-        order: words of its longest n-grams.
+        order: length of the longest n-grams in words.
     """
     n_states, n_words = children.shape
     step = np.zeros((n_states, n_words), dtype=np.int32)
@@ -126,7 +128,7 @@ def ngram_states(children: NDArray[np.int32], order: int) -> NgramStates:
 
 @kernel
 def most_tails_of(graph: TextGraph) -> int:
-    """Return tails of the edge that has most, at least 1."""
+    """Return the maximum number of tails of an edge, at least 1."""
     most = 1
     for edge in range(len(graph.tail_offsets) - 1):
         most = max(most, graph.tail_offsets[edge + 1] - graph.tail_offsets[edge])
@@ -135,7 +137,7 @@ def most_tails_of(graph: TextGraph) -> int:
 
 @kernel
 def open_sides(graph: TextGraph) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Return whether words can come to the left of each node's translation, and to its right."""
+    """Return whether words can precede, and can follow, each node's translation."""
     n_nodes = len(graph.edge_offsets) - 1
     left, right = np.zeros(n_nodes, dtype=np.bool_), np.zeros(n_nodes, dtype=np.bool_)
     for node in range(n_nodes - 1, -1, -1):
@@ -166,20 +168,20 @@ def joined(
     rights: NDArray[np.int64],
     hits: NDArray[np.int64],
 ) -> tuple[int, int, int, NDArray[np.int64]]:
-    """Join the words of an edge and the partial translations of its tails.
+    """Concatenate the words of an edge and the partial translations of its tails.
 
     Args:
-        graph: of the sentence.
-        states: of the n-grams that are looked for.
-        edge: which one.
-        lefts: int64; what is remembered of the left of each tail: twice the n-gram that it begins
-            with, and 1 more where that is all of it.
-        rights: int64; the state at the end of each tail.
-        hits: output, int64; grows where it is too small.
+        graph: the graph of the sentence.
+        states: the automaton of the n-grams.
+        edge: index of the edge.
+        lefts: int64; the left state of each tail: twice the n-gram at its beginning, plus 1 if
+            that n-gram is the tail's whole translation.
+        rights: int64; the right state of each tail.
+        hits: output, int64; replaced by a larger array if it is too small.
 
     Returns:
-        Left and right of what they make; how many n-grams that lie in none of the tails it has;
-        and ``hits``, which begins with these.
+        The left and the right state of the result; the number of its n-grams that are not within
+        a tail; and ``hits``, which begins with these n-grams.
     """
     longest = states.texts.shape[1] - 1
     state, left, whole, size = 0, 0, True, 0

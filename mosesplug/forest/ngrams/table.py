@@ -1,7 +1,7 @@
-"""Numbers for n-grams: a tree in which the n-gram of a parent is followed by one more word.
+"""A table that numbers n-grams: a tree in which a child extends its parent by one word.
 
-Kernels reach an n-gram from the one that is shorter by its last word in one look-up, whatever its
-length, and make new ones as they go.
+Kernels find an n-gram from its parent with one hash lookup, for any length, and add new n-grams
+during the search.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ __all__ = [
 ]
 
 ABSENT = -1
-"""In the place of an n-gram that is in no table, or has a word that is."""
+"""Number of an n-gram that is not in the table, or that has a word without a number."""
 
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
 class NgramTable(NamedTuple):
-    """N-grams, for kernels; number 0 is the empty one.
+    """The numbered n-grams, for kernels; number 0 is the empty n-gram.
 
     Attributes:
-        parents: int32 ``[room]``; of each n-gram, the one without its last word; -1 of number 0.
-        words: int32 ``[room]``; its last word.
-        slots: int32, a power of two; numbers of n-grams by their hashes, -1 where free.
+        parents: int32 ``[room]``; each n-gram without its last word; -1 for number 0.
+        words: int32 ``[room]``; the last word of each n-gram.
+        slots: int32; hash table of n-gram numbers, its size a power of two, -1 in free slots.
     """
 
     parents: NDArray[np.int32]
@@ -46,7 +46,7 @@ class NgramTable(NamedTuple):
 
 
 def empty_table(room: int) -> NgramTable:
-    """Return a table of the empty n-gram alone, with room for that many."""
+    """Return a table that has only the empty n-gram, with room for ``room`` n-grams."""
     parents = np.full(room, ABSENT, dtype=np.int32)
     return NgramTable(parents, parents.copy(), np.full(_slots_for(room), ABSENT, dtype=np.int32))
 
@@ -61,13 +61,13 @@ def larger_table(table: NgramTable, count: int, room: int) -> NgramTable:
 
 
 def _slots_for(room: int) -> int:
-    """Return a power of two, such that half of the slots or more stay free."""
+    """Return a power of two for which at least half of the slots stay free."""
     return 1 << (2 * room).bit_length()
 
 
 @kernel
 def child(table: NgramTable, parent: int, word: int) -> int:
-    """Return the n-gram that a word makes of another, ``ABSENT`` if it is in no table."""
+    """Return the n-gram extended by a word, ``ABSENT`` if it is not in the table."""
     if parent < 0 or word < 0:
         return ABSENT
     return int(table.slots[_slot(table, parent, word)])
@@ -75,12 +75,12 @@ def child(table: NgramTable, parent: int, word: int) -> int:
 
 @kernel
 def interned(table: NgramTable, count: NDArray[np.int64], parent: int, word: int) -> int:
-    """Return the n-gram that a word makes of another, which joins the table if it is new.
+    """Return the n-gram extended by a word; add it to the table if it is new.
 
     Args:
-        table: output, with room for one more.
-        count: output, int64 ``[1]``; n-grams that it has.
-        parent, word: numbers that are not negative.
+        table: output, with room for one more n-gram.
+        count: output, int64 ``[1]``; number of n-grams in the table.
+        parent, word: non-negative numbers.
     """
     slot = _slot(table, parent, word)
     ngram = int(table.slots[slot])
@@ -94,7 +94,7 @@ def interned(table: NgramTable, count: NDArray[np.int64], parent: int, word: int
 
 @kernel
 def _slot(table: NgramTable, parent: int, word: int) -> int:
-    """Return where the n-gram is, or would be."""
+    """Return the slot of the n-gram, or the free slot for it."""
     mask = len(table.slots) - 1
     code = (np.uint64(parent) << np.uint64(32)) | np.uint64(word)
     slot = int(np.int64((code * _MIX) >> np.uint64(32))) & mask
@@ -107,13 +107,13 @@ def _slot(table: NgramTable, parent: int, word: int) -> int:
 
 @kernel
 def _fill(table: NgramTable, count: int) -> None:
-    """Write the slots of the first ``count`` n-grams; ``table.slots`` is an output."""
+    """Enter the first ``count`` n-grams into ``table.slots`` (output)."""
     for ngram in range(1, count):
         table.slots[_slot(table, table.parents[ngram], table.words[ngram])] = ngram
 
 
 def table_of(tree: NgramTree) -> NgramTable:
-    """Return the n-grams of references, with the numbers that they have there."""
+    """Return a table of the reference n-grams with the same numbers as in the tree."""
     count = len(tree.summed)
     table = empty_table(count)
     prefixes, last = np.nonzero(tree.children >= 0)
@@ -124,7 +124,7 @@ def table_of(tree: NgramTree) -> NgramTable:
 
 
 def orders(table: NgramTable, count: int) -> NDArray[np.int32]:
-    """Return how many words each n-gram has, int32 ``[count]``."""
+    """Return the length of each n-gram in words, int32 ``[count]``."""
     lengths = np.zeros(count, dtype=np.int32)
     _measure(table.parents, lengths)
     return lengths
@@ -132,6 +132,6 @@ def orders(table: NgramTable, count: int) -> NDArray[np.int32]:
 
 @kernel
 def _measure(parents: NDArray[np.int32], lengths: NDArray[np.int32]) -> None:
-    """Write the lengths, the output; parents have smaller numbers."""
+    """Write the ``lengths`` (output); parents have smaller numbers than their children."""
     for ngram in range(1, len(lengths)):
         lengths[ngram] = lengths[parents[ngram]] + 1

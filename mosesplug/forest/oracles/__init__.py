@@ -1,1 +1,1 @@
-"""Oracles of search graphs, and the hope and fear derivations between which MIRA learns."""
+"""Oracle, hope and fear derivations of search graphs."""

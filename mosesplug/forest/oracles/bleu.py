@@ -1,8 +1,7 @@
 """Oracles of graphs: the derivations whose translations have the highest BLEU.
 
-What a decoder could have said at best bounds what any weights can reach (survey, section 4). BLEU
-belongs to a corpus: a sentence is judged with the statistics of others in the background, or with
-one more match of each length (BLEU+1).
+The oracle bounds the score that any weights can reach (survey, section 4). BLEU is a corpus score,
+so the statistics of other sentences are added as a background, or one match of each order (BLEU+1).
 """
 
 from __future__ import annotations
@@ -24,10 +23,10 @@ from mosesplug.kernels import kernel
 __all__ = ["BEAM", "BLEU_PLUS_ONE", "Oracle", "OracleGraph", "judged", "oracle", "oracle_graph"]
 
 BLEU_PLUS_ONE = (0.0, 0.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0.0)
-"""A background with which BLEU is the BLEU+1 of Lin & Och (2004)."""
+"""The background that turns BLEU into the BLEU+1 of Lin & Och (2004)."""
 
 BEAM = 10
-"""Partial derivations that are kept of a node."""
+"""Default number of partial derivations to keep per node."""
 
 
 @dataclass(frozen=True)
@@ -35,15 +34,15 @@ class OracleGraph:
     """A graph with the references of its sentence.
 
     Attributes:
-        graph: of the sentence.
-        words: numbers of the references' words.
-        text: the graph with these numbers.
-        scores: float64 ``[n_edges]``; the model's, which decides among equals.
-        shares: float64 ``[n_nodes]``; the part of the source words that each node covers.
-        states: of the references' n-grams.
-        limits: int32 ``[n_states]``; how often an n-gram counts at most.
-        lengths: float64 ``[n_references]``, ascending; words of each reference.
-        sentence: its number, for messages.
+        graph: the graph of the sentence.
+        words: the numbers of the references' words.
+        text: the graph with these word numbers.
+        scores: float64 ``[n_edges]``; model scores, which break ties.
+        shares: float64 ``[n_nodes]``; the fraction of source words that each node covers.
+        states: the automaton of the references' n-grams.
+        limits: int32 ``[n_states]``; clipping limit of each n-gram.
+        lengths: float64 ``[n_references]``, ascending; length of each reference in words.
+        sentence: the sentence id, for messages.
     """
 
     graph: Hypergraph
@@ -57,17 +56,17 @@ class OracleGraph:
     sentence: int = 0
 
     def said(self, edges: NDArray[np.int64]) -> list[bytes]:
-        """Return the words of a derivation, without the borders of the sentence."""
+        """Return the words of a derivation, without ``<s>`` and ``</s>``."""
         return [word for word in self.graph.translation(edges) if word not in BOUNDARIES]
 
 
 @dataclass(frozen=True)
 class Oracle:
-    """A derivation, for its translation's sake.
+    """A derivation with the BLEU statistics of its translation.
 
     Attributes:
-        derivation: the derivation; its score is the model's.
-        statistics: float64 ``[9]``, of ``metrics.Bleu`` with the closest reference length.
+        derivation: the derivation, with its model score.
+        statistics: float64 ``[9]``; ``metrics.Bleu`` statistics with the closest reference length.
     """
 
     derivation: Derivation
@@ -81,16 +80,16 @@ def oracle_graph(
     *,
     sentence: int = 0,
 ) -> OracleGraph:
-    """Prepare a graph for searches.
+    """Prepare a graph for oracle searches.
 
     Args:
-        graph: of the sentence.
-        references: of the sentence, at least one, as words.
-        scores: float64 ``[n_edges]``; the model's. An edge whose score is -inf or NaN is left out.
-        sentence: its number, for messages.
+        graph: the graph of the sentence.
+        references: the words of each reference of the sentence, at least one reference.
+        scores: float64 ``[n_edges]``; model scores. Edges with score -inf or NaN are ignored.
+        sentence: the sentence id, for messages.
     """
     known = ReferenceNgramTree.of(references)
-    # Where nothing is said of source words, all counts at once.
+    # Without source coverage, every node counts as the whole sentence.
     whole = int(graph.covered[-1])
     shares = np.minimum(graph.covered / whole, 1.0) if whole > 0 else np.ones(graph.n_nodes)
     return OracleGraph(
@@ -114,22 +113,21 @@ def oracle(
 ) -> Oracle:
     """Return the derivation whose translation has the highest BLEU with a background.
 
-    Matches are clipped by the reference that has most, and the reference length is the one
-    closest to the translation's, as in ``metrics.Bleu``. Of equal ones, the derivation of the
-    highest model score.
+    As in ``metrics.Bleu``, matches are clipped by the maximum count in one reference, and the
+    reference length is the closest one. The higher model score wins ties.
 
     Args:
-        graph: of the sentence, with its references.
+        graph: the graph of the sentence with its references.
         background: float64 ``[9]``; statistics of ``metrics.Bleu`` that are added.
-        beam: partial derivations that are kept of each node; None for all, with which the search
-            is exact, but only small graphs can be searched.
+        beam: number of partial derivations to keep per node; None keeps all, which is exact but
+            feasible only for small graphs.
 
     Raises:
         ValueError: ``beam`` is not positive.
         DataError: no derivation builds the goal, or the best one has more than ten million edges.
     """
     if beam is not None and beam < 1:
-        raise ValueError(f"a beam of {beam}")
+        raise ValueError(f"beam must be positive: {beam}")
     added = np.array(background, dtype=np.float64)
     judge = Judge(graph.limits, graph.lengths, graph.shares, added)
     partials, known, row = searched(graph.text, graph.scores, graph.states, judge, beam or 0)
@@ -140,7 +138,7 @@ def oracle(
 
 
 def judged(graph: OracleGraph, edges: NDArray[np.int64]) -> Oracle:
-    """Return a derivation that is known, with the statistics of its translation."""
+    """Return a given derivation with the statistics of its translation."""
     said = graph.said(edges)
     numbers = np.array([graph.words.get(word, OTHER) for word in said], dtype=np.int32)
     matches = _matches(graph.states, graph.limits, numbers)
@@ -149,7 +147,7 @@ def judged(graph: OracleGraph, edges: NDArray[np.int64]) -> Oracle:
 
 
 def _statistics(matches: NDArray[np.int32], words: int, graph: OracleGraph) -> NDArray[np.float64]:
-    """float64 ``[9]``, of ``metrics.Bleu``."""
+    """Return the ``metrics.Bleu`` statistics, float64 ``[9]``."""
     statistics = np.empty(2 * ORDER + 1)
     statistics[0:-1:2] = matches
     statistics[1:-1:2] = np.maximum(0, words - np.arange(ORDER))
@@ -162,7 +160,7 @@ def _statistics(matches: NDArray[np.int32], words: int, graph: OracleGraph) -> N
 def _matches(
     states: NgramStates, limits: NDArray[np.int32], words: NDArray[np.int32]
 ) -> NDArray[np.int32]:
-    """Clipped matches of each length, int32 ``[4]``, of a translation's words."""
+    """Return the clipped matches of each order, int32 ``[4]``, of a translation's words."""
     counts = np.zeros(len(limits), dtype=np.int32)
     matches = np.zeros(ORDER, dtype=np.int32)
     state = 0

@@ -1,7 +1,7 @@
-"""Oracles of a whole set of graphs: one derivation of each, for the highest corpus BLEU together.
+"""Corpus oracles: one derivation per graph, chosen for the highest corpus BLEU.
 
-What is best for one sentence depends on the choices for all others. Both ways begin somewhere and
-improve all choices until nothing changes.
+The best derivation of a sentence depends on the choices for all other sentences. Both searches
+start from an initial choice and improve it until it no longer changes.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ __all__ = [
 ]
 
 PASSES = 20
-"""A search that has not come to rest by then goes round among equals."""
+"""Maximum number of passes; a search that has not converged by then cycles among ties."""
 
 Told = Callable[[int, int, str], None]
-"""Told how many of how many sentences are done, and in what."""
+"""Progress callback: sentences done, number of sentences, name of the pass."""
 
 
 @dataclass(frozen=True)
@@ -38,8 +38,8 @@ class CorpusOracle:
     """The choices for all sentences.
 
     Attributes:
-        oracles: of each.
-        score: corpus BLEU of them together, in 0 to 1.
+        oracles: the oracle of each sentence.
+        score: their corpus BLEU, from 0 to 1.
     """
 
     oracles: tuple[Oracle, ...]
@@ -47,10 +47,10 @@ class CorpusOracle:
 
 
 def model_oracles(graphs: Sequence[OracleGraph]) -> CorpusOracle:
-    """Return the derivations of the highest model score: what oracles are compared with.
+    """Return the derivations with the highest model scores, a baseline for oracles.
 
     Raises:
-        DataError: as ``viterbi``, with the number of the sentence.
+        DataError: as ``viterbi``, with the sentence id.
     """
     chosen = []
     for graph in graphs:
@@ -65,15 +65,15 @@ def sentence_oracles(
     beam: int | None = BEAM,
     told: Told = lambda done, total, what: None,
 ) -> CorpusOracle:
-    """Return the derivations of the highest BLEU+1, sentence by sentence.
+    """Return the derivations with the highest BLEU+1, sentence by sentence.
 
     Args:
-        graphs: at least one.
-        beam: see ``bleu_oracle.oracle``.
-        told: hears of progress.
+        graphs: at least one graph.
+        beam: see ``oracles.bleu.oracle``.
+        told: callback for progress.
 
     Raises:
-        ValueError, DataError: as ``oracle``, with the number of the sentence.
+        ValueError, DataError: as ``oracle``, with the sentence id.
     """
     chosen = []
     for graph in graphs:
@@ -91,21 +91,21 @@ def greedy_oracles(
     passes: int = PASSES,
     told: Told = lambda done, total, what: None,
 ) -> CorpusOracle:
-    """Change one sentence's choice at a time where corpus BLEU rises (survey, Figure 2).
+    """Improve one sentence's choice at a time if corpus BLEU rises (survey, Figure 2).
 
-    It begins with the derivations of highest BLEU+1. Sentences are gone through in random order,
-    and each is searched with the statistics of all other choices in the background, until a whole
-    pass changes nothing.
+    The search starts from the derivations with the highest BLEU+1. Each pass visits the sentences
+    in random order and searches each with the statistics of all other choices as background. The
+    search ends when a whole pass changes nothing.
 
     Args:
-        graphs: at least one.
-        rng: of the orders.
-        beam: see ``bleu_oracle.oracle``.
-        passes: no more than these.
-        told: hears of progress.
+        graphs: at least one graph.
+        rng: random generator of the orders.
+        beam: see ``oracles.bleu.oracle``.
+        passes: maximum number of passes.
+        told: callback for progress.
 
     Raises:
-        ValueError, DataError: as ``oracle``, with the number of the sentence.
+        ValueError, DataError: as ``oracle``, with the sentence id.
     """
     chosen = [*sentence_oracles(graphs, beam=beam, told=told).oracles]
     totals = _summed(chosen)
@@ -113,7 +113,7 @@ def greedy_oracles(
         changed = False
         for done, number in enumerate(rng.permutation(len(graphs)).tolist(), start=1):
             others = totals - chosen[number].statistics
-            # Where the others match too little, BLEU cannot tell anything from 0.
+            # If the others lack matches, BLEU is 0 for every choice.
             background = others if (others[0:-1:2] > 0.0).all() else others + BLEU_PLUS_ONE
             with named(graphs[number].sentence):
                 found = oracle(graphs[number], background, beam=beam)
@@ -132,23 +132,24 @@ def linear_oracles(
     passes: int = PASSES,
     told: Told = lambda done, total, what: None,
 ) -> CorpusOracle:
-    """The derivations of highest linear BLEU, near the statistics of those of the pass before.
+    """Return the derivations with the highest linear BLEU, linearised anew in each pass.
 
-    It begins near the statistics of the model's choices, and ends when corpus BLEU rises no more.
+    Each pass linearises BLEU at the statistics of the previous choices; the first one uses the
+    model's choices. The search ends when corpus BLEU no longer rises.
 
     Args:
-        graphs: at least one.
+        graphs: at least one graph.
         beam: see ``linear_bleu.linear_oracle``.
-        passes: no more than these.
-        told: hears of progress.
+        passes: maximum number of passes.
+        told: callback for progress.
 
     Raises:
-        ValueError, DataError: as ``linear_oracle``, with the number of the sentence.
+        ValueError, DataError: as ``linear_oracle``, with the sentence id.
     """
     best = model_oracles(graphs)
     for turn in range(1, passes + 1):
         totals = _summed(best.oracles)
-        # Where too little matches, a match more of each length gives a direction.
+        # If some order has no match, one more match of each order gives a direction.
         gains = linear_bleu(totals if (totals[0:-1:2] > 0.0).all() else totals + 1.0)
         chosen = []
         for graph in graphs:
@@ -163,13 +164,13 @@ def linear_oracles(
 
 
 def _summed(chosen: Sequence[Oracle]) -> NDArray[np.float64]:
-    """Return statistics of all choices, float64 ``[9]``."""
+    """Return the summed statistics of all choices, float64 ``[9]``."""
     totals: NDArray[np.float64] = np.array([choice.statistics for choice in chosen]).sum(axis=0)
     return totals
 
 
 def _worth(totals: NDArray[np.float64]) -> tuple[float, float]:
-    """Return BLEU, and what tells apart where it is 0."""
+    """Return BLEU, and a second score that orders choices whose BLEU is 0."""
     smoothed = totals + BLEU_PLUS_ONE
     return float(bleu_score_row(totals)), float(bleu_score_row(smoothed))
 

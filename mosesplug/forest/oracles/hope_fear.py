@@ -1,16 +1,16 @@
-"""Hope and fear in a search graph: the best derivations by model and BLEU together.
+"""Hope and fear derivations of a search graph: the best by model score plus or minus BLEU.
 
-The search goes bottom-up and keeps one derivation for each node (Watanabe 2012 and Moses'
-``kbmira`` do so): the one of the highest model score plus or minus the worth of its translation
-so far. That worth is BLEU of its n-grams in a background of earlier choices, as
-``metrics.sentence_bleu.background_bleu_moses`` has it. Since n-grams cross edges, each node
-remembers the first and the last three words of its translation. It is a search with a beam of one:
-exact where the metric does not count, and else an approximation that finds what Moses finds.
+The search is bottom-up and keeps one derivation per node, as in Watanabe (2012) and Moses'
+``kbmira``: the one with the highest model score plus or minus the BLEU of its translation so far.
+BLEU is computed with a background of earlier choices, see
+``metrics.sentence_bleu.background_bleu_moses``. Since n-grams cross edges, each node stores the
+first and the last three words of its translation. The search has a beam of one: it is exact if
+BLEU has no influence, and otherwise an approximation with the same result as Moses.
 
-While it searches, matches are counted edge by edge, clipped by an n-gram's occurrences in all
-references together, and the reference is as long as the share of the source that is covered. The
-derivation that it finds is then counted as BLEU is defined: clipped over the whole translation by
-the largest count in one reference, against the shortest reference.
+During the search, matches are counted edge by edge and clipped by an n-gram's total count in all
+references; the reference length is proportional to the covered source words. The statistics of the
+resulting derivation follow the definition of BLEU: matches are clipped over the whole translation
+by the maximum count in one reference, and the length is that of the shortest reference.
 """
 
 from __future__ import annotations
@@ -36,19 +36,19 @@ from mosesplug.metrics.single_bleu import single_bleu
 __all__ = ["Found", "HopeFear", "find", "hope_and_fear"]
 
 MODEL_SHARE = np.float32(5.0)
-"""With a safe hope, the model's score counts at most this many times as much as the worth."""
+"""With a safe hope, maximum ratio of the model score to the BLEU of the hope."""
 
 
 @dataclass(frozen=True)
 class Found:
-    """A derivation that was found.
+    """A derivation with its features and BLEU statistics.
 
     Attributes:
-        edges: int64; each before those of its tails.
-        columns: int32; features that any of its edges has, ascending.
-        values: float32; their sums, in the order of Moses' tools.
-        statistics: float32 ``[9]``, statistics of ``metrics.Bleu``.
-        score: of the model, summed edge by edge.
+        edges: int64; each edge before those of its tails.
+        columns: int32; the features of its edges, ascending.
+        values: float32; their sums, added in the order of Moses' tools.
+        statistics: float32 ``[9]``; statistics of ``metrics.Bleu``.
+        score: the model score, summed edge by edge.
     """
 
     edges: NDArray[np.int64]
@@ -60,11 +60,11 @@ class Found:
 
 @dataclass(frozen=True)
 class HopeFear:
-    """Hope and fear of a graph, by model and BLEU.
+    """The hope and fear derivations of a graph.
 
     Attributes:
-        hope, fear: derivations that the model likes, and BLEU likes or does not.
-        hope_worth, fear_worth: what they are worth with the background.
+        hope, fear: derivations with high model score and high (hope) or low (fear) BLEU.
+        hope_worth, fear_worth: their BLEU with the background, times the reference length.
     """
 
     hope: Found
@@ -80,14 +80,14 @@ def hope_and_fear(
     *,
     safe_hope: bool = False,
 ) -> HopeFear:
-    """Search for hope and fear.
+    """Find the hope and the fear derivation.
 
     Args:
-        graph: of the sentence.
-        weights: float32, one for each column.
-        background: float32 ``[9]``, decayed sum of the statistics of earlier choices.
-        safe_hope: where the model's score of the hope is more than five times its worth, scale
-            the model down to that, and search again.
+        graph: the graph of the sentence.
+        weights: float32, one per column.
+        background: float32 ``[9]``; decayed sum of the statistics of earlier choices.
+        safe_hope: if the model score of the hope is more than five times its worth, scale the
+            model score down to that ratio and search again.
 
     Raises:
         DataError: see ``find``.
@@ -112,14 +112,14 @@ def find(
     sign: float = 0.0,
     scale: float = 1.0,
 ) -> Found:
-    """The derivation of the highest ``scale * score + sign * worth``, of equal ones the last.
+    """Find the derivation with the highest ``scale * score + sign * worth``; the last wins ties.
 
     Args:
-        graph: of the sentence.
-        weights: float32, one for each column; one up to 1e-8 counts as 0.
-        background: float32 ``[9]``.
-        sign: of the worth; with 0 the model alone decides, and the search is exact.
-        scale: of the model's score.
+        graph: the graph of the sentence.
+        weights: float32, one per column; absolute values up to 1e-8 count as 0.
+        background: float32 ``[9]``; statistics added to those of the derivation.
+        sign: sign of the worth; 0 uses the model score alone, which makes the search exact.
+        scale: factor of the model score.
 
     Raises:
         DataError: no derivation builds the goal with a finite score, or the best one has more
@@ -145,7 +145,7 @@ def _search(
     scale: np.float32,
     sign: np.float32,
 ) -> tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.float64]]:
-    """Find for each node its best edge (-1: none), its score, and its derivation's edges."""
+    """Find each node's best edge (-1 if none), its score and its derivation's number of edges."""
     n_nodes = len(graph.edge_offsets) - 1
     best = np.full(n_nodes, -1, dtype=np.int64)
     inside = np.full(n_nodes, np.float32(-np.inf), dtype=np.float32)
@@ -204,7 +204,7 @@ def _worth(statistics: NDArray[np.float32], background: NDArray[np.float32]) -> 
 def _features(
     graph: SearchGraph, edges: NDArray[np.int64]
 ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
-    """Columns and sums of a derivation's features: of each edge, then of its tails in turn."""
+    """Return columns and sums of a derivation's features: each edge first, then its tails."""
     size = 0
     for edge in edges:
         size += graph.indptr[edge + 1] - graph.indptr[edge]
@@ -232,7 +232,7 @@ def _features(
 
 @kernel
 def _height(graph: SearchGraph, edges: NDArray[np.int64]) -> int:
-    """Return the most edges of a derivation that wait for their heads at once, read backwards."""
+    """Return the maximum stack size when the derivation's edges are processed backwards."""
     height, highest = 0, 0
     for edge in edges[::-1]:
         height += 1 - (graph.tail_offsets[edge + 1] - graph.tail_offsets[edge])
@@ -242,7 +242,7 @@ def _height(graph: SearchGraph, edges: NDArray[np.int64]) -> int:
 
 @kernel
 def _words(graph: SearchGraph, edges: NDArray[np.int64]) -> NDArray[np.int32]:
-    """Return numbers of the words of a derivation's translation."""
+    """Return the word numbers of a derivation's translation."""
     size = 0
     for edge in edges:
         size += graph.target_offsets[edge + 1] - graph.target_offsets[edge]

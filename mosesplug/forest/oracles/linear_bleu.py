@@ -1,7 +1,7 @@
-"""The derivation of a search graph that is best by linear BLEU (``metrics.linear_bleu``).
+"""The oracle derivation of a search graph by linear BLEU (``metrics.linear_bleu``).
 
-Matches are not clipped, as in Tromble et al. (2008), and so the gain of a derivation is a sum over
-its edges, given what ``ngram_states`` remembers, and the best one is found exactly.
+As in Tromble et al. (2008), matches are not clipped. Given the states of ``ngrams.states``, the
+gain of a derivation is then a sum over its edges, and the search for the best one is exact.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ __all__ = ["LinearBleu", "linear_bleu", "linear_oracle"]
 def linear_oracle(
     graph: OracleGraph, gains: LinearBleu, *, model: float = 0.0, beam: int | None = None
 ) -> Oracle:
-    """Return the derivation of the highest linear BLEU, exactly unless there is a beam.
+    """Return the derivation with the highest linear BLEU, exact without a beam.
 
     Args:
-        graph: of the sentence, with its references.
-        gains: what words and n-grams are worth.
-        model: what a unit of the model's score is worth: 0 for the oracle, more for a hope,
-            and with negative gains a fear.
-        beam: partial derivations that are kept of a node; None for all that matter.
+        graph: the graph of the sentence with its references.
+        gains: gains of words and n-grams.
+        model: factor of the model score: 0 for the oracle; positive for a hope, or for a fear if
+            the gains are negative.
+        beam: number of partial derivations to keep per node; None keeps all that are needed.
 
     Raises:
         ValueError: ``beam`` is not positive.
@@ -45,7 +45,7 @@ def linear_oracle(
 
 @kernel
 def _words(graph: TextGraph) -> NDArray[np.float64]:
-    """Return how many words of its own each edge has, float64 ``[n_edges]``."""
+    """Return each edge's number of own words, float64 ``[n_edges]``."""
     words = np.zeros(len(graph.tail_offsets) - 1)
     for edge in range(len(words)):
         for place in range(graph.target_offsets[edge], graph.target_offsets[edge + 1]):

@@ -1,11 +1,11 @@
-"""The search for the derivation of highest BLEU: partial derivations and what BLEU has of them.
+"""Search for the derivation with the highest BLEU over partial derivations with statistics.
 
-BLEU does not fall into edges: a match counts only as often as a reference has the n-gram, and the
-score is no sum. Partial derivations of a node are alike for all that may come only where they have
-the same length, the same clipped counts of the references' n-grams, and the same sides
-(``ngram_states``). A search that keeps all that differ is exact, and exponential: for real graphs a
-beam keeps those of the highest BLEU so far, against the part of the reference length that their
-source words have a claim to.
+BLEU is not a sum over edges: matches are clipped by reference counts, and the score is not
+additive. Partial derivations of a node are equivalent for all continuations only if they have the
+same length, the same clipped counts of reference n-grams, and the same left and right states
+(``ngrams.states``). A search that keeps all non-equivalent ones is exact but exponential. For real
+graphs a beam keeps those with the highest BLEU so far, against a reference length in proportion to
+the covered source words.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ __all__ = ["Judge", "Matches", "searched"]
 
 
 class Judge(NamedTuple):
-    """The data by which BLEU judges derivations.
+    """The data that BLEU needs to score derivations.
 
     Attributes:
-        limits: int32 ``[n_states]``; how often an n-gram counts at most.
-        lengths: float64 ``[n_references]``, ascending; words of each reference.
-        shares: float64 ``[n_nodes]``; the part of the source words that each node covers.
+        limits: int32 ``[n_states]``; clipping limit of each n-gram.
+        lengths: float64 ``[n_references]``, ascending; length of each reference in words.
+        shares: float64 ``[n_nodes]``; the fraction of source words that each node covers.
         background: float64 ``[9]``; statistics of ``metrics.Bleu`` that are added.
     """
 
@@ -57,10 +57,10 @@ class Matches(NamedTuple):
     """BLEU statistics of each partial derivation; rows as in ``Partials``.
 
     Attributes:
-        counts: int32 ``[room, n_states]``; n-grams of the references, clipped.
+        counts: int32 ``[room, n_states]``; clipped counts of the reference n-grams.
         codes: uint64 ``[room]``; hash codes of the counts.
-        matches: int32 ``[room, 4]``; sums of the counts of each length.
-        words: int64 ``[room]``; how many the translation has.
+        matches: int32 ``[room, 4]``; sums of the counts of each order.
+        words: int64 ``[room]``; length of the translation in words.
         worths: float64 ``[room]``; BLEU so far.
     """
 
@@ -75,14 +75,14 @@ class Matches(NamedTuple):
 def searched(
     graph: TextGraph, scores: NDArray[np.float64], states: NgramStates, judge: Judge, beam: int
 ) -> tuple[Partials, Matches, int]:
-    """Return all partial derivations that are kept, and the goal's best (-1 for none).
+    """Return all partial derivations kept, and the row of the goal's best one (-1 if none).
 
     Args:
-        graph: of the sentence.
-        scores: float64 ``[n_edges]``; they decide among equals.
-        states: of the references' n-grams.
-        judge: what BLEU goes by.
-        beam: partial derivations of a node that are kept; 0 for all.
+        graph: the graph of the sentence.
+        scores: float64 ``[n_edges]``; model scores, which break ties.
+        states: the automaton of the references' n-grams.
+        judge: the data that BLEU needs.
+        beam: number of partial derivations to keep per node; 0 keeps all.
     """
     n_nodes = len(graph.edge_offsets) - 1
     open_left, open_right = open_sides(graph)
@@ -157,7 +157,7 @@ def _matches_for(room: int, n_states: int) -> Matches:
 
 @kernel
 def _grown(known: Matches) -> Matches:
-    """Return a copy with twice the room, of a table that is full."""
+    """Return a copy of a full table with twice the room."""
     used = len(known.words)
     larger = _matches_for(2 * used, known.counts.shape[1])
     for row in range(used):
@@ -167,7 +167,7 @@ def _grown(known: Matches) -> Matches:
 
 @kernel
 def _moved(known: Matches, row: int, others: Matches, place: int) -> None:
-    """Write a row to a place of the same or another table (``others`` is an output)."""
+    """Copy a row to row ``place`` of the same or another table (``others`` is an output)."""
     others.codes[place] = known.codes[row]
     others.words[place] = known.words[row]
     others.worths[place] = known.worths[row]
@@ -187,7 +187,7 @@ def _count(
     states: NgramStates,
     limits: NDArray[np.int32],
 ) -> None:
-    """Fill a row: words and n-grams of its tails' rows, its own words, n-grams that it makes."""
+    """Fill a row: sum words and n-grams of its tails' rows, its own words and new n-grams."""
     counts, matches = known.counts[row], known.matches[row]
     words, code = own, np.uint64(0)
     counts[:], matches[:] = 0, 0
@@ -215,7 +215,7 @@ def _count(
 
 @kernel
 def _code(number: int) -> np.uint64:
-    """64 bits that look random; those of many n-grams are summed."""
+    """Return a 64-bit hash of a number; the hashes of many n-grams are summed."""
     code = np.uint64(number) * np.uint64(0x9E3779B97F4A7C15)
     code = (code ^ (code >> np.uint64(32))) * np.uint64(0xBF58476D1CE4E5B9)
     return np.uint64(code ^ (code >> np.uint64(29)))
@@ -223,7 +223,7 @@ def _code(number: int) -> np.uint64:
 
 @kernel
 def _worth(known: Matches, row: int, judge: Judge, share: float) -> float:
-    """Return BLEU with the background; of equally close reference lengths the shorter."""
+    """Return BLEU with the background; the shorter of equally close reference lengths wins."""
     totals = judge.background.copy()
     words = known.words[row]
     for order in range(ORDER):
@@ -239,7 +239,7 @@ def _worth(known: Matches, row: int, judge: Judge, share: float) -> float:
 
 @kernel
 def _before(partials: Partials, known: Matches, row: int, other: int) -> bool:
-    """Return whether a row is better than a later one; of equals the later is."""
+    """Return whether a row is better than a later one; the later one wins ties."""
     if known.worths[row] != known.worths[other]:
         return bool(known.worths[row] > known.worths[other])
     return bool(partials.scores[row] > partials.scores[other])
@@ -249,9 +249,9 @@ def _before(partials: Partials, known: Matches, row: int, other: int) -> bool:
 def _slot(
     partials: Partials, known: Matches, table: NDArray[np.int64], first: int, row: int
 ) -> int:
-    """Return where a row like this one is in the hash table, or would be.
+    """Return the slot of a row equivalent to this one, or the free slot for it.
 
-    Rows below ``first`` are those of earlier nodes: such a slot is free.
+    Rows below ``first`` belong to earlier nodes; a slot with such a row is free.
     """
     code = known.codes[row] + _code(known.words[row])
     for side in partials.sides[row]:
@@ -267,7 +267,7 @@ def _slot(
 
 @kernel
 def _alike(partials: Partials, known: Matches, row: int, other: int) -> bool:
-    """Return whether two rows are alike for all that may come."""
+    """Return whether two rows are equivalent for all continuations."""
     if known.words[row] != known.words[other] or known.codes[row] != known.codes[other]:
         return False
     for side in range(2):
@@ -292,7 +292,7 @@ def _larger(
 
 @kernel
 def _pruned(partials: Partials, known: Matches, first: int, used: int, beam: int) -> int:
-    """Keep the ``beam`` best rows of a node, in their order; where they end."""
+    """Keep the ``beam`` best rows of a node in the same order; return their end."""
     place = first
     for row in best_rows(known.worths[first:used], beam):
         moved(partials, first + row, partials, place)

@@ -103,7 +103,7 @@ def test_what_cannot_be_searched() -> None:
     text, values = text_graph(graph, words), np.zeros(len(states.depths))
     with pytest.raises(DataError, match="no derivation"):
         best_with_ngrams(text, np.full(1, -np.inf), states, values)
-    with pytest.raises(ValueError, match="a beam of 0"):
+    with pytest.raises(ValueError, match="beam must be positive: 0"):
         best_with_ngrams(text, np.zeros(1), states, values, beam=0)
     nodes = [[Edge((b"a",), 1, (0.0,))]]
     nodes += [[Edge((head, head), 1, (0.0,))] for head in range(70)]

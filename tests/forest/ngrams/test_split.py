@@ -116,7 +116,7 @@ def test_refuses_what_cannot_be_split(tmp_path: Path) -> None:
     graph = graph_of([[Edge((b"a",), 1, (0.0,)), Edge((b"b",), 1, (0.0,))]], tmp_path)
     with pytest.raises(DataError, match="more than 1 edges: prune"):
         split(graph, most_edges=1)
-    with pytest.raises(ValueError, match="5 words"):
+    with pytest.raises(ValueError, match="n-gram order must be from 1 to 4: 5"):
         split(graph, 5)
     empty = Hypergraph(**{**vars(graph), "edge_offsets": np.array([0, 2, 2])})
     with pytest.raises(DataError, match="no derivation"):

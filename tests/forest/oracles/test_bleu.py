@@ -174,7 +174,7 @@ def test_no_change_of_one_sentence_makes_the_corpus_better(
 
 def test_what_cannot_be_searched() -> None:
     graph = made([[Edge((b"a",), 1, (0.0, 0.0))]], [[b"a"]])
-    with pytest.raises(ValueError, match="a beam of 0"):
+    with pytest.raises(ValueError, match="beam must be positive: 0"):
         oracle(graph, beam=0)
     graph.scores[:] = np.nan
     with pytest.raises(DataError, match="no derivation"):
