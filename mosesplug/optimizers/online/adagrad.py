@@ -2,10 +2,10 @@
 
     G <- G + g^2,    w <- w - eta g / sqrt(G)        (eq. 4-5, diagonal)
 
-then the regulariser by forward-backward splitting with each feature's own rate ``eta / sqrt(G)``
-(eq. 15). ``G`` of a feature does not change while its gradient is 0: it has missed as many equal
-doses as there were updates since. A feature that never had a gradient has no rate yet, and is not
-regularised.
+The regulariser follows by forward-backward splitting with each feature's own rate ``eta / sqrt(G)``
+(eq. 15). ``G`` of a feature is constant while its gradient is 0, so the regularisation that is due
+is one equal dose per update since its last gradient. A feature that never had a gradient has no
+rate yet and is not regularised.
 """
 
 from __future__ import annotations
@@ -63,10 +63,10 @@ class AdagradOptions(DescentOptions):
 
 
 def adagrad_learner(options: AdagradOptions) -> Learner:
-    """AdaGrad on the summed loss of a batch (Green et al. 2013, Algorithm 1).
+    """Return AdaGrad on the summed loss of a batch (Green et al. 2013, Algorithm 1).
 
-    The state's vectors are ``weights``, ``squares`` (``G``), and ``since``, the number of updates
-    when each feature was last touched. At the end of an epoch nothing is due.
+    The state's vectors are ``weights``, ``squares`` (``G``) and ``since``, the number of updates
+    when each feature was last updated. At the end of an epoch, all regularisation is applied.
     """
 
     def rates(squares: NDArray[np.float64]) -> NDArray[np.float64]:

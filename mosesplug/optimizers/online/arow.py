@@ -1,18 +1,19 @@
 """Adaptive regularisation of weights (Crammer et al. 2009), with hope and fear (Chiang 2012).
 
-Weights are normally distributed, each with a variance of its own. Of each sentence the fear
-hypothesis, high in score and poor, should be below the hope hypothesis, high in score and good, by
-what it is worse (Neubig & Watanabe 2016, eq. 35-36). With ``x`` the difference of their features,
+Each weight has a normal distribution with its own variance. In each sentence, the hope hypothesis
+(high model score and high metric) should outscore the fear hypothesis (high model score and low
+metric) by their difference in cost (Neubig & Watanabe 2016, eq. 35-36). With ``x`` the difference
+of their features,
 ``loss = max(0, cost - w . x)``, diagonal ``S`` and ``r = 1 / (2 lambda)`` (eq. 64-67):
 
     w <- w + loss b S x,     S <- S - b (S x)(S x)' on the diagonal,     b = 1 / (x . S x + r)
 
-This balances nearness to the old distribution, the squared loss and the variance of ``w . x``.
-Features that were seen often are sure of their weights, and move less. Equation 66 has a cost of
-1, as classification has; here it is the difference in worth, as in eq. 63.
+This update balances the distance to the old distribution, the squared loss and the variance of
+``w . x``. Weights of frequent features have small variances and change less. Equation 66 has a
+cost of 1, as in classification; here the cost is the difference in gain, as in eq. 63.
 
-Linearised, the loss of eq. 63 gives way to its tangent at the old weights, so that each sentence
-with a loss pulls as hard as any other, and a batch of ``K`` sentences is one step:
+The linearised form replaces the loss of eq. 63 by its tangent at the old weights. Every sentence
+with a loss then has the same influence, and a batch of ``K`` sentences is one step:
 
     w <- w + C / K sum of S x,     1 / S <- 1 / S + lambda / K sum of x x
 """
@@ -44,35 +45,35 @@ class ArowOptions(CostOptions):
 
     variance_weight: float = option(
         0.01,
-        help="lambda: how fast variances shrink; in closed form also how much losses count",
+        help="lambda: rate at which variances shrink; closed-form: also weight of losses",
         source="Neubig & Watanabe 2016, eq. 63 and 67; value: found on recorded lists",
         minimum=0.0,
     )
     slack: float = option(
         0.01,
-        help="C: how much losses count, where the update is linearised",
+        help="C: weight of losses in the linearised update",
         source="Neubig & Watanabe 2016, eq. 63; value: Eidelman et al. 2013, section 4.1",
         only_with="update=linearised",
         minimum=0.0,
     )
     update: Literal["closed-form", "linearised"] = option(
         "linearised",
-        help="closed-form: sentence by sentence, as far as the squared loss asks for; "
-        "linearised: a batch at once, by the gradient of the loss",
+        help="closed-form: minimise the squared loss sentence by sentence; "
+        "linearised: one gradient step per batch",
         source="Neubig & Watanabe 2016, eq. 63-67; default: better on recorded lists",
     )
 
 
 @dataclass(frozen=True)
 class _Walk:
-    """The distribution within a batch; the arrays are written in place.
+    """The weight distribution during a batch; the arrays are updated in place.
 
     Attributes:
-        weights: float64 ``[n_columns]``, now.
-        variances: float64 ``[n_columns]``, now.
-        moved: float64 ``[n_columns]``; the steps of the weights so far.
-        shrink: float64 ``[n_columns]``; what the variances were multiplied by so far.
-        squares: float64 ``[n_columns]``; sum of ``x x`` of the linearised form.
+        weights: float64 ``[n_columns]``; current weights.
+        variances: float64 ``[n_columns]``; current variances.
+        moved: float64 ``[n_columns]``; sum of the weight steps so far.
+        shrink: float64 ``[n_columns]``; product of the variance factors so far.
+        squares: float64 ``[n_columns]``; sum of ``x x`` in the linearised form.
     """
 
     weights: NDArray[np.float64]
@@ -83,14 +84,14 @@ class _Walk:
 
 
 def arow_learner(options: ArowOptions) -> Learner:
-    """Adaptive regularisation of weights, diagonal.
+    """Return adaptive regularisation of weights with diagonal covariance.
 
-    The state's vectors are ``weights`` and ``variances``, 1 at first. A change's ``more`` has
-    ``shrink``, what the variances are multiplied by, so that changes found on old weights can be
+    The state's vectors are ``weights`` and ``variances``, which start at 1. A change's ``more``
+    has ``shrink``, the factors of the variances, so that changes computed on old weights can be
     applied in any order.
 
     Raises:
-        UsageError: settings with which nothing can be learnt.
+        UsageError: ``variance_weight`` is not positive.
     """
     if not 0.0 < options.variance_weight < np.inf:
         raise UsageError(f"variance_weight must be above 0, not {options.variance_weight:g}")
@@ -170,7 +171,9 @@ def _apply(state: LearnerState, change: Change, step: Step) -> LearnerState:
     with np.errstate(over="ignore", invalid="ignore"):
         moved = weights[change.columns] + change.values
     if not np.isfinite(moved).all():
-        raise OptimizerError("the weights overflow; give smaller features, or a lower slack")
+        raise OptimizerError(
+            "the weights overflow. Choose a lower slack or smaller feature values."
+        )
     weights[change.columns] = moved
     state.vectors["variances"][change.columns] *= change.more["shrink"]
     memory = {**state.memory, **change.memory}

@@ -1,14 +1,15 @@
-"""Weights that shrink and are projected as a whole, at the cost of what a batch touches.
+"""Shrinking and projection of all weights at a cost proportional to the batch's features.
 
 Each update of Watanabe 2012 (Algorithm 2, after Pegasos: Shalev-Shwartz et al. 2007) is
 
     w <- (1 - lambda eta) w + step,     w <- min{1, (1 / sqrt(lambda)) / |w|} w
 
-and changes every weight. So the weights are kept as a scale times a vector, with their squared
-norm: shrinking and projection change two numbers, and a step the features that it names. Once an
-epoch, and where the scale becomes tiny, the scale is multiplied out and the norm counted afresh.
+and changes every weight. The state therefore stores the weights as a scale times a vector, with
+their squared norm. Shrinking and projection change these two numbers, and a step changes only the
+features of the batch. Once per epoch, and when the scale becomes tiny, the vector is multiplied by
+the scale and the norm is recomputed.
 
-Weights that are not active neither shrink nor count in the norm.
+Inactive weights do not shrink and do not count in the norm.
 """
 
 from __future__ import annotations
@@ -27,33 +28,33 @@ from mosesplug.optimizers.online.learner import Change, LearnerState, Step
 __all__ = ["FILLS", "exponential_rate", "full", "present", "scaled", "shrinkage", "stepped"]
 
 FILLS: Mapping[str, float] = MappingProxyType({"weights": 0.0, "fixed": 0.0})
-"""The vectors of the state: ``fixed`` is 1 where a weight is not active and has no scale."""
+"""The vectors of the state; ``fixed`` is 1 for inactive weights, which have no scale."""
 
 _TINY = 1e-30
-"""Smallest size of a scale: a step is divided by it."""
+"""Smallest absolute scale, because steps are divided by it."""
 
 
 def exponential_rate(step: Step, rate: float, decay: float) -> float:
-    """``eta_k = eta_0 alpha^(k / K)`` (Watanabe 2012, section 3.2).
+    """Return ``eta_k = eta_0 alpha^(k / K)`` (Watanabe 2012, section 3.2).
 
     Raises:
-        OptimizerError: it overflows.
+        OptimizerError: the rate overflows.
     """
     try:
         return float(rate * decay ** (step.number / step.per_epoch))
     except OverflowError as error:
         raise OptimizerError(
-            f"the learning rate overflows in epoch {step.epoch}; take a decay of at most 1"
+            f"the learning rate overflows in epoch {step.epoch}. Choose a decay of at most 1."
         ) from error
 
 
 def shrinkage(rate: float, regularization: float) -> float:
-    """``1 - lambda eta``, the factor of the weights; a step that would go beyond 0 stops there."""
+    """Return ``max(0, 1 - lambda eta)``, the factor of the weights."""
     return max(0.0, 1.0 - regularization * rate)
 
 
 def scaled(weights: NDArray[np.float64]) -> LearnerState:
-    """Return the state that begins at ``weights``, float64 ``[n_features]``."""
+    """Return the initial state for ``weights``, float64 ``[n_features]``."""
     vectors = {"weights": weights.astype(np.float64), "fixed": np.zeros(len(weights))}
     return LearnerState(vectors, {"scale": np.array(1.0), "square": np.array(0.0)})
 
@@ -64,10 +65,10 @@ def present(
     """Return the weights of some features; the state is only read.
 
     Args:
-        state: after the updates so far.
-        columns: int64 ``[n]``.
-        step: what comes now.
-        from_zero: active weights are 0 before the first update.
+        state: the state after the previous update.
+        columns: int64 ``[n]``; the features.
+        step: the current step.
+        from_zero: treat active weights as 0 before the first update.
     """
     weights = state.vectors["weights"][columns]
     scale = 0.0 if from_zero and state.updates == 0 else float(state.memory["scale"])
@@ -91,16 +92,16 @@ def stepped(
 ) -> LearnerState:
     """Shrink by ``1 - lambda eta``, add the change, project into the ball of ``1 / sqrt(lambda)``.
 
-    The state is spent. Weights that nothing is added to are not shrunk to 0: a batch without
-    anything to learn from would leave nothing to decode with.
+    The state is overwritten. If the change is empty, weights are not shrunk to 0, because weights
+    that are all 0 cannot decode.
 
     Args:
-        state: before.
-        change: its ``values`` are added; its columns are active.
-        step: where this is.
+        state: the state before the update.
+        change: the change, whose ``values`` are added; its columns are active.
+        step: the current step.
         rate: eta.
         regularization: lambda.
-        from_zero: active weights are 0 before the first update.
+        from_zero: treat active weights as 0 before the first update.
 
     Raises:
         OptimizerError: the change or the norm overflows.
@@ -111,7 +112,7 @@ def stepped(
         scale = 0.0
     place = step.number % step.per_epoch
     if state.updates == 0 or scale == 0.0 or place == 1 % step.per_epoch:
-        # Since the last update the weights may have been mixed with those of others.
+        # The weights may have been mixed with other shards' since the last update.
         fixed[:] = ~step.active
         scale, square = _multiplied_out(weights, step.active, scale)
     shrink = shrinkage(rate, regularization)
@@ -126,7 +127,7 @@ def stepped(
         square += scale**2 * float(((after - before) * (after + before)).sum())
     if not math.isfinite(square):
         raise OptimizerError(
-            "the weights overflow; take a smaller learning rate, or start from smaller weights"
+            "the weights overflow. Choose a lower learning rate or smaller starting weights."
         )
     weights[change.columns] = after
     if regularization * square > 1.0:
@@ -146,8 +147,8 @@ def stepped(
 def _multiplied_out(
     weights: NDArray[np.float64], active: NDArray[np.bool_], scale: float
 ) -> tuple[float, float]:
-    """Multiply the active weights by their scale, in place; the new scale and squared norm."""
+    """Multiply the active weights by their scale in place; return new scale and squared norm."""
     weights[active] *= scale
     moving = weights[active]
-    # Not by a dot product: of long vectors, its rounding depends on the number of threads.
+    # No dot product: for long vectors its rounding depends on the number of threads.
     return 1.0, float((moving * moving).sum())

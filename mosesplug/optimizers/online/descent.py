@@ -1,7 +1,7 @@
-"""Shared by all gradient learners: the gradient of a loss on a mini-batch.
+"""The gradient of a loss on a mini-batch, shared by all gradient learners.
 
-Loss, step and regulariser are choices of their own. Here a batch becomes a gradient on the
-features of the hypotheses that count; what a learner makes of it is in the file of its name.
+Loss, step and regulariser can be combined freely. This module computes the gradient of a batch with
+respect to the features of its hypotheses; the module of each learner applies it.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ __all__ = [
 ]
 
 Present = Callable[[LearnerState, NDArray[np.int64], Step], NDArray[np.float64]]
-"""``(state, columns int64 [n], step) -> float64 [n]``: the weights of some features, with all
-regularisation that is due; the state is only read."""
+"""``(state, columns int64 [n], step) -> float64 [n]``: return the weights of some features with
+all regularisation that is due; the state is only read."""
 
 
 @dataclass(frozen=True)
@@ -55,44 +55,42 @@ class DescentOptions(CostOptions):
 
     cost: CostKind = option(
         "lin-och",
-        help="what a hypothesis is worth: corpus (the metric of the batch), lin-och, moses "
-        "or nakov (smoothed BLEU of the sentence), pseudo-corpus (the metric of what was last "
-        "chosen for every sentence, this one replaced), background (with decayed statistics "
-        "of what was chosen before)",
+        help="cost of a hypothesis: corpus (metric of the batch), lin-och, moses or nakov "
+        "(smoothed sentence BLEU), pseudo-corpus (metric of the last choices for all sentences, "
+        "with this one replaced), background (with decayed statistics of earlier choices)",
         source="Green et al. 2013, section 3.1",
     )
     loss: Loss = option(
         "logistic",
-        help="what is descended: logistic, hinge and squared look at sampled pairs of "
-        "hypotheses, softmax and expected error at whole lists",
+        help="loss: logistic, hinge and squared use sampled pairs of hypotheses, "
+        "softmax and expected error use whole n-best lists",
         source="Green et al. 2013, eq. 12; Watanabe 2012, eq. 5-6; Neubig & Watanabe 2016, "
         "eq. 24 and 33",
     )
     candidate_pairs: int = option(
         500,
-        help="pairs of hypotheses drawn of each sentence",
+        help="number of hypothesis pairs sampled per sentence",
         source="PairwiseRankingOptimizerSGD of Phrasal, the program of Green et al. 2013",
         only_with="loss=logistic|hinge|squared",
         minimum=1,
     )
     kept_pairs: int = option(
         15,
-        help="of these, how many are kept, those with the largest differences of score",
+        help="number of sampled pairs kept, those with the largest score differences",
         source="Green et al. 2013, section 4.2",
         only_with="loss=logistic|hinge|squared",
         minimum=1,
     )
     minimum_difference: float = option(
         0.05,
-        help="pairs whose sentence scores differ by less are dropped",
+        help="smallest difference in sentence score of a pair",
         source="Hopkins & May 2011, alpha",
         only_with="loss=logistic|hinge|squared",
         minimum=0.0,
     )
     minimum_count: int = option(
         0,
-        help="sparse features are not learnt until the examples of this many sentences have "
-        "had them in an epoch",
+        help="number of sentences in an epoch that a sparse feature needs to be learned",
         source="OnlineTuner of Phrasal",
         minimum=0,
     )
@@ -104,10 +102,10 @@ def gradient_of(
     """Return the ``change`` of a gradient learner: the gradient of the loss on the active features.
 
     Args:
-        options: loss, sampling and costs.
-        present: reads the learner's weights.
-        summed: the loss is a sum over pairs or sentences, as in Green et al. (2013), eq. 12; else
-            their mean, as in Neubig & Watanabe (2016), section 3.
+        options: settings of loss, sampling and costs.
+        present: returns the learner's current weights.
+        summed: whether the loss is the sum over pairs or sentences, as in Green et al. (2013),
+            eq. 12, or their mean, as in Neubig & Watanabe (2016), section 3.
     """
     costs = options.costs()
 
@@ -117,11 +115,11 @@ def gradient_of(
         gains = costs.gains(batch, step.metric, memory, step.rng)
         objective = _objective(options, gains, batch, step)
         rows = compact_rows(batch, objective.rows)
-        # Weights that grow without end become an error in time, not a warning before.
+        # Diverging weights raise an error later; suppress the warnings before it.
         with np.errstate(over="ignore", invalid="ignore"):
             pull = objective.pull(rows.scores(present(state, rows.columns, step)))
             divisor = 1 if summed else max(1, objective.terms)
-            # AdaGrad would make a whole step of what rounding leaves.
+            # AdaGrad would turn a rounding error into a full step.
             gradient = rows.combine_exactly(pull.coefficients / divisor)
         if memory:
             everything = compact_rows(batch, np.arange(batch.n_hyps))
@@ -168,7 +166,7 @@ def _objective(
 
 
 def _sentences(rows: CompactRows, chosen: NDArray[np.int64], batch: Batch) -> NDArray[np.float64]:
-    """Return how many sentences have each feature in a row that counts, float64 ``[n_columns]``."""
+    """Return the number of sentences with each feature in a chosen row, float64 ``[n_columns]``."""
     n_columns = len(rows.columns)
     sentence = np.searchsorted(batch.offsets, chosen, side="right") - 1
     keys = np.repeat(sentence, np.diff(rows.indptr)) * n_columns + rows.indices
@@ -177,14 +175,14 @@ def _sentences(rows: CompactRows, chosen: NDArray[np.int64], batch: Batch) -> ND
 
 
 def counting(options: DescentOptions) -> dict[str, float]:
-    """Return the vectors that counting features takes, with their values at unseen features."""
+    """Return the vectors needed to count features, with their values for unseen features."""
     return {"seen": 0.0, "seen_in": 0.0} if options.minimum_count else {}
 
 
 def filled(
     fills: Mapping[str, float], weights: NDArray[np.float64]
 ) -> dict[str, NDArray[np.float64]]:
-    """Vectors before the first update: the weights, a copy, and the others' fills."""
+    """Return the initial vectors: a copy of the weights, and the others with their fill values."""
     vectors = {name: np.full(len(weights), fill) for name, fill in fills.items()}
     vectors["weights"] = np.array(weights, dtype=np.float64)
     return vectors
@@ -196,16 +194,16 @@ def ends_epoch(step: Step) -> bool:
 
 
 def admitted(state: LearnerState, change: Change, step: Step, minimum: int) -> Change:
-    """Return the change without features of too few sentences; counts those of this batch in place.
+    """Drop features that too few sentences have; the counts of the batch are added in place.
 
-    A sentence counts once an epoch, and only sentences of one epoch are counted together: further
-    epochs do not make a rare feature a frequent one. What was let in once stays in.
+    Counts restart in every epoch, so that a rare feature does not become frequent by repetition.
+    An admitted feature stays admitted.
 
     Args:
-        state: with the vectors ``seen`` and ``seen_in``, which are written.
-        change: with ``more["sentences"]``.
-        step: the epoch.
-        minimum: sentences that it takes; 0: every feature is let in, and nothing is counted.
+        state: the state with the vectors ``seen`` and ``seen_in``, which are updated.
+        change: a change with ``more["sentences"]``.
+        step: the current step, which has the epoch.
+        minimum: number of sentences required; 0 admits every feature without counting.
     """
     if not minimum:
         return change
@@ -219,14 +217,14 @@ def admitted(state: LearnerState, change: Change, step: Step, minimum: int) -> C
 
 
 def checked(weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the weights, if a search could start there.
+    """Return the weights if they are usable as starting weights.
 
     Raises:
-        OptimizerError: they are not finite, or enormous.
+        OptimizerError: the weights are not finite or too large.
     """
     if not (np.abs(weights) <= LARGEST).all():
         raise OptimizerError(
-            "the weights overflow; take a smaller learning rate, or start from smaller weights"
+            "the weights overflow. Choose a lower learning rate or smaller starting weights."
         )
     return weights
 
@@ -234,7 +232,7 @@ def checked(weights: NDArray[np.float64]) -> NDArray[np.float64]:
 def quietly(
     apply: Callable[[LearnerState, Change, Step], LearnerState],
 ) -> Callable[[LearnerState, Change, Step], LearnerState]:
-    """``apply`` without warnings of overflow, which ``checked`` tells as an error."""
+    """Return ``apply`` without overflow warnings; ``checked`` raises an error instead."""
 
     def quiet(state: LearnerState, change: Change, step: Step) -> LearnerState:
         with np.errstate(over="ignore", invalid="ignore"):

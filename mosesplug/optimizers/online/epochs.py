@@ -1,8 +1,8 @@
 """Epochs of an online learner: every sentence once, in mini-batches, in random order.
 
-The order of an epoch and the random numbers of each of its steps depend on the seed, the epoch and
-the place in it, and on nothing else. So an interrupted epoch can be resumed from the state of that
-moment, and ends with the same bytes.
+The order of an epoch depends only on the seed and the epoch; the random numbers of a step depend
+only on seed, epoch and batch number. An interrupted epoch can therefore be resumed from its last
+state and yields the same bytes.
 """
 
 from __future__ import annotations
@@ -61,18 +61,18 @@ __all__ = [
 ]
 
 AVERAGE = "sum of weights"
-"""Vector of a state that is averaged over updates."""
+"""Name of the state vector that sums the weights of all updates."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What all epochs of a learner share.
+    """The settings that all epochs of a learner share.
 
     Attributes:
-        seed: of orders and of the steps' random numbers.
-        batch: sentences of a mini-batch.
-        metric: what is optimised.
-        active: bool ``[n_features]``; weights that may change. Those of later features may.
+        seed: the seed of the orders and of the steps' random numbers.
+        batch: number of sentences per mini-batch.
+        metric: the metric to optimise.
+        active: bool ``[n_features]``; weights that may change. Features found later are active.
     """
 
     seed: int
@@ -86,10 +86,10 @@ class Tally:
     """Sums over the batches of an epoch.
 
     Attributes:
-        batches: how many.
-        totals: float64 ``[n_statistics]``, summed statistics of the first hypothesis of each list,
-            which is the decoder's 1-best.
-        sums: what the learner reported, summed over the batches.
+        batches: number of batches.
+        totals: float64 ``[n_statistics]``; summed statistics of the first hypothesis of each
+            n-best list, the decoder's 1-best.
+        sums: the learner's reports, summed over the batches.
     """
 
     batches: int
@@ -97,7 +97,7 @@ class Tally:
     sums: Mapping[str, float] = field(default_factory=dict)
 
     def with_batch(self, batch: Batch, report: Mapping[str, float]) -> Tally:
-        """Return one batch more."""
+        """Return the tally with one more batch."""
         firsts = batch.offsets[:-1][np.diff(batch.offsets) > 0]
         sums = {name: self.sums.get(name, 0.0) + value for name, value in report.items()}
         return Tally(
@@ -108,7 +108,7 @@ class Tally:
 
     @property
     def means(self) -> dict[str, float]:
-        """The learner's reports: means over the batches; ``violations`` is a sum."""
+        """Return the learner's reports: means over the batches, but the sum of ``violations``."""
         divisors = {name: 1 if name == "violations" else self.batches for name in self.sums}
         return {name: value / divisors[name] for name, value in self.sums.items()}
 
@@ -118,11 +118,11 @@ class BatchProgress:
     """The progress of an epoch after a batch.
 
     Attributes:
-        epoch: from 1.
-        place: of the batch in its epoch, from 0; ``of`` is how many there are.
-        sentences: int64; those of the batch.
-        state: after the update. The next update overwrites it: copy what must stay.
-        tally: of the epoch so far.
+        epoch: the epoch, from 1.
+        place: number of the batch in its epoch, from 0; ``of`` is the number of batches.
+        sentences: int64; the sentences of the batch.
+        state: the state after the update. The next update overwrites it; copy it to keep it.
+        tally: the sums over the epoch so far.
     """
 
     epoch: int
@@ -135,17 +135,16 @@ class BatchProgress:
 
 @dataclass(frozen=True)
 class EpochReport:
-    """What an epoch led to: of one learner, of a shard, or of all shards together.
+    """The result of an epoch of one learner, of a shard, or of all shards together.
 
     Attributes:
-        states: of the learner after the epoch; of all shards together, one each.
-        tally: of the whole epoch.
-        features: names of the sparse features that the epoch met first, in the order of their
-            columns, where batches are decoded in a shard.
-        sentences: that have a list, where lists are decoded in a shard.
-        hypotheses: of these lists.
-        new_hypotheses: those that no earlier epoch of the shard had.
-        seconds: spent on decoding them.
+        states: the state of the learner after the epoch; for several shards, one state each.
+        tally: the sums over the whole epoch.
+        features: names of new sparse features in the order of their columns, if a shard decodes.
+        sentences: number of sentences with an n-best list, if a shard decodes.
+        hypotheses: number of hypotheses in these lists.
+        new_hypotheses: number of hypotheses that no earlier epoch of the shard had.
+        seconds: time spent on decoding them.
         notes: messages for the user.
     """
 
@@ -166,7 +165,7 @@ class EpochReport:
 
     @property
     def updates(self) -> int:
-        """Batches that were ever applied to the states."""
+        """Number of batches applied to the states in all epochs."""
         return sum(state.updates for state in self.states)
 
     @property
@@ -182,7 +181,7 @@ class EpochReport:
 
 @dataclass(frozen=True)
 class StoredSource:
-    """A batch source of lists that exist."""
+    """A batch source of stored n-best lists."""
 
     tuning_set: TuningSet
 
@@ -194,7 +193,7 @@ class StoredSource:
     def batch(
         self, sentences: NDArray[np.int64], weights: Callable[[], NDArray[np.float64]]
     ) -> Batch:
-        """Return the lists of some of these sentences, in that order."""
+        """Return the n-best lists of the given sentences, in that order."""
         return self.tuning_set.take_sentences(sentences)
 
 
@@ -204,16 +203,16 @@ def split_into_batches(
     """Return the mini-batches of an epoch, in order; the last one may be smaller.
 
     Args:
-        sentences: int64, all that take part.
-        plan: seed and size.
-        epoch: from 1.
+        sentences: int64; all sentences of the epoch.
+        plan: the plan with seed and batch size.
+        epoch: the epoch, from 1.
     """
     order = np.random.default_rng([plan.seed, epoch]).permutation(sentences)
     return [order[first : first + plan.batch] for first in range(0, len(order), plan.batch)]
 
 
 def make_step(plan: Plan, epoch: int, place: int, per_epoch: int, n_features: int) -> Step:
-    """Return where an update stands, over a space of that many features."""
+    """Create the step of an update over ``n_features`` features."""
     active = plan.active
     if len(active) < n_features:
         active = np.append(active, np.ones(n_features - len(active), dtype=np.bool_))
@@ -268,14 +267,14 @@ def run_epoch(
     """Learn from every sentence of a source once.
 
     Args:
-        learner: what learns.
-        state: before the epoch; it is overwritten.
-        source: of the lists.
-        plan: seed, batches, metric.
-        epoch: from 1.
+        learner: the learner.
+        state: the state before the epoch; it is overwritten.
+        source: the source of the n-best lists.
+        plan: seed, batch size, metric and active weights.
+        epoch: the epoch, from 1.
         first: the batch to start with, from 0, to resume an epoch.
-        so_far: the tally of the batches before it.
-        on_batch: told of every batch; if it returns True, the epoch ends.
+        so_far: the tally of the batches before ``first``.
+        on_batch: called after every batch; the epoch ends if it returns True.
 
     Raises:
         OptimizerError: the weights are no longer finite numbers.
@@ -284,7 +283,7 @@ def run_epoch(
     tally = so_far or Tally(0, np.zeros(plan.metric.n_statistics))
     for place in range(first, len(batches)):
         sentences = batches[place]
-        # The lambda is called, if at all, before the state is another.
+        # The source calls the lambda before the state changes.
         batch = source.batch(sentences, lambda: learner.weights(state))  # noqa: B023
         state = grow_state(state, len(batch.space), learner.fills)
         step = make_step(plan, epoch, place, len(batches), len(batch.space))
@@ -298,11 +297,11 @@ def run_epoch(
 
 
 def add_averaging(learner: Learner) -> Learner:
-    """Return the learner that also adds up its weights after every update.
+    """Return a learner that also sums its weights after every update, for averaging.
 
-    (Neubig & Watanabe 2016, section 6.2, averaged perceptron.) The sum is one more vector of the
-    state and costs a pass over all weights at each update: an update that regularises, or scales,
-    changes them all.
+    (Neubig & Watanabe 2016, section 6.2, averaged perceptron.) The sum is an additional vector of
+    the state. It costs a pass over all weights per update, because regularisation and scaling
+    change all weights.
     """
 
     def init(weights: NDArray[np.float64]) -> LearnerState:
@@ -320,7 +319,7 @@ def add_averaging(learner: Learner) -> Learner:
 
 
 def mean_weights(learner: Learner, state: LearnerState) -> NDArray[np.float64]:
-    """Return what decoding is to be done with: the mean over updates where the state has it."""
+    """Return the weights to decode with: the mean over updates if the state has their sum."""
     if AVERAGE in state.vectors and state.updates:
         return state.vectors[AVERAGE] / state.updates
     return learner.weights(state)
@@ -336,7 +335,7 @@ EpochOutcome = tuple[NDArray[np.float64], float, Mapping[str, Any]]
 
 
 def weight_facts(weights: NDArray[np.float64]) -> dict[str, float]:
-    """Return what a history says of weights: their norm, and how many are not 0."""
+    """Return facts about weights for the history: norm and number of non-zero weights."""
     return {
         "norm": float(np.linalg.norm(weights)),
         "active": int(np.count_nonzero(weights)),
@@ -349,10 +348,10 @@ def solve_in_epochs(
     """Run epochs and return the weights that ``options.averaging`` selects.
 
     Args:
-        problem: lists and metric.
-        options: of the learner; ``epochs`` says how many.
-        epochs: runs one with each step.
-        progress: called after every epoch.
+        problem: the n-best lists and the metric.
+        options: the options of the learner, including the number of ``epochs``.
+        epochs: an iterator that runs one epoch per item.
+        progress: callback after every epoch.
 
     Returns:
         Weights, score and history, one mapping per epoch.
@@ -379,15 +378,16 @@ def solve_in_epochs(
 def optimize_online(
     learner_of: Callable[[Any], Learner],
 ) -> Callable[..., Solution]:
-    """Return the batch optimizer that an online learner is on lists that are there.
+    """Return a batch optimizer that runs an online learner on stored n-best lists.
 
     Args:
-        learner_of: makes the learner from its options.
+        learner_of: creates the learner from its options.
 
     Returns:
-        ``optimize(problem, initial, rng, options, progress) -> Solution``, as the registry has it:
-        ``options.epochs`` epochs over the tuning set, and the weights that ``options.averaging``
-        says, normalised where that changes no decision. The history has one mapping an epoch.
+        ``optimize(problem, initial, rng, options, progress) -> Solution`` for the registry. It
+        runs ``options.epochs`` epochs over the tuning set and returns the weights selected by
+        ``options.averaging``, normalised if that changes no decision. The history has one mapping
+        per epoch.
     """
 
     def optimize(
@@ -423,7 +423,7 @@ def optimize_online(
 def online_algorithm(
     *, name: str, summary: str, source: str, options: type[Any], learner: Callable[[Any], Learner]
 ) -> Algorithm:
-    """Return the registry's entry of an online learner."""
+    """Return the registry entry of an online learner."""
     return Algorithm(
         name=name,
         summary=summary,

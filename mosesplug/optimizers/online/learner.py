@@ -1,13 +1,13 @@
 """Online learners: a state, and how a mini-batch of hypotheses changes it.
 
-A learner has two halves. ``change`` computes from a batch how the weights should change; ``apply``
-changes them. An ordinary update is one after the other. With stale weights (Green et al. 2013,
-Algorithm 2), many ``change`` run at once, each on earlier weights, and one writer applies the
-changes in the order in which they arrive. So one learner serves the stored, the online, the sharded
-and the asynchronous regime.
+A learner has two parts: ``change`` computes from a batch how the weights should change, and
+``apply`` changes them. An ordinary update runs both in turn. With stale weights (Green et al. 2013,
+Algorithm 2), several ``change`` calls run in parallel on earlier weights, and one writer applies
+the changes in the order of their arrival. The same learner therefore serves the stored, online,
+sharded and asynchronous modes.
 
-Nothing here has a random generator or hidden state: all that a learner remembers is in its
-``LearnerState``, whose plain arrays can be stored, sent, mixed and resumed from.
+Learners have no random generator and no hidden state. All memory is in ``LearnerState``, whose
+plain arrays can be stored, sent, mixed and resumed.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ __all__ = ["BatchSource", "Change", "Learner", "LearnerState", "Step", "grow_sta
 
 @dataclass(frozen=True)
 class LearnerState:
-    """All that a learner remembers.
+    """The complete memory of a learner.
 
     Attributes:
         vectors: float64 ``[n_features]`` each, by name. ``weights`` always exists, but may lack
             regularisation that is still due: ``Learner.weights`` returns the complete ones.
         memory: float64 arrays of any shape that do not belong to features, such as the decayed
             statistics of earlier output.
-        updates: batches that were applied.
+        updates: number of batches applied.
     """
 
     vectors: Mapping[str, NDArray[np.float64]]
@@ -44,15 +44,15 @@ class LearnerState:
 
 @dataclass(frozen=True)
 class Step:
-    """The position of an update in a run, and what it needs.
+    """The position of an update in a run, and its inputs.
 
     Attributes:
-        number: ``k`` of the papers: batches of all epochs up to this one, from 1.
-        epoch: from 1.
-        per_epoch: ``K`` of the papers: batches of an epoch.
-        metric: turns summed statistics into a score; larger is better.
+        number: ``k`` of the papers: the number of the batch over all epochs, from 1.
+        epoch: the epoch, from 1.
+        per_epoch: ``K`` of the papers: number of batches per epoch.
+        metric: the metric; it maps summed statistics to a score, and larger is better.
         active: bool ``[n_features]``; weights that may change.
-        rng: of this step alone; it depends only on the seed, the epoch and the place of the batch.
+        rng: the random generator of this step; it depends only on seed, epoch and batch number.
     """
 
     number: int
@@ -68,13 +68,13 @@ class Change:
     """How a batch changes the weights of its features.
 
     Attributes:
-        columns: int64 ``[n]``, ascending, each once: the features.
+        columns: int64 ``[n]``; the features, ascending and distinct.
         values: float64 ``[n]``; a step to add, or a gradient to descend, depending on the learner.
         more: float64 ``[n]`` by name: further values of those features, such as the decrease of
             AROW's variances.
         memory: the new ``LearnerState.memory``, if the learner has one.
-        report: numbers for people by name; always ``loss`` (of the batch, before the update) and
-            ``violations`` (constraints or pairs that caused an update).
+        report: named numbers for the user, including ``loss`` (of the batch, before the update)
+            and ``violations`` (number of constraints or pairs that caused an update).
     """
 
     columns: NDArray[np.int64]
@@ -89,7 +89,7 @@ class Learner:
     """An online learner with its options bound: four functions.
 
     Attributes:
-        fills: each of the state's vectors by name, with its value at an unseen feature.
+        fills: the value of each of the state's vectors for an unseen feature, by name.
         init: ``(weights float64 [n_features]) -> LearnerState``.
         change: ``(state, batch, step) -> Change``; writes neither the state nor the batch.
         apply: ``(state, change, step) -> LearnerState``. It may overwrite the given state's
@@ -115,15 +115,15 @@ class BatchSource(Protocol):
 
     @property
     def sentences(self) -> NDArray[np.int64]:
-        """int64: the sentences that it has, each once."""
+        """int64; the sentence ids of the source, distinct."""
 
     def batch(
         self, sentences: NDArray[np.int64], weights: Callable[[], NDArray[np.float64]]
     ) -> Batch:
-        """Return the lists of some of its sentences, in that order.
+        """Return the n-best lists of the given sentences, in that order.
 
         Args:
-            sentences: int64, among ``sentences``.
+            sentences: int64; a subset of the source's ``sentences``.
             weights: returns the current weights; called only if lists are decoded.
 
         The feature space of later batches may have a longer sparse tail than that of earlier ones.
@@ -131,7 +131,7 @@ class BatchSource(Protocol):
 
 
 def grow_state(state: LearnerState, n_features: int, fills: Mapping[str, float]) -> LearnerState:
-    """Return the state over a feature space whose sparse tail may have grown."""
+    """Extend the state to a feature space whose sparse tail may have grown."""
     have = len(state.vectors["weights"])
     if have == n_features:
         return state

@@ -1,17 +1,17 @@
-"""Margin-infused relaxed learning: the smallest step that ranks well by enough.
+"""Margin-infused relaxed algorithm (MIRA): the smallest step that reaches the margins.
 
-Of each sentence a reference, the hope or an oracle, should outscore other hypotheses by as much as
-it is worth more than they are (Neubig & Watanabe 2016, section 6.3; footnote 8: this is PA-I of
-Crammer et al. 2006). With ``x`` the difference of their features and ``D`` that of their gains,
+In each sentence, a surrogate reference (the hope or an oracle) should outscore other hypotheses by
+at least the difference of their gains (Neubig & Watanabe 2016, section 6.3; footnote 8: this is
+PA-I of Crammer et al. 2006). With ``x`` the difference of their features and ``D`` that of their
+gains,
 
     min  1/2 |w - w_t|^2 + C sum over sentences of xi,    w . x >= D - xi for each constraint
 
 With one constraint, the multiplier of ``x`` is ``min(C, (D - w_t . x) / |x|^2)`` (eq. 61-62). With
-several, those that are violated most join a working set, one after the other; each time the
-quadratic program of the set is solved again, until no constraint is violated by more than the
-slack of its sentence (a cutting plane, as Algorithm 1 of Eidelman et al. 2013). Where equation 60
-has ``lambda / K`` for a batch of ``K`` sentences, here is ``C``: how far one sentence moves the
-weights should not depend on the size of the batch.
+several constraints, a cutting plane method (Algorithm 1 of Eidelman et al. 2013) adds the most
+violated one to a working set and solves the quadratic program of the set again, until no violation
+exceeds the slack of its sentence. Equation 60 has ``lambda / K`` for a batch of ``K`` sentences;
+here it is ``C``, so that the step of one sentence does not depend on the size of the batch.
 """
 
 from __future__ import annotations
@@ -39,26 +39,25 @@ class MiraOptions(CostOptions):
 
     slack: float = option(
         0.01,
-        help="C: weight of the violated margins, and the largest sum of a sentence's multipliers",
+        help="C: weight of margin violations; limits the sum of a sentence's multipliers",
         source="Cherry & Foster 2012, as kbmira --cparam",
         minimum=0.0,
     )
     constraints: Literal["one", "working-set", "cutting-plane"] = option(
         "one",
-        help="one: the worst hypothesis of each sentence in turn, in closed form; "
-        "working-set: all hypotheses of each sentence in turn; cutting-plane: all of all "
-        "sentences of the batch at once",
+        help="one: the worst hypothesis of each sentence, in closed form; working-set: all "
+        "hypotheses of one sentence at a time; cutting-plane: all hypotheses of the batch at once",
         source="Neubig & Watanabe 2016, eq. 60-62; Eidelman et al. 2013, Algorithm 1",
     )
     choice: Literal["hope-fear", "best-oracle"] = option(
         "hope-fear",
-        help="what should outscore what: the hope the fear, or the oracle the first best; "
-        "with several constraints, the hope or the oracle all others",
+        help="pair of hypotheses to separate: hope and fear, or oracle and 1-best; with "
+        "several constraints, hope or oracle and all others",
         source="Neubig & Watanabe 2016, eq. 28-29 and 35-36",
     )
     solver_tolerance: float = option(
         1e-3,
-        help="epsilon: constraints that are violated by less are let be",
+        help="epsilon: smaller violations are ignored",
         source="mosesplug's: a tenth of a point of BLEU of a sentence",
         only_with="constraints=working-set|cutting-plane",
         minimum=0.0,
@@ -66,10 +65,10 @@ class MiraOptions(CostOptions):
 
 
 def mira_learner(options: MiraOptions) -> Learner:
-    """MIRA on mini-batches.
+    """Return MIRA on mini-batches.
 
-    Sentences in turn each see the steps of those before them in the batch; gains are those at its
-    beginning.
+    Unless the solver is ``cutting-plane``, sentences are processed in turn, each at the weights
+    after the previous sentence. The gains are computed once, at the start of the batch.
     """
     costs = options.costs()
 

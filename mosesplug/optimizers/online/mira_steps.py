@@ -1,6 +1,6 @@
-"""Steps of MIRA on the sentences of a batch, compiled: closed form, and working sets.
+"""Kernels for the steps of MIRA on the sentences of a batch: closed form and working sets.
 
-What is solved is in the docstring of ``mira``.
+The docstring of ``mira`` states the optimization problems.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ __all__ = ["MiraTask", "one_by_one", "with_working_sets"]
 
 
 class MiraTask(NamedTuple):
-    """A batch as the kernels see it.
+    """A batch, for kernels.
 
     Attributes:
-        offsets: int64 ``[n_sentences + 1]``, of the rows.
+        offsets: int64 ``[n_sentences + 1]``; row offsets of the sentences.
         gains: float64 ``[n_hyps]``.
         slack: ``C``.
         tolerance: see ``MiraOptions.solver_tolerance``.
-        hopes: the reference is the hope, not the oracle.
+        hopes: whether the surrogate reference is the hope instead of the oracle.
     """
 
     offsets: NDArray[np.int64]
@@ -39,12 +39,12 @@ class MiraTask(NamedTuple):
 
 @kernel
 def _reference(task: MiraTask, scores: NDArray[np.float64], start: int) -> int:
-    """The hope of the sentence whose rows begin at ``start``, or its best-liked oracle: a row.
+    """Return the row of a sentence's hope, or of its oracle with the highest model score.
 
     Args:
-        task: gains, and which of the two.
-        scores: float64, of the rows of this sentence.
-        start: its first row.
+        task: the batch, with gains and ``hopes``.
+        scores: float64; model scores of the rows of this sentence.
+        start: the sentence's first row.
     """
     best, merit, worth = 0, -np.inf, -np.inf
     for place in range(len(scores)):
@@ -61,7 +61,7 @@ def _reference(task: MiraTask, scores: NDArray[np.float64], start: int) -> int:
 
 @kernel
 def one_by_one(features: CompactArrays, task: MiraTask, walk: Walk) -> None:
-    """Equations 61 and 62 for each sentence in turn; writes what is in ``walk``."""
+    """Apply equations 61 and 62 to each sentence in turn; ``walk`` is the output."""
     for sentence in range(len(walk.losses)):
         start, end = task.offsets[sentence], task.offsets[sentence + 1]
         scores = row_scores(features, walk.weights, start, end)
@@ -86,9 +86,9 @@ def one_by_one(features: CompactArrays, task: MiraTask, walk: Walk) -> None:
 
 @kernel
 def with_working_sets(features: CompactArrays, task: MiraTask, walk: Walk, together: int) -> None:
-    """All hypotheses as constraints; ``together`` sentences have one quadratic program.
+    """Use all hypotheses as constraints, with one quadratic program per ``together`` sentences.
 
-    Writes what is in ``walk``.
+    ``walk`` is the output.
     """
     for first in range(0, len(walk.losses), max(1, together)):
         last = min(first + together, len(walk.losses))
@@ -105,14 +105,14 @@ def with_working_sets(features: CompactArrays, task: MiraTask, walk: Walk, toget
 def _cut(
     features: CompactArrays, task: MiraTask, walk: Walk, first: int, references: NDArray[np.int64]
 ) -> None:
-    """Solve for some sentences at once, the worst constraints of each joining round by round.
+    """Solve for several sentences at once; each pass adds the worst constraint of each sentence.
 
     Args:
-        features: of the batch.
+        features: the features of the batch.
         task: the batch.
-        walk: written.
+        walk: output.
         first: the first of these sentences.
-        references: int64 ``[n]``, the row of each that should outscore the others.
+        references: int64 ``[n]``; the row of each sentence that should outscore the others.
     """
     size, working = 0, empty_set(8 * len(references))
     caps, tolerance = np.full(len(references), task.slack), max(0.1 * task.tolerance, 1e-12)

@@ -1,8 +1,8 @@
-"""One weight vector from those of several shards (Watanabe 2012, section 4.2; survey 7.1.1).
+"""Mixing of the weights of several shards (Watanabe 2012, section 4.2; survey 7.1.1).
 
-Each shard learns from its own sentences for an epoch. Then their weights are averaged, on all
-features or on those that are heavy in many shards. The mean need not be good: a line search between
-the old and the mixed weights finds the point of the best corpus score, which no shard can see.
+Each shard learns from its own sentences for an epoch. Then the shards' weights are averaged, over
+all features or over those with large weights in many shards. The mean may score badly, so a line
+search through the old and the mixed weights finds the point with the best corpus score.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from mosesplug.optimizers.problem import Problem, corpus_score
 __all__ = ["MixResult", "average", "line_search", "select_features"]
 
 _FURTHEST = 1000.0
-"""Largest L1 norm of a step, relative to that of the old weights or 1: beyond, the old weights are
-rounding noise (as in MERT)."""
+"""Largest L1 norm of a step, relative to that of the old weights or 1. In a larger step the old
+weights would be rounding noise (as in MERT)."""
 
 
 @dataclass(frozen=True)
@@ -51,12 +51,12 @@ def average(
 ) -> NDArray[np.float64]:
     """Return the weighted mean of the shards' weights (Neubig & Watanabe 2016, equation 75).
 
-    Where all shards have the same weight of a feature, so has the mean, to the last bit.
+    If all shards have the same weight of a feature, the mean has exactly this weight.
 
     Args:
         vectors: float64 ``[n_features]`` each, in the order of the shards.
-        counts: updates of each shard, to which its share is proportional; equal shares if None, or
-            all 0.
+        counts: number of updates of each shard, to which its share is proportional; shares are
+            equal if None or all 0.
 
     Raises:
         OptimizerError: there are no shards, or the numbers of counts and shards differ.
@@ -80,13 +80,12 @@ def select_features(
 ) -> NDArray[np.float64]:
     """Return the mean on the features with the largest columns, 0 elsewhere (Simianer et al. 2012).
 
-    The column of a feature holds its weight in each shard, and its size is its L2 norm (survey
-    7.1.1): a feature that few shards have learnt has a small one. Of equal columns the earlier
-    features stay.
+    The column of a feature has its weights in all shards, and its size is the L2 norm (survey
+    7.1.1). A feature that few shards have learned has a small column. Earlier features win ties.
 
     Args:
         vectors: float64 ``[n_features]`` each, in the order of the shards.
-        keep: how many sparse features are kept.
+        keep: number of sparse features to keep.
         n_dense: the number of dense features, which come first and are all kept.
 
     Raises:
@@ -112,19 +111,19 @@ def line_search(
 ) -> MixResult:
     """Find the best corpus score on the line through the old and the mixed weights.
 
-    (Watanabe 2012, Algorithm 3.) The line search of MERT, from ``old`` along ``mixed - old``, to
-    either side and beyond the mixed weights: cautious updates are lengthened, harmful ones undone.
-    (The author's published program, cicada, has a reach of 1.) The point that it finds and both
-    ends are scored, and the best of the three is the result; in a tie the mixed weights win, so
-    that updates that change no decision yet are not lost. If the old weights are all zero, all
-    points of the line decode alike, and the result is the mixed weights. Weights that are all zero
-    are a result only if there is no other.
+    (Watanabe 2012, Algorithm 3.) This is the line search of MERT from ``old`` along
+    ``mixed - old``, in both directions and beyond the mixed weights: it lengthens cautious updates
+    and undoes harmful ones. (The author's published program, cicada, has a reach of 1.) The
+    result is the best of three points: the best interval, ``old`` and ``mixed``. The mixed weights
+    win ties, so that updates that change no decision yet are not lost. If the old weights are all
+    zero, all points of the line decode alike, and the result is the mixed weights. Weights that
+    are all zero are returned only if there is no alternative.
 
     Args:
-        problem: the lists of this epoch, and the metric.
-        old: float64 ``[n_features]``, before the epoch.
-        mixed: float64 ``[n_features]``, after it; equal to ``old`` at inactive features.
-        reach: largest size of the interpolation weight.
+        problem: the n-best lists of this epoch and the metric.
+        old: float64 ``[n_features]``; weights before the epoch.
+        mixed: float64 ``[n_features]``; weights after it, equal to ``old`` for inactive features.
+        reach: largest absolute value of the interpolation weight.
     """
     ends = [MixResult(mixed, 1.0, corpus_score(problem, mixed))]
     if old.any():
@@ -141,7 +140,7 @@ def line_search(
 def _best_rho(
     problem: Problem, old: NDArray[np.float64], mixed: NDArray[np.float64], reach: float
 ) -> float:
-    """Return the middle of the best interval within reach; 1 where none is wide enough."""
+    """Return the middle of the best interval within reach; 1 if no interval is wide enough."""
     tuning_set, direction = problem.tuning_set, mixed - old
     length = float(np.abs(direction).sum())
     if tuning_set.n_hyps == 0 or length == 0.0:
