@@ -4,7 +4,7 @@
     w <- min(1, 1 / (sqrt(lambda) |w|)) w
 
 (Watanabe 2012, Algorithm 2, lines 7 and 8, with Pegasos' own rate). The first step takes the
-weights before it away: they only choose its gradient. Where that is 0, they stay.
+initial weights away: they only affect its gradient. If that gradient is 0, they are kept.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ class PegasosOptions(DescentOptions):
     )
     loss: Loss = option(
         "hinge",
-        help="what is descended: logistic, hinge and squared look at sampled pairs of "
-        "hypotheses, softmax and expected error at whole lists",
+        help="loss: logistic, hinge and squared use sampled pairs of hypotheses, "
+        "softmax and expected error use whole n-best lists",
         source="Shalev-Shwartz et al. 2007; Watanabe 2012, eq. 5-6",
     )
     regularization: float = option(

@@ -1,11 +1,11 @@
 """The structured perceptron (Collins 2002; Neubig & Watanabe 2016, section 6.2).
 
-Of each sentence, if the model's best hypothesis is no oracle, its features are taken from the
-weights and those of the oracle are added (equation 59):
+If the 1-best of a sentence is not an oracle, its features are subtracted from the weights and
+those of the oracle are added (equation 59):
 
     w <- w + eta / K sum of (h(oracle) - h(1-best))
 
-The weights that result are, unless told otherwise, the mean of those after every update.
+By default, the result is the mean of the weights after every update.
 """
 
 from __future__ import annotations

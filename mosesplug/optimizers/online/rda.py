@@ -65,9 +65,9 @@ def rda_learner(options: RdaOptions) -> Learner:
 
     The state's vectors are ``weights`` (at each feature's last update, and at the end of an
     epoch), ``origin`` (``w_0``), ``gradients`` (their sum), ``squares`` (the sum of squares), and
-    ``touched``: 1 where there was a gradient, though it be 0. Features without any keep their
-    origin. The memory's ``complete`` is the number of updates when ``weights`` last held all; where
-    they were changed since by others, the origin follows.
+    ``touched``: 1 for features that had a gradient, even if it was 0. Other features keep their
+    origin. The memory's ``complete`` is the number of updates when ``weights`` was last complete.
+    If mixing has changed the weights since, the origin is moved accordingly.
     """
 
     def parts(

@@ -53,19 +53,19 @@ class RelativeMarginOptions(CostOptions):
     )
     remember: Remembered = option(
         "one-best",
-        help="whose statistics pseudo-corpus and background keep",
+        help="hypothesis whose statistics pseudo-corpus and background keep",
         source="Eidelman et al. 2013, section 4.1",
         only_with="cost=pseudo-corpus|background",
     )
     slack: float = option(
         0.01,
-        help="C: how much losses count; the largest step for a margin",
+        help="C: weight of losses; the largest step for a margin",
         source="Eidelman et al. 2013, section 4.1",
         minimum=0.0,
     )
     margin_bound: float = option(
         1.0,
-        help="B: how far apart in model score the reference and others should be at most",
+        help="B: largest difference in model score between the reference and others",
         source="Eidelman et al. 2013, section 4.1",
         minimum=0.0,
     )
@@ -90,7 +90,7 @@ class RmCpOptions(RelativeMarginOptions):
     )
     solver_tolerance: float = option(
         0.001,
-        help="epsilon: constraints that are violated by less are let be",
+        help="epsilon: smaller violations are ignored",
         source="Eidelman et al. 2013, Algorithm 1, which has no value",
         minimum=0.0,
     )
@@ -109,7 +109,7 @@ def rm_cp_learner(options: RmCpOptions) -> Learner:
 def _learner(
     options: RelativeMarginOptions, solver_tolerance: float, solver_iterations: int
 ) -> Learner:
-    """Return a learner that does something about the constraints of each sentence.
+    """Return the learner for the given solver.
 
     Its reports have ``spread``, the lead of the reference over the worst hypothesis before the
     update, a mean over sentences, and ``squared_spread``, the mean of the squares.
@@ -176,7 +176,9 @@ def _apply(state: LearnerState, change: Change, step: Step) -> LearnerState:
     with np.errstate(over="ignore", invalid="ignore"):
         moved = weights[change.columns] + change.values
     if not np.isfinite(moved).all():
-        raise OptimizerError("the weights overflow; give smaller features, or a lower slack")
+        raise OptimizerError(
+            "the weights overflow. Choose a lower slack or smaller feature values."
+        )
     weights[change.columns] = moved
     memory = {**state.memory, **change.memory}
     return replace(state, memory=memory, updates=state.updates + 1)

@@ -60,8 +60,9 @@ def sgd_learner(options: SgdOptions) -> Learner:
     """Stochastic gradient descent on the mean loss of a batch.
 
     The state's vectors are ``weights`` and ``since``, the sum of doses when each feature was last
-    touched; the memory's ``doses`` is that sum now. It begins at 1, and features that were never
-    touched are at 0: they are not regularised. At the end of an epoch nothing is due.
+    touched; the memory's ``doses`` is the current sum. It starts at 1, and ``since`` is 0 for
+    features that were never touched, which are not regularised. At the end of an epoch, all
+    regularisation is applied.
     """
 
     def present(state: LearnerState, columns: NDArray[np.int64]) -> NDArray[np.float64]:

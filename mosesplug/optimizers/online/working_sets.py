@@ -1,9 +1,9 @@
 """Working sets of violated constraints, which a cutting plane lets grow (Eidelman et al. 2013).
 
-A constraint says that one hypothesis should lead another by something, or by no more than
-something: ``sign w . (h(reference) - h(other)) >= least``. Those of a group share their slack, and
-``qp`` finds their multipliers. A set has room for more constraints than it holds, so that it need
-not be copied each time that one joins. All of this runs inside kernels.
+A constraint is a lower or upper bound on the lead of one hypothesis over another:
+``sign w . (h(reference) - h(other)) >= least``. The constraints of a group share their slack, and
+``qp`` finds their multipliers. A set has spare room, so that adding a constraint rarely copies it.
+All functions run inside kernels.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class WorkingSet(NamedTuple):
 
 @kernel
 def empty_set(room: int) -> WorkingSet:
-    """Return a set with room for so many constraints."""
+    """Return an empty set with room for ``room`` constraints."""
     return WorkingSet(
         np.zeros(room, dtype=np.int64),
         np.zeros(room, dtype=np.int64),
@@ -132,12 +132,12 @@ def solve(
     weights: NDArray[np.float64],
     moved: NDArray[np.float64],
 ) -> None:
-    """Find the multipliers of the first ``size`` constraints, and go where they lead.
+    """Find the multipliers of the first ``size`` constraints and update the weights.
 
     Args:
         features: the rows.
-        working: its multipliers are outputs, and where the search begins.
-        size: of the set.
+        working: the set; its multipliers are the starting point and an output.
+        size: number of constraints in the set.
         caps, tolerance, exchanges: see ``qp.group_multipliers``.
         walk: ``weights`` and ``moved`` are outputs.
         weights, moved: float64 ``[n_columns]``, those before any step of this set.

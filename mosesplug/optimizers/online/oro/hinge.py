@@ -75,7 +75,7 @@ class OroOptions(OnlineOptions):
     )
     zero_start: bool = option(
         False,
-        help="learn from weights of 0, not from those given",
+        help="start learning from zero weights",
         source="Watanabe 2012, Algorithm 2",
     )
 
@@ -105,7 +105,7 @@ class DualOptions(OroOptions):
     )
     dual_sweeps: int = option(
         30,
-        help="sweeps of dual coordinate descent at most",
+        help="maximum number of sweeps of dual coordinate descent",
         source="measured: with 30, steps are within some 10 % of those at convergence",
         minimum=1,
     )
@@ -228,7 +228,7 @@ def o_oro_learner(options: OOroOptions) -> Learner:
 def learner_of(
     options: OroOptions, change: Callable[[LearnerState, Batch, Step], Change]
 ) -> Learner:
-    """A learner whose weights shrink, take the change as their step, and stay in the ball."""
+    """Return a learner that shrinks the weights, adds the change and projects into the ball."""
 
     def apply(state: LearnerState, found: Change, step: Step) -> LearnerState:
         return stepped(
