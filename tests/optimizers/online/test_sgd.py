@@ -65,5 +65,5 @@ def test_overflow_is_an_error() -> None:
     learner = sgd_learner(OPTIONS)
     state = learner.init(np.zeros(N_FEATURES))
     change = Change(np.array([0]), np.array([np.inf]))
-    with pytest.raises(OptimizerError, match="smaller learning rate"):
+    with pytest.raises(OptimizerError, match="lower learning rate"):
         learner.apply(state, change, step_of(1))
