@@ -1,6 +1,6 @@
 """Steps of relative margin on the sentences of a batch, compiled.
 
-What is solved is in the docstring of ``relative_margin``.
+The docstring of ``relative_margin`` states the optimization problems.
 """
 
 from __future__ import annotations
@@ -73,9 +73,9 @@ def passive_aggressive(
 def _begin(
     features: CompactArrays, task: RelativeMarginTask, walk: Walk, sentence: int
 ) -> tuple[int, float]:
-    """Return score a sentence: the row of its reference, and the reference's lead over the worst.
+    """Score a sentence; return its reference's row and the reference's lead over the worst.
 
-    Its scores and its loss in ``walk`` are outputs.
+    The sentence's scores and loss in ``walk`` are outputs.
     """
     start, end = task.offsets[sentence], task.offsets[sentence + 1]
     scores = row_scores(features, walk.weights, start, end)
@@ -96,7 +96,7 @@ def _step(
     least: float,
     most: float,
 ) -> float:
-    """Make ``sign d(other)`` at least ``least``, as far as a step of ``most`` can: its size."""
+    """Step towards ``sign d(other) >= least``, at most by ``most``; return the step size."""
     along = difference(features, reference, other)
     lead = (
         row_scores(features, walk.weights, reference, reference + 1)[0]
@@ -130,7 +130,7 @@ def cutting_planes(
 def _cut(
     features: CompactArrays, task: RelativeMarginTask, walk: Walk, sentence: int, reference: int
 ) -> int:
-    """The most violated constraint of a sentence joins, and all are solved again, round by round.
+    """Add a sentence's most violated constraint and solve the set again until convergence.
 
     Algorithm 1 takes off what those in the set miss, their slack, for margins only, and asks for
     bounds in full. Then it would end as soon as a bound that ``D`` does not let be met is the

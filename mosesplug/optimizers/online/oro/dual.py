@@ -37,7 +37,7 @@ EXACT = 1e-9
 """Gain that an exact solution may leave, relative to the largest gain or 1."""
 
 _EXCHANGES = 100_000
-"""Exchanges at most."""
+"""Maximum number of exchanges."""
 
 
 def renormalised(multipliers: NDArray[np.float64], total: float, bound: float) -> None:
@@ -60,7 +60,7 @@ def box_multipliers(
     sweeps: int,
     rng: np.random.Generator,
 ) -> NDArray[np.float64]:
-    """Multipliers ``0 <= tau <= bound`` of few constraints, float64 ``[n]``.
+    """Find multipliers ``0 <= tau <= bound`` of few constraints, float64 ``[n]``.
 
     Args:
         gram: float64 ``[n, n]``, ``phi_i . phi_j``.
@@ -82,7 +82,7 @@ def simplex_multipliers(
     bound: float,
     start: NDArray[np.float64] | None = None,
 ) -> NDArray[np.float64]:
-    """Multipliers with ``sum tau <= bound`` of few constraints, exact, float64 ``[n]``.
+    """Find the exact multipliers with ``sum tau <= bound`` of few constraints, float64 ``[n]``.
 
     What is left of the bound is a multiplier too, of a constraint without features or gain.
 
@@ -104,7 +104,7 @@ def simplex_multipliers(
 def _exchange(
     gram: NDArray[np.float64], gains: NDArray[np.float64], multipliers: NDArray[np.float64]
 ) -> None:
-    """Let multipliers exchange what they have, two at a time, until nothing is to be gained.
+    """Exchange values between two multipliers at a time until no exchange has a gain.
 
     The steepest one takes; it takes from the one with which the exchange gains most.
 

@@ -22,7 +22,7 @@ from mosesplug.optimizers.solvers.pair_descent import add_coefficients, descend_
 __all__ = ["pairs_in_box", "pairs_in_simplex"]
 
 _ROUNDS = 1000
-"""Times that pairs are collected at most."""
+"""Maximum number of times that pairs are collected."""
 
 
 def pairs_in_box(
@@ -34,10 +34,9 @@ def pairs_in_box(
     sweeps: int,
     rng: np.random.Generator,
 ) -> tuple[NDArray[np.float64], float]:
-    """Multipliers ``0 <= tau <= bound`` of pairs, for margins of 1, summed by hypothesis.
+    """Find multipliers ``0 <= tau <= bound`` of pairs for margins of 1, summed by hypothesis.
 
-    Pairs that have the margin by ``scores`` do not take part, nor do pairs without a difference:
-    no weights tell them apart.
+    Pairs that satisfy the margin by ``scores`` are ignored, and so are pairs with equal features.
 
     Args:
         pairs: the hypotheses.
@@ -62,7 +61,7 @@ def pairs_in_box(
 def pairs_in_simplex(
     pairs: OraclePairs, weights: NDArray[np.float64], bound: float
 ) -> NDArray[np.float64]:
-    """Multipliers of all pairs with ``sum tau <= bound``, for margins of 1, exact.
+    """Find the exact multipliers of all pairs with ``sum tau <= bound``, for margins of 1.
 
     Args:
         pairs: the hypotheses.
@@ -103,7 +102,7 @@ def _margins(
     worse: NDArray[np.int64],
     weights: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """Margins of some pairs, fixed features included, float64 ``[n]``."""
+    """Return the margins of pairs including fixed features, float64 ``[n]``."""
     fixed = pairs.base[better] - pairs.base[worse]
     return np.asarray(fixed + difference_scores(pairs, better, worse, weights))
 

@@ -46,8 +46,8 @@ class OOroSoftmaxOptions(DualOptions):
 
     tangent: bool = option(
         False,
-        help="constraints are planes through the loss at the present weights, where the "
-        "printed ones have an offset",
+        help="use tangent planes of the loss at the current weights as constraints, without "
+        "the offset of the printed ones",
         source="Watanabe 2012, text under eq. 16; Teo et al. 2010",
     )
 
