@@ -1,17 +1,17 @@
-"""The exceptions that mosesplug raises; the command line turns them into one line and a code.
+"""The exceptions of mosesplug; the CLI turns them into one line and an exit code.
 
 ::
 
     MosesplugError
-    ├── UsageError            the call itself is wrong            (exit code 2)
-    └── DataError             the call is fine, the data are not  (exit code 1)
-        ├── StoreError        the n-best store cannot serve
-        │   ├── StoreMismatch     it was made from other input, references or configuration
-        │   └── StoreFull         no room on the disk
-        ├── DecoderError      the decoder died, or wrote what cannot be used
-        └── OptimizerError    no usable weights can come of this problem
+    ├── UsageError            usage error                         (exit code 2)
+    └── DataError             data, decoder or disk error         (exit code 1)
+        ├── StoreError        the n-best store cannot be used
+        │   ├── StoreMismatch     it was created from other input, references or configuration
+        │   └── StoreFull         the disk is full
+        ├── DecoderError      the decoder died, or its output cannot be used
+        └── OptimizerError    the problem has no usable solution
 
-``formats.FormatError`` (a file that cannot be read) stands beside ``DataError``: exit code 1.
+``formats.FormatError`` (a malformed file) is separate from ``DataError``; exit code 1 too.
 """
 
 from __future__ import annotations
@@ -29,32 +29,32 @@ __all__ = [
 
 
 class MosesplugError(Exception):
-    """Anything mosesplug refuses, said in one line that names the remedy."""
+    """Base of all errors; the message is one line that says what to do."""
 
 
 class UsageError(MosesplugError):
-    """The call itself is wrong: an unknown option, two that exclude each other."""
+    """A usage error: an unknown option, or options that exclude each other."""
 
 
 class DataError(MosesplugError):
-    """The call is fine, the data are not."""
+    """An error in the data, the decoder or the disk."""
 
 
 class StoreError(DataError):
-    """The n-best store cannot do what was asked."""
+    """The n-best store cannot be used."""
 
 
 class StoreMismatch(StoreError):
-    """The store was made from other input, references, features or configuration."""
+    """The store was created from other input, references, features or configuration."""
 
 
 class StoreFull(StoreError):
-    """The disk has no room; finished iterations are kept."""
+    """The disk is full; finished iterations are kept."""
 
 
 class DecoderError(DataError):
-    """The decoder died, or what it wrote cannot be used."""
+    """The decoder died, or its output cannot be used."""
 
 
 class OptimizerError(DataError):
-    """No usable weights can come of this problem (NaN features, nothing to tune)."""
+    """The problem has no usable solution (NaN features, nothing to tune)."""

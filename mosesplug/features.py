@@ -1,7 +1,7 @@
 """Feature names and columns: a dense block of named groups, and a sparse tail.
 
-A decoder writes ``TranslationModel0= v v v v``: a *group* of four dense values. Moses' tools call
-its columns ``TranslationModel0_0`` ... ``TranslationModel0_3``, and so does this. A label with an
+A decoder writes ``TranslationModel0= v v v v``: a *group* of four dense values. As in
+Moses' tools, its columns are ``TranslationModel0_0`` ... ``TranslationModel0_3``. A label with an
 underscore (``WT_auf~on= 1``) is one sparse feature.
 """
 
@@ -19,7 +19,7 @@ __all__ = ["FeatureSpace", "spelled_groups"]
 
 @dataclass(frozen=True)
 class FeatureSpace:
-    """Which column is which feature.
+    """Maps feature names to columns.
 
     Dense columns come first, in the order in which the decoder writes them; sparse features
     follow in the order of their first appearance.
@@ -34,7 +34,7 @@ class FeatureSpace:
 
     @classmethod
     def of_names(cls, names: Iterable[str], sparse: Iterable[str] = ()) -> FeatureSpace:
-        """Return groups from one name a column, neighbours of one name being one group."""
+        """Group the columns: neighbours with the same name form one group."""
         groups: list[tuple[str, int]] = []
         for name in names:
             if groups and groups[-1][0] == name:
@@ -58,27 +58,27 @@ class FeatureSpace:
 
     @cached_property
     def group_names(self) -> tuple[str, ...]:
-        """The group of each dense column, as in the rows of ``runN.dense``: ``(name, ...)``."""
+        """The group name of each dense column, as in the rows of ``runN.dense``."""
         return tuple(name for name, width in self.groups for _ in range(width))
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """All columns: ``LM0_0`` for dense ones (as in ``features.dat``), then the sparse names."""
+        """Names of all columns: ``LM0_0`` for dense ones (as in ``features.dat``), then sparse."""
         dense = (f"{name}_{i}" for name, width in self.groups for i in range(width))
         return (*dense, *self.sparse)
 
     @cached_property
     def columns(self) -> Mapping[str, int]:
-        """Column of each name in ``names``."""
+        """The column of each name in ``names``."""
         return {name: column for column, name in enumerate(self.names)}
 
     def select(self, wanted: Sequence[str]) -> NDArray[np.bool_]:
-        """Mask, bool ``[len(self)]``, of the columns named in ``wanted``.
+        """Return the mask of the columns named in ``wanted``, bool ``[len(self)]``.
 
         A name is a column (``LM0_0``, a sparse feature) or a whole group (``LM0``).
 
         Raises:
-            KeyError: a name that is neither; its argument is that name.
+            KeyError: a name is neither; the exception's argument is that name.
         """
         mask = np.zeros(len(self), dtype=np.bool_)
         group_names = np.asarray(self.group_names, dtype=np.str_)
@@ -93,6 +93,6 @@ class FeatureSpace:
 
 
 def spelled_groups(groups: Iterable[tuple[str, int]] | None) -> str:
-    """Dense groups for a message: ``LM0 TranslationModel0*4``, or ``none``."""
+    """Format dense groups for a message: ``LM0 TranslationModel0*4``, or ``none``."""
     spelled = (name if width == 1 else f"{name}*{width}" for name, width in groups or ())
     return " ".join(spelled) or "none"

@@ -1,8 +1,8 @@
-"""A search graph: nodes, and edges that build a node on others.
+"""A hypergraph: nodes, and hyperedges that derive a node from its tails.
 
 A derivation is a choice of one edge for the goal, one for each tail of that edge, and so on. The
-nodes stand in topological order, tails before heads, so that whatever is computed bottom-up is
-one loop over the edges.
+nodes are in topological order, tails before heads, so bottom-up computations are one loop over
+the edges.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ __all__ = ["Hypergraph", "read_only"]
 
 @dataclass(frozen=True)
 class Hypergraph:
-    """The graph of one sentence. Arrays may be read-only.
+    """The hypergraph of one sentence. Arrays may be read-only.
 
     Attributes:
         edge_offsets: int64 ``[n_nodes + 1]``; the edges that lead to node ``v`` are
             ``edge_offsets[v]:edge_offsets[v + 1]``. The last node is the goal.
         tail_offsets: int64 ``[n_edges + 1]``, into ``tails``.
-        tails: int32; nodes that each edge builds on, in the order of its target.
+        tails: int32; the tail nodes of each edge, in the order of its target.
         target_offsets: int64 ``[n_edges + 1]``, into ``targets``.
         targets: int32; words, and -1 in the place of each tail's translation.
-        feature_indptr: int64 ``[n_edges + 1]``, into the two that follow.
+        feature_indptr: int64 ``[n_edges + 1]``, into ``feature_indices`` and ``feature_values``.
         feature_indices: int32; the columns of an edge's features.
         feature_values: float32.
-        covered: int32 ``[n_nodes]``; source words that a node covers.
-        words: what the targets stand for.
+        covered: int32 ``[n_nodes]``; number of source words that a node covers.
+        words: the words that ``targets`` index.
     """
 
     edge_offsets: NDArray[np.int64]
@@ -51,11 +51,11 @@ class Hypergraph:
 
     @classmethod
     def of_file(cls, file: HypergraphFile, columns: Mapping[str, int]) -> Hypergraph:
-        """Return a graph that was read.
+        """Return the hypergraph of a graph file.
 
         Args:
-            file: the graph.
-            columns: the column of every feature that it has.
+            file: the contents of the file.
+            columns: the column of every feature in the file.
 
         Raises:
             KeyError: a feature has no column.
@@ -85,15 +85,15 @@ class Hypergraph:
         return len(self.tail_offsets) - 1
 
     def edge_scores(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-        """``w . h`` of every edge, float64 ``[n_edges]``; ``weights`` has one for each column."""
+        """Return ``w . h`` of every edge, float64 ``[n_edges]``; one weight per column."""
         return _edge_scores(self.feature_indptr, self.feature_indices, self.feature_values, weights)
 
     def target(self, edge: int) -> NDArray[np.int32]:
-        """Return words of an edge, -1 in the place of each tail."""
+        """Return the words of an edge, with -1 in the place of each tail."""
         return self.targets[self.target_offsets[edge] : self.target_offsets[edge + 1]]
 
     def translation(self, edges: NDArray[np.int64]) -> list[bytes]:
-        """Return the words of a derivation, given by its edges, each before those of its tails."""
+        """Return the words of a derivation; ``edges`` lists each edge before those of its tails."""
         rest = iter(edges.tolist())
         waiting = [iter(self.target(next(rest)).tolist())]
         words: list[bytes] = []
@@ -108,7 +108,7 @@ class Hypergraph:
         return words
 
     def features(self, edges: NDArray[np.int64], n_columns: int) -> NDArray[np.float64]:
-        """Sum of the features of the given edges, float64 ``[n_columns]``."""
+        """Return the sum of the features of the given edges, float64 ``[n_columns]``."""
         totals = np.zeros(n_columns)
         for edge in edges:
             part = slice(self.feature_indptr[edge], self.feature_indptr[edge + 1])
@@ -117,7 +117,7 @@ class Hypergraph:
 
 
 def read_only(array: NDArray[Any]) -> NDArray[Any]:
-    """A view that cannot be written, as those on a memory map: kernels compile for one kind."""
+    """Return a read-only view, like those on a memory map, so kernels compile only once."""
     view = array.view()
     view.flags.writeable = False
     return view

@@ -1,8 +1,8 @@
-"""How every hot loop of mosesplug is compiled: one typed decorator around Numba.
+"""Compile kernels: one typed decorator around Numba for all hot loops.
 
-Kernels release the GIL, so threads run them in parallel, and are cached on disk, so that compile
-time is paid once. They never write to their inputs unless their docstring says that an argument
-is an output.
+Kernels release the GIL, so threads run them in parallel. They are cached on disk, so they compile
+only once. They never write to their inputs unless their docstring says that an argument is an
+output.
 """
 
 from __future__ import annotations
@@ -23,20 +23,19 @@ def kernel(function: Function) -> Function:
 
 
 def finite_kernel(function: Function) -> Function:
-    """``kernel`` for arguments without NaN, where the sign of zero is of no interest.
+    """Compile like ``kernel``, for arguments without NaN whose zeros need no sign.
 
-    That is all that stands between a minimum or maximum and its vector instructions; results are
-    those of ``kernel``.
+    This lets minima and maxima use vector instructions; the results are those of ``kernel``.
     """
     compiled = numba.njit(nogil=True, cache=True, fastmath={"nnan", "nsz"})(function)
     return cast(Function, _once_for_all_constants(compiled))
 
 
 def _once_for_all_constants(dispatcher: Any) -> Any:
-    """``dispatcher``, compiled once for an argument's type, not for each constant passed to it.
+    """Compile ``dispatcher`` once for each argument type, not for each constant argument.
 
-    Numba compiles a kernel that others call with 0, with 1 and with a variable three times. The
-    optimizer, which inlines it, finds the constants anyway.
+    Numba compiles a kernel three times if others call it with 0, with 1 and with a variable. LLVM
+    inlines the kernel and finds the constants anyway.
     """
     template_for = dispatcher.get_call_template
     of_any_value: Callable[[Any], Any] = numba.types.unliteral
@@ -52,13 +51,13 @@ def _once_for_all_constants(dispatcher: Any) -> Any:
 
 
 def load_compiler() -> None:
-    """Do now what Numba does before the first call of any kernel: a quarter of a second.
+    """Initialise Numba, which takes a quarter of a second at the first kernel call.
 
-    For programs that wait for something else meanwhile.
+    Programs call this while they wait for something else.
     """
     _nothing()
 
 
 @kernel
 def _nothing() -> None:
-    """Nothing at all."""
+    """Do nothing."""

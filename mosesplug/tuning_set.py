@@ -1,7 +1,7 @@
-"""The arrays that optimizers see: hypotheses of many sentences, side by side.
+"""The input arrays of optimizers: the hypotheses of many sentences.
 
-A ``TuningSet`` is immutable, and its arrays may be read-only views on a memory map. A batch is
-the same thing over some of the sentences.
+A ``TuningSet`` is immutable, and its arrays may be read-only views on a memory map. A batch is a
+``TuningSet`` over some of the sentences.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from mosesplug.features import FeatureSpace
 __all__ = ["Batch", "SparseRows", "TuningSet", "linear_scores"]
 
 _CHUNK = 16384
-"""Hypotheses whose features are widened to float64 at a time: a second copy of all of them would
-be the largest array of a tuning run."""
+"""Hypotheses whose features are converted to float64 at a time; a full float64 copy would be the
+largest array of a tuning run."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class SparseRows:
     """Sparse feature values by hypothesis, compressed by row (CSR).
 
     Attributes:
-        indptr: int64 ``[n_hyps + 1]``; row ``i`` is ``indptr[i]:indptr[i + 1]`` of the others.
+        indptr: int64 ``[n_hyps + 1]``; row ``i`` is ``indptr[i]:indptr[i + 1]`` of both arrays.
         indices: int32 ``[nnz]``; the sparse feature, counted from 0 within the sparse tail.
         data: float32 ``[nnz]``.
     """
@@ -43,7 +43,7 @@ class SparseRows:
         return SparseRows(indptr, self.indices[entries], self.data[entries])
 
     def scores(self, start: int, stop: int, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-        """``w . h`` of rows ``start`` to ``stop - 1``, float64 ``[stop - start]``.
+        """Return ``w . h`` of rows ``start`` to ``stop - 1``, float64 ``[stop - start]``.
 
         ``weights`` are those of the sparse tail.
         """
@@ -57,16 +57,15 @@ class SparseRows:
 def linear_scores(
     dense: NDArray[np.float32], sparse: SparseRows | None, weights: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """``w . h`` of every hypothesis, float64 ``[n_hyps]``.
+    """Return ``w . h`` of every hypothesis, float64 ``[n_hyps]``.
 
-    Summed in the order of the features, whatever the machine: hypotheses with the same features
-    tie exactly, which a matrix product does not promise; and whoever scores lists takes the same
-    one of those that tie.
+    The sum runs in feature order on every machine. Hypotheses with the same features therefore tie
+    exactly, which a matrix product does not guarantee, and all callers break ties the same way.
 
     Args:
         dense: float32 ``[n_hyps, n_dense]``.
         sparse: the sparse tail of as many hypotheses, or None.
-        weights: float64, of the dense features and then of the sparse ones.
+        weights: float64; first those of the dense features, then those of the sparse ones.
     """
     n_dense = dense.shape[1]
     scores = np.zeros(len(dense))
@@ -86,11 +85,11 @@ class TuningSet:
 
     Attributes:
         space: names of the columns.
-        sentence_ids: int64 ``[n_sentences]``; the line of the input, from 0.
+        sentence_ids: int64 ``[n_sentences]``; the input line of each sentence, from 0.
         offsets: int64 ``[n_sentences + 1]``; hypotheses of sentence ``i`` are rows
             ``offsets[i]:offsets[i + 1]``; a sentence may have none.
         dense: float32 ``[n_hyps, n_dense]``.
-        sparse: the sparse tail, or None where the space has none.
+        sparse: the sparse features, or None if the space has none.
         stats: int32 or float32 ``[n_hyps, n_stats]``; the metric's sufficient statistics.
         lengths: int32 ``[n_hyps]``; tokens of each hypothesis.
     """
@@ -114,13 +113,13 @@ class TuningSet:
         return int(self.offsets[-1])
 
     def model_scores(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-        """``w . h`` of every hypothesis; see ``linear_scores``."""
+        """Return ``w . h`` of every hypothesis; see ``linear_scores``."""
         return linear_scores(self.dense, self.sparse, weights)
 
     def first_best(self, weights: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Row of the highest-scoring hypothesis of each sentence that has any; ties to the first.
+        """Return the row of the 1-best of each non-empty sentence; the first row wins ties.
 
-        Returns int64 ``[number of sentences that are not empty]``.
+        Returns int64 ``[number of non-empty sentences]``.
         """
         scores = self.model_scores(weights)
         starts = self.offsets[:-1][np.diff(self.offsets) > 0]
@@ -151,4 +150,4 @@ class TuningSet:
 
 
 Batch = TuningSet
-"""A ``TuningSet`` over some of the sentences; one type, so that any learner takes either."""
+"""A ``TuningSet`` over some of the sentences; the same type, so that learners take either."""

@@ -1,9 +1,9 @@
 """The random numbers of the C library, which Moses' tools draw from.
 
 ``rand`` of the GNU C library is an additive feedback generator: ``r[i] = r[i-3] + r[i-31]`` modulo
-2^32, without the lowest bit. A program that draws from it as its counterpart does makes, of the
-same seed, the same choices. It is no good generator; what does not imitate a program of Moses
-takes NumPy's.
+2^32, without the lowest bit. From the same seed, a launcher that draws from it in the same order
+as Moses' program makes the same choices. The generator is weak; code that does not imitate Moses
+uses NumPy's generators.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class CRand:
 def _draw(
     state: NDArray[np.uint32], position: NDArray[np.int64], numbers: NDArray[np.int64]
 ) -> None:
-    """Fill ``numbers``; ``state``, the last 31 words in a ring, and ``position`` are moved on."""
+    """Fill ``numbers``; ``state``, the last 31 words in a ring, and ``position`` advance."""
     oldest = position[0]
     for i in range(len(numbers)):
         third = oldest - _SEPARATION

@@ -1,8 +1,8 @@
-"""The work of Moses' ``extractor``: features and statistics of n-best lists.
+"""Compute features and statistics of n-best lists as Moses' ``extractor`` does.
 
-Its files of earlier iterations can go before the lists. Hypotheses of a sentence are told apart
-by dense features and statistics, and leave their lists in its way: the last takes the place of
-each that goes.
+Files of earlier iterations can precede the n-best lists. Two hypotheses of a sentence are
+duplicates if their dense features and statistics are equal. As in Moses, the last hypothesis of a
+sentence replaces each removed one.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ from mosesplug.errors import DataError
 from mosesplug.moses_tools.extractor_files import Iteration, Merged, first_equals
 from mosesplug.moses_tools.scoring import Scorer, ScorerInput, check_sentences
 
-__all__ = ["scored_list", "without_duplicates", "write_extracted"]
+__all__ = ["remove_duplicates", "score_n_best_list", "write_extracted"]
 
 StrPath = str | PathLike[str]
 
 
-def scored_list(block: NBestList, scorer: Scorer, *, threads: int = 2) -> Iteration:
-    """Return an n-best list as an iteration.
+def score_n_best_list(block: NBestList, scorer: Scorer, *, threads: int = 2) -> Iteration:
+    """Score an n-best list and return it as an iteration.
 
     Args:
-        block: the list.
-        scorer: makes the statistics.
-        threads: for scoring.
+        block: the n-best lists.
+        scorer: computes the statistics.
+        threads: number of threads for scoring.
 
     Raises:
-        FormatError: the list has a sentence without reference.
-        DataError, DecoderError: as ``Scorer.statistics``.
+        FormatError: a sentence has no reference.
+        DataError, DecoderError: see ``Scorer.statistics``.
     """
     check_sentences(block, scorer.n_sentences)
     statistics = scorer.statistics(_hypotheses(block), threads=threads)
@@ -62,16 +62,15 @@ def scored_list(block: NBestList, scorer: Scorer, *, threads: int = 2) -> Iterat
 
 
 def _hypotheses(block: NBestList) -> ScorerInput:
-    """Return the text of a list."""
+    """Return the text of the hypotheses."""
     return ScorerInput(block.sentence_ids, block.buffer, block.text_starts, block.text_ends)
 
 
-def without_duplicates(merged: Merged) -> Merged:
+def remove_duplicates(merged: Merged) -> Merged:
     """Return the rows that Moses' ``extractor`` keeps, in the order in which it leaves them.
 
-    Sparse features are not compared: of rows that differ in these alone the first is kept. Where
-    a row is a duplicate, the last of the sentence's rows is moved to its place, and is looked at
-    next.
+    Sparse features are not compared: if rows differ only in these, the first is kept. The last row
+    of the sentence replaces each duplicate, and is checked next.
     """
     first = first_equals(merged, merged.stats, sparse=False)
     rows = np.arange(len(first))
@@ -91,7 +90,7 @@ def without_duplicates(merged: Merged) -> Merged:
 
 
 def _kept(first: list[int], start: int) -> list[int]:
-    """Return rows of one sentence that stay; ``first`` is the first equal row of each."""
+    """Return the kept rows of one sentence; ``first`` is the first equal row of each row."""
     order = list(range(start, start + len(first)))
     seen: set[int] = set()
     at = 0
@@ -113,7 +112,7 @@ def write_extracted(
     """Write the two files of an iteration.
 
     Raises:
-        DataError: sparse features, and binary files, which have no room for them.
+        DataError: there are sparse features, which binary files cannot hold.
         OSError: a file cannot be written.
     """
     if binary and len(merged.sparse.data):

@@ -1,7 +1,7 @@
-"""Extractor files of some iterations, merged: where Moses' own optimizer programs start.
+"""Merge the extractor files of several iterations, the input of Moses' optimizer programs.
 
-Each iteration has a file of features and one of statistics. Their rows go together one by one,
-and rows of one sentence from all iterations become one list of hypotheses.
+Each iteration has a file of features and one of statistics, with corresponding rows. The rows of
+a sentence from all iterations become one list of hypotheses.
 """
 
 from __future__ import annotations
@@ -50,10 +50,10 @@ class ExtractorSet:
 
     Attributes:
         tuning_set: the hypotheses, sentences in the order of their first appearance. The files
-            do not tell lengths; those here are 0.
+            contain no lengths; all lengths are 0.
         metric: the name in the headers of the statistics, ``BLEU`` or ``BLEU,TER``.
-        names: of the dense columns, as the headers spell them.
-        hypotheses: rows read, duplicates included.
+        names: names of the dense features, as in the headers.
+        hypotheses: number of rows read, including duplicates.
     """
 
     tuning_set: TuningSet
@@ -64,7 +64,7 @@ class ExtractorSet:
 
 @dataclass(frozen=True)
 class Iteration:
-    """Features and statistics of one iteration, and the files they are from, for messages."""
+    """Features and statistics of one iteration, with their file names for messages."""
 
     features: FeatureData
     scores: ScoreData
@@ -74,17 +74,17 @@ class Iteration:
 
 @dataclass(frozen=True)
 class Merged:
-    """Hypotheses of some iterations, sentence by sentence.
+    """Merged lists: the hypotheses of several iterations by sentence.
 
     Attributes:
         metric: name of the metric.
         sentence_ids: int64 ``[n_sentences]``, in the order of their first appearance.
-        offsets: int64 ``[n_sentences + 1]``; rows of each.
-        names: of the dense columns.
+        offsets: int64 ``[n_sentences + 1]``; where the rows of each sentence start.
+        names: names of the dense features.
         dense: float32 ``[n, n_dense]``.
-        sparse_names: of the sparse features, in the order of their first appearance in the files.
-        sparse: their values.
-        stats: int32 where all are whole, or else float32; ``[n, n_statistics]``.
+        sparse_names: names of the sparse features, in the order of their first appearance.
+        sparse: values of the sparse features.
+        stats: int32 if all values are integers, otherwise float32; ``[n, n_statistics]``.
     """
 
     metric: str
@@ -97,7 +97,7 @@ class Merged:
     stats: Statistics
 
     def take(self, rows: NDArray[np.int64], offsets: NDArray[np.int64]) -> Merged:
-        """Return the given rows, in that order; ``offsets`` says which of them are whose."""
+        """Return the given rows in that order; ``offsets`` are their new sentence offsets."""
         taken = replace(self, offsets=offsets)
         if len(rows) == len(self.dense) and _are_all(rows):
             return taken
@@ -116,15 +116,15 @@ def load_extractor_files(
     """Read, pair and merge extractor files.
 
     Args:
-        feature_files: one or more, text or binary.
-        score_files: the statistics that belong to each, in the same order.
-        distinct_by: as ``join`` has it.
-        threads: for reading.
+        feature_files: one or more feature files, text or binary.
+        score_files: the score file of each feature file, in the same order.
+        distinct_by: see ``join``.
+        threads: number of threads for reading.
 
     Raises:
-        UsageError: no file, or not as many of one kind as of the other.
-        FormatError: a file that is no such file.
-        DataError: files that do not go together.
+        UsageError: there is no file, or the numbers of files differ.
+        FormatError: a file is not an extractor file.
+        DataError: the files do not match each other.
     """
     pairs = paired(feature_files, score_files)
     return join([read_iteration(*pair, threads=threads) for pair in pairs], distinct_by)
@@ -133,10 +133,10 @@ def load_extractor_files(
 def paired(
     feature_files: Sequence[StrPath], score_files: Sequence[StrPath]
 ) -> list[tuple[StrPath, StrPath]]:
-    """Return the two files of each iteration.
+    """Return the feature file and score file of each iteration.
 
     Raises:
-        UsageError: no file, or not as many of one kind as of the other.
+        UsageError: there is no file, or the numbers of files differ.
     """
     if not feature_files or len(feature_files) != len(score_files):
         raise UsageError(
@@ -149,15 +149,15 @@ def paired(
 def join(
     iterations: Iterable[Iteration], distinct_by: DistinctBy = "features and statistics"
 ) -> ExtractorSet:
-    """Return one tuning set of iterations that were read.
+    """Merge iterations into one tuning set, without duplicates.
 
     Args:
         iterations: at least one.
-        distinct_by: what two hypotheses of a sentence must have equal for the later one to be
-            left out; features are dense and sparse ones.
+        distinct_by: the values whose equality makes the later of two hypotheses of a sentence a
+            duplicate; features are dense and sparse ones.
 
     Raises:
-        DataError: iterations that do not go together.
+        DataError: the iterations do not match each other.
     """
     merged = merge(list(iterations))
     n_read = len(merged.dense)
@@ -174,7 +174,7 @@ def read_iteration(feature_file: StrPath, score_file: StrPath, *, threads: int =
     """Read the two files of an iteration.
 
     Raises:
-        FormatError: a file that is no such file, or two that are not of one run.
+        FormatError: a file is not an extractor file, or the files belong to different runs.
     """
     features = read_features(feature_file, threads=threads)
     scores = read_scores(score_file, threads=threads)
@@ -183,30 +183,30 @@ def read_iteration(feature_file: StrPath, score_file: StrPath, *, threads: int =
         and np.array_equal(features.offsets, scores.offsets)
     ):
         raise FormatError(
-            f"its sentences and their numbers of hypotheses differ from those of {feature_file}",
+            f"its sentences or their numbers of hypotheses differ from those of {feature_file}",
             path=score_file,
-            remedy="Give the two files that one run of the extractor wrote",
+            remedy="Give two files written by the same run of the extractor",
         )
     return Iteration(features, scores, feature_file, score_file)
 
 
 def merge(iterations: Sequence[Iteration]) -> Merged:
-    """Return one list of hypotheses a sentence, from at least one iteration; nothing is left out.
+    """Merge at least one iteration into one list per sentence, keeping duplicates.
 
     Raises:
-        DataError: iterations that do not go together.
+        DataError: the iterations do not match each other.
     """
     first = iterations[0]
     for other in iterations:
         if other.features.names != first.features.names:
             raise DataError(
-                f"the features of {other.feature_file} are not those of {first.feature_file}: "
-                "iterations of one configuration only can be merged"
+                f"{other.feature_file} and {first.feature_file} have different features: "
+                "merge only iterations of one configuration"
             )
         width, width_first = other.scores.stats.shape[1], first.scores.stats.shape[1]
         if (other.scores.metric, width) != (first.scores.metric, width_first):
             raise DataError(
-                f"{other.score_file} has {width} statistics of {other.scores.metric}, and "
+                f"{other.score_file} has {width} statistics of {other.scores.metric}, but "
                 f"{first.score_file} has {width_first} of {first.scores.metric}: score all lists "
                 "with one metric"
             )
@@ -228,7 +228,7 @@ def merge(iterations: Sequence[Iteration]) -> Merged:
 def _by_sentence(
     features: Sequence[FeatureData],
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Sentences by first appearance, offsets of their rows, and which row of all files each is."""
+    """Return sentences by first appearance, their row offsets, and the order of all rows."""
     blocks = np.concatenate([feature.sentence_ids for feature in features])
     counts = np.concatenate([np.diff(feature.offsets) for feature in features])
     starts = np.cumsum(counts) - counts
@@ -245,10 +245,10 @@ def _by_sentence(
 
 
 def _gathered(parts: Sequence[NDArray[Any]], order: NDArray[np.int64]) -> NDArray[Any]:
-    """Return rows of all parts in that order; of one part in its own order, that part itself.
+    """Return the rows of all parts in that order; a single part in its own order is not copied.
 
-    Each part's rows go straight to their places: memory that is touched for the first time costs
-    more than all else here.
+    Each part's rows are written straight to their places, since touching new memory dominates
+    the cost.
     """
     if len(parts) == 1 and _are_all(order):
         return parts[0]
@@ -263,12 +263,12 @@ def _gathered(parts: Sequence[NDArray[Any]], order: NDArray[np.int64]) -> NDArra
 
 
 def _are_all(rows: NDArray[np.int64]) -> bool:
-    """Return whether these are the rows 0, 1, 2, ..."""
+    """Return whether the rows are 0, 1, 2, ..."""
     return np.array_equal(rows, np.arange(len(rows)))
 
 
 def _joined_sparse(features: Sequence[FeatureData]) -> tuple[tuple[str, ...], SparseRows]:
-    """Sparse features of all files, numbered by first appearance, and their values."""
+    """Return the sparse features of all files by first appearance, and their values."""
     known: dict[str, int] = {}
     columns = [
         np.array([known.setdefault(n, len(known)) for n in feature.sparse_names], dtype=np.int32)
@@ -284,7 +284,7 @@ def _joined_sparse(features: Sequence[FeatureData]) -> tuple[tuple[str, ...], Sp
 
 
 def _whole(parts: Sequence[NDArray[np.float32]]) -> Sequence[Statistics]:
-    """Return counts as integers, as the metrics make them; float32 where any is not whole."""
+    """Convert statistics to int32 if all are integers; otherwise return them as float32."""
     counts = []
     for part in parts:
         if not (np.abs(part) < _INT32_LIMIT).all():
@@ -298,21 +298,23 @@ def _whole(parts: Sequence[NDArray[np.float32]]) -> Sequence[Statistics]:
 def first_equals(
     merged: Merged, stats: Statistics | None, *, sparse: bool = True
 ) -> NDArray[np.int64]:
-    """The first row of its sentence that each row equals, int64 ``[n]``; mostly the row itself.
+    """Return the first equal row in the same sentence for each row, int64 ``[n]``.
+
+    A row without an earlier duplicate gets itself.
 
     Args:
         merged: the rows; all dense features are compared.
-        stats: statistics to compare too.
+        stats: statistics to compare too, or None.
         sparse: whether to compare sparse features.
     """
-    # Here and not above: it brings Numba, which may be loaded while files are read.
+    # Imported here: it imports Numba, which can load while files are read.
     from mosesplug.store import dedupe
 
     n = len(merged.dense)
     own = np.zeros((n, 0), dtype=np.int32) if stats is None else np.ascontiguousarray(stats)
     rows = merged.sparse if sparse else SparseRows(*_no_sparse(n))
     indices, data, _ = dedupe.sort_sparse(rows.indptr, rows.indices, rows.data)
-    # The store tells hypotheses apart by text and features; here, statistics stand for the text.
+    # The store compares text and features; here the statistics take the place of the text.
     width = own.itemsize * own.shape[1]
     starts = width * np.arange(n)
     compared = dedupe.Rows(
@@ -332,12 +334,12 @@ def first_equals(
 def _no_sparse(
     n: int,
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32]]:
-    """CSR arrays of ``n`` empty rows."""
+    """Return CSR arrays of ``n`` empty rows."""
     return np.zeros(n + 1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.float32)
 
 
 def _tuning_set(merged: Merged) -> TuningSet:
-    """Return the arrays under the names of a feature space, sparse features by first appearance."""
+    """Return the rows as a tuning set, sparse features by first appearance."""
     groups = [match[1] if (match := _COLUMN.fullmatch(name)) else name for name in merged.names]
     sparse_names, sparse = _renumbered(merged)
     return TuningSet(
@@ -352,7 +354,7 @@ def _tuning_set(merged: Merged) -> TuningSet:
 
 
 def _renumbered(merged: Merged) -> tuple[tuple[str, ...], SparseRows]:
-    """Sparse features in the order in which the rows name them."""
+    """Return sparse features in the order of their first appearance in the rows."""
     sparse = merged.sparse
     used, first = np.unique(sparse.indices, return_index=True)
     by_appearance = used[np.argsort(first)]

@@ -14,17 +14,18 @@ __all__ = ["filter_lines"]
 
 
 def filter_lines(command: str, lines: Sequence[bytes]) -> list[bytes]:
-    """Return the lines as a command gives them back.
+    """Pass lines through a command and return its output lines.
 
-    Equal lines are sent once, so the command must treat each line by itself. It gets them all in
-    one file: unlike with a pipe to and fro, it may read ahead and need not flush its output.
+    Equal lines are sent once, so the command must process each line independently. The command
+    reads all lines from one file, so it may read ahead and need not flush its output.
 
     Args:
-        command: for ``bash``, in the current directory.
-        lines: without ``\\n``.
+        command: a ``bash`` command, run in the current directory.
+        lines: lines without ``\\n``.
 
     Raises:
-        DecoderError: it could not be started, failed, or does not give one line for each.
+        DecoderError: the command could not be started, failed, or did not write one line for
+            each input line.
     """
     distinct = list(dict.fromkeys(lines))
     with tempfile.TemporaryDirectory(prefix="mosesplug-filter-") as directory:
@@ -41,8 +42,8 @@ def filter_lines(command: str, lines: Sequence[bytes]) -> list[bytes]:
         given = read_lines(got)
     if len(given) != len(distinct):
         raise DecoderError(
-            f"the filter {command!r} gave {len(given)} lines for {len(distinct)}: it must give one "
-            "line for each"
+            f"the filter {command!r} wrote {len(given)} lines for {len(distinct)}: it must write "
+            "one line for each input line"
         )
     changed = dict(zip(distinct, given, strict=True))
     return [changed[line] for line in lines]

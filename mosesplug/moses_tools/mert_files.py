@@ -1,4 +1,4 @@
-"""From the files of Moses' ``mert`` to a tuning problem, whole or in shards."""
+"""Build the tuning problem of Moses' ``mert`` from its files, whole or in shards."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from mosesplug.optimizers import Problem, Solution
 from mosesplug.optimizers.problem import normalise
 from mosesplug.tuning_set import TuningSet
 
-__all__ = ["averaged", "dense_only", "read_starts", "selected", "shards"]
+__all__ = ["average_solutions", "dense_only", "read_starts", "select_weights", "split_problem"]
 
 StrPath = str | PathLike[str]
 
 FACTOR = "SparseFactor"
-"""The dense feature that the score of the sparse ones becomes."""
+"""The dense feature that holds the score of the sparse features."""
 
 
 def dense_only(tuning_set: TuningSet, sparse_weights: StrPath | None) -> TuningSet:
-    """The hypotheses without their sparse features, or with the score of these as a dense one.
+    """Remove the sparse features, or replace them by one dense feature with their score.
 
     Args:
         tuning_set: hypotheses.
-        sparse_weights: a file of weights, ``name value``, at which the sparse features are
-            summed up in one more dense column, the last. None to leave them out.
+        sparse_weights: a file of ``name value`` weights. The sparse model score at these weights
+            becomes the last dense column. None removes the sparse features.
 
     Raises:
         FormatError: the file cannot be read.
@@ -56,18 +56,18 @@ def dense_only(tuning_set: TuningSet, sparse_weights: StrPath | None) -> TuningS
 def read_starts(
     files: Sequence[StrPath], space: FeatureSpace
 ) -> tuple[list[NDArray[np.float64]], NDArray[np.float64], NDArray[np.float64]]:
-    """Starting points, and the box of random starts.
+    """Read the starting points and the box of random starts.
 
     Args:
-        files: at least one, as ``init.opt``. The first one's minima and maxima make the box;
-            others may have none, and theirs do not matter.
+        files: at least one file in the format of ``init.opt``. The minima and maxima of the first
+            file define the box; those of the other files are optional and ignored.
         space: the weights, all of them dense.
 
     Returns:
         The starts, each float64 ``[n_features]``; minima; maxima.
 
     Raises:
-        FormatError: a file holds something else, or another number of weights.
+        FormatError: a file is malformed or has another number of weights.
     """
     points = [_numbers(path, space, box=number == 0) for number, path in enumerate(files)]
     _, minima, maxima = points[0]
@@ -75,37 +75,37 @@ def read_starts(
 
 
 def _numbers(path: StrPath, space: FeatureSpace, *, box: bool) -> NDArray[np.float64]:
-    """Return the rows of a file: starting weights, and minima and maxima if it has them."""
+    """Read the rows of a file: starting weights, and minima and maxima if present."""
     words = read_bytes(path).split()
     numbers = np.array([parse_number(word) for word in words])
     if np.isnan(numbers).any():
         word = words[int(np.argmax(np.isnan(numbers)))].decode(errors="replace")
         raise FormatError(
-            f"'{word}' is no finite number",
+            f"'{word}' is not a finite number",
             path=path,
-            remedy="It holds starting weights, minima and maxima",
+            remedy="The file must contain starting weights, minima and maxima",
         )
     n = len(space)
     if len(numbers) != 3 * n and (box or len(numbers) != n):
         raise FormatError(
             f"{len(numbers)} numbers",
             path=path,
-            remedy=f"It takes {n} starting weights, {n} minima and {n} maxima: one each for"
+            remedy=f"Expected {n} starting weights, {n} minima and {n} maxima, for"
             f" {', '.join(space.names)}",
         )
     return numbers.reshape(-1, n)
 
 
-def selected(
+def select_weights(
     wanted: Sequence[str], names: Sequence[str], n_features: int, option: str
 ) -> NDArray[np.bool_]:
-    """Mask, bool ``[n_features]``, of the named weights.
+    """Return the mask of the named weights, bool ``[n_features]``.
 
     Args:
-        wanted: names.
-        names: of the first columns, as the files spell them.
-        n_features: how many columns there are.
-        option: that named them, for messages.
+        wanted: names of the selected weights.
+        names: names of the first columns, as in the files.
+        n_features: number of columns.
+        option: the option with these names, for messages.
 
     Raises:
         DataError: there is no such feature.
@@ -113,22 +113,27 @@ def selected(
     mask = np.zeros(n_features, dtype=np.bool_)
     for name in wanted:
         if name not in names:
-            raise DataError(f"{option}: there is no feature {name}; there are {', '.join(names)}")
+            raise DataError(
+                f"{option}: unknown feature {name}; the features are {', '.join(names)}"
+            )
         mask[names.index(name)] = True
     return mask
 
 
-def shards(problem: Problem, count: int, size: float, rng: np.random.Generator) -> list[Problem]:
-    """Return the problem on parts of the sentences.
+def split_problem(
+    problem: Problem, count: int, size: float, rng: np.random.Generator
+) -> list[Problem]:
+    """Split a problem into shards of its sentences.
 
     Args:
-        problem: the whole.
-        count: of parts; 0 for the whole itself.
-        size: of each part, as a share of the sentences, drawn with repetition; 0 to divide them.
-        rng: draws them.
+        problem: the problem on all sentences.
+        count: number of shards; 0 returns the problem itself.
+        size: size of each shard as a share of the sentences, drawn with replacement; 0 to divide
+            the sentences among the shards.
+        rng: random numbers for drawing the sentences.
 
     Raises:
-        DataError: more parts than sentences.
+        DataError: there are more shards than sentences.
     """
     if count == 0:
         return [problem]
@@ -143,11 +148,13 @@ def shards(problem: Problem, count: int, size: float, rng: np.random.Generator) 
     return [replace(problem, tuning_set=problem.tuning_set.take_sentences(part)) for part in parts]
 
 
-def averaged(problem: Problem, solutions: Sequence[Solution]) -> tuple[NDArray[np.float64], float]:
-    """Mean of the weights that shards led to, normalised, and of their scores.
+def average_solutions(
+    problem: Problem, solutions: Sequence[Solution]
+) -> tuple[NDArray[np.float64], float]:
+    """Return the normalised mean of the shards' weights, and the mean of their scores.
 
     Raises:
-        DataError: the mean is zero.
+        DataError: the mean of the weights is zero.
     """
     if len(solutions) == 1:
         return solutions[0].weights, solutions[0].score

@@ -1,7 +1,7 @@
-"""Statistics of hypotheses with references, factors and filters as Moses' programs take them.
+"""Compute statistics of hypotheses with the references, factors and filters of Moses' programs.
 
 A filter rewrites every sentence of references and hypotheses; then factors of its tokens are
-selected. In an interpolated metric every part may have its own of both.
+selected. Each part of an interpolated metric may have its own filter and factors.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ class ScorerInput:
     """Sentences to score.
 
     Attributes:
-        sentence_ids: int64 ``[n]``; the line of the references that belongs to each.
-        buffer: uint8, the text.
-        starts, ends: int64 ``[n]``; where each is in it.
+        sentence_ids: int64 ``[n]``; the reference line of each sentence.
+        buffer: uint8; the text of all sentences.
+        starts, ends: int64 ``[n]``; the byte range of each sentence in the buffer.
     """
 
     sentence_ids: NDArray[np.int64]
@@ -40,23 +40,23 @@ class ScorerInput:
 
     @classmethod
     def of_lines(cls, lines: Sequence[bytes], sentence_ids: NDArray[np.int64]) -> ScorerInput:
-        """Return one hypothesis a line."""
+        """Return an input with one hypothesis per line."""
         ends = np.cumsum([0, *map(len, lines)], dtype=np.int64)
         buffer = np.frombuffer(b"".join(lines), dtype=np.uint8)
         return cls(sentence_ids, buffer, ends[:-1], ends[1:])
 
     def lines(self) -> list[bytes]:
-        """Return the text of each."""
+        """Return the text of each hypothesis."""
         text = self.buffer.tobytes()
         pairs = zip(self.starts.tolist(), self.ends.tolist(), strict=True)
         return [text[start:end] for start, end in pairs]
 
 
 def check_sentences(block: NBestList, n_sentences: int) -> None:
-    """Refuse a list with sentences that the references do not have.
+    """Check that every sentence of an n-best list has a reference.
 
     Raises:
-        FormatError: there is one; it has the line.
+        FormatError: a sentence has no reference; the error names the line.
     """
     row = int(np.searchsorted(block.sentence_ids, n_sentences))
     if row < len(block):
@@ -65,13 +65,13 @@ def check_sentences(block: NBestList, n_sentences: int) -> None:
             f"{n_sentences} lines",
             path=block.path,
             line=int(block.lines[row]),
-            remedy="Give the references of the text that the list translates",
+            remedy="Give the references that belong to this n-best list",
         )
 
 
 @dataclass(frozen=True)
 class _Preprocessing:
-    """Preprocessing of sentences before a metric scores them."""
+    """The filter and factors that sentences pass through before scoring."""
 
     factors: tuple[int, ...] = ()
     filter: str = ""
@@ -79,10 +79,10 @@ class _Preprocessing:
     def __bool__(self) -> bool:
         return bool(self.factors or self.filter)
 
-    def applied(self, lines: Sequence[bytes]) -> list[bytes]:
-        """Return the lines, filtered, then with some factors of their tokens."""
+    def apply(self, lines: Sequence[bytes]) -> list[bytes]:
+        """Filter the lines, then select factors of their tokens."""
         if self.filter:
-            # Here and not above: most calls filter nothing, and need not wait for it to load.
+            # Imported here: most calls use no filter.
             from mosesplug.moses_tools.line_filter import filter_lines
 
             lines = filter_lines(self.filter, lines)
@@ -91,16 +91,16 @@ class _Preprocessing:
 
 @dataclass(frozen=True)
 class _Part:
-    """A metric with its references."""
+    """A metric with its compiled references."""
 
     metric: Metric
     prepared: Prepared
     preprocessing: _Preprocessing
 
     def statistics(self, hypotheses: ScorerInput, threads: int) -> NDArray[np.int32]:
-        """As ``Metric.statistics``."""
+        """Return the statistics; see ``Metric.statistics``."""
         if self.preprocessing:
-            lines = self.preprocessing.applied(hypotheses.lines())
+            lines = self.preprocessing.apply(hypotheses.lines())
             hypotheses = ScorerInput.of_lines(lines, hypotheses.sentence_ids)
         return self.metric.statistics(
             self.prepared,
@@ -114,11 +114,11 @@ class _Part:
 
 @dataclass(frozen=True)
 class Scorer:
-    """A metric, ready to score.
+    """A metric with compiled references.
 
     Attributes:
-        metric: what scores.
-        parts: what counts: the metric, or each of an interpolated one.
+        metric: the metric, possibly interpolated.
+        parts: the parts of an interpolated metric, or the metric alone.
     """
 
     metric: Metric
@@ -137,16 +137,17 @@ class Scorer:
         """Read and compile references for a metric.
 
         Args:
-            name: ``--sctype``.
-            settings: ``--scconfig``.
-            references: files, at least one.
-            factors: ``--factors``; for an interpolated metric one of each, commas between.
-            filter_command: ``--filter``, alike.
+            name: value of ``--sctype``.
+            settings: value of ``--scconfig``.
+            references: at least one reference file.
+            factors: value of ``--factors``; one per part of an interpolated metric,
+                comma-separated.
+            filter_command: value of ``--filter``, likewise.
 
         Raises:
-            UsageError: an unknown metric or setting, or factors that cannot be read.
+            UsageError: an unknown metric or setting, or invalid factors.
             FormatError: a file cannot be read.
-            DataError: references that do not go together, or have too few factors.
+            DataError: the references differ in length, or have too few factors.
             DecoderError: the filter failed.
         """
         whole = metric(name, settings)
@@ -158,27 +159,27 @@ class Scorer:
         for part, preprocessing in zip(
             metrics, _preprocessings(factors, filter_command, len(metrics)), strict=True
         ):
-            prepared = part.prepare([preprocessing.applied(lines) for lines in texts])
+            prepared = part.prepare([preprocessing.apply(lines) for lines in texts])
             parts.append(_Part(part, prepared, preprocessing))
         return cls(whole, tuple(parts))
 
     @property
     def n_sentences(self) -> int:
-        """Lines of each reference."""
+        """Number of lines of each reference."""
         return self.parts[0].prepared.n_sentences
 
     def statistics(self, hypotheses: ScorerInput, *, threads: int = 1) -> NDArray[np.int32]:
-        """As ``Metric.statistics``.
+        """Return the statistics; see ``Metric.statistics``.
 
         Raises:
-            DataError: a sentence has no reference, or a token too few factors.
+            DataError: a sentence has no reference, or a token has too few factors.
             DecoderError: the filter failed.
         """
         return np.concatenate([p.statistics(hypotheses, threads) for p in self.parts], axis=1)
 
 
 def _preprocessings(factors: str, filter_command: str, n: int) -> Iterator[_Preprocessing]:
-    """Yield what to do for each of ``n`` metrics."""
+    """Yield the preprocessing for each of ``n`` metrics."""
     for selected, command in zip(
         _shares(factors, n, "factors"), _shares(filter_command, n, "filter"), strict=True
     ):
@@ -186,13 +187,13 @@ def _preprocessings(factors: str, filter_command: str, n: int) -> Iterator[_Prep
 
 
 def _shares(text: str, n: int, option: str) -> list[str]:
-    """Return the share of each of ``n`` metrics in a value; of one metric it is the whole."""
+    """Split an option value into one part per metric; a single metric takes the whole value."""
     if n == 1 or not text:
         return [text] * n
     shares = text.split(",")
     if len(shares) != n:
         raise UsageError(
-            f"--{option} {text} has {len(shares)} parts and the metric has {n}: give one for each,"
-            " commas between"
+            f"--{option} {text} has {len(shares)} parts, but the metric has {n}: give one for each,"
+            " comma-separated"
         )
     return shares

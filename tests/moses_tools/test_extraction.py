@@ -13,7 +13,7 @@ from formats.errors import FormatError
 from formats.extractor.data import FeatureData, ScoreData
 from formats.nbest.files import read_nbest
 from mosesplug.errors import DataError, UsageError
-from mosesplug.moses_tools.extraction import scored_list, without_duplicates, write_extracted
+from mosesplug.moses_tools.extraction import remove_duplicates, score_n_best_list, write_extracted
 from mosesplug.moses_tools.extractor_files import Iteration, merge
 from mosesplug.moses_tools.scoring import Scorer, ScorerInput
 
@@ -55,7 +55,7 @@ ROWS = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 1)), min_size=1, max
 @given(st.lists(st.tuples(st.integers(0, 3), ROWS), min_size=1, max_size=5))
 def test_duplicates_leave_in_moses_order(blocks: list[tuple[int, list[tuple[int, int]]]]) -> None:
     merged = merge([iteration(blocks)])
-    found = without_duplicates(merged)
+    found = remove_duplicates(merged)
     at = 0
     for i, sentence in enumerate(found.sentence_ids.tolist()):
         rows = [row for owner, block in blocks if owner == sentence for row in block]
@@ -103,19 +103,19 @@ def test_each_metric_may_have_its_own_text(tmp_path: Path) -> None:
     both = Scorer.load("PER,WER", "", [reference], factors="0,1", filter_command="cat,sed s/X/DT/")
     assert statistics(both, b"the|X home|NN") == [[1, 2, 2, 0, 2]]
     assert both.metric.name == "PER,WER"
-    with pytest.raises(UsageError, match="has 1 parts and the metric has 2"):
+    with pytest.raises(UsageError, match="has 1 parts, but the metric has 2"):
         Scorer.load("PER,WER", "", [reference], factors="0")
 
 
 def test_a_list_with_other_sentences_than_the_references(tmp_path: Path) -> None:
     scorer = Scorer.load("BLEU", "", [put(tmp_path / "ref", "a b\n")])
     good = put(tmp_path / "good", "0 ||| a b ||| A= 1 ||| 1\n")
-    assert scored_list(read_nbest(good), scorer).scores.stats.tolist() == [
+    assert score_n_best_list(read_nbest(good), scorer).scores.stats.tolist() == [
         [2, 2, 1, 1, 0, 0, 0, 0, 2]
     ]
     bad = put(tmp_path / "bad", "0 ||| a b ||| A= 1 ||| 1\n1 ||| a ||| A= 1 ||| 1\n")
     with pytest.raises(FormatError, match=r"no reference for sentence 1.*have 1 lines") as caught:
-        scored_list(read_nbest(bad), scorer)
+        score_n_best_list(read_nbest(bad), scorer)
     assert caught.value.line == 2
 
 

@@ -130,9 +130,9 @@ def test_files_that_do_not_go_together(tmp_path: Path) -> None:
         load_extractor_files([], [])
     with pytest.raises(FormatError, match="differ from those of"):
         load_extractor_files([one[0]], [two[1]])
-    with pytest.raises(DataError, match="are not those of"):
+    with pytest.raises(DataError, match="have different features"):
         load_extractor_files([one[0], other[0]], [one[1], other[1]])
-    with pytest.raises(DataError, match="of TER, and"):
+    with pytest.raises(DataError, match="of TER, but"):
         load_extractor_files([one[0], one[0]], [one[1], ter])
 
 

@@ -25,8 +25,8 @@ def test_no_lines() -> None:
 @pytest.mark.parametrize(
     ("command", "message"),
     [
-        ("sort -u | head -1", "gave 1 lines for 2"),
-        ("cat; echo more", "gave 3 lines for 2"),
+        ("sort -u | head -1", "wrote 1 lines for 2"),
+        ("cat; echo more", "wrote 3 lines for 2"),
         ("echo why >&2; exit 3", "the filter .*why"),
         ("no-such-command-at-all", "the filter"),
     ],

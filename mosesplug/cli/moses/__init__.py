@@ -1,1 +1,1 @@
-"""Launchers that answer to the names and command lines of Moses' own programs."""
+"""Launchers with the names and command lines of Moses' own programs."""

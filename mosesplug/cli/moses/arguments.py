@@ -1,17 +1,17 @@
-"""Command lines as the libraries read them that Moses' programs are built with.
+"""Parse command lines as the libraries behind Moses' programs parse them.
 
 =========  ==============================================================================
 getopt     GNU ``getopt_long``: ``-d14``, ``-d 14``, ``-bd`` for ``-b -d``, ``--ntry=5``,
-           ``--ntry 5``, long names cut short as far as they stay unique, options among the
-           other arguments, ``--`` as the end of options; of an option given twice the last
-           counts
-boost      Boost's ``program_options``: spelled alike, but an option is given once, unless
-           its values are a list
-one dash   ``-name value``, whole names only, as ``megam`` has it; the first argument that is
-           no option ends the options
+           ``--ntry 5``, unique prefixes of long names, options between other
+           arguments, ``--`` as the end of options; if an option is repeated, the last
+           value counts
+boost      Boost's ``program_options``: same spelling, but only an option with a list of
+           values may be repeated
+one dash   ``-name value``, whole names only, as in ``megam``; the first argument that is
+           not an option ends the options
 =========  ==============================================================================
 
-A program is a table of its options; reading, checking and the text of ``--help`` follow from it.
+A program is a table of its options; parsing, checks and the ``--help`` text are derived from it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _WIDTH = 98
 
 
 class Style(Enum):
-    """The convention by which a command line is read; see the module."""
+    """The convention for parsing a command line; see the module docstring."""
 
     GETOPT = "getopt"
     BOOST = "boost"
@@ -41,10 +41,10 @@ class Style(Enum):
 
 
 def integer(text: str) -> int:
-    """Return a whole number.
+    """Parse an integer.
 
     Raises:
-        ValueError: not an integer.
+        ValueError: the text is not an integer.
     """
     try:
         return int(text)
@@ -53,10 +53,10 @@ def integer(text: str) -> int:
 
 
 def real(text: str) -> float:
-    """Return a finite number.
+    """Parse a finite number.
 
     Raises:
-        ValueError: not a number.
+        ValueError: the text is not a finite number.
     """
     try:
         value = float(text)
@@ -73,13 +73,13 @@ class ProgramOption:
 
     Attributes:
         name: the long name.
-        help: what it does, for ``--help``.
+        help: the help text for ``--help``.
         short: one letter, or empty.
-        value: what its value is called in ``--help``; empty for a flag.
-        read: turns the value's text into what the program gets; raises ValueError with the rest
-            of a sentence that begins with the option.
-        default: for an option that is not given; a flag's is False and that of a list is ``()``.
-        many: every value counts, as a tuple.
+        value: the placeholder of the value in ``--help``; empty for a flag.
+        read: converts the text of the value. It raises ValueError with a message that completes
+            a sentence whose subject is the option.
+        default: the value if the option is missing; always False for a flag, ``()`` for a list.
+        many: the option may be repeated; its values form a tuple.
     """
 
     name: str
@@ -92,7 +92,7 @@ class ProgramOption:
 
     @property
     def absent(self) -> Any:
-        """The value without the option."""
+        """The value if the option is missing."""
         if self.many:
             return ()
         return self.default if self.value else False
@@ -103,13 +103,13 @@ class Program:
     """A program and its command line.
 
     Attributes:
-        name: as it is called.
-        summary: one sentence.
-        options: all but ``--help``, which every program has.
-        style: how the command line is read.
-        others: what the arguments are called that belong to no option; empty where there must be
-            none.
-        notes: further lines for ``--help``.
+        name: the program's name.
+        summary: one sentence for ``--help``.
+        options: all options except ``--help``, which every program has.
+        style: the convention for parsing the command line.
+        others: the placeholder of the positional arguments in ``--help``; empty if the program
+            takes none.
+        notes: additional lines for ``--help``.
     """
 
     name: str
@@ -120,14 +120,13 @@ class Program:
     notes: str = ""
 
     def parse(self, words: Sequence[str]) -> Arguments:
-        """Read a command line.
+        """Parse a command line.
 
         Args:
-            words: what follows the program's name.
+            words: the arguments after the program's name.
 
         Raises:
-            UsageError: an option that is unknown, ambiguous, without its value or with a value
-                that cannot be read.
+            UsageError: an option is unknown or ambiguous, or its value is missing or invalid.
         """
         return _Reading(self, list(words)).arguments()
 
@@ -151,12 +150,12 @@ class Program:
 
 @dataclass(frozen=True)
 class Arguments:
-    """A command line, read.
+    """A parsed command line.
 
     Attributes:
-        values: by long name; every option has one.
+        values: the value of every option by its long name.
         given: ``(long name, value)`` of the options on the command line, in their order.
-        others: the arguments that belong to no option.
+        others: the positional arguments.
     """
 
     values: Mapping[str, Any]
@@ -170,12 +169,12 @@ class Arguments:
 def run(
     program: Program, action: Callable[[Arguments], None], words: Sequence[str] | None
 ) -> NoReturn:
-    """Read the command line, do the work and exit; what goes wrong is one line and a code.
+    """Parse the command line, call the action and exit; print an error as one line.
 
     Args:
-        program: whose command line.
-        action: the work.
-        words: what follows the program's name; None for this process' own.
+        program: the program whose command line is parsed.
+        action: does the program's work.
+        words: the arguments after the program's name; None for those of this process.
     """
 
     def act() -> None:
@@ -187,9 +186,8 @@ def run(
 
     if words is not None:
         sys.exit(exit_code(program.name, act))
-    # A process of its own, for seconds, with few cycles of objects: those of Numba's modules. To
-    # look for more while these are imported, and for all of them at the end, takes a quarter of a
-    # second.
+    # This short process creates few reference cycles, all in Numba's modules. Garbage collection
+    # during their import and at exit would cost a quarter of a second.
     gc.disable()
     code = exit_code(program.name, act)
     gc.freeze()
@@ -197,13 +195,13 @@ def run(
 
 
 def _help_option(program: Program) -> ProgramOption:
-    """``--help``, and ``-h`` where no other option has that letter."""
+    """Return ``--help``, with ``-h`` unless another option has that letter."""
     taken = any(option.short == "h" for option in program.options)
     return ProgramOption("help", "show this text and exit", short="" if taken else "h")
 
 
 def _hanging(left: str, text: str) -> list[str]:
-    """Return an option and its help, broken into lines."""
+    """Return an option and its help text as wrapped lines."""
     lines: list[str] = []
     line = left.ljust(_HELP_COLUMN)
     if not line.endswith(" "):
@@ -217,7 +215,7 @@ def _hanging(left: str, text: str) -> list[str]:
 
 
 class _Reading:
-    """One reading of one command line, from left to right."""
+    """Parses one command line from left to right."""
 
     def __init__(self, program: Program, waiting: list[str]) -> None:
         self._program = program
@@ -227,7 +225,7 @@ class _Reading:
         self._others: list[str] = []
 
     def arguments(self) -> Arguments:
-        """Read it all."""
+        """Parse all words."""
         one_dash = self._program.style is Style.ONE_DASH
         while self._waiting:
             word = self._waiting.pop(0)
@@ -258,7 +256,7 @@ class _Reading:
         return Arguments(values, tuple(self._given), tuple(self._others))
 
     def _long(self, text: str, word: str, *, abbreviated: bool) -> None:
-        """``--name``, ``--name=value``."""
+        """Parse ``--name`` or ``--name=value``."""
         name, equals, value = text.partition("=")
         found = [option for option in self._options if option.name == name]
         if not found and abbreviated and name:
@@ -272,7 +270,7 @@ class _Reading:
         self._take(found[0], dashes + found[0].name, value if equals else None)
 
     def _cluster(self, letters: str) -> None:
-        """``-d``, ``-d14``, ``-bd``: flags, and an option that takes what is left as its value."""
+        """Parse ``-d``, ``-d14`` or ``-bd``; an option with a value takes the remaining letters."""
         while letters:
             letter, letters = letters[0], letters[1:]
             found = [option for option in self._options if option.short == letter]
@@ -284,7 +282,7 @@ class _Reading:
             self._take(found[0], f"-{letter}", None)
 
     def _take(self, option: ProgramOption, spelling: str, text: str | None) -> None:
-        """Put down an option with its value, attached or the next word."""
+        """Record an option with its value, which is attached or the next word."""
         if not option.value:
             if text is not None:
                 raise UsageError(f"{spelling} takes no value, and {text!r} is one")

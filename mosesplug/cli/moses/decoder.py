@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import BinaryIO, NoReturn, cast
 
-# The decoder works on small arrays in processes of its own; threads inside NumPy only cost time.
+# The decoder processes small arrays in separate processes; threads inside NumPy only cost time.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 from formats.moses.ini import MosesIni, read_moses_ini
@@ -41,23 +41,23 @@ PROGRAM = "mosesplug-decoder"
 INTRODUCTION = f"""\
 usage: {PROGRAM} -config moses.ini [-input-file FILE] [options] > translations
 
-A small phrase-based beam decoder that answers to the part of Moses' command line that tuning
-uses. It is for the demo, for tests and for teaching; for real systems use Moses. It reads text
-phrase tables and reordering tables, and language models in ARPA format. Options are spelled
-with one dash or two; most may also stand in moses.ini as a [section].
+A small phrase-based beam decoder that supports the Moses options that tuning uses. It is for
+the demo, for tests and for teaching; for real systems use Moses. It reads phrase tables and
+reordering tables in text form, and language models in ARPA format. Options start with one dash
+or two; most can also be set in moses.ini as a [section].
 
 options:
 """
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
-    """Run the decoder and exit: 0 done, 1 the data are faulty, 2 the call is."""
+    """Run the decoder and exit: 0 success; 1 data error; 2 usage error."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     sys.exit(exit_code(PROGRAM, partial(_run, words)))
 
 
 def _run(arguments: list[str]) -> None:
-    """Everything between the command line and the exit code."""
+    """Parse the command line and run the decoder or the server."""
     if not arguments or {"-h", "-help", "--help"} & set(arguments):
         sys.stdout.write(_help())
         if not arguments:
@@ -82,8 +82,8 @@ def _run(arguments: list[str]) -> None:
 
 
 def _serve(ini: MosesIni, wanted: Settings) -> None:
-    """Answer requests until the process is ended."""
-    # Here and not above: a decoder that reads a file needs no HTTP.
+    """Answer requests until the process is terminated."""
+    # Imported here: a decoder that reads a file needs no HTTP.
     from mosesplug.decoders.phrase.serving import TranslationService, service_at
 
     if wanted.input_file or wanted.n_best_file or wanted.hypergraph_directory:
@@ -107,7 +107,7 @@ def _help() -> str:
 
 
 def _check_sparse_weights(path: str | None) -> None:
-    """Say that sparse weights have no effect here; the file itself must be in order."""
+    """Warn that sparse weights have no effect here; a malformed file is still an error."""
     if path is None:
         return
     count = sum(value != 0.0 for value in read_sparse(path).values())
@@ -119,7 +119,7 @@ def _check_sparse_weights(path: str | None) -> None:
 
 
 def _decode(features: ModelFeatures, wanted: Settings) -> None:
-    """Translate the input; a line or a list is written as soon as those before it are."""
+    """Translate the input; write each sentence as soon as all earlier ones are written."""
     started = time.monotonic()
     lines = _stdin_lines() if wanted.input_file is None else read_lines(wanted.input_file)
     sentences = sentences_of(lines)
@@ -160,7 +160,7 @@ def _stdin_lines() -> list[bytes]:
 
 @contextlib.contextmanager
 def _n_best_file(path: str | None) -> Iterator[BinaryIO | None]:
-    """Open the output of n-best lists: nothing, stdout, a file, or a gzip file by its name."""
+    """Open the n-best output: None, stdout, a file, or a gzip file if it ends in ``.gz``."""
     if path is None:
         yield None
     elif path in ("-", "/dev/stdout"):

@@ -1,4 +1,4 @@
-"""``evaluator``: scores of translations, with confidence intervals from bootstrap samples."""
+"""``evaluator``: score translations, with bootstrap confidence intervals."""
 
 from __future__ import annotations
 
@@ -20,12 +20,14 @@ PROGRAM = Program(
     "Print scores of translations: one line for each file and metric.",
     (
         ProgramOption("sctype", "a metric (default BLEU)", short="s", value="NAME", many=True),
-        ProgramOption("scconfig", "settings of the metric before it", short="c", value="SETTINGS"),
-        ProgramOption("reference", "reference files, commas between", short="R", value="FILES"),
-        ProgramOption("candidate", "translations, commas between", short="C", value="FILES"),
+        ProgramOption(
+            "scconfig", "settings of the preceding --sctype", short="c", value="SETTINGS"
+        ),
+        ProgramOption("reference", "reference files, comma-separated", short="R", value="FILES"),
+        ProgramOption("candidate", "translation files, comma-separated", short="C", value="FILES"),
         ProgramOption(
             "nbest",
-            "n-best lists, of which the first hypotheses count, commas between",
+            "n-best lists whose first hypotheses are scored, comma-separated",
             short="n",
             value="FILES",
         ),
@@ -37,21 +39,21 @@ PROGRAM = Program(
             read=integer,
             default=0,
         ),
-        ProgramOption("rseed", "seed of the samples; the clock's if not given", "r", "N", integer),
+        ProgramOption("rseed", "seed of the samples (default: from the clock)", "r", "N", integer),
         ProgramOption(
             "factors",
-            "factors of tokens for the metric before it, as in 0|2",
+            "token factors for the preceding --sctype, as in 0|2",
             short="f",
             value="LIST",
         ),
         ProgramOption(
             "filter",
-            "command that rewrites each line for the metric before it",
+            "command that rewrites each line for the preceding --sctype",
             short="l",
             value="CMD",
         ),
     ),
-    notes="The file's name is printed where there are several, and the metric's alike:\n"
+    notes="With several files, each line shows the file; with several metrics, the metric:\n"
     "\n"
     "  evaluator --sctype BLEU --scconfig reflen:closest \\\n"
     "            --sctype CDER,PER --scconfig weights:0.25+0.75 \\\n"
@@ -60,8 +62,8 @@ PROGRAM = Program(
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """A metric with what belongs to it on the command line."""
+class MetricRequest:
+    """A metric with its options on the command line."""
 
     sctype: str = "BLEU"
     scconfig: str = ""
@@ -75,11 +77,11 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
 
 def evaluate(arguments: Arguments) -> None:
-    """Score every file by every metric.
+    """Score every file with every metric.
 
     Raises:
-        UsageError: arguments that do not go together.
-        FormatError, DataError: files that cannot be used.
+        UsageError: the arguments contradict each other.
+        FormatError, DataError: a file cannot be used.
     """
     references, candidates, lists = (
         files(arguments[name]) for name in ("reference", "candidate", "nbest")
@@ -93,7 +95,7 @@ def evaluate(arguments: Arguments) -> None:
         raise UsageError(f"--bootstrap {samples}: give the number of samples, or 0 for none")
     wanted = _wanted(arguments)
 
-    # Here and not above: these bring NumPy and Numba, which --help does not need.
+    # Imported here: these import NumPy and Numba, which --help does not need.
     from mosesplug.evaluation.scores import (
         bootstrap,
         corpus_score,
@@ -132,14 +134,14 @@ def evaluate(arguments: Arguments) -> None:
             print("\t".join(fields), flush=True)
 
 
-def _wanted(arguments: Arguments) -> list[Wanted]:
-    """Return the metrics; their settings follow each on the command line."""
-    found: list[Wanted] = []
+def _wanted(arguments: Arguments) -> list[MetricRequest]:
+    """Return the metrics; the settings of each follow it on the command line."""
+    found: list[MetricRequest] = []
     for name, value in arguments.given:
         if name == "sctype":
-            found.append(Wanted(value))
+            found.append(MetricRequest(value))
         elif name in ("scconfig", "factors", "filter"):
             if not found:
-                raise UsageError(f"--{name} belongs behind the --sctype that it is for")
+                raise UsageError(f"--{name} must follow the --sctype that it applies to")
             found[-1] = replace(found[-1], **{name: value})
-    return found or [Wanted()]
+    return found or [MetricRequest()]

@@ -1,4 +1,4 @@
-"""``extractor``: features and statistics of n-best lists, for the optimizer programs."""
+"""``extractor``: write features and statistics of n-best lists for the optimizers."""
 
 from __future__ import annotations
 
@@ -19,25 +19,24 @@ __all__ = ["files", "main"]
 
 PROGRAM = Program(
     "extractor",
-    "Write features and a metric's statistics of the hypotheses in n-best lists, duplicates left"
-    " out.",
+    "Write features and metric statistics of the distinct hypotheses in n-best lists.",
     (
         ProgramOption("sctype", "the metric", short="s", value="NAME", default="BLEU"),
         ProgramOption(
-            "scconfig", "its settings: name:value,name:value", short="c", value="SETTINGS"
+            "scconfig", "metric settings: name:value,name:value", short="c", value="SETTINGS"
         ),
-        ProgramOption("reference", "reference files, commas between", short="r", value="FILES"),
+        ProgramOption("reference", "reference files, comma-separated", short="r", value="FILES"),
         ProgramOption("binary", "write binary files", short="b"),
-        ProgramOption("nbest", "n-best lists, commas between", short="n", value="FILES"),
+        ProgramOption("nbest", "n-best lists, comma-separated", short="n", value="FILES"),
         ProgramOption(
             "scfile", "statistics to write", short="S", value="FILE", default="statscore.data"
         ),
         ProgramOption(
             "ffile", "features to write", short="F", value="FILE", default="features.data"
         ),
-        ProgramOption("prev-ffile", "earlier features, commas between", short="E", value="FILES"),
+        ProgramOption("prev-ffile", "earlier features, comma-separated", short="E", value="FILES"),
         ProgramOption(
-            "prev-scfile", "earlier statistics, commas between", short="R", value="FILES"
+            "prev-scfile", "earlier statistics, comma-separated", short="R", value="FILES"
         ),
         ProgramOption(
             "factors", "factors of each token to score, as in 0|2", short="f", value="LIST"
@@ -46,9 +45,9 @@ PROGRAM = Program(
             "filter", "command that rewrites each line before it is scored", short="l", value="CMD"
         ),
         ProgramOption("allow-duplicates", "keep duplicates", short="d"),
-        ProgramOption("verbose", "above 0: say what was done", short="v", value="N", read=integer),
+        ProgramOption("verbose", "above 0: print a summary", short="v", value="N", read=integer),
     ),
-    notes="With an interpolated metric (BLEU,TER), --factors and --filter take one value of each.",
+    notes="With an interpolated metric (BLEU,TER), --factors and --filter take a value per metric.",
 )
 
 
@@ -58,11 +57,11 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
 
 def extract(arguments: Arguments) -> None:
-    """Read, score, merge, write.
+    """Read and score the n-best lists, merge them with earlier files and write the result.
 
     Raises:
-        UsageError: arguments that do not go together.
-        FormatError, DataError: files that cannot be used.
+        UsageError: the arguments contradict each other.
+        FormatError, DataError: a file cannot be used.
     """
     lists, references, before = (
         files(arguments[name]) for name in ("nbest", "reference", "prev-ffile")
@@ -81,19 +80,19 @@ def extract(arguments: Arguments) -> None:
     if not (lists or before):
         raise UsageError("there is nothing to do: name lists with --nbest")
 
-    # Here and not above: what follows brings NumPy and Numba, which --help does not need. The
-    # lists need NumPy only, and are read while Numba is loaded.
+    # Imported here: NumPy and Numba, which --help does not need. The n-best lists need only NumPy
+    # and are read while Numba loads.
     from formats.nbest.files import read_nbest
 
     with ThreadPoolExecutor(1) as pool:
         iterations = _iterations(arguments, pool.map(read_nbest, lists), references)
-    from mosesplug.moses_tools.extraction import without_duplicates, write_extracted
+    from mosesplug.moses_tools.extraction import remove_duplicates, write_extracted
     from mosesplug.moses_tools.extractor_files import merge
 
     merged = merge(iterations)
     n_read = len(merged.dense)
     if not arguments["allow-duplicates"]:
-        merged = without_duplicates(merged)
+        merged = remove_duplicates(merged)
     write_extracted(merged, arguments["ffile"], arguments["scfile"], binary=arguments["binary"])
     if (arguments["verbose"] or 0) > 0:
         print(
@@ -106,9 +105,9 @@ def extract(arguments: Arguments) -> None:
 def _iterations(
     arguments: Arguments, lists: Iterable[NBestList], references: Sequence[str]
 ) -> list[Iteration]:
-    """Earlier iterations, then the lists, scored."""
+    """Yield the earlier iterations, then the scored n-best lists."""
     from mosesplug.metrics import metric
-    from mosesplug.moses_tools.extraction import scored_list
+    from mosesplug.moses_tools.extraction import score_n_best_list
     from mosesplug.moses_tools.extractor_files import read_iteration
     from mosesplug.moses_tools.scoring import Scorer
 
@@ -131,10 +130,10 @@ def _iterations(
             factors=arguments["factors"] or "",
             filter_command=arguments["filter"] or "",
         )
-        iterations += [scored_list(block, scorer, threads=threads) for block in lists]
+        iterations += [score_n_best_list(block, scorer, threads=threads) for block in lists]
     return iterations
 
 
 def files(text: str | None) -> list[str]:
-    """Split names at commas; empty ones are ignored."""
+    """Split file names at commas, without empty ones."""
     return [name for name in (text or "").split(",") if name]

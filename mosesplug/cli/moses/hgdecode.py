@@ -1,4 +1,4 @@
-"""``hgdecode``: the best translation in a search graph, as Moses' program of that name."""
+"""``hgdecode``: print the best translation in a search graph, as Moses' program does."""
 
 from __future__ import annotations
 
@@ -13,22 +13,24 @@ __all__ = ["PROGRAM", "main"]
 
 PROGRAM = Program(
     "hgdecode",
-    "Prints the best translation in a search graph, and the sum of its features on stderr.",
+    "Print the best translation in a search graph, and its feature values on stderr.",
     (
         ProgramOption(
-            "dense-init", "weights of the dense features, Name= value a line", "d", "FILE"
+            "dense-init", "weights of dense features, one 'Name= value' per line", "d", "FILE"
         ),
-        ProgramOption("sparse-init", "weights of sparse features, name value a line", "s", "FILE"),
+        ProgramOption(
+            "sparse-init", "weights of sparse features, one 'name value' per line", "s", "FILE"
+        ),
         ProgramOption(
             "hypergraph", "the search graph, as Moses writes it, plain or .gz", "g", "FILE"
         ),
     ),
     Style.BOOST,
-    notes="A feature that has no weight counts as 0. The graph is not pruned.",
+    notes="A feature without a weight gets weight 0. The graph is not pruned.",
 )
 
 _SHOWN = 1e-5
-"""Smaller sums of features are not shown."""
+"""Feature sums with a smaller absolute value are not shown."""
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
@@ -38,10 +40,10 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
 def _decode(given: Arguments) -> None:
     if given["hypergraph"] is None:
-        raise UsageError("no search graph is given: use --hypergraph FILE")
+        raise UsageError("no search graph: use --hypergraph FILE")
     if given["sparse-init"] is not None and given["dense-init"] is None:
-        raise UsageError("--sparse-init needs the dense weights too: give them by --dense-init")
-    # Loaded here, since --help needs none of it.
+        raise UsageError("--sparse-init requires --dense-init: give the dense weights too")
+    # Imported here: --help does not need these modules.
     import numpy as np
 
     from formats.graphs.hypergraph_reader import read_hypergraph
@@ -62,7 +64,7 @@ def _decode(given: Arguments) -> None:
 
 
 def _weights(dense: str | None, sparse: str | None) -> dict[str, float]:
-    """Return weights by name as search graphs spell it."""
+    """Return the weights by the feature names of search graphs."""
     from formats.weights.any_format import read_weights, spelled_in_graphs
     from formats.weights.files import read_sparse
 

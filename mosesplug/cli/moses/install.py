@@ -1,8 +1,8 @@
-"""``mosesplug install-tools``: Moses' program names as launchers in a directory.
+"""``mosesplug install-tools``: write launchers with the names of Moses' programs.
 
 ``mert-moses.pl --mertdir DIRECTORY`` then finds every program that it runs. A launcher is a shell
-script of two lines that starts this Python; ``-P`` keeps modules in the current directory, which
-is the tuning run's, from being taken for ours.
+script of two lines that starts this Python. Its ``-P`` keeps Python from importing modules from
+the current directory, which is that of the tuning run.
 """
 
 from __future__ import annotations
@@ -36,24 +36,23 @@ LAUNCHERS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "mert-moses.pl": ("mosesplug.cli.run.mert_moses", "main"),
     }
 )
-"""Module and function behind each name."""
+"""Module and function that each launcher runs."""
 
 _MARK = b"# launcher of mosesplug"
 
 
 def install_tools(
     directory: Annotated[
-        Path, typer.Argument(metavar="DIR", help="Where the launchers go; made if need be.")
+        Path, typer.Argument(metavar="DIR", help="Directory for the launchers; created if missing.")
     ],
     force: Annotated[
-        bool, typer.Option("--force", help="Replace files of these names that are not ours.")
+        bool, typer.Option("--force", help="Replace files of these names not written by mosesplug.")
     ] = False,
 ) -> None:
     """Write launchers under the names of Moses' own programs.
 
-    They take the same command lines and read and write the same files:
-    mert-moses.pl --mertdir DIR runs them in the place of Moses' own, and DIR/mert-moses.pl is the
-    tuning script itself.
+    They take the same command lines and read and write the same files. mert-moses.pl --mertdir DIR
+    runs them instead of Moses' programs; DIR/mert-moses.pl replaces the tuning script itself.
     """
     write_launchers(directory, force=force)
     print(f"{len(LAUNCHERS)} launchers in {directory.absolute()}: {', '.join(LAUNCHERS)}")
@@ -61,14 +60,14 @@ def install_tools(
 
 
 def write_launchers(directory: Path, *, force: bool = False) -> None:
-    """Write every launcher, or none.
+    """Write all launchers, or none.
 
     Args:
-        directory: where they go; made if need be.
-        force: replace files of these names that are not launchers of ours.
+        directory: the directory for the launchers; created if missing.
+        force: replace files of these names that mosesplug did not write.
 
     Raises:
-        UsageError: something is in the way.
+        UsageError: a file or directory is in the way.
         OSError: the directory cannot be written.
     """
     _check(directory, force)
@@ -78,7 +77,7 @@ def write_launchers(directory: Path, *, force: bool = False) -> None:
 
 
 def launcher(module: str, function: str) -> bytes:
-    """Return the script that runs a function of a module with the arguments it is given."""
+    """Return a script that runs a function of a module with the script's arguments."""
     program = f"from {module} import {function}; {function}()"
     python = shlex.quote(sys.executable)
     return b'#!/bin/sh\n%b\nexec %b -P -c %b "$@"\n' % (
@@ -89,13 +88,13 @@ def launcher(module: str, function: str) -> bytes:
 
 
 def _check(directory: Path, force: bool) -> None:
-    """See that everything can be written before anything is.
+    """Check that every launcher can be written, before any is.
 
     Raises:
-        UsageError: something of another kind is in the way.
+        UsageError: another file or a directory is in the way.
     """
     if directory.exists() and not directory.is_dir():
-        raise UsageError(f"{directory} is not a directory: name one, or a new one")
+        raise UsageError(f"{directory} is not a directory: choose a directory or a new name")
     paths = [directory / name for name in LAUNCHERS]
     blocked = [path for path in paths if path.is_dir() and not path.is_symlink()]
     if blocked:
@@ -104,7 +103,7 @@ def _check(directory: Path, force: bool) -> None:
     if foreign and not force:
         raise UsageError(
             f"{', '.join(path.name for path in foreign)} in {directory}: not written by mosesplug"
-            " and left as they are; install into another directory, or replace them with --force"
+            " and kept. Install into another directory, or replace them with --force"
         )
 
 
@@ -117,10 +116,10 @@ def _is_ours(path: Path) -> bool:
 
 
 def _put(path: Path, script: bytes) -> None:
-    """Write an executable, all or nothing; what a link points to is left alone."""
+    """Write an executable atomically; replace a link, not its target."""
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
-        # Opened with these permissions, so that the umask is heeded.
+        # Created with these permissions so that the umask applies.
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o777)
         with os.fdopen(descriptor, "wb") as file:
             file.write(script)

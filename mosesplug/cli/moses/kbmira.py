@@ -1,8 +1,7 @@
-"""``kbmira``: MIRA on extractor files or search graphs, as Moses' program of that name.
+"""``kbmira``: MIRA on extractor files or search graphs, as in Moses' program.
 
-Without shuffling it makes the same updates, to the last bit, as Moses' program does once that
-recognises equal hypotheses; shuffled, it draws its orders from the C library's generator as that
-one does.
+Without shuffling it makes the same updates as Moses' program, to the last bit, if that program
+recognises equal hypotheses. With shuffling, both draw the orders from the C library's generator.
 """
 
 from __future__ import annotations
@@ -40,42 +39,45 @@ __all__ = ["PROGRAM", "main"]
 
 PROGRAM = Program(
     "kbmira",
-    "Tunes weights on extractor files or search graphs by MIRA (Cherry & Foster 2012).",
+    "Tune weights on extractor files or search graphs by MIRA (Cherry & Foster 2012).",
     (
-        ProgramOption("type", "what to learn from: nbest or hypergraph", "t", "TYPE", str, "nbest"),
-        ProgramOption("sctype", "the metric; else that of the statistics", "", "METRIC"),
-        ProgramOption("scconfig", "its settings", "c", "name:value,...", str, ""),
-        ProgramOption("scfile", "statistics of an iteration", "S", "FILE", many=True),
-        ProgramOption("ffile", "features of an iteration", "F", "FILE", many=True),
-        ProgramOption("hgdir", "for hypergraphs: their directory", "H", "DIR"),
-        ProgramOption("reference", "for hypergraphs: a reference", "R", "FILE", many=True),
-        ProgramOption("random-seed", "random seed; else that of the clock", "r", "N", integer),
-        ProgramOption("output-file", "where the weights go; else stdout", "o", "FILE"),
+        ProgramOption("type", "kind of input: nbest or hypergraph", "t", "TYPE", str, "nbest"),
+        ProgramOption("sctype", "the metric (default: that of the statistics)", "", "METRIC"),
+        ProgramOption("scconfig", "metric settings", "c", "name:value,...", str, ""),
+        ProgramOption("scfile", "statistics file of an iteration", "S", "FILE", many=True),
+        ProgramOption("ffile", "feature file of an iteration", "F", "FILE", many=True),
+        ProgramOption("hgdir", "hypergraph: directory of the graphs", "H", "DIR"),
+        ProgramOption("reference", "hypergraph: a reference file", "R", "FILE", many=True),
+        ProgramOption("random-seed", "random seed (default: from the clock)", "r", "N", integer),
+        ProgramOption("output-file", "file for the weights (default: stdout)", "o", "FILE"),
         ProgramOption(
-            "cparam", "C, the largest step; lower for more regularisation", "C", "C", real, 0.01
+            "cparam",
+            "C, the largest step size; lower for more regularisation",
+            "C",
+            "C",
+            real,
+            0.01,
         ),
-        ProgramOption(
-            "decay", "what the background keeps each time it grows", "D", "D", real, 0.999
-        ),
-        ProgramOption("iters", "how often every sentence is visited", "J", "N", integer, 60),
+        ProgramOption("decay", "decay of the background at each sentence", "D", "D", real, 0.999),
+        ProgramOption("iters", "number of epochs", "J", "N", integer, 60),
         ProgramOption(
             "dense-init",
-            "starting weights: a line 'name= value' for each, or all on one line; else 0",
+            "starting weights: one 'name= value' per line, or numbers on one line (default: 0)",
             "d",
             "FILE",
         ),
         ProgramOption(
             "sparse-init", "starting weights of sparse features: 'name value'", "s", "FILE"
         ),
-        ProgramOption("streaming", "implies --no-shuffle; the lists are small in memory anyhow"),
+        ProgramOption("streaming", "accepted; implies --no-shuffle"),
         ProgramOption("streaming-out", "write the weights to stdout after each sentence"),
-        ProgramOption("no-shuffle", "visit the sentences in their order"),
-        ProgramOption("model-bg", "let the model's choices, not the hope's, make the background"),
+        ProgramOption("no-shuffle", "visit the sentences in input order"),
+        ProgramOption("model-bg", "add the 1-best instead of the hope to the background"),
         ProgramOption("verbose", "show every update"),
-        ProgramOption("safe-hope", "bound the model's influence on the hope"),
+        ProgramOption("safe-hope", "limit the model score's influence on the hope"),
         ProgramOption(
             "hg-prune",
-            "for hypergraphs: edges to keep for each word of the reference",
+            "hypergraph: edges to keep per reference word",
             "",
             "N",
             integer,
@@ -84,13 +86,13 @@ PROGRAM = Program(
     ),
     Style.BOOST,
     notes=(
-        "The weights that score best after any visit to all sentences are the result. mert-moses.pl"
-        "\nruns it for --batch-mira."
+        "The result is the weights of the epoch with the best score. mert-moses.pl runs this"
+        "\nprogram for --batch-mira."
     ),
 )
 
 SMALLEST = 1e-8
-"""Sparse weights that are no larger are not written."""
+"""Sparse weights up to this absolute value are not written."""
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
@@ -143,14 +145,14 @@ def _kbmira(given: Arguments) -> None:
 
 @dataclass(frozen=True)
 class _Task:
-    """The result of learning, from lists or from graphs.
+    """A learner on n-best lists or search graphs, with what its output needs.
 
     Attributes:
-        learner: learns.
-        orders: of the sentences.
+        learner: the MIRA learner.
+        orders: yields the order of the sentences in each epoch.
         n_dense: number of dense features.
-        sparse: the names of the sparse ones.
-        shown: makes a display of the learner's visits.
+        sparse: names of the sparse features.
+        shown: creates a display of the learner's updates.
     """
 
     learner: BatchMiraLearner
@@ -161,7 +163,7 @@ class _Task:
 
 
 def _lists(given: Arguments, start: Start, seed: int) -> _Task:
-    """Learn from the lists in extractor files."""
+    """Return a learner on the hypotheses in extractor files."""
     files = _read_files(given)
 
     from mosesplug.cli.moses.kbmira_display import Display, vectors_in_lists
@@ -187,7 +189,7 @@ def _lists(given: Arguments, start: Start, seed: int) -> _Task:
 
 
 def _graphs(given: Arguments, start: Start, seed: int) -> _Task:
-    """Learn from search graphs."""
+    """Return a learner on search graphs."""
     from mosesplug.cli.moses.kbmira_graphs import read_graphs
 
     graphs = read_graphs(given, start)
@@ -208,7 +210,7 @@ def _graphs(given: Arguments, start: Start, seed: int) -> _Task:
 
 
 def _check(given: Arguments) -> None:
-    """Refuse what cannot be done."""
+    """Raise UsageError for invalid options."""
     if given["type"] not in ("nbest", "hypergraph"):
         raise UsageError(f"--type is nbest or hypergraph, not {given['type']}")
     if given["type"] == "hypergraph":
@@ -220,36 +222,38 @@ def _check(given: Arguments) -> None:
     if not 0.0 <= given["decay"] <= 1.0:
         raise UsageError(f"--decay must be in 0 to 1, not {given['decay']:g}")
     if given["sparse-init"] is not None and given["dense-init"] is None:
-        raise UsageError("--sparse-init needs --dense-init: give the dense weights too")
+        raise UsageError("--sparse-init requires --dense-init: give the dense weights too")
 
 
 def _check_for_graphs(given: Arguments) -> None:
-    """Refuse what cannot be done with search graphs."""
+    """Raise UsageError for options that are invalid with search graphs."""
     for name, what in (
         ("hgdir", "the directory of the search graphs"),
         ("reference", "a reference"),
         ("dense-init", "dense weights, 'name= value' a line"),
     ):
         if not given[name]:
-            raise UsageError(f"--type hypergraph needs {what}: give --{name}")
+            raise UsageError(f"--type hypergraph requires --{name}: give {what}")
     if given["hg-prune"] < 0:
         raise UsageError(f"--hg-prune must be at least 0, not {given['hg-prune']}")
     if given["streaming"]:
-        raise UsageError("--streaming is for n-best lists; for search graphs, give --no-shuffle")
+        raise UsageError(
+            "--streaming works only with n-best lists; with search graphs, use --no-shuffle"
+        )
     if given["sctype"] not in (None, "BLEU"):
-        raise UsageError(f"on search graphs --sctype is BLEU, not {given['sctype']}")
+        raise UsageError(f"--type hypergraph supports only --sctype BLEU, not {given['sctype']}")
     if given["scconfig"]:
         raise UsageError(
-            "--scconfig has no meaning on search graphs: words count as they are, against the "
-            "shortest reference"
+            "--scconfig cannot be used with search graphs: they are scored case-sensitively "
+            "against the shortest reference"
         )
 
 
 def _read_files(given: Arguments) -> ExtractorSet:
-    """The files of all iterations, read by other processes while this one loads what it needs.
+    """Read the files of all iterations in other processes while this one imports modules.
 
-    They begin before anything large is loaded: a small process is forked in a millisecond, and
-    parsing does not wait for this one's interpreter.
+    The processes start before the large imports: a small process forks in a millisecond, and
+    parsing does not wait for this process' interpreter.
     """
     from concurrent.futures import ThreadPoolExecutor
 
@@ -267,19 +271,19 @@ def _read_files(given: Arguments) -> ExtractorSet:
 
         paired(given["ffile"], given["scfile"])
         load_compiler()
-        # Learning leaves equal hypotheses out by itself.
+        # The learner ignores duplicate hypotheses itself.
         return join(iterations.result(), distinct_by="nothing")
 
 
 def _read_pair(pairs: Sequence[tuple[str, str]], number: int) -> Iteration:
-    """Return the files of one iteration."""
+    """Read the files of one iteration."""
     from mosesplug.moses_tools.extractor_files import read_iteration
 
     return read_iteration(*pairs[number], threads=1)
 
 
 def _options(given: Arguments) -> KbmiraOptions:
-    """Return the settings in the algorithm's words; orders of sentences are the program's own."""
+    """Return the algorithm's settings; this program chooses the order of the sentences."""
     from mosesplug.optimizers.batch.mira.kbmira import KbmiraOptions
 
     return KbmiraOptions(
@@ -292,7 +296,7 @@ def _options(given: Arguments) -> KbmiraOptions:
 
 
 def _metric(given: Arguments, files: ExtractorSet) -> Metric:
-    """Return the metric, made sure that the statistics are its own."""
+    """Return the metric, after a check that the statistics belong to it."""
     from mosesplug.metrics import metric
 
     found = metric(given["sctype"] or files.metric, given["scconfig"])
@@ -308,9 +312,9 @@ def _metric(given: Arguments, files: ExtractorSet) -> Metric:
 def _with_start(
     files: ExtractorSet, start: Start, path: str | None
 ) -> tuple[TuningSet, NDArray[np.float64]]:
-    """Return the hypotheses with starting weights; sparse features that have one come first.
+    """Return the hypotheses and the starting weights; sparse features with a weight come first.
 
-    Moses numbers sparse features as it meets them, and sums in that order.
+    Moses numbers sparse features in the order of their appearance, and sums in that order.
     """
     import numpy as np
 
@@ -346,14 +350,14 @@ def _with_start(
 
 
 def _write(path: str | None, task: _Task, epoch: MiraEpoch) -> None:
-    """``F0 value`` of dense weights and ``name value`` of sparse ones, as mert-moses.pl reads them.
+    """Write dense weights as ``F0 value`` and sparse ones as ``name value``, for mert-moses.pl.
 
-    Weights that an earlier epoch wrote are replaced.
+    This replaces the weights of an earlier epoch.
     """
     from formats.text import write_atomic
 
     if not epoch.weights.any():
-        raise DataError("the weights became all zero; start from other weights (--dense-init)")
+        raise DataError("all weights became zero; start from other weights (--dense-init)")
     n_dense = task.n_dense
     values = epoch.weights.tolist()
     lines = [f"F{number} {value:g}\n" for number, value in enumerate(values[:n_dense])]

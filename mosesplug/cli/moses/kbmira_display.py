@@ -1,4 +1,4 @@
-"""The output of ``kbmira --verbose`` and ``--streaming-out``, as Moses' program prints it."""
+"""Print ``kbmira --verbose`` and ``--streaming-out`` output as Moses' program does."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from mosesplug.tuning_set import TuningSet
 __all__ = ["Display", "Vector", "vectors_found", "vectors_in_lists"]
 
 SMALLEST = 1e-8
-"""Weights that are no larger are not shown."""
+"""Weights up to this absolute value are not shown."""
 
 NEGLIGIBLE = 1e-6
-"""Differences of sparse features that are no larger are not shown."""
+"""Differences of sparse features up to this absolute value are not shown."""
 
 Vector = list[tuple[int, np.float32]]
-"""Columns with their values, ascending."""
+"""Columns with their values, by ascending column."""
 
 
 Pair = tuple[Vector, Vector]
-"""Features of hope and fear: all dense ones, and the sparse ones that they have."""
+"""Features of hope and fear: all dense ones, and their own sparse ones."""
 
 
 class Visit(Protocol):
-    """The report of learning from one sentence."""
+    """What a learner reports about one sentence."""
 
     @property
     def hope_worth(self) -> NDArray[np.float32]: ...
@@ -50,13 +50,13 @@ Kind = TypeVar("Kind", bound=Visit)
 
 
 class _Losses(NamedTuple):
-    """The order of visits that learning needs."""
+    """The losses of one epoch, in the order of the visits."""
 
     loss: NDArray[np.float32]
 
 
 class Display(Generic[Kind]):
-    """Visits sentences one at a time, and shows what happens."""
+    """Visits sentences one at a time and prints each update."""
 
     def __init__(
         self,
@@ -69,17 +69,17 @@ class Display(Generic[Kind]):
         updates: TextIO | None,
         weights: TextIO | None,
     ) -> None:
-        """Show what a learner does.
+        """Store the learner and the output streams.
 
         Args:
-            state: the learner's.
-            visit: its visit to the given sentences.
-            vectors: the features of hope and fear of a visit to one sentence.
+            state: the learner's state.
+            visit: learns from the given sentences.
+            vectors: returns the features of hope and fear of one visited sentence.
             n_dense: number of dense features.
-            named: dense weights were given by name: Moses then counts the sparse features behind
-                as many numbers again.
-            updates: where each update is shown, if anywhere.
-            weights: where the weights are shown after each sentence, if anywhere.
+            named: whether dense weights were given by name. Moses then adds ``n_dense`` once more
+                to the numbers of sparse features.
+            updates: stream for the updates, or None.
+            weights: stream for the weights after each sentence, or None.
         """
         self._state = state
         self._visit = visit
@@ -90,7 +90,7 @@ class Display(Generic[Kind]):
         self._weights = weights
 
     def visit(self, order: NDArray[np.int64]) -> _Losses:
-        """As the learner's ``visit``."""
+        """Visit the sentences in this order, like the learner's ``visit``."""
         losses = np.zeros(len(order), dtype=np.float32)
         for number in range(len(order)):
             before = self._state.weights.copy()
@@ -103,7 +103,7 @@ class Display(Generic[Kind]):
         return _Losses(losses)
 
     def _update(self, number: int, weights: NDArray[np.float32], visit: Kind) -> str:
-        """Return the lines about one update, an empty one behind them."""
+        """Return the lines about one update, followed by an empty line."""
         hope, fear = self._vectors(visit)
         difference = self._difference(hope, fear)
         worths = visit.hope_worth[0], visit.fear_worth[0]
@@ -120,14 +120,14 @@ class Display(Generic[Kind]):
     def _line(
         self, what: str, vector: Vector, worth: np.float32, weights: NDArray[np.float32]
     ) -> str:
-        """Return one vector with its worth and model score."""
+        """Return the line of one hypothesis: features, metric score and model score."""
         score = np.float32(0.0)
         for column, value in vector:
             score += weights[column] * value
         return f"{what}: {' '.join(self._pairs(vector))} BLEU:{worth:g} Score:{score:g}"
 
     def _difference(self, hope: Vector, fear: Vector) -> Vector:
-        """Return features of hope less those of fear."""
+        """Return the features of the hope minus those of the fear."""
         plus, minus = dict(hope), dict(fear)
         zero = np.float32(0.0)
         return [
@@ -141,7 +141,7 @@ class Display(Generic[Kind]):
         """Return the weights that are not 0, as ``column:value``."""
         columns = np.flatnonzero(np.abs(weights) > SMALLEST).tolist()
         text = " ".join(self._pairs((column, weights[column]) for column in columns))
-        # Moses puts the blank in front of all but the first of the weights, shown or not.
+        # Moses prints a blank before every weight except weight 0, even if weight 0 is not shown.
         return text if columns[:1] in ([], [0]) else f" {text}"
 
     def _pairs(self, vector: Iterable[tuple[int, np.float32]]) -> Iterable[str]:
@@ -152,7 +152,7 @@ class Display(Generic[Kind]):
 def vectors_in_lists(
     learner: ListMiraLearner, tuning_set: TuningSet
 ) -> Callable[[MiraDecisions], Pair]:
-    """Takes the features of hope and fear from the lists that ``learner`` learns from."""
+    """Return a function that reads the features of hope and fear from n-best lists."""
 
     def features(hypothesis: int) -> Vector:
         row = int(learner.rows[hypothesis])
@@ -171,7 +171,7 @@ def vectors_in_lists(
 
 
 def vectors_found(n_dense: int) -> Callable[[SearchVisits], Pair]:
-    """Takes the features of hope and fear from what the search found."""
+    """Return a function that reads the features of hope and fear from found hypotheses."""
 
     def features(found: SearchHypothesis) -> Vector:
         values = dict.fromkeys(range(n_dense), np.float32(0.0))

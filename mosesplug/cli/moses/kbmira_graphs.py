@@ -1,4 +1,4 @@
-"""The search graphs that ``kbmira --type hypergraph`` learns from."""
+"""Read and prune the search graphs of ``kbmira --type hypergraph``."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ class Graphs:
     """Pruned search graphs.
 
     Attributes:
-        search: finds hypotheses in them.
-        sparse: names of the features that follow the dense ones: those with a starting weight,
-            then the others in the order of the graphs.
+        search: finds hope and fear in the graphs.
+        sparse: names of the features after the dense ones: those with a starting weight, then
+            the others in the order of the graphs.
     """
 
     search: GraphSearch
@@ -41,18 +41,18 @@ def read_graphs(given: Arguments, start: Start) -> Graphs:
     """Read and prune the graphs of ``--hgdir``, one for each line of the references.
 
     Raises:
-        DataError: graphs are missing or too many, references differ in length, or the features of
-            the weights and those of the graphs are not the same.
-        FormatError: a file is not what it should be.
+        DataError: there are too few or too many graphs, the references differ in length, or the
+            weights and the graphs have different features.
+        FormatError: a file is malformed.
     """
     if not start.names:
         raise DataError(
-            f"{given['dense-init']} has numbers alone: search graphs need 'name= value' a line"
+            f"{given['dense-init']} has no names: search graphs need one 'name= value' per line"
         )
     both = sorted(set(start.names) & set(start.sparse))
     if both:
         raise DataError(
-            f"{given['sparse-init']} has a weight of {both[0]}, and so has {given['dense-init']}"
+            f"both {given['sparse-init']} and {given['dense-init']} have a weight of {both[0]}"
         )
     lines = _references(given["reference"])
     paths = _paths(given["hgdir"], len(lines), given["reference"][0])
@@ -61,7 +61,7 @@ def read_graphs(given: Arguments, start: Start) -> Graphs:
         with _files(paths) as files:
             graphs = _pruned(files, lines, start, given)
     finally:
-        # An error too begins its own line.
+        # An error message begins on its own line too.
         say("\n")
     say("Done\n")
     return graphs
@@ -73,7 +73,7 @@ def _pruned(
     start: Start,
     given: Arguments,
 ) -> Graphs:
-    """Return the graphs with their references; a feature without a starting weight begins at 0."""
+    """Prune the graphs; a feature without a starting weight starts at 0."""
     import numpy as np
 
     from mosesplug.forest.graph_search import GraphSearch
@@ -112,7 +112,7 @@ def _pruned(
 
 
 def _check_size(names: Sequence[str], weights: Sequence[float]) -> None:
-    """Refuse weights that single precision does not hold, or scores made of them."""
+    """Raise DataError for weights too large for model scores in single precision."""
     from mosesplug.optimizers.batch.mira.kbmira import LARGEST
 
     for name, weight in zip(names, weights, strict=True):
@@ -124,7 +124,7 @@ def _check_size(names: Sequence[str], weights: Sequence[float]) -> None:
 
 
 def _references(paths: Sequence[str]) -> list[list[list[bytes]]]:
-    """Return words of the references of each sentence."""
+    """Return the words of each reference of each sentence."""
     from formats.references import read_reference
 
     files = [read_reference(path) for path in paths]
@@ -132,7 +132,7 @@ def _references(paths: Sequence[str]) -> list[list[list[bytes]]]:
         if len(lines) != len(files[0]):
             raise DataError(
                 f"{path} has {len(lines)} lines, and {paths[0]} has {len(files[0])}: references "
-                "have a line for each sentence"
+                "need one line per sentence"
             )
     return [
         [[word for word in line.split(b" ") if word] for line in lines]
@@ -141,14 +141,14 @@ def _references(paths: Sequence[str]) -> list[list[list[bytes]]]:
 
 
 def _paths(directory: str, n_sentences: int, reference: str) -> list[Path]:
-    """Return the files of the graphs of sentences 0, 1, ...; without ``weights``."""
+    """Return the graph files of sentences 0, 1, ..., without the file ``weights``."""
     from formats.graphs.hypergraph_directory import hypergraph_files
 
     found = hypergraph_files(directory)
     if max(found) >= n_sentences:
         raise DataError(
-            f"{directory} has a search graph of sentence {max(found)}, and {reference} has "
-            f"{n_sentences} lines: the first belongs to sentence 0"
+            f"{directory} has a search graph of sentence {max(found)}, but {reference} has only "
+            f"{n_sentences} lines (sentences are counted from 0)"
         )
     missing = [number for number in range(n_sentences) if number not in found]
     if missing:
@@ -161,7 +161,7 @@ def _paths(directory: str, n_sentences: int, reference: str) -> list[Path]:
 
 @contextmanager
 def _files(paths: Sequence[Path]) -> Iterator[Iterator[HypergraphFile]]:
-    """The graphs, read by other processes while this one loads what it needs."""
+    """Read the graphs in other processes while this one imports modules."""
     from mosesplug.tuning.parallel.ordered_map import start_in_order
 
     with start_in_order(partial(_read, paths), len(paths), os.cpu_count() or 1) as files:
@@ -172,7 +172,7 @@ def _files(paths: Sequence[Path]) -> Iterator[Iterator[HypergraphFile]]:
 
 
 def _read(paths: Sequence[Path], number: int) -> HypergraphFile:
-    """Return one graph, of any kind that has a file for each sentence."""
+    """Read one graph, in any format with one file per sentence."""
     from formats.graphs.any_graph import read_graph
 
     return read_graph(paths[number])

@@ -1,4 +1,4 @@
-"""The start of ``kbmira``: weights, and the order of the sentences."""
+"""Starting weights of ``kbmira``, and the order of the sentences."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ __all__ = ["Orders", "Start", "read_start", "say"]
 
 @dataclass(frozen=True)
 class Start:
-    """Starting weights as their files give them.
+    """Starting weights from their files.
 
     Attributes:
-        groups: the feature function of each dense weight; empty where the file has numbers alone.
-        names: the name of each, as search graphs have it; empty likewise.
-        dense: the dense weights; empty where there is no file.
+        groups: the feature function of each dense weight; empty if the file has only numbers.
+        names: the name of each dense weight in search graphs; empty if the file has only numbers.
+        dense: the dense weights; empty without a file.
         sparse: sparse weights by name.
     """
 
@@ -33,7 +33,7 @@ class Start:
 
 
 def read_start(given: Arguments) -> Start:
-    """Return the files of starting weights."""
+    """Read the files of starting weights."""
     from formats.graphs.hypergraph import hypergraph_names
     from formats.weights.any_format import read_weights
     from formats.weights.files import read_sparse
@@ -61,13 +61,13 @@ class Orders:
     """Orders of sentences, shuffled by ``std::random_shuffle`` from ``rand`` as in Moses."""
 
     def __init__(self, seed: int, n_sentences: int, *, shuffled: bool, once: bool = False) -> None:
-        """Begin with the sentences in their order.
+        """Start from the input order.
 
         Args:
-            seed: of the C library's generator.
-            n_sentences: how many there are.
-            shuffled: shuffle them.
-            once: now and never again, as Moses does with search graphs; else before each epoch.
+            seed: seed of the C library's generator.
+            n_sentences: number of sentences.
+            shuffled: whether to shuffle the sentences.
+            once: shuffle only now, as Moses does with search graphs; otherwise before each epoch.
         """
         from mosesplug.moses_tools.c_rand import CRand
 
@@ -78,7 +78,7 @@ class Orders:
         self._shuffled = shuffled and not once
 
     def evaluated(self) -> None:
-        """Moses shuffles before each evaluation too."""
+        """Shuffle for an evaluation, as Moses does."""
         if self._shuffled:
             self._shuffle()
 
@@ -97,5 +97,5 @@ class Orders:
 
 
 def say(text: str) -> None:
-    """To stderr, where mert-moses.pl's log comes from."""
+    """Write to stderr, which mert-moses.pl logs."""
     print(text, end="", file=sys.stderr, flush=True)

@@ -1,8 +1,8 @@
 """``megam_i686.opt``: the classifier that ``mert-moses.pl --pairwise-ranked`` calls.
 
-The prior and the result of Daumé III's ``megam`` for ``binary`` without a bias, under its spelling
-of the command line. Its other models are not here, nor a bias: a pair of hypotheses is an example
-each way round, and has none.
+It has the command line, the prior and the result of Daumé III's ``megam`` for ``binary`` models
+without a bias. A bias and other models are not supported: each pair of hypotheses is an example in
+both directions, so the bias would be 0.
 """
 
 from __future__ import annotations
@@ -26,19 +26,21 @@ __all__ = ["PROGRAM", "main"]
 
 PROGRAM = Program(
     "megam_i686.opt",
-    "Fits a classifier on examples of two classes; prints its weights, name and value a line.",
+    "Fit a classifier on examples of two classes; print one 'name value' per weight.",
     (
-        ProgramOption("fvals", "a value follows each feature's name; else all values are 1"),
-        ProgramOption("maxi", "iterations, at most", value="N", read=integer, default=100),
-        ProgramOption("nobias", "no bias (mandatory: it is not fitted here)"),
+        ProgramOption(
+            "fvals", "each feature name is followed by its value (default: all values are 1)"
+        ),
+        ProgramOption("maxi", "maximum number of iterations", value="N", read=integer, default=100),
+        ProgramOption("nobias", "fit no bias (required)"),
         ProgramOption(
             "lambda", "precision of the Gaussian prior on weights", value="X", read=real, default=1
         ),
-        ProgramOption("quiet", "no line about the fit on stderr"),
+        ProgramOption("quiet", "print no summary of the fit on stderr"),
     ),
     Style.ONE_DASH,
     "binary FILE",
-    "The last line on stderr says how well the classes are told apart.",
+    "The last line on stderr reports the loss and the classification error.",
 )
 
 
@@ -64,7 +66,7 @@ def _megam(given: Arguments) -> None:
     )
     if not fit.weights.any():
         raise DataError(
-            f"{given.others[1]}: the features do not tell the classes apart, all weights are zero"
+            f"{given.others[1]}: the features do not separate the classes, all weights are zero"
         )
     if not given["quiet"]:
         wrong = np.mean((examples @ fit.weights > 0.0) != (read.labels > 0.5))
@@ -82,16 +84,16 @@ def _megam(given: Arguments) -> None:
 
 
 def _check(given: Arguments) -> None:
-    """Refuse what is not fitted here.
+    """Check the options.
 
     Raises:
-        UsageError: another model, a bias, or numbers out of range.
+        UsageError: another model, a bias, or a number out of range.
     """
     if len(given.others) != 2 or given.others[0] != "binary":
         raise UsageError(f"after the options, give 'binary FILE', not {' '.join(given.others)!r}")
     if not given["nobias"]:
-        raise UsageError("a bias is not fitted here: give -nobias, as mert-moses.pl does")
+        raise UsageError("a bias is not supported: give -nobias, as mert-moses.pl does")
     if given["maxi"] < 1:
-        raise UsageError(f"-maxi must be at least 1, and {given['maxi']} is not")
+        raise UsageError(f"-maxi must be at least 1, not {given['maxi']}")
     if given["lambda"] < 0.0:
-        raise UsageError(f"-lambda must not be negative, and {given['lambda']} is")
+        raise UsageError(f"-lambda must be at least 0, not {given['lambda']}")

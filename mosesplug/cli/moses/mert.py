@@ -1,4 +1,4 @@
-"""``mert``: minimum error rate training on extractor files, as Moses' program of that name."""
+"""``mert``: minimum error rate training on extractor files, as in Moses' program."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ __all__ = ["PROGRAM", "main"]
 
 PROGRAM = Program(
     "mert",
-    "Tunes weights on extractor files; prints the best point on stderr, and writes weights.txt.",
+    "Tune weights on extractor files; print the best point on stderr and write weights.txt.",
     (
-        ProgramOption("pdim", "number of dense weights (mandatory)", "d", "N", integer),
+        ProgramOption("pdim", "number of dense weights (required)", "d", "N", integer),
         ProgramOption("ntry", "random starting points", "n", "N", integer, 1),
-        ProgramOption("nrandom", "random directions a round", "m", "N", integer, 0),
-        ProgramOption("rseed", "random seed; else one is drawn", "r", "N", integer),
+        ProgramOption("nrandom", "random directions per line search round", "m", "N", integer, 0),
+        ProgramOption("rseed", "random seed (default: drawn)", "r", "N", integer),
         ProgramOption(
-            "optimize", "names of the weights to tune, comma-separated; else all", "o", "NAMES"
+            "optimize", "names of the weights to tune, comma-separated (default: all)", "o", "NAMES"
         ),
         ProgramOption(
             "type", "powell, random-direction or random", "t", "METHOD", default="powell"
         ),
         ProgramOption("sctype", "the metric", "s", "METRIC", default="BLEU"),
         ProgramOption(
-            "scconfig", "its settings; regtype and regwin too", "c", "name:value,...", str, ""
+            "scconfig", "metric settings, and regtype and regwin", "c", "name:value,...", str, ""
         ),
         ProgramOption(
             "scfile", "files of statistics, comma-separated", "S", "FILES", str, "statscore.data"
@@ -42,7 +42,7 @@ PROGRAM = Program(
         ),
         ProgramOption(
             "ifile",
-            "starting points, comma-separated; the first one with the ranges of random starts",
+            "starting point files, comma-separated; the first also has the ranges of restarts",
             "i",
             "FILES",
             str,
@@ -50,34 +50,41 @@ PROGRAM = Program(
         ),
         ProgramOption(
             "sparse-weights",
-            "weights of sparse features: they get one factor, the last weight",
+            "weights of sparse features; their score becomes the last dense feature",
             "p",
             "FILE",
         ),
         ProgramOption(
             "positive", "names of weights that must stay above 0, comma-separated", "P", "NAMES"
         ),
-        ProgramOption("threads", "threads; the result does not depend on it", "T", "N", integer, 1),
         ProgramOption(
-            "shard-count", "tune on so many parts of the data and average", "a", "N", integer, 0
+            "threads", "number of threads; does not change the result", "T", "N", integer, 1
+        ),
+        ProgramOption(
+            "shard-count",
+            "number of shards to tune on; their weights are averaged",
+            "a",
+            "N",
+            integer,
+            0,
         ),
         ProgramOption(
             "shard-size",
-            "draw that share of the sentences for each part; 0 to divide them",
+            "share of the sentences drawn for each shard; 0 splits them",
             "b",
             "SHARE",
             real,
             0.0,
         ),
-        ProgramOption("verbose", "2 to show each part's result", "v", "LEVEL", integer, 0),
+        ProgramOption("verbose", "2 prints the result of each shard", "v", "LEVEL", integer, 0),
     ),
 )
 
 WEIGHTS_FILE = "weights.txt"
-"""In the current directory; mert-moses.pl looks for it there."""
+"""Written to the current directory, where mert-moses.pl expects it."""
 
 _POLISH = 20
-"""Climbs in a row beside the 20 restarts of Moses' mert: a tenth of its time in all."""
+"""Consecutive climbs in addition to the 20 restarts of Moses' mert: a tenth of its time."""
 
 _INTERVALS = {"none": "best", "average": "average", "min": "minimum"}
 
@@ -89,13 +96,19 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
 def _mert(given: Arguments) -> None:
     _check(given)
-    # Loaded here, since --help needs none of it.
+    # Imported here: --help does not need these modules.
     import numpy as np
 
     from formats.text import write_atomic
     from mosesplug.metrics import metric as find_metric
     from mosesplug.moses_tools.extractor_files import load_extractor_files
-    from mosesplug.moses_tools.mert_files import averaged, dense_only, read_starts, selected, shards
+    from mosesplug.moses_tools.mert_files import (
+        average_solutions,
+        dense_only,
+        read_starts,
+        select_weights,
+        split_problem,
+    )
     from mosesplug.optimizers import Problem, algorithm, no_progress
     from mosesplug.settings.algorithm_options import make_options
 
@@ -113,7 +126,7 @@ def _mert(given: Arguments) -> None:
     tuning_set = dense_only(data.tuning_set, given["sparse-weights"])
     n_features = len(tuning_set.space)
     active, positive = (
-        selected(given[name].replace(",", " ").split(), data.names, n_features, f"--{name}")
+        select_weights(given[name].replace(",", " ").split(), data.names, n_features, f"--{name}")
         if given[name]
         else None
         for name in ("optimize", "positive")
@@ -124,33 +137,33 @@ def _mert(given: Arguments) -> None:
     )
     solutions = [
         tuner.optimize(part, starts[0], rng, chosen, no_progress)
-        for part in shards(problem, given["shard-count"], given["shard-size"], rng)
+        for part in split_problem(problem, given["shard-count"], given["shard-size"], rng)
     ]
     if given["verbose"] > 1:
         for number, solution in enumerate(solutions):
             _say(f"shard {number} best score: {solution.score:.6f}")
-    weights, score = averaged(problem, solutions)
+    weights, score = average_solutions(problem, solutions)
     text = "".join(_number(weight) + " " for weight in weights.tolist())
     write_atomic(WEIGHTS_FILE, f"{text}\n".encode())
     _say(f"Best point: {text} => {score:.6f}")
 
 
 def _check(given: Arguments) -> None:
-    """Refuse a call that cannot be meant."""
+    """Raise UsageError for invalid options."""
     if given["pdim"] is None or given["pdim"] < 1:
         raise UsageError("give the number of dense weights: -d N")
     if given["shard-size"] and given["shard-count"] < 1:
-        raise UsageError("--shard-size needs --shard-count: give the number of parts too")
+        raise UsageError("--shard-size requires --shard-count: give the number of shards")
     if not 0.0 <= given["shard-size"] <= 1.0:
-        raise UsageError(f"--shard-size {given['shard-size']:g}: must lie in 0 to 1")
+        raise UsageError(f"--shard-size {given['shard-size']:g}: must be from 0 to 1")
     if given["shard-count"] < 0:
-        raise UsageError(f"--shard-count {given['shard-count']}: must not be negative")
+        raise UsageError(f"--shard-count {given['shard-count']}: must be at least 0")
     if not _names(given["ifile"]):
-        raise UsageError("no starting point is given: use --ifile FILE")
+        raise UsageError("no starting point: use --ifile FILE")
 
 
 def _check_data(given: Arguments, metric: Metric, data: ExtractorSet) -> None:
-    """Refuse data that the call does not describe."""
+    """Raise an error if the files do not match the options."""
     n_stats = data.tuning_set.stats.shape[1]
     if data.metric != metric.name or n_stats != metric.n_statistics:
         raise DataError(
@@ -160,13 +173,13 @@ def _check_data(given: Arguments, metric: Metric, data: ExtractorSet) -> None:
         )
     if len(data.names) != given["pdim"]:
         raise DataError(
-            f"the files have {len(data.names)} dense features, and -d says {given['pdim']}:"
-            f" they are {', '.join(data.names)}"
+            f"the files have {len(data.names)} dense features, but -d is {given['pdim']}:"
+            f" {', '.join(data.names)}"
         )
 
 
 def _search(given: Arguments) -> tuple[str, dict[str, object]]:
-    """Return the metric's settings without those of the search, and the options of the search."""
+    """Split ``--scconfig`` into metric settings and line search options."""
     kept: list[str] = []
     options: dict[str, object] = {
         "restarts": given["ntry"],
@@ -188,12 +201,12 @@ def _search(given: Arguments) -> tuple[str, dict[str, object]]:
 
 
 def _names(text: str) -> list[str]:
-    """Return the names in a list with commas."""
+    """Split names at commas."""
     return [name for name in text.split(",") if name]
 
 
 def _number(weight: float) -> str:
-    """Return all digits, in a spelling that mert-moses.pl reads: it knows no ``e+``."""
+    """Format all digits without ``e+``, which mert-moses.pl cannot read."""
     text = repr(weight).removesuffix(".0")
     return f"{weight:.0f}" if "e+" in text else text
 

@@ -1,7 +1,7 @@
-"""``pro``: pairs of hypotheses as examples for a classifier, as Moses' program of that name.
+"""``pro``: sample pairs of hypotheses for a classifier, as Moses' program does.
 
-Of the same seed it draws the same pairs: hypotheses that several iterations share are drawn as
-often as they were listed.
+From the same seed it draws the same pairs as Moses' program. A hypothesis that occurs in several
+iterations counts once for each.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ __all__ = ["PROGRAM", "main"]
 
 PROGRAM = Program(
     "pro",
-    "Samples pairs of hypotheses of different sentence BLEU, for a classifier to tell apart.",
+    "Sample pairs of hypotheses with different sentence BLEU as examples for a classifier.",
     (
-        ProgramOption("scfile", "statistics of an iteration", "S", "FILE", many=True),
-        ProgramOption("ffile", "features of an iteration", "F", "FILE", many=True),
-        ProgramOption("random-seed", "random seed; else that of the clock", "r", "N", integer),
-        ProgramOption("output-file", "where the examples go; else stdout", "o", "FILE"),
+        ProgramOption("scfile", "statistics file of an iteration", "S", "FILE", many=True),
+        ProgramOption("ffile", "feature file of an iteration", "F", "FILE", many=True),
+        ProgramOption("random-seed", "random seed (default: from the clock)", "r", "N", integer),
+        ProgramOption("output-file", "file for the examples (default: stdout)", "o", "FILE"),
         ProgramOption(
             "smooth-brevity-penalty",
-            "smooth the brevity penalty too, as Nakov et al. (2012)",
+            "smooth the brevity penalty too (Nakov et al. 2012)",
             "b",
         ),
     ),
@@ -39,7 +39,7 @@ PROGRAM = Program(
 )
 
 SMALLEST = 1e-5
-"""Differences that are no larger are left out."""
+"""Feature differences up to this absolute value are not written."""
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
@@ -62,7 +62,7 @@ def _pro(given: Arguments) -> None:
     files = load_extractor_files(given["ffile"], given["scfile"], distinct_by="nothing")
     if files.metric != "BLEU":
         raise DataError(
-            f"pairs are ranked by sentence BLEU, and {given['scfile'][0]} has the statistics of "
+            f"pairs are ranked by sentence BLEU, but {given['scfile'][0]} has statistics of "
             f"{files.metric}: run the extractor with --sctype BLEU"
         )
     made = files.tuning_set
@@ -70,7 +70,7 @@ def _pro(given: Arguments) -> None:
     pairs = sample_pairs(made.offsets, score(made.stats), CRand(seed).below, PairSampling())
     if not len(pairs):
         raise DataError(
-            "no two hypotheses of a sentence differ enough in sentence BLEU: take longer n-best "
+            "no two hypotheses of a sentence differ enough in sentence BLEU: use longer n-best "
             "lists or more sentences"
         )
     lines = example_lines(_examples(made, pairs))
@@ -82,7 +82,7 @@ def _pro(given: Arguments) -> None:
 
 
 def _examples(made: TuningSet, pairs: RankedPairs) -> Examples:
-    """Each pair as two examples: the better hypothesis less the worse, and the other way round."""
+    """Return two examples per pair: better minus worse hypothesis, and the reverse."""
     import numpy as np
     from scipy.sparse import vstack
 

@@ -1,4 +1,4 @@
-"""``sentence-bleu`` and ``sentence-bleu-nbest``: smoothed BLEU of every line of the input."""
+"""``sentence-bleu``, ``sentence-bleu-nbest``: print smoothed BLEU of each input line."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ OF_LIST = Program(
     "Print the smoothed BLEU of each hypothesis of an n-best list on the standard input.",
     (),
     others="REFERENCE ... < LIST",
-    notes="The first sentence of the list goes with the first line of the references, whatever\n"
-    "its number; the numbers of the sentences must have no gap.",
+    notes="The first sentence of the list belongs to the first line of the references, whatever\n"
+    "its id; sentence ids must be consecutive.",
 )
 
 
@@ -39,10 +39,10 @@ def main_nbest(arguments: Sequence[str] | None = None) -> NoReturn:
 
 
 def score_lines(arguments: Arguments) -> None:
-    """Score line after line.
+    """Print the score of each line.
 
     Raises:
-        UsageError: no reference is named.
+        UsageError: no reference is given.
         DataError: there are more lines than references.
     """
     _check(arguments)
@@ -51,11 +51,11 @@ def score_lines(arguments: Arguments) -> None:
 
 
 def score_list(arguments: Arguments) -> None:
-    """Score hypothesis after hypothesis.
+    """Print the score of each hypothesis.
 
     Raises:
-        UsageError: no reference is named.
-        DataError: a line is not one of an n-best list, or sentences are missing.
+        UsageError: no reference is given.
+        DataError: a line does not belong to an n-best list, or sentences are missing.
     """
     _check(arguments)
     texts: list[bytes] = []
@@ -74,8 +74,8 @@ def score_list(arguments: Arguments) -> None:
             first = previous = sentence
         if sentence not in (previous, previous + 1):
             raise DataError(
-                f"line {number} of the input has sentence {sentence} after {previous}: each list"
-                " goes with the next line of the references, so none may be left out"
+                f"line {number} of the input has sentence {sentence} after {previous}: sentence"
+                " ids must be consecutive, since each list belongs to the next reference line"
             )
         previous = sentence
         texts.append(fields[1])
@@ -97,8 +97,8 @@ def _input() -> list[bytes]:
 
 
 def _print_scores(arguments: Arguments, lines: Sequence[bytes], sentences: Sequence[int]) -> None:
-    """One score a line, with six digits."""
-    # Here and not above: these bring NumPy and Numba, which --help does not need.
+    """Print one score per line with six significant digits."""
+    # Imported here: these import NumPy and Numba, which --help does not need.
     import numpy as np
 
     from mosesplug.evaluation.scores import sentence_bleu
@@ -107,7 +107,7 @@ def _print_scores(arguments: Arguments, lines: Sequence[bytes], sentences: Seque
     scorer = Scorer.load("BLEU", "", arguments.others)
     if sentences and sentences[-1] >= scorer.n_sentences:
         raise DataError(
-            f"the input has {sentences[-1] + 1} sentences and the references have"
+            f"the input has {sentences[-1] + 1} sentences, but the references have"
             f" {scorer.n_sentences} lines"
         )
     hypotheses = ScorerInput.of_lines(lines, np.array(sentences, dtype=np.int64))

@@ -1,4 +1,4 @@
-"""The number of threads of programs that have no option for it."""
+"""The number of threads for programs without an option for it."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ __all__ = ["usable_cores"]
 
 
 def usable_cores() -> int:
-    """Cores that this process may run on."""
+    """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

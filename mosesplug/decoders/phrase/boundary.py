@@ -1,7 +1,7 @@
-"""Language model scores where one phrase follows another, each computed once a sentence.
+"""Language model scores at phrase boundaries, each computed once per sentence.
 
-Thousands of hypotheses share a few language model states, and many phrases begin alike; only the
-first words of a phrase see what came before it.
+Thousands of hypotheses share a few language model states, and many phrases begin with the same
+words; only the first words of a phrase depend on the words before it.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ __all__ = ["Boundary"]
 
 
 class Boundary:
-    """Scores of phrases after states: a table that grows with the states that are met.
+    """A table of phrase scores by language model state, filled on demand.
 
     Args:
-        model: with the language model.
+        model: the model with the language model.
         pairs: int64 ``[n_options]``; the phrase pairs of a sentence.
     """
 
@@ -40,16 +40,17 @@ class Boundary:
         option: NDArray[np.int64],
         final: NDArray[np.bool_],
     ) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
-        """Log probability of each option's first words after a state, and the state then.
+        """Score each option's first words after a state, and return the next state.
 
         Args:
             states: int32 ``[n_hypotheses]``.
             hypothesis: int64 ``[m]``; positions in ``states``.
             option: int64 ``[m]``; positions in ``pairs``.
-            final: bool ``[m]``; whether the sentence ends there: its end is scored too.
+            final: bool ``[m]``; whether the sentence ends after the option, so that ``</s>`` is
+                scored too.
 
         Returns:
-            float64 ``[m]`` and int32 ``[m]``.
+            log probabilities, float64 ``[m]``, and states, int32 ``[m]``.
         """
         row = self._rows(states)[hypothesis]
         column = self.beginning[option]
@@ -70,18 +71,18 @@ class Boundary:
         return score, state
 
     def _rows(self, states: NDArray[np.int32]) -> NDArray[np.int64]:
-        """Row of each state in the table; new ones are empty (NaN)."""
+        """Return the table row of each state; rows of new states are empty (NaN)."""
         rows = [self.rows.setdefault(state, len(self.rows)) for state in states.tolist()]
         lacking = len(self.rows) - len(self.score)
         if lacking > 0:
-            # Half as much again, so that copies stay rare.
+            # Grow by half, so that copies stay rare.
             new = np.full((lacking + len(self.rows) // 2, self.score.shape[1]), np.nan)
             self.score = np.concatenate([self.score, new])
             self.after = np.concatenate([self.after, np.zeros(new.shape, dtype=np.int32)])
         return np.array(rows, dtype=np.int64)
 
     def _fill(self, row: NDArray[np.int64], column: NDArray[np.int64]) -> None:
-        """Compute cells of the table; a cell may be named more than once."""
+        """Compute cells of the table; a cell may be listed more than once."""
         wanted = np.zeros(self.score.shape, dtype=np.bool_)
         wanted[row, column] = True
         row, column = np.nonzero(wanted)

@@ -1,4 +1,4 @@
-"""Which source words are translated: coverage, where it may grow, and what is still to pay.
+"""Coverage of source words: its extensions, and estimated scores of the uncovered words.
 
 A coverage is a pair: the first word not yet translated (the gap), and a bit for each word after
 it. The distortion limit keeps those bits few, however long the sentence is.
@@ -19,9 +19,9 @@ from mosesplug.errors import DataError
 __all__ = ["Coverages", "Options", "applicable"]
 
 LONGEST_SENTENCE = 500
-"""Estimates are kept for every span: time and memory grow with the square of this and worse."""
+"""Estimates are stored for every span: memory grows with the square, time even faster."""
 LONGEST_WINDOW = 48
-"""Bits of coverage after the first gap; with the first gap they make one 63-bit key."""
+"""Coverage bits after the first gap; together with the gap they fit in a 63-bit key."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Options:
     Attributes:
         start, end, width: int64 ``[n_spans]``; source words ``start .. end``.
         first: int64 ``[n_spans + 1]``; a span's pairs are ``pairs[first[i]:first[i + 1]]``.
-        counts: int64 ``[n_spans]``; how many.
+        counts: int64 ``[n_spans]``; number of phrase pairs of each span.
         pairs: int64; rows of the model.
     """
 
@@ -65,7 +65,7 @@ def applicable(model: Model, words: Sequence[bytes]) -> Options:
 
 
 def _future_costs(model: Model, options: Options, length: int) -> list[list[float]]:
-    """Best estimate of each span ``[start][end + 1]``: of one phrase or of two parts."""
+    """Return the best estimate of each span ``[start][end + 1]``, as one phrase or two parts."""
     future = np.full((length + 1, length + 1), -math.inf)
     np.fill_diagonal(future, 0.0)
     if len(options.pairs):
@@ -81,19 +81,20 @@ def _future_costs(model: Model, options: Options, length: int) -> list[list[floa
 
 
 class Coverages:
-    """The distinct coverages of a sentence, numbered as they are met.
+    """The distinct coverages of a sentence, numbered in the order of their creation.
 
     Attributes:
-        gap: the first word not translated, of each coverage.
-        bits: bit ``k`` says whether word ``gap + k`` is translated.
-        rest: the best estimate for all words that are not.
+        gap: the first untranslated word of each coverage.
+        bits: bit ``k`` is set if word ``gap + k`` is translated.
+        rest: the best estimate for all untranslated words.
         reach: the longest jump.
 
     Args:
         distortion_limit: -1 for none.
 
     Raises:
-        DataError: more than 500 words; more than 48 and no distortion limit, or one beyond 48.
+        DataError: the sentence has more than 500 words, or more than 48 words without a distortion
+            limit of at most 48.
     """
 
     def __init__(self, model: Model, options: Options, length: int, distortion_limit: int) -> None:
@@ -102,7 +103,7 @@ class Coverages:
         self.reach = length if distortion_limit < 0 else distortion_limit
         if length > LONGEST_SENTENCE:
             raise DataError(
-                f"a sentence of {length} words: {LONGEST_SENTENCE} is all the bundled decoder takes"
+                f"a sentence of {length} words: the bundled decoder supports {LONGEST_SENTENCE}"
             )
         if min(length, self.reach) > LONGEST_WINDOW:
             raise DataError(
@@ -117,7 +118,7 @@ class Coverages:
         self.rest: list[float] = []
 
     def number(self, gap: int, bits: int) -> int:
-        """Return the number of a coverage, a new one if need be."""
+        """Return the number of a coverage; add the coverage if it is new."""
         key = bits * (self.length + 1) + gap
         number = self.numbers.setdefault(key, len(self.gap))
         if number == len(self.gap):
@@ -139,10 +140,10 @@ class Coverages:
         return total + self.future[start][self.length]
 
     def after(self, coverages: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Return the coverage that each span would lead to, and the estimate of what it leaves.
+        """Return the coverage after each span, and the estimate of its untranslated words.
 
-        Returns int64 and float64 ``[len(coverages), n_spans]``; -1 where the span overlaps what is
-        covered, or leads so far from the first gap that no jump could come back.
+        Returns int64 and float64 ``[len(coverages), n_spans]``; the coverage is -1 if the span
+        overlaps covered words, or ends too far from the first gap to jump back.
         """
         options = self.options
         gap = np.array([self.gap[number] for number in coverages])[:, None]
@@ -157,7 +158,7 @@ class Coverages:
         gap, bits, width, ones = gap[row, 0], bits[row, 0], width[span], ones[span]
         gap = gap + np.where(at_gap, width, 0)
         bits = np.where(at_gap, bits >> np.minimum(width, LONGEST_WINDOW), bits | (ones << shift))
-        # The words covered right after the gap that was closed: the run of lowest one bits.
+        # The words covered right after the closed gap: the run of lowest one bits.
         lowest_zero = ~bits & (bits + 1)
         run = np.frexp(lowest_zero.astype(np.float64))[1] - 1
         gap, bits = gap + run, bits >> run

@@ -1,4 +1,4 @@
-"""A map from integers to integers that looks up whole arrays: open addressing in NumPy."""
+"""A map from integers to integers with array look-ups: open addressing in NumPy."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 
 @dataclass(frozen=True)
 class IntegerMap:
-    """Values int32 by keys int64, keys 0 or more, linear probing, at most half full."""
+    """Maps non-negative int64 keys to int32 values; linear probing, at most half full."""
 
     keys: NDArray[np.int64]
     values: NDArray[np.int32]
@@ -23,7 +23,7 @@ class IntegerMap:
 
     @classmethod
     def of(cls, keys: NDArray[np.int64], values: NDArray[np.int32]) -> IntegerMap:
-        """Return a map of ``keys[i]`` to ``values[i]``; keys are distinct."""
+        """Build a map from ``keys[i]`` to ``values[i]``; keys are distinct."""
         bits = max(4, int(2 * len(keys)).bit_length())
         table = cls(
             keys=np.full(1 << bits, -1, dtype=np.int64),
@@ -34,7 +34,7 @@ class IntegerMap:
         rows = np.arange(len(keys))
         while len(rows):
             free = table.keys[slots] == -1
-            # Of several keys that meet in one free slot the last one written stays.
+            # If several keys hash to one free slot, the last one written remains.
             table.keys[slots[free]] = keys[rows[free]]
             placed = table.keys[slots] == keys[rows]
             table.values[slots[placed]] = values[rows[placed]]

@@ -1,4 +1,4 @@
-"""Search graphs as files, one a sentence, in the format of Moses' hypergraph output."""
+"""Write search graphs, one file per sentence, in Moses' hypergraph format."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def write_graph(directory: str, suffix: str, sentence_id: int, graph: PhraseGrap
     """Write ``DIRECTORY/ID.txt`` or ``ID.gz``; the directory must exist.
 
     Raises:
-        OSError: it cannot be written.
+        OSError: the file cannot be written.
     """
     compress: Literal["gz"] | None = "gz" if suffix == "gz" else None
     path = Path(directory) / f"{sentence_id}.{suffix}"
@@ -33,7 +33,7 @@ def write_graph(directory: str, suffix: str, sentence_id: int, graph: PhraseGrap
 
 
 def write_weights(directory: str, features: ModelFeatures) -> None:
-    """Make the directory and write the weights of the search into it."""
+    """Create the directory and write the weights of the search into it."""
     Path(directory).mkdir(parents=True, exist_ok=True)
     path = Path(directory) / "weights"
     write_hypergraph_weights(path, _names(features), features.weights.tolist())
@@ -44,7 +44,7 @@ def _names(features: ModelFeatures) -> tuple[str, ...]:
 
 
 def hypergraph_nodes(graph: PhraseGraph) -> list[list[Edge]]:
-    """Return the nodes from which the end of the sentence can be reached, and a goal after them."""
+    """Return the nodes that lead to the end of the sentence, followed by the goal."""
     useful = _useful_nodes(graph)
     edges = np.flatnonzero(useful[graph.head])
     values = (graph.edge_values(edges) + 0.0).tolist()
@@ -71,7 +71,7 @@ def hypergraph_nodes(graph: PhraseGraph) -> list[list[Edge]]:
 
 
 def _useful_nodes(graph: PhraseGraph) -> NDArray[np.bool_]:
-    """Return which nodes lead to a goal, bool ``[n_nodes]``."""
+    """Return the mask of nodes that lead to a goal, bool ``[n_nodes]``."""
     useful = np.zeros(len(graph.node_score), dtype=np.bool_)
     useful[graph.goals] = True
     # Edges are ordered by head, and tails come before heads: one pass from the end is enough.

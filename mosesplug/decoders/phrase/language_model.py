@@ -1,9 +1,9 @@
-"""An n-gram language model with backoff (ARPA file), scored for many words at once.
+"""A backoff n-gram language model (ARPA file) that scores many words at once.
 
-The model is a trie of n-grams read as an automaton: a *state* is the longest context that the
-model knows, ``advance`` follows one word from each of many states, and where an n-gram is unknown
-it pays the backoff weight of the context and falls to the next shorter one. States that no longer
-context could distinguish are one state, so the search recombines as much as the model allows.
+The model is a trie of n-grams, used as an automaton: a *state* is the longest context that the
+model knows. ``advance`` follows one word from each of many states. For an unknown n-gram it adds
+the backoff weight of the context and continues with the next shorter context. States with the same
+scores for every continuation are merged, so the search recombines as much as the model allows.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = ["LanguageModel", "read_arpa"]
 
 LOG_10 = math.log(10.0)
 UNKNOWN_WORD_LOG10 = -100.0
-"""log10 probability of an unknown word where the file has no ``<unk>``, as KenLM sets it."""
+"""log10 probability of an unknown word if the file has no ``<unk>``, as in KenLM."""
 ROWS_AT_ONCE = 50_000
 KENLM_BINARY = b"mmap lm http://kheafield.com"
 
@@ -38,14 +38,14 @@ class LanguageModel:
 
     Attributes:
         order: length of the longest n-grams.
-        vocabulary: number of each word.
-        log_probability: float64 ``[n_nodes]``; of the last word of the n-gram given the others.
-        backoff: float64 ``[n_nodes]``; 0 where the file has none.
-        suffix: int32 ``[n_nodes]``; the longest n-gram of the model that ends a node's n-gram.
-        state: int32 ``[n_nodes]``; the shortest node that scores every continuation as this does.
+        vocabulary: id of each word.
+        log_probability: float64 ``[n_nodes]``; probability of the last word given the others.
+        backoff: float64 ``[n_nodes]``; 0 if missing.
+        suffix: int32 ``[n_nodes]``; the longest proper suffix of the n-gram in the model.
+        state: int32 ``[n_nodes]``; the shortest node with the same scores for every continuation.
         children: node of an n-gram by ``context node * vocabulary size + word``.
         start_state: state after ``<s>``.
-        end_word: the number of ``</s>``.
+        end_word: the id of ``</s>``.
     """
 
     order: int
@@ -59,7 +59,7 @@ class LanguageModel:
     end_word: int
 
     def words(self, tokens: list[bytes]) -> NDArray[np.int32]:
-        """Return numbers of the tokens; 0 for those that the model does not know."""
+        """Return the ids of the tokens; 0 for unknown words."""
         return np.fromiter(
             (self.vocabulary.get(token, 0) for token in tokens), np.int32, len(tokens)
         )
@@ -67,7 +67,7 @@ class LanguageModel:
     def advance(
         self, states: NDArray[np.int32], words: NDArray[np.int32]
     ) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
-        """Log probability of each word in its state, and the state after it.
+        """Return the log probability of each word in its state, and the next state.
 
         Args:
             states: int32 ``[m]``.
@@ -82,7 +82,7 @@ class LanguageModel:
     def _longest_match(
         self, contexts: NDArray[np.int32], words: NDArray[np.int32]
     ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        """Return the longest known n-gram of context and word, and what backing off to it cost."""
+        """Return the longest known n-gram of context and word, and its backoff weight."""
         nodes = 1 + words
         backoffs = np.zeros(len(words))
         pending = np.flatnonzero(contexts)
@@ -94,28 +94,28 @@ class LanguageModel:
             pending, contexts = pending[missing], contexts[missing]
             backoffs[pending] += self.backoff[contexts]
             contexts = self.suffix[contexts]
-            # With no context left it is the unigram, which every word has.
+            # Without context the n-gram is the unigram, which every word has.
             deeper = contexts > 0
             pending, contexts = pending[deeper], contexts[deeper]
         return nodes, backoffs
 
     def child(self, contexts: NDArray[np.int32], words: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Node of context plus word, int32 ``[m]``, no context empty; -1 for unknown n-grams."""
+        """Return the nodes of non-empty contexts plus words, int32 ``[m]``; -1 if unknown."""
         return self.children.find(contexts.astype(np.int64) * len(self.vocabulary) + words)
 
     def phrase_scores(
         self, words: NDArray[np.int32], offsets: NDArray[np.int64]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int32]]:
-        """Return scores of phrases without context.
+        """Score phrases without context.
 
         Args:
-            words: int32, the phrases end to end.
+            words: int32; the concatenated phrases.
             offsets: int64 ``[n_phrases + 1]``.
 
         Returns:
-            The score of all words (float64 ``[n_phrases]``), of those whose n-gram lies within the
-            phrase, which no context can change (same shape), and the state after the phrase (int32,
-            same shape).
+            The score of all words, float64 ``[n_phrases]``; that of the words whose n-gram lies
+            within the phrase, which no context can change, of the same shape; and the state after
+            the phrase, int32 of the same shape.
         """
         lengths = np.diff(offsets)
         total = np.zeros(len(lengths))
@@ -145,8 +145,9 @@ def read_arpa(path: str | PathLike[str]) -> LanguageModel:
     """Read a language model in ARPA format, plain or compressed.
 
     Raises:
-        FormatError: not an ARPA file (KenLM's binary form included), a malformed line, counts that
-            do not match, an n-gram whose context is missing, no ``<s>`` or ``</s>``.
+        FormatError: the file is not an ARPA file (for example KenLM's binary format), a line is
+            malformed, the counts do not match, the context of an n-gram is missing, or ``<s>`` or
+            ``</s>`` is missing.
     """
     path = fspath(path)
     with open_text(path) as stream:
@@ -163,7 +164,7 @@ def read_arpa(path: str | PathLike[str]) -> LanguageModel:
             if line.strip():
                 raise FormatError("\\end\\ expected", path=path, line=number)
         else:
-            raise FormatError("no \\end\\: the file is cut short", path=path)
+            raise FormatError("no \\end\\: the file is truncated", path=path)
     for word in (b"<s>", b"</s>"):
         if word not in vocabulary:
             raise FormatError(f"the model has no {word.decode()}", path=path)
@@ -171,16 +172,16 @@ def read_arpa(path: str | PathLike[str]) -> LanguageModel:
 
 
 def _read_counts(path: str, lines: Iterator[tuple[int, bytes]]) -> list[int]:
-    """Return the number of n-grams of each order that the header announces."""
+    """Read the number of n-grams of each order from the header."""
     counts: list[int] = []
     started = False
     for number, line in lines:
         text = line.strip()
         if number == 1 and text.startswith(KENLM_BINARY):
             raise FormatError(
-                "this is KenLM's binary form",
+                "this is a binary KenLM file",
                 path=path,
-                remedy="Give the ARPA file that it was made from",
+                remedy="Give the ARPA file that it was built from",
             )
         if text == b"\\data\\":
             started = True
@@ -207,7 +208,7 @@ def _read_section(
     count: int,
     vocabulary: dict[bytes, int],
 ) -> _Rows:
-    """Return all n-grams of one order; unigrams fill the vocabulary."""
+    """Read all n-grams of one order; unigrams fill the vocabulary."""
     first_line = _section_start(path, lines, order) + 1 if order > 1 else 0
     words = np.zeros((count, order), dtype=np.int32)
     values = np.zeros((count, 2))
@@ -231,7 +232,7 @@ def _read_section(
 
 
 def _section_start(path: str, lines: Iterator[tuple[int, bytes]], order: int) -> int:
-    """Line of the title of a section; only blank lines may come before it."""
+    """Return the line of a section title; only blank lines may precede it."""
     for number, line in lines:
         text = line.strip()
         if text == b"\\%d-grams:" % order:
@@ -243,13 +244,13 @@ def _section_start(path: str, lines: Iterator[tuple[int, bytes]], order: int) ->
                 line=number,
                 remedy="The counts in the header do not match the file",
             )
-    raise FormatError(f"no \\{order}-grams: section: the file is cut short", path=path)
+    raise FormatError(f"no \\{order}-grams: section: the file is truncated", path=path)
 
 
 def _parse_rows(
     rows: list[list[bytes]], order: int, vocabulary: dict[bytes, int]
 ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-    """Return words int32 ``[n, order]``, log10 probability and backoff float64 ``[n, 2]``."""
+    """Parse words int32 ``[n, order]``, log10 probability and backoff float64 ``[n, 2]``."""
     unknown = {b"<UNK>": 0}
     words = np.empty((len(rows), order), dtype=np.int32)
     for column in range(order):
@@ -272,24 +273,26 @@ def _parse_rows(
 def _explain_rows(
     path: str, block: list[tuple[int, bytes]], order: int, size: int, vocabulary: dict[bytes, int]
 ) -> None:
-    """Raise the error of the first bad row among lines that do not parse."""
+    """Raise the error of the first malformed line."""
     for number, line in block:
         row = line.split()
         try:
             _parse_rows([row], order, vocabulary)
         except KeyError as unknown:
             word = unknown.args[0].decode(errors="replace")
-            raise FormatError(f"'{word}' has no 1-gram", path=path, line=number) from None
+            raise FormatError(
+                f"'{word}' is not among the 1-grams", path=path, line=number
+            ) from None
         except (ValueError, IndexError):
             raise FormatError(
                 f"not a {order}-gram: 'log10 probability, {order} word(s), log10 backoff' expected",
                 path=path,
                 line=number,
-                remedy="A probability above 1, a value that is not finite, or a count in the "
-                "header that does not match the file also end here",
+                remedy="Check also for a probability above 1, a value that is not finite, and a "
+                "count in the header that does not match the file",
             ) from None
     if len(block) < size:
-        raise FormatError(f"the {order}-grams end early: the file is cut short", path=path)
+        raise FormatError(f"the {order}-grams end early: the file is truncated", path=path)
 
 
 def _build(path: str, sections: list[_Rows], vocabulary: dict[bytes, int]) -> LanguageModel:
@@ -352,7 +355,7 @@ def _with_children(model: LanguageModel, children: IntegerMap) -> LanguageModel:
 
 
 def _check_duplicates(path: str, keys: NDArray[np.int64], order: int, first_line: int) -> None:
-    """Refuse an n-gram that is listed twice."""
+    """Raise FormatError if an n-gram is listed twice."""
     by_key = np.argsort(keys, kind="stable")
     again = np.flatnonzero(np.diff(keys[by_key]) == 0)
     if len(again):
@@ -361,7 +364,7 @@ def _check_duplicates(path: str, keys: NDArray[np.int64], order: int, first_line
 
 
 def _link_states(first: list[int], model: LanguageModel, has_children: NDArray[np.bool_]) -> None:
-    """Fill ``model.state``: a node that neither backs off at a cost nor goes on is its suffix."""
+    """Fill ``model.state``: a node without backoff weight and children equals its suffix."""
     matters = has_children | (model.backoff != 0.0)
     bounds = [1, *first]
     for begin, end in pairwise(bounds):

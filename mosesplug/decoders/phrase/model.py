@@ -1,9 +1,9 @@
-"""A model made ready for an input: phrase pairs as arrays, with all that search needs of them.
+"""Prepare a model for an input: phrase pairs as arrays for the search.
 
-The score of a translation is ``weights . features``. Part of it belongs to a phrase pair alone
-(its table scores, the penalties, n-grams inside a long phrase) and is summed here once; the rest
-(n-grams across phrases, jumps, reordering) is paid when a pair is used. The *estimate* of a pair
-adds the language model's score of its first words without context: what search expects to pay.
+The score of a translation is ``weights . features``. Part of it depends only on a phrase pair (its
+table scores, the penalties, n-grams inside a long phrase) and is computed here once; the rest
+(n-grams across phrases, jumps, reordering) is added when a pair is used. The *estimate* of a pair
+adds the language model score of its first words without context.
 """
 
 from __future__ import annotations
@@ -34,26 +34,26 @@ DEFAULT_TABLE_LIMIT = 20
 
 @dataclass(frozen=True)
 class Model:
-    """Everything that is the same for all sentences. Arrays have a row a phrase pair.
+    """Model data shared by all sentences. Arrays have one row per phrase pair.
 
     Attributes:
         features: names, columns, weights.
         language_model: the n-gram model.
-        options: the pairs of each source phrase that the table limit leaves, best estimate first.
-        longest: words of the longest source phrase.
-        surface: the target words as they are printed.
-        target_words: int32; positions in ``surface``, the phrases end to end.
+        options: the pairs of each source phrase within the table limit, best estimate first.
+        longest: number of words of the longest source phrase.
+        surface: the target words in the output.
+        target_words: int32; positions in ``surface`` of the concatenated phrases.
         target_offsets: int64 ``[n_pairs + 1]``; phrase ``i`` is
             ``target_words[target_offsets[i]:target_offsets[i + 1]]``.
-        first_words: int32 ``[n_pairs, order - 1]``; language model numbers of the words that the
-            context can change, padded with -1.
-        end_state: int32 ``[n_pairs]``; language model state after the phrase where it alone
-            decides that (``order - 1`` words or more), else -1.
-        values: float64 ``[n_pairs, n_values]``; feature values that belong to the pair alone.
+        first_words: int32 ``[n_pairs, order - 1]``; language model ids of the words whose
+            score depends on the context, padded with -1.
+        end_state: int32 ``[n_pairs]``; language model state after the phrase if it does not
+            depend on the context (``order - 1`` words or more), otherwise -1.
+        values: float64 ``[n_pairs, n_values]``; feature values that depend only on the pair.
         score: float64 ``[n_pairs]``; their weighted sum.
-        estimate: float64 ``[n_pairs]``; ``score`` and the first words without context.
+        estimate: float64 ``[n_pairs]``; ``score`` plus that of the first words without context.
         reordering: float64 ``[n_pairs, 6]``; backward (monotone, swap, discontinuous), then
-            forward; 0 where the table has no such pair.
+            forward; 0 if the table does not contain the pair.
         turn_score: float64 ``[n_pairs, 6]``; ``reordering`` times its weights.
         forward_class: int32 ``[n_pairs]``; equal for pairs with equal forward scores.
     """
@@ -82,12 +82,12 @@ class Model:
 
 @dataclass(frozen=True)
 class Tables:
-    """The content of a model's files, without weights.
+    """The contents of a model's files, without weights.
 
     Attributes:
         pairs: the phrase pairs, in the order of the file.
-        rows: the place of each source phrase's pairs among them.
-        reordering: gives the reordering scores of the phrase pairs asked for, where it has them.
+        rows: the positions of each source phrase's pairs in ``pairs``.
+        reordering: returns the available reordering scores of the given phrase pairs.
         language_model: the n-gram model.
     """
 
@@ -101,9 +101,9 @@ def read_tables(features: ModelFeatures, wanted: set[bytes] | None) -> Tables:
     """Read the files of a model.
 
     Args:
-        features: the model of the configuration; its weights do not matter.
-        wanted: the source phrases of the input, None for all that there are. Reordering scores
-            are read when they are asked for, or else now.
+        features: the model of the configuration; its weights are ignored.
+        wanted: the source phrases of the input, None for all. With source phrases, reordering
+            scores are read when they are first used; with None, at once.
 
     Raises:
         FormatError, DataError: a file is missing or faulty.
@@ -134,11 +134,11 @@ def load_model(
     longest_phrase: int = 20,
     table_limit: int | None = None,
 ) -> Model:
-    """Read the files of a model, as far as the sentences need them, and build it.
+    """Read the parts of a model's files that the sentences need, and build the model.
 
     Args:
         features: the model of the configuration.
-        sentences, longest_phrase, table_limit: as for ``build_model``.
+        sentences, longest_phrase, table_limit: see ``build_model``.
 
     Raises:
         FormatError, DataError: a file is missing or faulty.
@@ -157,17 +157,17 @@ def build_model(
     longest_phrase: int = 20,
     table_limit: int | None = None,
 ) -> Model:
-    """Return the model of some sentences at the weights of ``features``.
+    """Build the model of some sentences at the weights of ``features``.
 
-    A word that no phrase pair translates alone is copied: a pair of its own, with Moses' penalty.
+    A word without a one-word phrase pair is copied: it gets a pair with Moses' penalty.
 
     Args:
-        tables: of the same model, with all source phrases of the sentences.
+        tables: the tables of the same model, with all source phrases of the sentences.
         features: the model of the configuration.
         sentences: the words of each sentence of the input.
-        longest_phrase: words of a source phrase at most.
-        table_limit: translations of a source phrase at most, 0 for all; None for what the
-            configuration says.
+        longest_phrase: maximum number of words in a source phrase.
+        table_limit: maximum number of translations of a source phrase, 0 for all; None for the
+            limit in the configuration.
     """
     table = _feature(features, "PhraseDictionaryMemory")
     phrases = source_phrases(sentences, longest_phrase)
@@ -219,7 +219,7 @@ def _feature(features: ModelFeatures, kind: str) -> Feature:
 def _surface(
     pairs: Sequence[PhrasePair],
 ) -> tuple[list[bytes], NDArray[np.int32], NDArray[np.int64]]:
-    """The distinct target words, each phrase as positions in them, and the offsets of phrases."""
+    """Return the distinct target words, phrases as word positions, and phrase offsets."""
     numbers: dict[bytes, int] = {}
     flat: list[int] = []
     offsets = [0]
@@ -236,7 +236,7 @@ def _values(
     lengths: NDArray[np.int64],
     inner: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """Feature values that belong to a pair alone; pairs from ``n_known`` on are copied words."""
+    """Return feature values that depend only on a pair; from ``n_known`` on, words are copied."""
     values = np.zeros((len(pairs), len(features.weights)))
     for feature in features.features:
         columns = slice(feature.columns.start, feature.columns.stop)
@@ -257,7 +257,7 @@ def _values(
 def _best_options(
     pairs: Sequence[PhrasePair], estimate: NDArray[np.float64], limit: int
 ) -> dict[bytes, NDArray[np.int64]]:
-    """The pairs of each source phrase by estimate, at most ``limit`` (0: all); ties by file."""
+    """Return the best ``limit`` pairs (0: all) of each source phrase; ties in file order."""
     rows: dict[bytes, list[int]] = {}
     for row, pair in enumerate(pairs):
         rows.setdefault(pair.source, []).append(row)
@@ -272,7 +272,7 @@ def _best_options(
 def _reordering(
     tables: Tables, pairs: Sequence[PhrasePair], options: dict[bytes, NDArray[np.int64]]
 ) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
-    """Reordering scores, and the class of each pair's forward scores."""
+    """Return the reordering scores, and the class of each pair's forward scores."""
     scores = np.zeros((len(pairs), N_REORDERING))
     classes = np.zeros(len(pairs), dtype=np.int32)
     rows = [int(row) for members in options.values() for row in members]
@@ -282,7 +282,7 @@ def _reordering(
         found = table.get((pairs[row].source, pairs[row].target))
         if found is not None:
             scores[row] = found
-            # Class 0 is left to pairs without scores: Moses keeps those apart even from zeros.
+            # Class 0 is for pairs without scores: Moses distinguishes these even from zero scores.
             classes[row] = numbers.setdefault(found[N_REORDERING // 2 :], len(numbers) + 1)
     return scores, classes
 
@@ -290,7 +290,7 @@ def _reordering(
 def _first_words(
     words: NDArray[np.int32], offsets: NDArray[np.int64], width: int
 ) -> NDArray[np.int32]:
-    """The first ``width`` words of each phrase, int32 ``[n_pairs, width]``, padded with -1."""
+    """Return the first words of each phrase, int32 ``[n_pairs, width]``, padded with -1."""
     positions = offsets[:-1, None] + np.arange(width)
     inside = positions < offsets[1:, None]
     padded = np.append(words, np.int32(-1))

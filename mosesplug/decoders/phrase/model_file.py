@@ -1,4 +1,4 @@
-"""The model that a ``moses.ini`` describes: its features, their order and their weights."""
+"""Read the model in a ``moses.ini``: its features, their order and their weights."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ REORDERING_TYPES = (
 
 @dataclass(frozen=True)
 class _Kind:
-    """The arguments of a feature function of Moses; ``width`` None: given by ``num-features``."""
+    """The arguments of a Moses feature function; a ``width`` of None means ``num-features``."""
 
     stateful: bool
     width: int | None = 1
@@ -64,12 +64,12 @@ class Feature:
 
     Attributes:
         kind: Moses' name of the function, ``PhraseDictionaryMemory``.
-        name: of its weights, ``TranslationModel0``.
-        columns: the columns of its values among all values, in the order of the file.
+        name: the name of its weights, ``TranslationModel0``.
+        columns: the columns of its values among all values, in file order.
         tuneable: for each value, whether tuning may change its weight.
-        stateful: whether its value depends on what was translated before.
-        arguments: the others on its line, ``path=...``.
-        line: of the configuration.
+        stateful: whether its value depends on the preceding translation.
+        arguments: the other arguments on its line, ``path=...``.
+        line: its line number in the configuration.
     """
 
     kind: str
@@ -86,9 +86,9 @@ class ModelFeatures:
     """All feature functions, in the order of the configuration, and their weights.
 
     Attributes:
-        features: one of each kind at most.
+        features: the feature functions, at most one of each kind.
         weights: float64 ``[number of values]``.
-        path: of the configuration.
+        path: the path of the configuration.
     """
 
     features: tuple[Feature, ...]
@@ -100,14 +100,14 @@ class ModelFeatures:
         return next((feature for feature in self.features if feature.kind == kind), None)
 
     def weights_of(self, kind: str, width: int = 1) -> NDArray[np.float64]:
-        """Return weights of that feature, float64; zeros ``[width]`` if the model has none."""
+        """Return the weights of that feature, float64; zeros ``[width]`` without the feature."""
         feature = self.of_kind(kind)
         if feature is None:
             return np.zeros(width)
         return self.weights[feature.columns.start : feature.columns.stop]
 
     def reported(self) -> tuple[Feature, ...]:
-        """Return features as Moses lists them: those with a state first."""
+        """Return the features in Moses' output order: stateful ones first."""
         return tuple(sorted(self.features, key=lambda feature: not feature.stateful))
 
 
@@ -115,16 +115,15 @@ def read_features(ini: MosesIni, overwrite: str = "") -> ModelFeatures:
     """Return the model of a configuration, with ``-weight-overwrite`` applied.
 
     Raises:
-        FormatError: a feature that this decoder does not have, an argument it does not know, a
-            weight missing or too many.
-        UsageError: a faulty ``overwrite``.
+        FormatError: an unsupported feature, an unknown argument, or a missing or surplus weight.
+        UsageError: ``overwrite`` is invalid.
     """
     features: list[Feature] = []
     start = 0
     for line in ini.features:
         if any(other.kind == line.kind for other in features):
             raise FormatError(
-                f"the bundled decoder takes one {line.kind} only", path=ini.path, line=line.line
+                f"the bundled decoder supports only one {line.kind}", path=ini.path, line=line.line
             )
         features.append(_feature(ini.path, line, start))
         start = features[-1].columns.stop
@@ -136,14 +135,16 @@ def read_features(ini: MosesIni, overwrite: str = "") -> ModelFeatures:
 
 
 def _feature(path: str, line: FeatureLine, start: int) -> Feature:
-    """Return one line of ``[feature]``."""
+    """Parse one line of ``[feature]``."""
 
     def fault(message: str, remedy: str | None = None) -> FormatError:
         return FormatError(message, path=path, line=line.line, remedy=remedy)
 
     kind = _KINDS.get(line.kind)
     if kind is None:
-        raise fault(f"the bundled decoder has no {line.kind}", f"It has {', '.join(_KINDS)}")
+        raise fault(
+            f"the bundled decoder does not support {line.kind}", f"It supports {', '.join(_KINDS)}"
+        )
     arguments = dict(line.arguments)
     width = _width(arguments.pop("num-features", None), kind, fault)
     tuneable = _tuneable(arguments, kind, width, fault)
@@ -151,9 +152,9 @@ def _feature(path: str, line: FeatureLine, start: int) -> Feature:
         arguments.pop(key, None)
     for key, value in arguments.items():
         if key not in kind.arguments:
-            raise fault(f"the bundled decoder knows no argument {key} of {line.kind}")
+            raise fault(f"the bundled decoder does not support argument {key} of {line.kind}")
         if key.endswith("factor") and value != "0":
-            raise fault(f"{key}={value}: the bundled decoder has no factors but 0")
+            raise fault(f"{key}={value}: the bundled decoder supports only factor 0")
         if key == "table-limit" and not value.isdigit():
             raise fault(f"{key}={value}: a number expected")
     if "path" in kind.arguments and "path" not in arguments:
@@ -161,14 +162,14 @@ def _feature(path: str, line: FeatureLine, start: int) -> Feature:
     if line.kind == "LexicalReordering" and arguments.get("type") not in REORDERING_TYPES:
         raise fault(
             f"reordering type '{arguments.get('type', '')}'",
-            f"The bundled decoder has {REORDERING_TYPES[0]} only",
+            f"The bundled decoder supports only {REORDERING_TYPES[0]}",
         )
     columns = range(start, start + width)
     return Feature(line.kind, line.name, columns, tuneable, kind.stateful, arguments, line.line)
 
 
 def _width(word: str | None, kind: _Kind, fault: _Fault) -> int:
-    """Number of values of a feature."""
+    """Return the number of values of a feature."""
     if word is None:
         return kind.width or 1
     if not word.isdigit() or int(word) == 0:
@@ -181,7 +182,7 @@ def _width(word: str | None, kind: _Kind, fault: _Fault) -> int:
 def _tuneable(
     arguments: dict[str, str], kind: _Kind, width: int, fault: _Fault
 ) -> tuple[bool, ...]:
-    """Take ``tuneable`` and ``tuneable-components`` out of the arguments."""
+    """Remove ``tuneable`` and ``tuneable-components`` from the arguments."""
     whole = _boolean(arguments.pop("tuneable", str(kind.tuneable)), fault)
     components = arguments.pop("tuneable-components", None)
     if components is None:
@@ -201,7 +202,7 @@ def _boolean(word: str, fault: _Fault) -> bool:
 def _overwritten(
     features: list[Feature], weights: Mapping[str, tuple[float, ...]], overwrite: str
 ) -> dict[str, tuple[float, ...]]:
-    """``weights`` with ``Name= v x v`` applied; ``x`` keeps what was there."""
+    """Return ``weights`` with ``Name= v x v`` applied; ``x`` keeps the old weight."""
     result = dict(weights)
     widths = {feature.name: len(feature.columns) for feature in features}
     try:
@@ -226,7 +227,7 @@ def _overwritten(
 def _weight_vector(
     path: str, features: list[Feature], weights: dict[str, tuple[float, ...]]
 ) -> NDArray[np.float64]:
-    """Return weights of all values in the order of the features."""
+    """Return the weights of all values in the order of the features."""
     vector: list[float] = []
     unused = dict(weights)
     for feature in features:
@@ -242,12 +243,12 @@ def _weight_vector(
             )
         vector.extend(values)
     if unused:
-        raise FormatError(f"weights for no feature: {', '.join(unused)}", path=path)
+        raise FormatError(f"weights without a feature: {', '.join(unused)}", path=path)
     return np.array(vector)
 
 
 def show_weights(features: ModelFeatures) -> bytes:
-    """Return what ``-show-weights`` prints, in Moses' order and spelling."""
+    """Format the output of ``-show-weights`` in Moses' order and spelling."""
     lines = []
     for feature in features.reported():
         if not any(feature.tuneable):
@@ -262,9 +263,9 @@ def show_weights(features: ModelFeatures) -> bytes:
 
 
 def find_file(features: ModelFeatures, feature: Feature) -> str:
-    """The file of a feature: relative to the current directory as in Moses, else to ``moses.ini``.
+    """Find a feature's file, relative to the current directory, then to ``moses.ini``.
 
-    The name may lack ``.gz``.
+    Moses searches only the current directory. The name may lack ``.gz``.
 
     Raises:
         DataError: there is no such file.
@@ -276,5 +277,5 @@ def find_file(features: ModelFeatures, feature: Feature) -> str:
                 return str(candidate)
     raise DataError(
         f"{features.path}:{feature.line}: {feature.name}: no file {path}, neither in the current "
-        f"directory nor beside the configuration"
+        f"directory nor next to the configuration"
     )

@@ -1,10 +1,9 @@
 """The n best translations of a search graph, best first, exactly and lazily.
 
-Algorithm 3 of Huang & Chiang (2005), for graphs whose edges have one tail: the k-th best way to a
-node is found only when somebody asks for it. For distinct lists, ways to a node with the same
-words are one: what follows a node never depends on which of them was taken, so only the best can
-matter. (Moses sorts out equal translations at the end, and may run out of patience before it has
-found n.)
+Algorithm 3 of Huang & Chiang (2005), for graphs whose edges have one tail: the k-th best path to a
+node is computed only on demand. For distinct lists, only the best of the paths to a node with the
+same words is kept: all continuations are the same for each of them. (Moses removes duplicate
+translations at the end, and may give up before it has n.)
 """
 
 from __future__ import annotations
@@ -25,13 +24,13 @@ __all__ = ["PhraseDerivation", "n_best"]
 
 @dataclass(frozen=True)
 class PhraseDerivation:
-    """A translation and how it was made.
+    """A translation and its derivation.
 
     Attributes:
         words: the translation.
         values: float64 ``[n_values]``; its features.
         score: its model score.
-        edges: of the search graph, from left to right in the translation.
+        edges: edges of the search graph, in the order of the translation.
     """
 
     words: list[bytes]
@@ -41,12 +40,12 @@ class PhraseDerivation:
 
 
 def n_best(graph: PhraseGraph, size: int, *, distinct: bool) -> list[PhraseDerivation]:
-    """The ``size`` best derivations, or the best derivation of each of ``size`` translations.
+    """Return the ``size`` best derivations; with ``distinct``, one for each translation.
 
-    Fewer if the graph has fewer; none if nothing covers the sentence.
+    The list is shorter if the graph has fewer, and empty if no hypothesis covers the sentence.
     """
     recursion_limit = sys.getrecursionlimit()
-    # A way has at most one edge a source word, and each asks its tail for one way more.
+    # A path has at most one edge per source word, and each edge recurses into its tail.
     sys.setrecursionlimit(recursion_limit + 2 * int(graph.node_covered.max()))
     try:
         paths = list(islice(_Enumeration(graph, distinct).goal_paths(), size))
@@ -63,9 +62,9 @@ def n_best(graph: PhraseGraph, size: int, *, distinct: bool) -> list[PhraseDeriv
 
 
 def _values(graph: PhraseGraph, paths: list[list[int]]) -> NDArray[np.float64]:
-    """Feature values of paths, float64 ``[len(paths), n_values]``."""
+    """Return the feature values of paths, float64 ``[len(paths), n_values]``."""
     if not all(paths):
-        # Only an empty sentence has a path without edges, and that is its only one.
+        # Only an empty sentence has a path without edges, and this is its only path.
         return np.zeros((len(paths), len(graph.model.features.weights)))
     edges, rows = np.unique(np.concatenate(paths), return_inverse=True)
     lengths = np.array([len(path) for path in paths])
@@ -76,7 +75,7 @@ def _values(graph: PhraseGraph, paths: list[list[int]]) -> NDArray[np.float64]:
 
 @dataclass
 class _Node:
-    """Ways to a node: those found (score, words, edge, rank of the way to its tail), and a heap."""
+    """Paths to a node: those found (score, words, edge, rank of the tail's path), and a heap."""
 
     found: list[tuple[float, int, int, int]] = field(default_factory=list)
     heap: list[tuple[float, int, int]] = field(default_factory=list)
@@ -85,9 +84,9 @@ class _Node:
 
 
 class _Enumeration:
-    """The ways to each node of a graph, as far as they were asked for.
+    """The paths to each node of a graph, computed on demand.
 
-    The words of a way are a number: that of its prefix and last word in ``texts``.
+    The words of a path are one number: the id of (prefix, last word) in ``texts``.
     """
 
     def __init__(self, graph: PhraseGraph, distinct: bool) -> None:
@@ -102,7 +101,7 @@ class _Enumeration:
         self.targets: dict[int, list[int]] = {}
 
     def goal_paths(self) -> Iterator[list[int]]:
-        """Yield edges of the best way to any goal, of the second best, and so on."""
+        """Yield the edges of the best path to any goal, of the second best, and so on."""
         heap = [
             (-way[0], goal, 0)
             for goal in self.graph.goals.tolist()
@@ -121,7 +120,7 @@ class _Enumeration:
                 heappush(heap, (-way[0], goal, rank + 1))
 
     def _way(self, number: int, rank: int) -> tuple[float, int, int, int] | None:
-        """Return the way of that rank to a node, from 0; None if it has no so many."""
+        """Return the path of that rank to a node, from 0; None if there are fewer paths."""
         node = self.nodes.get(number)
         if node is None:
             node = self.nodes[number] = _Node()
@@ -147,7 +146,7 @@ class _Enumeration:
         return node.found[rank]
 
     def _extend(self, words: int, pair: int) -> int:
-        """Number of a text that goes on with the target words of a phrase pair."""
+        """Return the id of a text extended by the target words of a phrase pair."""
         target = self.targets.get(pair)
         if target is None:
             model = self.graph.model
@@ -158,7 +157,7 @@ class _Enumeration:
         return words
 
     def _path(self, number: int, rank: int) -> list[int]:
-        """Return edges of a way that was found."""
+        """Return the edges of a path that was found."""
         edges = []
         while number:
             _, _, edge, rank = self.nodes[number].found[rank]

@@ -1,7 +1,7 @@
-"""Phrase pairs with their scores, and reordering scores: the text files that Moses trains.
+"""Read Moses' text phrase tables and reordering tables.
 
-A table is read for a given input, if there is one: of its lines only those whose source phrase
-occurs there are kept, which makes a table of any size usable in a small program.
+For a given input, only the lines whose source phrase occurs in the input are kept, so memory does
+not grow with the size of the table.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = [
 ]
 
 LOWEST_LOG = -100.0
-"""Logarithm that stands for a probability of 0, as in Moses."""
+"""The logarithm used for a probability of 0, as in Moses."""
 SEPARATOR = b"|||"
 
 ReorderingTable = dict[tuple[bytes, bytes], tuple[float, ...]]
@@ -32,7 +32,7 @@ ReorderingTable = dict[tuple[bytes, bytes], tuple[float, ...]]
 
 @dataclass(frozen=True)
 class PhrasePair:
-    """A line of the phrase table: natural logarithms of its scores, -100 at the least."""
+    """A line of the phrase table; scores are natural logarithms, at least -100."""
 
     source: bytes
     target: bytes
@@ -40,7 +40,7 @@ class PhrasePair:
 
 
 def source_phrases(sentences: Iterable[Sequence[bytes]], longest: int) -> set[bytes]:
-    """Every phrase of up to ``longest`` words in the sentences, words joined by one blank."""
+    """Return all phrases of up to ``longest`` words, with single blanks between words."""
     return {
         b" ".join(words[start:end])
         for words in sentences
@@ -56,15 +56,15 @@ def read_phrase_table(
 
     Args:
         path: plain or compressed text.
-        n_scores: scores a line must have.
+        n_scores: number of scores on each line.
         wanted: source phrases to keep, None for all.
 
     Returns:
-        The pairs in the order of the file.
+        The pairs in file order.
 
     Raises:
-        FormatError: too few fields in any line; in the lines that are kept, another number of
-            scores, a score that is no probability-like number (0 or more), an empty target.
+        FormatError: a line has too few fields; or a kept line has another number of scores, a
+            negative or non-numeric score, or an empty target.
     """
     path = fspath(path)
     pairs = []
@@ -78,7 +78,7 @@ def read_phrase_table(
                 "the target phrase is empty",
                 path=path,
                 line=number,
-                remedy="The bundled decoder does not delete words",
+                remedy="Remove the line: the bundled decoder does not delete words",
             )
         pairs.append(PhrasePair(source, b" ".join(words), _logs(path, number, scores, n_scores)))
     return pairs
@@ -90,7 +90,7 @@ def read_reordering(
     """Read ``source ||| target ||| score score ...`` for the wanted phrase pairs, None for all.
 
     Raises:
-        FormatError: as ``read_phrase_table``.
+        FormatError: see ``read_phrase_table``.
     """
     path = fspath(path)
     sources = None if wanted is None else {source for source, _ in wanted}
@@ -106,7 +106,7 @@ def read_reordering(
 
 
 def _lines(path: str, least_separators: int) -> Iterator[tuple[int, bytes, bytes]]:
-    """Line number, source phrase and the rest of each line."""
+    """Yield the line number, source phrase and rest of each line."""
     with open_text(path) as stream:
         for number, line in enumerate(stream, start=1):
             source, _, rest = line.partition(SEPARATOR)
@@ -115,7 +115,7 @@ def _lines(path: str, least_separators: int) -> Iterator[tuple[int, bytes, bytes
                     f"fewer than {least_separators + 1} fields between '|||'",
                     path=path,
                     line=number,
-                    remedy="A line is 'source ||| target ||| scores'",
+                    remedy="Expected 'source ||| target ||| scores'",
                 )
             source = source.strip()
             if b"  " in source or b"\t" in source:
@@ -124,7 +124,7 @@ def _lines(path: str, least_separators: int) -> Iterator[tuple[int, bytes, bytes
 
 
 def _logs(path: str, line: int, field: bytes, n_scores: int) -> tuple[float, ...]:
-    """Natural logarithms of the scores of one line."""
+    """Return the natural logarithms of the scores of one line."""
     words = field.split()
     if len(words) != n_scores:
         raise FormatError(
@@ -139,7 +139,7 @@ def _logs(path: str, line: int, field: bytes, n_scores: int) -> tuple[float, ...
             raise ValueError
     except ValueError:
         raise FormatError(
-            f"scores are numbers of 0 or more, not '{field.strip().decode(errors='replace')}'",
+            f"scores must be numbers of at least 0, not '{field.strip().decode(errors='replace')}'",
             path=path,
             line=line,
         ) from None

@@ -1,9 +1,9 @@
-"""Beam search over phrase-based translations of one sentence, and the search graph it leaves.
+"""Beam search for phrase-based translations of one sentence; it returns the search graph.
 
-Hypotheses cover source words in any order, left to right in the target. Those that cover equally
-many words compete in one stack, by score plus an estimate of what the rest will cost (Koehn,
-Och & Marcu 2003; Koehn 2004). Hypotheses that no feature can tell apart are recombined: they
-become one node, and each way to it an edge.
+Hypotheses cover source words in any order and produce the target from left to right. Hypotheses
+that cover the same number of words compete in one stack, by score plus an estimate for the
+uncovered words (Koehn, Och & Marcu 2003; Koehn 2004). Hypotheses that no feature can distinguish
+are recombined: they become one node, with an edge for each.
 
 All hypotheses of a stack are expanded at once, as arrays.
 """
@@ -36,8 +36,8 @@ class Limits:
     """The limits of the beam search.
 
     Attributes:
-        stack: hypotheses kept in a stack, 0 for all.
-        beam_threshold: keep what is at least this likely beside the best of its stack; 0 for all.
+        stack: maximum number of hypotheses in a stack, 0 for all.
+        beam_threshold: minimum probability relative to the best of the stack; 0 for all.
         distortion_limit: the longest jump, -1 for any.
     """
 
@@ -66,7 +66,7 @@ class _Expansions:
 
 @dataclass(frozen=True)
 class _Edges:
-    """Edges into the nodes of one stack; ``score`` is that of the best way over each."""
+    """Edges into the nodes of one stack; ``score`` is that of the best path over each."""
 
     found: _Expansions
     head: NDArray[np.int64]
@@ -90,18 +90,18 @@ def search(model: Model, words: Sequence[bytes], limits: Limits) -> PhraseGraph:
     """Translate a sentence.
 
     Args:
-        model: loaded for an input with this sentence in it.
+        model: a model loaded for an input with this sentence.
         words: the sentence; may be empty.
-        limits: width of the search.
+        limits: limits of the search.
 
     Raises:
-        DataError: a sentence that is too long (``Coverages`` says for what).
+        DataError: the sentence is too long; see ``Coverages``.
     """
     return _Search(model, words, limits).run()
 
 
 class _Search:
-    """One search: the sentence's options, the stacks to come, the nodes and edges so far."""
+    """The state of one search: options, pending stacks, and the nodes and edges so far."""
 
     def __init__(self, model: Model, words: Sequence[bytes], limits: Limits) -> None:
         self.model = model
@@ -123,7 +123,7 @@ class _Search:
         self.beam = math.log(floor) if floor > 0 else -math.inf
 
     def run(self) -> PhraseGraph:
-        """Fill stack after stack, then collect nodes and edges."""
+        """Fill all stacks in order, then collect nodes and edges."""
         self.stacks.append(self._first_stack())
         for covered in range(self.length):
             self._expand(self.stacks[covered], covered)
@@ -144,7 +144,7 @@ class _Search:
         )
 
     def _expand(self, stack: _Stack, covered: int) -> None:
-        """Extend every hypothesis of a stack by every phrase pair that may follow it."""
+        """Extend every hypothesis of a stack by every applicable phrase pair."""
         if not len(stack.node) or not len(self.options.pairs):
             return
         options, model = self.options, self.model
@@ -194,7 +194,7 @@ class _Search:
         )
 
     def _push(self, covered: int, found: _Expansions) -> None:
-        """Hand expansions to their stacks, but for those that are out of the beam already."""
+        """Add expansions to their stacks, except those already outside the beam."""
         width = self.options.width[found.span]
         for words in self.widths:
             rows = np.flatnonzero(width == words)
@@ -222,7 +222,7 @@ class _Search:
         return self._add(found.take(heads[ranked[:size]]), found.take(kept), rank[group[kept]])
 
     def _recombine(self, found: _Expansions) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """An order by node, best first within one, and the number of the node of each in it."""
+        """Return the order by node, best first within a node, and the node of each row."""
         classes = self.model.forward_class[self.options.pairs[found.option]].astype(np.int64)
         if self.model.features.of_kind("LexicalReordering") is None:
             last = self.options.end[found.span]
@@ -239,7 +239,7 @@ class _Search:
         return order, np.cumsum(changes)
 
     def _add(self, heads: _Expansions, edges: _Expansions, rank: NDArray[np.int64]) -> _Stack:
-        """Make nodes of the heads, and edges into them."""
+        """Add the heads as nodes, and the edges into them."""
         rest = np.array([self.coverages.rest[number] for number in heads.coverage])
         nodes = self.n_nodes + np.arange(len(heads.total))
         stack = _Stack(
@@ -284,7 +284,7 @@ class _Search:
 
 
 def _concatenate(parts: Sequence[_Expansions]) -> _Expansions:
-    """Expansions end to end."""
+    """Concatenate expansions."""
     if not parts:
         nothing = np.zeros(0, dtype=np.int64)
         state = np.zeros(0, dtype=np.int32)

@@ -1,4 +1,4 @@
-"""The search graph of a sentence: what the beam search leaves, and the features of its edges."""
+"""The search graph of a sentence, and the feature values of its edges."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ class PhraseGraph:
     and edges are ordered by ``head``, the best first.
 
     Attributes:
-        model: whose phrase pairs the edges name.
-        node_score: float64 ``[n_nodes]``; model score of the best way to the node.
-        node_covered: int64 ``[n_nodes]``; source words translated.
-        node_pair: int64 ``[n_nodes]``; the last phrase pair of the best way, -1 for node 0.
+        model: the model with the phrase pairs of the edges.
+        node_score: float64 ``[n_nodes]``; model score of the best path to the node.
+        node_covered: int64 ``[n_nodes]``; number of translated source words.
+        node_pair: int64 ``[n_nodes]``; the last phrase pair of the best path, -1 for node 0.
         goals: int64; nodes that cover the sentence, best first.
         first_edge: int64 ``[n_nodes + 1]``; edges into node ``i`` are
             ``first_edge[i]:first_edge[i + 1]``.
@@ -37,7 +37,7 @@ class PhraseGraph:
         language_model: float64 ``[n_edges]``; log probability of the words at the phrase boundary.
         jump: int64 ``[n_edges]``; distance from the last word translated before.
         orientation: int64 ``[n_edges]``; backward plus 3 times forward orientation, forward 3
-            where there is no phrase before.
+            for the first phrase.
         score: float64 ``[n_edges]``; model score of the edge alone.
     """
 
@@ -58,7 +58,7 @@ class PhraseGraph:
     score: NDArray[np.float64]
 
     def edge_values(self, edges: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Feature values of edges, float64 ``[len(edges), n_values]``."""
+        """Return the feature values of edges, float64 ``[len(edges), n_values]``."""
         model = self.model
         values = model.values[self.pair[edges]]
         for feature in model.features.features:

@@ -1,7 +1,7 @@
-"""The decoder as a translation server, with the requests and replies of Moses' (XML-RPC).
+"""Serve translations over XML-RPC, with the requests and replies of Moses' server.
 
-The tables are read once, whole. Each request builds the model of its own sentence from them, at
-the weights in force, so that its translations are those of a decoder started with these weights.
+The server reads the complete tables once. Each request builds the model of its sentence from them
+at the current weights, so the translations are those of a decoder started with these weights.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ __all__ = ["TranslationService", "service_at"]
 
 LOOPBACK = "127.0.0.1"
 TRUE = ("true", "True", "TRUE", "1", True)
-"""Moses' spellings of true; anything else is false."""
+"""Moses' spellings of true; all other values are false."""
 _IDLE_SECONDS = 15
 
 
 class TranslationService:
-    """Answers requests; remembers the weights of the last that brought some."""
+    """Answers requests; keeps the weights of the last request that had weights."""
 
     def __init__(self, ini: MosesIni, settings: Settings) -> None:
         """Read the model.
 
         Raises:
-            FormatError, DataError: a file is missing or faulty.
-            UsageError: faulty weights.
+            FormatError, DataError: a file is missing or malformed.
+            UsageError: the weights are invalid.
         """
         self._ini = ini
         self._settings = settings
@@ -50,20 +50,20 @@ class TranslationService:
         self._tables = read_tables(self._features, None)
 
     def translate(self, request: Any) -> dict[str, Any]:
-        """Return the translation of a sentence, and its n-best list if the request wants one.
+        """Translate a sentence, with an n-best list if requested.
 
         Args:
             request: ``text``; ``nbest``, the length of the list; ``nbest-distinct``;
-                ``add-score-breakdown``, with which entries get feature values; ``weights``,
-                ``Name=v v v`` joined by tabs, for this and all later requests.
+                ``add-score-breakdown``, which adds feature values to the entries; ``weights``,
+                tab-separated ``Name=v v v``, for this and all later requests.
 
         Raises:
-            xmlrpc.client.Fault: the request or its sentence cannot be used. Weights are taken
-                all or none.
+            xmlrpc.client.Fault: the request or its sentence is invalid. Either all weights of the
+                request take effect, or none.
         """
         try:
             if not isinstance(request, dict):
-                raise DataError("a request is a structure")
+                raise DataError("a request must be a structure")
             return self._translated(request)
         except (MosesplugError, FormatError) as error:
             raise xmlrpc.client.Fault(1, str(error)) from error
@@ -72,7 +72,9 @@ class TranslationService:
         text, size = request.get("text"), request.get("nbest", 0)
         weights = request.get("weights", "")
         if not isinstance(text, str) or not isinstance(size, int) or not isinstance(weights, str):
-            raise DataError("a request has a text, and may have a number as nbest and weights")
+            raise DataError(
+                "a request needs a string as text; nbest must be a number and weights a string"
+            )
         [words] = sentences_of([text.encode()])
         if weights:
             self._take_weights(weights)
@@ -94,12 +96,12 @@ class TranslationService:
         return reply
 
     def _take_weights(self, text: str) -> None:
-        """Change the weights of the groups that the text names."""
+        """Change the weights of the groups in the text."""
         changes = dict(self._changes)
         for group in text.split("\t"):
             name, equals, values = group.partition("=")
             if not equals or "=" in values:
-                raise DataError(f"weights are Name=v v v joined by tabs, not {group!r}")
+                raise DataError(f"weights must be tab-separated Name=v v v, not {group!r}")
             changes[name] = values
         overwrite = " ".join(f"{name}= {values}" for name, values in changes.items())
         self._features = read_features(self._ini, overwrite)
@@ -107,10 +109,10 @@ class TranslationService:
 
 
 def service_at(port: int, service: TranslationService) -> SimpleXMLRPCServer:
-    """Return what listens on a port of this machine (0: any free one), and answers none yet.
+    """Return a server that listens on a local port (0: any free one) but answers nothing yet.
 
     Raises:
-        OSError: the port is taken, or not for us.
+        OSError: the port is in use or not permitted.
     """
     try:
         server = _Server((LOOPBACK, port), _Handler, logRequests=False)
@@ -122,7 +124,7 @@ def service_at(port: int, service: TranslationService) -> SimpleXMLRPCServer:
 
 
 class _Server(SimpleXMLRPCServer):
-    """Ends when it is interrupted at work; Python's own makes a reply of that, and goes on."""
+    """Exits when it is interrupted in a request; Python's own class replies and continues."""
 
     def _marshaled_dispatch(self, data: Any, dispatch_method: Any = None, path: Any = None) -> Any:
         """Return the reply to a request, both as bytes of XML."""
@@ -138,26 +140,26 @@ class _Server(SimpleXMLRPCServer):
 
 
 class _Handler(SimpleXMLRPCRequestHandler):
-    """Gives up on a client that says nothing: it keeps the others waiting."""
+    """Drops a client that sends nothing, since it blocks the others."""
 
     timeout = _IDLE_SECONDS
 
 
 def _hypothesis(entry: NBestEntry, *, breakdown: bool) -> dict[str, Any]:
-    """Return an entry of the list as Moses' server has it."""
+    """Convert an entry of the n-best list to the form of Moses' server."""
     item: dict[str, Any] = {"hyp": _text(entry.text.split()), "totalScore": entry.score}
     if breakdown:
         item["fvals"] = format_entry(entry).split(b"|||")[2].decode().rstrip()
-        # The second of each pair is for sparse features, of which this decoder has none.
+        # The second element holds sparse features; this decoder has none.
         item["scores"] = {name: [list(values), {}] for name, values in entry.dense}
     return item
 
 
 def _text(words: Sequence[bytes]) -> str:
-    """Return words with a blank behind each.
+    """Join words, with a blank after each.
 
     Raises:
-        DataError: they are not UTF-8, which XML must be.
+        DataError: the words are not UTF-8, which XML requires.
     """
     text = b"".join(word + b" " for word in words)
     try:

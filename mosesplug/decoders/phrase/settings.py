@@ -1,8 +1,8 @@
-"""Settings of the decoder: its command line and ``moses.ini``, parsed as Moses does.
+"""Parse the decoder's command line and ``moses.ini`` as Moses does.
 
-Every option may stand on the command line as ``-name value ...`` (or ``--name``) or in the
-configuration as a section ``[name]``; the command line wins. What this decoder cannot do is
-refused at once, never ignored.
+Every option can be given on the command line as ``-name value ...`` (or ``--name``) or in the
+configuration as a section ``[name]``; the command line takes precedence. Unsupported options are
+errors; they are never ignored.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ TRUE_WORDS = {"true", "t", "1", "yes", "y"}
 
 @dataclass(frozen=True)
 class DecoderOption:
-    """An option: its short name (or ""), how many values it takes, what it is for."""
+    """An option: its short name (or ""), minimum and maximum number of values, and help."""
 
     short: str
     least: int
@@ -48,28 +48,26 @@ class DecoderOption:
 OPTIONS: Mapping[str, DecoderOption] = {
     "config": DecoderOption("f", 1, 1, "moses.ini of the system"),
     "input-file": DecoderOption(
-        "i", 1, 1, "text to translate, one sentence a line (default: stdin)"
+        "i", 1, 1, "text to translate, one sentence per line (default: stdin)"
     ),
-    "show-weights": DecoderOption("", 0, 1, "print the features and their weights, and stop"),
+    "show-weights": DecoderOption("", 0, 1, "print the features and their weights, then exit"),
     "n-best-list": DecoderOption(
         "", 2, 3, "FILE N [distinct]: write N-best lists to FILE, - for stdout"
     ),
     "weight-overwrite": DecoderOption(
-        "", 1, 1, "'Name= v v Name= v': weights in place of the file's"
+        "", 1, 1, "'Name= v v Name= v': weights that replace those in moses.ini"
     ),
     "weight-file": DecoderOption("wf", 1, 1, "sparse weights; this decoder has no sparse features"),
     "output-search-graph-hypergraph": DecoderOption(
         "", 1, 3, "true [txt|gz [DIR]]: write a search graph per sentence to DIR"
     ),
-    "server": DecoderOption(
-        "", 0, 1, "answer XML-RPC requests of this machine instead of reading input"
-    ),
+    "server": DecoderOption("", 0, 1, "answer local XML-RPC requests instead of reading input"),
     "server-port": DecoderOption("", 1, 1, "port of the server (default: 8080)"),
     "serial": DecoderOption("", 0, 1, "accepted; the server always answers one request at a time"),
     "threads": DecoderOption("th", 1, 1, "number of processes, or all (default: 1)"),
     "stack": DecoderOption("s", 1, 1, "hypotheses kept per stack, 0 = all (default: 200)"),
     "beam-threshold": DecoderOption(
-        "b", 1, 1, "keep what is this likely beside the best (default: 1e-5)"
+        "b", 1, 1, "minimum probability relative to the best (default: 1e-5)"
     ),
     "distortion-limit": DecoderOption("dl", 1, 1, "longest jump, 0 = none, -1 = any (default: -1)"),
     "max-phrase-length": DecoderOption("", 1, 1, "longest source phrase (default: 20)"),
@@ -77,12 +75,12 @@ OPTIONS: Mapping[str, DecoderOption] = {
     "n-best-factor": DecoderOption(
         "", 1, 1, "accepted; distinct lists are exact here at any value"
     ),
-    "search-algorithm": DecoderOption("", 1, 1, "0 (stack decoding) is the only one"),
-    "inputtype": DecoderOption("", 1, 1, "0 (text) is the only one"),
-    "input-factors": DecoderOption("", 1, 1, "0 (words) is the only one"),
-    "output-factors": DecoderOption("", 1, 1, "0 (words) is the only one"),
-    "mapping": DecoderOption("", 1, 1, "'0 T 0' (one phrase table) is the only one"),
-    "verbose": DecoderOption("v", 1, 1, "0 = silent (default), 1 = say what happens on stderr"),
+    "search-algorithm": DecoderOption("", 1, 1, "only 0 (stack decoding)"),
+    "inputtype": DecoderOption("", 1, 1, "only 0 (text)"),
+    "input-factors": DecoderOption("", 1, 1, "only 0 (words)"),
+    "output-factors": DecoderOption("", 1, 1, "only 0 (words)"),
+    "mapping": DecoderOption("", 1, 1, "only '0 T 0' (one phrase table)"),
+    "verbose": DecoderOption("v", 1, 1, "0 = silent (default), 1 = report progress on stderr"),
 }
 ONLY_VALUES = {
     "search-algorithm": ("0",),
@@ -95,7 +93,7 @@ ONLY_VALUES = {
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything but the model; see ``OPTIONS`` for the meaning and the defaults."""
+    """All settings except the model; see ``OPTIONS`` for meanings and defaults."""
 
     config: str
     input_file: str | None
@@ -119,12 +117,13 @@ class Settings:
 
 
 def parse_arguments(arguments: Sequence[str]) -> dict[str, list[str]]:
-    """Return values by the long name of each option; of an option given twice the first counts.
+    """Return the values by the long name of each option; the first occurrence counts.
 
-    As in Moses, values reach to the next word that starts with ``-`` and no digit after it.
+    As in Moses, the values of an option end at the next word that starts with ``-`` and is not a
+    number.
 
     Raises:
-        UsageError: an option that this decoder does not have, a value that belongs to none.
+        UsageError: an option is unsupported, or a value belongs to no option.
     """
     long_names = {option.short: name for name, option in OPTIONS.items() if option.short}
     given: dict[str, list[str]] = {}
@@ -132,15 +131,16 @@ def parse_arguments(arguments: Sequence[str]) -> dict[str, list[str]]:
     for word in arguments:
         if not _is_option(word):
             if values is None:
-                raise UsageError(f"'{word}' is no option; input comes from -input-file or stdin")
+                raise UsageError(
+                    f"'{word}' is not an option; input comes from -input-file or stdin"
+                )
             values.append(word)
             continue
         name = word[2:] if word.startswith("--") else word[1:]
         name = long_names.get(name, name)
         if name not in OPTIONS:
             raise UsageError(
-                f"option {word} is not one that the bundled decoder answers to; "
-                "see --help, or use Moses"
+                f"the bundled decoder does not support option {word}; see --help, or use Moses"
             )
         values = []
         given.setdefault(name, values)
@@ -152,11 +152,11 @@ def _is_option(word: str) -> bool:
 
 
 def settings(given: Mapping[str, Sequence[str]], ini: MosesIni) -> Settings:
-    """Return the settings that the command line and the configuration make together.
+    """Combine the command line and the configuration.
 
     Raises:
-        UsageError: a value that is out of range or that this decoder has no use for.
-        FormatError: the same in the configuration, or a section that it does not know.
+        UsageError: a value is out of range or unsupported.
+        FormatError: the same in the configuration, or an unknown section.
     """
     values = {name: list(words) for name, words in given.items()}
     for section, line in ini.sections.items():
@@ -164,7 +164,7 @@ def settings(given: Mapping[str, Sequence[str]], ini: MosesIni) -> Settings:
             continue
         if section not in OPTIONS:
             raise FormatError(
-                f"[{section}] is not a section that the bundled decoder knows",
+                f"the bundled decoder does not support the section [{section}]",
                 path=ini.path,
                 line=line,
                 remedy="Remove it, or use Moses",
@@ -173,11 +173,15 @@ def settings(given: Mapping[str, Sequence[str]], ini: MosesIni) -> Settings:
     reader = _Reader(values)
     for name, allowed in ONLY_VALUES.items():
         if reader.text(name, allowed[0]) not in allowed:
-            raise UsageError(f"{name} {values[name][0]}: the bundled decoder has {allowed[0]} only")
+            raise UsageError(
+                f"{name} {values[name][0]}: the bundled decoder supports only {allowed[0]}"
+            )
     reader.number("n-best-factor", 20, 0)
     n_best = reader.words("n-best-list")
     if len(n_best) == 3 and n_best[2] != "distinct":
-        raise UsageError(f"n-best-list: 'distinct' or nothing after the size, not '{n_best[2]}'")
+        raise UsageError(
+            f"n-best-list: expected 'distinct' or nothing after the size, not '{n_best[2]}'"
+        )
     reader.switch("serial")
     directory, suffix = _hypergraph_target(reader.words("output-search-graph-hypergraph"), n_best)
     return Settings(
@@ -204,14 +208,16 @@ def settings(given: Mapping[str, Sequence[str]], ini: MosesIni) -> Settings:
 
 
 def _hypergraph_target(words: list[str], n_best: list[str]) -> tuple[str | None, str]:
-    """Directory (None where no search graphs are wanted) and file suffix, by Moses' rules."""
+    """Return the directory (None for no search graphs) and file suffix, by Moses' rules."""
     if not words or words[0].lower() in FALSE_WORDS:
         return None, ""
     if words[0].lower() not in TRUE_WORDS:
-        raise UsageError(f"output-search-graph-hypergraph: true or false, not '{words[0]}'")
+        raise UsageError(
+            f"output-search-graph-hypergraph: expected true or false, not '{words[0]}'"
+        )
     suffix = words[1] if len(words) > 1 else "txt"
     if suffix not in ("txt", "gz"):
-        raise UsageError(f"output-search-graph-hypergraph: txt or gz, not '{suffix}'")
+        raise UsageError(f"output-search-graph-hypergraph: expected txt or gz, not '{suffix}'")
     if len(words) > 2:
         return words[2], suffix
     if n_best and n_best[0] not in ("-", "/dev/stdout"):
@@ -221,7 +227,7 @@ def _hypergraph_target(words: list[str], n_best: list[str]) -> tuple[str | None,
 
 @dataclass(frozen=True)
 class _Reader:
-    """Values of options, converted and checked."""
+    """Converts and checks the values of options."""
 
     values: Mapping[str, list[str]]
 
@@ -240,7 +246,7 @@ class _Reader:
         return words
 
     def switch(self, name: str) -> bool:
-        """On if it is there and does not say no."""
+        """Return whether a switch is present and not false."""
         return name in self.values and not set(self.words(name)) & FALSE_WORDS
 
     def text(self, name: str, default: str | None) -> str | None:

@@ -1,4 +1,4 @@
-"""From a sentence to the lines that Moses would write for it."""
+"""Translate a sentence into Moses' output lines."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Translation:
 
     Attributes:
         best: the line for stdout.
-        n_best: the lines for the n-best list; empty if none was asked for.
+        n_best: the lines for the n-best list; empty if none was requested.
     """
 
     best: bytes
@@ -39,8 +39,8 @@ def sentences_of(lines: Sequence[bytes]) -> list[list[bytes]]:
     for number, line in enumerate(lines, start=1):
         if b"|||" in line:
             raise DataError(
-                f"input line {number}: '|||' separates the fields of tables and lists and cannot "
-                "be a word; write &#124; for a bar"
+                f"input line {number}: '|||' is the field separator and cannot be a word; "
+                "write &#124; for a bar"
             )
     return [line.split() for line in lines]
 
@@ -48,10 +48,10 @@ def sentences_of(lines: Sequence[bytes]) -> list[list[bytes]]:
 def translate(
     model: Model, settings: Settings, sentence_id: int, words: Sequence[bytes]
 ) -> Translation:
-    """Decode one sentence, and write its search graph if the settings say so.
+    """Decode one sentence, and write its search graph if requested.
 
     Raises:
-        DataError: a sentence that is too long for the distortion limit.
+        DataError: the sentence is too long for the distortion limit.
         OSError: the search graph cannot be written.
     """
     graph = searched(model, settings, words)
@@ -66,17 +66,17 @@ def translate(
 
 
 def searched(model: Model, settings: Settings, words: Sequence[bytes]) -> PhraseGraph:
-    """Return the search graph of a sentence.
+    """Search for translations of a sentence and return the search graph.
 
     Raises:
-        DataError: a sentence that is too long for the distortion limit.
+        DataError: the sentence is too long for the distortion limit.
     """
     limits = Limits(settings.stack, settings.beam_threshold, settings.distortion_limit)
     return search(model, words, limits)
 
 
 def listed(graph: PhraseGraph, settings: Settings) -> list[PhraseDerivation]:
-    """The n-best list that the settings ask for; the best derivation where they ask for none."""
+    """Return the n-best list of the settings, or the best derivation if they have no list."""
     return n_best(graph, max(1, settings.n_best_size), distinct=settings.n_best_distinct)
 
 

@@ -136,7 +136,7 @@ def test_help_and_version() -> None:
     [
         ([], 2, "no -config given"),
         (["-threads", "2"], 2, "give one -config FILE"),
-        (["-f", INI, "-daemon"], 2, "option -daemon is not one"),
+        (["-f", INI, "-daemon"], 2, "does not support option -daemon"),
         (["-f", INI, "-server", "-input-file", "x"], 2, "a server gets its input"),
         (["-f", INI, "-server", "-server-port", "high"], 2, "server-port: a number expected"),
         (["-f", INI, "-server", "-server-port", "65536"], 2, "at most 65535 expected"),

@@ -69,7 +69,7 @@ def test_lists(
     ("text", "words", "nbest", "message"),
     [
         (b"a\n", [], False, "sentence-bleu: name at least one reference"),
-        (b"a\nb\nc\nd\n", ["ref"], False, "the input has 4 sentences and the references have 3"),
+        (b"a\nb\nc\nd\n", ["ref"], False, "the input has 4 sentences, but the references have 3"),
         (b"a\n", ["absent"], False, "absent: cannot be read"),
         (b"0 ||| a\n", [], True, "sentence-bleu-nbest: name at least one reference"),
         (b"0 ||| a\n2 ||| b\n", ["ref"], True, "line 2 of the input has sentence 2 after 0"),

@@ -125,7 +125,7 @@ def test_without_unk_an_unknown_word_costs_a_hundred(tmp_path: Path) -> None:
         ("-0.75\tb", "much\tb", "lm.arpa:10: not a 1-gram"),
         ("-0.75\tb", "0.75\tb", "lm.arpa:10: not a 1-gram"),
         ("-0.75\tb", "nan\tb", "lm.arpa:10: not a 1-gram"),
-        ("-0.25\ta b", "-0.25\ta c", "lm.arpa:14: 'c' has no 1-gram"),
+        ("-0.25\ta b", "-0.25\ta c", "lm.arpa:14: 'c' is not among the 1-grams"),
         ("-0.25\ta b", "-0.25\t<s> a", "lm.arpa:14: this 2-gram is listed twice"),
         ("\\end\\", "", "no \\end\\"),
         ("<s>", "<t>", "the model has no <s>"),
@@ -149,7 +149,7 @@ def test_a_context_that_is_missing_is_named(tmp_path: Path) -> None:
 def test_a_binary_model_is_recognised(tmp_path: Path) -> None:
     path = tmp_path / "lm.bin"
     path.write_bytes(b"mmap lm http://kheafield.com/code format version 5\n\0\0\0\n")
-    with pytest.raises(FormatError, match="KenLM's binary form"):
+    with pytest.raises(FormatError, match="binary KenLM file"):
         read_arpa(path)
 
 

@@ -73,11 +73,15 @@ def test_a_faulty_overwrite_is_refused(overwrite: str) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("Distortion\n", "OpSequenceModel\n", "moses.ini:6: the bundled decoder has no OpSeq"),
-        ("Distortion\n", "Distortion sparse=1\n", "knows no argument sparse of Distortion"),
+        (
+            "Distortion\n",
+            "OpSequenceModel\n",
+            "moses.ini:6: the bundled decoder does not support OpSeq",
+        ),
+        ("Distortion\n", "Distortion sparse=1\n", "does not support argument sparse of Distortion"),
         ("Distortion\n", "Distortion num-features=2\n", "this feature has 1"),
-        ("Distortion\n", "WordPenalty name=other\n", "takes one WordPenalty only"),
-        ("factor=0", "factor=1", "no factors but 0"),
+        ("Distortion\n", "WordPenalty name=other\n", "supports only one WordPenalty"),
+        ("factor=0", "factor=1", "supports only factor 0"),
         ("path=table ", "", "PhraseDictionaryMemory needs path"),
         ("num-features=3", "num-features=0", "a number above 0"),
         ("num-features=3", "num-features=3 table-limit=few", "table-limit=few: a number"),
@@ -86,7 +90,7 @@ def test_a_faulty_overwrite_is_refused(overwrite: str) -> None:
         ("KENLM path=lm.arpa order=3 factor=0\n", "", "[feature] has no KENLM"),
         ("TM0= 0.1 0.2 0.3", "TM0= 0.1 0.2", "TM0 has 3 value(s) and 2 weight(s)"),
         ("WordPenalty0= -1", "WordPenalty1= -1", "WordPenalty0 has 1 value(s) and 0 weight(s)"),
-        ("WordPenalty0= -1", "WordPenalty0= -1\nLM0= 1", "weights for no feature: LM0"),
+        ("WordPenalty0= -1", "WordPenalty0= -1\nLM0= 1", "weights without a feature: LM0"),
         (
             "Distortion\n",
             "LexicalReordering type=hier-mslr-bidirectional-fe path=x\n",
