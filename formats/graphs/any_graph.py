@@ -1,4 +1,4 @@
-"""Search graphs in any of the formats that are read, told by their content.
+"""Read search graphs in any supported format, detected by their content.
 
 ::
 
@@ -8,7 +8,7 @@
     cdec-json       cdec --forest_output, until October 2014
     target-graph    cdec --show_target_graph
 
-A file of the second kind has the graphs of all sentences, one of the others that of one sentence.
+A ``search-graph`` file has the graphs of all sentences; the other kinds have one per file.
 """
 
 from __future__ import annotations
@@ -60,19 +60,19 @@ def read_graphs(
     *,
     core_names: Sequence[str] | None = None,
 ) -> Iterator[tuple[int, HypergraphFile]]:
-    """Graphs with the numbers of their sentences, one after the other.
+    """Yield sentence ids with their graphs.
 
     Args:
-        path: a file; or a directory of files of one sentence each, called by its number (``0``,
-            ``1.gz``, ``2.json.gz``; ``hypergraph_files``), which come in the order of numbers. A
-            single file that is called otherwise is sentence 0.
-        kind: of all files; told by their content if ``auto``.
+        path: a file, or a directory with one file per sentence named by its id (``0``, ``1.gz``,
+            ``2.json.gz``; see ``hypergraph_files``), read in the order of ids. A single file with
+            another name is sentence 0.
+        kind: the kind of all files; ``auto`` detects it.
         core_names: names of the dense features of an extended search graph, which has none
             (``formats.graphs.search_graph.core_names``).
 
     Raises:
-        FormatError: a file of unknown format, or damaged; a directory without graphs, with
-            other files, or with two of one sentence.
+        FormatError: a file has an unknown format or is malformed; or a directory has no graphs,
+            other files, or two graphs of one sentence.
     """
     if Path(path).is_dir():
         for number, file in hypergraph_files(path).items():
@@ -87,10 +87,10 @@ def read_graphs(
 def read_graph(
     path: str | PathLike[str], kind: GraphKind | Literal["auto"] = "auto"
 ) -> HypergraphFile:
-    """Return the graph in a file that has one.
+    """Read the graph in a file with one graph.
 
     Raises:
-        FormatError: as ``read_graphs``; or a file of the kind that has those of many sentences.
+        FormatError: as ``read_graphs``; or the file holds the graphs of many sentences.
     """
     own = graph_kind(path) if kind == "auto" else kind
     if own == "search-graph":
@@ -103,7 +103,7 @@ def read_graph(
 
 
 def graph_kind(path: str | PathLike[str]) -> GraphKind:
-    """Return the kind of a file.
+    """Detect the kind of a file.
 
     Raises:
         FormatError: the file cannot be read, or its format is unknown.

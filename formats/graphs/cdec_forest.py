@@ -1,9 +1,9 @@
-"""Forests that cdec wrote as JSON: ``--forest_output DIRECTORY``, until October 2014.
+"""Read cdec's JSON forests: ``--forest_output DIRECTORY``, until October 2014.
 
-Later versions write the same forests in a binary form that depends on the compiler; nothing but
-cdec reads that. One file is one sentence: rules and features by number, then, for each node,
+Later versions write the same forests in a compiler-dependent binary format that only cdec reads.
+One file is one sentence: rules and features by number, then, for each node,
 ``edges`` that lead to it and the ``node`` itself, tails before heads, the goal last. The keys
-``edges`` and ``node`` come again and again::
+``edges`` and ``node`` are repeated::
 
     {"rules":[1,"[X] ||| haus ||| house",2,"[X] ||| das [X,1] ||| the [1]"],
      "features":["PhraseModel_0","LanguageModel"],
@@ -12,8 +12,8 @@ cdec reads that. One file is one sentence: rules and features by number, then, f
      "edges":[{"tail":[0],"spans":[0,2,-1,-1],"feats":[1,-2.25],"rule":2}],
      "node":{"in_edges":[1],"cat":"X"}}
 
-A rule may stand in the edge itself, and a feature may be called by its name. The target side of a
-rule is what an edge says, ``[2]`` or ``[X,2]`` in it being the second tail.
+An edge can contain the rule itself, and can refer to a feature by its name. The target of an edge
+is the target side of its rule, in which ``[2]`` or ``[X,2]`` is the second tail.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ def read_cdec_forest(path: str | PathLike[str]) -> HypergraphFile:
     """Read the forest of one sentence, plain or compressed.
 
     Raises:
-        FormatError: no JSON, or not such a forest; an edge without a rule, or whose tails are not
-            those of its rule or no earlier nodes; an edge that leads to no node, or to two; a
-            value that is no finite number; no way to the goal.
+        FormatError: the file is not JSON or not a forest; an edge has no rule, its tails do not
+            match its rule or are not earlier nodes, or it leads to no node or to two; a value is
+            not a finite number; or no derivation reaches the goal.
     """
     forest = _Forest(fspath(path))
     text = read_bytes(path).decode("utf-8", "surrogateescape")
@@ -65,7 +65,7 @@ def read_cdec_forest(path: str | PathLike[str]) -> HypergraphFile:
 
 
 class _Pairs:
-    """An object of JSON, whose keys may come again."""
+    """A JSON object with possibly repeated keys."""
 
     def __init__(self, items: list[tuple[str, Any]]) -> None:
         self.items = items
@@ -77,7 +77,7 @@ def _refused(text: str) -> None:
 
 @dataclass
 class _Forest:
-    """The part of a forest that has been read."""
+    """The part of a forest read so far."""
 
     path: str
     rules: dict[int, str] = field(default_factory=dict)
@@ -100,7 +100,7 @@ class _Forest:
         return FormatError(message, path=self.path, remedy=remedy)
 
     def add(self, key: str, value: Any) -> None:
-        """Take a part of the forest."""
+        """Add a part of the forest."""
         if key == "rules":
             numbers, rules = self.list_of(value, key)[0::2], self.list_of(value, key)[1::2]
             if len(numbers) != len(rules) or not all(isinstance(rule, str) for rule in rules):
@@ -119,7 +119,7 @@ class _Forest:
             )
 
     def add_edge(self, value: Any) -> None:
-        """Take an edge; the node that it leads to comes later."""
+        """Add an edge; its head node comes later."""
         number = len(self.heads)
         fields = self.fields(value, f"edge {number}", ("rule", "feats", "tail", "spans"))
         rule = fields.get("rule")
@@ -155,7 +155,7 @@ class _Forest:
         self.widths.append(width)
 
     def add_features(self, value: Any, edge: int) -> None:
-        """Take the features of an edge: name or number, and value, in turn."""
+        """Add the features of an edge: alternating names (or numbers) and values."""
         pairs = self.list_of(value, "feats")
         if len(pairs) % 2:
             raise self.error(f"the features of edge {edge} are not names and values in turn")
@@ -181,7 +181,7 @@ class _Forest:
         self.indptr.append(len(self.indices))
 
     def add_node(self, value: Any) -> None:
-        """Take a node, to which some of the edges so far lead."""
+        """Add a node, the head of some of the edges read so far."""
         node = len(self.covered)
         fields = self.fields(value, f"node {node}", ("cat", "in_edges", "node_hash"))
         edges = [self.whole(edge) for edge in self.list_of(fields.get("in_edges"), "in_edges")]
@@ -192,7 +192,7 @@ class _Forest:
         self.covered.append(self.widths[edges[0]] if edges else 0)
 
     def target(self, rule: str) -> tuple[list[int], list[int]]:
-        """Return the target side of a rule: words and ``TAIL``, and which tails those are."""
+        """Return the target side of a rule: words and ``TAIL``, and the tail indices."""
         known = self.parsed.get(rule)
         if known is not None:
             return known
@@ -212,7 +212,7 @@ class _Forest:
         return target, slots
 
     def finished(self) -> HypergraphFile:
-        """As arrays; the last node is the goal."""
+        """Return the forest as arrays; the last node is the goal."""
         if not self.covered:
             raise self.error("there is no node", "cdec found no translation, or it is incomplete")
         if -1 in self.heads:
@@ -232,7 +232,7 @@ class _Forest:
         return arranged(self.path, tuple(self.names), tuple(self.words), edges, goal)
 
     def fields(self, value: Any, what: str, known: tuple[str, ...]) -> dict[str, Any]:
-        """Return the members of an object, none twice."""
+        """Return the members of an object; check for repeated keys."""
         if not isinstance(value, _Pairs):
             raise self.error(f"{what} is no object")
         fields = dict(value.items)
@@ -251,19 +251,19 @@ class _Forest:
         return value
 
     def whole(self, value: Any, least: int = 0) -> int:
-        """Return a whole number."""
+        """Check and return an integer."""
         if type(value) is not int or not least <= value < _MOST:
             raise self.error(f"{_shown(value)} is no number of anything")
         return value
 
     def string(self, value: Any) -> str:
-        """Return a string that can be written as bytes."""
+        """Check and return a string that can be encoded."""
         if not isinstance(value, str):
             raise self.error(f"{_shown(value)} is no name")
         return self.as_bytes(value).decode("utf-8", "surrogateescape")
 
     def as_bytes(self, text: str) -> bytes:
-        """Return a string as it stood in the file."""
+        """Return the bytes of a string in the file."""
         try:
             return text.encode("utf-8", "surrogateescape")
         except UnicodeEncodeError:
@@ -271,5 +271,5 @@ class _Forest:
 
 
 def _shown(value: Any) -> str:
-    """Return a piece of JSON for a message."""
+    """Format a piece of JSON for a message."""
     return quoted(str(value)[:80].encode("utf-8", "surrogatepass"))

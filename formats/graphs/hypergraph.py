@@ -1,6 +1,6 @@
-"""Search graphs as Moses writes them: ``-output-search-graph-hypergraph``.
+"""Write search graphs in Moses' hypergraph format (``-output-search-graph-hypergraph``).
 
-One file a sentence, of nodes in topological order, the last one being the goal::
+There is one file per sentence, with nodes in topological order; the last node is the goal::
 
     # target ||| features ||| source-covered
     <nodes> <edges>
@@ -8,7 +8,7 @@ One file a sentence, of nodes in topological order, the last one being the goal:
     <edges that lead to it>
     [<tail>] <words>  ||| <name>=<value> ...  ||| <source words covered>
 
-and beside them a file ``weights``, a name and a number a line.
+The same directory has a file ``weights`` with a name and a number on each line.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ class Edge:
     Attributes:
         target: words (bytes) and tail nodes (int) in the order of the translation.
         covered: source words covered by the edge's head.
-        dense: one value a dense feature; empty for the first and the last edges (``<s>``,
-            ``</s>``), which have no features at all.
+        dense: one value per dense feature; empty for the first and the last edges (``<s>``,
+            ``</s>``), which have no features.
         sparse: ``(name, value)`` of sparse features.
     """
 
@@ -42,9 +42,9 @@ class Edge:
 
 
 def hypergraph_names(groups: Iterable[tuple[str, int]]) -> tuple[str, ...]:
-    """Return names of dense columns as this format spells them.
+    """Return the names of dense columns in this format.
 
-    They count from 1, and a feature with one value has no number: ``TranslationModel0_1``,
+    Numbers start at 1, and a feature with one value has no number: ``TranslationModel0_1``,
     ``LM0``.
     """
     return tuple(
@@ -62,14 +62,14 @@ def write_hypergraph(
     """Write the graph of one sentence.
 
     Args:
-        path: where to; replaced whole or not at all.
-        names: of the dense columns, as ``hypergraph_names`` spells them.
+        path: the file, which is written atomically.
+        names: names of the dense columns, from ``hypergraph_names``.
         nodes: the edges that lead to each node, tails before heads; the last node is the goal.
-        compress: ``gz``, as Moses does when asked, or None.
+        compress: ``gz`` or None.
 
     Raises:
-        ValueError: a node without edges, an edge whose tail does not come before its head, or
-            one with another number of values than there are names.
+        ValueError: a node has no edges, a tail does not precede its head, or an edge has another
+            number of values than there are names.
     """
     n_edges = sum(len(edges) for edges in nodes)
     lines = [b"# target ||| features ||| source-covered", b"%d %d" % (len(nodes), n_edges)]
@@ -85,13 +85,13 @@ def write_hypergraph(
 def write_hypergraph_weights(
     path: str | PathLike[str], names: Sequence[str], values: Sequence[float]
 ) -> None:
-    """Write the weights at which the graphs were made, one a dense column."""
+    """Write the weights that produced the graphs, one per dense column."""
     rows = zip(names, values, strict=True)
     write_atomic(path, "".join(f"{name} {value:.6f}\n" for name, value in rows).encode())
 
 
 def _edge(edge: Edge, head: int, names: Sequence[str]) -> bytes:
-    """Return one edge; those at the borders of the sentence have no blank behind their words."""
+    """Format one edge; those at the sentence boundaries have no blank after their words."""
     for part in edge.target:
         if isinstance(part, int) and not 0 <= part < head:
             raise ValueError(f"an edge to node {head} comes from node {part}")

@@ -1,10 +1,10 @@
-"""Search graphs as Moses spells them, all edges at once.
+"""Parse Moses' search graphs with array operations, all edges at once.
 
 The structure of a graph is in its lines: a line without a bar is a comment or says how many edges
-lead to the next node, and a line with six bars is an edge. Tokens lie between blanks. So nothing
-is searched for but newlines, bars and blanks, and no edge becomes a Python object: twenty times
-as fast as line by line. What is unusual in any way is left to the reader that goes line by line
-and names faults.
+lead to the next node, and a line with six bars is an edge. Tokens are separated by blanks. The
+parser searches only for newlines, bars and blanks and creates no Python object per edge, which is
+twenty times as fast as parsing by line. It leaves unusual files to the line-by-line reader, which
+reports errors.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _MOST_DIGITS = 18
 
 @dataclass(frozen=True)
 class GraphArrays:
-    """A graph; every attribute is that of ``HypergraphFile`` of the same name."""
+    """A graph; the attributes are those of ``HypergraphFile``."""
 
     names: tuple[str, ...]
     words: tuple[bytes, ...]
@@ -49,8 +49,8 @@ class _Lines:
     """The parts of a graph's text, as positions in ``padded``.
 
     Attributes:
-        padded: the text, with ``PAD`` newlines before and behind it.
-        edges: int64 ``[n_edges, 2]``; first byte of each edge's line, and the newline behind it.
+        padded: the text, with ``PAD`` newlines before and after it.
+        edges: int64 ``[n_edges, 2]``; first byte of each edge's line, and its newline.
         bars: int64 ``[n_edges, 2]``; first byte of each of its two ``|||``.
         edge_offsets: int64 ``[n_nodes + 1]``.
     """
@@ -62,16 +62,16 @@ class _Lines:
 
 
 def parse_graph(text: bytes) -> GraphArrays | None:
-    """The graph that a file without its first line spells, or None where anything is unusual.
+    """Parse the text of a graph without its first line; return None if it is unusual.
 
-    None says nothing about what it is: a fault, or only a spelling that Moses does not use.
+    None can mean an error, or only a spelling that Moses does not use.
     """
     lines = _lines(text)
     if lines is None:
         return None
     padded = lines.padded
     covered = parse_integers(padded, lines.bars[:, 1] + 4, lines.edges[:, 1])
-    # One blank before each bar but at the beginning of a line, and one behind it.
+    # One blank before each bar, except at the beginning of a line, and one after it.
     blank = padded == ord(" ")
     if not (blank[lines.bars + 3].all() and blank[lines.bars - 1].all()):
         return None
@@ -99,7 +99,7 @@ def parse_graph(text: bytes) -> GraphArrays | None:
 
 
 def _lines(text: bytes) -> _Lines | None:
-    """Return the lines of a graph, if their numbers are what the graph says."""
+    """Return the lines of a graph, or None if the announced counts do not match."""
     if not text.endswith(b"\n"):
         text += b"\n"
     padded = padded_with_newlines(text)
@@ -129,11 +129,11 @@ def _lines(text: bytes) -> _Lines | None:
         return None
     if [int(word) for word in head] != [len(counts), n_edges]:
         return None
-    # Every node can be built if each has an edge and none is built on a later one.
+    # Every node has a derivation if each has an edge and no tail is a later node.
     if (counts < 1).any() or counts.sum() != n_edges:
         return None
     edge_offsets = np.append(0, np.cumsum(counts))
-    # The edges of a node stand right behind their number.
+    # The edges of a node follow their number.
     expected = np.repeat(others[1:] + 1 - edge_offsets[:-1], counts) + np.arange(n_edges)
     if not np.array_equal(np.flatnonzero(is_edge), expected):
         return None
@@ -144,7 +144,7 @@ def _lines(text: bytes) -> _Lines | None:
 def _targets(
     lines: _Lines,
 ) -> tuple[tuple[bytes, ...], Positions, NDArray[np.int32], Positions, NDArray[np.int32]] | None:
-    """Words, tail offsets, tails, target offsets and targets; None if a tail is no earlier node."""
+    """Return words, tail offsets, tails, target offsets, targets; None if a tail is not earlier."""
     padded = lines.padded
     starts, ends, offsets = _tokens(padded, lines.edges[:, 0], lines.bars[:, 0])
     is_tail = (padded[starts] == ord("[")) & (padded[ends - 1] == ord("]"))
@@ -175,7 +175,7 @@ def _features(
 ) -> tuple[tuple[str, ...], Positions, NDArray[np.int32], NDArray[np.float32]] | None:
     """Return names, row offsets, columns and values of the features of all edges."""
     begins, behinds = lines.bars[:, 0] + 3, lines.bars[:, 1] - 1
-    # Without features, the blank behind the first bars and the one before the next are neighbours.
+    # Without features, the blank after the first bars and the one before the next are adjacent.
     some = np.flatnonzero(behinds - begins > 1)
     if not len(some):
         none = np.zeros(0, dtype=np.int32)
@@ -197,7 +197,7 @@ def _features(
 def _alike(
     padded: Bytes, begins: Positions, behinds: Positions
 ) -> tuple[tuple[str, ...], NDArray[np.float32]] | None:
-    """Names, and values ``[n, n_names]``, if all edges have the features of the first, in order."""
+    """Return names and values ``[n, n_names]`` if all edges have the same features in order."""
     first = padded[begins[0] : behinds[0]].tobytes().decode("utf-8", "surrogateescape")
     names = tuple(token.rpartition("=")[0] for token in first.split(" ") if token)
     if not all(names) or len(set(names)) < len(names):
@@ -210,7 +210,7 @@ def _alike(
 def _token_by_token(
     padded: Bytes, begins: Positions, behinds: Positions
 ) -> tuple[tuple[str, ...], Positions, NDArray[np.int32], NDArray[np.float32]] | None:
-    """Return the same where edges have features of their own."""
+    """Return the features of edges with different features."""
     starts, ends, offsets = _tokens(padded, begins, behinds + 1)
     equals = np.flatnonzero(padded == ord("="))
     last = np.searchsorted(equals, ends) - 1
@@ -231,7 +231,7 @@ def _token_by_token(
 def _tokens(
     padded: Bytes, begins: Positions, behinds: Positions
 ) -> tuple[Positions, Positions, Positions]:
-    """Tokens of some fields, which begin and end at blanks or lines: starts, ends, offsets."""
+    """Return starts, ends and offsets of the tokens in fields between blanks or line ends."""
     blank = padded <= ord(" ")
     blank[behinds] = True
     blanks = np.flatnonzero(blank)

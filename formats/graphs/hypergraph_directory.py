@@ -1,6 +1,6 @@
-"""A directory of search graphs, as Moses leaves it: ``0.gz``, ``1.gz``, ... and ``weights``.
+"""List a directory of search graphs written by Moses: ``0.gz``, ``1.gz``, ..., ``weights``.
 
-The number is that of the sentence, from 0; files may be compressed or not (``0``, ``0.txt``,
+The number is the sentence id, from 0; files may be compressed or not (``0``, ``0.txt``,
 ``0.gz``), and of other formats than Moses' (``0.slf``, ``0.json.gz``). Files whose names begin
 with a dot are passed over: a writer that was killed leaves such ones.
 """
@@ -21,11 +21,11 @@ _WEIGHTS = "weights"
 
 
 def hypergraph_files(directory: str | PathLike[str]) -> dict[int, Path]:
-    """Return the file of each sentence that has a graph, by ascending sentences.
+    """Return the graph file of each sentence id, in ascending order.
 
     Raises:
-        FormatError: it is no directory, has no graph, two of one sentence, or something that is
-            none: another name, a directory, a pipe.
+        FormatError: the path is not a directory; or the directory has no graph, two graphs of one
+            sentence, or an entry that is not a graph: another name, a directory, a pipe.
     """
     try:
         entries = sorted(Path(directory).iterdir())

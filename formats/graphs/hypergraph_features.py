@@ -1,9 +1,9 @@
-"""Which column is which feature of a search graph.
+"""Map the features of search graphs to columns.
 
-Graphs spell dense columns otherwise than n-best lists: ``TranslationModel0_1`` ...
+Graphs and n-best lists have different names for dense columns: ``TranslationModel0_1`` ...
 ``TranslationModel0_4``, and ``LM0`` without a number. Sparse features have the same names in both,
-with an underscore. Graphs also have features that are not tuned, which lists lack: Moses'
-``UnknownWordPenalty0`` always.
+with an underscore. Graphs also have features that are not tuned and not in n-best
+lists; in Moses always ``UnknownWordPenalty0``.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ __all__ = ["GraphColumns", "groups_of_graph"]
 
 
 class GraphColumns:
-    """Columns of the features of search graphs, by the names that the graphs have.
+    """Columns of the features of search graphs, by their names in the graphs.
 
     Attributes:
         groups: the dense groups.
-        fixed: features that are in no group, whatever their names look like.
-        sparse: columns of all that are in no group, counted from the first of them; it grows.
+        fixed: features that belong to no group, whatever their names.
+        sparse: columns of all features outside the groups, counted from the first; it grows.
     """
 
     def __init__(
@@ -31,12 +31,12 @@ class GraphColumns:
         sparse: Iterable[str] = (),
         fixed: Collection[str] = (),
     ) -> None:
-        """Say which columns there are.
+        """Set up the columns.
 
         Args:
-            groups: the dense groups, as n-best lists have them.
-            sparse: features that have the first columns after these.
-            fixed: features that are not tuned: they get columns like sparse ones.
+            groups: the dense groups, as in n-best lists.
+            sparse: features that get the first columns after the groups.
+            fixed: features that are not tuned; they get columns like sparse ones.
         """
         self.groups = tuple(groups)
         self.fixed = frozenset(fixed)
@@ -47,19 +47,20 @@ class GraphColumns:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of all columns, as search graphs have them."""
+        """The names of all columns in search graphs."""
         return (*self._dense, *self.sparse)
 
     def of(self, names: Iterable[str]) -> dict[str, int]:
-        """Return the column of each name; those that are new and in no group get the next ones.
+        """Return the column of each name; new names outside the groups get the next columns.
 
         Raises:
-            KeyError: one is neither a dense column nor can it be sparse; its argument is that name.
+            KeyError: a name is neither dense nor valid for a sparse feature; the exception's
+                argument is that name.
         """
         return {name: self._column(name) for name in names}
 
     def _names(self, group: str, width: int) -> Iterable[str]:
-        """Return the names of a group's columns; without fixed components."""
+        """Return the names of a group's columns, without fixed components."""
         if not any(name.rpartition("_")[0] == group for name in self.fixed):
             return hypergraph_names([(group, width)])
         numbered = (f"{group}_{k}" for k in itertools.count(1))
@@ -80,9 +81,9 @@ class GraphColumns:
 def groups_of_graph(
     names: Sequence[str], fixed: Collection[str] = ()
 ) -> tuple[tuple[str, int], ...]:
-    """Return the dense groups among the features of a search graph, where nothing else tells them.
+    """Infer the dense groups from the feature names of a search graph.
 
-    ``LM0`` is one, and so are ``TM0_1``, ``TM0_2``, ... of two and more, which stand together.
+    ``LM0`` is a group, and so are two or more consecutive names ``TM0_1``, ``TM0_2``, ....
     Those in ``fixed`` are omitted.
     """
     groups: list[tuple[str, int]] = []

@@ -1,8 +1,8 @@
-"""Reads the search graphs that Moses writes: ``-output-search-graph-hypergraph``.
+"""Read Moses' search graphs in hypergraph format (``-output-search-graph-hypergraph``).
 
-The format is described where it is written (``formats.graphs.hypergraph``). Edges are kept as flat
-arrays, since a graph of one sentence has tens of thousands of them. What cdec writes by
-``--show_target_graph`` is the same without the first line and the third field of each edge.
+``formats.graphs.hypergraph`` describes the format. Edges are stored in flat arrays, since the graph
+of a sentence has tens of thousands of them. cdec's ``--show_target_graph`` output is the same
+without the first line and the third field of each edge.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from formats.text import read_bytes
 __all__ = ["TAIL", "HypergraphFile", "read_hypergraph", "read_target_graph"]
 
 TAIL = -1
-"""In ``targets``, the place where the translation of the edge's next tail goes."""
+"""In ``targets``, the place of the translation of the edge's next tail."""
 
 _FIRST_LINE = b"# target ||| features ||| source-covered"
 _FIRST_LINE_OF_JOSHUA = b"# target ||| features"
@@ -33,22 +33,22 @@ _NON_TERMINAL = re.compile(rb"\[([0-9]{1,18})\]")
 
 @dataclass(frozen=True)
 class HypergraphFile:
-    """The graph of one sentence; nodes come before those that are built of them.
+    """The graph of one sentence; tails come before heads.
 
     Attributes:
-        path: where it was read.
+        path: the file.
         names: the features, in the order of their first appearance.
         words: distinct words of the translations, in the order of their first appearance.
         edge_offsets: int64 ``[n_nodes + 1]``; the edges that lead to node ``v`` are
             ``edge_offsets[v]:edge_offsets[v + 1]``. The last node is the goal.
         tail_offsets: int64 ``[n_edges + 1]``, into ``tails``.
-        tails: int32; the nodes that each edge builds on, in the order of its target.
+        tails: int32; the tail nodes of each edge, in the order of its target.
         target_offsets: int64 ``[n_edges + 1]``, into ``targets``.
         targets: int32; positions in ``words``, and ``TAIL`` for each tail.
-        feature_indptr: int64 ``[n_edges + 1]``, into the two that follow.
-        feature_indices: int32; positions in ``names``, no name twice in an edge.
+        feature_indptr: int64 ``[n_edges + 1]``, into ``feature_indices`` and ``feature_values``.
+        feature_indices: int32; positions in ``names``, distinct within an edge.
         feature_values: float32.
-        covered: int32 ``[n_nodes]``; source words that a node covers.
+        covered: int32 ``[n_nodes]``; number of source words that a node covers.
     """
 
     path: str
@@ -69,9 +69,9 @@ def read_hypergraph(path: str | PathLike[str]) -> HypergraphFile:
     """Read the graph of one sentence, plain or compressed.
 
     Raises:
-        FormatError: not such a file; more or fewer nodes or edges than it announces; an edge from
-            a node that does not exist or does not come before its head, as all cycles have one;
-            a goal that is missing or that nothing leads to; a value that is no finite number.
+        FormatError: the file has another format; the announced numbers of nodes or edges do not
+            match; a tail does not exist or does not precede its head (as in any cycle); the goal
+            is missing or has no derivation; or a value is not a finite number.
     """
     text = read_bytes(path)
     first, _, rest_of_text = text.partition(b"\n")
@@ -81,12 +81,12 @@ def read_hypergraph(path: str | PathLike[str]) -> HypergraphFile:
 
 
 def read_target_graph(path: str | PathLike[str]) -> HypergraphFile:
-    """Read a graph that does not say what its nodes cover, plain or compressed: they cover 0.
+    """Read a graph without coverage, plain or compressed; ``covered`` is 0.
 
-    It is what cdec writes by ``--show_target_graph``, and what the decoder lazy reads.
+    cdec writes this format with ``--show_target_graph``, and the decoder lazy reads it.
 
     Raises:
-        FormatError: as ``read_hypergraph``; or what Joshua dumps, which leaves out the goal.
+        FormatError: as ``read_hypergraph``; or the file is a Joshua dump, which lacks the goal.
     """
     text = read_bytes(path)
     first, _, _ = text.partition(b"\n")
@@ -104,7 +104,7 @@ def read_target_graph(path: str | PathLike[str]) -> HypergraphFile:
 
 
 def _with_covered(line: bytes) -> bytes:
-    """Return a line of a target graph as Moses would have it."""
+    """Convert a line of a target graph to Moses' format."""
     if b"|||" not in line:
         return line
     line = line.rstrip(b" ")
@@ -112,7 +112,7 @@ def _with_covered(line: bytes) -> bytes:
 
 
 def _read_by_line(path: str, text: bytes) -> HypergraphFile:
-    """Return the same line by line, whatever the spelling; raises the error of the first fault."""
+    """Parse the text line by line, in any spelling; raise the first error."""
     graph = _Graph(path)
     lines = _numbered(text)
     number, line = next(lines, (1, b""))
@@ -128,7 +128,7 @@ def _numbered(text: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def _rest_by_line(graph: _Graph, lines: Iterator[tuple[int, bytes]]) -> HypergraphFile:
-    """Return all that follows the first line of Moses."""
+    """Parse everything after Moses' first line."""
     n_nodes, n_edges = graph.counts(lines)
     for node in range(n_nodes):
         graph.node(node, n_nodes, lines)
@@ -150,7 +150,7 @@ def _rest_by_line(graph: _Graph, lines: Iterator[tuple[int, bytes]]) -> Hypergra
 
 @dataclass
 class _Graph:
-    """The part of a graph that has been read; ``has_covered``: edges have a third field."""
+    """The part of a graph read so far; with ``has_covered``, edges have a third field."""
 
     path: str
     has_covered: bool = True
@@ -171,14 +171,14 @@ class _Graph:
 
     @property
     def second(self) -> str:
-        """Which line has the numbers of nodes and edges."""
+        """The name of the line with the numbers of nodes and edges."""
         return "second" if self.has_covered else "first"
 
     def error(self, line: int | None, message: str, remedy: str) -> FormatError:
         return FormatError(message, path=self.path, line=line, remedy=remedy)
 
     def counts(self, lines: Iterator[tuple[int, bytes]]) -> tuple[int, int]:
-        """Return nodes and edges as the second line announces them."""
+        """Read the numbers of nodes and edges from the second line."""
         number, line = self.next_line(lines, "the numbers of nodes and edges")
         words = line.split()
         if len(words) != 2 or not all(map(_COUNT.fullmatch, words)):
@@ -213,8 +213,8 @@ class _Graph:
             )
 
     def edge(self, line: bytes, number: int, head: int, n_nodes: int) -> bool:
-        """Read an edge; whether all that it builds on can be built."""
-        # Where features come last there may be none, and no blank behind the bars.
+        """Read an edge; return whether all its tails have derivations."""
+        # If features are the last field, they may be missing, with no blank after the bars.
         parts = (line if self.has_covered else b" " + line + b" ").split(b" ||| ")
         if len(parts) != 2 + self.has_covered:
             third = " ||| covered" * self.has_covered
@@ -262,7 +262,7 @@ class _Graph:
         return tail
 
     def features(self, text: bytes, number: int) -> None:
-        """The features of an edge, ``name=value name=value``."""
+        """Parse the features of an edge, ``name=value name=value``."""
         pairs = [token.rpartition(b"=") for token in text.split()]
         names = tuple([name for name, _, _ in pairs])
         indices = self.known.get(names)
@@ -279,7 +279,7 @@ class _Graph:
         self.values += [value for _, _, value in pairs]
 
     def numbers(self) -> NDArray[np.float32]:
-        """The values of all edges at once: one by one, checking them takes half of the time."""
+        """Convert the values of all edges at once; one by one would take half of the time."""
         try:
             numbers = np.fromiter(map(float, self.values), np.float64, len(self.values))
             plain = np.isfinite(numbers).all() and b"_" not in b"".join(self.values)
@@ -311,7 +311,7 @@ class _Graph:
         return self.error(None, f"the file ends before {what}", "Is it complete?")
 
     def finished(self) -> HypergraphFile:
-        """As arrays."""
+        """Return the graph as arrays."""
         firsts = np.minimum(self.edges[:-1], len(self.covered) - 1)
         return HypergraphFile(
             self.path,

@@ -1,7 +1,7 @@
-"""A search graph out of edges that come in any order.
+"""Build a search graph from edges in any order.
 
-Decoders number nodes as they please and write hypotheses that lead nowhere. Here the nodes are put
-in topological order, cycles are refused, and what no derivation of the goal uses is left out.
+Decoders number nodes in any order and also write hypotheses that lead nowhere. This module sorts
+the nodes topologically, rejects cycles, and drops edges that no derivation of the goal uses.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ Positions = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class LooseEdges:
-    """Edges in the order of the file.
+    """Edges in file order.
 
     Attributes:
         heads: int64 ``[n_edges]``; the node that each edge leads to.
         tail_offsets: int64 ``[n_edges + 1]``, into ``tails``.
-        tails: int64; the nodes that each edge builds on, in the order of its target.
+        tails: int64; the tail nodes of each edge, in the order of its target.
         target_offsets: int64 ``[n_edges + 1]``, into ``targets``.
         targets: int32; positions in the words, and ``TAIL`` for each tail.
-        feature_indptr: int64 ``[n_edges + 1]``, into the two that follow.
+        feature_indptr: int64 ``[n_edges + 1]``, into ``feature_indices`` and ``feature_values``.
         feature_indices: int32; positions in the names.
         feature_values: float64; finite.
-        covered: int32 ``[n_nodes]``; source words that a node covers.
-        lines: of each edge in the file, or None where a file has no lines worth naming.
+        covered: int32 ``[n_nodes]``; number of source words that a node covers.
+        lines: the line of each edge in the file, or None if lines are not useful.
     """
 
     heads: Positions
@@ -56,15 +56,15 @@ def arranged(
     """Return the derivations of ``goal`` as a graph whose nodes stand in topological order.
 
     Args:
-        path: of the file, for messages.
-        names: the features.
-        words: what the targets stand for.
-        edges: they may build on any node, but no node on itself.
+        path: the file, for messages.
+        names: names of the features.
+        words: the words that ``targets`` index.
+        edges: the edges, without cycles.
         goal: the node that becomes the last one.
 
     Raises:
-        FormatError: a node is built on itself, nothing leads to the goal, or a value is beyond
-            single precision.
+        FormatError: there is a cycle, the goal has no derivation, or a value exceeds single
+            precision.
     """
     order = _topological(path, edges)
     rank = np.empty(len(order), dtype=np.int64)
@@ -104,14 +104,14 @@ def arranged(
 
 
 def ragged(offsets: Positions, rows: Positions) -> tuple[Positions, Positions]:
-    """Return some rows of a ragged array: their offsets, and where their entries stand."""
+    """Return the offsets and entry positions of some rows of a ragged array."""
     counts = offsets[rows + 1] - offsets[rows]
     chosen = np.append(0, np.cumsum(counts))
     return chosen, np.repeat(offsets[rows] - chosen[:-1], counts) + np.arange(chosen[-1])
 
 
 def finite_values(texts: Sequence[bytes]) -> NDArray[np.float64]:
-    """Return numbers out of tokens; NaN for each that is no finite decimal number."""
+    """Convert tokens to numbers; NaN for tokens that are not finite decimal numbers."""
     try:
         values = np.fromiter(map(float, texts), np.float64, len(texts))
         if np.isfinite(values).all() and b"_" not in b"".join(texts):
@@ -142,7 +142,7 @@ def _topological(path: str, edges: LooseEdges) -> list[int]:
 
 
 def _edge_of_cycle(edges: LooseEdges, left: set[int]) -> int:
-    """Return an edge of a cycle, given the nodes that are in cycles or built on some."""
+    """Return an edge of a cycle, given the nodes on or above cycles."""
     tails = edges.tails.tolist()
     offsets = edges.tail_offsets.tolist()
     below = {
@@ -162,7 +162,7 @@ def _edge_of_cycle(edges: LooseEdges, left: set[int]) -> int:
 def _of_derivations(
     edges: LooseEdges, rows: Positions, order: list[int], goal: int
 ) -> NDArray[np.bool_]:
-    """Return which edges, ordered by their heads, derivations of the goal use."""
+    """Return the edges, by head, that occur in derivations of the goal."""
     n_nodes = len(order)
     built = np.bincount(edges.heads, minlength=n_nodes) > 0
     used = np.bincount(edges.tails, minlength=n_nodes) > 0

@@ -1,8 +1,8 @@
-"""Search graphs of Moses' phrase-based decoder: ``-output-search-graph`` and its extended form.
+"""Read Moses' ``-output-search-graph`` and ``-output-search-graph-extended`` files.
 
-One file holds all sentences, a line for each hypothesis. A hypothesis extends the one that
-``back`` names; one that was recombined is another way to the node of the one that beat it; and
-those with ``forward=-1`` end the sentence::
+One file holds all sentences, with one line per hypothesis. A hypothesis extends the hypothesis
+``back``. A recombined hypothesis is another edge into the node of the hypothesis that beat it.
+Hypotheses with ``forward=-1`` end the sentence::
 
     0 hyp=0 stack=0
     0 hyp=4 stack=1 back=0 score=-1.5 transition=-1.5 forward=-1 fscore=0.0 covered=0-0 out=a
@@ -13,8 +13,8 @@ The extended form (``-output-search-graph-extended``) has features, and the sour
     ... covered=0-0 scores="core=(0.000,-1.000,-1.500) WT_ein~a=1.000" out="ein|a"
 
 ``core`` are the dense features in the order of the ``[feature]`` section of moses.ini, without
-their names. The other form has one number alone, the score of the whole step at the weights of the
-decoder: enough to list translations or to vote among them, not to tune weights.
+their names. The plain form has only the score of each step at the decoder's weights, which is enough
+to list translations or to vote among them, but not to tune weights.
 
 The extended form has been so since Moses 1.0 (January 2013). The other one is older; before 0.91
 (October 2012) the scores of an option stood behind its words, ``out=the house , pC=-1.5, c=-2.5``.
@@ -57,12 +57,12 @@ _BEGIN, _END = b"<s>", b"</s>"
 def read_search_graphs(
     path: str | PathLike[str], core: Sequence[str] | None = None
 ) -> Iterator[tuple[int, HypergraphFile]]:
-    """Yield the graphs of all sentences with their numbers, one after the other in bounded memory.
+    """Yield sentence ids with their graphs, in bounded memory.
 
-    Each has the form of Moses' hypergraphs: a first node ``<s>``, and ``</s>`` on the edges that
-    lead to the goal. Hypotheses that no translation uses are left out. In the form that is not
-    extended, a sentence with the initial hypothesis alone has the empty translation: that is what
-    Moses prints, whether the sentence is empty or the search failed.
+    Each graph has the form of Moses' hypergraphs: a first node ``<s>``, and ``</s>`` on the edges
+    to the goal. Hypotheses that no translation uses are omitted. In the plain form, a sentence
+    with only the initial hypothesis has the empty translation: Moses prints this for an empty
+    sentence and also if the search failed.
 
     Args:
         path: the file, plain or compressed.
@@ -70,9 +70,10 @@ def read_search_graphs(
             ``core1``, ``core2`` and so on.
 
     Raises:
-        FormatError: not such a file; a hypothesis twice; one that extends or was recombined with
-            one that is not there, or that does not cover more than the one it extends; a sentence
-            without a complete hypothesis, or in two places; a value that is no finite number.
+        FormatError: the file has another format; a hypothesis is repeated, extends or was
+            recombined with a missing hypothesis, or covers no more words than the one it
+            extends; a sentence has no complete hypothesis or occurs in two places; or a value is
+            not a finite number.
     """
     path = fspath(path)
     finished: set[int] = set()
@@ -105,7 +106,7 @@ def read_search_graphs(
 
 
 def core_names(ini: MosesIni) -> tuple[str, ...]:
-    """Return names of the dense features in the order of ``core``, as hypergraphs spell them.
+    """Return the hypergraph names of the dense features in the order of ``core``.
 
     Raises:
         FormatError: a feature or a weight of the configuration cannot be read.
@@ -117,7 +118,7 @@ def core_names(ini: MosesIni) -> tuple[str, ...]:
 
 @dataclass
 class _Sentence:
-    """The hypotheses of one sentence as they were read, but for the initial one."""
+    """The hypotheses of one sentence read so far, without the initial one."""
 
     path: str
     number: int
@@ -139,14 +140,14 @@ class _Sentence:
         return FormatError(message, path=self.path, line=line, remedy=remedy)
 
     def add_initial(self, match: re.Match[bytes], line: int) -> None:
-        """Take the hypothesis that covers nothing."""
+        """Add the hypothesis that covers nothing."""
         if self.initial is not None:
             raise self.error(line, "there are two hypotheses 0", "Remove one")
         self.initial = line
         self.initial_is_last = None if match[2] is None else match[2] == b"-"
 
     def add(self, match: re.Match[bytes], line: int) -> None:
-        """Take any other hypothesis."""
+        """Add any other hypothesis."""
         _, own, stack, back, transition, winner, last, core, sparse, both, target = match.groups()
         if both is not None:
             _source, bar, target = both.partition(b"|")
@@ -168,12 +169,12 @@ class _Sentence:
         self.lines.append(line)
 
     def graph(self, core: Sequence[str] | None) -> HypergraphFile:
-        """Return what was read as a graph: node 0 begins the sentence, the last one ends it."""
+        """Build the graph: node 0 starts the sentence, the last node ends it."""
         node_of, covered = self._nodes()
         heads = [node_of[own] for own in self.ids]
         tails = self._tails(node_of, covered)
         ends = sorted({head for head, last in zip(heads, self.is_last, strict=True) if last})
-        # The plain form does not say of this one whether it ends the sentence.
+        # The plain form does not mark whether the initial hypothesis ends the sentence.
         if self.initial_is_last or (self.initial_is_last is None and not self.ids):
             ends.insert(0, 0)
         if not ends:
@@ -367,7 +368,7 @@ class _Sentence:
 
 
 def _numbered(count: int) -> tuple[str, ...]:
-    """Return names where none are known; an underscore would make them those of sparse features."""
+    """Return default names; with an underscore they would look like sparse features."""
     return tuple(f"core{column}" for column in range(1, count + 1))
 
 

@@ -1,4 +1,4 @@
-"""Lattices in the HTK standard lattice format (SLF), as Moses and as others write them.
+"""Read lattices in the HTK standard lattice format (SLF), from Moses or other programs.
 
 A file is one lattice: a header of ``name=value`` fields, then a line for each node (``I=``) and
 each link (``J=``); the lines of nodes may be left out (HTK Book, chapter 16)::
@@ -13,13 +13,13 @@ each link (``J=``); the lines of nodes may be left out (HTK Book, chapter 16)::
     J=0 S=0 E=1 a=-3.5 l=-0.5
     J=1 S=1 E=2 a=-2.5 l=-1.25
 
-A word stands on a link or on the node to which the link leads. Each kind of score is a feature,
-named in full, its logarithms natural ones whatever the base: ``acoustic``, ``language``, ``ngram``,
-``pronunciation``, ``x1`` and so on; and where the header has a word penalty, ``words``. The
+A word is on a link or on the node to which the link leads. Each kind of score is a feature under
+its full name, converted to natural logarithms from any base: ``acoustic``, ``language``, ``ngram``,
+``pronunciation``, ``x1`` and so on; and ``words`` if the header has a word penalty. The
 header's scales are the weights (``slf_scales``).
 
-``moses -output-search-graph-slf`` says in comments what ``x1`` and so on are; these names are
-kept. Its values are sums from the beginning of the sentence, and become those of each step here.
+``moses -output-search-graph-slf`` names ``x1`` and so on in comments; this reader uses these names.
+Moses' values are sums from the beginning of the sentence; the reader converts them to step values.
 """
 
 from __future__ import annotations
@@ -60,17 +60,17 @@ _BOUNDARIES = {b"!SENT_START": b"<s>", b"!SENT_END": b"</s>"}
 
 
 def read_slf(path: str | PathLike[str]) -> HypergraphFile:
-    """Read a lattice, plain or compressed. It does not say which source words a node covers: none.
+    """Read a lattice, plain or compressed; ``covered`` is 0 for all nodes.
 
-    The first node is the header's ``start=``, or the one to which no link leads, or the one of the
-    lowest number if there are several; the last one ``end=``, or the one from which no link leads,
-    or the one of the highest number if there are several (Moses writes dead ends).
+    The first node is the header's ``start=``, or else the lowest node without incoming links. The
+    last node is the header's ``end=``, or else the highest node without outgoing links (Moses
+    writes dead ends).
 
     Raises:
-        FormatError: not such a file, or of a kind that is not read (sub-lattices, backward
-            lattices); more or fewer nodes or links than it announces; a node or link twice; a
-            link to a node that does not exist; a cycle; no way from the first node to the last;
-            a score that is no finite number.
+        FormatError: the file is not a lattice or unsupported (sub-lattices, backward lattices);
+            the announced numbers of nodes or links do not match; a node or link is repeated; a
+            link leads to a missing node; there is a cycle, or no path from the first node to the
+            last; or a score is not a finite number.
     """
     lattice = read_lattice(fspath(path))
     if lattice.header.get(b"dir", b"f") not in (b"f", b"forward"):
@@ -117,10 +117,10 @@ def read_slf(path: str | PathLike[str]) -> HypergraphFile:
 
 
 def slf_scales(path: str | PathLike[str]) -> dict[str, float]:
-    """Return the weights that the header gives to features, by their names.
+    """Return the weights in the header by feature name.
 
     Raises:
-        FormatError: not such a file, or a weight that is no finite number.
+        FormatError: the file is not a lattice, or a weight is not a finite number.
     """
     lattice = read_lattice(fspath(path))
     scales: dict[str, float] = {}
@@ -135,14 +135,14 @@ def slf_scales(path: str | PathLike[str]) -> dict[str, float]:
 
 
 def _target(words: dict[bytes, int], word: bytes) -> list[int]:
-    """Return the number of a word in a list; none where it stands for nothing."""
+    """Return a list with the id of a word, or an empty list for a null word."""
     if word in (_NULL, b""):
         return []
     return [words.setdefault(_BOUNDARIES.get(word, word), len(words))]
 
 
 def _name(lattice: Lattice, key: bytes) -> str | None:
-    """Return the feature that a field is, if it is one."""
+    """Return the feature name of a field, or None."""
     if lattice.names:
         return lattice.names.get(key)
     return key.decode() if _EXTRA.fullmatch(key) else _SCORES.get(key)
@@ -156,14 +156,14 @@ def _no_number(lattice: Lattice, line: int, name: str, text: bytes) -> FormatErr
 
 @dataclass(frozen=True)
 class _Joined:
-    """Which nodes the links join; nodes are numbered as they appear.
+    """The heads and tails of links; nodes are numbered by first appearance.
 
     Attributes:
-        nodes: what the file says of each; nothing where it leaves nodes out.
-        heads: where each link leads.
-        tails: from where.
-        first: where the lattice begins.
-        last: where it ends.
+        nodes: the record of each node; None if the file omits it.
+        heads: head node of each link.
+        tails: tail node of each link.
+        first: first node of the lattice.
+        last: last node of the lattice.
     """
 
     nodes: Sequence[Record]
@@ -174,7 +174,7 @@ class _Joined:
 
 
 def _joined(lattice: Lattice) -> _Joined:
-    """Check the numbers of nodes and links, and find both ends."""
+    """Check the numbers of nodes and links, and find the first and last node."""
     defined = _by_number(lattice, lattice.nodes, b"I")
     _by_number(lattice, lattice.links, b"J")
     n_nodes = lattice.count(b"N")
@@ -197,7 +197,7 @@ def _joined(lattice: Lattice) -> _Joined:
 
 
 def _of_node(record: Record | None) -> Record:
-    """A node's line and what it says of the links that lead there: their word and its score."""
+    """Return a node's line and its fields for incoming links: their word and its score."""
     if record is None:
         return Record(1, {})
     return Record(record.line, {k: record.fields[k] for k in (b"W", b"a") if k in record.fields})
@@ -206,7 +206,7 @@ def _of_node(record: Record | None) -> Record:
 def _end(
     lattice: Lattice, key: bytes, numbers: dict[int, int], joined: set[int], usual: int
 ) -> int:
-    """The first or last node: as the header says, or the one that links join on one side only."""
+    """Return the first or last node: from the header, or with links on one side only."""
     said = lattice.header.get(key)
     if said is not None:
         if not _NUMBER.fullmatch(said) or int(said) not in numbers:
@@ -263,7 +263,7 @@ class _Scores:
     lines: list[int] = field(default_factory=list)
 
     def add(self, fields: Fields, line: int, has_word: bool) -> None:
-        """Take a link."""
+        """Add a link."""
         keys = tuple(fields)
         columns = self.known.get(keys)
         if columns is None:
@@ -285,7 +285,7 @@ class _Scores:
     def finished(
         self,
     ) -> tuple[tuple[str, ...], NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]:
-        """Return names, row offsets, columns and values: natural logarithms."""
+        """Return names, row offsets, columns and values in natural logarithms."""
         names = tuple(self.names)
         values = finite_values(self.texts)
         indices = np.array(self.indices, dtype=np.int32)
@@ -301,7 +301,7 @@ class _Scores:
 
 
 def _natural(lattice: Lattice, values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Scores as natural logarithms; by the base 0 they are no logarithms but probabilities."""
+    """Convert scores to natural logarithms; with base 0 they are probabilities."""
     text = lattice.header.get(b"base", b"2.718281828459045")
     base = parse_number(text)
     if math.isnan(base) or base < 0 or base == 1:

@@ -1,9 +1,9 @@
-"""The steps of a lattice that Moses wrote.
+"""Compute the step values of a lattice that Moses wrote.
 
 Moses gives the first word of each phrase the feature values of the whole hypothesis, from the
-beginning of the sentence on, and the other words of the phrase zeros. What the step adds is the
-difference to the hypothesis before it. That is well defined: every hypothesis has a node of its
-own there, and only the last node, to which links lead without a word, joins several.
+beginning of the sentence on, and the other words of the phrase zeros. The value of a step
+is the difference to the previous hypothesis. This is well defined, since every hypothesis has its
+own node; only the last node, whose incoming links have no words, joins several.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ def steps(
     first: int,
     totals: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """Return what each link adds to the features.
+    """Return the feature values of each link.
 
     Args:
-        lattice: where the links stand, in the order of search.
-        tails: the node that each link leaves.
-        heads: the node to which it leads.
+        lattice: the lattice, with links in the order of the search.
+        tails: tail node of each link.
+        heads: head node of each link.
         first: the node where all sums are 0.
-        totals: float64 ``[n_links, n_features]``; as they stand in the file.
+        totals: float64 ``[n_links, n_features]``; the sums in the file.
 
     Returns:
         float64 ``[n_links, n_features]``.
 
     Raises:
-        FormatError: a link stands before those that lead to it, or two hypotheses share a node.
+        FormatError: a link precedes a link to its tail, or two hypotheses share a node.
     """
     nothing = np.zeros(totals.shape[1])
     reached = {first: nothing}

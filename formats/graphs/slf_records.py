@@ -1,8 +1,8 @@
-"""The lines of a lattice in the HTK standard lattice format: header, nodes and links.
+"""Parse the lines of an HTK lattice: header, nodes and links.
 
-Fields are ``name=value`` between blanks (HTK Book, section 16.2). A value may stand in quotes, and
-a backslash takes the next character as it is, or three octal digits as a byte. Moses does neither:
-it writes words as they are, so a lattice of its is read so.
+Fields are ``name=value`` between blanks (HTK Book, section 16.2). A value can be quoted, and
+a backslash escapes the next character, or a byte as three octal digits. Moses writes words without
+quotes and escapes, so its lattices are read without them.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _LONG_LINK = {
 
 @dataclass(frozen=True)
 class Record:
-    """A node or a link: its line, and its fields by their short names."""
+    """A node or a link: its line, and its fields by short name."""
 
     line: int
     fields: Fields
@@ -45,16 +45,16 @@ class Record:
 
 @dataclass(frozen=True)
 class Lattice:
-    """A file.
+    """A lattice file.
 
     Attributes:
-        path: where it was read.
-        header: fields before the first node or link, by their short names.
-        header_lines: of each of them.
-        nodes: in the order of the file; none where a file leaves them out.
-        links: in the order of the file.
-        names: what Moses calls ``x1``, ``x2`` and so on. It writes phrase tables twice; the
-            second time they are not named here. Empty where Moses did not write the file.
+        path: the file.
+        header: fields before the first node or link, by short name.
+        header_lines: the line of each header field.
+        nodes: nodes in file order; empty if the file omits them.
+        links: links in file order.
+        names: Moses' names of ``x1``, ``x2`` and so on. Moses writes phrase tables twice; the
+            second occurrence has no name here. Empty if Moses did not write the file.
     """
 
     path: str
@@ -69,7 +69,7 @@ class Lattice:
         return FormatError(message, path=self.path, line=line, remedy=remedy)
 
     def count(self, name: bytes) -> int:
-        """``N`` or ``L`` of the header."""
+        """Return ``N`` or ``L`` of the header."""
         text = self.header.get(name)
         line = self.header_lines.get(name)
         if text is None or not _COUNT.fullmatch(text):
@@ -82,9 +82,9 @@ def read_lattice(path: str) -> Lattice:
     """Read the records of a file, plain or compressed.
 
     Raises:
-        FormatError: a line that is not of fields, a field twice in a line or in the header, nodes
-            or links that are not as many as announced, a sub-lattice, or features that Moses
-            counted wrongly, since some are sparse.
+        FormatError: a line is malformed, a field is repeated in a line or in the header, the
+            announced numbers of nodes or links do not match, there is a sub-lattice, or Moses
+            counted features wrongly because some are sparse.
     """
     lines = read_lines(path)
     names = _names_of_moses(lines)
@@ -132,7 +132,7 @@ def read_lattice(path: str) -> Lattice:
 def _add_header(
     header: Fields, lines: dict[bytes, int], fields: Fields, path: str, line: int
 ) -> None:
-    """Take a line of the header."""
+    """Add a line of the header."""
     for name, value in fields.items():
         if name in header:
             raise FormatError(
@@ -152,7 +152,7 @@ def _sublattice(path: str, line: int) -> FormatError:
 
 
 def _check_counts(lattice: Lattice) -> None:
-    """Refuse a file that is longer or shorter than it says."""
+    """Check the announced numbers of nodes and links."""
     for name, records, what in (
         (b"N", lattice.nodes, "nodes"),
         (b"L", lattice.links, "links"),
@@ -169,7 +169,7 @@ def _check_counts(lattice: Lattice) -> None:
 
 
 def _short(fields: Fields, long: Mapping[bytes, bytes], path: str, line: int) -> Fields:
-    """Fields by their short names."""
+    """Rename fields to their short names."""
     if not fields.keys() & long.keys():
         return fields
     short = {long.get(name, name): value for name, value in fields.items()}
@@ -181,7 +181,7 @@ def _short(fields: Fields, long: Mapping[bytes, bytes], path: str, line: int) ->
 
 
 def _fields(line: bytes, plain: bool) -> Fields | None:
-    """Return the fields of a line that is not empty; None where it is not of fields."""
+    """Parse the fields of a non-empty line; return None if it is malformed."""
     if plain or not (b"\\" in line or b'"' in line or b"'" in line):
         pairs = [token.partition(b"=") for token in line.split()]
         if not all([name and equals for name, equals, _ in pairs]):  # noqa: C419 (twice as fast)
@@ -197,7 +197,7 @@ def _fields(line: bytes, plain: bool) -> Fields | None:
 
 
 def _quoted_fields(line: bytes) -> Iterator[tuple[bytes | None, bytes]]:
-    """Fields of a line with quotes or backslashes; a name is None where there is no field."""
+    """Yield the fields of a line with quotes or backslashes; the name is None on an error."""
     at = 0
     for match in _FIELD.finditer(line):
         if line[at : match.start()].strip():
