@@ -1,4 +1,4 @@
-"""Metrics: statistics of each hypothesis once, a score of summed statistics many times."""
+"""Metrics: compute statistics of each hypothesis once, and scores of their sums often."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ the n-grams, then the reference length. The score of their sum is
     BLEU = min(1, exp(1 - r / c)) * (p1 * p2 * p3 * p4) ** (1 / 4),   p_n = match_n / total_n
 
 where ``c`` is ``total1``, the length of the output, and ``r`` the summed reference length; it is
-0 where any order has no match. Nothing is smoothed: that is for sentences, in ``sentence_bleu``.
+0 if any order has no match. There is no smoothing here; see ``sentence_bleu``.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ def bleu_score_row(totals: NDArray[Any]) -> float:
         totals: ``[9]``: match1, total1, ..., match4, total4, reference length; not negative.
 
     Returns:
-        The score, in 0 to 1; 0 where any match is 0, which covers the empty corpus and the one
-        whose sentences are all shorter than four words. Two square roots take the place of four
-        logarithms, and the exponential is taken only of output shorter than the reference.
+        The score, in 0 to 1; 0 if any match count is 0, as in an empty corpus or if all sentences
+        are shorter than four words. Two square roots replace four logarithms, and the exponential
+        is computed only if the output is shorter than the reference.
     """
     # float() of a float32 stays a float32 in a kernel, hence np.float64 throughout.
     matches = (
@@ -81,7 +81,7 @@ def bleu_score_row(totals: NDArray[Any]) -> float:
 def bleu_scores(totals: NDArray[Any]) -> NDArray[np.float64]:
     """Return BLEU of each row of ``totals`` ``[m, 9]``, any number type: float64 ``[m]``.
 
-    The formula is the module's; see ``bleu_score_row``.
+    See ``bleu_score_row``.
     """
     scores = np.empty(len(totals), dtype=np.float64)
     for row in range(len(totals)):
@@ -91,7 +91,7 @@ def bleu_scores(totals: NDArray[Any]) -> NDArray[np.float64]:
 
 @kernel
 def _floored(totals: NDArray[np.float64]) -> NDArray[np.float64]:
-    """A copy of ``totals``, float64 ``[m, 9]``, with ``2 ** -n`` matches of order n for none."""
+    """Return a copy of ``totals`` ``[m, 9]``; ``2 ** -n`` replaces 0 matches of order n."""
     floored = totals.copy()
     for row in range(len(floored)):
         least = 1.0
@@ -124,10 +124,10 @@ class Bleu:
     """Corpus BLEU with up to four-grams.
 
     Attributes:
-        reference_length: which length the brevity penalty compares with where a sentence has
-            several references: the closest to the hypothesis' (ties to the shorter), the
-            shortest, or the average, cut to an integer in each sentence as Moses does.
-        lowercase: take ``A`` to ``Z`` for ``a`` to ``z`` (Moses' ``case:false``, which folds
+        reference_length: the length for the brevity penalty if a sentence has several
+            references: the closest to the hypothesis' length (the shorter one in a tie), the
+            shortest, or the average, truncated to an integer in each sentence as Moses does.
+        lowercase: fold ``A`` to ``Z`` to ``a`` to ``z`` (Moses' ``case:false``, which folds
             bytes in the C locale). Letters outside ASCII keep their case, unlike in sacrebleu's
             ``lc``, and the signature says ``lc-ascii``.
     """
@@ -226,14 +226,14 @@ class Bleu:
 
     @property
     def can_search_graphs(self) -> bool:
-        """Whether case counts: the n-grams of search graphs are matched as they are spelled."""
+        """Whether the metric is case-sensitive, like the matching of search graph n-grams."""
         return not self.lowercase
 
     def sentence_scores(
         self, stats: NDArray[np.float64], smoothing: Smoothing = "lin-och"
     ) -> NDArray[np.float64]:
         """Return the smoothed BLEU of each row of ``stats``; see ``Metric.sentence_scores``."""
-        # Loaded when it is asked for: it imports this module, and its kernels compile for seconds.
+        # Imported here: it imports this module, and its kernels take seconds to compile.
         from mosesplug.metrics import sentence_bleu
 
         smoothed = {
@@ -248,7 +248,7 @@ class Bleu:
         return _floored(totals)
 
     def _own(self, prepared: Prepared) -> BleuReferences:
-        """``prepared``, made sure that these very settings made it."""
+        """Check that ``prepared`` was made with the same settings, and return it."""
         settings = f"BLEU|nrefs:{prepared.n_references}|{self._settings()}"
         if not isinstance(prepared, BleuReferences) or prepared.signature != settings:
             raise ValueError(
@@ -270,7 +270,7 @@ class Bleu:
             chosen = candidates.sum(axis=1, dtype=np.int64) // candidates.shape[1]
         else:
             distances = np.abs(candidates - hypothesis_lengths[:, np.newaxis])
-            # Lengths ascend, and argmin takes the first of equals: the shorter.
+            # Lengths ascend, and argmin returns the first of equal values: the shorter.
             nearest = np.argmin(distances, axis=1)
             chosen = candidates[np.arange(len(candidates)), nearest]
         return chosen.astype(np.int32)

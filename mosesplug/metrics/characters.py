@@ -1,7 +1,7 @@
-"""Text as its characters: what counts words counts characters of text that is spaced out.
+"""Separate the characters of text by blanks, so that word counts become character counts.
 
-A character is a Unicode code point in UTF-8; a byte that is not part of valid UTF-8 is one, too.
-Whitespace in the sense of Unicode separates nothing here: it is left out.
+A character is a Unicode code point in UTF-8, or a byte that is not part of valid UTF-8. Unicode
+whitespace is removed.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ BLANK = 32
 
 @kernel
 def _character(text: NDArray[np.uint8], position: int, end: int) -> tuple[int, int]:
-    """Return bytes of the character at ``position``, and its code point; -1 for a stray byte."""
+    """Return the byte length and code point of the character at ``position``; -1 if invalid."""
     lead = int(text[position])
     if lead < 0x80:
         return 1, lead
@@ -46,7 +46,7 @@ def _character(text: NDArray[np.uint8], position: int, end: int) -> tuple[int, i
 
 @kernel
 def _is_space(code: int) -> bool:
-    """Return whether Unicode takes a code point for whitespace."""
+    """Return whether a code point is Unicode whitespace."""
     if code < 0x1680:
         return 9 <= code <= 13 or 28 <= code <= 32 or code in (0x85, 0xA0)
     return 0x2000 <= code <= 0x200A or code in (0x1680, 0x2028, 0x2029, 0x202F, 0x205F, 0x3000)
@@ -60,7 +60,7 @@ def _write_spaced(
     spaced: NDArray[np.uint8],
     bounds: NDArray[np.int64],
 ) -> None:
-    """Write every character and a blank behind it to ``spaced``, where each line ends to bounds."""
+    """Write every character, followed by a blank, to ``spaced``; write line ends to bounds."""
     place = 0
     for line in range(len(starts)):
         bounds[line] = place
@@ -76,7 +76,7 @@ def _write_spaced(
 
 
 def space_out(hypotheses: Hypotheses) -> Hypotheses:
-    """Return the same hypotheses with a blank behind each character, and no other whitespace."""
+    """Return the hypotheses with a blank after each character, and no other whitespace."""
     _, text, starts, ends = hypotheses
     spaced = np.empty(2 * int((ends - starts).sum()), dtype=np.uint8)
     bounds = np.empty(len(starts) + 1, dtype=np.int64)
@@ -86,7 +86,7 @@ def space_out(hypotheses: Hypotheses) -> Hypotheses:
 
 
 def space_out_lines(lines: list[bytes]) -> list[bytes]:
-    """Return the same lines with a blank behind each character, and no other whitespace."""
+    """Return the lines with a blank after each character, and no other whitespace."""
     ends = np.cumsum(np.fromiter(map(len, lines), dtype=np.int64, count=len(lines)))
     starts = np.concatenate([np.zeros(1, dtype=np.int64), ends])[:-1]
     text = np.frombuffer(b"".join(lines), dtype=np.uint8)

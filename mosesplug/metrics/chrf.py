@@ -1,20 +1,20 @@
 """chrF (Popovic 2015): F-score of character n-grams up to six, equal to sacrebleu's.
 
-Statistics of a hypothesis: for each order its n-grams that the reference has too, its n-grams
-and the reference's; then both lengths in characters. That is the order of Moses' ``CHRF``. The
+Statistics of a hypothesis, in the order of Moses' ``CHRF``: for each order the matching n-grams,
+the n-grams of the hypothesis and those of the reference; then both lengths in characters. The
 score of their sum is the F-score of average precision and average recall,
 
     chrF = (1 + beta^2) P R / (beta^2 P + R)
 
-averaged over the orders that both sides have n-grams of. Blanks are no characters.
+averaged over the orders for which both sides have n-grams. Blanks do not count as characters.
 
 With ``smooth`` 0, statistics and scores are those of sacrebleu 2's ``CHRF`` with ``word_order=0,
 whitespace=False, eps_smoothing=False`` and the same ``beta``: Moses' default is 3, sacrebleu's
-is 2. Of several references each hypothesis is compared with the one that gives it most.
+is 2. With several references, the one with the best score for the hypothesis counts.
 
-Moses' own program never counts characters: where it means to put a blank behind each it adds a
-number to the address of a string, and what it then counts is whatever stands in memory there. It
-also takes bytes for characters. Its figures cannot be reproduced.
+Moses' own scores cannot be reproduced: where its program should append a blank to each character,
+it adds a number to the address of a string and counts the memory found there. It also treats bytes
+as characters.
 """
 
 from __future__ import annotations
@@ -73,13 +73,14 @@ def _scores(totals: NDArray[np.float64], beta: float, smooth: float) -> NDArray[
 
 @dataclass(frozen=True, kw_only=True)
 class ChrfReferences(Prepared):
-    """References compiled for chrF; each is a text of its own, number ``k`` of sentence ``s``
-    being ``s * n_references + k``.
+    """References compiled for chrF, each as a separate text.
+
+    Reference ``k`` of sentence ``s`` is text ``s * n_references + k``.
 
     Attributes:
         characters: vocabulary of each text.
         ngrams: n-grams of each text with their clipping limits.
-        lengths: int64 ``[n_sentences * n_references]``, characters.
+        lengths: int64 ``[n_sentences * n_references]``; number of characters.
     """
 
     characters: ReferenceWords
@@ -92,9 +93,9 @@ class Chrf(UnsmoothedMetric):
     """Corpus chrF.
 
     Attributes:
-        lowercase: take ``A`` to ``Z`` for ``a`` to ``z`` (``case:false``).
-        beta: how many times as important recall is as precision, above 0.
-        smooth: added to all counts before they are divided, as Moses does; at least 0.
+        lowercase: fold ``A`` to ``Z`` to ``a`` to ``z`` (``case:false``).
+        beta: weight of recall relative to precision, above 0.
+        smooth: added to all counts before division, as Moses does; at least 0.
     """
 
     lowercase: bool = False
@@ -117,7 +118,7 @@ class Chrf(UnsmoothedMetric):
         if not (0 < self.beta < math.inf):
             raise UsageError(f"beta of CHRF must be a number above 0, not {self.beta}")
         if not (0 <= self.smooth < math.inf):
-            raise UsageError(f"smooth of CHRF must be a number from 0 on, not {self.smooth}")
+            raise UsageError(f"smooth of CHRF must be a number of at least 0, not {self.smooth}")
 
     def signature(self) -> str:
         """Name, settings and version, in sacrebleu's spelling."""
@@ -180,7 +181,7 @@ class Chrf(UnsmoothedMetric):
         return statistics
 
     def score(self, totals: NDArray[Any]) -> NDArray[np.float64]:
-        """chrF of ``totals`` ``[..., 20]``: float64 ``[...]``, in 0 to 1."""
+        """Return chrF of ``totals`` ``[..., 20]``: float64 ``[...]``, in 0 to 1."""
         totals = checked_totals(self.name, self.n_statistics, totals)
         rows = read_only(totals.reshape(-1, self.n_statistics), np.float64)
         return _scores(rows, float(self.beta), float(self.smooth)).reshape(totals.shape[:-1])
@@ -204,7 +205,7 @@ class Chrf(UnsmoothedMetric):
         rows = np.empty((len(texts), self.n_statistics), dtype=np.int32)
         rows[:, 0:N_COUNTS:3] = counts[:, 0::2]
         theirs = np.maximum(lengths[:, np.newaxis] - np.arange(ORDER), 0)
-        # As in sacrebleu, n-grams count for nothing where the reference is too short to have any.
+        # As in sacrebleu, orders for which the reference has no n-grams are ignored.
         rows[:, 1:N_COUNTS:3] = np.where(theirs > 0, counts[:, 1::2], 0)
         rows[:, 2:N_COUNTS:3] = theirs
         rows[:, N_COUNTS] = counts[:, 1]

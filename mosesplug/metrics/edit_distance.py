@@ -1,9 +1,9 @@
 """WER and CDER: edit distance of words, without and with long jumps (Leusch et al. 2006).
 
 WER counts the insertions, deletions and substitutions that turn the hypothesis into the
-reference. CDER also lets the reading of the hypothesis jump anywhere for the price of one error,
-any number of times, so moving a block of words is one error, and words of the hypothesis may be
-read twice or not at all (section 3 of the paper).
+reference. CDER also allows jumps to any position of the hypothesis, each for the cost of one error.
+So moving a block of words is one error, and words of the hypothesis may be used twice or not at all
+(section 3 of the paper).
 
 Statistics of a hypothesis, as in Moses: errors, and words of the reference. The score of their
 sum is 1 minus their quotient, and 1 for an empty reference.
@@ -35,10 +35,10 @@ def _errors(
     jumps: bool,
     row: NDArray[np.int32],
 ) -> int:
-    """Least errors between two sentences; ``row`` is working memory for ``len(hypothesis) + 1``.
+    """Return the minimum number of errors; ``row`` is memory for ``len(hypothesis) + 1`` values.
 
-    ``row[i]`` is the cost of having read ``i`` words of the hypothesis and, after each turn of
-    the outer loop, one more word of the reference.
+    ``row[i]`` is the cost after ``i`` words of the hypothesis; each turn of the outer loop adds
+    one word of the reference.
     """
     length = len(hypothesis)
     for i in range(length + 1):
@@ -61,7 +61,7 @@ def _errors(
 
 @kernel
 def _merit(errors: int, length: int) -> int:
-    """1 minus the error rate, cut to an integer towards 0 as Moses cuts it."""
+    """Return 1 minus the error rate, truncated to an integer as in Moses."""
     if length == 0:
         return 1
     if errors <= length:
@@ -71,7 +71,7 @@ def _merit(errors: int, length: int) -> int:
 
 @kernel
 def _closer(errors: int, length: int, best_errors: int, best_length: int) -> bool:
-    """Return whether the first error rate is below the second, which may have no words either."""
+    """Return whether the first error rate is below the second; both lengths may be 0."""
     if length == 0 or best_length == 0:
         return (errors == 0 and best_errors > 0) or (best_length == 0 and best_errors > 0 < length)
     return errors * best_length < best_errors * length
@@ -114,11 +114,11 @@ class Wer(WordMetric):
     """1 - WER.
 
     Attributes:
-        reference_choice: which of several references each hypothesis is compared with: that of
-            the lowest error rate (``best``), or, as ``moses`` does, the first one, unless another
-            matches exactly or the first gives two errors a word. That is because Moses cuts the
-            scores of a sentence to integers before it compares them; scores of several
-            references are comparable to its own only with ``moses``.
+        reference_choice: the reference for each hypothesis if there are several. ``best`` is the
+            one with the lowest error rate. ``moses`` is the first one, unless another matches
+            exactly or the first has two errors per word: Moses truncates sentence scores to
+            integers before it compares them. With several references, only ``moses`` gives
+            scores comparable to those of Moses.
     """
 
     reference_choice: ReferenceChoice = "moses"
@@ -132,7 +132,7 @@ class Wer(WordMetric):
         known = get_args(ReferenceChoice)
         if self.reference_choice not in known:
             raise UsageError(
-                f"unknown choice of references {self.reference_choice!r} for {self.name}: "
+                f"unknown reference choice {self.reference_choice!r} for {self.name}: "
                 f"use one of {', '.join(known)}"
             )
 
@@ -149,7 +149,7 @@ class Wer(WordMetric):
         return counts
 
     def score(self, totals: NDArray[Any]) -> NDArray[np.float64]:
-        """1 minus the error rate of ``totals`` ``[..., 2]``: float64 ``[...]``, at most 1."""
+        """Return 1 minus the error rate of ``[..., 2]`` totals: float64 ``[...]``, at most 1."""
         totals = checked_totals(self.name, self.n_statistics, totals)
         errors, reference_length = np.moveaxis(totals, -1, 0)
         rates = np.zeros(totals.shape[:-1])
@@ -159,7 +159,7 @@ class Wer(WordMetric):
 
 @dataclass(frozen=True)
 class Cder(Wer):
-    """1 - CDER; settings are those of ``Wer``."""
+    """1 - CDER; the settings are those of ``Wer``."""
 
     name: ClassVar[str] = "CDER"
     jumps: ClassVar[bool] = True

@@ -1,6 +1,6 @@
-"""Hypotheses as integers: the words of many hypotheses, numbered as their references' words are.
+"""Encode the words of hypotheses as integers, with the numbering of their references.
 
-Metrics that compare whole sentences read each word many times over. Here each is looked up once.
+Metrics that compare whole sentences read each word many times; here each is looked up once.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ class EncodedHypotheses(NamedTuple):
     """The words of ``n`` hypotheses; arrays are read-only.
 
     Attributes:
-        sentence_ids: int64 ``[n]``; lines of the references, in range.
+        sentence_ids: int64 ``[n]``; valid lines of the references.
         offsets: int64 ``[n + 1]``; the words of hypothesis ``i`` are
             ``ids[offsets[i]:offsets[i + 1]]``.
-        ids: int32; words in the vocabulary of the hypothesis' own sentence, ``UNKNOWN`` for those
-            that none of its references has.
+        ids: int32; words in the vocabulary of the hypothesis' own sentence, ``UNKNOWN`` for words
+            that occur in none of its references.
     """
 
     sentence_ids: NDArray[np.int64]
@@ -70,12 +70,12 @@ def _look_up(
 def encode(
     words: ReferenceWords, n_references: int, fold: bool, hypotheses: Hypotheses
 ) -> EncodedHypotheses:
-    """Look up the words of hypotheses, whose ranges are not checked here.
+    """Look up the words of hypotheses; the caller has checked their ranges.
 
     Args:
         words: the references' words.
-        n_references: references of each sentence.
-        fold: take ``A`` to ``Z`` for ``a`` to ``z`` in hypotheses, as was done in ``words``.
+        n_references: number of references of each sentence.
+        fold: fold ``A`` to ``Z`` to ``a`` to ``z`` in hypotheses, as in ``words``.
         hypotheses: ``n`` of them.
     """
     lengths = count_tokens(hypotheses.buffer, hypotheses.starts, hypotheses.ends)

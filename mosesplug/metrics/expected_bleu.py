@@ -1,8 +1,8 @@
-"""BLEU of expected statistics (xBLEU), smooth enough to be climbed.
+"""BLEU of expected statistics (xBLEU), a differentiable objective.
 
-Where a model gives each translation a probability, the statistics of BLEU have expectations, which
-are summed over sentences like any statistics. BLEU of the sums is differentiable but for its
-brevity penalty, which a smooth one replaces (Rosti et al. 2010, 2011; Neubig & Watanabe 2016,
+If a model gives each translation a probability, the statistics of BLEU have expectations, which
+are summed over sentences like any statistics. BLEU of the sums is differentiable except for its
+brevity penalty, which is replaced by a smooth one (Rosti et al. 2010, 2011; Neubig & Watanabe 2016,
 equations 53 to 55 and appendix A).
 """
 
@@ -31,14 +31,14 @@ def brevity(x: float) -> tuple[float, float]:
 
 
 def expected_bleu(totals: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-    """xBLEU and its derivatives by the statistics (survey, equations 54 and A.3 to A.13).
+    """Return xBLEU and its derivatives by the statistics (survey, equations 54, A.3 to A.13).
 
     Args:
         totals: float64 ``[9]``; expected statistics of ``metrics.Bleu``, summed over sentences.
 
     Returns:
-        The value, in 0 to 1, and float64 ``[9]``. Without a match, or an n-gram, of some length
-        both are 0.
+        The value, in 0 to 1, and the derivatives, float64 ``[9]``. Both are 0 if an order has no
+        match or no n-gram.
     """
     matches, counts = totals[0:-1:2], totals[1:-1:2]
     if not ((matches > 0.0).all() and (counts > 0.0).all()):

@@ -1,4 +1,4 @@
-"""Factored text: tokens such as ``houses|house|NNS``, of which metrics may want a part."""
+"""Select factors of tokens such as ``houses|house|NNS``."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ __all__ = ["parse_factors", "select_factors"]
 
 
 def parse_factors(text: str) -> tuple[int, ...]:
-    """``"0|2"`` as ``(0, 2)``, the form of Moses' ``--factors``; no factors if ``text`` is empty.
+    """Parse Moses' ``--factors``: ``"0|2"`` becomes ``(0, 2)``, empty text becomes ``()``.
 
     Raises:
-        UsageError: a piece is not a number from 0 on.
+        UsageError: a factor is not a non-negative integer.
     """
     pieces = text.split("|") if text else []
     for piece in pieces:
         if not (piece.isascii() and piece.isdigit()):
             raise UsageError(
-                f"factors {text!r} are not numbers from 0 on with | between them, as in 0|2"
+                f"factors {text!r} are not non-negative integers separated by |, as in 0|2"
             )
     return tuple(map(int, pieces))
 
 
 def select_factors(line: bytes, factors: Sequence[int]) -> bytes:
-    """``line`` with some factors of each token, in the order of ``factors``.
+    """Select factors of each token of a line, in the order of ``factors``.
 
-    Blanks between tokens become single ones. With no factors given, ``line`` is as it was.
+    Several blanks between tokens become one. Without factors, ``line`` is returned unchanged.
 
     Raises:
         DataError: a token has too few factors.

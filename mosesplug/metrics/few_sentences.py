@@ -1,6 +1,6 @@
-"""A corpus metric for a handful of sentences, such as a mini-batch, down to one.
+"""A corpus metric for a few sentences, such as a mini-batch, or even one.
 
-BLEU is 0 if an order has no match, and then all choices look equal to a search for the best one.
+BLEU is 0 if an order has no match, so a search cannot distinguish such candidates.
 Haddow et al. (2011) and Watanabe (2012) use the BLEU of a batch, down to batches of one sentence,
 and do not say how they treat these zeros. Watanabe's published program (cicada) counts ``2 ** -n``
 matches for an order of n words without a match, and so does this module. An order without n-grams
@@ -26,13 +26,13 @@ class FewSentences:
     """The score of the summed statistics of a few sentences.
 
     Attributes:
-        metric: the corpus metric; only BLEU, alone or in a mixture, is changed.
+        metric: the corpus metric; only BLEU, alone or interpolated, is changed.
     """
 
     metric: Metric
 
     def score(self, totals: NDArray[Any]) -> NDArray[np.float64]:
-        """Return score of ``totals`` ``[..., n_statistics]``: float64 ``[...]``.
+        """Return the score of ``totals`` ``[..., n_statistics]``: float64 ``[...]``.
 
         Empty output still scores 0 in BLEU.
         """

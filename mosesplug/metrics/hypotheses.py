@@ -18,17 +18,17 @@ from mosesplug.errors import DataError
 __all__ = ["Hypotheses", "checked_hypotheses", "read_only", "share_out"]
 
 SMALLEST_SHARE = 1000
-"""Hypotheses below which another thread costs more than it saves."""
+"""Minimum number of hypotheses for which another thread pays off."""
 
 
 class Hypotheses(NamedTuple):
-    """Ranges of one text, each a translation of one sentence; arrays are read-only.
+    """Hypotheses as ranges of one text; arrays are read-only.
 
     Attributes:
-        sentence_ids: int64 ``[n]``; lines of the references, in range.
-        buffer: uint8.
-        starts: int64 ``[n]``; in range.
-        ends: int64 ``[n]``; in range, never below ``starts``.
+        sentence_ids: int64 ``[n]``; valid lines of the references.
+        buffer: uint8; the text.
+        starts: int64 ``[n]``; first byte of each hypothesis.
+        ends: int64 ``[n]``; one past its last byte, at least ``starts``.
     """
 
     sentence_ids: NDArray[np.int64]
@@ -42,9 +42,9 @@ class Hypotheses(NamedTuple):
 
 
 def read_only(array: NDArray[Any], dtype: Any) -> NDArray[Any]:
-    """Return a contiguous, aligned, read-only view of ``array``, a copy only where it must be one.
+    """Return a contiguous, aligned, read-only view of ``array``; copy only if necessary.
 
-    One kind of array means one compilation of each kernel, whatever a caller has.
+    With one kind of array, each kernel is compiled only once.
     """
     view = np.require(array, dtype, ["C", "A"]).view()
     view.flags.writeable = False
@@ -59,11 +59,11 @@ def checked_hypotheses(
     *,
     n_sentences: int,
 ) -> Hypotheses:
-    """Return the arguments of ``Metric.statistics``, fit for a kernel.
+    """Check and convert the arguments of ``Metric.statistics`` for kernels.
 
     Raises:
         DataError: a sentence id is not below ``n_sentences``, the lines of the references.
-        ValueError: the arrays do not fit together, or a range is not within the buffer.
+        ValueError: the arrays have different lengths, or a range is outside the buffer.
     """
     hypotheses = Hypotheses(
         read_only(sentence_ids, np.int64),
@@ -97,5 +97,5 @@ def share_out(work: Callable[[slice], None], n: int, threads: int) -> None:
         work(parts[0])
         return
     with ThreadPoolExecutor(shares) as pool:
-        # The list is what raises an exception of a thread here.
+        # Consuming the results raises the exceptions of threads here.
         list(pool.map(work, parts))

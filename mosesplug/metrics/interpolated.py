@@ -1,7 +1,7 @@
 """Weighted sums of metrics, such as Moses' ``--sctype BLEU,TER --scconfig weights:0.6+0.4``.
 
 Statistics of a hypothesis are those of the first metric, then those of the second, and so on. The
-score of their sum is the weighted sum of the metrics' scores; weights are made to add up to 1.
+score of their sum is the weighted sum of the metrics' scores; the weights are normalised to sum 1.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ class Interpolated:
 
     Attributes:
         metrics: at least two, all different.
-        weights: one of each, positive; equal ones where none are given. They need not add up to
-            1. Moses stops at a weight of 0, and a negative one would make worse output better.
+        weights: one positive weight per metric; equal weights if none are given. They need not
+            add up to 1. Moses rejects a weight of 0; a negative one would reward worse output.
 
     Raises:
-        UsageError: too few metrics, one given twice, or weights that are not fit.
+        UsageError: there are too few metrics, a metric is repeated, or a weight is invalid.
     """
 
     metrics: tuple[Metric, ...]
@@ -73,12 +73,12 @@ class Interpolated:
 
     @property
     def n_statistics(self) -> int:
-        """Statistics of all metrics."""
+        """Number of statistics of all metrics."""
         return sum(metric.n_statistics for metric in self.metrics)
 
     @property
     def statistics_names(self) -> tuple[str, ...]:
-        """Each with the name of its metric, as ``TER.rate_x100``."""
+        """Names of all statistics with the metric's name, as in ``TER.rate_x100``."""
         return tuple(
             f"{metric.name}.{name}" for metric in self.metrics for name in metric.statistics_names
         )
@@ -88,7 +88,7 @@ class Interpolated:
         return self._signature([metric.signature() for metric in self.metrics])
 
     def _signature(self, parts: Sequence[str]) -> str:
-        # Weights leave the statistics as they are, but not what is tuned and reported.
+        # Weights do not change the statistics, but they change the scores.
         weights = "+".join(f"{weight:.12g}" for weight in self.weights)
         return "|".join([self.name, f"weights:{weights}", *parts])
 
@@ -130,7 +130,7 @@ class Interpolated:
         )
 
     def score(self, totals: NDArray[Any]) -> NDArray[np.float64]:
-        """Weighted sum of the scores of ``totals`` ``[..., n_statistics]``: float64 ``[...]``."""
+        """Return the weighted sum of scores: ``[..., n_statistics]`` to float64 ``[...]``."""
         totals = checked_totals(self.name, self.n_statistics, totals)
         scores = np.zeros(totals.shape[:-1])
         whole = math.fsum(self.weights)
@@ -142,12 +142,12 @@ class Interpolated:
 
     @property
     def has_bleu_statistics(self) -> bool:
-        """Never: the statistics of several metrics lie side by side."""
+        """False: the rows hold the statistics of several metrics."""
         return False
 
     @property
     def can_search_graphs(self) -> bool:
-        """Never: search graphs are searched by one metric."""
+        """False: search graphs support only one metric."""
         return False
 
     @property
@@ -173,7 +173,7 @@ class Interpolated:
         return scores
 
     def floor_matches(self, totals: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the totals as each metric floors its own; see ``Metric.floor_matches``."""
+        """Apply ``Metric.floor_matches`` of each metric to its columns."""
         return np.concatenate(
             [
                 metric.floor_matches(np.ascontiguousarray(totals[:, columns]))
@@ -183,6 +183,6 @@ class Interpolated:
         )
 
     def _columns(self) -> Iterator[slice]:
-        """Yield where each metric's statistics are."""
+        """Yield the columns of each metric's statistics."""
         ends = itertools.accumulate((m.n_statistics for m in self.metrics), initial=0)
         return (slice(start, end) for start, end in itertools.pairwise(ends))

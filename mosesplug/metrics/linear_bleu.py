@@ -1,6 +1,6 @@
-"""Linear BLEU: corpus BLEU near given statistics, as a sum over words and n-grams.
+"""Linear BLEU: an approximation of corpus BLEU as a sum over words and n-grams.
 
-A Taylor expansion of log BLEU tells what a sentence adds to a corpus of ``c`` words and ``m_n``
+A Taylor expansion of log BLEU gives the gain of a sentence in a corpus of ``c`` words and ``m_n``
 matching n-grams: each of its words ``-1 / c``, and each n-gram that its references have
 ``1 / (4 m_n)`` (Tromble et al. 2008; Neubig & Watanabe 2016, section 5.5.1, equation 52).
 """
@@ -24,10 +24,10 @@ class LinearBleu:
     """Gains of words and n-grams.
 
     Attributes:
-        word: each word of a translation.
-        ngrams: float64 ``[4]``; each occurrence of an n-gram that the references have.
-        reference: each word of the reference length, which matters only where references of
-            several lengths make it depend on the translation.
+        word: gain of each word of a translation.
+        ngrams: float64 ``[4]``; gain of each occurrence of an n-gram of the references, by order.
+        reference: gain of each word of the reference length. It matters only if the reference
+            length depends on the translation.
     """
 
     word: float
@@ -36,22 +36,22 @@ class LinearBleu:
 
     @classmethod
     def of_precisions(cls, precision: float, ratio: float) -> LinearBleu:
-        """From the shape of typical statistics (Tromble et al. 2008, equation 6).
+        """Derive the gains from typical precisions (Tromble et al. 2008, equation 6).
 
         Args:
-            precision: of words, ``m_1 / c``.
-            ratio: by which each precision is lower than that of n-grams one word shorter.
+            precision: precision of words, ``m_1 / c``.
+            ratio: ratio of each precision to that of n-grams one word shorter.
 
-        The number of words does not matter for the best derivation, and is 1.
+        The number of words ``c`` does not change the best derivation and is set to 1.
         """
         matches = precision * np.power(ratio, np.arange(ORDER, dtype=np.float64))
         return cls(-1.0, 1.0 / (ORDER * matches))
 
     def gains(self, statistics: NDArray[Any]) -> NDArray[np.float64]:
-        """Return what translations are worth, float64 ``[n]``.
+        """Return the gains of translations, float64 ``[n]``.
 
         Args:
-            statistics: ``[n, 9]``, of ``metrics.Bleu``; its matches are clipped.
+            statistics: ``[n, 9]``, statistics of ``metrics.Bleu``, whose matches are clipped.
         """
         gains = self.word * statistics[:, 1].astype(np.float64)
         for order, worth in enumerate(self.ngrams.tolist()):
@@ -60,21 +60,21 @@ class LinearBleu:
 
 
 def linear_bleu(totals: NDArray[np.float64], *, brevity: float = 0.0) -> LinearBleu:
-    """Linear BLEU near the statistics of a corpus (survey, equation 52).
+    """Expand BLEU around the statistics of a corpus (survey, equation 52).
 
     Args:
         totals: float64 ``[9]``, statistics of ``metrics.Bleu``.
-        brevity: how much of the slope of the brevity penalty's logarithm, ``1 - r / c``, counts:
-            1 where output is shorter than the references, 0 where it is longer, and for equation
-            52, which takes the penalty to stay what it is.
+        brevity: factor of the slope of the brevity penalty's logarithm, ``1 - r / c``: 1 if the
+            output is shorter than the references, 0 if it is longer. Equation 52 takes the
+            penalty as constant, which is 0.
 
     Raises:
-        DataError: there is no match of some length.
+        DataError: an n-gram order has no match.
     """
     matches = totals[0:-1:2]
     if not (matches > 0.0).all():
         raise DataError(
-            "linear BLEU needs matches of all lengths, and no n-gram of "
+            "linear BLEU needs matches of all n-gram orders, but no n-gram of "
             f"{int(np.argmin(matches)) + 1} words matches a reference"
         )
     words, reference = float(totals[1]), float(totals[-1])

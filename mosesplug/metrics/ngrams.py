@@ -1,10 +1,10 @@
 """Clipped n-gram matches of many hypotheses against their references.
 
 The n-grams of a sentence's references form a trie: an n-gram is the n-gram of its first ``n - 1``
-words followed by one more. Nodes are numbered, words first, so the n-grams that end at a token
-are found from those that ended at the token before it by one table look-up each, and a
-hypothesis is read once, whatever its length. Each node keeps the most often any one reference has
-it, which clips the count of the hypothesis (Papineni et al. 2002, section 2.1.1).
+words followed by one more. Nodes are numbered, words first. The n-grams that end at a token are
+found from those that end at the previous token by one table look-up each, so a hypothesis is read
+only once. Each node stores the highest count of its n-gram in any reference, which clips the count
+of the hypothesis (Papineni et al. 2002, section 2.1.1).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from mosesplug.metrics.words import (
 __all__ = ["ReferenceNgrams", "compile_ngrams", "count_matches"]
 
 NO_NODE = UNKNOWN
-"""Stands for any n-gram that no reference has, unknown words among them."""
+"""The node of all n-grams that no reference contains, including unknown words."""
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 HALF = np.uint64(32)
@@ -42,7 +42,7 @@ class ReferenceNgrams(NamedTuple):
 
     Attributes:
         node_offsets: int64 ``[n_sentences + 1]``.
-        limits: int32 ``[n_nodes]``; the most often one reference has this n-gram.
+        limits: int32 ``[n_nodes]``; the highest count of this n-gram in one reference.
         keys: int64 ``[n_nodes]``; of a longer n-gram, the node of all but its last word times
             ``2 ** 32`` plus that word; unused for words.
         slot_offsets: int64 ``[n_sentences + 1]``; hash tables, powers of two and never full.
@@ -60,7 +60,7 @@ class ReferenceNgrams(NamedTuple):
 def _find_child(
     ngrams: ReferenceNgrams, first_slot: int, mask: int, first_node: int, parent: int, word: int
 ) -> tuple[int, int]:
-    """Node of the n-gram ``parent`` followed by ``word``, or -1; and where the search ended."""
+    """Return the node of ``parent`` followed by ``word``, or -1; and the last slot probed."""
     key = (np.int64(parent) << 32) | np.int64(word)
     slot = int(np.int64((np.uint64(key) * GOLDEN) >> HALF) & mask)
     while True:
@@ -74,7 +74,7 @@ def _find_child(
 
 @kernel
 def _fill(ngrams: ReferenceNgrams, words: ReferenceWords, n_references: int, longest: int) -> None:
-    """Build every trie; writes ``limits``, ``keys`` and ``slots`` of ``ngrams``."""
+    """Build every trie; write ``limits``, ``keys`` and ``slots`` of ``ngrams``."""
     n_sentences = len(ngrams.node_offsets) - 1
     most_nodes = np.max(np.diff(ngrams.node_offsets))
     counts = np.zeros(most_nodes, dtype=np.int32)
@@ -110,7 +110,7 @@ def _fill(ngrams: ReferenceNgrams, words: ReferenceWords, n_references: int, lon
 
 
 def compile_ngrams(words: ReferenceWords, n_references: int, longest: int) -> ReferenceNgrams:
-    """The tries of the references that ``words`` holds, of n-grams of up to ``longest`` words."""
+    """Build the tries of the references, with n-grams of up to ``longest`` words."""
     lengths = np.diff(words.token_offsets)
     longer = sum(np.maximum(lengths - order, 0) for order in range(1, longest))
     per_sentence = np.asarray(longer, dtype=np.int64).reshape(-1, n_references).sum(axis=1)
@@ -140,15 +140,15 @@ def count_matches(
     hypotheses: Hypotheses,
     counts: NDArray[np.int32],
 ) -> None:
-    """Clipped matches and total of each n-gram order.
+    """Count the clipped matches and the n-grams of each order.
 
     Args:
         words: the references' words.
         ngrams: the references' n-grams.
-        n_references: references of each sentence.
+        n_references: number of references of each sentence.
         longest: words in the longest n-gram, as in ``ngrams``.
-        fold: take ``A`` to ``Z`` for ``a`` to ``z`` in hypotheses, as was done in ``words``.
-        hypotheses: ``n`` of them, whose ranges are not checked here.
+        fold: fold ``A`` to ``Z`` to ``a`` to ``z`` in hypotheses, as in ``words``.
+        hypotheses: ``n`` hypotheses, whose ranges the caller has checked.
         counts: int32 ``[n, at least 2 * longest]``, the output: match1, total1, match2, total2, ...
     """
     most_nodes = 0
@@ -203,7 +203,7 @@ def count_matches(
 def _occurrence(
     seen: NDArray[np.int32], stamps: NDArray[np.int64], row: int, node: int, limit: int
 ) -> int:
-    """1 if this occurrence of ``node`` in hypothesis ``row`` still counts, else 0."""
+    """Return 1 if this occurrence of ``node`` in hypothesis ``row`` still counts, else 0."""
     if stamps[node] != row:
         stamps[node] = row
         seen[node] = 0

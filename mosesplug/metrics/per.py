@@ -1,11 +1,11 @@
-"""PER, position-independent error rate (Tillmann et al. 1997): words right, wherever they stand.
+"""PER, position-independent error rate (Tillmann et al. 1997).
 
-Statistics of a hypothesis, in Moses' order: words that the reference has too (each as often as
-there, at most), words of the hypothesis, words of the reference. The score of their sum is
+Statistics of a hypothesis, in Moses' order: words in common with the reference (counts clipped to
+those of the reference), words of the hypothesis, words of the reference. The score of their sum is
 
     1 - PER = (correct - max(0, length - reference length)) / reference length
 
-where the subtraction takes words that are too many for errors.
+where the subtraction counts surplus words as errors.
 """
 
 from __future__ import annotations
@@ -55,9 +55,9 @@ def _count_common_words(
 
 @dataclass(frozen=True)
 class Per(WordMetric):
-    """1 - PER against one reference; Moses refuses several, and so does this.
+    """1 - PER against one reference; several are rejected, as in Moses.
 
-    An empty reference text scores 0, as in Moses.
+    Empty references score 0, as in Moses.
     """
 
     name: ClassVar[str] = "PER"
@@ -72,8 +72,8 @@ class Per(WordMetric):
         """
         if len(references) > 1:
             raise DataError(
-                f"PER compares with one reference, and there are {len(references)}: give one, or "
-                "use a metric for several, such as TER"
+                f"PER supports one reference, but there are {len(references)}: give one, or "
+                "use a metric that supports several, such as TER"
             )
         return super().prepare(references)
 
@@ -85,7 +85,7 @@ class Per(WordMetric):
         return counts
 
     def score(self, totals: NDArray[Any]) -> NDArray[np.float64]:
-        """1 - PER of ``totals`` ``[..., 3]``: float64 ``[...]``, at most 1."""
+        """Return 1 - PER of ``totals`` ``[..., 3]``: float64 ``[...]``, at most 1."""
         totals = checked_totals(self.name, self.n_statistics, totals)
         correct, length, reference_length = np.moveaxis(totals, -1, 0)
         right = correct - np.maximum(0.0, length - reference_length)

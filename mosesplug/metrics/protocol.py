@@ -1,4 +1,4 @@
-"""The metric protocol: statistics of each hypothesis once, scores of their sums many times.
+"""The metric protocol: compute statistics once, and scores of their sums often.
 
 A metric turns a hypothesis and its references into a short row of sufficient statistics. Rows of
 a corpus are summed, and the score is a function of the sum alone. An optimizer therefore never
@@ -53,9 +53,8 @@ class Prepared:
 class Metric(Protocol):
     """A corpus metric that is a function of summed statistics; larger scores are better.
 
-    A metric states what it can do: ``has_bleu_statistics``, ``can_search_graphs`` and
-    ``has_smoothing`` are what algorithms ask before they use it. ``UnsmoothedMetric`` answers for
-    metrics that can do nothing of the kind.
+    Algorithms check ``has_bleu_statistics``, ``can_search_graphs`` and ``has_smoothing`` before
+    they use a metric. ``UnsmoothedMetric`` implements these for metrics without such capabilities.
     """
 
     @property
@@ -64,7 +63,7 @@ class Metric(Protocol):
 
     @property
     def n_statistics(self) -> int:
-        """Statistics of one hypothesis."""
+        """Number of statistics of one hypothesis."""
 
     @property
     def statistics_names(self) -> tuple[str, ...]:
@@ -91,28 +90,27 @@ class Metric(Protocol):
         *,
         threads: int = 1,
     ) -> NDArray[np.int32]:
-        """Sufficient statistics of ``n`` hypotheses, int32 ``[n, n_statistics]``.
+        """Return sufficient statistics of ``n`` hypotheses, int32 ``[n, n_statistics]``.
 
         Args:
             prepared: what this metric's own ``prepare`` returned.
-            sentence_ids: int64 ``[n]``; the line of the references that belongs to each, from 0.
-            buffer: uint8; the text that holds every hypothesis, never written.
+            sentence_ids: int64 ``[n]``; the reference line of each hypothesis, from 0.
+            buffer: uint8; the text of all hypotheses, never written.
             starts: int64 ``[n]``; first byte of each hypothesis in ``buffer``.
             ends: int64 ``[n]``; one past its last byte.
-            threads: threads over ranges of hypotheses; the result does not depend on it.
+            threads: number of threads; the result does not depend on it.
 
         Raises:
             DataError: a sentence id has no reference.
-            ValueError: ``prepared`` is another metric's or has other settings, or the ranges do
-                not lie inside the buffer.
+            ValueError: ``prepared`` belongs to another metric or other settings, or a range is
+                outside the buffer.
         """
 
     def score(self, totals: NDArray[Any]) -> NDArray[np.float64]:
-        """Return score of summed statistics: ``[..., n_statistics]`` to float64 ``[...]``.
+        """Return the score of summed statistics: ``[..., n_statistics]`` to float64 ``[...]``.
 
-        Larger is better, and 1 is perfect. An error rate is given as 1 minus the rate, as Moses
-        gives it; where output is so long that there are more errors than reference words, that
-        is below 0.
+        Larger is better, and 1 is perfect. The score of an error rate is 1 minus the rate, as in
+        Moses; it is below 0 if there are more errors than reference words.
         """
 
     @property
@@ -121,7 +119,7 @@ class Metric(Protocol):
 
     @property
     def can_search_graphs(self) -> bool:
-        """Whether hope and fear of this metric can be searched for in search graphs."""
+        """Whether hope and fear of this metric can be found in search graphs."""
 
     @property
     def has_smoothing(self) -> bool:
@@ -134,7 +132,7 @@ class Metric(Protocol):
     def sentence_scores(
         self, stats: NDArray[np.float64], smoothing: Smoothing = "lin-och"
     ) -> NDArray[np.float64]:
-        """Return the score of each hypothesis as a corpus of one sentence, smoothed if it can be.
+        """Return the score of each hypothesis as a corpus of one sentence, smoothed if supported.
 
         Args:
             stats: float64 ``[n, n_statistics]``.
@@ -155,7 +153,7 @@ class Metric(Protocol):
 
 
 class UnsmoothedMetric(ABC):
-    """The answers of a metric whose score of one sentence is its score of a corpus of one."""
+    """Base of metrics that score a sentence as a corpus of one sentence."""
 
     has_bleu_statistics: ClassVar[bool] = False
     can_search_graphs: ClassVar[bool] = False
@@ -168,7 +166,7 @@ class UnsmoothedMetric(ABC):
 
     @abstractmethod
     def score(self, totals: NDArray[Any]) -> NDArray[np.float64]:
-        """Return score of summed statistics; see ``Metric.score``."""
+        """Return the score of summed statistics; see ``Metric.score``."""
 
     @property
     def sentence_metric(self) -> str:
@@ -187,7 +185,7 @@ class UnsmoothedMetric(ABC):
 
 
 def check_references(references: Sequence[Sequence[bytes]]) -> int:
-    """Number of sentences of ``references[k][line]``.
+    """Check ``references[k][line]`` and return the number of sentences.
 
     Raises:
         DataError: there is no reference, or they differ in their number of lines.
@@ -199,16 +197,16 @@ def check_references(references: Sequence[Sequence[bytes]]) -> int:
         if len(lines) != n_sentences:
             raise DataError(
                 f"reference {number} has {len(lines)} lines and reference 0 has {n_sentences}: "
-                "every reference must translate the same sentences, one a line"
+                "every reference must translate the same sentences, one per line"
             )
     return n_sentences
 
 
 def reference_fingerprint(references: Sequence[Sequence[bytes]]) -> str:
-    """Hexadecimal digest (BLAKE2b, 128 bits) of ``references[k][line]``, order included."""
+    """Return a hexadecimal digest (BLAKE2b, 128 bits) of ``references[k][line]`` in order."""
     digest = hashlib.blake2b(digest_size=16)
     for lines in references:
-        # Lengths before the bytes: no two different sets of lines are the same stream.
+        # Lengths precede the bytes, so different lines never give the same stream.
         lengths = np.fromiter(map(len, lines), dtype="<i8", count=len(lines))
         digest.update(len(lines).to_bytes(8, "little"))
         digest.update(lengths.tobytes())

@@ -2,7 +2,7 @@
 
 ``--sctype BLEU --scconfig case:false,reflen:shortest`` is ``metric("BLEU",
 "case:false,reflen:shortest")``, and ``metric("BLEU,TER", "weights:0.6+0.4")`` is a weighted sum.
-What is registered here is what the conformance tests test.
+The conformance tests cover every metric registered here.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ def metric(name: str, settings: str = "") -> Metric:
     """Return the metric that ``--sctype name --scconfig settings`` asks for.
 
     Args:
-        name: in Moses' spelling, such as ``BLEU``, or several with commas between them.
-        settings: ``name:value`` pairs separated by commas or blanks, as in ``--scconfig``. Of
-            several metrics each takes the settings that it knows, and ``weights:0.6+0.4`` gives
-            the weight of each.
+        name: in Moses' spelling, such as ``BLEU``, or several, comma-separated.
+        settings: ``name:value`` pairs separated by commas or blanks, as in ``--scconfig``. With
+            several metrics, each uses the settings that it knows, and ``weights:0.6+0.4`` sets
+            their weights.
 
     Raises:
         UsageError: an unknown metric, setting or value; the message lists the known ones.
@@ -56,7 +56,7 @@ def metric(name: str, settings: str = "") -> Metric:
 
 
 def metric_of_signature(signature: str) -> Metric:
-    """The metric whose scores a signature belongs to, ``Metric.signature`` or ``Prepared``'s.
+    """Return the metric with a signature, that of ``Metric`` or of ``Prepared``.
 
     Raises:
         UsageError: no metric of this version has that signature.
@@ -65,7 +65,7 @@ def metric_of_signature(signature: str) -> Metric:
 
 
 def settings_of_signature(signature: str) -> tuple[str, str]:
-    """Return name and settings, as ``metric`` takes them, of the metric with this signature.
+    """Return name and settings, as for ``metric``, of the metric with this signature.
 
     Raises:
         UsageError: no metric of this version has that signature.
@@ -75,7 +75,7 @@ def settings_of_signature(signature: str) -> tuple[str, str]:
     settings = {}
     for field in fields:
         setting, _, value = field.partition(":")
-        # An unsmoothed BLEU says so; CHRF gives a number under the same word.
+        # BLEU has ``smooth:none``; CHRF has a number under the same key.
         if setting in known and value != "none":
             settings[setting] = _SPELLED.get(field, value)
     return name, ",".join(f"{setting}:{value}" for setting, value in settings.items())
@@ -87,10 +87,10 @@ def metric_names() -> tuple[str, ...]:
 
 
 def parse_settings(settings: str) -> dict[str, str]:
-    """``"case:false,reflen:shortest"`` as ``{"case": "false", "reflen": "shortest"}``.
+    """Parse ``"case:false,reflen:shortest"`` to ``{"case": "false", "reflen": "shortest"}``.
 
     Raises:
-        UsageError: a piece is not ``name:value``, or one name is given two values.
+        UsageError: a piece is not ``name:value``, or a name has two values.
     """
     parsed: dict[str, str] = {}
     for piece in settings.replace(",", " ").split():
@@ -131,7 +131,7 @@ def _refuse_others(metric: str, settings: Mapping[str, str], known: tuple[str, .
     for name in settings:
         if name in ("regtype", "regwin"):
             raise UsageError(
-                f"{name} regularises the line search and is no setting of {metric}: "
+                f"{name} regularises the line search and is not a setting of {metric}: "
                 "give it to the optimizer"
             )
         if name not in known:
@@ -141,11 +141,11 @@ def _refuse_others(metric: str, settings: Mapping[str, str], known: tuple[str, .
 
 
 def _choice(metric: str, settings: Mapping[str, str], name: str, values: tuple[str, ...]) -> str:
-    """Return the value of one setting; the first of ``values`` if it is not given."""
+    """Return the value of a setting; the first of ``values`` is the default."""
     value = settings.get(name, values[0])
     if value not in values:
         raise UsageError(
-            f"{name}:{value} is not a setting of {metric}: {name} is one of {', '.join(values)}"
+            f"{name}:{value} is invalid for {metric}: {name} must be one of {', '.join(values)}"
         )
     return value
 
@@ -158,7 +158,7 @@ def _number(what: str, text: str) -> float:
 
 
 def _weights(text: str) -> tuple[float, ...]:
-    """``"0.6+0.4"`` as ``(0.6, 0.4)``."""
+    """Parse ``"0.6+0.4"`` to ``(0.6, 0.4)``."""
     return tuple(_number(f"a weight of weights:{text}", piece) for piece in text.split("+"))
 
 
@@ -207,18 +207,18 @@ _ENTRIES: Mapping[str, _Entry] = MappingProxyType(
 )
 
 _SPELLED: Mapping[str, str] = MappingProxyType({"case:mixed": "true", "case:lc-ascii": "false"})
-"""Values of signatures in the words of settings, where these differ."""
+"""Settings values for those signature values that differ from them."""
 
 _REFUSED: Mapping[str, str] = MappingProxyType(
     {
-        "BLEUDOC": "it reads documents in XML, not sentences",
+        "BLEUDOC": "it needs XML documents, not sentences",
         "HAMMING": "it compares word alignments with those of the references",
         "HWCM": "it needs parse trees of hypotheses and references",
         "KENDALL": "it compares word alignments with those of the references",
         "LRSCORE": "it compares word alignments with those of the references",
         "M2": "it needs references with annotated corrections",
         "M2SCORER": "it needs references with annotated corrections",
-        "MERGE": "no program of Moses has it either",
+        "MERGE": "no program of Moses supports it either",
         "METEOR": "it needs an external Java program",
         "SEMPOS": "it needs deep syntactic analyses of hypotheses and references",
     }

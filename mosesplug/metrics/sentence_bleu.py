@@ -1,17 +1,17 @@
-"""BLEU of single sentences: the field's smoothed variants, each under its author's name.
+"""Smoothed BLEU variants for single sentences, each named after its authors.
 
 A sentence rarely has a match of every order, and unsmoothed BLEU is then 0. Each variant takes
-the statistics of ``Bleu`` row by row. They differ in small ways that move results, so a learner
-must say whose it uses. With match ``m_n``, total ``t_n``, output length ``c`` and reference
+the statistics of ``Bleu`` row by row. Their small differences change results, so a
+learner must name its variant. With match ``m_n``, total ``t_n``, output length ``c`` and reference
 length ``r`` of one sentence:
 
 - Lin and Och (2004): ``(m_n + 1) / (t_n + 1)`` for ``n > 1``, and ``m_1 / t_1``.
-- Moses: ``(m_n + s) / (t_n + s)`` for every ``n``, ``s`` = 1 unless told otherwise.
-- Nakov et al. (2012): as Moses, and the brevity penalty compares ``c`` with ``r + 1``.
+- Moses: ``(m_n + s) / (t_n + s)`` for every ``n``, by default ``s`` = 1.
+- Nakov et al. (2012): like Moses, but the brevity penalty compares ``c`` with ``r + 1``.
 - Chiang et al. (2008), as Moses has it: no constant; a background of recent output is added to the
   statistics, and the score is multiplied by a length, so that long sentences weigh more.
 
-Every function is a kernel, for arrays and for use inside other kernels.
+Every function is a kernel and can be called from other kernels.
 """
 
 from __future__ import annotations
@@ -76,10 +76,11 @@ def sentence_bleu_lin_och(statistics: NDArray[Any]) -> NDArray[np.float64]:
 
 @kernel
 def sentence_bleu_moses(statistics: NDArray[Any], smoothing: float = 1.0) -> NDArray[np.float64]:
-    """Moses' sentence BLEU of each row of ``statistics`` ``[m, 9]``, float64 ``[m]``, in 0 to 1.
+    """Return Moses' sentence BLEU of each row ``[m, 9]``: float64 ``[m]``, in 0 to 1.
 
-    What Moses' ``sentence-bleu`` prints and its ``pro`` ranks by: ``smoothing`` is added to match
-    and total of every order. An empty hypothesis scores 0, unless the reference is empty too.
+    Moses' ``sentence-bleu`` prints this score, and its ``pro`` ranks by it: ``smoothing`` is
+    added to match and total of every order. An empty hypothesis scores 0, unless the reference
+    is empty too.
     """
     scores = np.empty(len(statistics), dtype=np.float64)
     for row in range(len(statistics)):
@@ -108,8 +109,8 @@ def background_bleu_moses(
 ) -> NDArray[np.float64]:
     """Return BLEU in the context of recent output, times the reference length: float64 ``[m]``.
 
-    What Moses' ``kbmira`` takes for a hypothesis' worth. It follows Chiang et al. (2008) but
-    scales by the reference length of hypothesis and background together, not the source's.
+    Moses' ``kbmira`` scores hypotheses with it. It follows Chiang et al. (2008), but scales by the
+    reference length of hypothesis and background together, not by the source length.
 
     Args:
         statistics: ``[m, 9]``; hypotheses of one sentence.

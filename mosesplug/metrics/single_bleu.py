@@ -1,7 +1,7 @@
 """BLEU in single precision, in the order of operations of Moses' ``kbmira``.
 
-A background of thousands of words makes sentences' worths so large that single precision ties
-hypotheses which double precision tells apart; only the same arithmetic makes the same choices.
+With a background of thousands of words, the scores of hypotheses become so large that some tie in
+single precision but not in double precision. Only the same arithmetic makes the same choices.
 """
 
 from __future__ import annotations

@@ -316,6 +316,6 @@ def test_unusable_references_are_refused(scorer: Metric) -> None:
     differing = [REFERENCES[0], [b"a"]]
     refusal = "reference 1 has 1 lines and reference 0 has 4"
     if takes_one_reference(scorer):
-        differing, refusal = REFERENCES, "PER compares with one reference, .* are 2"
+        differing, refusal = REFERENCES, "PER supports one reference, .* are 2"
     with pytest.raises(DataError, match=refusal):
         scorer.prepare(differing)

@@ -158,12 +158,12 @@ def test_unknown_words_match_nothing() -> None:
 
 
 def test_per_takes_one_reference() -> None:
-    with pytest.raises(DataError, match="PER compares with one reference, and there are 2"):
+    with pytest.raises(DataError, match="PER supports one reference, but there are 2"):
         Per().prepare([[b"a"], [b"a"]])
 
 
 def test_unknown_choice_of_references_is_refused() -> None:
-    with pytest.raises(UsageError, match="unknown choice of references 'worst' for CDER"):
+    with pytest.raises(UsageError, match="unknown reference choice 'worst' for CDER"):
         Cder(reference_choice="worst")  # type: ignore[arg-type]
 
 
