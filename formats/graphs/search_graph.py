@@ -13,8 +13,8 @@ The extended form (``-output-search-graph-extended``) has features, and the sour
     ... covered=0-0 scores="core=(0.000,-1.000,-1.500) WT_ein~a=1.000" out="ein|a"
 
 ``core`` are the dense features in the order of the ``[feature]`` section of moses.ini, without
-their names. The plain form has only the score of each step at the decoder's weights, which is enough
-to list translations or to vote among them, but not to tune weights.
+their names. The plain form has only the score of each step at the decoder's weights. This is
+enough to list translations or to vote among them, but not to tune weights.
 
 The extended form has been so since Moses 1.0 (January 2013). The other one is older; before 0.91
 (October 2012) the scores of an option stood behind its words, ``out=the house , pC=-1.5, c=-2.5``.
