@@ -32,7 +32,6 @@ ROWS = (
     "script-mira",
     "optimize-graphs",
     "tools-kbmira-pro",
-    "score-compare",
 )
 """The rows that stand for the others in the test suite."""
 
