@@ -77,7 +77,7 @@ class PostEditing:
 
 @dataclass(frozen=True)
 class MosesDecoder:
-    """How to call a decoder; each call names the configuration of the model.
+    """Command lines of a decoder; each names the configuration of the model.
 
     Attributes:
         program: path of the decoder.

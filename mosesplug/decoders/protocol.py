@@ -1,4 +1,4 @@
-"""What a tuning run asks of its decoder, whatever that is.
+"""The decoder protocol of a tuning run.
 
 Two kinds implement it: programs that are called as Moses is (Moses itself, ``moses-parallel.pl``
 and the other wrappers, the bundled decoder), and stored search graphs.
@@ -48,7 +48,7 @@ class DecodedInput:
 
 
 class DecoderRecipe(Protocol):
-    """How to make the decoder of a shard or a worker. It can be sent to another process."""
+    """A factory of decoders for shards and workers that can be sent to other processes."""
 
     def make(
         self,
@@ -76,7 +76,7 @@ class Decoder(Protocol):
 
     @property
     def version(self) -> str | None:
-        """What the hypotheses depend on besides model, weights and flags; None for nothing."""
+        """Further data that the hypotheses depend on, beside model, weights and flags, or None."""
 
     def nbest_lists(self, iteration: int, weights: ModelWeights) -> DecodedInput:
         """Decode the whole input into n-best lists.

@@ -31,7 +31,7 @@ Pair = tuple[Vector, Vector]
 
 
 class Visit(Protocol):
-    """What a learner reports about one sentence."""
+    """The report of a learner about one sentence."""
 
     @property
     def hope_worth(self) -> NDArray[np.float32]: ...

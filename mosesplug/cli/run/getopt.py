@@ -25,7 +25,7 @@ _REAL = re.compile(r"[-+]?(?=[0-9.])[0-9_]*(\.[0-9_]+)?([eE][-+]?[0-9_]+)?\n?")
 
 
 class Kind(Enum):
-    """What an option takes, in the notation of Getopt::Long."""
+    """The type of an option's value, in the notation of Getopt::Long."""
 
     FLAG = ""
     NEGATABLE = "!"

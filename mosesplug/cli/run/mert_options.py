@@ -74,19 +74,19 @@ class ScriptOption:
 
     @property
     def specification(self) -> Specification:
-        """How the command line reader knows it."""
+        """The specification for the command line reader."""
         return Specification(self.name, self.kind, self.setting)
 
     @property
     def spelling(self) -> str:
-        """As a person types it."""
+        """The option as it is typed on a command line."""
         if self.kind is Kind.NEGATABLE:
             return f"--[no-]{self.name}"
         return f"--{self.name}{_VALUES.get(self.kind, '')}"
 
     @property
     def state(self) -> Literal["honoured", "refused"]:
-        """Whether it is honoured."""
+        """Whether the option is honoured or refused, as the reference lists it."""
         return "refused" if self.is_refused else "honoured"
 
 

@@ -1,1 +1,1 @@
-"""What all commands share: arguments, output, errors and exit codes."""
+"""Shared by all commands: arguments, output, errors and exit codes."""

@@ -1,4 +1,4 @@
-"""How every command ends: with one message and an exit code, never with a traceback.
+"""End every command with one message and an exit code, never with a traceback.
 
 ==== ==========================================
 0    success
@@ -50,7 +50,7 @@ _REMEDIES = {
     errno.EAGAIN: "Allow more processes and threads (ulimit -u), or end some.",
     errno.ENOMEM: "Use a machine with more memory.",
 }
-"""What to do about errors of the machine, by their number."""
+"""Remedies for system errors, by error number."""
 
 
 class TerminationSignal(KeyboardInterrupt):

@@ -1,4 +1,4 @@
-"""What commands write: JSON, raw bytes and files, progress bars."""
+"""Output of the commands: JSON, raw bytes and files, progress bars."""
 
 from __future__ import annotations
 
