@@ -13,7 +13,7 @@ from mosesplug.forest.pruning import pruned
 from mosesplug.inspection.lists import sentence_scores
 from mosesplug.inspection.run import StoredRun
 from mosesplug.inspection.texts import decode_text
-from mosesplug.report.data import LatticeFacts, LatticeLine
+from mosesplug.reporting.data import LatticeFacts, LatticeLine
 from mosesplug.store import StoredGraphs
 from mosesplug.tuning_set import TuningSet
 

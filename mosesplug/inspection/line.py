@@ -15,7 +15,7 @@ from mosesplug.inspection.run import StoredRun
 from mosesplug.inspection.texts import decode_text
 from mosesplug.optimizers.line_search.lists import search_space
 from mosesplug.optimizers.problem import Problem
-from mosesplug.report.data import ErrorSurface
+from mosesplug.reporting.data import ErrorSurface
 from mosesplug.tuning.weights import Weights
 from mosesplug.tuning_set import TuningSet
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from mosesplug.inspection.lists import sentence_scores
 from mosesplug.inspection.run import StoredRun
-from mosesplug.report.data import FeatureFacts
+from mosesplug.reporting.data import FeatureFacts
 from mosesplug.tuning_set import TuningSet
 
 __all__ = [

@@ -10,7 +10,7 @@ from mosesplug.metrics.protocol import Metric
 from mosesplug.optimizers.line_search.lists import search_space
 from mosesplug.optimizers.oracles import corpus_oracles
 from mosesplug.optimizers.problem import Problem
-from mosesplug.report.data import Coverage, ErrorSurface
+from mosesplug.reporting.data import Coverage, ErrorSurface
 from mosesplug.tuning_set import TuningSet
 
 __all__ = [

@@ -18,7 +18,7 @@ from mosesplug.inspection.lists import (
 )
 from mosesplug.inspection.run import StoredRun
 from mosesplug.inspection.texts import ParallelText, decode_text, mark_invalid_utf8
-from mosesplug.report.data import IterationFacts, ReportData, SentenceFacts
+from mosesplug.reporting.data import IterationFacts, ReportData, SentenceFacts
 from mosesplug.store import IterationRecord
 from mosesplug.tuning.workdir.records import read_result, read_start
 from mosesplug.tuning_set import TuningSet

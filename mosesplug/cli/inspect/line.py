@@ -76,7 +76,7 @@ def line(
         metric = run.metric_name
     if png is not None:
         from formats.text import write_atomic
-        from mosesplug.report.figures import render_surface_png
+        from mosesplug.reporting.figures import render_surface_png
 
         write_atomic(png, render_surface_png(found.surface(first, last), metric))
     place = found.shift

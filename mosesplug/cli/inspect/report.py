@@ -47,8 +47,8 @@ def report(
     from mosesplug.inspection.report import STEPS, gather_report_steps
     from mosesplug.inspection.run import open_run
     from mosesplug.inspection.texts import ParallelText, mark_invalid_utf8
-    from mosesplug.report.figures import FIGURES, has_matplotlib, render_png
-    from mosesplug.report.page import render_page
+    from mosesplug.reporting.figures import FIGURES, has_matplotlib, render_png
+    from mosesplug.reporting.page import render_page
 
     if png is not None and png not in FIGURES:
         raise UsageError(f"there is no figure {png!r}: there are {', '.join(FIGURES)}")

@@ -45,6 +45,6 @@ def test_what_cannot_be_shown(
     assert "there is no n-best store" in capsys.readouterr().err
     assert run(work, "--refs", tmp_path / "none") == 1
     assert not list(tmp_path.glob("*.png"))
-    monkeypatch.setattr("mosesplug.report.figures.has_matplotlib", lambda: False)
+    monkeypatch.setattr("mosesplug.reporting.figures.has_matplotlib", lambda: False)
     assert run(work) == 2
     assert "mosesplug[report]" in capsys.readouterr().err

@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterable, Sequence
 from html import escape
 
-from mosesplug.report.data import ReportData, SentenceFacts
-from mosesplug.report.figures import render_svg
+from mosesplug.reporting.data import ReportData, SentenceFacts
+from mosesplug.reporting.figures import render_svg
 
 __all__ = ["render_page"]
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mosesplug.errors import UsageError
-from mosesplug.report.data import LatticeFacts, ReportData
+from mosesplug.reporting.data import LatticeFacts, ReportData
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

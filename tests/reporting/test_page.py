@@ -15,9 +15,9 @@ from mosesplug.errors import UsageError
 from mosesplug.inspection.report import gather_report
 from mosesplug.inspection.run import open_run
 from mosesplug.inspection.texts import ParallelText
-from mosesplug.report.data import ReportData
-from mosesplug.report.figures import FIGURES, render_png, render_svg
-from mosesplug.report.page import render_page
+from mosesplug.reporting.data import ReportData
+from mosesplug.reporting.figures import FIGURES, render_png, render_svg
+from mosesplug.reporting.page import render_page
 from tests.inspection.runs import REFERENCE, make_run, read_graph
 from tests.waiting import LIMIT
 

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mosesplug.errors import UsageError
-from mosesplug.report.data import ErrorSurface, ReportData
-from mosesplug.report.lattice import draw_envelope, draw_lattice
+from mosesplug.reporting.data import ErrorSurface, ReportData
+from mosesplug.reporting.lattice import draw_envelope, draw_lattice
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
