@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from html import escape
 
 from mosesplug.reporting.data import ReportData, SentenceFacts
 from mosesplug.reporting.figures import render_svg
+from mosesplug.reporting.tables import render_table
 
 __all__ = ["render_page"]
 
@@ -121,7 +122,7 @@ def _render_iterations(data: ReportData) -> str:
     rows = [(*head, "decoding", "optimising"), *rows]
     if not any(row[_HELD_OUT] for row in rows[1:]):
         rows = [row[:_HELD_OUT] + row[_HELD_OUT + 1 :] for row in rows]
-    return _render_section("Iterations", "", _render_table(rows[0], rows[1:]))
+    return _render_section("Iterations", "", render_table(rows[0], rows[1:]))
 
 
 def _render_features(data: ReportData) -> str:
@@ -142,7 +143,7 @@ def _render_features(data: ReportData) -> str:
         for facts in data.features
     ]
     return _render_section(
-        "Features", note, _render_figure("features", data) + _render_table(head, rows, left=1)
+        "Features", note, _render_figure("features", data) + render_table(head, rows, left=1)
     )
 
 
@@ -150,7 +151,7 @@ def _render_sparse(data: ReportData) -> str:
     note = f"The largest of {data.n_sparse} that are not 0; dense weights have an L1 norm of 1."
     rows = [(name, f"{weight:.5g}") for name, weight in data.sparse]
     return _render_section(
-        "Sparse weights", note, _render_table(("feature", "weight"), rows, left=1)
+        "Sparse weights", note, render_table(("feature", "weight"), rows, left=1)
     )
 
 
@@ -170,7 +171,7 @@ def _render_lattice(data: ReportData) -> str:
     return _render_section(
         "Search graph",
         note,
-        drawn + _render_figure("envelope", data) + _render_table(head, rows, 1),
+        drawn + _render_figure("envelope", data) + render_table(head, rows, 1),
     )
 
 
@@ -191,7 +192,7 @@ def _render_sentence(facts: SentenceFacts) -> str:
 def _render_configuration(data: ReportData) -> str:
     facts = {"store": data.store, **data.facts}
     return _render_section(
-        "Configuration", "", _render_table(("setting", "value"), facts.items(), left=2)
+        "Configuration", "", render_table(("setting", "value"), facts.items(), left=2)
     )
 
 
@@ -202,19 +203,6 @@ def _render_figure(name: str, data: ReportData) -> str:
 def _render_section(heading: str, note: str, content: str) -> str:
     paragraph = f'<p class="note">{escape(note)}</p>\n' if note else ""
     return f"<h2>{escape(heading)}</h2>\n{paragraph}{content}"
-
-
-def _render_table(head: Sequence[str], rows: Iterable[Sequence[str]], left: int = 0) -> str:
-    """Return a table whose first ``left`` columns hold text."""
-
-    def row(cells: Sequence[str], tag: str) -> str:
-        marks = ("" if place < left else " class=n" for place in range(len(cells)))
-        return "".join(
-            f"<{tag}{mark}>{escape(cell)}</{tag}>" for mark, cell in zip(marks, cells, strict=True)
-        )
-
-    body = "\n".join(f"<tr>{row(cells, 'td')}</tr>" for cells in rows)
-    return f'<div class="wide"><table>\n<tr>{row(head, "th")}</tr>\n{body}\n</table></div>\n'
 
 
 def _number(value: float | None) -> str:

@@ -174,9 +174,9 @@ def info(
 
     Example: mosesplug forest info hypergraph --weights run3.dense
     """
-    from mosesplug.cli.shared.tables import format_row
     from mosesplug.inspection.graphs import summarize_graph
     from mosesplug.learning.weighted_graphs import read_weighted_graphs
+    from mosesplug.reporting.tables import format_row
 
     known = _read_weights(graphs, weights, sparse_weights)
     print(format_row(("sentence", "nodes", "edges", "derivations", "best score"), _WIDTHS))

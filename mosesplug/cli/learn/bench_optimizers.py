@@ -172,7 +172,8 @@ def _format_mean(values: dict[str, Any]) -> str:
 
 def _print_row(cells: Sequence[str], names: Sequence[str], style: str) -> None:
     """Print a row at once: the next may take minutes."""
-    from mosesplug.cli.shared.tables import format_markdown_row, format_row
+    from mosesplug.cli.shared.tables import format_markdown_row
+    from mosesplug.reporting.tables import format_row
 
     if style == "markdown":
         print(format_markdown_row(cells), flush=True)

@@ -6,8 +6,9 @@ import sys
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from mosesplug.cli.shared.tables import format_score, format_table, tabulate_spreads
+from mosesplug.cli.shared.tables import format_score, tabulate_spreads
 from mosesplug.evaluation.error_rates import explain_signature
+from mosesplug.reporting.tables import format_table
 from mosesplug.settings.learning import LearningSettings
 from mosesplug.tuning.repeats.scores import measure_spread
 

@@ -6,8 +6,9 @@ import shlex
 import threading
 from typing import TextIO
 
-from mosesplug.cli.shared.tables import format_change, format_table
+from mosesplug.cli.shared.tables import format_change
 from mosesplug.evaluation.error_rates import explain_signature
+from mosesplug.reporting.tables import format_table
 from mosesplug.tuning.events import (
     CommandStarted,
     DecodingProgress,

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from mosesplug.cli.run.progress import Reporter
-from mosesplug.cli.shared.tables import format_score, format_table, tabulate_spreads
+from mosesplug.cli.shared.tables import format_score, tabulate_spreads
 from mosesplug.evaluation.error_rates import explain_signature
+from mosesplug.reporting.tables import format_table
 from mosesplug.settings.configuration import Configuration, SelectRun
 from mosesplug.tuning.events import Note
 from mosesplug.tuning.repeats.result import SeveralResult

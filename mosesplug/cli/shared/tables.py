@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from mosesplug.cli.shared.output import is_terminal
+from mosesplug.reporting.tables import find_text_columns, format_table
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -17,10 +18,8 @@ __all__ = [
     "format_latex",
     "format_markdown",
     "format_markdown_row",
-    "format_row",
     "format_score",
     "format_sparkline",
-    "format_table",
     "print_table",
     "tabulate_spreads",
 ]
@@ -47,48 +46,16 @@ def format_change(value: float | None) -> str:
     return f"{value:.2g}" if abs(value) > _ROUNDING else "0"
 
 
-def format_row(cells: Sequence[str], widths: Sequence[int], left: int = 0, last: int = 0) -> str:
-    """Return one line of a text table.
-
-    Args:
-        cells: one for each column.
-        widths: of the columns.
-        left: number of leading columns that hold text and are aligned left.
-        last: number of trailing columns that hold text.
-    """
-    texts = _text_columns(len(widths), left, last)
-    return "  ".join(
-        cell.ljust(width) if place in texts else cell.rjust(width)
-        for place, (cell, width) in enumerate(zip(cells, widths, strict=True))
-    ).rstrip()
-
-
-def format_table(rows: Iterable[Sequence[str]], left: int = 0, last: int = 0) -> list[str]:
-    """Return the lines of a text table, without columns whose cells are all empty.
-
-    Args:
-        rows: the head, then the rows.
-        left, last: as for ``format_row``.
-    """
-    columns = [column for column in zip(*rows, strict=True) if any(column)]
-    widths = [max(map(len, column)) for column in columns]
-    return [format_row(row, widths, left, last) for row in zip(*columns, strict=True)]
-
-
 def print_table(
     head: Sequence[str], rows: Iterable[Sequence[str | Text]], left: int = 0, last: int = 0
 ) -> None:
     """Print a table: drawn on a terminal, as plain text in a pipe, where cells lose their style."""
     rows = [tuple(row) for row in rows]
     if is_terminal():
-        _draw(head, rows, _text_columns(len(head), left, last))
+        _draw(head, rows, find_text_columns(len(head), left, last))
     else:
         for line in format_table([head, *(tuple(map(str, row)) for row in rows)], left, last):
             print(line)
-
-
-def _text_columns(count: int, left: int, last: int) -> set[int]:
-    return {*range(left), *range(count - last, count)}
 
 
 def _draw(head: Sequence[str], rows: Sequence[Sequence[str | Text]], texts: set[int]) -> None:

@@ -1,0 +1,54 @@
+"""Tables as lines of text and as HTML."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from html import escape
+
+__all__ = ["find_text_columns", "format_row", "format_table", "render_table"]
+
+
+def format_row(cells: Sequence[str], widths: Sequence[int], left: int = 0, last: int = 0) -> str:
+    """Return one line of a text table.
+
+    Args:
+        cells: one for each column.
+        widths: of the columns.
+        left: number of leading columns that hold text and are aligned left.
+        last: number of trailing columns that hold text.
+    """
+    texts = find_text_columns(len(widths), left, last)
+    return "  ".join(
+        cell.ljust(width) if place in texts else cell.rjust(width)
+        for place, (cell, width) in enumerate(zip(cells, widths, strict=True))
+    ).rstrip()
+
+
+def format_table(rows: Iterable[Sequence[str]], left: int = 0, last: int = 0) -> list[str]:
+    """Return the lines of a text table, without columns whose cells are all empty.
+
+    Args:
+        rows: the head, then the rows.
+        left, last: as for ``format_row``.
+    """
+    columns = [column for column in zip(*rows, strict=True) if any(column)]
+    widths = [max(map(len, column)) for column in columns]
+    return [format_row(row, widths, left, last) for row in zip(*columns, strict=True)]
+
+
+def find_text_columns(count: int, left: int, last: int) -> set[int]:
+    """Return the places of the first ``left`` and the last ``last`` columns."""
+    return {*range(left), *range(count - last, count)}
+
+
+def render_table(head: Sequence[str], rows: Iterable[Sequence[str]], left: int = 0) -> str:
+    """Return an HTML table whose first ``left`` columns hold text."""
+
+    def row(cells: Sequence[str], tag: str) -> str:
+        marks = ("" if place < left else " class=n" for place in range(len(cells)))
+        return "".join(
+            f"<{tag}{mark}>{escape(cell)}</{tag}>" for mark, cell in zip(marks, cells, strict=True)
+        )
+
+    body = "\n".join(f"<tr>{row(cells, 'td')}</tr>" for cells in rows)
+    return f'<div class="wide"><table>\n<tr>{row(head, "th")}</tr>\n{body}\n</table></div>\n'
