@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     )
     from formats.extractor.megam import Examples, example_lines, read_examples
     from formats.extractor.reader import read_features, read_scores
-    from formats.graphs.any_graph import GraphKind, graph_kind, read_graph, read_graphs
+    from formats.graphs.any_graph import GraphKind, detect_graph_kind, read_graph, read_graphs
     from formats.graphs.hypergraph import (
         Edge,
         hypergraph_names,
@@ -110,6 +110,7 @@ __all__ = [
     "core_names",
     "decoder_flags",
     "dense_features",
+    "detect_graph_kind",
     "example_lines",
     "format_dense",
     "format_entry",
@@ -117,7 +118,6 @@ __all__ = [
     "format_sparse",
     "format_weight",
     "format_weights_txt",
-    "graph_kind",
     "hypergraph_names",
     "iter_chunks",
     "iter_nbest",

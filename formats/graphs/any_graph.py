@@ -21,13 +21,13 @@ from typing import Literal, get_args
 
 from formats.errors import FormatError
 from formats.graphs.cdec_forest import read_cdec_forest
-from formats.graphs.hypergraph_directory import hypergraph_files
+from formats.graphs.hypergraph_directory import list_hypergraph_files
 from formats.graphs.hypergraph_reader import HypergraphFile, read_hypergraph, read_target_graph
 from formats.graphs.search_graph import read_search_graphs
 from formats.graphs.slf import read_slf
 from formats.text import open_text
 
-__all__ = ["GRAPH_KINDS", "GraphKind", "graph_kind", "read_graph", "read_graphs"]
+__all__ = ["GRAPH_KINDS", "GraphKind", "detect_graph_kind", "read_graph", "read_graphs"]
 
 GraphKind = Literal["hypergraph", "search-graph", "slf", "cdec-json", "target-graph"]
 GRAPH_KINDS: tuple[GraphKind, ...] = get_args(GraphKind)
@@ -64,7 +64,7 @@ def read_graphs(
 
     Args:
         path: a file, or a directory with one file per sentence named by its id (``0``, ``1.gz``,
-            ``2.json.gz``; see ``hypergraph_files``), read in the order of ids. A single file with
+            ``2.json.gz``; see ``list_hypergraph_files``), in ascending order. A single file with
             another name is sentence 0.
         kind: the kind of all files; ``auto`` detects it.
         core_names: names of the dense features of an extended search graph, which has none
@@ -75,9 +75,9 @@ def read_graphs(
             other files, or two graphs of one sentence.
     """
     if Path(path).is_dir():
-        for number, file in hypergraph_files(path).items():
+        for number, file in list_hypergraph_files(path).items():
             yield number, read_graph(file, kind)
-    elif (graph_kind(path) if kind == "auto" else kind) == "search-graph":
+    elif (detect_graph_kind(path) if kind == "auto" else kind) == "search-graph":
         yield from read_search_graphs(path, core_names)
     else:
         match = _NUMBERED.fullmatch(Path(path).name)
@@ -92,17 +92,17 @@ def read_graph(
     Raises:
         FormatError: as ``read_graphs``; or the file holds the graphs of many sentences.
     """
-    own = graph_kind(path) if kind == "auto" else kind
-    if own == "search-graph":
+    detected = detect_graph_kind(path) if kind == "auto" else kind
+    if detected == "search-graph":
         raise FormatError(
-            "a file of this kind has the graphs of many sentences",
+            "the file has the search graphs of several sentences, not of one",
             path=fspath(path),
-            remedy="Name the file, not its directory",
+            remedy="Give the file, not its directory",
         )
-    return _READERS[own](path)
+    return _READERS[detected](path)
 
 
-def graph_kind(path: str | PathLike[str]) -> GraphKind:
+def detect_graph_kind(path: str | PathLike[str]) -> GraphKind:
     """Detect the kind of a file.
 
     Raises:
@@ -113,11 +113,11 @@ def graph_kind(path: str | PathLike[str]) -> GraphKind:
     for kind, sign in _SIGNS:
         if sign.match(beginning):
             return kind
-    message, remedy = "this is no search graph of a known kind", "Is it complete?"
+    message, remedy = "unknown search graph format", "Check that the file is complete"
     if _CHART.match(beginning):
-        message = "this is a search graph of Moses' chart decoder, a format that is not read"
+        message = "the search graph format of Moses' chart decoder is not supported"
         remedy = "Write it with -output-search-graph-hypergraph"
     elif _BINARY in beginning[:64]:
-        message = "this is a forest in a binary form that only cdec reads"
-        remedy = "Write it with --show_target_graph, or as JSON with a version before October 2014"
+        message = "cdec's binary forest format is not supported"
+        remedy = "Use --show_target_graph, or a cdec before October 2014, which writes JSON"
     raise FormatError(message, path=fspath(path), line=1, remedy=remedy)

@@ -28,7 +28,7 @@ import numpy as np
 
 from formats.errors import FormatError, quoted
 from formats.graphs.hypergraph_reader import TAIL, HypergraphFile
-from formats.graphs.loose_edges import LooseEdges, arranged
+from formats.graphs.loose_edges import LooseEdges, sort_edges
 from formats.text import read_bytes
 
 __all__ = ["read_cdec_forest"]
@@ -49,19 +49,24 @@ def read_cdec_forest(path: str | PathLike[str]) -> HypergraphFile:
     forest = _Forest(fspath(path))
     text = read_bytes(path).decode("utf-8", "surrogateescape")
     try:
-        content = json.loads(text, object_pairs_hook=_Pairs, parse_constant=_refused)
+        content = json.loads(text, object_pairs_hook=_Pairs, parse_constant=_reject_constant)
     except RecursionError:
-        raise forest.error("the brackets are nested too deeply", "Is this a forest?") from None
+        raise forest.error(
+            "JSON brackets are nested too deeply", "Check that this is a cdec forest"
+        ) from None
     except ValueError as error:
         line = getattr(error, "lineno", None)
         raise FormatError(
-            f"this is no JSON: {error}", path=forest.path, line=line, remedy="Is it complete?"
+            f"not valid JSON: {error}",
+            path=forest.path,
+            line=line,
+            remedy="Check that the file is complete",
         ) from None
     if not isinstance(content, _Pairs):
-        raise forest.error("this is no forest", 'It reads: {"rules": ..., "edges": ...}')
+        raise forest.error("not a cdec forest", 'Expected {"rules": ..., "edges": ...}')
     for key, value in content.items:
         forest.add(key, value)
-    return forest.finished()
+    return forest.to_hypergraph()
 
 
 class _Pairs:
@@ -71,8 +76,8 @@ class _Pairs:
         self.items = items
 
 
-def _refused(text: str) -> None:
-    raise ValueError(f"{text} is no number")
+def _reject_constant(text: str) -> None:
+    raise ValueError(f"{text} is not a finite number")
 
 
 @dataclass
@@ -96,50 +101,50 @@ class _Forest:
     widths: list[int] = field(default_factory=list)
     covered: list[int] = field(default_factory=list)
 
-    def error(self, message: str, remedy: str = "Is the file complete?") -> FormatError:
+    def error(self, message: str, remedy: str = "Check that the file is complete") -> FormatError:
         return FormatError(message, path=self.path, remedy=remedy)
 
     def add(self, key: str, value: Any) -> None:
         """Add a part of the forest."""
         if key == "rules":
-            numbers, rules = self.list_of(value, key)[0::2], self.list_of(value, key)[1::2]
+            numbers, rules = self.check_list(value, key)[0::2], self.check_list(value, key)[1::2]
             if len(numbers) != len(rules) or not all(isinstance(rule, str) for rule in rules):
-                raise self.error("the rules are not numbers and strings in turn")
-            self.rules.update(zip(map(self.whole, numbers), rules, strict=True))
+                raise self.error("'rules' does not alternate between numbers and strings")
+            self.rules.update(zip(map(self.check_integer, numbers), rules, strict=True))
         elif key == "features":
-            self.features += [self.string(name) for name in self.list_of(value, key)]
+            self.features += [self.check_string(name) for name in self.check_list(value, key)]
         elif key == "edges":
-            for edge in self.list_of(value, key):
+            for edge in self.check_list(value, key):
                 self.add_edge(edge)
         elif key == "node":
             self.add_node(value)
         elif key != "is_sorted":
             raise self.error(
-                f"a forest has no {_shown(key)}", "It has rules, features, edges, node"
+                f"unknown key {_shown(key)}", "Known keys: rules, features, edges, node"
             )
 
     def add_edge(self, value: Any) -> None:
         """Add an edge; its head node comes later."""
         number = len(self.heads)
-        fields = self.fields(value, f"edge {number}", ("rule", "feats", "tail", "spans"))
+        fields = self.read_fields(value, f"edge {number}", ("rule", "feats", "tail", "spans"))
         rule = fields.get("rule")
         if not isinstance(rule, str):
-            if rule is None or self.whole(rule) not in self.rules:
+            if rule is None or self.check_integer(rule) not in self.rules:
                 raise self.error(
                     f"edge {number} has no rule",
-                    "Its words are in the rule: write the forest without removing rules",
+                    "Write the forest with its rules: they contain the words",
                 )
             rule = self.rules[rule]
-        tails = [self.whole(tail) for tail in self.list_of(fields.get("tail"), "tail")]
-        target, slots = self.target(rule)
+        tails = [self.check_integer(tail) for tail in self.check_list(fields.get("tail"), "tail")]
+        target, slots = self.parse_target(rule)
         if sorted(slots) != list(range(len(tails))):
             raise self.error(
-                f"edge {number} has {len(tails)} tails, and its rule is {_shown(rule)}"
+                f"edge {number} has {len(tails)} tails, which do not match its rule {_shown(rule)}"
             )
         if any(tail >= len(self.covered) for tail in tails):
             raise self.error(
-                f"edge {number} is built on a node that does not come before it",
-                "Tails stand before heads",
+                f"edge {number} has a tail node that is not defined before it",
+                "Write tail nodes before head nodes",
             )
         self.heads.append(-1)
         self.tails += [tails[slot] for slot in slots]
@@ -147,58 +152,60 @@ class _Forest:
         self.targets += target
         self.target_offsets.append(len(self.targets))
         self.add_features(fields.get("feats"), number)
-        spans = self.list_of(fields.get("spans"), "spans")
+        spans = self.check_list(fields.get("spans"), "spans")
         width = 0
         if spans:
-            begin, end = (self.whole(place, least=-1) for place in (*spans, -1)[:2])
+            begin, end = (self.check_integer(place, least=-1) for place in (*spans, -1)[:2])
             width = max(end - begin, 0) if begin >= 0 else 0
         self.widths.append(width)
 
     def add_features(self, value: Any, edge: int) -> None:
         """Add the features of an edge: alternating names (or numbers) and values."""
-        pairs = self.list_of(value, "feats")
+        pairs = self.check_list(value, "feats")
         if len(pairs) % 2:
-            raise self.error(f"the features of edge {edge} are not names and values in turn")
+            raise self.error(f"'feats' of edge {edge} does not alternate between names and values")
         columns = []
         for feature, number in zip(pairs[0::2], pairs[1::2], strict=True):
             if not isinstance(feature, str):
-                place = self.whole(feature)
+                place = self.check_integer(feature)
                 if place >= len(self.features):
-                    raise self.error(f"edge {edge} has feature {place}, which does not exist")
+                    raise self.error(f"feature number {place} of edge {edge} does not exist")
                 feature = self.features[place]
-            feature = self.string(feature)
+            feature = self.check_string(feature)
             columns.append(self.names.setdefault(feature, len(self.names)))
             is_number = isinstance(number, int | float) and not isinstance(number, bool)
             if not is_number or not abs(number) < _LARGEST:
                 raise self.error(
-                    f"the value of {quoted(feature)} of edge {edge} is {_shown(number)}",
-                    "It must be a finite decimal number",
+                    f"value of feature {quoted(feature)} of edge {edge} is {_shown(number)}",
+                    "Expected a finite decimal number",
                 )
             self.values.append(float(number))
         if len(set(columns)) < len(columns):
-            raise self.error(f"a feature of edge {edge} has two values", "Leave one of them out")
+            raise self.error(f"duplicate feature in edge {edge}", "Remove one of its values")
         self.indices += columns
         self.indptr.append(len(self.indices))
 
     def add_node(self, value: Any) -> None:
         """Add a node, the head of some of the edges read so far."""
         node = len(self.covered)
-        fields = self.fields(value, f"node {node}", ("cat", "in_edges", "node_hash"))
-        edges = [self.whole(edge) for edge in self.list_of(fields.get("in_edges"), "in_edges")]
+        fields = self.read_fields(value, f"node {node}", ("cat", "in_edges", "node_hash"))
+        edges = [
+            self.check_integer(edge) for edge in self.check_list(fields.get("in_edges"), "in_edges")
+        ]
         for edge in edges:
             if edge >= len(self.heads) or self.heads[edge] >= 0:
-                raise self.error(f"edge {edge} does not lead to node {node} alone, or is not there")
+                raise self.error(f"edge {edge} of node {node} is missing or leads to two nodes")
             self.heads[edge] = node
         self.covered.append(self.widths[edges[0]] if edges else 0)
 
-    def target(self, rule: str) -> tuple[list[int], list[int]]:
+    def parse_target(self, rule: str) -> tuple[list[int], list[int]]:
         """Return the target side of a rule: words and ``TAIL``, and the tail indices."""
         known = self.parsed.get(rule)
         if known is not None:
             return known
         sides = rule.split("|||")
         if len(sides) < 3:
-            raise self.error(f"{_shown(rule)} is no rule", "It reads: [X] ||| source ||| target")
+            raise self.error(f"{_shown(rule)} is not a rule", "Expected [X] ||| source ||| target")
         target: list[int] = []
         slots: list[int] = []
         for word in filter(None, sides[2].split(" ")):
@@ -207,14 +214,16 @@ class _Forest:
                 target.append(TAIL)
                 slots.append(int(slot[1]) - 1)
             else:
-                target.append(self.words.setdefault(self.as_bytes(word), len(self.words)))
+                target.append(self.words.setdefault(self.encode(word), len(self.words)))
         self.parsed[rule] = target, slots
         return target, slots
 
-    def finished(self) -> HypergraphFile:
+    def to_hypergraph(self) -> HypergraphFile:
         """Return the forest as arrays; the last node is the goal."""
         if not self.covered:
-            raise self.error("there is no node", "cdec found no translation, or it is incomplete")
+            raise self.error(
+                "the forest has no node", "cdec found no translation, or the file is incomplete"
+            )
         if -1 in self.heads:
             raise self.error(f"edge {self.heads.index(-1)} leads to no node")
         edges = LooseEdges(
@@ -229,45 +238,48 @@ class _Forest:
             covered=np.array(self.covered, dtype=np.int32),
         )
         goal = len(self.covered) - 1
-        return arranged(self.path, tuple(self.names), tuple(self.words), edges, goal)
+        return sort_edges(self.path, tuple(self.names), tuple(self.words), edges, goal)
 
-    def fields(self, value: Any, what: str, known: tuple[str, ...]) -> dict[str, Any]:
+    def read_fields(self, value: Any, what: str, known: tuple[str, ...]) -> dict[str, Any]:
         """Return the members of an object; check for repeated keys."""
         if not isinstance(value, _Pairs):
-            raise self.error(f"{what} is no object")
+            raise self.error(f"{what} is not a JSON object")
         fields = dict(value.items)
         if len(fields) < len(value.items) or not fields.keys() <= set(known):
             raise self.error(
-                f"{what} has {[key for key, _ in value.items][:9]}", f"It has {', '.join(known)}"
+                f"{what} has unknown or duplicate keys {[key for key, _ in value.items][:9]}",
+                f"Known keys: {', '.join(known)}",
             )
         return fields
 
-    def list_of(self, value: Any, what: str) -> list[Any]:
+    def check_list(self, value: Any, what: str) -> list[Any]:
         """Return a list; ``null`` is an empty one."""
         if value is None:
             return []
         if not isinstance(value, list):
-            raise self.error(f"{what!r} is no list")
+            raise self.error(f"{what!r} is not a list")
         return value
 
-    def whole(self, value: Any, least: int = 0) -> int:
+    def check_integer(self, value: Any, least: int = 0) -> int:
         """Check and return an integer."""
         if type(value) is not int or not least <= value < _MOST:
-            raise self.error(f"{_shown(value)} is no number of anything")
+            raise self.error(f"{_shown(value)} is not an integer from {least} to {_MOST - 1}")
         return value
 
-    def string(self, value: Any) -> str:
+    def check_string(self, value: Any) -> str:
         """Check and return a string that can be encoded."""
         if not isinstance(value, str):
-            raise self.error(f"{_shown(value)} is no name")
-        return self.as_bytes(value).decode("utf-8", "surrogateescape")
+            raise self.error(f"{_shown(value)} is not a feature name")
+        return self.encode(value).decode("utf-8", "surrogateescape")
 
-    def as_bytes(self, text: str) -> bytes:
+    def encode(self, text: str) -> bytes:
         """Return the bytes of a string in the file."""
         try:
             return text.encode("utf-8", "surrogateescape")
         except UnicodeEncodeError:
-            raise self.error(f"{text!a} is no text", "It has half of a character") from None
+            raise self.error(
+                f"{text!a} is not valid Unicode", "Remove its lone surrogate"
+            ) from None
 
 
 def _shown(value: Any) -> str:

@@ -75,7 +75,7 @@ def write_hypergraph(
     lines = [b"# target ||| features ||| source-covered", b"%d %d" % (len(nodes), n_edges)]
     for head, edges in enumerate(nodes):
         if not edges:
-            raise ValueError(f"node {head} has no edge")
+            raise ValueError(f"node {head} has no edges")
         lines += [b"# node %d" % head, b"%d" % len(edges)]
         lines += [_edge(edge, head, names) for edge in edges]
     with atomic_write(path, compress=compress) as file:
@@ -94,7 +94,9 @@ def _edge(edge: Edge, head: int, names: Sequence[str]) -> bytes:
     """Format one edge; those at the sentence boundaries have no blank after their words."""
     for part in edge.target:
         if isinstance(part, int) and not 0 <= part < head:
-            raise ValueError(f"an edge to node {head} comes from node {part}")
+            raise ValueError(
+                f"an edge to node {head} has tail node {part}, which is not an earlier node"
+            )
     target = b" ".join(b"[%d]" % part if isinstance(part, int) else part for part in edge.target)
     if not edge.dense and not edge.sparse:
         return b"%b |||  ||| %d" % (target, edge.covered)

@@ -105,7 +105,9 @@ def _lines(text: bytes) -> _Lines | None:
     padded = padded_with_newlines(text)
     body = padded[PAD:-PAD]
     if np.count_nonzero(body < ord(" ")) != np.count_nonzero(body == ord("\n")):
-        return None  # tabs and their like are blanks to one reader and not to the other
+        return (
+            None  # only one of the two readers treats tabs and other control characters as blanks
+        )
     newlines = np.flatnonzero(body == ord("\n")) + PAD
     starts = np.append(PAD, newlines[:-1] + 1)
     bars = np.flatnonzero(body == ord("|")) + PAD
@@ -124,7 +126,7 @@ def _lines(text: bytes) -> _Lines | None:
     head = text[starts[others[0]] - PAD : newlines[others[0]] - PAD].split(b" ")
     counts = parse_integers(padded, starts[others[1:]], newlines[others[1:]])
     n_edges = int(np.count_nonzero(is_edge))
-    # Beyond that the line reader refuses a number, and Python may not convert it at all.
+    # The line reader rejects longer numbers, and Python may not convert them at all.
     if not all(word.isdigit() and len(word) <= _MOST_DIGITS for word in head):
         return None
     if [int(word) for word in head] != [len(counts), n_edges]:

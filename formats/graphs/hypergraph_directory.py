@@ -2,7 +2,7 @@
 
 The number is the sentence id, from 0; files may be compressed or not (``0``, ``0.txt``,
 ``0.gz``), and of other formats than Moses' (``0.slf``, ``0.json.gz``). Files whose names begin
-with a dot are passed over: a writer that was killed leaves such ones.
+with a dot are ignored: a writer that was killed leaves such files.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from pathlib import Path
 from formats.errors import FormatError
 from formats.text import regular_file
 
-__all__ = ["hypergraph_files"]
+__all__ = ["list_hypergraph_files"]
 
 _NAME = re.compile(r"([0-9]{1,9})(\.(txt|slf|json))?(\.(gz|bz2|xz))?")
 _WEIGHTS = "weights"
 
 
-def hypergraph_files(directory: str | PathLike[str]) -> dict[int, Path]:
+def list_hypergraph_files(directory: str | PathLike[str]) -> dict[int, Path]:
     """Return the graph file of each sentence id, in ascending order.
 
     Raises:
@@ -31,21 +31,27 @@ def hypergraph_files(directory: str | PathLike[str]) -> dict[int, Path]:
         entries = sorted(Path(directory).iterdir())
     except OSError as error:
         raise FormatError(error.strerror or str(error), path=directory) from None
-    found: dict[int, Path] = {}
+    files: dict[int, Path] = {}
     for entry in entries:
         if entry.name == _WEIGHTS or entry.name.startswith("."):
             continue
         match = _NAME.fullmatch(entry.name)
         if match is None:
             raise FormatError(
-                "this is no search graph", path=entry, remedy="Those are called 0.gz, 1.gz, ..."
+                "not a search graph: the file name is not a sentence id",
+                path=entry,
+                remedy="Remove it, or name it 0.gz, 1.gz, ...",
             )
         number = int(match[1])
-        if number in found:
+        if number in files:
             raise FormatError(
-                f"{found[number].name} is of the same sentence", path=entry, remedy="Remove one"
+                f"sentence {number} has another file, {files[number].name}",
+                path=entry,
+                remedy="Remove one of the two",
             )
-        found[number] = regular_file(entry)
-    if not found:
-        raise FormatError("there is no search graph in it", path=directory)
-    return dict(sorted(found.items()))
+        files[number] = regular_file(entry)
+    if not files:
+        raise FormatError(
+            "the directory has no search graphs", path=directory, remedy="Expected 0.gz, 1.gz, ..."
+        )
+    return dict(sorted(files.items()))

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Sequence
 
 from formats.graphs.hypergraph import hypergraph_names
 
-__all__ = ["GraphColumns", "groups_of_graph"]
+__all__ = ["GraphColumns", "infer_groups"]
 
 
 class GraphColumns:
@@ -78,9 +78,7 @@ class GraphColumns:
         return len(self._dense) + self.sparse.setdefault(name, len(self.sparse))
 
 
-def groups_of_graph(
-    names: Sequence[str], fixed: Collection[str] = ()
-) -> tuple[tuple[str, int], ...]:
+def infer_groups(names: Sequence[str], fixed: Collection[str] = ()) -> tuple[tuple[str, int], ...]:
     """Infer the dense groups from the feature names of a search graph.
 
     ``LM0`` is a group, and so are two or more consecutive names ``TM0_1``, ``TM0_2``, ....

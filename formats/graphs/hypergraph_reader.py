@@ -23,7 +23,7 @@ from formats.text import read_bytes
 __all__ = ["TAIL", "HypergraphFile", "read_hypergraph", "read_target_graph"]
 
 TAIL = -1
-"""In ``targets``, the place of the translation of the edge's next tail."""
+"""Stands in ``targets`` for the translation of the edge's next tail."""
 
 _FIRST_LINE = b"# target ||| features ||| source-covered"
 _FIRST_LINE_OF_JOSHUA = b"# target ||| features"
@@ -92,10 +92,10 @@ def read_target_graph(path: str | PathLike[str]) -> HypergraphFile:
     first, _, _ = text.partition(b"\n")
     if first.rstrip() == _FIRST_LINE_OF_JOSHUA:
         raise FormatError(
-            "a graph that Joshua dumped leaves out the goal and what leads to it",
+            "search graphs of Joshua are not supported: they lack the goal node",
             path=fspath(path),
             line=1,
-            remedy="Use n-best lists of Joshua",
+            remedy="Use Joshua's n-best lists",
         )
     arrays = parse_graph(b"\n".join(map(_with_covered, text.split(b"\n"))))
     if arrays is not None:
@@ -118,7 +118,9 @@ def _read_by_line(path: str, text: bytes) -> HypergraphFile:
     number, line = next(lines, (1, b""))
     if line.rstrip() != _FIRST_LINE:
         raise graph.error(
-            number, f"the first line is not '{_FIRST_LINE.decode()}'", "This is no search graph"
+            number,
+            f"the first line is not '{_FIRST_LINE.decode()}'",
+            "Check that this is a search graph",
         )
     return _rest_by_line(graph, lines)
 
@@ -129,23 +131,23 @@ def _numbered(text: bytes) -> Iterator[tuple[int, bytes]]:
 
 def _rest_by_line(graph: _Graph, lines: Iterator[tuple[int, bytes]]) -> HypergraphFile:
     """Parse everything after Moses' first line."""
-    n_nodes, n_edges = graph.counts(lines)
+    n_nodes, n_edges = graph.read_counts(lines)
     for node in range(n_nodes):
-        graph.node(node, n_nodes, lines)
+        graph.read_node(node, n_nodes, lines)
     rest = next(((number, line) for number, line in lines if not _ignored(line)), None)
     if rest is not None:
         raise graph.error(
             rest[0],
-            f"there is more after the last of {n_nodes} nodes",
+            f"text after the last of {n_nodes} nodes",
             f"Correct the {graph.second} line",
         )
     if len(graph.covered) != n_edges:
         raise graph.error(
             None,
             f"{len(graph.covered)} edges, but the {graph.second} line announces {n_edges}",
-            "Is the file complete?",
+            "Check that the file is complete",
         )
-    return graph.finished()
+    return graph.to_hypergraph()
 
 
 @dataclass
@@ -177,65 +179,71 @@ class _Graph:
     def error(self, line: int | None, message: str, remedy: str) -> FormatError:
         return FormatError(message, path=self.path, line=line, remedy=remedy)
 
-    def counts(self, lines: Iterator[tuple[int, bytes]]) -> tuple[int, int]:
+    def read_counts(self, lines: Iterator[tuple[int, bytes]]) -> tuple[int, int]:
         """Read the numbers of nodes and edges from the second line."""
-        number, line = self.next_line(lines, "the numbers of nodes and edges")
+        number, line = self.read_line(lines, "the numbers of nodes and edges")
         words = line.split()
         if len(words) != 2 or not all(map(_COUNT.fullmatch, words)):
             raise self.error(
-                number, f"'{_shown(line)}' is not two whole numbers", "It reads: nodes edges"
+                number, f"'{_shown(line)}' is not two integers", "Expected: nodes edges"
             )
         n_nodes, n_edges = map(int, words)
         if n_nodes == 0:
-            raise self.error(number, "the graph has no node", "The last node is the goal")
+            raise self.error(
+                number, "the graph has no nodes", "Check that the decoder found a translation"
+            )
         return n_nodes, n_edges
 
-    def node(self, node: int, n_nodes: int, lines: Iterator[tuple[int, bytes]]) -> None:
+    def read_node(self, node: int, n_nodes: int, lines: Iterator[tuple[int, bytes]]) -> None:
         """Read a node with its edges."""
-        number, line = self.next_line(lines, f"node {node} of {n_nodes}")
+        number, line = self.read_line(lines, f"node {node} of {n_nodes}")
         if not _COUNT.fullmatch(line.strip()):
             raise self.error(
                 number,
                 f"'{_shown(line)}' is not the number of edges of node {node}",
-                "Before the edges of a node stands their number",
+                "Write the number of edges before the edges of a node",
             )
         reached = False
         for _ in range(int(line)):
             number, line = next(lines, (0, b""))
             if not number:
-                raise self.ends_before(f"an edge of node {node}")
-            reached |= self.edge(line, number, node, n_nodes)
+                raise self.end_error(f"an edge of node {node}")
+            reached |= self.read_edge(line, number, node, n_nodes)
         self.edges.append(len(self.covered))
         self.derivable.append(reached)
         if node == n_nodes - 1 and not reached:
             raise self.error(
-                number, f"nothing leads to the goal, node {node}", "Is the file complete?"
+                number,
+                f"the goal, node {node}, has no derivation",
+                "Check that the file is complete",
             )
 
-    def edge(self, line: bytes, number: int, head: int, n_nodes: int) -> bool:
+    def read_edge(self, line: bytes, number: int, head: int, n_nodes: int) -> bool:
         """Read an edge; return whether all its tails have derivations."""
         # If features are the last field, they may be missing, with no blank after the bars.
         parts = (line if self.has_covered else b" " + line + b" ").split(b" ||| ")
         if len(parts) != 2 + self.has_covered:
             third = " ||| covered" * self.has_covered
             raise self.error(
-                number, f"{len(parts)} fields", f"An edge reads: target ||| features{third}"
+                number, f"{len(parts)} fields in an edge", f"Expected target ||| features{third}"
             )
         target, features, covered = (*parts, b"0")[:3]
         if not _COUNT.fullmatch(covered.strip()) or int(covered) >= 2**31:
             raise self.error(
-                number, f"'{_shown(covered)}' is no number of source words", "It is the last field"
+                number,
+                f"'{_shown(covered)}' is not a number of source words",
+                "Correct the last field of the edge",
             )
         complete = True
         for word in filter(None, target.split(b" ")):
             if word[0] == 91 and word[-1] == 93:
-                tail = self.tail(word, number, head, n_nodes)
+                tail = self.parse_tail(word, number, head, n_nodes)
                 complete &= self.derivable[tail]
                 self.tails.append(tail)
                 self.targets.append(TAIL)
             else:
                 self.targets.append(self.words.setdefault(word, len(self.words)))
-        self.features(features, number)
+        self.parse_features(features, number)
         self.tail_offsets.append(len(self.tails))
         self.target_offsets.append(len(self.targets))
         self.indptr.append(len(self.indices))
@@ -243,25 +251,25 @@ class _Graph:
         self.lines.append(number)
         return complete
 
-    def tail(self, word: bytes, number: int, head: int, n_nodes: int) -> int:
+    def parse_tail(self, word: bytes, number: int, head: int, n_nodes: int) -> int:
         """Return the node that ``[7]`` names."""
         match = _NON_TERMINAL.fullmatch(word)
         if match is None:
-            raise self.error(number, f"'{_shown(word)}' names no node", "It reads: [number]")
+            raise self.error(number, f"'{_shown(word)}' is not a node", "Expected [number]")
         tail = int(match[1])
         if tail >= n_nodes:
             raise self.error(
-                number, f"there is no node {tail}: there are {n_nodes}", "They are counted from 0"
+                number, f"node {tail} does not exist", f"Use nodes from 0 to {n_nodes - 1}"
             )
         if tail >= head:
             raise self.error(
                 number,
-                f"node {head} is built on node {tail}, which does not come before it",
-                "A graph has no cycles, and tails stand before heads",
+                f"tail node {tail} does not precede head node {head}",
+                "Write tail nodes before head nodes, without cycles",
             )
         return tail
 
-    def features(self, text: bytes, number: int) -> None:
+    def parse_features(self, text: bytes, number: int) -> None:
         """Parse the features of an edge, ``name=value name=value``."""
         pairs = [token.rpartition(b"=") for token in text.split()]
         names = tuple([name for name, _, _ in pairs])
@@ -269,16 +277,18 @@ class _Graph:
         if indices is None:
             if b"" in names:
                 raise self.error(
-                    number, f"'{_shown(text)}' are no features", "They read: name=value name=value"
+                    number,
+                    f"cannot parse features '{_shown(text)}'",
+                    "Expected name=value name=value",
                 )
             if len(set(names)) != len(names):
-                raise self.error(number, "a feature has two values", "Leave one of them out")
+                raise self.error(number, "duplicate feature", "Remove one of its values")
             indices = [self.names.setdefault(name, len(self.names)) for name in names]
             self.known[names] = indices
         self.indices += indices
         self.values += [value for _, _, value in pairs]
 
-    def numbers(self) -> NDArray[np.float32]:
+    def convert_values(self) -> NDArray[np.float32]:
         """Convert the values of all edges at once; one by one would take half of the time."""
         try:
             numbers = np.fromiter(map(float, self.values), np.float64, len(self.values))
@@ -295,22 +305,22 @@ class _Graph:
             name = list(self.names)[self.indices[first]]
             raise self.error(
                 self.lines[int(np.searchsorted(self.indptr, first, side="right")) - 1],
-                f"the value of {_shown(name)} is '{_shown(self.values[first])}'",
-                "It must be a finite decimal number",
+                f"value of feature {_shown(name)} is '{_shown(self.values[first])}'",
+                "Expected a finite decimal number",
             )
         return narrow
 
-    def next_line(self, lines: Iterator[tuple[int, bytes]], what: str) -> tuple[int, bytes]:
+    def read_line(self, lines: Iterator[tuple[int, bytes]], what: str) -> tuple[int, bytes]:
         """Return the next line that is neither empty nor a comment."""
         for number, line in lines:
             if not _ignored(line):
                 return number, line
-        raise self.ends_before(what)
+        raise self.end_error(what)
 
-    def ends_before(self, what: str) -> FormatError:
-        return self.error(None, f"the file ends before {what}", "Is it complete?")
+    def end_error(self, what: str) -> FormatError:
+        return self.error(None, f"the file ends before {what}", "Check that it is complete")
 
-    def finished(self) -> HypergraphFile:
+    def to_hypergraph(self) -> HypergraphFile:
         """Return the graph as arrays."""
         firsts = np.minimum(self.edges[:-1], len(self.covered) - 1)
         return HypergraphFile(
@@ -324,7 +334,7 @@ class _Graph:
             np.array(self.targets, dtype=np.int32),
             np.array(self.indptr, dtype=np.int64),
             np.array(self.indices, dtype=np.int32),
-            self.numbers(),
+            self.convert_values(),
             np.array(self.covered, dtype=np.int32)[firsts],
         )
 

@@ -16,7 +16,7 @@ from formats.decimals import parse_number
 from formats.errors import FormatError
 from formats.graphs.hypergraph_reader import HypergraphFile
 
-__all__ = ["LooseEdges", "arranged", "finite_values", "ragged"]
+__all__ = ["LooseEdges", "parse_finite", "select_rows", "sort_edges"]
 
 Positions = NDArray[np.int64]
 
@@ -50,10 +50,10 @@ class LooseEdges:
     lines: Sequence[int] | None = None
 
 
-def arranged(
+def sort_edges(
     path: str, names: tuple[str, ...], words: tuple[bytes, ...], edges: LooseEdges, goal: int
 ) -> HypergraphFile:
-    """Return the derivations of ``goal`` as a graph whose nodes stand in topological order.
+    """Return the derivations of ``goal`` as a graph with nodes in topological order.
 
     Args:
         path: the file, for messages.
@@ -72,20 +72,24 @@ def arranged(
     rows = np.argsort(rank[edges.heads], kind="stable")
     rows = rows[_of_derivations(edges, rows, order, goal)]
     if not len(rows):
-        raise FormatError("nothing leads to the goal", path=path, remedy="Is the file complete?")
+        raise FormatError(
+            "the goal has no derivation", path=path, remedy="Check that the file is complete"
+        )
     nodes = np.array(order)[np.unique(rank[edges.heads[rows]])]
     number = np.full(len(order), -1, dtype=np.int64)
     number[nodes] = np.arange(len(nodes))
-    tail_offsets, tails = ragged(edges.tail_offsets, rows)
-    target_offsets, targets = ragged(edges.target_offsets, rows)
-    indptr, features = ragged(edges.feature_indptr, rows)
+    tail_offsets, tails = select_rows(edges.tail_offsets, rows)
+    target_offsets, targets = select_rows(edges.target_offsets, rows)
+    indptr, features = select_rows(edges.feature_indptr, rows)
     with np.errstate(over="ignore"):
         values = edges.feature_values[features].astype(np.float32)
     wrong = np.flatnonzero(~np.isfinite(values))
     if len(wrong):
         row = int(rows[np.searchsorted(indptr, wrong[0], side="right") - 1])
         value = edges.feature_values[features[wrong[0]]]
-        raise _at(path, edges, row, f"a feature has the value {value:g}", "It is too large")
+        raise _at(
+            path, edges, row, f"feature value {value:g} is too large", "Use values below 3.4e38"
+        )
     counts = np.bincount(number[edges.heads[rows]], minlength=len(nodes))
     return HypergraphFile(
         path,
@@ -103,14 +107,14 @@ def arranged(
     )
 
 
-def ragged(offsets: Positions, rows: Positions) -> tuple[Positions, Positions]:
-    """Return the offsets and entry positions of some rows of a ragged array."""
+def select_rows(offsets: Positions, rows: Positions) -> tuple[Positions, Positions]:
+    """Return the offsets and entry positions of selected rows of a ragged array."""
     counts = offsets[rows + 1] - offsets[rows]
     chosen = np.append(0, np.cumsum(counts))
     return chosen, np.repeat(offsets[rows] - chosen[:-1], counts) + np.arange(chosen[-1])
 
 
-def finite_values(texts: Sequence[bytes]) -> NDArray[np.float64]:
+def parse_finite(texts: Sequence[bytes]) -> NDArray[np.float64]:
     """Convert tokens to numbers; NaN for tokens that are not finite decimal numbers."""
     try:
         values = np.fromiter(map(float, texts), np.float64, len(texts))
@@ -130,14 +134,14 @@ def _topological(path: str, edges: LooseEdges) -> list[int]:
     first = np.searchsorted(edges.tails[by_tail], np.arange(n_nodes + 1)).tolist()
     built = heads[by_tail].tolist()
     order = [node for node in range(n_nodes) if not waiting[node]]
-    for node in order:  # it grows
+    for node in order:  # grows inside the loop
         for head in built[first[node] : first[node + 1]]:
             waiting[head] -= 1
             if not waiting[head]:
                 order.append(head)
     if len(order) < n_nodes:
         edge = _edge_of_cycle(edges, set(range(n_nodes)).difference(order))
-        raise _at(path, edges, edge, "a node is built on itself", "A search graph has no cycles")
+        raise _at(path, edges, edge, "the graph has a cycle", "Remove one of its edges")
     return order
 
 

@@ -16,7 +16,7 @@ The extended form (``-output-search-graph-extended``) has features, and the sour
 their names. The plain form has only the score of each step at the decoder's weights. This is
 enough to list translations or to vote among them, but not to tune weights.
 
-The extended form has been so since Moses 1.0 (January 2013). The other one is older; before 0.91
+Moses writes the extended form since 1.0 (January 2013). The plain form is older; before 0.91
 (October 2012) the scores of an option stood behind its words, ``out=the house , pC=-1.5, c=-2.5``.
 """
 
@@ -34,7 +34,7 @@ from formats.decimals import parse_numbers
 from formats.errors import FormatError, quoted
 from formats.graphs.hypergraph import hypergraph_names
 from formats.graphs.hypergraph_reader import TAIL, HypergraphFile
-from formats.graphs.loose_edges import LooseEdges, arranged, finite_values
+from formats.graphs.loose_edges import LooseEdges, parse_finite, sort_edges
 from formats.moses.ini import MosesIni
 from formats.text import iter_chunks
 from formats.words import PAD, padded_with_newlines
@@ -42,7 +42,7 @@ from formats.words import PAD, padded_with_newlines
 __all__ = ["TRANSITION", "core_names", "read_search_graphs"]
 
 TRANSITION = "transition"
-"""The one feature of a graph that is not extended: a step's score at the decoder's weights."""
+"""The only feature of a plain graph: the score of a step at the decoder's weights."""
 
 _INITIAL = re.compile(rb"([0-9]{1,18}) hyp=0 stack=0(?: forward=(-?)[0-9]+ fscore=\S+)?[ \r]*")
 _HYPOTHESIS = re.compile(
@@ -82,27 +82,31 @@ def read_search_graphs(
         match = _HYPOTHESIS.fullmatch(line) or _INITIAL.fullmatch(line)
         if match is None:
             raise FormatError(
-                f"{quoted(line)} is no hypothesis of a search graph",
+                f"{quoted(line)} is not a hypothesis of a search graph",
                 path=path,
                 line=number,
-                remedy="It reads: id hyp=... stack=... back=... Is the file complete?",
+                remedy="Expected id hyp=... stack=... back=...; check that the file is complete",
             )
         if sentence is None or int(match[1]) != sentence.number:
             if sentence is not None:
-                yield sentence.number, sentence.graph(core)
+                yield sentence.number, sentence.to_hypergraph(core)
                 finished.add(sentence.number)
             sentence = _Sentence(path, int(match[1]), number)
             if sentence.number in finished:
                 raise sentence.error(
-                    number, f"sentence {sentence.number} begins again", "It has graphs already"
+                    number,
+                    f"sentence {sentence.number} occurs in two places",
+                    "Sort the file by sentence id, with one graph per sentence",
                 )
         if match.re is _HYPOTHESIS:
             sentence.add(match, number)
         else:
             sentence.add_initial(match, number)
     if sentence is None:
-        raise FormatError("there is no search graph in it", path=path, remedy="Is it complete?")
-    yield sentence.number, sentence.graph(core)
+        raise FormatError(
+            "the file has no search graphs", path=path, remedy="Check that it is complete"
+        )
+    yield sentence.number, sentence.to_hypergraph(core)
 
 
 def core_names(ini: MosesIni) -> tuple[str, ...]:
@@ -142,22 +146,24 @@ class _Sentence:
     def add_initial(self, match: re.Match[bytes], line: int) -> None:
         """Add the hypothesis that covers nothing."""
         if self.initial is not None:
-            raise self.error(line, "there are two hypotheses 0", "Remove one")
+            raise self.error(line, "duplicate hypothesis 0", "Remove one of the two")
         self.initial = line
         self.initial_is_last = None if match[2] is None else match[2] == b"-"
 
     def add(self, match: re.Match[bytes], line: int) -> None:
         """Add any other hypothesis."""
-        _, own, stack, back, transition, winner, last, core, sparse, both, target = match.groups()
+        _, number, stack, back, transition, winner, last, core, sparse, both, target = (
+            match.groups()
+        )
         if both is not None:
             _source, bar, target = both.partition(b"|")
             if not bar or b"|" in target:
                 raise self.error(
                     line,
                     f"{quoted(both)} is not 'source|target'",
-                    "Words with factors: write the graph with -output-search-graph-hypergraph",
+                    "If words have factors, write the graph with -output-search-graph-hypergraph",
                 )
-        self.ids.append(int(own))
+        self.ids.append(int(number))
         self.stacks.append(int(stack))
         self.backs.append(int(back))
         self.transitions.append(transition)
@@ -168,10 +174,10 @@ class _Sentence:
         self.targets.append(target)
         self.lines.append(line)
 
-    def graph(self, core: Sequence[str] | None) -> HypergraphFile:
+    def to_hypergraph(self, core: Sequence[str] | None) -> HypergraphFile:
         """Build the graph: node 0 starts the sentence, the last node ends it."""
         node_of, covered = self._nodes()
-        heads = [node_of[own] for own in self.ids]
+        heads = [node_of[number] for number in self.ids]
         tails = self._tails(node_of, covered)
         ends = sorted({head for head, last in zip(heads, self.is_last, strict=True) if last})
         # The plain form does not mark whether the initial hypothesis ends the sentence.
@@ -180,8 +186,8 @@ class _Sentence:
         if not ends:
             raise self.error(
                 self.first_line,
-                f"no hypothesis of sentence {self.number} ends it",
-                "None has forward=-1: the decoder found no translation, or the graph is cut short",
+                f"sentence {self.number} has no complete hypothesis (forward=-1)",
+                "The decoder found no translation, or the file is incomplete",
             )
         goal = len(covered)
         covered.append(max(covered[end] for end in ends))
@@ -201,7 +207,7 @@ class _Sentence:
             covered=np.array(covered, dtype=np.int32),
             lines=[self.first_line, *self.lines, *[self.first_line] * len(ends)],
         )
-        return arranged(self.path, names, words, edges, goal)
+        return sort_edges(self.path, names, words, edges, goal)
 
     def _nodes(self) -> tuple[dict[int, int], list[int]]:
         """Return the node of each hypothesis, and the source words that each node covers."""
@@ -209,25 +215,26 @@ class _Sentence:
         covered = [0]
         rows = zip(self.ids, self.stacks, self.recombined, self.lines, strict=True)
         losers = []
-        for own, stack, winner, line in rows:
-            if own in node_of:
-                raise self.error(line, f"there are two hypotheses {own}", "Remove one")
+        for number, stack, winner, line in rows:
+            if number in node_of:
+                raise self.error(line, f"duplicate hypothesis {number}", "Remove one of the two")
             if winner is None:
-                node_of[own] = len(covered)
+                node_of[number] = len(covered)
                 covered.append(stack)
             else:
-                losers.append((own, stack, int(winner), line))
+                losers.append((number, stack, int(winner), line))
         winners = set(node_of)
-        for own, stack, winner_id, line in losers:
-            if own in node_of:
-                raise self.error(line, f"there are two hypotheses {own}", "Remove one")
+        for number, stack, winner_id, line in losers:
+            if number in node_of:
+                raise self.error(line, f"duplicate hypothesis {number}", "Remove one of the two")
             if winner_id not in winners or covered[node_of[winner_id]] != stack:
                 raise self.error(
                     line,
-                    f"hypothesis {own} was recombined with {winner_id}, which is none of its stack",
-                    "Is the file complete?",
+                    f"hypothesis {number} was recombined with {winner_id}, "
+                    "which does not exist in its stack",
+                    "Check that the file is complete",
                 )
-            node_of[own] = node_of[winner_id]
+            node_of[number] = node_of[winner_id]
         return node_of, covered
 
     def _tails(self, node_of: dict[int, int], covered: list[int]) -> list[int]:
@@ -237,15 +244,15 @@ class _Sentence:
             if tail < 0:
                 raise self.error(
                     self.lines[row],
-                    f"hypothesis {self.ids[row]} extends {self.backs[row]}, which is not there",
-                    "Is the file complete?",
+                    f"hypothesis {self.ids[row]} extends {self.backs[row]}, which does not exist",
+                    "Check that the file is complete",
                 )
             if covered[tail] >= stack:
                 raise self.error(
                     self.lines[row],
-                    f"hypothesis {self.ids[row]} covers no more source words than "
-                    f"{self.backs[row]}, which it extends",
-                    "stack= is the number of source words that are covered",
+                    f"hypothesis {self.ids[row]} (stack={stack}) does not cover more source words "
+                    f"than {self.backs[row]}, which it extends",
+                    "Set stack= to the number of covered source words",
                 )
         return tails
 
@@ -279,21 +286,23 @@ class _Sentence:
         n_rows = len(self.ids)
         extended = [text is not None for text in self.cores]
         if not any(extended):
-            values = finite_values(self.transitions)
+            values = parse_finite(self.transitions)
             for row in np.flatnonzero(np.isnan(values))[:1]:
-                raise self._no_number(int(row), TRANSITION, self.transitions[row])
+                raise self._value_error(int(row), TRANSITION, self.transitions[row])
             columns = np.zeros(n_rows, dtype=np.int32)
             return (TRANSITION,)[:n_rows], np.arange(n_rows + 1), columns, values
         if not all(extended):
             line = self.lines[extended.index(False)]
-            raise self.error(line, "there are no scores", "Other lines of the sentence have them")
+            raise self.error(
+                line, "the line has no scores, unlike others of the sentence", "Add scores=..."
+            )
         dense = self._dense([text or b"" for text in self.cores])
-        names = tuple(core) if core is not None else _numbered(dense.shape[1])
+        names = tuple(core) if core is not None else _default_names(dense.shape[1])
         if len(names) != dense.shape[1]:
             raise self.error(
                 self.lines[0],
                 f"there are {dense.shape[1]} dense features, but {len(names)} names",
-                "Are the names from the moses.ini that the decoder had?",
+                "Use the moses.ini with which the decoder ran",
             )
         counts, sparse_columns, sparse_names, sparse = self._sparse(names)
         indptr = np.append(0, np.cumsum(counts + len(names)))
@@ -314,8 +323,8 @@ class _Sentence:
             if width != widths[0]:
                 raise self.error(
                     self.lines[row],
-                    f"there are {width} dense features, but {widths[0]} in line {self.lines[0]}",
-                    "All hypotheses have the same ones",
+                    f"{width} dense features, but {widths[0]} in line {self.lines[0]}",
+                    "Write the same dense features for all hypotheses",
                 )
         if not widths[0]:
             return np.zeros((len(cores), 0))
@@ -325,7 +334,7 @@ class _Sentence:
         for place in np.flatnonzero(np.isnan(values))[:1]:
             row, column = divmod(int(place), widths[0])
             name = f"dense feature {column + 1}"
-            raise self._no_number(row, name, cores[row].split(b",")[column])
+            raise self._value_error(row, name, cores[row].split(b",")[column])
         return values.reshape(len(cores), widths[0])
 
     def _sparse(
@@ -346,34 +355,34 @@ class _Sentence:
             if b"" in named or len(named) < len(pairs) or named & taken:
                 raise self.error(
                     self.lines[row],
-                    f"{quoted(text)} are no sparse features",
-                    "They read: name=value name=value, no name twice",
+                    f"cannot parse sparse features {quoted(text)}",
+                    "Expected name=value name=value, without duplicate names",
                 )
             counts[row] = len(pairs)
             columns += [numbers.setdefault(name, len(numbers)) for name, _, _ in pairs]
             texts += [value for _, _, value in pairs]
             owners += [row] * len(pairs)
-        values = finite_values(texts)
+        values = parse_finite(texts)
         for place in np.flatnonzero(np.isnan(values))[:1]:
-            raise self._no_number(owners[place], "a sparse feature", texts[place])
+            raise self._value_error(owners[place], "a sparse feature", texts[place])
         names = [name.decode("utf-8", "surrogateescape") for name in numbers]
         return counts, columns, tuple(names[len(dense) :]), values
 
-    def _no_number(self, row: int, name: str, text: bytes) -> FormatError:
+    def _value_error(self, row: int, name: str, text: bytes) -> FormatError:
         return self.error(
             self.lines[row],
-            f"the value of {name} is {quoted(text)}",
-            "It must be a finite decimal number",
+            f"value of {name} is {quoted(text)}",
+            "Expected a finite decimal number",
         )
 
 
-def _numbered(count: int) -> tuple[str, ...]:
-    """Return default names; with an underscore they would look like sparse features."""
+def _default_names(count: int) -> tuple[str, ...]:
+    """Return default names, without underscores: those mark sparse features."""
     return tuple(f"core{column}" for column in range(1, count + 1))
 
 
 def _lines(path: str) -> Iterator[tuple[int, bytes]]:
-    """Yield the lines of a file that are not empty, with their numbers; ``\\r\\n`` ends one too."""
+    r"""Yield the numbers and texts of non-empty lines, which end with ``\n`` or ``\r\n``."""
     rest = b""
     number = 0
     for chunk in iter_chunks(path):

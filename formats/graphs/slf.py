@@ -36,8 +36,8 @@ from numpy.typing import NDArray
 from formats.decimals import parse_number
 from formats.errors import FormatError, quoted
 from formats.graphs.hypergraph_reader import TAIL, HypergraphFile
-from formats.graphs.loose_edges import LooseEdges, arranged, finite_values
-from formats.graphs.slf_moses import steps
+from formats.graphs.loose_edges import LooseEdges, parse_finite, sort_edges
+from formats.graphs.slf_moses import subtract_sums
 from formats.graphs.slf_records import Fields, Lattice, Record, read_lattice
 
 __all__ = ["read_slf", "slf_scales"]
@@ -55,7 +55,7 @@ _EXTRA = re.compile(rb"x[0-9]{1,9}")
 _EXTRA_SCALE = re.compile(rb"(x[0-9]{1,9})scale")
 _NUMBER = re.compile(rb"[0-9]{1,18}")
 _NULL = b"!NULL"
-_NEAR_ONE = 1e-3  # bases of a few digits, 2.718, are meant to be e
+_NEAR_ONE = 1e-3  # a rounded base such as 2.718 means e
 _BOUNDARIES = {b"!SENT_START": b"<s>", b"!SENT_END": b"</s>"}
 
 
@@ -74,9 +74,9 @@ def read_slf(path: str | PathLike[str]) -> HypergraphFile:
     """
     lattice = read_lattice(fspath(path))
     if lattice.header.get(b"dir", b"f") not in (b"f", b"forward"):
-        message = f"the direction is {quoted(lattice.header[b'dir'])}"
-        raise lattice.error(lattice.header_lines[b"dir"], message, "Write it forwards: dir=f")
-    joined = _joined(lattice)
+        message = f"unsupported direction {quoted(lattice.header[b'dir'])}"
+        raise lattice.error(lattice.header_lines[b"dir"], message, "Write a forward lattice: dir=f")
+    joined = _resolve_links(lattice)
     words: dict[bytes, int] = {}
     scores = _Scores(lattice)
     targets: list[int] = []
@@ -91,11 +91,11 @@ def read_slf(path: str | PathLike[str]) -> HypergraphFile:
         targets += tail + target
         target_offsets.append(len(targets))
         scores.add(fields, record.line, bool(target))
-    names, indptr, indices, values = scores.finished()
+    names, indptr, indices, values = scores.to_rows()
     if lattice.names:
         dense = np.zeros((len(links), len(names)))
         dense[np.repeat(np.arange(len(links)), np.diff(indptr)), indices] = values
-        dense[1:] = steps(lattice, joined.tails, joined.heads, joined.first, dense[1:])
+        dense[1:] = subtract_sums(lattice, joined.tails, joined.heads, joined.first, dense[1:])
         indptr = np.arange(len(links) + 1) * len(names)
         indices = np.tile(np.arange(len(names), dtype=np.int32), len(links))
         values = dense.reshape(-1)
@@ -113,7 +113,7 @@ def read_slf(path: str | PathLike[str]) -> HypergraphFile:
         covered=np.zeros(len(joined.nodes), dtype=np.int32),
         lines=[record.line for record, _, _ in links],
     )
-    return arranged(lattice.path, names, tuple(words), edges, joined.last)
+    return sort_edges(lattice.path, names, tuple(words), edges, joined.last)
 
 
 def slf_scales(path: str | PathLike[str]) -> dict[str, float]:
@@ -130,7 +130,7 @@ def slf_scales(path: str | PathLike[str]) -> dict[str, float]:
         if name is not None:
             scales[name] = parse_number(text)
             if math.isnan(scales[name]):
-                raise _no_number(lattice, lattice.header_lines[key], key.decode(), text)
+                raise _value_error(lattice, lattice.header_lines[key], key.decode(), text)
     return scales
 
 
@@ -148,14 +148,14 @@ def _name(lattice: Lattice, key: bytes) -> str | None:
     return key.decode() if _EXTRA.fullmatch(key) else _SCORES.get(key)
 
 
-def _no_number(lattice: Lattice, line: int, name: str, text: bytes) -> FormatError:
+def _value_error(lattice: Lattice, line: int, name: str, text: bytes) -> FormatError:
     return lattice.error(
-        line, f"the value of {name} is {quoted(text)}", "It must be a finite decimal number"
+        line, f"value of {name} is {quoted(text)}", "Expected a finite decimal number"
     )
 
 
 @dataclass(frozen=True)
-class _Joined:
+class _Links:
     """The heads and tails of links; nodes are numbered by first appearance.
 
     Attributes:
@@ -173,46 +173,46 @@ class _Joined:
     last: int
 
 
-def _joined(lattice: Lattice) -> _Joined:
+def _resolve_links(lattice: Lattice) -> _Links:
     """Check the numbers of nodes and links, and find the first and last node."""
-    defined = _by_number(lattice, lattice.nodes, b"I")
-    _by_number(lattice, lattice.links, b"J")
+    defined = _index_records(lattice, lattice.nodes, b"I")
+    _index_records(lattice, lattice.links, b"J")
     n_nodes = lattice.count(b"N")
     numbers = {number: place for place, number in enumerate(defined)}
     ends: dict[bytes, list[int]] = {b"S": [], b"E": []}
     for link in lattice.links:
-        for key, found in ends.items():
-            number = _whole(lattice, link, key)
+        for key, nodes_of_links in ends.items():
+            number = _parse_integer(lattice, link, key)
             if number >= n_nodes or (defined and number not in defined):
-                message = f"there is no node {number}: there are {n_nodes}"
-                raise lattice.error(link.line, message, "They are counted from 0")
-            found.append(numbers.setdefault(number, len(numbers)))
+                message = f"node {number} does not exist"
+                raise lattice.error(link.line, message, f"Use the {n_nodes} nodes from 0 on")
+            nodes_of_links.append(numbers.setdefault(number, len(numbers)))
     if not numbers:
         numbers[0] = 0
     tails, heads = ends.values()
-    nodes = [_of_node(defined.get(number)) for number in numbers]
-    first = _end(lattice, b"start", numbers, set(heads), min(numbers))
-    last = _end(lattice, b"end", numbers, set(tails), max(numbers))
-    return _Joined(nodes, heads, tails, first, last)
+    nodes = [_link_fields(defined.get(number)) for number in numbers]
+    first = _find_end(lattice, b"start", numbers, set(heads), min(numbers))
+    last = _find_end(lattice, b"end", numbers, set(tails), max(numbers))
+    return _Links(nodes, heads, tails, first, last)
 
 
-def _of_node(record: Record | None) -> Record:
-    """Return a node's line and its fields for incoming links: their word and its score."""
+def _link_fields(record: Record | None) -> Record:
+    """Return the fields of a node that apply to its incoming links: word and its score."""
     if record is None:
         return Record(1, {})
     return Record(record.line, {k: record.fields[k] for k in (b"W", b"a") if k in record.fields})
 
 
-def _end(
+def _find_end(
     lattice: Lattice, key: bytes, numbers: dict[int, int], joined: set[int], usual: int
 ) -> int:
     """Return the first or last node: from the header, or with links on one side only."""
-    said = lattice.header.get(key)
-    if said is not None:
-        if not _NUMBER.fullmatch(said) or int(said) not in numbers:
-            message = f"{key.decode()}={said.decode('utf-8', 'replace')} is no node"
+    value = lattice.header.get(key)
+    if value is not None:
+        if not _NUMBER.fullmatch(value) or int(value) not in numbers:
+            message = f"{key.decode()}={value.decode('utf-8', 'replace')} is not a node"
             raise lattice.error(lattice.header_lines[key], message, "Correct the header")
-        return numbers[int(said)]
+        return numbers[int(value)]
     candidates = [place for place in numbers.values() if place not in joined]
     if len(candidates) == 1:
         return candidates[0]
@@ -220,33 +220,31 @@ def _end(
         return numbers[usual]
     raise lattice.error(
         lattice.links[0].line,
-        f"there is no telling the {key.decode()} of the lattice: links join all of its nodes on "
-        "both sides"
-        if not candidates
-        else f"there is no telling the {key.decode()} of the lattice: {len(candidates)} nodes may "
-        "be it",
-        f"Say it in the header: {key.decode()}=number",
+        f"the {key.decode()} node of the lattice is ambiguous: {len(candidates)} candidates",
+        f"Add {key.decode()}=NUMBER to the header",
     )
 
 
-def _by_number(lattice: Lattice, records: Sequence[Record], key: bytes) -> dict[int, Record]:
+def _index_records(lattice: Lattice, records: Sequence[Record], key: bytes) -> dict[int, Record]:
     """Return nodes or links by their numbers."""
-    found: dict[int, Record] = {}
+    indexed: dict[int, Record] = {}
     for record in records:
-        number = _whole(lattice, record, key)
-        if number in found:
+        number = _parse_integer(lattice, record, key)
+        if number in indexed:
             what = "node" if key == b"I" else "link"
-            raise lattice.error(record.line, f"there are two of {what} {number}", "Remove one")
-        found[number] = record
-    return found
+            raise lattice.error(record.line, f"duplicate {what} {number}", "Remove one of the two")
+        indexed[number] = record
+    return indexed
 
 
-def _whole(lattice: Lattice, record: Record, key: bytes) -> int:
-    """Return a whole number in a record."""
+def _parse_integer(lattice: Lattice, record: Record, key: bytes) -> int:
+    """Return an integer in a record."""
     text = record.fields.get(key, b"")
     if not _NUMBER.fullmatch(text):
-        message = f"{key.decode()}={text[:80].decode('utf-8', 'replace')} is no whole number"
-        raise lattice.error(record.line, message, "Nodes and links are numbered: J=0 S=0 E=1")
+        message = f"{key.decode()}={text[:80].decode('utf-8', 'replace')} is not an integer"
+        raise lattice.error(
+            record.line, message, "Expected numbers of nodes and links: J=0 S=0 E=1"
+        )
     return int(text)
 
 
@@ -267,10 +265,10 @@ class _Scores:
         keys = tuple(fields)
         columns = self.known.get(keys)
         if columns is None:
-            named = [(key, _name(self.lattice, key)) for key in keys]
+            feature_names = [(key, _name(self.lattice, key)) for key in keys]
             columns = [
                 (key, self.names.setdefault(name, len(self.names)))
-                for key, name in named
+                for key, name in feature_names
                 if name is not None
             ]
             self.known[keys] = columns
@@ -282,30 +280,30 @@ class _Scores:
         self.indptr.append(len(self.texts))
         self.lines.append(line)
 
-    def finished(
+    def to_rows(
         self,
     ) -> tuple[tuple[str, ...], NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]:
         """Return names, row offsets, columns and values in natural logarithms."""
         names = tuple(self.names)
-        values = finite_values(self.texts)
+        values = parse_finite(self.texts)
         indices = np.array(self.indices, dtype=np.int32)
         is_score = indices != self.names.get(WORDS, -1)
         with np.errstate(divide="ignore", invalid="ignore"):
-            values[is_score] = _natural(self.lattice, values[is_score])
+            values[is_score] = _to_natural_log(self.lattice, values[is_score])
         for place in np.flatnonzero(~np.isfinite(values))[:1]:
             row = int(np.searchsorted(self.indptr, place, side="right")) - 1
-            raise _no_number(
+            raise _value_error(
                 self.lattice, self.lines[row], names[indices[place]], self.texts[place]
             )
         return names, np.array(self.indptr, dtype=np.int64), indices, values
 
 
-def _natural(lattice: Lattice, values: NDArray[np.float64]) -> NDArray[np.float64]:
+def _to_natural_log(lattice: Lattice, values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Convert scores to natural logarithms; with base 0 they are probabilities."""
     text = lattice.header.get(b"base", b"2.718281828459045")
     base = parse_number(text)
     if math.isnan(base) or base < 0 or base == 1:
-        raise _no_number(lattice, lattice.header_lines[b"base"], "base", text)
+        raise _value_error(lattice, lattice.header_lines[b"base"], "base", text)
     if base == 0:
         return np.log(values)
     factor = math.log(base)

@@ -15,17 +15,17 @@ from numpy.typing import NDArray
 
 from formats.graphs.slf_records import Lattice
 
-__all__ = ["steps"]
+__all__ = ["subtract_sums"]
 
 
-def steps(
+def subtract_sums(
     lattice: Lattice,
     tails: Sequence[int],
     heads: Sequence[int],
     first: int,
     totals: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """Return the feature values of each link.
+    """Return the feature values of each link, without those of the links before it.
 
     Args:
         lattice: the lattice, with links in the order of the search.
@@ -49,16 +49,16 @@ def steps(
         if before is None:
             raise lattice.error(
                 link.line,
-                "the link stands before those that lead to it",
-                "Moses writes links in the order of search; the values are sums along them",
+                "a link precedes the links to its start node",
+                "Keep Moses' order of links: their values are cumulative",
             )
         if b"W" not in link.fields:
             continue
         if head in reached:
             raise lattice.error(
                 link.line,
-                "two hypotheses lead to one node",
-                "Moses' values are sums from the beginning; with two beginnings they say nothing",
+                "two hypotheses lead to the same node",
+                "Use a lattice as Moses writes it: its values are cumulative",
             )
         if has_values[row]:
             added[row] = totals[row] - before

@@ -73,8 +73,8 @@ class Lattice:
         text = self.header.get(name)
         line = self.header_lines.get(name)
         if text is None or not _COUNT.fullmatch(text):
-            message = f"the header has no {name.decode()}= (numbers of nodes and links)"
-            raise self.error(line, message, "It reads: N=3 L=2. Is this a lattice?")
+            message = f"the header does not announce {name.decode()}= (numbers of nodes and links)"
+            raise self.error(line, message, "Expected N=3 L=2; check that this is a lattice")
         return int(text)
 
 
@@ -98,10 +98,10 @@ def read_lattice(path: str) -> Lattice:
         fields = _fields(line, bool(names))
         if fields is None:
             raise FormatError(
-                f"{quoted(line)} is not of fields",
+                f"cannot parse fields {quoted(line)}",
                 path=path,
                 line=number,
-                remedy="A line of a lattice reads: name=value name=value, no name twice",
+                remedy="Expected name=value name=value, without duplicate names",
             )
         first = next(iter(fields))
         if first in (b"I", b"J"):
@@ -114,7 +114,7 @@ def read_lattice(path: str) -> Lattice:
                 f"{quoted(line)} is neither a node nor a link",
                 path=path,
                 line=number,
-                remedy="They begin with I= and J=",
+                remedy="Begin nodes with I= and links with J=",
             )
         else:
             _add_header(header, header_lines, _short(fields, _LONG, path, number), path, number)
@@ -123,7 +123,7 @@ def read_lattice(path: str) -> Lattice:
     if b"x0" in names:
         raise lattice.error(
             header_lines.get(b"x0scale"),
-            "Moses counted the features wrongly, as it does where some are sparse",
+            "unsupported features: Moses miscounts features in lattices if some are sparse",
             "Write the graph with -output-search-graph-hypergraph",
         )
     return lattice
@@ -136,10 +136,10 @@ def _add_header(
     for name, value in fields.items():
         if name in header:
             raise FormatError(
-                f"the header has {name.decode('utf-8', 'replace')}= twice",
+                f"duplicate header field {name.decode('utf-8', 'replace')}=",
                 path=path,
                 line=line,
-                remedy="A file has one lattice",
+                remedy="Write one lattice per file",
             )
         if name == b"S":
             raise _sublattice(path, line)
@@ -148,7 +148,9 @@ def _add_header(
 
 
 def _sublattice(path: str, line: int) -> FormatError:
-    return FormatError("there is a sub-lattice", path=path, line=line, remedy="Expand it first")
+    return FormatError(
+        "sub-lattices are not supported", path=path, line=line, remedy="Expand the lattice"
+    )
 
 
 def _check_counts(lattice: Lattice) -> None:
@@ -162,10 +164,12 @@ def _check_counts(lattice: Lattice) -> None:
             raise lattice.error(
                 lattice.header_lines[name],
                 f"{len(records)} {what}, but the header announces {announced}",
-                "Is the file complete?",
+                "Check that the file is complete",
             )
     if lattice.count(b"N") == 0:
-        raise lattice.error(lattice.header_lines[b"N"], "there is no node", "Is it complete?")
+        raise lattice.error(
+            lattice.header_lines[b"N"], "the lattice has no nodes", "Check that it is complete"
+        )
 
 
 def _short(fields: Fields, long: Mapping[bytes, bytes], path: str, line: int) -> Fields:
@@ -175,7 +179,7 @@ def _short(fields: Fields, long: Mapping[bytes, bytes], path: str, line: int) ->
     short = {long.get(name, name): value for name, value in fields.items()}
     if len(short) < len(fields):
         raise FormatError(
-            "a field has two values", path=path, line=line, remedy="Leave one of them out"
+            "duplicate field", path=path, line=line, remedy="Remove one of its values"
         )
     return short
 

@@ -24,7 +24,7 @@ from typing import Literal, get_args
 
 from formats.errors import FormatError, quoted
 from formats.graphs.hypergraph import hypergraph_names
-from formats.graphs.hypergraph_features import groups_of_graph
+from formats.graphs.hypergraph_features import infer_groups
 from formats.moses.ini import MosesIni, parse_moses_ini
 from formats.moses.ini_features import UNKNOWN_WORD, announced, fixed_weights, sparse_weights
 from formats.weights.files import (
@@ -264,7 +264,7 @@ def _named(path: str, found: Format, known: Mapping[str, float]) -> WeightFile:
         rest = {name: value for name, value in known.items() if name not in numbers}
         return WeightFile(path, found, sparse=rest, numbers=tuple(numbers.values()))
     fixed = {name: value for name, value in known.items() if name.startswith(UNKNOWN_WORD)}
-    groups = groups_of_graph(tuple(known), tuple(fixed))
+    groups = infer_groups(tuple(known), tuple(fixed))
     dense = dict(zip(hypergraph_names(groups), _spread(groups), strict=True))
     values: dict[str, list[float]] = {name: [] for name, _ in groups}
     for name, group in dense.items():

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from formats.graphs.any_graph import read_graphs
 from formats.graphs.hypergraph import hypergraph_names
-from formats.graphs.hypergraph_directory import hypergraph_files
-from formats.graphs.hypergraph_features import GraphColumns, groups_of_graph
+from formats.graphs.hypergraph_directory import list_hypergraph_files
+from formats.graphs.hypergraph_features import GraphColumns, infer_groups
 from formats.graphs.hypergraph_reader import HypergraphFile
 from formats.references import read_references
 from formats.weights.files import read_sparse
@@ -247,7 +247,7 @@ def _open_graphs(
     if not place.is_dir():
         yield read_graphs(place, core_names=core)
         return
-    paths = hypergraph_files(place)
+    paths = list_hypergraph_files(place)
     with start_in_order(
         partial(_read_graph, list(paths.values()), core), len(paths), processes
     ) as files:
@@ -335,7 +335,7 @@ class _GraphReader:
     def _begin(self, names: Sequence[str]) -> None:
         """Set the dense features and their starting weights."""
         fixed = [name for name in names if name.startswith(UNKNOWN_WORD)]
-        groups = groups_of_graph(names, fixed)
+        groups = infer_groups(names, fixed)
         self._columns = GraphColumns(groups, fixed=fixed)
         dense = hypergraph_names(groups)
         default = None

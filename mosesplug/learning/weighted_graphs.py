@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from formats.errors import FormatError
 from formats.graphs.any_graph import read_graphs
 from formats.graphs.hypergraph import hypergraph_names
-from formats.graphs.hypergraph_features import GraphColumns, groups_of_graph
+from formats.graphs.hypergraph_features import GraphColumns, infer_groups
 from formats.graphs.hypergraph_reader import HypergraphFile
 from formats.weights.any_format import spelled_in_graphs
 from mosesplug.errors import DataError
@@ -122,7 +122,7 @@ def read_graph_weights(
     spelled = spelled_in_graphs(file.show, file.fixed, file.path)
     known = {**numbered, **spelled, **file.sparse}
     fixed = {name: value for name, value in known.items() if name.startswith(UNKNOWN_WORD)}
-    groups = groups_of_graph(tuple(known), tuple(fixed))
+    groups = infer_groups(tuple(known), tuple(fixed))
     names = hypergraph_names(groups)
     rest = {name: known[name] for name in known.keys() - {*names, *fixed}}
     if given.sparse_file is not None:

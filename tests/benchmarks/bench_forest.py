@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from formats.graphs.hypergraph_directory import hypergraph_files
+from formats.graphs.hypergraph_directory import list_hypergraph_files
 from formats.graphs.hypergraph_reader import HypergraphFile, read_hypergraph
 from formats.weights.files import WeightGroup, read_dense
 from mosesplug.decoders.batch import ModelWeights
@@ -62,7 +62,7 @@ def recorded_in(forest: Path) -> Recorded:
     dense = read_dense(forest / "init.dense")
     names = [name for name, values in dense for _ in values]
     return Recorded(
-        list(hypergraph_files(forest / "hypergraph").values()),
+        list(list_hypergraph_files(forest / "hypergraph").values()),
         FeatureSpace.of_names(names).groups,
         tuple(value for _, values in dense for value in values),
     )

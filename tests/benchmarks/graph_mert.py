@@ -20,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
-from formats.graphs.hypergraph_directory import hypergraph_files
+from formats.graphs.hypergraph_directory import list_hypergraph_files
 from formats.graphs.hypergraph_features import GraphColumns
 from formats.graphs.hypergraph_reader import read_hypergraph
 from formats.references import read_reference
@@ -68,7 +68,7 @@ def setting(system: Path, prune: int | None) -> Setting:
     space = FeatureSpace(columns.groups, (UNKNOWN,))
     start = np.append(read_starting_weights(lists.space, forest / "init.dense").weights, 1.0)
     graphs = []
-    for path in hypergraph_files(forest / "hypergraph").values():
+    for path in list_hypergraph_files(forest / "hypergraph").values():
         file = read_hypergraph(path)
         graphs.append([Hypergraph.of_file(file, columns.of(file.names))])
     prepared = BLEU.prepare([lines])

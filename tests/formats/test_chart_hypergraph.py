@@ -89,10 +89,10 @@ def test_the_best_derivation(path: Path, weights: tuple[float, float, float]) ->
 @pytest.mark.parametrize(
     ("old", "new", "line", "message"),
     [
-        ("[2] of [1]", "[3] of [1]", 15, "node 3 is built on node 3"),
-        ("[2] of [1]", "[2] of [X]", 15, r"'\[X\]' names no node"),
-        ("[2] of [1]", "[2] of [9]", 15, "there is no node 9"),
-        ("7 10", "6 10", 25, "more after the last of 6 nodes"),
+        ("[2] of [1]", "[3] of [1]", 15, "tail node 3 does not precede head node 3"),
+        ("[2] of [1]", "[2] of [X]", 15, r"'\[X\]' is not a node"),
+        ("[2] of [1]", "[2] of [9]", 15, "node 9 does not exist"),
+        ("7 10", "6 10", 25, "text after the last of 6 nodes"),
     ],
 )
 def test_what_is_no_chart(path: Path, old: str, new: str, line: int, message: str) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from formats.errors import FormatError
 from formats.graphs.any_graph import read_graphs
-from formats.graphs.hypergraph_directory import hypergraph_files
+from formats.graphs.hypergraph_directory import list_hypergraph_files
 
 __all__ = ["ENTRIES", "WORDS", "begin", "read"]
 
@@ -71,7 +71,7 @@ def read(path: Path) -> None:
     Raises:
         FormatError: something in it is no graph.
     """
-    files = hypergraph_files(_directory())
+    files = list_hypergraph_files(_directory())
     assert files
     assert list(files) == sorted(files)
     for number, file in files.items():

@@ -20,7 +20,7 @@ from typing import Any
 import lmdb
 import numpy as np
 
-from formats.graphs.hypergraph_features import groups_of_graph
+from formats.graphs.hypergraph_features import infer_groups
 from formats.graphs.hypergraph_reader import TAIL, read_hypergraph
 from mosesplug.errors import DataError
 from mosesplug.forest.viterbi import viterbi
@@ -81,7 +81,7 @@ def begin() -> tuple[tempfile.TemporaryDirectory[str], Path, Records]:
     place = tempfile.TemporaryDirectory(prefix="mosesplug-store-")
     directory = Path(place.name)
     graph = read_hypergraph(_GRAPH)
-    groups = groups_of_graph(graph.names, ())
+    groups = infer_groups(graph.names, ())
     with NBestStore.open(directory, writable=True, map_size=1 << 24) as store:
         for number in (1, 2):
             store.add_graphs(number, [(0, graph), (2, graph)], groups=groups)

@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any
 
 from formats.errors import FormatError
-from formats.graphs.hypergraph_features import GraphColumns, groups_of_graph
+from formats.graphs.hypergraph_features import GraphColumns, infer_groups
 from formats.graphs.hypergraph_reader import HypergraphFile
 from mosesplug.errors import StoreError, StoreMismatch
 from mosesplug.features import spelled_groups
@@ -135,7 +135,7 @@ class _Encoder:
         for sentence, file in graphs:
             self._check_sentence(sentence, file)
             if self.groups is None and file.names:
-                self.groups = groups_of_graph(file.names, self.fixed)
+                self.groups = infer_groups(file.names, self.fixed)
                 self.columns = GraphColumns(self.groups, (), self.fixed)
             record = encode_graph(file, self._columns(file))
             self.seen.add(sentence)

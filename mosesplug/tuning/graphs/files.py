@@ -16,7 +16,7 @@ from pathlib import Path
 
 from formats.errors import FormatError
 from formats.graphs.any_graph import read_graphs
-from formats.graphs.hypergraph_directory import hypergraph_files
+from formats.graphs.hypergraph_directory import list_hypergraph_files
 from formats.graphs.hypergraph_features import GraphColumns
 from formats.graphs.hypergraph_reader import HypergraphFile
 from mosesplug.errors import DataError
@@ -113,7 +113,7 @@ def _files(place: Path) -> Mapping[int, Path]:
     if place.is_file():
         return {0: place}
     try:
-        return hypergraph_files(place)
+        return list_hypergraph_files(place)
     except FormatError as error:
         raise DataError(
             f"there are no search graphs in {place}: it is neither the working directory of a run"

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from formats.errors import FormatError
-from formats.graphs.hypergraph_directory import hypergraph_files
+from formats.graphs.hypergraph_directory import list_hypergraph_files
 from formats.graphs.hypergraph_features import GraphColumns
 from formats.graphs.hypergraph_reader import HypergraphFile, read_hypergraph
 from formats.nbest.files import format_list
@@ -139,7 +139,7 @@ def store_graphs(context: Context, iteration: int, weights: Weights, lists: Deco
     configuration, files = context.data.configuration, context.files
     n_sentences, groups = context.data.references.n_sentences, context.data.space.groups
     try:
-        paths = hypergraph_files(lists.graphs or "")
+        paths = list_hypergraph_files(lists.graphs or "")
     except FormatError as error:
         raise lists.failure(f"the decoder wrote no search graphs: {error}") from error
     if (last := max(paths)) >= n_sentences:

@@ -185,7 +185,7 @@ def test_what_cannot_be_done(
     (graphs / "2").symlink_to(one)
     (graphs / "3").write_text("nothing\n")
     output = tmp_path / "best"
-    refused(1, "no search graph", "nbest", graphs, "-o", output)
+    refused(1, "unknown search graph format", "nbest", graphs, "-o", output)
     assert not output.exists()
 
 

@@ -163,7 +163,7 @@ def test_hope_and_fear_of_graphs(graphs: Path, capsys: pytest.CaptureFixture[str
         (["{}/nowhere"], 1, "nowhere"),
         (["{}/other"], 1, "unknown dense feature Other0"),
         (["{}/more"], 1, "sentence 9, but"),
-        (["{}/refs"], 1, "no search graph of a known kind"),
+        (["{}/refs"], 1, "unknown search graph format"),
     ],
 )
 def test_what_cannot_be_learned_from_is_refused(

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from formats.errors import FormatError
-from formats.graphs.any_graph import GRAPH_KINDS, GraphKind, graph_kind, read_graphs
+from formats.graphs.any_graph import GRAPH_KINDS, GraphKind, detect_graph_kind, read_graphs
 from formats.graphs.hypergraph import Edge, write_hypergraph
 from formats.graphs.hypergraph_reader import HypergraphFile, read_hypergraph
 from mosesplug.forest.viterbi import viterbi
@@ -64,7 +64,7 @@ def test_every_kind_has_a_fixture() -> None:
 
 @pytest.mark.parametrize("path", TINY, ids=lambda path: path.name)
 def test_all_formats_say_the_same(path: Path) -> None:
-    assert graph_kind(path) == KINDS[path.name]
+    assert detect_graph_kind(path) == KINDS[path.name]
     graph = only(path)
     expected = EXPECTED[2:] if path.name == "tiny.moses.slf" else EXPECTED
     if path.name == "tiny.osg":
@@ -204,7 +204,7 @@ def test_a_directory_comes_in_the_order_of_sentences(tmp_path: Path) -> None:
     assert [number for number, _ in read_graphs(tmp_path / "9.slf")] == [9]
     assert [number for number, _ in read_graphs(tmp_path / "10.json", "cdec-json")] == [10]
     shutil.copy(DATA / "tiny.osg", tmp_path / "11")
-    with pytest.raises(FormatError, match="has the graphs of many sentences") as raised:
+    with pytest.raises(FormatError, match="search graphs of several sentences") as raised:
         list(read_graphs(tmp_path))
     assert raised.value.path == str(tmp_path / "11")
 
@@ -217,12 +217,18 @@ def test_a_kind_can_be_said(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (b"", "no search graph of a known kind"),
-        (b"a b c\n", "no search graph of a known kind"),
-        (b"\x00\xff\n", "no search graph of a known kind"),
+        (b"", "unknown search graph format"),
+        (b"a b c\n", "unknown search graph format"),
+        (b"\x00\xff\n", "unknown search graph format"),
         (b"0 12->7 S => a X : 0-0 [0..1] 3 4 [total=-1.5] core=(1)\n", "chart decoder"),
-        (b"\x16\0\0\0\0\0\0\0serialization::archive\x0a", "only cdec reads"),
-        (b"# target ||| features\n1 1\n1\na ||| lm_0=-1.000\n", "Joshua dumped leaves out"),
+        (
+            b"\x16\0\0\0\0\0\0\0serialization::archive\x0a",
+            "cdec's binary forest format is not supported",
+        ),
+        (
+            b"# target ||| features\n1 1\n1\na ||| lm_0=-1.000\n",
+            "search graphs of Joshua are not supported: they lack the goal",
+        ),
     ],
 )
 def test_other_files_are_told_from_graphs(text: bytes, message: str, tmp_path: Path) -> None:

@@ -51,7 +51,9 @@ def test_graphs_that_are_none(tmp_path: Path) -> None:
 
     with pytest.raises(ValueError, match="node 1 has no edge"):
         write([Edge((b"<s>",), 0)], [])
-    with pytest.raises(ValueError, match="an edge to node 1 comes from node 1"):
+    with pytest.raises(
+        ValueError, match="an edge to node 1 has tail node 1, which is not an earlier node"
+    ):
         write([Edge((b"<s>",), 0)], [Edge((1, b"a"), 1, (0.5,))])
     with pytest.raises(ValueError, match=r"shorter|longer"):
         write([Edge((b"<s>",), 0)], [Edge((0, b"a"), 1, (0.5, 1))])

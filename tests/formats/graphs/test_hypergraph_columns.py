@@ -67,7 +67,7 @@ def test_damage_is_never_overlooked(text: bytes, at: float, removed: int, insert
 @pytest.mark.parametrize("count", [b"4 ", b" 7\n"])
 def test_counts_too_long_for_the_line_reader_are_not_read(count: bytes, zeros: int) -> None:
     long = DENSE.replace(count, count.replace(count.strip(), b"0" * zeros + count.strip()), 1)
-    with pytest.raises(FormatError, match="two whole numbers"):
+    with pytest.raises(FormatError, match="two integers"):
         _read_by_line("graph", FIRST + long)
     assert parse_graph(long) is None
 

@@ -9,13 +9,13 @@ import pytest
 
 from formats.errors import FormatError
 from formats.graphs.any_graph import read_graphs
-from formats.graphs.hypergraph_directory import hypergraph_files
+from formats.graphs.hypergraph_directory import list_hypergraph_files
 
 
 def test_files_of_sentences(tmp_path: Path) -> None:
     for name in ("10.gz", "2", "0.txt", "11.xz", "weights", ".3.gz.17.a8"):
         (tmp_path / name).touch()
-    found = hypergraph_files(tmp_path)
+    found = list_hypergraph_files(tmp_path)
     assert [(number, path.name) for number, path in found.items()] == [
         (0, "0.txt"),
         (2, "2"),
@@ -27,19 +27,22 @@ def test_files_of_sentences(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("names", "message"),
     [
-        ((), "there is no search graph in it"),
-        (("weights",), "there is no search graph in it"),
-        (("0.gz", "notes.txt"), "notes.txt: this is no search graph"),
-        (("-1.gz",), "-1.gz: this is no search graph"),
-        (("3.gz", "3"), "3.gz: 3 is of the same sentence"),
-        (("03.gz", "3.gz"), "3.gz: 03.gz is of the same sentence"),
+        ((), "the directory has no search graphs"),
+        (("weights",), "the directory has no search graphs"),
+        (
+            ("0.gz", "notes.txt"),
+            "notes.txt: not a search graph: the file name is not a sentence id",
+        ),
+        (("-1.gz",), "-1.gz: not a search graph: the file name is not a sentence id"),
+        (("3.gz", "3"), "3.gz: sentence 3 has another file, 3"),
+        (("03.gz", "3.gz"), "3.gz: sentence 3 has another file, 03.gz"),
     ],
 )
 def test_what_is_no_such_directory(tmp_path: Path, names: tuple[str, ...], message: str) -> None:
     for name in names:
         (tmp_path / name).touch()
     with pytest.raises(FormatError) as caught:
-        hypergraph_files(tmp_path)
+        list_hypergraph_files(tmp_path)
     assert message in str(caught.value)
 
 
@@ -47,13 +50,13 @@ def test_what_is_no_directory(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     for name in ("file", "absent"):
         with pytest.raises(FormatError, match=name):
-            hypergraph_files(tmp_path / name)
+            list_hypergraph_files(tmp_path / name)
 
 
 def test_what_is_no_file(tmp_path: Path) -> None:
     """A pipe that nobody writes would be waited for; a link to nowhere is told as absent."""
     (tmp_path / "0.gz").symlink_to("nowhere")
-    assert hypergraph_files(tmp_path) == {0: tmp_path / "0.gz"}
+    assert list_hypergraph_files(tmp_path) == {0: tmp_path / "0.gz"}
     with pytest.raises(FormatError, match=r"0\.gz: cannot be read: No such file"):
         list(read_graphs(tmp_path))
     (tmp_path / "0.gz").unlink()
@@ -62,8 +65,8 @@ def test_what_is_no_file(tmp_path: Path) -> None:
         list(read_graphs(tmp_path))
     os.mkfifo(tmp_path / "1")
     with pytest.raises(FormatError, match=r"1: this is not a regular file\. Put a file there"):
-        hypergraph_files(tmp_path)
+        list_hypergraph_files(tmp_path)
     (tmp_path / "1").unlink()
     (tmp_path / "1.gz").mkdir()
     with pytest.raises(FormatError, match=r"1\.gz: this is not a regular file"):
-        hypergraph_files(tmp_path)
+        list_hypergraph_files(tmp_path)

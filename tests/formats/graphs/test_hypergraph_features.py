@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from formats.graphs.hypergraph_features import GraphColumns, groups_of_graph
+from formats.graphs.hypergraph_features import GraphColumns, infer_groups
 
 
 def test_columns() -> None:
@@ -34,7 +34,7 @@ def test_features_that_are_not_tuned() -> None:
     # What a store has once, it knows again.
     known = GraphColumns((("LM0", 1),), ["UnknownWordPenalty0"])
     assert known.of(["UnknownWordPenalty0", "LM0"]) == {"UnknownWordPenalty0": 1, "LM0": 0}
-    assert groups_of_graph(["UnknownWordPenalty0", "LM0"], fixed) == (("LM0", 1),)
+    assert infer_groups(["UnknownWordPenalty0", "LM0"], fixed) == (("LM0", 1),)
 
 
 @pytest.mark.parametrize(
@@ -48,4 +48,4 @@ def test_features_that_are_not_tuned() -> None:
     ],
 )
 def test_groups_by_names(names: list[str], groups: tuple[tuple[str, int], ...]) -> None:
-    assert groups_of_graph(names) == groups
+    assert infer_groups(names) == groups

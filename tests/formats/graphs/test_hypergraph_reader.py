@@ -85,28 +85,28 @@ def test_what_is_written_is_read(
     ("old", "new", "line", "message"),
     [
         (FIRST, "", 1, "the first line is not"),
-        ("3 4\n", "three 4\n", 2, "is not two whole numbers"),
+        ("3 4\n", "three 4\n", 2, "three 4' is not two integers"),
         ("3 4\n", "0 0\n", 2, "no node"),
         ("3 4\n", "3 5\n", None, "4 edges, but the second line announces 5"),
         ("3 4\n", "4 4\n", None, "ends before node 3 of 4"),
         ("3 4\n", "999999999999999999 4\n", None, "ends before node 3"),
-        ("3 4\n", "2 2\n", 10, "more after the last of 2 nodes"),
+        ("3 4\n", "2 2\n", 10, "text after the last of 2 nodes"),
         ("# node 1\n1\n", "# node 1\nx\n", 7, "not the number of edges of node 1"),
         ("# node 2\n2\n", "# node 2\n3\n", None, "ends before an edge of node 2"),
-        ("[1] </s>", "[7] </s>", 11, "there is no node 7"),
-        ("[0] a b", "[2] a b", 8, "node 1 is built on node 2, which does not come before"),
-        ("[0] a b", "[1] a b", 8, "node 1 is built on node 1"),
-        ("[0] a b", "[x] a b", 8, r"'\[x\]' names no node"),
-        ("[0] a b", "[-1] a b", 8, r"'\[-1\]' names no node"),
-        ("LM0=-0.5", "LM0=x", 8, "the value of LM0 is 'x'"),
-        ("LM0=-0.5", "LM0=nan", 8, "the value of LM0 is 'nan'"),
-        ("LM0=-0.5", "LM0=1e99", 8, "the value of LM0 is '1e99'"),
-        ("LM0=-0.5", "LM0=1_0", 8, "the value of LM0 is '1_0'"),
-        ("LM0=1e-3", "LM0=inf", 12, "the value of LM0 is 'inf'"),
-        ("LM0=-0.5", "-0.5", 8, "are no features"),
-        ("LM0=-0.5", "T_a=b=1", 8, "a feature has two values"),
+        ("[1] </s>", "[7] </s>", 11, "node 7 does not exist"),
+        ("[0] a b", "[2] a b", 8, "tail node 2 does not precede head node 1"),
+        ("[0] a b", "[1] a b", 8, "tail node 1 does not precede head node 1"),
+        ("[0] a b", "[x] a b", 8, r"'\[x\]' is not a node"),
+        ("[0] a b", "[-1] a b", 8, r"'\[-1\]' is not a node"),
+        ("LM0=-0.5", "LM0=x", 8, "value of feature LM0 is 'x'"),
+        ("LM0=-0.5", "LM0=nan", 8, "value of feature LM0 is 'nan'"),
+        ("LM0=-0.5", "LM0=1e99", 8, "value of feature LM0 is '1e99'"),
+        ("LM0=-0.5", "LM0=1_0", 8, "value of feature LM0 is '1_0'"),
+        ("LM0=1e-3", "LM0=inf", 12, "value of feature LM0 is 'inf'"),
+        ("LM0=-0.5", "-0.5", 8, r"cannot parse features '-0\.5 T_a=b=2"),
+        ("LM0=-0.5", "T_a=b=1", 8, "duplicate feature"),
         (" ||| 3", "", 12, "2 fields"),
-        ("||| 3", "||| -3", 12, "'-3' is no number of source words"),
+        ("||| 3", "||| -3", 12, "'-3' is not a number of source words"),
         ("# node 2\n2\n[1] </s> |||  ||| 2\n[0] [1] ||| LM0=1e-3 ||| 3\n", "0\n", 9, "goal"),
     ],
 )
@@ -126,7 +126,7 @@ def test_dead_ends_are_allowed_where_the_goal_needs_none(tmp_path: Path) -> None
     path.write_text(FIRST + "3 2\n0\n1\na |||  ||| 1\n1\n[1] b |||  ||| 1\n")
     assert read_hypergraph(path).edge_offsets.tolist() == [0, 0, 1, 2]
     path.write_text(FIRST + "3 2\n0\n1\n[0] a |||  ||| 1\n1\n[1] b |||  ||| 1\n")
-    with pytest.raises(FormatError, match="nothing leads to the goal"):
+    with pytest.raises(FormatError, match="the goal, node 2, has no derivation"):
         read_hypergraph(path)
 
 

@@ -77,7 +77,7 @@ def test_graphs_of_many_sentences(tmp_path: Path, text: str) -> None:
     graphs = read(tmp_path / "graph", text + "\n" + second)
     assert [number for number, _ in graphs] == [0, 12]
     assert derivations(graphs[0][1]) == derivations(graphs[1][1])
-    with pytest.raises(FormatError, match="sentence 0 begins again") as raised:
+    with pytest.raises(FormatError, match="sentence 0 occurs in two places") as raised:
         read(tmp_path / "graph", text + second + "\n" + text)
     assert raised.value.line == 15
 
@@ -147,21 +147,51 @@ def test_no_dense_features(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "old", "new", "line", "message"),
     [
-        (PLAIN, "hyp=1 stack=1", "hyp=x stack=1", 2, "is no hypothesis of a search graph"),
-        (PLAIN, " out=home\n", "", 7, "is no hypothesis of a search graph"),
-        (PLAIN, "0 hyp=0 stack=0\n", "", 1, "hypothesis 1 extends 0, which is not there"),
-        (PLAIN, "hyp=0 stack=0\n", "hyp=0 stack=0\n0 hyp=0 stack=0\n", 2, "two hypotheses 0"),
-        (PLAIN, "hyp=6 stack", "hyp=1 stack", 4, "there are two hypotheses 1"),
-        (PLAIN, "hyp=5 stack", "hyp=4 stack", 6, "there are two hypotheses 4"),
-        (PLAIN, "hyp=4 stack=2 back=1", "hyp=4 stack=2 back=99", 7, "extends 99, which is not"),
-        (PLAIN, "recombined=1", "recombined=9", 3, "was recombined with 9, which is none"),
-        (PLAIN, "recombined=3", "recombined=1", 6, "was recombined with 1, which is none"),
-        (PLAIN, "recombined=1", "recombined=2", 3, "was recombined with 2, which is none"),
-        (PLAIN, "hyp=3 stack=2 back=1", "hyp=3 stack=2 back=4", 5, "covers no more source words"),
-        (PLAIN, "transition=-1.250", "transition=-1.25x", 2, "the value of transition is '-1.25x'"),
-        (PLAIN, "transition=-1.250", "transition=nan", 2, "the value of transition is 'nan'"),
-        (PLAIN, "transition=-1.250", "transition=1_0", 2, "the value of transition is '1_0'"),
-        (PLAIN, "transition=-1.250", "transition=-1e40", 2, "has the value -1e\\+40"),
+        (PLAIN, "hyp=1 stack=1", "hyp=x stack=1", 2, "is not a hypothesis of a search graph"),
+        (PLAIN, " out=home\n", "", 7, "is not a hypothesis of a search graph"),
+        (PLAIN, "0 hyp=0 stack=0\n", "", 1, "hypothesis 1 extends 0, which does not exist"),
+        (PLAIN, "hyp=0 stack=0\n", "hyp=0 stack=0\n0 hyp=0 stack=0\n", 2, "duplicate hypothesis 0"),
+        (PLAIN, "hyp=6 stack", "hyp=1 stack", 4, "duplicate hypothesis 1"),
+        (PLAIN, "hyp=5 stack", "hyp=4 stack", 6, "duplicate hypothesis 4"),
+        (
+            PLAIN,
+            "hyp=4 stack=2 back=1",
+            "hyp=4 stack=2 back=99",
+            7,
+            "hypothesis 4 extends 99, which does not exist",
+        ),
+        (
+            PLAIN,
+            "recombined=1",
+            "recombined=9",
+            3,
+            "hypothesis 2 was recombined with 9, which does not exist in its",
+        ),
+        (
+            PLAIN,
+            "recombined=3",
+            "recombined=1",
+            6,
+            "hypothesis 5 was recombined with 1, which does not exist in its",
+        ),
+        (
+            PLAIN,
+            "recombined=1",
+            "recombined=2",
+            3,
+            "hypothesis 2 was recombined with 2, which does not exist in its",
+        ),
+        (
+            PLAIN,
+            "hyp=3 stack=2 back=1",
+            "hyp=3 stack=2 back=4",
+            5,
+            r"hypothesis 3 \(stack=2\) does not cover more source words than 4,",
+        ),
+        (PLAIN, "transition=-1.250", "transition=-1.25x", 2, r"value of transition is '-1\.25x'"),
+        (PLAIN, "transition=-1.250", "transition=nan", 2, "value of transition is 'nan'"),
+        (PLAIN, "transition=-1.250", "transition=1_0", 2, "value of transition is '1_0'"),
+        (PLAIN, "transition=-1.250", "transition=-1e40", 2, r"feature value -1e\+40 is too large"),
         (
             PLAIN,
             "stack=1 back=0 score=-1.250",
@@ -173,9 +203,21 @@ def test_no_dense_features(tmp_path: Path) -> None:
         (EXTENDED, "(-2.000,-0.500)", "(-2.000,inf)", 3, "of dense feature 2 is 'inf'"),
         (EXTENDED, "(-2.000,-0.500)", "(,-0.500)", 3, "of dense feature 1 is ''"),
         (EXTENDED, "(-2.000,-0.500) ", "(-2.000,-0.500) a=x", 3, "a sparse feature is 'x'"),
-        (EXTENDED, "(-2.000,-0.500) ", "(-2.000,-0.500) a", 3, "are no sparse features"),
-        (EXTENDED, "(-2.000,-0.500) ", "(-2.000,-0.500) a=1 a=1", 3, "are no sparse features"),
-        (EXTENDED, "(-2.000,-0.500) ", "(-2.000,-0.500) core1=1", 3, "are no sparse features"),
+        (EXTENDED, "(-2.000,-0.500) ", "(-2.000,-0.500) a", 3, "cannot parse sparse features"),
+        (
+            EXTENDED,
+            "(-2.000,-0.500) ",
+            "(-2.000,-0.500) a=1 a=1",
+            3,
+            "cannot parse sparse features",
+        ),
+        (
+            EXTENDED,
+            "(-2.000,-0.500) ",
+            "(-2.000,-0.500) core1=1",
+            3,
+            "cannot parse sparse features",
+        ),
         (EXTENDED, '"das|that"', '"that"', 3, "is not 'source|target'"),
         (EXTENDED, '"das|that"', '"das|ART|that"', 3, "is not 'source|target'"),
         (EXTENDED, 'scores="core=(-2.000,-0.500) " out="das|that"', "out=that", 3, "no scores"),
@@ -194,10 +236,16 @@ def test_what_is_no_search_graph(
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "there is no search graph in it"),
-        ("\n\n", "there is no search graph in it"),
-        ("4 hyp=0 stack=0 forward=0 fscore=0.000\n", "no hypothesis of sentence 4 ends it"),
-        (PLAIN.replace("forward=-1", "forward=7"), "no hypothesis of sentence 0 ends it"),
+        ("", "the file has no search graphs"),
+        ("\n\n", "the file has no search graphs"),
+        (
+            "4 hyp=0 stack=0 forward=0 fscore=0.000\n",
+            r"sentence 4 has no complete hypothesis \(forward=-1\)",
+        ),
+        (
+            PLAIN.replace("forward=-1", "forward=7"),
+            r"sentence 0 has no complete hypothesis \(forward=-1\)",
+        ),
     ],
 )
 def test_no_translation(tmp_path: Path, text: str, message: str) -> None:

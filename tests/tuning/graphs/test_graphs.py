@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 import sacrebleu
 
-from formats.graphs.hypergraph_directory import hypergraph_files
+from formats.graphs.hypergraph_directory import list_hypergraph_files
 from formats.nbest.files import read_nbest
 from formats.text import read_lines
 from formats.weights.files import ShowWeights, read_dense
@@ -78,7 +78,7 @@ def test_a_run(toy: Toy, log: Any, optimising: dict[str, Any]) -> None:
     assert command[at : at + 4] == ("-output-search-graph-hypergraph", "true", "gz", "hypergraph")
     assert "-n-best-list" not in command
     # As with the script, the graphs of the last iteration are there to be looked at.
-    assert len(hypergraph_files(work / "hypergraph")) == 12
+    assert len(list_hypergraph_files(work / "hypergraph")) == 12
 
 
 def test_lists_are_those_that_the_decoder_would_have_written(toy: Toy) -> None:
@@ -223,7 +223,7 @@ def test_mira_learns_what_moses_learnt(multi30k: Path, tmp_path: Path) -> None:
     dense = read_dense(recorded / "init.dense")
     groups = FeatureSpace.of_names(name for name, values in dense for _ in values).groups
     references = [[line.split()] for line in read_lines(multi30k / "text" / "dev.en")[:60]]
-    files = hypergraph_files(recorded / "hypergraph")
+    files = list_hypergraph_files(recorded / "hypergraph")
     work = GraphFiles(
         sentences=tuple(files),
         paths=tuple(files.values()),
@@ -401,7 +401,7 @@ def test_files_of_others_stay(toy: Toy) -> None:
     [
         ("gap", "n-best lists of 11 of 12 sentences and 12 translations; it left out sentence 3"),
         ("short", "lists of 3 of 12 sentences and 3 translations"),
-        ("empty", "the decoder wrote no search graphs: .*there is no search graph in it"),
+        ("empty", "the decoder wrote no search graphs: .*the directory has no search graphs"),
         ("surprise", r"0.gz has the feature Surprise0, which the decoder did not announce: that is"
                      r" Distortion0 LM0 WordPenalty0 TranslationModel0\*3"),
         ("cut", "search graphs that cannot be used: .*0.gz.*the file ends"),
