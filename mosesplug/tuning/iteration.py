@@ -1,4 +1,4 @@
-"""One iteration of a batch run: decode, store and score the lists, optimize, write the result.
+"""The steps of an iteration: decode, store and score the lists, optimize, write the result.
 
 Files are written atomically, and only from what the store holds, so each step can be repeated after
 a kill.
@@ -52,9 +52,9 @@ from mosesplug.tuning.workdir.records import (
 __all__ = [
     "build_problem",
     "decode_input",
+    "finish_iteration",
     "make_graphs",
     "optimize_weights",
-    "run_iteration",
     "store_lists",
     "write_decoding_files",
     "write_result_files",
@@ -64,21 +64,15 @@ _FIRST_INTERPOLATED = 3
 """mert-moses.pl interpolates after this iteration."""
 
 
-def run_iteration(context: Context, judge: HeldOutScorer | None, *, skip_decoder: bool) -> None:
-    """Finish the current iteration, or run the next one."""
+def finish_iteration(context: Context, judge: HeldOutScorer | None) -> None:
+    """Optimize on the lists of the newest iteration and those before it; store the result.
+
+    Raises:
+        OptimizerError: there are no usable weights.
+        DataError: there is a new sign that the run goes wrong, and it is strict.
+        DecoderError: the decoder failed on the held-out set.
+    """
     store = context.files.store
-    iterations = store.iterations()
-    if not iterations or iterations[-1].result is not None:
-        iteration = len(iterations) + 1
-        weights, optimum = context.data.start, None
-        if iterations:
-            last = read_result(iterations[-1])
-            weights, optimum = last.weights, last.optimum
-            # The run may have been killed between the result and its files.
-            write_result_files(context, iteration - 1, last)
-        write_decoding_files(context, iteration, weights, optimum)
-        lists = decode_input(context, iteration, weights, skip=skip_decoder)
-        store_lists(context, iteration, weights, lists)
     current = store.iterations()[-1]
     guard_decoded(context)
     result = optimize_weights(context, current)

@@ -11,25 +11,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from mosesplug.errors import DecoderError, UsageError
+from mosesplug.errors import DecoderError
 from mosesplug.settings.configuration import Configuration
 from mosesplug.store import NBestStore
 from mosesplug.tuning.conclude import conclude
 from mosesplug.tuning.context import Context
 from mosesplug.tuning.events import Watcher, ignore_event
 from mosesplug.tuning.graphs.forest import check_forest
-from mosesplug.tuning.heldout import HeldOutScorer, count_since_best
-from mosesplug.tuning.iteration import (
-    make_graphs,
-    run_iteration,
-)
+from mosesplug.tuning.heldout import HeldOutScorer
+from mosesplug.tuning.iteration import decode_input, make_graphs
 from mosesplug.tuning.online.run import open_online_run, run_online_iteration
 from mosesplug.tuning.online.state import forget_earlier_states
-from mosesplug.tuning.resume import (
-    check_earlier_run,
-)
+from mosesplug.tuning.requests import ask, tell
+from mosesplug.tuning.resume import check_earlier_run
 from mosesplug.tuning.setup import check_outputs, prepare_run
-from mosesplug.tuning.workdir.records import read_evaluations, read_result
+from mosesplug.tuning.stopping import find_reason_to_stop
 from mosesplug.tuning.workdir.summary import Result
 from mosesplug.tuning.workdir.workspace import Workspace
 
@@ -92,15 +88,13 @@ def _drop_unrecorded_epoch(store: NBestStore) -> None:
 
 def _run(context: Context, judge: HeldOutScorer | None) -> None:
     """Alternate between decoding the whole input and optimizing on all lists."""
-    if (opened := context.files.store.open_iteration()) is not None:
-        raise UsageError(
-            f"iteration {opened.iteration} in {context.files.workspace.directory} was cut off in an"
-            " online run: go on with --online, or begin anew in another --working-dir"
-        )
-    skip_decoder = context.data.configuration.skip_decoder
-    while not find_reason_to_stop(context):
-        run_iteration(context, judge, skip_decoder=skip_decoder)
-        skip_decoder = False
+    iterations = context.files.store.iterations()
+    is_unfinished = bool(iterations) and iterations[-1].result is None
+    skip = context.data.configuration.skip_decoder and not is_unfinished
+    while (request := ask(context, judge)) is not None:
+        lists = decode_input(context, request.iteration, request.weights, skip=skip)
+        tell(context, judge, request, lists)
+        skip = False
 
 
 def _run_online(context: Context, judge: HeldOutScorer | None) -> None:
@@ -109,29 +103,3 @@ def _run_online(context: Context, judge: HeldOutScorer | None) -> None:
         while not find_reason_to_stop(context):
             make_graphs(context)
             run_online_iteration(run)
-
-
-def find_reason_to_stop(context: Context) -> str:
-    """Return why the newest iteration is the last, or an empty string.
-
-    It depends on the current settings, so a finished run can be continued with others.
-    """
-    configuration = context.data.configuration
-    iterations = context.files.store.iterations()
-    if not iterations or iterations[-1].result is None:
-        return ""
-    if read_result(iterations[-1]).largest_change < configuration.minimum_change:
-        return f"no weight changed by {configuration.minimum_change:g} or more"
-    held_out = configuration.held_out
-    if held_out is not None and held_out.patience:
-        stale = count_since_best(read_evaluations(iterations))
-        if stale >= held_out.patience == 1:
-            return "the last translation of the held-out text was no better"
-        if stale >= held_out.patience:
-            return f"{stale} translations of the held-out text in a row were no better"
-    epochs = context.optimizer.online.epochs if configuration.online else 0
-    if epochs and len(iterations) >= epochs:
-        return "the epoch is done" if epochs == 1 else f"all {epochs} epochs are done"
-    if configuration.maximum_iterations and len(iterations) >= configuration.maximum_iterations:
-        return f"the maximum of {configuration.maximum_iterations} iterations is reached"
-    return ""
