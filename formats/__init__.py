@@ -49,10 +49,10 @@ if TYPE_CHECKING:
         read_moses_ini,
         with_weights,
     )
-    from formats.nbest.dense import dense_features
     from formats.nbest.files import (
         NBestEntry,
         NBestList,
+        dense_features,
         format_entry,
         iter_nbest,
         read_nbest,
@@ -168,7 +168,6 @@ _MODULES = (
     "extractor.megam",
     "moses.ini",
     "nbest.files",
-    "nbest.dense",
     "references",
     "graphs.search_graph",
     "graphs.slf",

@@ -1,4 +1,4 @@
-"""Parse many decimal numbers at once, without a Python object for each of them.
+"""Parse and write many decimal numbers at once, without a Python object for each of them.
 
 Eight characters are one unsigned 64-bit word, and a word of eight digits becomes a number in three
 multiplications (Lemire 2021, "Number parsing at a gigabyte per second", section 2). A decimal
@@ -6,6 +6,13 @@ point is removed from the word first, and the remaining integer is divided by a 
 are exact in float64 (the integer has at most 15 digits beside a point), so the quotient is
 correctly rounded and equal to ``float()``. Other tokens (exponents, a plus sign, more than 16
 characters) go to ``float()`` one by one.
+
+``spell_rows`` writes numbers as a C++ stream prints them (``%.6g``). One multiplication with a
+power of ten turns a number into an integer of six digits and the position of its decimal point. The
+product is off by less than ``1e-9``; where its fraction is close to one half, rounding could fail,
+so Python formats that number, as it does where an exponent is needed. The text of a number is built
+in two 64-bit words: sign and leading zeros in the first; digits, point and a blank in the second.
+Zero bytes are removed at the end.
 """
 
 from __future__ import annotations
@@ -17,7 +24,8 @@ from numpy.typing import NDArray
 
 from formats.words import EACH_BYTE, Bytes, Positions, Words, words_of, zero_bytes
 
-__all__ = ["parse_digits", "parse_integers", "parse_number", "parse_numbers"]
+__all__ = ["parse_digits", "parse_integers", "parse_number", "parse_numbers", "spell_rows"]
+
 
 _CHUNK = 1 << 14  # tokens at a time: the intermediate words stay in the cache
 _PLAIN = re.compile(rb"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
@@ -149,3 +157,95 @@ def _eight_digits(digits: Words) -> Words:
     pairs = (digits * _U64(2561)) >> _U64(8) & _U64(0x00FF00FF00FF00FF)
     fours = (pairs * _U64(6553601)) >> _U64(16) & _U64(0x0000FFFF0000FFFF)
     return (fours * _U64(42949672960001)) >> _U64(32)
+
+
+_PRINTED = 6
+_NEAR_HALF = 1e-6
+_THRESHOLDS = 10.0 ** np.arange(-3, _PRINTED)
+_SHIFTS = 10.0 ** np.arange(9, -1, -1)  # of 5 - e, for exponents e from -4 to 5
+_BLANK, _POINT = _U64(ord(" ")), _U64(ord("."))
+
+
+def _word(text: bytes) -> int:
+    """Return text as a little-endian word: its first byte is the lowest."""
+    return int.from_bytes(text, "little")
+
+
+# Three digits of 000 to 999, the zeros at their end, and what stands before digits by exponent.
+_THREE = np.array([_word(b"%03d" % i) for i in range(1000)], dtype=np.uint64)
+_END_ZEROS = np.array([3, *(len(s) - len(s.rstrip("0")) for s in map(str, range(1, 1000)))])
+_LEADING = np.array([_word(b"0.000"[: 1 - e]) << 16 for e in range(-4, 0)] + [0] * 6, np.uint64)
+_FIRST = np.array([2 ** (8 * n) - 1 for n in range(8)], dtype=np.uint64)  # the first n bytes
+_COUNTS = np.array([_word(b"%d " % i) << 8 for i in range(1000)], dtype=np.uint64)
+
+
+def spell_rows(values: NDArray[np.float32] | NDArray[np.int32]) -> bytes:
+    """Return every row as text: a newline, then each number with a blank behind it.
+
+    Args:
+        values: ``[n, k]``; finite. Integers are spelled as the nearest float32.
+    """
+    n, width = values.shape
+    if not width:
+        return bytes(b"\n" * n)
+    if values.dtype.kind == "i" and 0 <= values.min(initial=0) <= values.max(initial=0) < 1000:
+        words = _COUNTS[values]
+        words[:, 0] |= _U64(ord("\n"))
+        return _packed(words)
+    flat = values.astype(np.float32).astype(np.float64).ravel()
+    words, odd = _spell(flat)
+    for i in np.flatnonzero(odd).tolist():
+        text = (b"\0\0%.6g " % flat[i]).ljust(16, b"\0")
+        words[i] = np.frombuffer(text, dtype="<u8")
+    words.reshape(n, width, 2)[:, 0, 0] |= _U64(ord("\n"))
+    return _packed(words)
+
+
+def _packed(words: Words) -> bytes:
+    """Return the bytes of words, zeros left out."""
+    return words.astype("<u8", copy=False).tobytes().translate(None, b"\0")
+
+
+def _spell(values: NDArray[np.float64]) -> tuple[Words, NDArray[np.bool_]]:
+    """Return two words of text for each number, and which numbers Python must format instead.
+
+    Byte 0 of the first word is reserved for a newline; byte 1 holds the sign.
+    """
+    magnitude = np.abs(values)
+    exponent = np.full(len(values), -4, dtype=np.int64)
+    for threshold in _THRESHOLDS:
+        exponent += magnitude >= threshold
+    scaled = magnitude * _SHIFTS[exponent + 4]
+    digits = np.rint(scaled)
+    odd = np.abs(np.abs(scaled - digits) - 0.5) < _NEAR_HALF
+    odd |= (magnitude < 1e-4) | (digits >= 10**_PRINTED)  # also what rounding carries to a power
+    zero = magnitude == 0
+    odd &= ~zero
+    exponent[zero] = 0
+    number = np.where(odd, 0, digits).astype(np.int64)
+    high = number // 1000
+    low = number - 1000 * high
+    trailing = _END_ZEROS[low] + np.where(low == 0, _END_ZEROS[high], 0)
+    kept = np.maximum(_PRINTED - trailing, 1)
+    text = _THREE[high] | (_THREE[low] << _U64(24))
+    words = np.empty((len(values), 2), dtype=np.uint64)
+    words[:, 0] = _LEADING[exponent + 4] | (np.signbit(values) * _U64(ord("-") << 8))
+    words[:, 1] = _with_point(text, kept, exponent + 1)
+    return words, odd
+
+
+def _with_point(text: Words, kept: NDArray[np.int64], before: NDArray[np.int64]) -> Words:
+    """Return the digits with a decimal point where one is needed, followed by a blank.
+
+    Args:
+        text: six digits each.
+        kept: digits up to the last that is not 0.
+        before: digits before the point; 0 or less if the point stands before them all.
+    """
+    fraction = (before > 0) & (kept > before)
+    place = np.where(fraction, before, _PRINTED)
+    head = text & _FIRST[place]
+    split = head | ((text ^ head) << _U64(8)) | (_POINT << (place * 8).astype(np.uint64))
+    length = np.maximum(kept, before) + fraction
+    spelled: Words = (split & _FIRST[length]) | (_BLANK << (length * 8).astype(np.uint64))
+    return spelled

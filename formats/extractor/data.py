@@ -25,7 +25,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from formats.decimal_text import spell_rows
+from formats.decimals import spell_rows
 from formats.text import atomic_write
 
 __all__ = ["FeatureData", "ScoreData", "SparseColumns", "write_features", "write_scores"]

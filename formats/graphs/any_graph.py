@@ -21,7 +21,7 @@ from typing import Literal, get_args
 
 from formats.errors import FormatError
 from formats.graphs.cdec_forest import read_cdec_forest
-from formats.graphs.hypergraph_directory import list_hypergraph_files
+from formats.graphs.hypergraph import list_hypergraph_files
 from formats.graphs.hypergraph_reader import HypergraphFile, read_hypergraph, read_target_graph
 from formats.graphs.search_graph import read_search_graphs
 from formats.graphs.slf import read_slf

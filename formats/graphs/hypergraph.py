@@ -1,6 +1,7 @@
-"""Write search graphs in Moses' hypergraph format (``-output-search-graph-hypergraph``).
+"""Write search graphs in Moses' hypergraph format, list their files, and map their features.
 
-There is one file per sentence, with nodes in topological order; the last node is the goal::
+``-output-search-graph-hypergraph`` writes one file per sentence, with nodes in topological order;
+the last node is the goal::
 
     # target ||| features ||| source-covered
     <nodes> <edges>
@@ -8,19 +9,36 @@ There is one file per sentence, with nodes in topological order; the last node i
     <edges that lead to it>
     [<tail>] <words>  ||| <name>=<value> ...  ||| <source words covered>
 
-The same directory has a file ``weights`` with a name and a number on each line.
+Their directory has a file ``weights`` with a name and a number on each line.
+
+Graphs and n-best lists have different names for dense columns: ``TranslationModel0_1`` ...
+``TranslationModel0_4``, and ``LM0`` without a number. Sparse features have the same names in both,
+with an underscore. Graphs also have features that are not tuned and not in n-best
+lists; in Moses always ``UnknownWordPenalty0``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import itertools
+import re
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from os import PathLike
+from pathlib import Path
 from typing import Literal
 
-from formats.text import atomic_write, write_atomic
+from formats.errors import FormatError
+from formats.text import atomic_write, regular_file, write_atomic
 
-__all__ = ["Edge", "hypergraph_names", "write_hypergraph", "write_hypergraph_weights"]
+__all__ = [
+    "Edge",
+    "GraphColumns",
+    "hypergraph_names",
+    "infer_groups",
+    "list_hypergraph_files",
+    "write_hypergraph",
+    "write_hypergraph_weights",
+]
 
 
 @dataclass(frozen=True)
@@ -103,3 +121,126 @@ def _edge(edge: Edge, head: int, names: Sequence[str]) -> bytes:
     features = [*zip(names, edge.dense, strict=True), *edge.sparse]
     text = "".join(f"{name}={value:.6f} " for name, value in features)
     return b"%b  ||| %b ||| %d" % (target, text.encode("utf-8", "surrogateescape"), edge.covered)
+
+
+class GraphColumns:
+    """Columns of the features of search graphs, by their names in the graphs.
+
+    Attributes:
+        groups: the dense groups.
+        fixed: features that belong to no group, whatever their names.
+        sparse: columns of all features outside the groups, counted from the first; it grows.
+    """
+
+    def __init__(
+        self,
+        groups: Iterable[tuple[str, int]],
+        sparse: Iterable[str] = (),
+        fixed: Collection[str] = (),
+    ) -> None:
+        """Set up the columns.
+
+        Args:
+            groups: the dense groups, as in n-best lists.
+            sparse: features that get the first columns after the groups.
+            fixed: features that are not tuned; they get columns like sparse ones.
+        """
+        self.groups = tuple(groups)
+        self.fixed = frozenset(fixed)
+        self.sparse = {name: column for column, name in enumerate(sparse)}
+        dense = (name for group, width in self.groups for name in self._names(group, width))
+        self._dense = {name: column for column, name in enumerate(dense)}
+        self._group_names = {name for name, _ in self.groups}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of all columns in search graphs."""
+        return (*self._dense, *self.sparse)
+
+    def of(self, names: Iterable[str]) -> dict[str, int]:
+        """Return the column of each name; new names outside the groups get the next columns.
+
+        Raises:
+            KeyError: a name is neither dense nor valid for a sparse feature; the exception's
+                argument is that name.
+        """
+        return {name: self._column(name) for name in names}
+
+    def _names(self, group: str, width: int) -> Iterable[str]:
+        """Return the names of a group's columns, without fixed components."""
+        if not any(name.rpartition("_")[0] == group for name in self.fixed):
+            return hypergraph_names([(group, width)])
+        numbered = (f"{group}_{k}" for k in itertools.count(1))
+        return itertools.islice((name for name in numbered if name not in self.fixed), width)
+
+    def _column(self, name: str) -> int:
+        column = self._dense.get(name)
+        if column is not None:
+            return column
+        group, underscore, number = name.partition("_")
+        # As in n-best lists. A group has no more columns than it had.
+        looks_dense = not underscore or (group in self._group_names and number.isdecimal())
+        if looks_dense and name not in self.fixed and name not in self.sparse:
+            raise KeyError(name)
+        return len(self._dense) + self.sparse.setdefault(name, len(self.sparse))
+
+
+def infer_groups(names: Sequence[str], fixed: Collection[str] = ()) -> tuple[tuple[str, int], ...]:
+    """Infer the dense groups from the feature names of a search graph.
+
+    ``LM0`` is a group, and so are two or more consecutive names ``TM0_1``, ``TM0_2``, ....
+    Those in ``fixed`` are omitted.
+    """
+    groups: list[tuple[str, int]] = []
+    for name in names:
+        if name in fixed:
+            continue
+        group, underscore, number = name.partition("_")
+        if not underscore:
+            groups.append((name, 1))
+        elif number == "1" and f"{group}_2" in names:
+            groups.append((group, 1))
+        elif groups and groups[-1][0] == group and number == str(groups[-1][1] + 1):
+            groups[-1] = (group, groups[-1][1] + 1)
+    return tuple(groups)
+
+
+_NAME = re.compile(r"([0-9]{1,9})(\.(txt|slf|json))?(\.(gz|bz2|xz))?")
+_WEIGHTS = "weights"
+
+
+def list_hypergraph_files(directory: str | PathLike[str]) -> dict[int, Path]:
+    """Return the graph file of each sentence id, in ascending order.
+
+    Raises:
+        FormatError: the path is not a directory; or the directory has no graph, two graphs of one
+            sentence, or an entry that is not a graph: another name, a directory, a pipe.
+    """
+    try:
+        entries = sorted(Path(directory).iterdir())
+    except OSError as error:
+        raise FormatError(error.strerror or str(error), path=directory) from None
+    files: dict[int, Path] = {}
+    for entry in entries:
+        if entry.name == _WEIGHTS or entry.name.startswith("."):
+            continue
+        match = _NAME.fullmatch(entry.name)
+        if match is None:
+            raise FormatError(
+                "not a search graph: the file name is not a sentence id",
+                path=entry,
+                remedy="Remove it, or name it 0.gz, 1.gz, ...",
+            )
+        number = int(match[1])
+        if number in files:
+            raise FormatError(
+                f"sentence {number} has another file, {files[number].name}",
+                path=entry,
+                remedy="Remove one of the two",
+            )
+        files[number] = regular_file(entry)
+    if not files:
+        raise FormatError(
+            "the directory has no search graphs", path=directory, remedy="Expected 0.gz, 1.gz, ..."
+        )
+    return dict(sorted(files.items()))

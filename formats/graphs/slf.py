@@ -19,7 +19,10 @@ its full name, converted to natural logarithms from any base: ``acoustic``, ``la
 header's scales are the weights (``slf_scales``).
 
 ``moses -output-search-graph-slf`` names ``x1`` and so on in comments; this reader uses these names.
-Moses' values are sums from the beginning of the sentence; the reader converts them to step values.
+Moses gives the first word of each phrase the feature values of the whole hypothesis, from the
+beginning of the sentence on, and the other words of the phrase zeros. The value of a step is the
+difference to the previous hypothesis (``_subtract_sums``). This is well defined, since every
+hypothesis has its own node; only the last node, whose incoming links have no words, joins several.
 """
 
 from __future__ import annotations
@@ -37,10 +40,60 @@ from formats.decimals import parse_number
 from formats.errors import FormatError, quoted
 from formats.graphs.hypergraph_reader import TAIL, HypergraphFile
 from formats.graphs.loose_edges import LooseEdges, parse_finite, sort_edges
-from formats.graphs.slf_moses import subtract_sums
 from formats.graphs.slf_records import Fields, Lattice, Record, read_lattice
 
 __all__ = ["read_slf", "slf_scales"]
+
+
+def _subtract_sums(
+    lattice: Lattice,
+    tails: Sequence[int],
+    heads: Sequence[int],
+    first: int,
+    totals: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Return the feature values of each link, without those of the links before it.
+
+    Args:
+        lattice: the lattice, with links in the order of the search.
+        tails: tail node of each link.
+        heads: head node of each link.
+        first: the node where all sums are 0.
+        totals: float64 ``[n_links, n_features]``; the sums in the file.
+
+    Returns:
+        float64 ``[n_links, n_features]``.
+
+    Raises:
+        FormatError: a link precedes a link to its tail, or two hypotheses share a node.
+    """
+    nothing = np.zeros(totals.shape[1])
+    reached = {first: nothing}
+    added = np.zeros_like(totals)
+    has_values = (totals != 0).any(axis=1)
+    for row, (tail, head, link) in enumerate(zip(tails, heads, lattice.links, strict=True)):
+        before = reached.get(tail)
+        if before is None:
+            raise lattice.error(
+                link.line,
+                "a link precedes the links to its start node",
+                "Keep Moses' order of links: their values are cumulative",
+            )
+        if b"W" not in link.fields:
+            continue
+        if head in reached:
+            raise lattice.error(
+                link.line,
+                "two hypotheses lead to the same node",
+                "Use a lattice as Moses writes it: its values are cumulative",
+            )
+        if has_values[row]:
+            added[row] = totals[row] - before
+            reached[head] = totals[row]
+        else:
+            reached[head] = before
+    return added
+
 
 WORDS = "words"
 _SCORES = {b"a": "acoustic", b"l": "language", b"n": "ngram", b"r": "pronunciation"}
@@ -95,7 +148,7 @@ def read_slf(path: str | PathLike[str]) -> HypergraphFile:
     if lattice.names:
         dense = np.zeros((len(links), len(names)))
         dense[np.repeat(np.arange(len(links)), np.diff(indptr)), indices] = values
-        dense[1:] = subtract_sums(lattice, joined.tails, joined.heads, joined.first, dense[1:])
+        dense[1:] = _subtract_sums(lattice, joined.tails, joined.heads, joined.first, dense[1:])
         indptr = np.arange(len(links) + 1) * len(names)
         indices = np.tile(np.arange(len(names), dtype=np.int32), len(links))
         values = dense.reshape(-1)

@@ -1,19 +1,24 @@
 """Parse many lines of an n-best list at once into flat arrays.
 
 Lines and separators are found by comparing the whole byte array with one character; the features
-fields go to ``formats.nbest.columns``, ``formats.nbest.tokens`` or ``formats.nbest.named``. A block
-with anything unusual is parsed again by ``formats.nbest.entry``, which either succeeds or names the
+fields go to ``formats.nbest.columns``, ``formats.nbest.tokens`` or ``parse_named``. A block with
+anything unusual is parsed again by ``formats.nbest.entry``, which either succeeds or names the
 line and the error.
+
+Joshua and cdec name every value: ``lm_0=-27.1 Glue=3``. There, a line may have features in any
+order, and missing ones are 0. The name does not tell dense from sparse features either (Joshua's
+language model is ``lm_0``): the caller names the dense ones, all others are sparse.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from formats.decimals import parse_integers, parse_numbers
-from formats.nbest.arrays import NBestList, concatenate, from_entries
 from formats.nbest.columns import parse_columns
 from formats.nbest.entry import (
     BLANKS,
@@ -24,11 +29,181 @@ from formats.nbest.entry import (
     backwards,
     parse_entry,
 )
-from formats.nbest.named import parse_named
-from formats.nbest.tokens import ParsedFeatures, parse_tokens
+from formats.nbest.tokens import ParsedFeatures, number_names, parse_tokens, split_tokens
 from formats.words import PAD, Bytes, Positions, padded_with_newlines
 
 __all__ = ["NBestList", "concatenate", "parse_block", "parse_block_fast"]
+
+
+@dataclass(frozen=True)
+class NBestList:
+    """Hypotheses as flat arrays, one row each, in file order.
+
+    Attributes:
+        path: the file.
+        sentence_ids: int64 ``[n]``, never decreasing.
+        buffer: uint8, the text that the positions below point into.
+        text_starts: int64 ``[n]``; first byte of the hypothesis without surrounding blanks.
+        text_ends: int64 ``[n]``.
+        groups: ``(name, number of values)`` of each dense group, in file order.
+        dense: float32 ``[n, n_dense]``, C order.
+        sparse_names: the sparse features, in order of first appearance.
+        sparse_indptr: int64 ``[n + 1]``; sparse values of row ``i`` are
+            ``sparse_indptr[i]:sparse_indptr[i + 1]`` of the next two.
+        sparse_indices: int32 ``[nnz]``; which of ``sparse_names``.
+        sparse_data: float32 ``[nnz]``.
+        scores: float64 ``[n]``; the decoder's model score, NaN if the list has none.
+        extra_starts: int64 ``[n]``; the text after the ``|||`` that follows the score (alignment,
+            segmentation), blanks included; an empty range if there is none.
+        extra_ends: int64 ``[n]``.
+        lines: int64 ``[n]``; line in the file, from 1.
+    """
+
+    path: str
+    sentence_ids: NDArray[np.int64]
+    buffer: NDArray[np.uint8]
+    text_starts: Positions
+    text_ends: Positions
+    groups: tuple[tuple[str, int], ...]
+    dense: NDArray[np.float32]
+    sparse_names: tuple[str, ...]
+    sparse_indptr: Positions
+    sparse_indices: NDArray[np.int32]
+    sparse_data: NDArray[np.float32]
+    scores: NDArray[np.float64]
+    extra_starts: Positions
+    extra_ends: Positions
+    lines: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.sentence_ids)
+
+    def text(self, row: int) -> bytes:
+        """Return the tokens of one hypothesis."""
+        return self.buffer[self.text_starts[row] : self.text_ends[row]].tobytes()
+
+    def extra(self, row: int) -> bytes:
+        """Return the fields after the score of one hypothesis."""
+        return self.buffer[self.extra_starts[row] : self.extra_ends[row]].tobytes()
+
+
+def concatenate(blocks: Sequence[NBestList]) -> NBestList:
+    """Concatenate lists of one layout, at least one."""
+    known: dict[str, int] = {}
+    columns = [
+        np.array([known.setdefault(n, len(known)) for n in block.sparse_names], dtype=np.int32)
+        for block in blocks
+    ]
+    at = np.cumsum([0, *(len(block.buffer) for block in blocks)])
+    nnz = np.cumsum([0, *(len(block.sparse_data) for block in blocks)])
+
+    def moved(name: str, by: Positions) -> Positions:
+        parts = [getattr(block, name) + step for block, step in zip(blocks, by, strict=False)]
+        return np.concatenate(parts)
+
+    return NBestList(
+        path=blocks[0].path,
+        sentence_ids=np.concatenate([block.sentence_ids for block in blocks]),
+        buffer=np.concatenate([block.buffer for block in blocks]),
+        text_starts=moved("text_starts", at),
+        text_ends=moved("text_ends", at),
+        groups=blocks[0].groups,
+        dense=np.concatenate([block.dense for block in blocks]),
+        sparse_names=tuple(known),
+        sparse_indptr=np.append(
+            np.concatenate(
+                [b.sparse_indptr[:-1] + step for b, step in zip(blocks, nnz, strict=False)]
+            ),
+            nnz[-1],
+        ),
+        sparse_indices=np.concatenate(
+            [c[b.sparse_indices] for b, c in zip(blocks, columns, strict=True)]
+        ),
+        sparse_data=np.concatenate([block.sparse_data for block in blocks]),
+        scores=np.concatenate([block.scores for block in blocks]),
+        extra_starts=moved("extra_starts", at),
+        extra_ends=moved("extra_ends", at),
+        lines=np.concatenate([block.lines for block in blocks]),
+    )
+
+
+def from_entries(
+    entries: Sequence[NBestEntry], layout: Layout, path: str, numbers: Sequence[int]
+) -> NBestList:
+    """Convert entries to arrays; ``numbers`` are their lines in the file."""
+    pieces = [piece for entry in entries for piece in (entry.text, entry.extra)]
+    edges = np.cumsum([0, *map(len, pieces)], dtype=np.int64)
+    known: dict[str, int] = {}
+    n_dense = sum(width for _, width in layout.groups)
+    dense = [value for entry in entries for _, values in entry.dense for value in values]
+    sparse = [feature for entry in entries for feature in entry.sparse]
+    return NBestList(
+        path=path,
+        sentence_ids=np.array([entry.sentence_id for entry in entries], dtype=np.int64),
+        buffer=np.frombuffer(b"".join(pieces), dtype=np.uint8),
+        text_starts=edges[:-1:2],
+        text_ends=edges[1::2],
+        groups=layout.groups,
+        dense=np.array(dense, dtype=np.float64).astype(np.float32).reshape(len(entries), n_dense),
+        sparse_indices=np.array(
+            [known.setdefault(name, len(known)) for name, _ in sparse], dtype=np.int32
+        ),
+        sparse_names=tuple(known),
+        sparse_indptr=np.cumsum([0, *(len(e.sparse) for e in entries)], dtype=np.int64),
+        sparse_data=np.array([value for _, value in sparse], dtype=np.float64).astype(np.float32),
+        scores=np.array([entry.score for entry in entries], dtype=np.float64),
+        extra_starts=edges[1::2],
+        extra_ends=edges[2::2],
+        lines=np.array(numbers, dtype=np.int64),
+    )
+
+
+def parse_named(
+    padded: Bytes, begins: Positions, ends: Positions, layout: Layout
+) -> ParsedFeatures | None:
+    """Parse features fields into a dense matrix and sparse rows.
+
+    Args:
+        padded: the text with ``PAD`` bytes before and after it.
+        begins: int64 ``[n]``; first byte of each field, ascending.
+        ends: int64 ``[n]``; one past its last byte.
+        layout: the dense features, one value each.
+
+    Returns:
+        The features, or None if a line is not a sequence of names with one value each.
+    """
+    tokens = split_tokens(padded, begins, ends)
+    n_lines = len(tokens.offsets) - 1
+    is_label = tokens.is_label
+    if (tokens.offsets % 2).any() or not is_label[::2].all() or is_label[1::2].any():
+        return None
+    data = parse_numbers(padded, tokens.starts[1::2], tokens.ends[1::2])
+    if not (np.abs(data) < FLOAT32_LIMIT).all() or (tokens.ends - tokens.starts < 1).any():
+        return None
+    numbered = number_names(padded, tokens.starts[::2], tokens.ends[::2] - 1)
+    if numbered is None or "" in numbered[0]:
+        return None
+    names, indices = numbered
+    owners = np.repeat(np.arange(n_lines), np.diff(tokens.offsets) // 2)
+    if (np.diff(np.sort(owners * len(names) + indices)) == 0).any():
+        return None  # a feature twice in one line
+    known = {name: column for column, (name, _) in enumerate(layout.groups)}
+    columns = np.array([known.get(name, -1) for name in names], dtype=np.int64)
+    of_value = columns[indices] if len(names) else np.zeros(0, dtype=np.int64)
+    is_dense = of_value >= 0
+    dense = np.zeros((n_lines, len(known)), dtype=np.float32)
+    dense[owners[is_dense], of_value[is_dense]] = data[is_dense]
+    rest = np.flatnonzero(columns < 0)
+    rank = np.full(len(names), -1, dtype=np.int32)
+    rank[rest] = np.arange(len(rest))
+    counts = np.bincount(owners[~is_dense], minlength=n_lines)
+    return ParsedFeatures(
+        dense,
+        tuple(names[place] for place in rest.tolist()),
+        np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
+        rank[indices[~is_dense]],
+        data[~is_dense].astype(np.float32),
+    )
 
 
 def parse_block(text: bytes, layout: Layout, path: str, first_line: int) -> NBestList:

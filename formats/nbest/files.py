@@ -3,6 +3,11 @@
 ``read_nbest`` returns a whole list as flat arrays, ``read_nbest_blocks`` yields blocks of whole
 sentences, ``iter_nbest`` one object per line. All three accept and reject the same lists (of
 several errors they may report different ones). ``formats.nbest.entry`` defines the grammar.
+
+Lists that name every value do not say which features are dense: Joshua writes its dense features in
+every line, cdec omits zeros. ``dense_features`` counts them instead: if there are few, as in a
+system that MERT can tune, all are dense; otherwise those in at least half of the lines. Lists that
+are used together are counted together.
 """
 
 from __future__ import annotations
@@ -11,7 +16,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import accumulate, pairwise
 from os import PathLike, fspath
+from pathlib import Path
 from typing import Literal
+
+import numpy as np
 
 from formats.errors import FormatError
 from formats.nbest.block import NBestList, concatenate, parse_block
@@ -22,20 +30,25 @@ from formats.nbest.entry import (
     Place,
     backwards,
     format_entry,
+    names_every_value,
     parse_entry,
 )
 from formats.text import atomic_write, iter_chunks, open_text
 
 __all__ = [
+    "FEW",
     "NBestEntry",
     "NBestList",
+    "dense_features",
     "format_entry",
     "format_list",
+    "is_named",
     "iter_nbest",
     "read_nbest",
     "read_nbest_blocks",
     "write_nbest",
 ]
+
 
 BLOCK_BYTES = 1 << 21
 """Enough that a NumPy call costs little, and little enough to stay in the cache."""
@@ -242,3 +255,51 @@ def _empty(path: str) -> FormatError:
     return FormatError(
         "the list is empty", path=path, remedy="Check the decoder's error output and its disk"
     )
+
+
+FEW = 50
+"""Up to this number of features, all are dense: systems without sparse features have fewer."""
+
+StrPath = str | PathLike[str]
+
+
+def is_named(path: StrPath) -> bool:
+    """Return whether the first line of a list has only ``name=value`` features.
+
+    Not asked of what can be read once only, a pipe: that counts as Moses' format.
+
+    Raises:
+        FormatError: the file cannot be read.
+    """
+    if Path(path).exists() and not Path(path).is_file():
+        return False
+    with open_text(path) as file:
+        first = next((line for line in file if line.strip(BLANKS)), b"")
+    return names_every_value(first)
+
+
+def dense_features(paths: Sequence[StrPath]) -> tuple[str, ...] | None:
+    """Return the names of the dense features of some lists, in order of first appearance.
+
+    Args:
+        paths: the lists, at least one.
+
+    Returns:
+        The names, or None if the first list does not name every value.
+
+    Raises:
+        FormatError: a list cannot be parsed, or its form differs from that of the first.
+    """
+    if not is_named(paths[0]):
+        return None
+    counts: dict[str, int] = {}
+    n_lines = 0
+    for path in paths:
+        for block in read_nbest_blocks(path, dense=()):
+            n_lines += len(block)
+            found = np.bincount(block.sparse_indices, minlength=len(block.sparse_names))
+            for name, count in zip(block.sparse_names, found.tolist(), strict=True):
+                counts[name] = counts.get(name, 0) + count
+    if len(counts) <= FEW:
+        return tuple(counts)
+    return tuple(name for name, count in counts.items() if 2 * count >= n_lines)

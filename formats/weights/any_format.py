@@ -23,8 +23,7 @@ from os import PathLike, fspath
 from typing import Literal, get_args
 
 from formats.errors import FormatError, quoted
-from formats.graphs.hypergraph import hypergraph_names
-from formats.graphs.hypergraph_features import infer_groups
+from formats.graphs.hypergraph import hypergraph_names, infer_groups
 from formats.moses.ini import MosesIni, parse_moses_ini
 from formats.moses.ini_features import UNKNOWN_WORD, announced, fixed_weights, sparse_weights
 from formats.weights.files import (

@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formats.errors import FormatError
-from formats.nbest.dense import is_named
-from formats.nbest.files import read_nbest
+from formats.nbest.files import is_named, read_nbest
 from mosesplug.errors import UsageError
 from mosesplug.evaluation.error_rates import display_score
 from mosesplug.evaluation.scores import read_translation

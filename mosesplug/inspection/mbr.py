@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from formats.errors import FormatError
 from formats.graphs.hypergraph import hypergraph_names
-from formats.nbest.dense import is_named
-from formats.nbest.files import read_nbest_blocks
+from formats.nbest.files import is_named, read_nbest_blocks
 from mosesplug.errors import DataError, UsageError
 from mosesplug.features import spelled_groups
 from mosesplug.forest.graph_search import named

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from formats.nbest.dense import is_named
+from formats.nbest.files import is_named
 from mosesplug.errors import DataError, UsageError
 from mosesplug.features import FeatureSpace
 from mosesplug.learning.lists import find_dense_features, load_lists

@@ -17,9 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formats.graphs.any_graph import read_graphs
-from formats.graphs.hypergraph import hypergraph_names
-from formats.graphs.hypergraph_directory import list_hypergraph_files
-from formats.graphs.hypergraph_features import GraphColumns, infer_groups
+from formats.graphs.hypergraph import (
+    GraphColumns,
+    hypergraph_names,
+    infer_groups,
+    list_hypergraph_files,
+)
 from formats.graphs.hypergraph_reader import HypergraphFile
 from formats.references import read_references
 from formats.weights.files import read_sparse

@@ -14,8 +14,7 @@ from os import PathLike
 from pathlib import Path
 
 from formats.errors import FormatError
-from formats.nbest.dense import dense_features, is_named
-from formats.nbest.files import read_nbest_blocks
+from formats.nbest.files import dense_features, is_named, read_nbest_blocks
 from formats.references import read_references
 from mosesplug.errors import UsageError
 from mosesplug.learning.weights import NamedWeights

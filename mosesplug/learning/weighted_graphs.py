@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from formats.errors import FormatError
 from formats.graphs.any_graph import read_graphs
-from formats.graphs.hypergraph import hypergraph_names
-from formats.graphs.hypergraph_features import GraphColumns, infer_groups
+from formats.graphs.hypergraph import GraphColumns, hypergraph_names, infer_groups
 from formats.graphs.hypergraph_reader import HypergraphFile
 from formats.weights.any_format import spelled_in_graphs
 from mosesplug.errors import DataError

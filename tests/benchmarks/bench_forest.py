@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from formats.graphs.hypergraph_directory import list_hypergraph_files
+from formats.graphs.hypergraph import list_hypergraph_files
 from formats.graphs.hypergraph_reader import HypergraphFile, read_hypergraph
 from formats.weights.files import WeightGroup, read_dense
 from mosesplug.decoders.batch import ModelWeights

@@ -20,8 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
-from formats.graphs.hypergraph_directory import list_hypergraph_files
-from formats.graphs.hypergraph_features import GraphColumns
+from formats.graphs.hypergraph import GraphColumns, list_hypergraph_files
 from formats.graphs.hypergraph_reader import read_hypergraph
 from formats.references import read_reference
 from mosesplug.features import FeatureSpace

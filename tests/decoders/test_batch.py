@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from formats.nbest.arrays import concatenate
-from formats.nbest.block import parse_block
+from formats.nbest.block import concatenate, parse_block
 from formats.nbest.entry import Layout
 from formats.weights.files import WeightGroup, parse_weight_overwrite
 from mosesplug.decoders.batch import ModelWeights, parse_lists

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from formats.errors import FormatError
 from formats.graphs.any_graph import read_graphs
-from formats.graphs.hypergraph_directory import list_hypergraph_files
+from formats.graphs.hypergraph import list_hypergraph_files
 
 __all__ = ["ENTRIES", "WORDS", "begin", "read"]
 

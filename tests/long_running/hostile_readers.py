@@ -50,8 +50,8 @@ from formats.graphs.hypergraph_reader import (
 from formats.graphs.search_graph import core_names, read_search_graphs
 from formats.graphs.slf import read_slf
 from formats.moses.ini_features import announced, fixed_weights, sparse_weights
-from formats.nbest.arrays import NBestList
-from formats.nbest.dense import dense_features
+from formats.nbest.block import NBestList
+from formats.nbest.files import dense_features
 from mosesplug.store.graphs.faults import graph_faults
 from mosesplug.store.graphs.records import encode_graph
 from mosesplug.store.records import KbestRecord, decode_value, encode_record, encode_value

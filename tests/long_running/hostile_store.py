@@ -20,7 +20,7 @@ from typing import Any
 import lmdb
 import numpy as np
 
-from formats.graphs.hypergraph_features import infer_groups
+from formats.graphs.hypergraph import infer_groups
 from formats.graphs.hypergraph_reader import TAIL, read_hypergraph
 from mosesplug.errors import DataError
 from mosesplug.forest.viterbi import viterbi

@@ -48,8 +48,7 @@ def rerank(
 
     Example: mosesplug rerank --nbest list.gz --weights weights --add-feature LM=lm.scores > best
     """
-    from formats.nbest.dense import is_named
-    from formats.nbest.files import format_list
+    from formats.nbest.files import format_list, is_named
     from mosesplug.cli.shared.output import open_output, write_output
     from mosesplug.inspection.rerank import (
         choose_least_risk,

@@ -142,7 +142,7 @@ def _references(paths: Sequence[str]) -> list[list[list[bytes]]]:
 
 def _paths(directory: str, n_sentences: int, reference: str) -> list[Path]:
     """Return the graph files of sentences 0, 1, ..., without the file ``weights``."""
-    from formats.graphs.hypergraph_directory import list_hypergraph_files
+    from formats.graphs.hypergraph import list_hypergraph_files
 
     found = list_hypergraph_files(directory)
     if max(found) >= n_sentences:

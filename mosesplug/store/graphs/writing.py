@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any
 
 from formats.errors import FormatError
-from formats.graphs.hypergraph_features import GraphColumns, infer_groups
+from formats.graphs.hypergraph import GraphColumns, infer_groups
 from formats.graphs.hypergraph_reader import HypergraphFile
 from mosesplug.errors import StoreError, StoreMismatch
 from mosesplug.features import spelled_groups

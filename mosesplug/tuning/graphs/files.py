@@ -16,8 +16,7 @@ from pathlib import Path
 
 from formats.errors import FormatError
 from formats.graphs.any_graph import read_graphs
-from formats.graphs.hypergraph_directory import list_hypergraph_files
-from formats.graphs.hypergraph_features import GraphColumns
+from formats.graphs.hypergraph import GraphColumns, list_hypergraph_files
 from formats.graphs.hypergraph_reader import HypergraphFile
 from mosesplug.errors import DataError
 from mosesplug.metrics import Metric, Prepared

@@ -14,8 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from formats.errors import FormatError
-from formats.graphs.hypergraph_directory import list_hypergraph_files
-from formats.graphs.hypergraph_features import GraphColumns
+from formats.graphs.hypergraph import GraphColumns, list_hypergraph_files
 from formats.graphs.hypergraph_reader import HypergraphFile, read_hypergraph
 from formats.nbest.files import format_list
 from formats.references import read_references

@@ -13,8 +13,15 @@ from hypothesis import strategies as st
 from formats.errors import FormatError
 from formats.nbest import block as nbest_block
 from formats.nbest.block import concatenate
-from formats.nbest.dense import FEW, dense_features, is_named
-from formats.nbest.files import format_list, iter_nbest, read_nbest, read_nbest_blocks
+from formats.nbest.files import (
+    FEW,
+    dense_features,
+    format_list,
+    is_named,
+    iter_nbest,
+    read_nbest,
+    read_nbest_blocks,
+)
 from tests.formats.nbest.test_files import assert_same
 
 # Joshua: all dense features in every line and in one order, with three decimals; sparse ones

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 import sacrebleu
 
-from formats.graphs.hypergraph_directory import list_hypergraph_files
+from formats.graphs.hypergraph import list_hypergraph_files
 from formats.nbest.files import read_nbest
 from formats.text import read_lines
 from formats.weights.files import ShowWeights, read_dense
