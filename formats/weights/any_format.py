@@ -10,6 +10,7 @@ graph           the same with the names of dense features in search graphs, ``LM
 kbmira          the same with dense weights by number, ``F0``, ``F1``, as kbmira writes
 init.opt        three lines of numbers
 weights.txt     one line of numbers
+json            an object of dense and sparse weights
 =============== ============================================================
 
 The file is read once, so it may be a pipe.
@@ -37,6 +38,7 @@ from formats.weights.files import (
     read_sparse,
     read_weights_txt,
 )
+from formats.weights.json_file import is_json, parse_json_weights
 from formats.weights.lines import content_lines, decoded, weights_text
 
 __all__ = [
@@ -58,6 +60,7 @@ Format = Literal[
     "kbmira",
     "init.opt",
     "weights.txt",
+    "json",
 ]
 
 FORMATS: tuple[Format, ...] = get_args(Format)
@@ -129,7 +132,7 @@ def parse_weights(
     lines = [line for _, line in content_lines(path, text, comments=True)]
     if not lines:
         raise FormatError("the file has no weights", path=path, remedy="Give a file of weights")
-    found = _format_of(lines)
+    found = "json" if is_json(text) else _format_of(lines)
     if found is None:
         raise FormatError(
             f"{quoted(lines[0])} is not a line of a file of weights",
@@ -191,6 +194,9 @@ def _parsed(found: Format, text: bytes, path: str) -> WeightFile:
             )
         case "weights.txt":
             return WeightFile(path, found, numbers=read_weights_txt(path, text))
+        case "json":
+            dense, sparse = parse_json_weights(path, text)
+            return WeightFile(path, found, _shown(dense.items()), sparse)
 
 
 def _format_of(lines: Sequence[bytes]) -> Format | None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["average", "convert", "interpolate", "normalise"]
 
-_FORMATS = "moses.ini|dense|show-weights|overwrite|sparse|graph|kbmira|init.opt|weights.txt"
+_FORMATS = "moses.ini|dense|show-weights|overwrite|sparse|graph|kbmira|init.opt|weights.txt|json"
 
 _Weights = Annotated[str, typer.Argument(metavar="WEIGHTS", help=WEIGHTS)]
 _To = Annotated[

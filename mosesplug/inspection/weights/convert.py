@@ -23,6 +23,7 @@ from formats.weights.files import (
     format_weights_txt,
     weight_overwrite,
 )
+from formats.weights.json_file import format_json_weights
 from mosesplug.errors import DataError, UsageError
 from mosesplug.features import spelled_groups
 from mosesplug.inspection.weights.algebra import check_usable
@@ -31,7 +32,7 @@ from mosesplug.inspection.weights.sources import ResolvedWeights
 __all__ = ["ConvertedWeights", "convert_weights"]
 
 _NAMELESS: tuple[Format, ...] = ("kbmira", "init.opt", "weights.txt")
-_WITH_SPARSE: tuple[Format, ...] = ("sparse", "graph", "kbmira")
+_WITH_SPARSE: tuple[Format, ...] = ("sparse", "graph", "kbmira", "json")
 
 
 @dataclass(frozen=True)
@@ -113,6 +114,9 @@ def _format(weights: ResolvedWeights, to: Format) -> bytes:
             return format_init_opt(InitOpt(dense, low, high))
         case "weights.txt":
             return format_weights_txt(dense, digits=None)
+        case "json":
+            groups = ((group.name, group.values) for group in show.groups)
+            return format_json_weights(groups, weights.weights.sparse)
         case "kbmira":
             numbered = {f"F{place}": value for place, value in enumerate(dense)}
             return format_sparse({**numbered, **weights.weights.sparse})
@@ -146,7 +150,7 @@ def _list_notes(weights: ResolvedWeights, to: Format) -> list[str]:
         notes.append(f"the order of the numbers is {spelled_groups(groups)}")
     if to == "init.opt" and (weights.file is None or weights.file.minima is None):
         notes.append("the ranges of random starts are 0 to 1")
-    left = [*weights.show.untuneable] if to in ("dense", "overwrite", *_NAMELESS) else []
+    left = [*weights.show.untuneable] if to in ("dense", "overwrite", "json", *_NAMELESS) else []
     if to in ("dense", *_NAMELESS):
         left += [f"components of {g.name}" for g in weights.show.groups if None in g.values]
     if left:

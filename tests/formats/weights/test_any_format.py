@@ -39,6 +39,7 @@ TEXTS = {
     "kbmira": b"F0 0.5\nF1 0.1\nWT_a~b 7\n",
     "init.opt": b"0.5 0.1\n0 0\n1 1\n",
     "weights.txt": b"0.5 0.1 \n",
+    "json": b'{"dense": {"LM0": 0.5, "TM0": [0.1, null, 0.3]}, "sparse": {"WT_a~b": 7}}\n',
 }
 
 

@@ -1,0 +1,54 @@
+"""Test weights as JSON."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from formats.errors import FormatError
+from formats.weights.json_file import format_json_weights, parse_json_weights
+
+numbers = st.floats(allow_nan=False, allow_infinity=False)
+names = st.text(st.characters(categories=("L", "N", "P", "S")), min_size=1)
+
+
+@given(
+    st.dictionaries(names, st.lists(st.none() | numbers, min_size=1).map(tuple), min_size=1),
+    st.dictionaries(names, numbers),
+)
+def test_round_trip(dense: dict[str, tuple[float | None, ...]], sparse: dict[str, float]) -> None:
+    text = format_json_weights(dense.items(), sparse)
+    assert parse_json_weights("w.json", text) == (dense, sparse)
+    json.loads(text)
+
+
+def test_names_that_are_not_utf_8_come_back() -> None:
+    name = b"WT_\xff".decode("utf-8", "surrogateescape")
+    text = format_json_weights([], {name: 1.0})
+    assert parse_json_weights("w.json", text) == ({}, {name: 1.0})
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (b'{"dense": {"A": 1}', r"w.json:1: not JSON: Expecting ',' delimiter"),
+        (b'{"dense": {"A": NaN}}', "w.json: a weight of 'A' is not a finite number"),
+        (b'{"dense": {"A": 1e999}}', "a weight of 'A' is not a finite number"),
+        (b'{"dense": {"A": true}}', "a weight of 'A' is not a finite number"),
+        (b'{"dense": {"A": 1' + b"0" * 400 + b"}}", "a weight of 'A' is not a finite number"),
+        (b'{"dense": {"A": []}}', "'A' has no weight"),
+        (b'{"dense": {"A": 1, "A": 2}}', "the name 'A' is repeated"),
+        (b'{"dense": {"A B": 1}}', "'A B' is not the name of a feature"),
+        (b'{"dense": [1]}', "dense is not an object"),
+        (b'{"A": 1}', "there is no part 'A'"),
+        (b'{"dense": {}}', "the file has no weights"),
+        (b'{"dense": ' + b"[" * 100_000, "not JSON"),
+        (b'{"dense": {"\xff": 1}}', "not JSON"),
+    ],
+)
+def test_what_is_not_accepted(text: bytes, message: str) -> None:
+    with pytest.raises(FormatError, match=message):
+        parse_json_weights("w.json", text)
