@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from formats.errors import FormatError
     from mosesplug.api.algorithms import algorithms
+    from mosesplug.api.nbest import NBest, read_nbest, write_nbest
+    from mosesplug.api.weights import WeightTable
     from mosesplug.errors import (
         DataError,
         DecoderError,
@@ -28,11 +30,15 @@ __all__ = [
     "DecoderError",
     "FormatError",
     "MosesplugError",
+    "NBest",
     "OptimizerError",
     "StoreError",
     "UsageError",
+    "WeightTable",
     "__version__",
     "algorithms",
+    "read_nbest",
+    "write_nbest",
 ]
 
 _MODULES = {
@@ -40,10 +46,14 @@ _MODULES = {
     "DecoderError": "mosesplug.errors",
     "FormatError": "formats.errors",
     "MosesplugError": "mosesplug.errors",
+    "NBest": "mosesplug.api.nbest",
     "OptimizerError": "mosesplug.errors",
     "StoreError": "mosesplug.errors",
     "UsageError": "mosesplug.errors",
+    "WeightTable": "mosesplug.api.weights",
     "algorithms": "mosesplug.api.algorithms",
+    "read_nbest": "mosesplug.api.nbest",
+    "write_nbest": "mosesplug.api.nbest",
 }
 """The module of each public name."""
 

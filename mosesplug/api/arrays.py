@@ -1,0 +1,308 @@
+"""Check features, sentence ids and texts that a caller has as arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formats.nbest.entry import BLANKS
+from formats.nbest.files import FEW
+from mosesplug.errors import DataError, UsageError
+from mosesplug.features import FeatureSpace
+from mosesplug.tuning_set import SparseRows
+
+__all__ = [
+    "FeatureArrays",
+    "SentenceNumbers",
+    "check_column",
+    "convert_features",
+    "encode_texts",
+    "number_sentences",
+]
+
+
+@dataclass(frozen=True)
+class FeatureArrays:
+    """Feature values, dense columns apart from sparse ones.
+
+    Attributes:
+        space: the names.
+        dense: float32 ``[n_hyps, n_dense]``.
+        sparse: the values of the sparse features, ascending within a row.
+        columns: int64 ``[n_features]``; the caller's column of each feature in ``space``.
+    """
+
+    space: FeatureSpace
+    dense: NDArray[np.float32]
+    sparse: SparseRows
+    columns: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.dense)
+
+    def take(self, rows: NDArray[np.int64]) -> FeatureArrays:
+        """Return the given rows, in that order."""
+        return FeatureArrays(self.space, self.dense[rows], self.sparse.take(rows), self.columns)
+
+
+@dataclass(frozen=True)
+class SentenceNumbers:
+    """The sentence of each hypothesis.
+
+    Attributes:
+        numbers: int64 ``[n_hyps]``, sentences counted from 0.
+        ids: the id of each sentence, as the caller wrote it.
+        are_lines: whether ids are line numbers, so that a sentence may have no hypothesis.
+    """
+
+    numbers: NDArray[np.int64]
+    ids: Sequence[Hashable]
+    are_lines: bool
+
+    @property
+    def order(self) -> NDArray[np.int64]:
+        """int64 ``[n_hyps]``, the rows grouped by sentence; rows of a sentence keep their order."""
+        return np.argsort(self.numbers, kind="stable")
+
+
+def convert_features(
+    features: Any, names: Sequence[str] | None = None, dense: Sequence[str] | None = None
+) -> FeatureArrays:
+    """Check a feature matrix, and split it into dense and sparse columns.
+
+    Args:
+        features: ``[n_hyps, n_features]`` of real numbers: an array, or a SciPy sparse matrix.
+        names: one for each column; equal neighbours are one feature with several values. None:
+            ``F0``, ``F1``, ...
+        dense: names of the dense columns of a sparse matrix. None: all if there are up to 50,
+            else those with a value in at least half of the rows.
+
+    Raises:
+        UsageError: a wrong shape, or names that do not fit the columns.
+        DataError: a value is not a finite number.
+    """
+    if hasattr(features, "tocsr"):
+        return _convert_sparse(features, names, dense)
+    if dense is not None:
+        raise UsageError("dense names columns of a sparse matrix, but features is a dense array")
+    try:
+        values = np.asarray(features)
+    except ValueError as error:
+        raise UsageError(f"features: rows of different lengths ({error})") from None
+    if values.ndim != 2:
+        raise UsageError(
+            f"features has the shape {values.shape}: give an array [n_hyps, n_features]"
+        )
+    columns = _check_names(names, values.shape[1])
+    space = _make_space(columns, ())
+    converted = _convert_values(values, "features")
+    if not np.isfinite(converted).all():
+        row, column = np.argwhere(~np.isfinite(converted))[0].tolist()
+        raise _not_finite(row, column, columns, values[row, column])
+    empty = SparseRows(
+        np.zeros(len(values) + 1, dtype=np.int64),
+        np.zeros(0, dtype=np.int32),
+        np.zeros(0, dtype=np.float32),
+    )
+    return FeatureArrays(space, converted, empty, np.arange(len(columns)))
+
+
+def _convert_sparse(
+    features: Any, names: Sequence[str] | None, dense: Sequence[str] | None
+) -> FeatureArrays:
+    if len(features.shape) != 2:
+        raise UsageError(
+            f"features has the shape {features.shape}: give a matrix [n_hyps, n_features]"
+        )
+    matrix = features.tocsr(copy=True)
+    matrix.sum_duplicates()
+    n_rows, n_columns = matrix.shape
+    columns = _check_names(names, n_columns)
+    data = _convert_values(matrix.data, "features")
+    indptr, indices = matrix.indptr.astype(np.int64), matrix.indices
+    owner = np.repeat(np.arange(n_rows), np.diff(indptr))
+    if not np.isfinite(data).all():
+        entry = int(np.argmin(np.isfinite(data)))
+        raise _not_finite(int(owner[entry]), int(indices[entry]), columns, matrix.data[entry])
+    is_dense = _choose_dense(columns, indices, n_rows, dense)
+    places = np.concatenate([np.flatnonzero(is_dense), np.flatnonzero(~is_dense)])
+    space = _make_space(
+        [columns[place] for place in np.flatnonzero(is_dense)],
+        [columns[place] for place in np.flatnonzero(~is_dense)],
+    )
+    position = np.argsort(places)
+    mine = is_dense[indices]
+    values = np.zeros((n_rows, space.n_dense), dtype=np.float32)
+    values[owner[mine], position[indices[mine]]] = data[mine]
+    sparse = SparseRows(
+        np.append(0, np.cumsum(~mine))[indptr],
+        (position[indices[~mine]] - space.n_dense).astype(np.int32),
+        data[~mine],
+    )
+    return FeatureArrays(space, values, sparse, places)
+
+
+def _choose_dense(
+    columns: Sequence[str], indices: NDArray[Any], n_rows: int, dense: Sequence[str] | None
+) -> NDArray[np.bool_]:
+    """Return the mask of the dense columns, bool ``[n_features]``; see ``convert_features``."""
+    if dense is None:
+        counts = np.bincount(indices, minlength=len(columns))
+        return 2 * counts >= n_rows if len(columns) > FEW else np.ones(len(columns), dtype=np.bool_)
+    known = set(columns)
+    for place, name in enumerate(dense):
+        if name not in known:
+            raise UsageError(f"dense[{place}]: features has no column {name!r}")
+    wanted = set(dense)
+    return np.array([name in wanted for name in columns], dtype=np.bool_)
+
+
+def _check_names(names: Sequence[str] | None, count: int) -> list[str]:
+    """Return one name for each of ``count`` columns."""
+    if names is None:
+        return [f"F{column}" for column in range(count)]
+    if isinstance(names, str):
+        raise UsageError("names is a single text: give a sequence of names, one for each column")
+    found = list(names)
+    if len(found) != count:
+        raise UsageError(f"{len(found)} names for {count} columns of features: give one for each")
+    for place, name in enumerate(found):
+        if not isinstance(name, str) or not name or any(map(str.isspace, name)):
+            raise UsageError(f"names[{place}] is {name!r}: give a name without blanks")
+    return found
+
+
+def _make_space(dense: Sequence[str], sparse: Sequence[str]) -> FeatureSpace:
+    space = FeatureSpace.of_names(dense, sparse)
+    names = [*(name for name, _ in space.groups), *sparse]
+    if len(set(names)) < len(names):
+        repeated = next(name for name in names if names.count(name) > 1)
+        raise UsageError(
+            f"names: {repeated!r} is repeated; only adjacent dense columns may share a name, as "
+            "values of one feature"
+        )
+    return space
+
+
+def _convert_values(values: NDArray[Any], what: str) -> NDArray[np.float32]:
+    """Return real numbers as float32; those beyond its range become infinite."""
+    if values.dtype.kind not in "biuf":
+        raise UsageError(f"{what} has the type {values.dtype}: give real numbers")
+    with np.errstate(over="ignore"):
+        return np.ascontiguousarray(values, dtype=np.float32)
+
+
+def _not_finite(row: int, column: int, names: Sequence[str], value: object) -> DataError:
+    return DataError(
+        f"features[{row}, {column}] ({names[column]}) is {value}: give finite numbers of single "
+        "precision"
+    )
+
+
+def check_column(values: Any, what: str, count: int) -> NDArray[np.float64]:
+    """Return a column of real numbers, float64 ``[count]``.
+
+    Raises:
+        UsageError: a wrong shape or type.
+        DataError: a value is not finite.
+    """
+    column = np.asarray(values)
+    if column.shape != (count,):
+        raise UsageError(
+            f"{what} has the shape {column.shape}: give one number for each of {count} hypotheses"
+        )
+    if column.dtype.kind not in "biuf":
+        raise UsageError(f"{what} has the type {column.dtype}: give real numbers")
+    column = column.astype(np.float64)
+    if not np.isfinite(column).all():
+        row = int(np.argmin(np.isfinite(column)))
+        raise DataError(f"{what}[{row}] is {column[row]}: give finite numbers")
+    return column
+
+
+def number_sentences(sentence_ids: Any, count: int, n_lines: int | None = None) -> SentenceNumbers:
+    """Number the sentences of hypotheses.
+
+    Args:
+        sentence_ids: ``[count]``, the sentence of each hypothesis: integers, texts, or anything
+            that can be a key. Hypotheses of a sentence need not be adjacent.
+        count: number of hypotheses.
+        n_lines: number of sentences, if integers are line numbers from 0. None: sentences are
+            numbered by their integers in ascending order. Other ids are numbered in the order of
+            their first appearance.
+
+    Raises:
+        UsageError: there is not one id for each hypothesis, or one cannot be a key.
+        DataError: a line number is outside the lines, or there are other ids than lines.
+    """
+    if sentence_ids is None:
+        raise UsageError("sentence_ids is missing: give the sentence of each hypothesis")
+    if isinstance(sentence_ids, str | bytes) or not hasattr(sentence_ids, "__len__"):
+        raise UsageError("sentence_ids must be a sequence: the sentence of each hypothesis")
+    if len(sentence_ids) != count or getattr(sentence_ids, "ndim", 1) != 1:
+        raise UsageError(
+            f"sentence_ids has {len(sentence_ids)} entries for {count} hypotheses: give one for "
+            "each"
+        )
+    ids = list(sentence_ids.tolist() if hasattr(sentence_ids, "tolist") else sentence_ids)
+    if all(isinstance(each, int | np.integer) and not isinstance(each, bool) for each in ids):
+        return _number_integers(np.array(ids, dtype=np.int64), n_lines)
+    places: dict[Hashable, int] = {}
+    try:
+        numbers = [places.setdefault(each, len(places)) for each in ids]
+    except TypeError:
+        raise UsageError("sentence_ids: an id cannot be hashed; give numbers or texts") from None
+    if n_lines is not None and len(places) != n_lines:
+        raise DataError(
+            f"{n_lines} references for {len(places)} sentence ids: give one for each, in the "
+            "order in which the ids first appear, or a mapping of ids to references"
+        )
+    return SentenceNumbers(np.array(numbers, dtype=np.int64), tuple(places), are_lines=False)
+
+
+def _number_integers(ids: NDArray[np.int64], n_lines: int | None) -> SentenceNumbers:
+    if n_lines is None:
+        known, numbers = np.unique(ids, return_inverse=True)
+        return SentenceNumbers(numbers.astype(np.int64).reshape(-1), known.tolist(), False)
+    outside = (ids < 0) | (ids >= n_lines)
+    if outside.any():
+        row = int(np.argmax(outside))
+        raise DataError(
+            f"sentence_ids[{row}] is {ids[row]}, but there are {n_lines} references: integers are "
+            "lines of the references, from 0"
+        )
+    return SentenceNumbers(ids, range(n_lines), are_lines=True)
+
+
+def encode_texts(texts: Any, what: str, count: int | None = None) -> list[bytes]:
+    """Return texts as bytes without surrounding blanks.
+
+    Args:
+        texts: a sequence of str or bytes.
+        what: the argument, for messages.
+        count: how many there must be; None: any number.
+
+    Raises:
+        UsageError: it is no such sequence, or has another length.
+        DataError: a text has a line break.
+    """
+    if isinstance(texts, str | bytes | Mapping) or not hasattr(texts, "__len__"):
+        raise UsageError(f"{what} must be a sequence of texts")
+    if count is not None and len(texts) != count:
+        raise UsageError(f"{what} has {len(texts)} texts, but there are {count}: give one for each")
+    encoded = []
+    for row, text in enumerate(texts):
+        if isinstance(text, str):
+            line = text.encode("utf-8", "surrogateescape")
+        elif isinstance(text, bytes):
+            line = text
+        else:
+            raise UsageError(f"{what}[{row}] is a {type(text).__name__}: give texts")
+        if b"\n" in line:
+            raise DataError(f"{what}[{row}] has a line break: give one sentence for each")
+        encoded.append(line.strip(BLANKS))
+    return encoded

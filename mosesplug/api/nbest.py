@@ -1,0 +1,350 @@
+"""n-best lists as arrays: read, make and write them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+from html import escape
+from os import PathLike, fspath
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formats.nbest.block import NBestList
+from formats.nbest.files import dense_features, format_list
+from formats.nbest.files import read_nbest as read_list
+from formats.text import atomic_write
+from mosesplug.api.arrays import (
+    FeatureArrays,
+    check_column,
+    convert_features,
+    encode_texts,
+    number_sentences,
+)
+from mosesplug.errors import DataError, UsageError
+from mosesplug.features import FeatureSpace
+from mosesplug.reporting.tables import format_table, render_table
+from mosesplug.tuning_set import SparseRows
+
+__all__ = ["NBest", "make_block", "read_nbest", "write_nbest"]
+
+_SHOWN = 10
+"""Hypotheses that a list shows of itself."""
+_HEAD = ("sentence", "hypothesis", "features", "score")
+_EXACT_DIGITS = 9
+"""Digits that preserve a float32."""
+
+
+class NBest:
+    """n-best lists: hypotheses with their sentences, texts, features and model scores.
+
+    Hypotheses are grouped by sentence in ascending order, and keep their order within a sentence.
+    All arrays are read-only.
+
+    Args:
+        sentence_ids: the line of the input of each hypothesis, integers from 0 in any order.
+        hypotheses: the texts, tokens separated by blanks; str or bytes.
+        features: ``[n_hyps, n_features]``, an array or a SciPy sparse matrix.
+        names: one for each column; equal neighbours are values of one feature. None: ``F0``,
+            ``F1``, ...
+        dense: names of the dense columns of a sparse matrix; None: all if there are up to 50, else
+            those with a value in at least half of the rows.
+        scores: the model score of each hypothesis; None: unknown.
+
+    Raises:
+        UsageError: an argument has another shape than the others.
+        DataError: a value is not finite, a sentence id is negative, or a text has a line break.
+
+    Example:
+        >>> import mosesplug
+        >>> lists = mosesplug.NBest(
+        ...     sentence_ids=[0, 0, 1],
+        ...     hypotheses=["a house", "the house", "yes"],
+        ...     features=[[-3.0, 2], [-2.5, 2], [-1.0, 1]],
+        ...     names=["LM", "Words"],
+        ... )
+        >>> lists
+        NBest of 2 sentences, 3 hypotheses, 2 features
+        >>> lists.texts
+        ['a house', 'the house', 'yes']
+        >>> lists.dense[:, 0]
+        array([-3. , -2.5, -1. ], dtype=float32)
+    """
+
+    def __init__(
+        self,
+        sentence_ids: Any,
+        hypotheses: Sequence[str] | Sequence[bytes],
+        features: Any,
+        *,
+        names: Sequence[str] | None = None,
+        dense: Sequence[str] | None = None,
+        scores: Any = None,
+    ) -> None:
+        values = convert_features(features, names, dense)
+        numbered = number_sentences(sentence_ids, len(values))
+        ids = np.array(numbered.ids, dtype=object)[numbered.numbers]
+        for row, each in enumerate(ids.tolist()):
+            if not isinstance(each, int) or each < 0:
+                raise DataError(
+                    f"sentence_ids[{row}] is {each!r}: the ids of n-best lists are lines of the "
+                    "input, integers from 0"
+                )
+        texts = encode_texts(hypotheses, "hypotheses", len(values))
+        order = numbered.order
+        known = None if scores is None else check_column(scores, "scores", len(values))[order]
+        self._block = make_block(
+            ids.astype(np.int64)[order], [texts[row] for row in order], values.take(order), known
+        )
+
+    @classmethod
+    def of_block(cls, block: NBestList) -> NBest:
+        """Return the lists of arrays that a reader of ``formats`` returned."""
+        lists = cls.__new__(cls)
+        lists._block = block
+        return lists
+
+    @property
+    def block(self) -> NBestList:
+        """The lists as ``formats`` reads them, with the bytes of the texts."""
+        return self._block
+
+    @property
+    def sentence_ids(self) -> NDArray[np.int64]:
+        """The input line of each hypothesis, int64 ``[n_hyps]``, from 0, ascending."""
+        return _read_only(self._block.sentence_ids)
+
+    @cached_property
+    def texts(self) -> list[str]:
+        """The hypotheses; bytes that are not UTF-8 are surrogate escapes."""
+        rows = range(len(self._block))
+        return [self._block.text(row).decode("utf-8", "surrogateescape") for row in rows]
+
+    @property
+    def dense(self) -> NDArray[np.float32]:
+        """Values of the dense features, float32 ``[n_hyps, n_dense]``."""
+        return _read_only(self._block.dense)
+
+    @property
+    def sparse(self) -> Any:
+        """Values of the sparse features, SciPy CSR ``[n_hyps, n_sparse]``; None without any."""
+        block = self._block
+        if not block.sparse_names:
+            return None
+        from scipy.sparse import csr_array
+
+        arrays = block.sparse_data, block.sparse_indices, block.sparse_indptr
+        return csr_array(arrays, shape=(len(block), len(block.sparse_names)))
+
+    @property
+    def features(self) -> Any:
+        """All features, dense ones first: an array, or SciPy CSR if there are sparse ones."""
+        if (sparse := self.sparse) is None:
+            return self.dense
+        from scipy.sparse import csr_array, hstack
+
+        return hstack([csr_array(self.dense), sparse], format="csr")
+
+    @property
+    def space(self) -> FeatureSpace:
+        """The dense features with their widths, and the sparse ones."""
+        return FeatureSpace(self._block.groups, self._block.sparse_names)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The name of each column of ``features``, as ``names`` of the constructor."""
+        return (*self.space.group_names, *self._block.sparse_names)
+
+    @property
+    def scores(self) -> NDArray[np.float64]:
+        """Model scores, float64 ``[n_hyps]``; NaN where the list has none."""
+        return _read_only(self._block.scores)
+
+    @property
+    def n_sentences(self) -> int:
+        """Number of sentences that have a hypothesis."""
+        return len(np.unique(self._block.sentence_ids))
+
+    def __len__(self) -> int:
+        return len(self._block)
+
+    def sentence(self, sentence_id: int) -> NBest:
+        """Return the list of one sentence; it is empty if the sentence has none."""
+        first, last = np.searchsorted(self._block.sentence_ids, [sentence_id, sentence_id + 1])
+        return self.take(np.arange(first, last))
+
+    def take(self, rows: Any) -> NBest:
+        """Return some hypotheses.
+
+        Args:
+            rows: integers ``[n]``, such that sentence ids do not descend.
+        """
+        block, wanted = self._block, np.asarray(rows, dtype=np.int64)
+        if (np.diff(block.sentence_ids[wanted]) < 0).any():
+            raise UsageError("rows: the sentences of n-best lists must be in ascending order")
+        sparse = SparseRows(block.sparse_indptr, block.sparse_indices, block.sparse_data)
+        taken = sparse.take(wanted)
+        return NBest.of_block(
+            NBestList(
+                path=block.path,
+                sentence_ids=block.sentence_ids[wanted],
+                buffer=block.buffer,
+                text_starts=block.text_starts[wanted],
+                text_ends=block.text_ends[wanted],
+                groups=block.groups,
+                dense=block.dense[wanted],
+                sparse_names=block.sparse_names,
+                sparse_indptr=taken.indptr,
+                sparse_indices=taken.indices,
+                sparse_data=taken.data,
+                scores=block.scores[wanted],
+                extra_starts=block.extra_starts[wanted],
+                extra_ends=block.extra_ends[wanted],
+                lines=block.lines[wanted],
+            )
+        )
+
+    def __repr__(self) -> str:
+        counts = f"{self.n_sentences} sentences, {len(self)} hypotheses, {len(self.space)} features"
+        return f"NBest of {counts}"
+
+    def __str__(self) -> str:
+        return "\n".join([repr(self), *format_table([_HEAD, *self._rows()], left=3)])
+
+    def _repr_html_(self) -> str:
+        return f"<p>{escape(repr(self))}</p>" + render_table(_HEAD, self._rows(), left=3)
+
+    def _rows(self) -> Iterable[tuple[str, str, str, str]]:
+        """Return the cells of the first hypotheses."""
+        first = self.take(np.arange(min(len(self), _SHOWN)))
+        lines = format_list(first.block, named=False)
+        for row, line in enumerate(lines):
+            values = line.split(b" ||| ")[2].strip().decode("utf-8", "replace")
+            score = float(first.scores[row])
+            shown = "" if np.isnan(score) else f"{score:.6g}"
+            yield str(first.sentence_ids[row]), first.texts[row], values, shown
+
+
+def read_nbest(
+    path: str | PathLike[str],
+    *,
+    names: Sequence[str] | None = None,
+    dense: Sequence[str] | None = None,
+    threads: int = 2,
+) -> NBest:
+    """Read n-best lists from a file, plain or compressed.
+
+    Args:
+        path: a file in the Moses format of any decoder, or in that of Joshua and cdec.
+        names: one for each value of a list without labels; equal neighbours are values of one
+            feature.
+        dense: names of the dense features of a list that names every value (Joshua, cdec); None:
+            all if there are up to 50, else those that at least half of the lines have.
+        threads: number of threads that parse.
+
+    Returns:
+        The lists as arrays.
+
+    Raises:
+        FormatError: the file cannot be read, or is no n-best list.
+
+    Example:
+        >>> import mosesplug
+        >>> lists = mosesplug.read_nbest("run1.best100.out.gz")
+        >>> lists.dense.shape
+        (12, 2)
+        >>> lists.sentence(1).texts
+        ['yes it is', 'yes it', 'no it is']
+    """
+    if dense is None:
+        dense = dense_features([path])
+    return NBest.of_block(read_list(path, names=names, dense=dense, threads=threads))
+
+
+def write_nbest(path: str | PathLike[str], lists: NBest, *, digits: int = _EXACT_DIGITS) -> None:
+    """Write n-best lists in the Moses format; a path that ends in ``.gz`` is compressed.
+
+    Args:
+        path: the file, which appears only when it is complete.
+        lists: the lists.
+        digits: significant digits of values and scores; 9 preserve them exactly.
+
+    Raises:
+        DataError: the format cannot hold a text or a name: a text with ``|||``, the name of a
+            dense feature with an underscore, or of a sparse one without.
+
+    Example:
+        >>> import mosesplug
+        >>> lists = mosesplug.read_nbest("run1.best100.out.gz")
+        >>> mosesplug.write_nbest("first.gz", lists.sentence(0))
+        >>> mosesplug.read_nbest("first.gz")
+        NBest of 1 sentences, 3 hypotheses, 2 features
+    """
+    _check_writable(lists)
+    with atomic_write(path, compress="gz" if fspath(path).endswith(".gz") else None) as file:
+        file.writelines(format_list(lists.block, digits=digits))
+
+
+def _check_writable(lists: NBest) -> None:
+    """Check that the Moses format can hold these lists."""
+    for name, _ in lists.space.groups:
+        if "_" in name or name.endswith("="):
+            raise DataError(
+                f"n-best lists cannot hold a dense feature {name!r}: a label with an underscore is "
+                "a sparse feature; rename it"
+            )
+    for name in lists.space.sparse:
+        if "_" not in name or name.endswith("="):
+            raise DataError(
+                f"n-best lists cannot hold a sparse feature {name!r}: its label needs an "
+                "underscore; rename it"
+            )
+    for row, text in _texts(lists.block):
+        if b"|||" in text:
+            raise DataError(f"hypothesis {row} has |||, which separates the fields of n-best lists")
+
+
+def _texts(block: NBestList) -> Iterator[tuple[int, bytes]]:
+    return ((row, block.text(row)) for row in range(len(block)))
+
+
+def make_block(
+    sentence_ids: NDArray[np.int64],
+    texts: Sequence[bytes],
+    features: FeatureArrays,
+    scores: NDArray[np.float64] | None = None,
+) -> NBestList:
+    """Return lists as ``formats`` reads them.
+
+    Args:
+        sentence_ids: int64 ``[n]``, never decreasing.
+        texts: the hypotheses.
+        features: their values.
+        scores: float64 ``[n]``; None: unknown.
+    """
+    ends = np.cumsum([0, *map(len, texts)], dtype=np.int64)
+    n = len(texts)
+    return NBestList(
+        path="the hypotheses",
+        sentence_ids=sentence_ids,
+        buffer=np.frombuffer(b"".join(texts), dtype=np.uint8),
+        text_starts=ends[:-1],
+        text_ends=ends[1:],
+        groups=features.space.groups,
+        dense=features.dense,
+        sparse_names=features.space.sparse,
+        sparse_indptr=features.sparse.indptr,
+        sparse_indices=features.sparse.indices,
+        sparse_data=features.sparse.data,
+        scores=np.full(n, np.nan) if scores is None else scores,
+        extra_starts=ends[1:],
+        extra_ends=ends[1:],
+        lines=np.arange(1, n + 1),
+    )
+
+
+def _read_only(array: NDArray[Any]) -> NDArray[Any]:
+    view = array.view()
+    view.flags.writeable = False
+    return view

@@ -1,0 +1,221 @@
+"""Weights by name, as tables that print, and as files of any format."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from os import PathLike, fspath
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from formats.moses.ini import MosesIni, read_moses_ini
+from formats.text import write_atomic
+from formats.weights.any_format import FORMATS, Format, read_weights
+from formats.weights.files import ShowWeights, WeightGroup
+from mosesplug.errors import DataError, UsageError
+from mosesplug.features import FeatureSpace
+from mosesplug.reporting.tables import format_table, render_table
+
+__all__ = ["WeightTable", "find_format"]
+
+_SHOWN_SPARSE = 20
+"""Sparse weights that a table shows of itself, the largest ones."""
+
+_HEAD = ("feature", "weight")
+
+
+class WeightTable(Mapping[str, float | tuple[float, ...]]):
+    """Weights by the name of their feature: a number, or several of one dense feature.
+
+    A table is a read-only mapping, dense features first, and prints as a table.
+
+    Args:
+        space: the features.
+        vector: float64 ``[n_features]``, in their order.
+        fixed: bool ``[n_features]``, features that are not tuned and therefore not in the mapping;
+            None: none.
+        config: the configuration of the decoder, whose weights ``save`` replaces in a
+            ``moses.ini``; None: unknown.
+
+    Example:
+        >>> import mosesplug
+        >>> table = mosesplug.WeightTable.of_mapping({"LM": 0.5, "TM": (0.25, -0.25)})
+        >>> table
+        feature  weight
+        LM       0.5
+        TM       0.25 -0.25
+        >>> table["LM"], table.vector.tolist()
+        (0.5, [0.5, 0.25, -0.25])
+        >>> table.save("weights.json")
+        >>> mosesplug.WeightTable.read("weights.json") == table
+        True
+    """
+
+    def __init__(
+        self,
+        space: FeatureSpace,
+        vector: NDArray[np.float64],
+        *,
+        fixed: NDArray[np.bool_] | None = None,
+        config: MosesIni | None = None,
+    ) -> None:
+        values = np.array(vector, dtype=np.float64)
+        if values.shape != (len(space),):
+            raise UsageError(f"vector has the shape {values.shape} for {len(space)} features")
+        values.flags.writeable = False
+        self._space, self._vector, self._config = space, values, config
+        numbers: list[float] = values.tolist()
+        tuned = np.ones(len(space), dtype=np.bool_) if fixed is None else ~fixed
+        first = 0
+        self._dense: dict[str, tuple[float, ...]] = {}
+        for name, width in space.groups:
+            self._dense[name] = tuple(numbers[first : first + width])
+            first += width
+        tail = zip(space.sparse, numbers[first:], tuned[first:].tolist(), strict=True)
+        self._sparse: dict[str, float] = {name: value for name, value, is_tuned in tail if is_tuned}
+
+    @classmethod
+    def of_mapping(
+        cls,
+        dense: Mapping[str, float | Sequence[float]],
+        sparse: Mapping[str, float] | None = None,
+    ) -> WeightTable:
+        """Return a table of dense features with one or several values, and of sparse ones."""
+        groups = {
+            name: (value,) if isinstance(value, int | float) else tuple(value)
+            for name, value in dense.items()
+        }
+        sparse = sparse or {}
+        space = FeatureSpace(tuple((n, len(v)) for n, v in groups.items()), tuple(sparse))
+        numbers = [*(value for values in groups.values() for value in values), *sparse.values()]
+        return cls(space, np.array(numbers, dtype=np.float64))
+
+    @classmethod
+    def read(cls, path: str | PathLike[str]) -> WeightTable:
+        """Read weights with names from a file of any format.
+
+        Raises:
+            FormatError: the file cannot be read.
+            UsageError: it has numbers without names.
+        """
+        file = read_weights(path)
+        if file.numbers:
+            raise UsageError(f"{fspath(path)} has numbers without names")
+        table = cls.of_mapping(file.groups, file.all_sparse())
+        table._config = file.ini
+        return table
+
+    @property
+    def space(self) -> FeatureSpace:
+        """The features in the order of ``vector``."""
+        return self._space
+
+    @property
+    def vector(self) -> NDArray[np.float64]:
+        """All weights, float64 ``[n_features]``, read-only: dense features first."""
+        return self._vector
+
+    def __getitem__(self, name: str) -> float | tuple[float, ...]:
+        if name in self._sparse:
+            return self._sparse[name]
+        values = self._dense[name]
+        return values[0] if len(values) == 1 else values
+
+    def __iter__(self) -> Iterator[str]:
+        yield from self._dense
+        yield from self._sparse
+
+    def __len__(self) -> int:
+        return len(self._dense) + len(self._sparse)
+
+    def __repr__(self) -> str:
+        return "\n".join([*format_table([_HEAD, *self._rows()], left=2), *self._rest()])
+
+    def _repr_html_(self) -> str:
+        rest = "".join(f"<p>{line}</p>" for line in self._rest())
+        return render_table(_HEAD, self._rows(), left=1) + rest
+
+    def save(
+        self,
+        path: str | PathLike[str],
+        format: str | None = None,
+        *,
+        config: str | PathLike[str] | None = None,
+    ) -> None:
+        """Write the weights, with as many digits as are needed to read them back exactly.
+
+        Sparse weights of 0 are left out. Those that a format cannot hold go to ``PATH.sparse``.
+
+        Args:
+            path: the file.
+            format: ``json``, ``moses.ini``, ``dense``, ``show-weights``, ``overwrite``, ``sparse``,
+                ``graph``, ``kbmira``, ``init.opt`` or ``weights.txt``. None: by the name of the
+                file (``.json``, ``.ini``), else ``dense``.
+            config: the configuration that a ``moses.ini`` is made from; None: the file that the
+                weights came from, if it was one.
+
+        Raises:
+            UsageError: an unknown format, or one that needs a configuration.
+            DataError: weights are all 0 or not finite, or the configuration has other features.
+        """
+        from mosesplug.inspection.weights.convert import convert_weights
+        from mosesplug.inspection.weights.sources import ResolvedWeights
+        from mosesplug.tuning.weights import Weights
+
+        path = Path(path)
+        to = find_format(path, format if self._dense else format or "sparse")
+        ini = self._config if config is None else read_moses_ini(config)
+        if to == "moses.ini" and ini is None:
+            raise UsageError(f"{path}: a moses.ini is made from another one: give config=FILE")
+        if to == "graph" and (hidden := [name for name in self._dense if "_" in name]):
+            raise DataError(f"{to} takes {hidden[0]!r} for a sparse feature: use format='json'")
+        groups = (WeightGroup(name, values) for name, values in self._dense.items())
+        weights = Weights(
+            tuple(value for values in self._dense.values() for value in values),
+            {name: value for name, value in self._sparse.items() if value != 0.0},
+        )
+        resolved = ResolvedWeights("the table", "dense", ShowWeights(tuple(groups)), weights)
+        beside = Path(f"{path}.sparse")
+        converted = convert_weights(resolved, to, config=ini, sparse_output=beside)
+        write_atomic(path, converted.text)
+        if converted.sparse is not None:
+            write_atomic(beside, converted.sparse)
+        else:
+            beside.unlink(missing_ok=True)
+
+    def _rows(self) -> Iterable[tuple[str, str]]:
+        """Return name and values of the dense features and the heaviest sparse ones."""
+        for name, values in self._dense.items():
+            yield name, " ".join(f"{value:.6g}" for value in values)
+        for name in self._heaviest:
+            yield name, f"{self._sparse[name]:.6g}"
+
+    @property
+    def _heaviest(self) -> list[str]:
+        names = (name for name, value in self._sparse.items() if value != 0.0)
+        return sorted(names, key=lambda name: -abs(self._sparse[name]))[:_SHOWN_SPARSE]
+
+    def _rest(self) -> list[str]:
+        """Return a line about the sparse weights that are not shown."""
+        rest = len(self._sparse) - len(self._heaviest)
+        return [f"and {rest} more sparse features"] if rest else []
+
+
+def find_format(path: Path, format: str | None) -> Format:
+    """Return the format of a file of weights.
+
+    Args:
+        path: the file.
+        format: its name; None: by the name of the file.
+
+    Raises:
+        UsageError: an unknown format.
+    """
+    if format is None:
+        suffixes: dict[str, Format] = {".json": "json", ".ini": "moses.ini"}
+        return suffixes.get(path.suffix, "dense")
+    for known in FORMATS:
+        if format == known:
+            return known
+    raise UsageError(f"unknown format {format!r} of weights; known: {', '.join(FORMATS)}")

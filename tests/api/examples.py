@@ -1,0 +1,28 @@
+"""The files that the examples of docstrings use."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+REFERENCES = ("the house is small", "yes it is", "we see the old town", "good morning to you")
+
+_HYPOTHESES = (
+    ("the house is small", "a house is little", "the small house"),
+    ("yes it is", "yes it", "no it is"),
+    ("we see the old town", "we see old town", "see we the city"),
+    ("good morning to you", "good morning you", "morning good"),
+)
+
+
+def write_example_files(directory: Path) -> None:
+    """Write ``run1.best100.out.gz``, ``dev.en`` and ``run1.dense`` of a toy system."""
+    lines = []
+    for sentence, hypotheses in enumerate(_HYPOTHESES):
+        for rank, text in enumerate(hypotheses):
+            model = -2.0 - rank - sentence % 2 * (rank == 1) * 2.5
+            features = f"LM0= {model:g} WordPenalty0= {-len(text.split())}"
+            lines.append(f"{sentence} ||| {text} ||| {features} ||| {model:g}\n")
+    (directory / "run1.best100.out.gz").write_bytes(gzip.compress("".join(lines).encode()))
+    (directory / "dev.en").write_text("\n".join(REFERENCES) + "\n")
+    (directory / "run1.dense").write_text("LM0= 0.5\nWordPenalty0= 0.5\n")
