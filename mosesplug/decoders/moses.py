@@ -99,6 +99,11 @@ class MosesDecoder:
     post_editing: PostEditing | None = None
     timeout: float | None = None
 
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The program and its flags."""
+        return (str(self.program), *self.flags)
+
     def show_weights(self, config: Path) -> tuple[str, ...]:
         """Return the command that prints features and weights."""
         command = [str(self.program), *self.flags, "-config", str(config), *self._input_type()]

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from os import PathLike, fspath
 from pathlib import Path
 
+from mosesplug.decoders.description import DecodedGraphs
 from mosesplug.decoders.process import find_executable
 from mosesplug.errors import UsageError
 
@@ -49,8 +50,8 @@ def require_program(name: str, what: str) -> Path:
     return program
 
 
-def find_decoder(name: str, what: str) -> tuple[Path, Path | None]:
-    """Return the path of a program and None; or ``forest:PATH`` and the path of search graphs.
+def find_decoder(name: str, what: str) -> Path | DecodedGraphs:
+    """Return the path of a program, or the search graphs of ``forest:PATH``.
 
     Args:
         name: a program as ``require_program`` takes it, or ``forest:PATH``.
@@ -60,14 +61,14 @@ def find_decoder(name: str, what: str) -> tuple[Path, Path | None]:
         UsageError: there is no such program or path.
     """
     if not name.startswith(_FOREST):
-        return require_program(name, what), None
+        return require_program(name, what)
     place = Path(name.removeprefix(_FOREST)).expanduser().absolute()
     if not place.exists():
         raise UsageError(
             f"{what} {name}: {place} does not exist. Give the working directory of a run with"
             " --forest, or search graphs of Moses."
         )
-    return Path(f"{_FOREST}{place}"), place
+    return DecodedGraphs(place)
 
 
 def require_references(name: str | PathLike[str]) -> Path:

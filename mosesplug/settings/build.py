@@ -6,15 +6,12 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import MISSING, fields, is_dataclass
 from pathlib import Path
 from typing import Any, cast, get_args, get_type_hints
 
-from formats.references import reference_files
-from mosesplug.decoders.moses import MosesDecoder, PostEditing, Queue, parse_flags
 from mosesplug.errors import UsageError
 from mosesplug.metrics import metric
 from mosesplug.metrics.registry import settings_of_signature
@@ -22,25 +19,18 @@ from mosesplug.optimizers import algorithm as find_algorithm
 from mosesplug.optimizers import algorithms
 from mosesplug.settings.arguments import (
     check_transform,
-    find_decoder,
     require_file,
-    require_program,
     require_references,
 )
 from mosesplug.settings.checks import check_settings
 from mosesplug.settings.configuration import Configuration, Repeats, RunPlan, Select, SelectRun
 from mosesplug.settings.declare import Setting, find_switch, find_value, list_settings
-from mosesplug.settings.decoding import ModelFilter
-from mosesplug.settings.helper_scripts import HelperScripts
+from mosesplug.settings.decoders import collect_decoder_values, make_decoding
 from mosesplug.settings.sharding import Sharding
 
 __all__ = ["choose_among_runs", "collect_values", "make_plan", "make_sharding"]
 
 _REQUIRED = ("input", "refs", "decoder", "config")
-_FOREST = "forest:"
-_CACHE_SCRIPT = "ems/support/cache-model.perl"
-_MULTI_MOSES = "generic/multi_moses.py"
-_POST_EDITING = "generic/moses_sim_pe.py"
 _Values = Mapping[str, Any]
 _Path = tuple[str, ...]
 
@@ -72,7 +62,7 @@ def make_plan(values: _Values, spelled: Callable[[str], str] = "--{}".format) ->
         (*root, "optimising", "sharding"): _sharding(values),
         ("select_run",): select_run,
     }
-    objects |= _decoding_objects(values, spelled)
+    objects |= make_decoding(values, spelled)
     transform = check_transform(values.get("transform"), spelled("transform"))
     objects[*root, "decoding", "transform"] = transform
     return cast(RunPlan, _built(RunPlan, values, objects, ()))
@@ -204,94 +194,6 @@ def _options(values: _Values) -> dict[str, object]:
     return options if "epochs" not in values else options | {"epochs": values["epochs"]}
 
 
-def _decoding_objects(values: _Values, spelled: Callable[[str], str]) -> dict[_Path, Any]:
-    """Return the decoder, and what depends on it."""
-    program, forest = find_decoder(values["decoder"], "the decoder")
-    scripts = HelperScripts.find(values.get("moses-scripts"), program)
-    flags = parse_flags(values.get("decoder-flags", ""))
-    timeout = values.get("decoder-timeout")
-    held_out, held_out_forest = None, None
-    if "heldout-decoder" in values:
-        other, held_out_forest = find_decoder(
-            values["heldout-decoder"], "the decoder of the held-out text"
-        )
-        held_out = MosesDecoder(other, () if held_out_forest else flags, timeout=timeout)
-    if forest is not None and "heldout" in values and held_out_forest is None:
-        flags = ()  # they belong to the program for the held-out set
-    queue = _queue(values, scripts, spelled)
-    decoder = MosesDecoder(
-        program,
-        flags=flags,
-        input_type=values.get("input-type"),
-        queue=queue,
-        several=(
-            scripts.required(_MULTI_MOSES, spelled("multi-moses"))
-            if values.get("multi-moses")
-            else None
-        ),
-        post_editing=_post_editing(values, scripts, spelled),
-        timeout=timeout,
-    )
-    cache = None
-    if "cache-model" in values and queue is None:
-        script = scripts.required(_CACHE_SCRIPT, spelled("cache-model"))
-        cache = (str(script), values["cache-model"])
-    root = ("configuration", "decoding")
-    return {
-        (*root, "decoder"): decoder,
-        (*root, "cache"): cache,
-        (*root, "forest"): forest,
-        (*root, "filtering"): _filtering(values, spelled),
-        ("configuration", "held_out", "decoder"): held_out,
-        ("configuration", "held_out", "forest"): held_out_forest,
-    }
-
-
-def _filtering(values: _Values, spelled: Callable[[str], str]) -> ModelFilter | None:
-    if "filter-command" not in values:
-        return None
-    program, *words = shlex.split(values["filter-command"]) or [""]
-    found = require_program(program, spelled("filter-command"))
-    text = values.get("filter-file") or values["input"]
-    return ModelFilter((str(found), *words), Path(text).absolute())
-
-
-def _queue(values: _Values, scripts: HelperScripts, spelled: Callable[[str], str]) -> Queue | None:
-    """Parallel jobs; one job is not a parallel job."""
-    jobs, option = values.get("jobs", 1), spelled("jobs")
-    if jobs <= 1:
-        return None
-    for name in ("multi-moses", "spe-symal"):
-        if values.get(name):
-            raise UsageError(f"{option} and {spelled(name)} exclude each other: use one of the two")
-    if values.get("lattice-samples"):
-        raise UsageError(
-            f"--lattice-samples cannot be used with {option}: moses-parallel.pl does not join the"
-            " samples. Use one of the two."
-        )
-    return Queue(
-        scripts.required("generic/moses-parallel.pl", option, values.get("moses-parallel")),
-        jobs,
-        flags=values.get("queue-flags", "-hard"),
-        old_sge=bool(values.get("old-sge")),
-        cache=values.get("cache-model"),
-        wrapper=scripts.required("generic/qsub-wrapper.pl", option, values.get("qsub-wrapper")),
-    )
-
-
-def _post_editing(
-    values: _Values, scripts: HelperScripts, spelled: Callable[[str], str]
-) -> PostEditing | None:
-    if "spe-symal" not in values:
-        return None
-    return PostEditing(
-        scripts.required(_POST_EDITING, spelled("spe-symal")),
-        reference_files(require_references(values["refs"]))[0],
-        require_file(values["spe-symal"], "the word alignment"),
-        Path(values["working-dir"]).absolute(),
-    )
-
-
 def collect_values(
     configuration: Configuration,
     seed: int | None = None,
@@ -318,7 +220,7 @@ def collect_values(
     with suppress(UsageError):
         signature = configuration.metric.signature()
         found["metric"], found["metric-settings"] = settings_of_signature(signature)
-    found |= _decoder_values(configuration)
+    found |= collect_decoder_values(configuration)
     if configuration.optimising.options:
         found["option"] = dict(configuration.optimising.options)
     found["select"] = configuration.select
@@ -356,46 +258,3 @@ def _plain(setting: Setting, value: Any) -> Any:
     if isinstance(value, Path):
         return str(value)
     return list(value) if isinstance(value, tuple) else value
-
-
-def _decoder_values(configuration: Configuration) -> dict[str, Any]:
-    """Return the settings behind the decoder, and what depends on it."""
-    decoding, held_out = configuration.decoding, configuration.held_out
-    decoder, queue = decoding.decoder, decoding.decoder.queue
-    flags, other = decoder.flags, held_out.decoder if held_out is not None else None
-    if decoding.forest is not None and other is not None:
-        flags = other.flags
-    root = _scripts_root(configuration)
-    return {
-        "decoder": str(decoder.program),
-        "decoder-flags": shlex.join(flags) or None,
-        "decoder-timeout": decoder.timeout,
-        "input-type": decoder.input_type,
-        "jobs": None if queue is None else queue.jobs,
-        "queue-flags": None if queue is None else queue.flags,
-        "old-sge": None if queue is None else queue.old_sge,
-        "moses-parallel": None if queue is None else str(queue.command),
-        "qsub-wrapper": None if queue is None else str(queue.wrapper),
-        "multi-moses": decoder.several is not None,
-        "spe-symal": (
-            None if decoder.post_editing is None else str(decoder.post_editing.alignment)
-        ),
-        "cache-model": decoding.cache[1] if decoding.cache else queue.cache if queue else None,
-        "moses-scripts": None if root is None else str(root),
-        "filter-command": (
-            None if decoding.filtering is None else shlex.join(decoding.filtering.command)
-        ),
-        "filter-file": None if decoding.filtering is None else str(decoding.filtering.input),
-        "heldout-decoder": None if other is None else str(other.program),
-    }
-
-
-def _scripts_root(configuration: Configuration) -> Path | None:
-    """Moses' scripts directory, as the helper scripts that are used tell it."""
-    decoding = configuration.decoding
-    editing = decoding.decoder.post_editing
-    if decoding.cache:
-        return Path(decoding.cache[0]).parents[_CACHE_SCRIPT.count("/")]
-    if decoding.decoder.several is not None:
-        return decoding.decoder.several.parents[_MULTI_MOSES.count("/")]
-    return None if editing is None else editing.command.parents[_POST_EDITING.count("/")]

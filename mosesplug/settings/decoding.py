@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from mosesplug.decoders.description import DecoderDescription
 from mosesplug.decoders.moses import MosesDecoder
 from mosesplug.settings.checks import check_fields
 from mosesplug.settings.declare import group, parts, setting
@@ -235,15 +236,13 @@ class DecodingSettings:
     """How n-best lists are made.
 
     Attributes:
-        decoder: the program and how to call it; a name only if search graphs take its place.
+        decoder: the program and how to call it, or search graphs that take its place.
         filtering: filter the model first, or None.
         cache: words of a command that copies the model to a local disk and prints the path of
             the copy's configuration, or None; the configuration is put after the first word.
-        forest: place of search graphs that take the decoder's place, or None: the working
-            directory of a run that stored them, its store, or a directory of Moses' files.
     """
 
-    decoder: MosesDecoder = field(metadata=parts(_DecoderSettings))
+    decoder: DecoderDescription = field(metadata=parts(_DecoderSettings))
     nbest: int = field(
         default=100,
         metadata=setting(
@@ -289,7 +288,6 @@ class DecodingSettings:
             script="use-config-weights-for-first-run",
         ),
     )
-    forest: Path | None = None
     cache: tuple[str, ...] | None = field(default=None, metadata=parts(_HelperSettings))
     graphs: GraphSettings | None = field(
         default=None,
@@ -307,3 +305,8 @@ class DecodingSettings:
             )
         ),
     )
+
+    @property
+    def program(self) -> MosesDecoder | None:
+        """The program that is called as Moses is, if one decodes."""
+        return self.decoder if isinstance(self.decoder, MosesDecoder) else None

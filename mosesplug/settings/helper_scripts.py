@@ -24,11 +24,13 @@ class HelperScripts:
     root: Path | None
 
     @classmethod
-    def find(cls, rootdir: str | None, decoder: Path) -> HelperScripts:
+    def find(cls, rootdir: str | None, decoder: Path | None) -> HelperScripts:
         """Use ``--rootdir``, ``$SCRIPTS_ROOTDIR``, or ``scripts`` beside the decoder's bin."""
         named = rootdir or os.environ.get("SCRIPTS_ROOTDIR")
         if named:
             return cls(Path(named).absolute())
+        if decoder is None:
+            return cls(None)
         beside = decoder.resolve().parent.parent / "scripts"
         return cls(beside if beside.is_dir() else None)
 

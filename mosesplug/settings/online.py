@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from mosesplug.decoders.moses import MosesDecoder
+from mosesplug.decoders.description import DecoderDescription
 from mosesplug.settings.checks import check_fields
 from mosesplug.settings.declare import parts, setting
 
@@ -84,7 +84,6 @@ class HeldOutSet:
 
     Attributes:
         decoder: what translates it, if not the decoder of the tuning set; or None.
-        forest: place of search graphs of it, which take the decoder's place; or None.
     """
 
     input: Path = field(
@@ -137,5 +136,4 @@ class HeldOutSet:
             details="The score with the starting weights does not count.",
         ),
     )
-    decoder: MosesDecoder | None = field(default=None, metadata=parts(_HeldOutDecoder))
-    forest: Path | None = None
+    decoder: DecoderDescription | None = field(default=None, metadata=parts(_HeldOutDecoder))

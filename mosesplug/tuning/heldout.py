@@ -6,7 +6,7 @@ scores of all iterations form one sequence; a score that is a new best is stored
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -19,9 +19,12 @@ from formats.text import read_lines
 from formats.weights.files import ShowWeights
 from mosesplug.decoders.batch import BatchDecoder
 from mosesplug.decoders.batch_process import ProcessDecoder
+from mosesplug.decoders.description import DecodedGraphs
+from mosesplug.decoders.moses import MosesDecoder
 from mosesplug.errors import DataError, UsageError
 from mosesplug.metrics import Metric, Prepared
 from mosesplug.settings.configuration import Configuration
+from mosesplug.settings.online import HeldOutSet
 from mosesplug.tuning.events import CommandStarted, HeldOutScored, PhaseStarted, Watcher
 from mosesplug.tuning.graphs.files import DecodedText
 from mosesplug.tuning.graphs.forest import open_forest
@@ -144,29 +147,37 @@ def open_held_out_scorer(
     references = metric.prepare(
         read_references(held_out.references, len(texts), input_path=held_out.input)
     )
-    decoder: BatchDecoder
-    if held_out.forest is not None:
-        text = DecodedText(held_out.input, texts, metric, references)
-        decoder = open_forest(
-            held_out.forest,
-            configuration.working_directory / _CACHE,
-            configuration.config,
-            text,
-            nbest=1,
-            threads=optimising.threads,
-            watch=watch,
-        ).decoder
-    else:
-        told: Callable[[tuple[str, ...]], None] = lambda command: watch(CommandStarted(command))  # noqa: E731
-        decoder = ProcessDecoder(
-            held_out.decoder or configuration.decoding.decoder,
-            config,
-            configuration.working_directory,
-            nbest=1,
-            prefix="heldout",
-            executing=told,
-        )
+    text = DecodedText(held_out.input, texts, metric, references)
+    decoder = _open_decoder(configuration, held_out, config, text, watch)
     return HeldOutScorer(texts, references, decoder, show, metric, watch, optimising.threads)
+
+
+def _open_decoder(
+    configuration: Configuration,
+    held_out: HeldOutSet,
+    config: Path,
+    text: DecodedText,
+    watch: Watcher,
+) -> BatchDecoder:
+    """Return the decoder of the held-out set, which gives one hypothesis a sentence."""
+
+    def execute(command: tuple[str, ...]) -> None:
+        watch(CommandStarted(command))
+
+    match held_out.decoder or configuration.decoding.decoder:
+        case DecodedGraphs(place):
+            return open_forest(
+                place,
+                configuration.working_directory / _CACHE,
+                configuration.config,
+                text,
+                nbest=1,
+                threads=configuration.optimising.threads,
+                watch=watch,
+            ).decoder
+        case MosesDecoder() as program:
+            directory = configuration.working_directory
+            return ProcessDecoder(program, config, directory, 1, "heldout", execute)
 
 
 def find_best(evaluations: Sequence[Evaluation]) -> Evaluation | None:

@@ -12,6 +12,8 @@ from formats.moses.ini import read_moses_ini
 from formats.references import read_references, reference_files
 from formats.text import read_lines, regular_file
 from formats.weights.files import ShowWeights, read_sparse
+from mosesplug.decoders.description import DecodedGraphs
+from mosesplug.decoders.moses import MosesDecoder
 from mosesplug.decoders.protocol import Decoder
 from mosesplug.errors import UsageError
 from mosesplug.features import FeatureSpace
@@ -219,11 +221,14 @@ def _open_decoder(
     watch: Watcher,
 ) -> Decoder:
     """Return what decodes the tuning set: stored search graphs, or a program."""
-    if (place := configuration.decoding.forest) is not None:
-        return open_graph_decoder(configuration, place, workspace, references, watch)
-    features = announce_features(configuration, workspace, config, watch)
-    n_sentences = references.n_sentences
-    return ProgramDecoder(configuration, workspace, config, features, n_sentences, watch)
+    match configuration.decoding.decoder:
+        case DecodedGraphs(place):
+            return open_graph_decoder(configuration, place, workspace, references, watch)
+        case MosesDecoder() as program:
+            features = announce_features(program, workspace, config, watch)
+            return ProgramDecoder(
+                program, configuration, workspace, config, features, references.n_sentences, watch
+            )
 
 
 def _check_regime(configuration: Configuration, algorithm: Algorithm) -> None:

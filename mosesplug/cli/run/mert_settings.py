@@ -23,6 +23,7 @@ from mosesplug.cli.run.tool_arguments import (
     read_pro_arguments,
 )
 from mosesplug.cli.run.tune import add_files
+from mosesplug.decoders.description import DecodedGraphs
 from mosesplug.errors import UsageError
 from mosesplug.settings.arguments import find_decoder, parse_assignments
 from mosesplug.settings.build import make_plan
@@ -234,8 +235,9 @@ def _set_filter(given: Mapping[str, Any], values: _Values) -> list[str]:
     """Choose the filter command as the script does; return notes to print."""
     asked = values.pop("filter-command", None)
     is_wanted = given.get("filter-phrase-table")
-    program, forest = find_decoder(values["decoder"], "the decoder")
-    if forest is not None and asked is None and is_wanted is None:
+    found = find_decoder(values["decoder"], "the decoder")
+    program = None if isinstance(found, DecodedGraphs) else found
+    if program is None and asked is None and is_wanted is None:
         return []
     scripts = HelperScripts.find(values.get("moses-scripts"), program)
     command, note = choose_filter(scripts, is_wanted, asked)

@@ -10,6 +10,7 @@ from pathlib import Path
 from formats.errors import FormatError, quoted
 from formats.moses.ini import unfit_value
 from formats.weights.files import ShowWeights, read_show_weights
+from mosesplug.decoders.moses import MosesDecoder
 from mosesplug.decoders.process import failure, run_command
 from mosesplug.errors import DecoderError, UsageError
 from mosesplug.settings.configuration import Configuration
@@ -35,13 +36,13 @@ def prepare_config(configuration: Configuration, workspace: Workspace, watch: Wa
         script, *arguments = decoding.cache
         answer = workspace.directory / "cache-model.out"
         command = (script, str(config), *arguments)
-        _execute(configuration, workspace, command, answer, "model cache", watch)
+        _execute(decoding.program, workspace, command, answer, "model cache", watch)
         config = Path(answer.read_text().strip().splitlines()[-1])
     return config
 
 
 def announce_features(
-    configuration: Configuration, workspace: Workspace, config: Path, watch: Watcher
+    decoder: MosesDecoder, workspace: Workspace, config: Path, watch: Watcher
 ) -> ShowWeights:
     """Return the announced features and weights, from ``features.list`` or the decoder.
 
@@ -49,7 +50,6 @@ def announce_features(
         DecoderError: the decoder failed, or announced nothing to tune; its answer cannot be read.
         UsageError: sparse weights cannot lie in this working directory.
     """
-    decoder = configuration.decoding.decoder
     command = decoder.show_weights(config)
     made_from = {
         "command": shlex.join(command),
@@ -62,7 +62,7 @@ def announce_features(
         caches.forget(path)
         answer = path.with_name("features.list.new")
         try:
-            _execute(configuration, workspace, command, answer, "decoder", watch, decoder.timeout)
+            _execute(decoder, workspace, command, answer, "decoder", watch, decoder.timeout)
         except DecoderError as error:
             raise _with_hint(error, config, workspace) from error
         answer.replace(path)
@@ -121,7 +121,7 @@ def _filtered(
         shutil.rmtree(target)
     command = (*filtering.command, "./filtered", str(configuration.config), str(filtering.input))
     out = workspace.directory / "filterphrases.out"
-    _execute(configuration, workspace, command, out, "filter", watch)
+    _execute(configuration.decoding.program, workspace, command, out, "filter", watch)
     if not config.is_file():
         raise failure(f"the filter wrote no {config}", command, out.with_suffix(".err"))
     caches.remember(target, made_from)
@@ -129,7 +129,7 @@ def _filtered(
 
 
 def _execute(
-    configuration: Configuration,
+    decoder: MosesDecoder | None,
     workspace: Workspace,
     command: Sequence[str],
     stdout: Path,
@@ -140,7 +140,7 @@ def _execute(
     """Run a command on this machine, or on the queue if there is one."""
     watch(CommandStarted(tuple(command)))
     stderr = stdout.with_suffix(".err")
-    queue = configuration.decoding.decoder.queue
+    queue = None if decoder is None else decoder.queue
     if queue is None or queue.wrapper is None:
         run_command(
             command,

@@ -12,6 +12,7 @@ from formats.weights.files import ShowWeights, weight_overwrite
 from mosesplug.decoders.batch import BatchDecoder, ModelWeights
 from mosesplug.decoders.batch_process import ProcessDecoder
 from mosesplug.decoders.exactness import require_exact
+from mosesplug.decoders.moses import MosesDecoder
 from mosesplug.decoders.process import FinishedProcess, failure, run_command
 from mosesplug.decoders.protocol import DecodedInput
 from mosesplug.decoders.server import ServerDecoder, to_request_text
@@ -36,6 +37,7 @@ class ProgramDecoder:
     """A ``Decoder`` that runs a program: Moses, one of its wrappers, or the bundled decoder.
 
     Attributes:
+        program: how to call it.
         configuration: of the run.
         workspace: its files; the working directory is the program's current directory.
         config: the ``moses.ini`` to decode with.
@@ -44,6 +46,7 @@ class ProgramDecoder:
         watch: receives commands and progress.
     """
 
+    program: MosesDecoder
     configuration: Configuration
     workspace: Workspace
     config: Path
@@ -64,7 +67,7 @@ class ProgramDecoder:
             samples = workspace.samples(iteration, decoding.lattice_samples)
         for leftover in (nbest, samples, workspace.nbest_packed(iteration)):
             leftover.unlink(missing_ok=True)
-        command = decoding.decoder.nbest(
+        command = self.program.nbest(
             self.config,
             self.configuration.input,
             run=iteration,
@@ -102,7 +105,7 @@ class ProgramDecoder:
         packed.unlink(missing_ok=True)
         workspace.remove_graphs()
         workspace.graphs.mkdir(exist_ok=True)
-        command = self.configuration.decoding.decoder.graphs(
+        command = self.program.graphs(
             self.config,
             self.configuration.input,
             directory=workspace.graphs.name,
@@ -144,7 +147,7 @@ class ProgramDecoder:
         online = self.configuration.online
         server = served if isinstance(served, ServerDecoder) else None
         return ProgramRecipe(
-            self.configuration.decoding.decoder,
+            self.program,
             self.config,
             self.workspace.directory,
             self.configuration.decoding.nbest,
@@ -178,13 +181,13 @@ class ProgramDecoder:
             stdout=workspace.run(iteration, "out"),
             stderr=workspace.run(iteration, "decoder.err"),
             on_lines=report,
-            timeout=self.configuration.decoding.decoder.timeout,
+            timeout=self.program.timeout,
             signs=[workspace.nbest(iteration), workspace.graphs],
         )
 
     def _process(self, prefix: str) -> ProcessDecoder:
         return ProcessDecoder(
-            self.configuration.decoding.decoder,
+            self.program,
             self.config,
             self.workspace.directory,
             self.configuration.decoding.nbest,
@@ -194,7 +197,7 @@ class ProgramDecoder:
 
     def _server(self, servers: int) -> ServerDecoder:
         return ServerDecoder(
-            self.configuration.decoding.decoder,
+            self.program,
             self.config,
             self.workspace.directory,
             self.configuration.decoding.nbest,

@@ -11,6 +11,7 @@ from formats.nbest.files import format_list
 from formats.text import atomic_write, read_lines, write_atomic
 from formats.weights.files import ShowWeights, format_show_weights
 from mosesplug.decoders.batch import BatchDecoder, ModelWeights
+from mosesplug.decoders.description import DecodedGraphs
 from mosesplug.decoders.protocol import DecodedInput, Decoder
 from mosesplug.errors import DataError, DecoderError, UsageError
 from mosesplug.metrics import Prepared
@@ -160,20 +161,15 @@ def check_forest(configuration: Configuration) -> None:
     decoding, held_out = configuration.decoding, configuration.held_out
     workspace = Workspace(configuration.working_directory, decoding.nbest)
     own = {path.resolve() for path in (workspace.directory, workspace.store, workspace.graphs)}
-    for place in (decoding.forest, None if held_out is None else held_out.forest):
-        if place is not None and place.resolve() in own:
+    for graphs in (decoding.decoder, None if held_out is None else held_out.decoder):
+        if isinstance(graphs, DecodedGraphs) and graphs.place.resolve() in own:
             raise UsageError(
-                f"the search graphs of {place} are those of the run in the working directory"
+                f"the search graphs of {graphs.place} are those of the run in the working directory"
                 " itself, which would replace them: name another --working-dir"
             )
-    if decoding.forest is None:
+    if not isinstance(decoding.decoder, DecodedGraphs):
         return
     refused = {
-        "decoder flags": bool(decoding.decoder.flags),
-        "an input type": decoding.decoder.input_type is not None,
-        "parallel jobs": decoding.decoder.queue is not None,
-        "several decoders": decoding.decoder.several is not None,
-        "simulated post-editing": decoding.decoder.post_editing is not None,
         "lattice samples": decoding.lattice_samples > 0,
         "filtering the model": decoding.filtering is not None,
         "copying the model": decoding.cache is not None,
@@ -183,10 +179,10 @@ def check_forest(configuration: Configuration) -> None:
         raise UsageError(
             f"search graphs are no program: they do not go together with {', '.join(found)}"
         )
-    if held_out is not None and held_out.decoder is None and held_out.forest is None:
+    if held_out is not None and held_out.decoder is None:
         raise UsageError(
-            f"the search graphs of {decoding.forest} are of the tuning set, not of the held-out"
-            " text: name a decoder of that by --heldout-decoder, or leave out --heldout"
+            f"the search graphs of {decoding.decoder.place} are of the tuning set, not of the"
+            " held-out text: name a decoder of that by --heldout-decoder, or leave out --heldout"
         )
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
+from mosesplug.decoders.description import DecodedGraphs
 from mosesplug.errors import UsageError
 from mosesplug.forest.graph_search import GraphSearch
 from mosesplug.forest.line_search.graph_space import graph_source
@@ -42,12 +43,13 @@ def check_graphs(configuration: Configuration, algorithm: Algorithm) -> None:
     decoding = configuration.decoding
     if decoding.graphs is None:
         return
+    program = decoding.program
     refused = {
         "--lattice-samples": decoding.lattice_samples > 0,
         "rewriting the lists": decoding.transform is not None,
-        "--jobs": decoding.decoder.queue is not None,
-        "--multi-moses": decoding.decoder.several is not None,
-        "a decoder that is search graphs (forest:)": decoding.forest is not None,
+        "--jobs": program is not None and program.queue is not None,
+        "--multi-moses": program is not None and program.several is not None,
+        "a decoder that is search graphs (forest:)": isinstance(decoding.decoder, DecodedGraphs),
     }
     found = [what for what, given in refused.items() if given]
     if found:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from mosesplug.decoders.batch import BatchDecoder
 from mosesplug.decoders.batch_process import ProcessDecoder
+from mosesplug.decoders.description import DecodedGraphs
 from mosesplug.decoders.moses import MosesDecoder
 from mosesplug.decoders.server import ServerDecoder
 from mosesplug.errors import UsageError
@@ -38,7 +39,7 @@ def check_online(configuration: Configuration, online: OnlineSettings) -> None:
     found = [what for what, given in rejected.items() if given]
     if found:
         raise UsageError(f"--online excludes {', '.join(found)}")
-    by_graphs = decoding.forest is not None or decoding.graphs is not None
+    by_graphs = isinstance(decoding.decoder, DecodedGraphs) or decoding.graphs is not None
     if by_graphs and online != OnlineSettings():
         raise UsageError(
             "--online-decoder, --online-servers and --strict-online require a decoder program, but"

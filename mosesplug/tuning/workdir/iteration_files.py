@@ -175,7 +175,7 @@ def _header(
         judged = (f"held out, {other.input}: {metric} {heldout:.6g}",)
     return (
         f"weights tuned by mosesplug, algorithm {configuration.optimising.algorithm}",
-        f"decoder {shlex.join([str(decoder.program), *decoder.flags])}",
+        f"decoder {shlex.join(decoder.words)}",
         f"{metric} {value} on dev {configuration.input}",
         *judged,
         f"We were before running iteration {iteration}",

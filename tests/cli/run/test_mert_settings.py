@@ -9,6 +9,7 @@ import pytest
 
 from mosesplug.cli.run.mert_options import read_command_line
 from mosesplug.cli.run.mert_settings import make_script_plan
+from mosesplug.decoders.description import DecodedGraphs
 from mosesplug.decoders.moses import MosesDecoder
 from mosesplug.errors import UsageError
 from mosesplug.optimizers import algorithm
@@ -61,7 +62,7 @@ def test_defaults_are_the_scripts(system: Path) -> None:
     run = found.configuration
     assert run.working_directory == system / "mert-work"
     assert (run.input, run.references) == (system / "input", system / "ref")
-    assert run.decoding.decoder.program == system / "moses/bin/moses"
+    assert run.decoding.decoder == MosesDecoder(system / "moses/bin/moses")
     assert (run.decoding.nbest, run.maximum_iterations, run.minimum_change) == (100, 25, 1e-5)
     assert run.optimising.algorithm == "mert"
     assert run.optimising.options == {"polish": 20, "restarts": 20}
@@ -81,11 +82,11 @@ def test_search_graphs_for_a_decoder(system: Path) -> None:
         read(files=files)
     (system / "graphs").mkdir()
     found = read("--rootdir", "scripts", files=files)
-    assert found.configuration.decoding.forest == system / "graphs"
-    assert str(found.configuration.decoding.decoder.program) == f"forest:{system / 'graphs'}"
+    assert found.configuration.decoding.decoder == DecodedGraphs(system / "graphs")
+    assert found.configuration.decoding.program is None
     assert found.configuration.decoding.filtering is None
     assert not any("unfiltered" in note for note in found.notes)
-    assert configuration().decoding.forest is None
+    assert configuration().decoding.program is not None
     heldout = ("--heldout=input", "--heldout-refs=ref0", "--decoder-flags=-v 0")
     found = read(*heldout, f"--heldout-decoder={FILES[2]}", files=files)
     judged = found.configuration.held_out
@@ -96,7 +97,9 @@ def test_search_graphs_for_a_decoder(system: Path) -> None:
         *heldout[:2], "--heldout-decoder=forest:graphs", files=files
     ).configuration.held_out
     assert judged is not None
-    assert judged.forest == system / "graphs"
+    assert judged.decoder == DecodedGraphs(system / "graphs")
+    with pytest.raises(UsageError, match=r"go together with decoder flags, an input type$"):
+        read("--decoder-flags=-v 0", "--inputtype=0", files=files)
 
 
 def test_files_by_options(system: Path) -> None:

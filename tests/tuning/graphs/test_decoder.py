@@ -19,7 +19,7 @@ from formats.references import read_references
 from formats.text import read_lines
 from formats.weights.files import WeightGroup, read_dense, read_show_weights, read_sparse
 from mosesplug.decoders.batch import ModelWeights
-from mosesplug.decoders.moses import MosesDecoder
+from mosesplug.decoders.description import DecodedGraphs
 from mosesplug.errors import DataError, DecoderError, StoreMismatch, UsageError
 from mosesplug.metrics import metric
 from mosesplug.settings.online import HeldOutSet, OnlineSettings
@@ -48,9 +48,7 @@ def by_forest(configuration: Configuration, place: Path, name: str = "forest") -
     return replace(
         configuration,
         working_directory=configuration.working_directory.with_name(name),
-        decoding=replace(
-            configuration.decoding, decoder=MosesDecoder(Path(f"forest:{place}")), forest=place
-        ),
+        decoding=replace(configuration.decoding, decoder=DecodedGraphs(place)),
         online=None if configuration.online is None else OnlineSettings(),
     )
 
@@ -184,11 +182,11 @@ def test_held_out_text_by_its_own_graphs(toy: Toy) -> None:
     scores = [iteration.heldout for iteration in one.iterations]
     assert len(scores[0]) > 1
     for name, decoder in (
-        ("graphs", {"forest": others}),
-        ("program", {"decoder": live.decoding.decoder}),
+        ("graphs", DecodedGraphs(others)),
+        ("program", live.decoding.decoder),
     ):
         forest = by_forest(live, graphs, f"judged by {name}")
-        other = tune(replace(forest, held_out=HeldOutSet(*text, every=2, **decoder)))
+        other = tune(replace(forest, held_out=HeldOutSet(*text, every=2, decoder=decoder)))
         assert other.weights == one.weights
         assert scores == [own.heldout for own in other.iterations]
 
@@ -333,7 +331,6 @@ def test_refuses_files(toy: Toy, change: str, error: type[Exception], message: s
     ("change", "message"),
     [
         ({"decoding": {"lattice_samples": 3}}, "lattice samples"),
-        ({"flags": "-threads 2"}, "decoder flags"),
         ({"held_out": HeldOutSet(Path("input"), Path("reference"))}, "--heldout-decoder"),
     ],
 )
@@ -341,9 +338,8 @@ def test_refuses_settings(toy: Toy, change: dict[str, Any], message: str) -> Non
     graphs = write_toy_graphs(toy.directory / "input", toy.directory / "graphs")
     plain = toy.configuration(**change)
     forest = by_forest(plain, graphs)
-    decoder = replace(forest.decoding.decoder, flags=plain.decoding.decoder.flags)
     with pytest.raises(UsageError, match=message):
-        tune(replace(forest, decoding=replace(forest.decoding, decoder=decoder)))
+        tune(forest)
 
 
 def test_refuses_its_own_store_and_settings_of_servers(toy: Toy) -> None:
@@ -353,7 +349,7 @@ def test_refuses_its_own_store_and_settings_of_servers(toy: Toy) -> None:
     for place in (work, work / "nbests.lmdb", work / "hypergraph"):
         with pytest.raises(UsageError, match="run in the working directory"):
             tune(by_forest(live, place, work.name))
-    judged = HeldOutSet(live.input, live.references, forest=work / "hypergraph")
+    judged = HeldOutSet(live.input, live.references, decoder=DecodedGraphs(work / "hypergraph"))
     with pytest.raises(UsageError, match="run in the working directory"):
         tune(replace(live, held_out=judged))
     with pytest.raises(UsageError, match="--online-decoder"):

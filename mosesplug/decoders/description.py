@@ -1,0 +1,44 @@
+"""What decodes the tuning set, as the settings of a run describe it.
+
+The settings name one of these; ``mosesplug.tuning`` makes a ``Decoder`` of it, which decodes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from mosesplug.decoders.moses import MosesDecoder
+
+__all__ = ["DecodedGraphs", "DecoderDescription"]
+
+
+@dataclass(frozen=True)
+class DecodedGraphs:
+    """Search graphs that take the decoder's place.
+
+    Attributes:
+        place: the working directory of a run that stored them, its store, or a directory of
+            Moses' files.
+    """
+
+    place: Path
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """How the settings and the files of a run name it."""
+        return (f"forest:{self.place}",)
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """None: there is no program."""
+        return ()
+
+    @property
+    def input_type(self) -> int | None:
+        """None: the input is text."""
+        return None
+
+
+DecoderDescription = MosesDecoder | DecodedGraphs
+"""Each has ``words`` (how the files of a run name it), ``flags`` and an ``input_type``."""

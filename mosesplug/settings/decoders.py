@@ -1,0 +1,205 @@
+"""From the values of settings to the decoder of a run and its helpers, and back."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from formats.references import reference_files
+from mosesplug.decoders.description import DecodedGraphs, DecoderDescription
+from mosesplug.decoders.moses import MosesDecoder, PostEditing, Queue, parse_flags
+from mosesplug.errors import UsageError
+from mosesplug.settings.arguments import (
+    find_decoder,
+    require_file,
+    require_program,
+    require_references,
+)
+from mosesplug.settings.configuration import Configuration
+from mosesplug.settings.decoding import DecodingSettings, ModelFilter
+from mosesplug.settings.helper_scripts import HelperScripts
+
+__all__ = ["collect_decoder_values", "make_decoding"]
+
+_CACHE_SCRIPT = "ems/support/cache-model.perl"
+_MULTI_MOSES = "generic/multi_moses.py"
+_POST_EDITING = "generic/moses_sim_pe.py"
+_Values = Mapping[str, Any]
+_Path = tuple[str, ...]
+
+
+def make_decoding(values: _Values, spelled: Callable[[str], str]) -> dict[_Path, Any]:
+    """Return the decoder, and what depends on it, by their paths in a ``RunPlan``.
+
+    Args:
+        values: of the settings, by name.
+        spelled: how messages call a setting.
+
+    Raises:
+        UsageError: a file or program is missing, or settings exclude each other.
+    """
+    flags = parse_flags(values.get("decoder-flags", ""))
+    held_out = _held_out_decoder(values, flags)
+    found = find_decoder(values["decoder"], "the decoder")
+    scripts = HelperScripts.find(
+        values.get("moses-scripts"), found if isinstance(found, Path) else None
+    )
+    queue = _queue(values, scripts, spelled)
+    decoder: DecoderDescription
+    if isinstance(found, DecodedGraphs):
+        # With a program for the held-out set, the flags are that program's.
+        is_program = "heldout" in values and not isinstance(held_out, DecodedGraphs)
+        _reject_program_settings(values, () if is_program else flags)
+        decoder = found
+    else:
+        decoder = MosesDecoder(
+            found,
+            flags=flags,
+            input_type=values.get("input-type"),
+            queue=queue,
+            several=(
+                scripts.required(_MULTI_MOSES, spelled("multi-moses"))
+                if values.get("multi-moses")
+                else None
+            ),
+            post_editing=_post_editing(values, scripts, spelled),
+            timeout=values.get("decoder-timeout"),
+        )
+    cache = None
+    if "cache-model" in values and queue is None:
+        script = scripts.required(_CACHE_SCRIPT, spelled("cache-model"))
+        cache = (str(script), values["cache-model"])
+    root = ("configuration", "decoding")
+    return {
+        (*root, "decoder"): decoder,
+        (*root, "cache"): cache,
+        (*root, "filtering"): _filtering(values, spelled),
+        ("configuration", "held_out", "decoder"): held_out,
+    }
+
+
+def _held_out_decoder(values: _Values, flags: tuple[str, ...]) -> DecoderDescription | None:
+    if "heldout-decoder" not in values:
+        return None
+    found = find_decoder(values["heldout-decoder"], "the decoder of the held-out text")
+    if isinstance(found, DecodedGraphs):
+        return found
+    return MosesDecoder(found, flags, timeout=values.get("decoder-timeout"))
+
+
+def _reject_program_settings(values: _Values, flags: tuple[str, ...]) -> None:
+    """Reject settings of a program where search graphs take its place.
+
+    Raises:
+        UsageError: there is one.
+    """
+    rejected = {
+        "decoder flags": bool(flags),
+        "an input type": "input-type" in values,
+        "parallel jobs": values.get("jobs", 1) > 1,
+        "several decoders": bool(values.get("multi-moses")),
+        "simulated post-editing": "spe-symal" in values,
+    }
+    if found := [what for what, is_given in rejected.items() if is_given]:
+        raise UsageError(
+            f"search graphs are no program: they do not go together with {', '.join(found)}"
+        )
+
+
+def _filtering(values: _Values, spelled: Callable[[str], str]) -> ModelFilter | None:
+    if "filter-command" not in values:
+        return None
+    program, *words = shlex.split(values["filter-command"]) or [""]
+    found = require_program(program, spelled("filter-command"))
+    text = values.get("filter-file") or values["input"]
+    return ModelFilter((str(found), *words), Path(text).absolute())
+
+
+def _queue(values: _Values, scripts: HelperScripts, spelled: Callable[[str], str]) -> Queue | None:
+    """Parallel jobs; one job is not a parallel job."""
+    jobs, option = values.get("jobs", 1), spelled("jobs")
+    if jobs <= 1:
+        return None
+    for name in ("multi-moses", "spe-symal"):
+        if values.get(name):
+            raise UsageError(f"{option} and {spelled(name)} exclude each other: use one of the two")
+    if values.get("lattice-samples"):
+        raise UsageError(
+            f"--lattice-samples cannot be used with {option}: moses-parallel.pl does not join the"
+            " samples. Use one of the two."
+        )
+    return Queue(
+        scripts.required("generic/moses-parallel.pl", option, values.get("moses-parallel")),
+        jobs,
+        flags=values.get("queue-flags", "-hard"),
+        old_sge=bool(values.get("old-sge")),
+        cache=values.get("cache-model"),
+        wrapper=scripts.required("generic/qsub-wrapper.pl", option, values.get("qsub-wrapper")),
+    )
+
+
+def _post_editing(
+    values: _Values, scripts: HelperScripts, spelled: Callable[[str], str]
+) -> PostEditing | None:
+    if "spe-symal" not in values:
+        return None
+    return PostEditing(
+        scripts.required(_POST_EDITING, spelled("spe-symal")),
+        reference_files(require_references(values["refs"]))[0],
+        require_file(values["spe-symal"], "the word alignment"),
+        Path(values["working-dir"]).absolute(),
+    )
+
+
+def collect_decoder_values(configuration: Configuration) -> dict[str, Any]:
+    """Return the settings behind the decoder and what depends on it; None if not given."""
+    held_out = configuration.held_out
+    other = None if held_out is None else held_out.decoder
+    match configuration.decoding.decoder:
+        case MosesDecoder() as program:
+            found = _program_values(configuration, program)
+        case DecodedGraphs() as graphs:
+            found = {"decoder": graphs.words[0], "multi-moses": False}
+            if isinstance(other, MosesDecoder):
+                found["decoder-flags"] = shlex.join(other.flags) or None
+                found["decoder-timeout"] = other.timeout
+    return {**found, "heldout-decoder": None if other is None else other.words[0]}
+
+
+def _program_values(configuration: Configuration, decoder: MosesDecoder) -> dict[str, Any]:
+    """Return the settings behind a program and its helpers."""
+    decoding, queue = configuration.decoding, decoder.queue
+    root = _scripts_root(decoding, decoder)
+    return {
+        "decoder": str(decoder.program),
+        "decoder-flags": shlex.join(decoder.flags) or None,
+        "decoder-timeout": decoder.timeout,
+        "input-type": decoder.input_type,
+        "jobs": None if queue is None else queue.jobs,
+        "queue-flags": None if queue is None else queue.flags,
+        "old-sge": None if queue is None else queue.old_sge,
+        "moses-parallel": None if queue is None else str(queue.command),
+        "qsub-wrapper": None if queue is None else str(queue.wrapper),
+        "multi-moses": decoder.several is not None,
+        "spe-symal": (
+            None if decoder.post_editing is None else str(decoder.post_editing.alignment)
+        ),
+        "cache-model": decoding.cache[1] if decoding.cache else queue.cache if queue else None,
+        "moses-scripts": None if root is None else str(root),
+        "filter-command": (
+            None if decoding.filtering is None else shlex.join(decoding.filtering.command)
+        ),
+        "filter-file": None if decoding.filtering is None else str(decoding.filtering.input),
+    }
+
+
+def _scripts_root(decoding: DecodingSettings, decoder: MosesDecoder) -> Path | None:
+    """Moses' scripts directory, as the helper scripts that are used tell it."""
+    editing = decoder.post_editing
+    if decoding.cache:
+        return Path(decoding.cache[0]).parents[_CACHE_SCRIPT.count("/")]
+    if decoder.several is not None:
+        return decoder.several.parents[_MULTI_MOSES.count("/")]
+    return None if editing is None else editing.command.parents[_POST_EDITING.count("/")]
