@@ -15,20 +15,22 @@ def option(
     *,
     help: str,
     source: str,
+    details: str = "",
     minimum: float | None = None,
     only_with: str | None = None,
 ) -> T:
     """Return a dataclass field with metadata for help texts, checks and docs.
 
     Args:
-        default: its value unless set.
-        help: what the setting does.
+        default: the default value.
+        help: what the setting does, in at most 12 words.
         source: the paper or program that the setting comes from.
+        details: the meaning of the values, in full sentences.
         minimum: least valid value; None: any.
         only_with: the condition under which the setting has an effect: ``name=value|value`` or
             ``name>other``, where ``other`` is a number or another setting.
     """
-    metadata: dict[str, Any] = {"help": help, "source": source}
+    metadata: dict[str, Any] = {"help": help, "source": source, "details": details}
     if only_with is not None:
         metadata["only_with"] = only_with
     if minimum is not None:

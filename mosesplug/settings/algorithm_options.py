@@ -47,8 +47,8 @@ def describe_options(algorithm: Algorithm) -> list[dict[str, Any]]:
     """Return the settings of an algorithm as plain data.
 
     Each has ``name``, ``type`` (``int``, ``float``, ``bool`` or ``str``), ``choices`` (or None),
-    ``minimum`` (or None), ``default``, ``help``, ``source`` and ``only_with`` (a condition, or
-    None).
+    ``minimum`` (or None), ``default``, ``help``, ``details``, ``source`` and ``only_with`` (a
+    condition, or None).
     """
     types = get_type_hints(algorithm.options)
     defaults = algorithm.options()
@@ -64,6 +64,7 @@ def describe_options(algorithm: Algorithm) -> list[dict[str, Any]]:
                 "minimum": setting.metadata.get("minimum"),
                 "default": getattr(defaults, setting.name),
                 "help": setting.metadata["help"],
+                "details": setting.metadata["details"],
                 "source": setting.metadata["source"],
                 "only_with": setting.metadata.get("only_with"),
             }

@@ -105,9 +105,14 @@ def _page(algorithm: Algorithm, settings: list[dict[str, Any]]) -> Iterator[str]
     for setting in settings:
         yield f"  {setting['name']}  {_kind(setting)}  [{_spell(setting['default'])}]"
         condition = setting["only_with"]
-        text = f"{setting['help']}. {f'Only with {condition}. ' if condition else ''}"
+        sentences = (
+            f"{setting['help']}.",
+            setting["details"],
+            f"Only with {condition}." if condition else "",
+            f"({setting['source']})",
+        )
         yield from wrap(
-            f"{text}({setting['source']})",
+            " ".join(filter(None, sentences)),
             _WIDTH,
             initial_indent=" " * 6,
             subsequent_indent=" " * 6,

@@ -17,17 +17,17 @@ from numpy.typing import NDArray
 
 from mosesplug.optimizers.online.descent import (
     DescentOptions,
-    admitted,
-    checked,
-    counting,
+    drop_rare_features,
     ends_epoch,
-    filled,
-    gradient_of,
-    quietly,
+    ignore_overflow,
+    initial_vectors,
+    list_count_vectors,
+    make_change,
+    require_usable,
 )
 from mosesplug.optimizers.online.epochs import online_algorithm
 from mosesplug.optimizers.online.learner import Change, Learner, LearnerState, Step
-from mosesplug.optimizers.online.proximal import Norm, dose, shrunk
+from mosesplug.optimizers.online.proximal import Norm, regularization_dose, shrink
 from mosesplug.optimizers.options import option
 
 __all__ = ["ALGORITHMS", "AdagradOptions", "adagrad_learner"]
@@ -39,7 +39,7 @@ class AdagradOptions(DescentOptions):
 
     batch: int = option(
         20,
-        help="sentences of a mini-batch",
+        help="number of sentences per mini-batch",
         source="Green et al. 2013, section 4.2",
         minimum=1,
     )
@@ -51,7 +51,7 @@ class AdagradOptions(DescentOptions):
     )
     regularization: float = option(
         0.1,
-        help="strength of the regulariser that norm names, lambda",
+        help="strength of the regulariser, lambda",
         source="Green et al. 2013, section 4.2",
         minimum=0.0,
     )
@@ -77,21 +77,21 @@ def adagrad_learner(options: AdagradOptions) -> Learner:
     def present(state: LearnerState, columns: NDArray[np.int64]) -> NDArray[np.float64]:
         own = rates(state.vectors["squares"][columns])
         missed = state.updates - state.vectors["since"][columns]
-        doses = missed * dose(own, options.regularization, options.norm)
-        return shrunk(state.vectors["weights"][columns], doses, options.norm)
+        doses = missed * regularization_dose(own, options.regularization, options.norm)
+        return shrink(state.vectors["weights"][columns], doses, options.norm)
 
     def full(state: LearnerState) -> NDArray[np.float64]:
         return present(state, np.arange(len(state.vectors["weights"])))
 
     def apply(state: LearnerState, change: Change, step: Step) -> LearnerState:
-        change = admitted(state, change, step, options.minimum_count)
+        change = drop_rare_features(state, change, step, options.minimum_count)
         columns, gradient, vectors = change.columns, change.values, state.vectors
         stepped = present(state, columns)
         squares = vectors["squares"][columns] + gradient * gradient
         own = rates(squares)
         stepped -= own * gradient
-        doses = dose(own, options.regularization, options.norm)
-        vectors["weights"][columns] = checked(shrunk(stepped, doses, options.norm))
+        doses = regularization_dose(own, options.regularization, options.norm)
+        vectors["weights"][columns] = require_usable(shrink(stepped, doses, options.norm))
         vectors["squares"][columns] = squares
         vectors["since"][columns] = state.updates + 1
         memory = {**state.memory, **change.memory}
@@ -101,12 +101,12 @@ def adagrad_learner(options: AdagradOptions) -> Learner:
             vectors["since"][:] = state.updates
         return state
 
-    fills = {"weights": 0.0, "squares": 0.0, "since": 0.0, **counting(options)}
+    fills = {"weights": 0.0, "squares": 0.0, "since": 0.0, **list_count_vectors(options)}
     return Learner(
         fills=fills,
-        init=lambda weights: LearnerState(filled(fills, weights)),
-        change=gradient_of(options, lambda state, columns, _: present(state, columns), summed=True),
-        apply=quietly(apply),
+        init=lambda weights: LearnerState(initial_vectors(fills, weights)),
+        change=make_change(options, lambda state, columns, _: present(state, columns), summed=True),
+        apply=ignore_overflow(apply),
         weights=full,
     )
 

@@ -45,7 +45,8 @@ class ArowOptions(CostOptions):
 
     variance_weight: float = option(
         0.01,
-        help="lambda: rate at which variances shrink; closed-form: also weight of losses",
+        help="lambda: rate at which variances shrink",
+        details="In closed form, it is also the weight of losses.",
         source="Neubig & Watanabe 2016, eq. 63 and 67; value: found on recorded lists",
         minimum=0.0,
     )
@@ -58,8 +59,9 @@ class ArowOptions(CostOptions):
     )
     update: Literal["closed-form", "linearised"] = option(
         "linearised",
-        help="closed-form: minimise the squared loss sentence by sentence; "
-        "linearised: one gradient step per batch",
+        help="form of the update",
+        details="closed-form: minimise the squared loss sentence by sentence. linearised: one "
+        "gradient step per batch.",
         source="Neubig & Watanabe 2016, eq. 63-67; default: better on recorded lists",
     )
 

@@ -25,7 +25,15 @@ from numpy.typing import NDArray
 from mosesplug.errors import OptimizerError
 from mosesplug.optimizers.online.learner import Change, LearnerState, Step
 
-__all__ = ["FILLS", "exponential_rate", "full", "present", "scaled", "shrinkage", "stepped"]
+__all__ = [
+    "FILLS",
+    "all_weights",
+    "exponential_rate",
+    "init_state",
+    "present_weights",
+    "shrink_factor",
+    "take_step",
+]
 
 FILLS: Mapping[str, float] = MappingProxyType({"weights": 0.0, "fixed": 0.0})
 """The vectors of the state; ``fixed`` is 1 for inactive weights, which have no scale."""
@@ -48,18 +56,18 @@ def exponential_rate(step: Step, rate: float, decay: float) -> float:
         ) from error
 
 
-def shrinkage(rate: float, regularization: float) -> float:
+def shrink_factor(rate: float, regularization: float) -> float:
     """Return ``max(0, 1 - lambda eta)``, the factor of the weights."""
     return max(0.0, 1.0 - regularization * rate)
 
 
-def scaled(weights: NDArray[np.float64]) -> LearnerState:
+def init_state(weights: NDArray[np.float64]) -> LearnerState:
     """Return the initial state for ``weights``, float64 ``[n_features]``."""
     vectors = {"weights": weights.astype(np.float64), "fixed": np.zeros(len(weights))}
     return LearnerState(vectors, {"scale": np.array(1.0), "square": np.array(0.0)})
 
 
-def present(
+def present_weights(
     state: LearnerState, columns: NDArray[np.int64], step: Step, *, from_zero: bool = False
 ) -> NDArray[np.float64]:
     """Return the weights of some features; the state is only read.
@@ -75,13 +83,13 @@ def present(
     return np.where(step.active[columns], scale * weights, weights)
 
 
-def full(state: LearnerState) -> NDArray[np.float64]:
+def all_weights(state: LearnerState) -> NDArray[np.float64]:
     """Return all weights, float64 ``[n_features]``, a new array."""
     weights = state.vectors["weights"]
     return np.where(state.vectors["fixed"] > 0.0, weights, state.memory["scale"] * weights)
 
 
-def stepped(
+def take_step(
     state: LearnerState,
     change: Change,
     step: Step,
@@ -115,7 +123,7 @@ def stepped(
         # The weights may have been mixed with other shards' since the last update.
         fixed[:] = ~step.active
         scale, square = _multiplied_out(weights, step.active, scale)
-    shrink = shrinkage(rate, regularization)
+    shrink = shrink_factor(rate, regularization)
     if shrink == 0.0 and not change.values.any():
         shrink = 1.0
     scale, square = scale * shrink, square * shrink**2

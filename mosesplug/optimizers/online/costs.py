@@ -9,7 +9,13 @@ from mosesplug.optimizers.costs import CostKind, Costs, Remembered
 from mosesplug.optimizers.online.options import OnlineOptions
 from mosesplug.optimizers.options import option
 
-__all__ = ["CostOptions"]
+__all__ = ["COST_DETAILS", "CostOptions"]
+
+COST_DETAILS = (
+    "corpus: metric of the batch. lin-och, moses, nakov: smoothed sentence BLEU. pseudo-corpus: "
+    "metric of the last choices for all sentences, with this one replaced. background: metric "
+    "with the decayed statistics of earlier choices."
+)
 
 
 @dataclass(frozen=True)
@@ -18,9 +24,8 @@ class CostOptions(OnlineOptions):
 
     cost: CostKind = option(
         "background",
-        help="cost of a hypothesis: corpus (metric of the batch), lin-och, moses or nakov "
-        "(smoothed sentence BLEU), pseudo-corpus (metric of the last choices for all sentences, "
-        "with this one replaced), background (with decayed statistics of earlier choices)",
+        help="cost of a hypothesis, by corpus or sentence score",
+        details=COST_DETAILS,
         source="Neubig & Watanabe 2016, section 6.1",
     )
     remember: Remembered = option(

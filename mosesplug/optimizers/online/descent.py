@@ -17,7 +17,7 @@ from mosesplug.metrics.few_sentences import FewSentences
 from mosesplug.optimizers.batch.ranking.pairs import PairSampling
 from mosesplug.optimizers.costs import CostKind
 from mosesplug.optimizers.lists.rows import CompactRows, compact_rows
-from mosesplug.optimizers.online.costs import CostOptions
+from mosesplug.optimizers.online.costs import COST_DETAILS, CostOptions
 from mosesplug.optimizers.online.learner import Change, LearnerState, Step
 from mosesplug.optimizers.online.objectives import (
     LISTWISE,
@@ -35,13 +35,13 @@ from mosesplug.tuning_set import Batch
 __all__ = [
     "DescentOptions",
     "Present",
-    "admitted",
-    "checked",
-    "counting",
+    "drop_rare_features",
     "ends_epoch",
-    "filled",
-    "gradient_of",
-    "quietly",
+    "ignore_overflow",
+    "initial_vectors",
+    "list_count_vectors",
+    "make_change",
+    "require_usable",
 ]
 
 Present = Callable[[LearnerState, NDArray[np.int64], Step], NDArray[np.float64]]
@@ -55,15 +55,14 @@ class DescentOptions(CostOptions):
 
     cost: CostKind = option(
         "lin-och",
-        help="cost of a hypothesis: corpus (metric of the batch), lin-och, moses or nakov "
-        "(smoothed sentence BLEU), pseudo-corpus (metric of the last choices for all sentences, "
-        "with this one replaced), background (with decayed statistics of earlier choices)",
+        help="cost of a hypothesis, by corpus or sentence score",
+        details=COST_DETAILS,
         source="Green et al. 2013, section 3.1",
     )
     loss: Loss = option(
         "logistic",
-        help="loss: logistic, hinge and squared use sampled pairs of hypotheses, "
-        "softmax and expected error use whole n-best lists",
+        help="loss, on sampled pairs of hypotheses or on whole n-best lists",
+        details="logistic, hinge and squared use pairs, softmax and expected-error use lists.",
         source="Green et al. 2013, eq. 12; Watanabe 2012, eq. 5-6; Neubig & Watanabe 2016, "
         "eq. 24 and 33",
     )
@@ -76,7 +75,7 @@ class DescentOptions(CostOptions):
     )
     kept_pairs: int = option(
         15,
-        help="number of sampled pairs kept, those with the largest score differences",
+        help="number of sampled pairs kept, those with largest score differences",
         source="Green et al. 2013, section 4.2",
         only_with="loss=logistic|hinge|squared",
         minimum=1,
@@ -90,13 +89,13 @@ class DescentOptions(CostOptions):
     )
     minimum_count: int = option(
         0,
-        help="number of sentences in an epoch that a sparse feature needs to be learned",
+        help="number of sentences per epoch required to learn a sparse feature",
         source="OnlineTuner of Phrasal",
         minimum=0,
     )
 
 
-def gradient_of(
+def make_change(
     options: DescentOptions, present: Present, *, summed: bool
 ) -> Callable[[LearnerState, Batch, Step], Change]:
     """Return the ``change`` of a gradient learner: the gradient of the loss on the active features.
@@ -174,12 +173,12 @@ def _sentences(rows: CompactRows, chosen: NDArray[np.int64], batch: Batch) -> ND
     return np.bincount(places, minlength=n_columns).astype(np.float64)
 
 
-def counting(options: DescentOptions) -> dict[str, float]:
+def list_count_vectors(options: DescentOptions) -> dict[str, float]:
     """Return the vectors needed to count features, with their values for unseen features."""
     return {"seen": 0.0, "seen_in": 0.0} if options.minimum_count else {}
 
 
-def filled(
+def initial_vectors(
     fills: Mapping[str, float], weights: NDArray[np.float64]
 ) -> dict[str, NDArray[np.float64]]:
     """Return the initial vectors: a copy of the weights, and the others with their fill values."""
@@ -193,7 +192,7 @@ def ends_epoch(step: Step) -> bool:
     return step.number % step.per_epoch == 0
 
 
-def admitted(state: LearnerState, change: Change, step: Step, minimum: int) -> Change:
+def drop_rare_features(state: LearnerState, change: Change, step: Step, minimum: int) -> Change:
     """Drop features that too few sentences have; the counts of the batch are added in place.
 
     Counts restart in every epoch, so that a rare feature does not become frequent by repetition.
@@ -216,7 +215,7 @@ def admitted(state: LearnerState, change: Change, step: Step, minimum: int) -> C
     return replace(change, columns=columns[enough], values=change.values[enough], more={})
 
 
-def checked(weights: NDArray[np.float64]) -> NDArray[np.float64]:
+def require_usable(weights: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the weights if they are usable as starting weights.
 
     Raises:
@@ -229,10 +228,10 @@ def checked(weights: NDArray[np.float64]) -> NDArray[np.float64]:
     return weights
 
 
-def quietly(
+def ignore_overflow(
     apply: Callable[[LearnerState, Change, Step], LearnerState],
 ) -> Callable[[LearnerState, Change, Step], LearnerState]:
-    """Return ``apply`` without overflow warnings; ``checked`` raises an error instead."""
+    """Return ``apply`` without overflow warnings; ``require_usable`` raises an error instead."""
 
     def quiet(state: LearnerState, change: Change, step: Step) -> LearnerState:
         with np.errstate(over="ignore", invalid="ignore"):

@@ -25,7 +25,7 @@ from mosesplug.optimizers.lists.rows import compact_rows, filled_offsets
 from mosesplug.optimizers.online.costs import CostOptions
 from mosesplug.optimizers.online.epochs import online_algorithm
 from mosesplug.optimizers.online.learner import Change, Learner, LearnerState, Step
-from mosesplug.optimizers.online.mira_steps import MiraTask, one_by_one, with_working_sets
+from mosesplug.optimizers.online.mira_steps import MiraTask, solve_each_sentence, with_working_sets
 from mosesplug.optimizers.online.working_sets import Walk
 from mosesplug.optimizers.options import option
 from mosesplug.tuning_set import Batch
@@ -39,20 +39,22 @@ class MiraOptions(CostOptions):
 
     slack: float = option(
         0.01,
-        help="C: weight of margin violations; limits the sum of a sentence's multipliers",
+        help="C: weight of margin violations",
+        details="It limits the sum of a sentence's multipliers.",
         source="Cherry & Foster 2012, as kbmira --cparam",
         minimum=0.0,
     )
     constraints: Literal["one", "working-set", "cutting-plane"] = option(
         "one",
-        help="one: the worst hypothesis of each sentence, in closed form; working-set: all "
-        "hypotheses of one sentence at a time; cutting-plane: all hypotheses of the batch at once",
+        help="constraints of a step: worst hypothesis, sentence, or whole batch",
+        details="one: the worst hypothesis of each sentence, in closed form. working-set: all "
+        "hypotheses of one sentence at a time. cutting-plane: all hypotheses of the batch at once.",
         source="Neubig & Watanabe 2016, eq. 60-62; Eidelman et al. 2013, Algorithm 1",
     )
     choice: Literal["hope-fear", "best-oracle"] = option(
         "hope-fear",
-        help="pair of hypotheses to separate: hope and fear, or oracle and 1-best; with "
-        "several constraints, hope or oracle and all others",
+        help="hypotheses to separate: hope and fear, or oracle and 1-best",
+        details="With several constraints: hope or oracle, and all others.",
         source="Neubig & Watanabe 2016, eq. 28-29 and 35-36",
     )
     solver_tolerance: float = option(
@@ -92,7 +94,7 @@ def mira_learner(options: MiraOptions) -> Learner:
         )
         features = rows.arrays(step.active)
         if options.constraints == "one":
-            one_by_one(features, task, walk)
+            solve_each_sentence(features, task, walk)
         else:
             together = n_sentences if options.constraints == "cutting-plane" else 1
             with_working_sets(features, task, walk, together)

@@ -16,7 +16,7 @@ from mosesplug.optimizers.lists.rows import CompactArrays, row_scores
 from mosesplug.optimizers.online.working_sets import Walk, empty_set, join, solve, with_room
 from mosesplug.optimizers.solvers.qp import EXCHANGES
 
-__all__ = ["MiraTask", "one_by_one", "with_working_sets"]
+__all__ = ["MiraTask", "solve_each_sentence", "with_working_sets"]
 
 
 class MiraTask(NamedTuple):
@@ -60,7 +60,7 @@ def _reference(task: MiraTask, scores: NDArray[np.float64], start: int) -> int:
 
 
 @kernel
-def one_by_one(features: CompactArrays, task: MiraTask, walk: Walk) -> None:
+def solve_each_sentence(features: CompactArrays, task: MiraTask, walk: Walk) -> None:
     """Apply equations 61 and 62 to each sentence in turn; ``walk`` is the output."""
     for sentence in range(len(walk.losses)):
         start, end = task.offsets[sentence], task.offsets[sentence + 1]

@@ -1,9 +1,8 @@
-"""From a mini-batch to a function of scores that a learner descends.
+"""The loss of a mini-batch as a function of model scores.
 
-A pairwise loss is asked about some pairs of hypotheses, drawn as PRO draws them (Hopkins & May
-2011), so that only a few hypotheses of a sentence count. A listwise loss is asked about all
-hypotheses; its oracles are those of largest gain, of each sentence, or of the batch where gains
-are the metric's own on the batch.
+A pairwise loss is computed on sampled pairs of hypotheses, as in PRO (Hopkins & May 2011), and
+depends on few hypotheses of a sentence. A listwise loss is computed on all hypotheses. Its oracles
+have the largest gain of their sentence, or together the largest corpus score of the batch.
 """
 
 from __future__ import annotations
@@ -45,13 +44,13 @@ LISTWISE: Mapping[str, ListLoss] = {
 
 @dataclass(frozen=True)
 class Pull:
-    """The value of a loss, and its derivatives by the scores.
+    """The value of a loss, and its derivatives with respect to the scores.
 
     Attributes:
-        loss: summed over pairs or sentences.
-        coefficients: float64 ``[n_rows]``; the derivative of the loss by each score.
-        violations: pairs in the wrong order, or without the margin that the loss asks for;
-            sentences whose first best is no oracle.
+        loss: sum over pairs or sentences.
+        coefficients: float64 ``[n_rows]``; derivative of the loss with respect to each score.
+        violations: number of pairs that violate the loss's margin, or of sentences whose 1-best is
+            not an oracle.
     """
 
     loss: float
@@ -61,11 +60,11 @@ class Pull:
 
 @dataclass(frozen=True)
 class Objective:
-    """A loss of the scores of some hypotheses of a batch.
+    """A loss as a function of the scores of some hypotheses of a batch.
 
     Attributes:
-        rows: int64 ``[n_rows]``, ascending, each once: the hypotheses that count.
-        terms: pairs or sentences that the loss is a sum over.
+        rows: int64 ``[n_rows]``, ascending and distinct: the hypotheses on which the loss depends.
+        terms: number of pairs or sentences in the sum.
         pull: ``(scores float64 [n_rows]) -> Pull``.
     """
 
@@ -84,23 +83,23 @@ def pair_objective(
     """Return a pairwise loss on sampled pairs.
 
     Args:
-        loss: of a pair.
+        loss: the loss of a pair.
         offsets: int64 ``[n_sentences + 1]``; the sentences of the batch.
-        gains: float64 ``[n_hyps]``; what each hypothesis is worth.
-        sampling: how pairs are sampled.
-        rng: draws them.
+        gains: float64 ``[n_hyps]``; higher for better hypotheses.
+        sampling: the settings of the sampling.
+        rng: random generator of the sampling.
     """
     pairs = sample_pairs(offsets, gains, lambda top, count: rng.integers(0, top, count), sampling)
     rows, places = np.unique(np.concatenate([pairs.better, pairs.worse]), return_inverse=True)
-    own = RankedPairs(places[: len(pairs)], places[len(pairs) :])
+    local = RankedPairs(places[: len(pairs)], places[len(pairs) :])
     gaps = gains[pairs.better] - gains[pairs.worse]
 
     def pull(scores: NDArray[np.float64]) -> Pull:
-        margins = scores[own.better] - scores[own.worse]
+        margins = scores[local.better] - scores[local.worse]
         values, derivatives = loss.value_and_gradient(margins, gaps)
         coefficients = np.zeros(len(rows))
-        np.add.at(coefficients, own.better, derivatives)
-        np.subtract.at(coefficients, own.worse, derivatives)
+        np.add.at(coefficients, local.better, derivatives)
+        np.subtract.at(coefficients, local.worse, derivatives)
         return Pull(float(values.sum()), coefficients, int(np.sum(margins <= loss.margin)))
 
     return Objective(rows, len(pairs), pull)
@@ -115,9 +114,9 @@ def list_objective(
     """Return a listwise loss on all hypotheses.
 
     Args:
-        loss: of a list.
+        loss: the loss of a list.
         offsets: int64 ``[n_sentences + 1]``; the sentences of the batch.
-        goals: float64 ``[n_hyps]``; as the loss takes them.
+        goals: float64 ``[n_hyps]``; see the loss.
         oracles: the best hypotheses.
     """
     n_hyps = int(offsets[-1])
@@ -130,7 +129,7 @@ def list_objective(
         if not len(starts):
             return Pull(0.0, derivatives, 0)
         best = np.maximum.reduceat(np.where(is_oracle, scores, -np.inf), starts)
-        missed = int(np.sum(best < np.maximum.reduceat(scores, starts)))
-        return Pull(float(values.sum()), derivatives, missed)
+        violations = int(np.sum(best < np.maximum.reduceat(scores, starts)))
+        return Pull(float(values.sum()), derivatives, violations)
 
     return Objective(np.arange(n_hyps), len(starts), pull)

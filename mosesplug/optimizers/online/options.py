@@ -1,4 +1,4 @@
-"""Settings that all online learners have in common; each learner adds its own."""
+"""Settings that all online learners share; each learner adds its own."""
 
 from __future__ import annotations
 
@@ -12,26 +12,23 @@ __all__ = ["OnlineOptions"]
 
 @dataclass(frozen=True)
 class OnlineOptions:
-    """Settings of all online learners.
-
-    Attributes are described by their ``help``.
-    """
+    """Settings of all online learners."""
 
     epochs: int = option(
         30,
-        help="passes over the sentences after each decoding",
+        help="number of passes over the sentences after each decoding",
         source="Watanabe 2012, section 5",
         minimum=1,
     )
     batch: int = option(
         16,
-        help="sentences of a mini-batch",
+        help="number of sentences per mini-batch",
         source="Watanabe 2012, section 5",
         minimum=1,
     )
     averaging: Literal["last", "all", "best"] = option(
         "best",
-        help="which weights are the result: the last ones, the average of those after every "
-        "update, or those of the epoch that scored best",
+        help="result: last weights, mean over all updates, or best epoch",
+        details="The mean is over the weights after every update.",
         source="Neubig & Watanabe 2016, section 6.2",
     )

@@ -1,10 +1,10 @@
-"""Pegasos (Shalev-Shwartz et al. 2007): sub-gradients of an SVM, and a ball they must stay in.
+"""Pegasos (Shalev-Shwartz et al. 2007): sub-gradient steps of an SVM, projected into a ball.
 
     w <- (1 - eta_k lambda) w - eta_k gradient,    eta_k = 1 / (lambda k)
     w <- min(1, 1 / (sqrt(lambda) |w|)) w
 
-(Watanabe 2012, Algorithm 2, lines 7 and 8, with Pegasos' own rate). The first step takes the
-initial weights away: they only affect its gradient. If that gradient is 0, they are kept.
+(Watanabe 2012, Algorithm 2, lines 7 and 8, with Pegasos' own rate). The first step removes the
+initial weights: they only affect its gradient. If that gradient is 0, they are kept.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from mosesplug.optimizers.online import ball
 from mosesplug.optimizers.online.descent import (
     DescentOptions,
-    admitted,
-    counting,
-    filled,
-    gradient_of,
+    drop_rare_features,
+    initial_vectors,
+    list_count_vectors,
+    make_change,
 )
 from mosesplug.optimizers.online.epochs import online_algorithm
 from mosesplug.optimizers.online.learner import Change, Learner, LearnerState, Step
@@ -36,14 +36,14 @@ class PegasosOptions(DescentOptions):
 
     batch: int = option(
         1,
-        help="sentences of a mini-batch",
+        help="number of sentences per mini-batch",
         source="Shalev-Shwartz et al. 2007: the rate of 1/(lambda k) needs many steps",
         minimum=1,
     )
     loss: Loss = option(
         "hinge",
-        help="loss: logistic, hinge and squared use sampled pairs of hypotheses, "
-        "softmax and expected error use whole n-best lists",
+        help="loss, on sampled pairs of hypotheses or on whole n-best lists",
+        details="logistic, hinge and squared use pairs, softmax and expected-error use lists.",
         source="Shalev-Shwartz et al. 2007; Watanabe 2012, eq. 5-6",
     )
     regularization: float = option(
@@ -55,16 +55,16 @@ class PegasosOptions(DescentOptions):
 
 
 def pegasos_learner(options: PegasosOptions) -> Learner:
-    """Pegasos on the mean loss of a batch; its state is that of ``ball``."""
+    """Return Pegasos on the mean loss of a batch; its state is that of ``ball``."""
 
     def init(weights: NDArray[np.float64]) -> LearnerState:
-        state = ball.scaled(weights)
-        return replace(state, vectors={**filled(fills, weights), **state.vectors})
+        state = ball.init_state(weights)
+        return replace(state, vectors={**initial_vectors(fills, weights), **state.vectors})
 
     def apply(state: LearnerState, change: Change, step: Step) -> LearnerState:
         rate = 1.0 / (options.regularization * step.number)
-        change = admitted(state, change, step, options.minimum_count)
-        return ball.stepped(
+        change = drop_rare_features(state, change, step, options.minimum_count)
+        return ball.take_step(
             state,
             replace(change, values=-rate * change.values),
             step,
@@ -72,13 +72,13 @@ def pegasos_learner(options: PegasosOptions) -> Learner:
             regularization=options.regularization,
         )
 
-    fills = {**ball.FILLS, **counting(options)}
+    fills = {**ball.FILLS, **list_count_vectors(options)}
     return Learner(
         fills=fills,
         init=init,
-        change=gradient_of(options, ball.present, summed=False),
+        change=make_change(options, ball.present_weights, summed=False),
         apply=apply,
-        weights=ball.full,
+        weights=ball.all_weights,
     )
 
 

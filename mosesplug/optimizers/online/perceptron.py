@@ -34,14 +34,14 @@ class PerceptronOptions(CostOptions):
 
     averaging: Literal["last", "all", "best"] = option(
         "all",
-        help="which weights are the result: the last ones, the average of those after every "
-        "update, or those of the epoch that scored best",
+        help="result: last weights, mean over all updates, or best epoch",
+        details="The mean is over the weights after every update.",
         source="Neubig & Watanabe 2016, section 6.2",
     )
     rate: float = option(
         0.01,
-        help="learning rate, eta; the perceptron adds this much of the difference, and the "
-        "survey's 1, for weights that begin at 0, drowns a decoder's, which sum to 1",
+        help="learning rate, eta",
+        details="The survey has 1, for weights that start at 0.",
         source="Neubig & Watanabe 2016, section 6.2; value: found on recorded lists",
         minimum=0.0,
     )
@@ -50,8 +50,8 @@ class PerceptronOptions(CostOptions):
 def perceptron_learner(options: PerceptronOptions) -> Learner:
     """Return the perceptron on mini-batches.
 
-    Oracles are the hypotheses of the largest gain by the options' costs. Of several, the one that
-    the model likes best is learnt: it takes the smallest step.
+    Oracles are the hypotheses with the largest gain by the options' costs. Among several, the
+    learner takes the one with the highest model score, which needs the smallest step.
     """
     costs = options.costs()
 
@@ -60,7 +60,7 @@ def perceptron_learner(options: PerceptronOptions) -> Learner:
         gains = costs.gains(batch, step.metric, memory, step.rng)
         scores = batch.model_scores(state.vectors["weights"])
         best = first_of_largest(batch.offsets, scores)
-        oracles = _liked_oracles(batch, gains, scores)
+        oracles = _pick_oracles(batch, gains, scores)
         wrong = scores[best] > scores[oracles]
         wrong |= gains[best] < gains[oracles]
         rows = compact_rows(batch, np.concatenate([oracles[wrong], best[wrong]]))
@@ -87,7 +87,7 @@ def perceptron_learner(options: PerceptronOptions) -> Learner:
     )
 
 
-def _liked_oracles(
+def _pick_oracles(
     batch: Batch, gains: NDArray[np.float64], scores: NDArray[np.float64]
 ) -> NDArray[np.int64]:
     """Return the oracle of highest model score of each sentence with hypotheses, int64."""

@@ -5,9 +5,9 @@ After ``t`` updates with average gradient ``g``, the weights are those with the 
     g . w + lambda |w|_1 + |w - w_0|^2 / (2 eta sqrt(t))
 
 which has a closed form by feature: ``w_0 - eta sqrt(t) g``, towards 0 by ``eta sqrt(t) lambda``.
-Nothing is due between updates, whatever a batch touches: L1 acts on the average, not step by step,
-and makes more weights exactly zero than forward-backward splitting. Xiao starts from 0; starting
-elsewhere moves the origin. With AdaGrad's scaling, ``t / sqrt(G)`` takes the place of ``sqrt(t)``
+L1 acts on the average and not step by step. No regularisation is therefore due between updates, and
+more weights are exactly zero than with forward-backward splitting. Xiao starts from 0; other
+starting weights become the origin. AdaGrad's scaling replaces ``sqrt(t)`` by ``t / sqrt(G)``
 (Duchi et al. 2011).
 """
 
@@ -21,17 +21,17 @@ from numpy.typing import NDArray
 
 from mosesplug.optimizers.online.descent import (
     DescentOptions,
-    admitted,
-    checked,
-    counting,
+    drop_rare_features,
     ends_epoch,
-    filled,
-    gradient_of,
-    quietly,
+    ignore_overflow,
+    initial_vectors,
+    list_count_vectors,
+    make_change,
+    require_usable,
 )
 from mosesplug.optimizers.online.epochs import online_algorithm
 from mosesplug.optimizers.online.learner import Change, Learner, LearnerState, Step
-from mosesplug.optimizers.online.proximal import shrunk
+from mosesplug.optimizers.online.proximal import shrink
 from mosesplug.optimizers.options import option
 
 __all__ = ["ALGORITHMS", "RdaOptions", "rda_learner"]
@@ -43,7 +43,7 @@ class RdaOptions(DescentOptions):
 
     rate: float = option(
         0.2,
-        help="learning rate, eta: 1 over gamma of the paper",
+        help="learning rate, eta: 1 / gamma of the paper",
         source="Xiao 2010; value: found on recorded lists of Moses",
         minimum=0.0,
     )
@@ -55,13 +55,14 @@ class RdaOptions(DescentOptions):
     )
     scaling: Literal["sgd", "adagrad"] = option(
         "sgd",
-        help="one step size for all features, or one of each by its gradients",
+        help="step sizes: one for all features, or one per feature",
+        details="sgd: one for all. adagrad: one per feature, by its gradients.",
         source="Xiao 2010; Duchi et al. 2011",
     )
 
 
 def rda_learner(options: RdaOptions) -> Learner:
-    """Regularised dual averaging of the mean loss of a batch.
+    """Return regularised dual averaging of the mean loss of a batch.
 
     The state's vectors are ``weights`` (at each feature's last update, and at the end of an
     epoch), ``origin`` (``w_0``), ``gradients`` (their sum), ``squares`` (the sum of squares), and
@@ -85,33 +86,33 @@ def rda_learner(options: RdaOptions) -> Learner:
 
     def present(state: LearnerState, columns: NDArray[np.int64] | slice) -> NDArray[np.float64]:
         moves, doses = parts(state, columns)
-        return shrunk(state.vectors["origin"][columns] - moves, doses, "l1")
+        return shrink(state.vectors["origin"][columns] - moves, doses, "l1")
 
-    def taken_over(state: LearnerState) -> None:
-        """Move origins so that they explain the weights, where those were mixed with others'."""
+    def move_origins(state: LearnerState) -> None:
+        """Move the origins of weights that mixing has changed, so that they give these weights."""
         weights, origin = state.vectors["weights"], state.vectors["origin"]
-        foreign = np.flatnonzero(weights != present(state, slice(None)))
-        moves, doses = parts(state, foreign)
-        origin[foreign] = weights[foreign] + moves + np.sign(weights[foreign]) * doses
+        mixed = np.flatnonzero(weights != present(state, slice(None)))
+        moves, doses = parts(state, mixed)
+        origin[mixed] = weights[mixed] + moves + np.sign(weights[mixed]) * doses
 
     def apply(state: LearnerState, change: Change, step: Step) -> LearnerState:
-        change = admitted(state, change, step, options.minimum_count)
+        change = drop_rare_features(state, change, step, options.minimum_count)
         columns, gradient, vectors = change.columns, change.values, state.vectors
         if state.memory["complete"] == state.updates:
-            taken_over(state)
+            move_origins(state)
         vectors["gradients"][columns] += gradient
         vectors["squares"][columns] += gradient * gradient
         vectors["touched"][columns] = 1.0
         memory = {**state.memory, **change.memory}
         state = replace(state, memory=memory, updates=state.updates + 1)
-        vectors["weights"][columns] = checked(present(state, columns))
+        vectors["weights"][columns] = require_usable(present(state, columns))
         if ends_epoch(step):
             vectors["weights"][:] = present(state, slice(None))
             memory["complete"] = np.array([state.updates], dtype=np.float64)
         return state
 
     def init(weights: NDArray[np.float64]) -> LearnerState:
-        vectors = {**filled(fills, weights), "origin": np.array(weights, dtype=np.float64)}
+        vectors = {**initial_vectors(fills, weights), "origin": np.array(weights, dtype=np.float64)}
         return LearnerState(vectors, {"complete": np.zeros(1)})
 
     fills = {
@@ -120,15 +121,15 @@ def rda_learner(options: RdaOptions) -> Learner:
         "gradients": 0.0,
         "squares": 0.0,
         "touched": 0.0,
-        **counting(options),
+        **list_count_vectors(options),
     }
     return Learner(
         fills=fills,
         init=init,
-        change=gradient_of(
+        change=make_change(
             options, lambda state, columns, _: present(state, columns), summed=False
         ),
-        apply=quietly(apply),
+        apply=ignore_overflow(apply),
         weights=lambda state: present(state, slice(None)),
     )
 

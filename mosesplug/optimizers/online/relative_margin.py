@@ -1,19 +1,19 @@
 """Relative margin (Eidelman et al. 2013): a large margin, and a small spread of the scores.
 
-Of each sentence, the surrogate reference ``y+`` is high in score and good. With ``d(y)`` its lead
-in model score over ``y``, the new weights are those nearest to the old ones for which, as far as
-``C`` and ``D`` make it worth while (equation 4),
+The surrogate reference ``y+`` of a sentence has a high model score and a high metric. ``d(y)`` is
+its model score minus that of ``y``. The new weights are those nearest to the old ones that satisfy,
+up to slacks with the weights ``C`` and ``D`` (equation 4),
 
     d(y-) >= cost(y-) - cost(y+)    and    -B <= d(y) <= B
 
 Hypotheses far below the reference are pulled up, those far above it down. ``rm-pa`` takes one step
-for the most violated constraint of each kind; ``rm-cp`` gathers violated constraints in working
+for the most violated constraint of each kind; ``rm-cp`` collects violated constraints in working
 sets and solves the dual of equation 5 on them (Algorithm 1).
 
-The update of the upper bound in Algorithm 2 has ``max(0, B - d)``, and no ``D``: that would move
-weights where the bound holds. Here it is ``max(0, d - B)``, and all of a sentence's multipliers of
-bounds together are at most ``D``, as equation 4 has it, where they share their slack. Sentences of
-a batch come one after another, each at the weights that the last one left.
+Algorithm 2 updates the upper bound with ``max(0, B - d)`` and without ``D``, which would move
+weights if the bound holds. Here it is ``max(0, d - B)``, and the multipliers of a sentence's bounds
+sum to at most ``D``, because they share their slack in equation 4. The sentences of a batch are
+processed in turn, each at the weights after the previous one.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from mosesplug.optimizers.online.epochs import online_algorithm
 from mosesplug.optimizers.online.learner import Change, Learner, LearnerState, Step
 from mosesplug.optimizers.online.relative_margin_steps import (
     RelativeMarginTask,
-    cutting_planes,
-    passive_aggressive,
+    solve_cutting_planes,
+    step_once,
 )
 from mosesplug.optimizers.online.working_sets import Walk
 from mosesplug.optimizers.options import option
@@ -43,12 +43,12 @@ __all__ = ["ALGORITHMS", "RelativeMarginOptions", "RmCpOptions", "rm_cp_learner"
 
 @dataclass(frozen=True)
 class RelativeMarginOptions(CostOptions):
-    """Settings of relative margin, passive-aggressive."""
+    """Settings of passive-aggressive relative margin."""
 
     averaging: Literal["last", "all", "best"] = option(
         "all",
-        help="which weights are the result: the last ones, the average of those after every "
-        "update, or those of the epoch that scored best",
+        help="result: last weights, mean over all updates, or best epoch",
+        details="The mean is over the weights after every update.",
         source="kbest_cut_mira of cdec, the program of Eidelman et al. 2013",
     )
     remember: Remembered = option(
@@ -59,7 +59,7 @@ class RelativeMarginOptions(CostOptions):
     )
     slack: float = option(
         0.01,
-        help="C: weight of losses; the largest step for a margin",
+        help="C: weight of losses, and largest step for a margin",
         source="Eidelman et al. 2013, section 4.1",
         minimum=0.0,
     )
@@ -71,7 +71,8 @@ class RelativeMarginOptions(CostOptions):
     )
     bound_slack: float = option(
         0.0,
-        help="D: the largest step for a bound; 0: 0.01, or 0.1 where there are sparse features",
+        help="D: largest step for a bound",
+        details="0 stands for 0.01, or 0.1 if there are sparse features.",
         source="Eidelman et al. 2013, section 4.1",
         minimum=0.0,
     )
@@ -83,26 +84,25 @@ class RmCpOptions(RelativeMarginOptions):
 
     solver_iterations: int = option(
         100,
-        help="exchanges of two multipliers after each new constraint, and constraints of a "
-        "sentence, at most",
+        help="maximum exchanges per new constraint, and constraints per sentence",
         source="Eidelman et al. 2013, section 4.1, MaxIter",
         minimum=1,
     )
     solver_tolerance: float = option(
         0.001,
         help="epsilon: smaller violations are ignored",
-        source="Eidelman et al. 2013, Algorithm 1, which has no value",
+        source="Eidelman et al. 2013, Algorithm 1, without a value",
         minimum=0.0,
     )
 
 
 def rm_pa_learner(options: RelativeMarginOptions) -> Learner:
-    """Relative margin by passive-aggressive steps: Algorithm 2, a constraint of each kind."""
+    """Return relative margin with passive-aggressive steps (Algorithm 2)."""
     return _learner(options, solver_tolerance=0.0, solver_iterations=0)
 
 
 def rm_cp_learner(options: RmCpOptions) -> Learner:
-    """Relative margin over working sets: Algorithm 1, with the dual of equation 5 on them."""
+    """Return relative margin with working sets (Algorithm 1, equation 5)."""
     return _learner(options, options.solver_tolerance, options.solver_iterations)
 
 
@@ -111,12 +111,12 @@ def _learner(
 ) -> Learner:
     """Return the learner for the given solver.
 
-    Its reports have ``spread``, the lead of the reference over the worst hypothesis before the
-    update, a mean over sentences, and ``squared_spread``, the mean of the squares.
+    Its reports have ``spread``, the mean difference in model score between the reference and the
+    lowest hypothesis before the update, and ``squared_spread``, the mean of the squares.
 
     Args:
-        options: of both learners.
-        solver_tolerance, solver_iterations: of a cutting plane; 0 iterations: no cutting plane.
+        options: the options of both learners.
+        solver_tolerance, solver_iterations: see ``RmCpOptions``; 0 iterations for ``rm-pa``.
     """
     costs = options.costs()
 
@@ -141,8 +141,8 @@ def _learner(
             np.zeros(n_sentences),
         )
         features = rows.arrays(step.active)
-        found = cutting_planes if solver_iterations else passive_aggressive
-        spreads, violations = found(features, task, walk)
+        solve = solve_cutting_planes if solver_iterations else step_once
+        spreads, violations = solve(features, task, walk)
         touched = np.flatnonzero(walk.moved)
         divisor = max(1, n_sentences)
         return Change(
@@ -167,7 +167,7 @@ def _learner(
 
 
 def _default_bound_slack(batch: Batch) -> float:
-    """``D`` of Eidelman et al. (2013), section 4.1, for small and for large sets of features."""
+    """Return ``D`` for small and large feature sets (Eidelman et al. 2013, section 4.1)."""
     return 0.1 if len(batch.space) > batch.space.n_dense else 0.01
 
 

@@ -1,4 +1,4 @@
-"""Steps of relative margin on the sentences of a batch, compiled.
+"""Kernels for the steps of relative margin on the sentences of a batch.
 
 The docstring of ``relative_margin`` states the optimization problems.
 """
@@ -15,17 +15,17 @@ from mosesplug.optimizers.lists.differences import add_difference, difference, s
 from mosesplug.optimizers.lists.rows import CompactArrays, row_scores
 from mosesplug.optimizers.online.working_sets import Walk, empty_set, join, solve, with_room
 
-__all__ = ["RelativeMarginTask", "cutting_planes", "passive_aggressive"]
+__all__ = ["RelativeMarginTask", "solve_cutting_planes", "step_once"]
 
 _MARGIN, _BOUND = 0, 1
-"""Kinds of constraints, which are the groups of a working set."""
+"""Kinds of constraints; each kind is a group of a working set."""
 
 
 class RelativeMarginTask(NamedTuple):
-    """A batch as the kernels see it.
+    """A batch, for kernels.
 
     Attributes:
-        offsets: int64 ``[n_sentences + 1]``, of the rows.
+        offsets: int64 ``[n_sentences + 1]``; row offsets of the sentences.
         gains: float64 ``[n_hyps]``.
         slack: ``C``.
         bound_slack: ``D``.
@@ -44,14 +44,14 @@ class RelativeMarginTask(NamedTuple):
 
 
 @kernel
-def passive_aggressive(
+def step_once(
     features: CompactArrays, task: RelativeMarginTask, walk: Walk
 ) -> tuple[NDArray[np.float64], int]:
-    """Algorithm 2: a step for the most violated constraint of each kind; writes ``walk``.
+    """Take a step for the most violated constraint of each kind (Algorithm 2); update ``walk``.
 
     Returns:
-        The lead of each sentence's reference over its worst hypothesis, float64
-        ``[n_sentences]``, and the number of constraints that asked for a step.
+        The model score of each reference minus that of its lowest hypothesis, float64
+        ``[n_sentences]``, and the number of violated constraints.
     """
     spreads, violations = np.zeros(len(walk.losses)), 0
     for sentence in range(len(walk.losses)):
@@ -73,9 +73,9 @@ def passive_aggressive(
 def _begin(
     features: CompactArrays, task: RelativeMarginTask, walk: Walk, sentence: int
 ) -> tuple[int, float]:
-    """Score a sentence; return its reference's row and the reference's lead over the worst.
+    """Score a sentence; return the row of its reference and the spread of its scores.
 
-    The sentence's scores and loss in ``walk`` are outputs.
+    Writes the scores and the loss of the sentence to ``walk``.
     """
     start, end = task.offsets[sentence], task.offsets[sentence + 1]
     scores = row_scores(features, walk.weights, start, end)
@@ -96,7 +96,7 @@ def _step(
     least: float,
     most: float,
 ) -> float:
-    """Step towards ``sign d(other) >= least``, at most by ``most``; return the step size."""
+    """Take a step towards ``sign d(other) >= least``, at most ``most``; return its size."""
     along = difference(features, reference, other)
     lead = (
         row_scores(features, walk.weights, reference, reference + 1)[0]
@@ -112,12 +112,12 @@ def _step(
 
 
 @kernel
-def cutting_planes(
+def solve_cutting_planes(
     features: CompactArrays, task: RelativeMarginTask, walk: Walk
 ) -> tuple[NDArray[np.float64], int]:
-    """Algorithm 1: constraints join working sets until all are met, but for the slack.
+    """Add constraints to working sets until no violation exceeds the slack (Algorithm 1).
 
-    Writes ``walk``; returns what ``passive_aggressive`` does.
+    Updates ``walk``; returns the same as ``step_once``.
     """
     spreads, violations = np.zeros(len(walk.losses)), 0
     for sentence in range(len(walk.losses)):
@@ -132,9 +132,9 @@ def _cut(
 ) -> int:
     """Add a sentence's most violated constraint and solve the set again until convergence.
 
-    Algorithm 1 takes off what those in the set miss, their slack, for margins only, and asks for
-    bounds in full. Then it would end as soon as a bound that ``D`` does not let be met is the
-    worst, whatever margins miss.
+    Algorithm 1 subtracts the slack from the violations of margins only. It would then end as soon
+    as the most violated constraint is a bound that ``D`` does not allow to satisfy, even if margins
+    are violated. Here the slack is subtracted from both.
 
     Returns:
         The number of constraints with a multiplier.

@@ -1,11 +1,11 @@
-"""Stochastic gradient descent with a rate that falls (Neubig & Watanabe 2016, section 6.5).
+"""Stochastic gradient descent with a decreasing rate (Neubig & Watanabe 2016, section 6.5).
 
     w <- w - eta_k gradient,    eta_k = eta_1 / (1 + (k - 1) / T)
 
-with ``T`` the number of updates of the whole run, then the regulariser by forward-backward
-splitting (eq. 71-72). The rate is the same for all features, so the doses that a feature has
-missed are a difference of two sums: one of all steps so far, and that sum when the feature was
-last touched.
+with ``T`` the number of updates of the whole run. The regulariser follows by forward-backward
+splitting (eq. 71-72). The rate is the same for all features, so the regularisation that is due for
+a feature is the difference of two sums of doses: the current sum, and the sum when the feature was
+last updated.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from numpy.typing import NDArray
 
 from mosesplug.optimizers.online.descent import (
     DescentOptions,
-    admitted,
-    checked,
-    counting,
+    drop_rare_features,
     ends_epoch,
-    filled,
-    gradient_of,
-    quietly,
+    ignore_overflow,
+    initial_vectors,
+    list_count_vectors,
+    make_change,
+    require_usable,
 )
 from mosesplug.optimizers.online.epochs import online_algorithm
 from mosesplug.optimizers.online.learner import Change, Learner, LearnerState, Step
-from mosesplug.optimizers.online.proximal import Norm, dose, shrunk
+from mosesplug.optimizers.online.proximal import Norm, regularization_dose, shrink
 from mosesplug.optimizers.options import option
 
 __all__ = ["ALGORITHMS", "SgdOptions", "sgd_learner"]
@@ -45,7 +45,7 @@ class SgdOptions(DescentOptions):
     )
     regularization: float = option(
         1e-5,
-        help="strength of the regulariser that norm names, lambda",
+        help="strength of the regulariser, lambda",
         source="Watanabe 2012, section 5",
         minimum=0.0,
     )
@@ -57,30 +57,30 @@ class SgdOptions(DescentOptions):
 
 
 def sgd_learner(options: SgdOptions) -> Learner:
-    """Stochastic gradient descent on the mean loss of a batch.
+    """Return stochastic gradient descent on the mean loss of a batch.
 
     The state's vectors are ``weights`` and ``since``, the sum of doses when each feature was last
-    touched; the memory's ``doses`` is the current sum. It starts at 1, and ``since`` is 0 for
-    features that were never touched, which are not regularised. At the end of an epoch, all
+    updated; the memory's ``doses`` is the current sum. It starts at 1, and ``since`` is 0 for
+    features that were never updated, which are not regularised. At the end of an epoch, all
     regularisation is applied.
     """
 
     def present(state: LearnerState, columns: NDArray[np.int64]) -> NDArray[np.float64]:
         since = state.vectors["since"][columns]
         due = np.where(since > 0.0, state.memory["doses"] - since, 0.0)
-        return shrunk(state.vectors["weights"][columns], due, options.norm)
+        return shrink(state.vectors["weights"][columns], due, options.norm)
 
     def full(state: LearnerState) -> NDArray[np.float64]:
         return present(state, np.arange(len(state.vectors["weights"])))
 
     def apply(state: LearnerState, change: Change, step: Step) -> LearnerState:
-        change = admitted(state, change, step, options.minimum_count)
+        change = drop_rare_features(state, change, step, options.minimum_count)
         columns = change.columns
         total = max(1, options.epochs * step.per_epoch)
         rate = options.rate / (1.0 + (step.number - 1) / total)
         stepped = present(state, columns) - rate * change.values
-        now = dose(np.array([rate]), options.regularization, options.norm)
-        state.vectors["weights"][columns] = checked(shrunk(stepped, now, options.norm))
+        now = regularization_dose(np.array([rate]), options.regularization, options.norm)
+        state.vectors["weights"][columns] = require_usable(shrink(stepped, now, options.norm))
         doses = state.memory["doses"] + now
         state.vectors["since"][columns] = doses
         memory = {**state.memory, **change.memory, "doses": doses}
@@ -91,14 +91,14 @@ def sgd_learner(options: SgdOptions) -> Learner:
             since[since > 0.0] = doses
         return state
 
-    fills = {"weights": 0.0, "since": 0.0, **counting(options)}
+    fills = {"weights": 0.0, "since": 0.0, **list_count_vectors(options)}
     return Learner(
         fills=fills,
-        init=lambda weights: LearnerState(filled(fills, weights), {"doses": np.ones(1)}),
-        change=gradient_of(
+        init=lambda weights: LearnerState(initial_vectors(fills, weights), {"doses": np.ones(1)}),
+        change=make_change(
             options, lambda state, columns, _: present(state, columns), summed=False
         ),
-        apply=quietly(apply),
+        apply=ignore_overflow(apply),
         weights=full,
     )
 

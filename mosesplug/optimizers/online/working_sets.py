@@ -1,9 +1,9 @@
-"""Working sets of violated constraints, which a cutting plane lets grow (Eidelman et al. 2013).
+"""Working sets of violated constraints for cutting plane methods (Eidelman et al. 2013).
 
-A constraint is a lower or upper bound on the lead of one hypothesis over another:
+A constraint is a lower or upper bound on the difference of two model scores:
 ``sign w . (h(reference) - h(other)) >= least``. The constraints of a group share their slack, and
 ``qp`` finds their multipliers. A set has spare room, so that adding a constraint rarely copies it.
-All functions run inside kernels.
+Kernels call all functions.
 """
 
 from __future__ import annotations
@@ -25,11 +25,10 @@ class Walk(NamedTuple):
     """The weights within a batch; the arrays are outputs of the kernels.
 
     Attributes:
-        weights: float64 ``[n_columns]``, now.
-        moved: float64 ``[n_columns]``, the steps so far; 0 where they cancel out, which the
-            difference of two weights would not be.
-        scores: float64 ``[n_hyps]``, when the sentence came up.
-        losses: float64 ``[n_sentences]``, of the worst constraint of each sentence then.
+        weights: float64 ``[n_columns]``; the current weights.
+        moved: float64 ``[n_columns]``; sum of the steps so far, exactly 0 if they cancel out.
+        scores: float64 ``[n_hyps]``; model scores when the sentence was processed.
+        losses: float64 ``[n_sentences]``; the loss of its worst constraint at that time.
     """
 
     weights: NDArray[np.float64]
@@ -39,14 +38,14 @@ class Walk(NamedTuple):
 
 
 class WorkingSet(NamedTuple):
-    """Constraints with their multipliers, in the order in which they came; arrays have room.
+    """Constraints with their multipliers, in the order of their arrival; arrays have spare room.
 
     Attributes:
-        groups: int64 ``[room]``, whose slack each shares.
-        references: int64 ``[room]``, rows.
-        others: int64 ``[room]``, rows.
+        groups: int64 ``[room]``; the groups, which share a slack.
+        references: int64 ``[room]``; rows.
+        others: int64 ``[room]``; rows.
         signs: float64 ``[room]``, 1 or -1.
-        goals: float64 ``[room]``, how far each was from being met before any step.
+        goals: float64 ``[room]``; violation of each constraint before any step.
         multipliers: float64 ``[room]``, at least 0.
         gram: float64 ``[room, room]``, products of the steps ``sign (h(reference) - h(other))``.
     """
@@ -76,7 +75,7 @@ def empty_set(room: int) -> WorkingSet:
 
 @kernel
 def with_room(working: WorkingSet, size: int, more: int) -> WorkingSet:
-    """The set with its first ``size`` constraints, and room for ``more``; itself if it has it."""
+    """Return the first ``size`` constraints with room for ``more``; the same set if it has room."""
     room = len(working.others)
     if size + more <= room:
         return working
@@ -102,12 +101,12 @@ def join(
     sign: float,
     goal: float,
 ) -> None:
-    """Write a constraint, whose multiplier is 0, behind the first ``size`` ones.
+    """Add a constraint with multiplier 0 after the first ``size`` ones.
 
     Args:
         features: the rows.
-        working: output.
-        size: constraints that are there.
+        working: the set, updated in place.
+        size: number of constraints in the set.
         group, reference, other, sign, goal: see ``WorkingSet``.
     """
     working.groups[size], working.signs[size] = group, sign
@@ -140,7 +139,7 @@ def solve(
         size: number of constraints in the set.
         caps, tolerance, exchanges: see ``qp.group_multipliers``.
         walk: ``weights`` and ``moved`` are outputs.
-        weights, moved: float64 ``[n_columns]``, those before any step of this set.
+        weights, moved: float64 ``[n_columns]``; their values before any step of this set.
     """
     solve_groups(
         working.gram,

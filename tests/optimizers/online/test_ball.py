@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from mosesplug.errors import OptimizerError
 from mosesplug.optimizers.online.ball import (
     FILLS,
+    all_weights,
     exponential_rate,
-    full,
-    present,
-    scaled,
-    stepped,
+    init_state,
+    present_weights,
+    take_step,
 )
 from mosesplug.optimizers.online.learner import Change, LearnerState, Step, grow_state
 from tests.optimizers.problems import Accuracy
@@ -52,92 +52,92 @@ def test_shrinking_stepping_and_projecting(seed: int, rate: float, strength: flo
     active = rng.random(12) < 0.7
     active[0] = True
     weights = 3.0 * rng.standard_normal(12)
-    state = scaled(weights)
+    state = init_state(weights)
     fixed = weights[~active].copy()
     for number in range(1, 11):
         step, change = at(number, active), random_change(rng, active)
         weights = written_out(weights, change, active, rate, strength)
-        state = stepped(state, change, step, rate=rate, regularization=strength)
-        np.testing.assert_allclose(full(state), weights, rtol=1e-10, atol=1e-12)
+        state = take_step(state, change, step, rate=rate, regularization=strength)
+        np.testing.assert_allclose(all_weights(state), weights, rtol=1e-10, atol=1e-12)
         some = np.array([0, 3, 11])
         np.testing.assert_allclose(
-            present(state, some, step), weights[some], rtol=1e-10, atol=1e-12
+            present_weights(state, some, step), weights[some], rtol=1e-10, atol=1e-12
         )
-        np.testing.assert_array_equal(full(state)[~active], fixed)
-        assert np.linalg.norm(full(state)[active]) <= (1.0 + 1e-9) / np.sqrt(strength)
+        np.testing.assert_array_equal(all_weights(state)[~active], fixed)
+        assert np.linalg.norm(all_weights(state)[active]) <= (1.0 + 1e-9) / np.sqrt(strength)
     assert state.updates == 10
 
 
 def test_scales_too_small_to_divide_by_are_multiplied_out() -> None:
     active = np.ones(3, dtype=np.bool_)
     weights = np.array([1.0, -2.0, 0.5])
-    state = scaled(weights)
+    state = init_state(weights)
     nothing = Change(np.zeros(0, dtype=np.int64), np.zeros(0))
     for number in range(2, 40):  # never the first or the last of an epoch
-        state = stepped(state, nothing, at(number, active, 1000), rate=0.9, regularization=1.0)
+        state = take_step(state, nothing, at(number, active, 1000), rate=0.9, regularization=1.0)
     change = Change(np.array([1]), np.array([0.25]))
-    state = stepped(state, change, at(40, active, 1000), rate=0.9, regularization=1.0)
-    np.testing.assert_allclose(full(state), [0.0, 0.25, 0.0], atol=1e-30)
+    state = take_step(state, change, at(40, active, 1000), rate=0.9, regularization=1.0)
+    np.testing.assert_allclose(all_weights(state), [0.0, 0.25, 0.0], atol=1e-30)
 
 
 def test_weights_that_were_mixed_between_epochs_are_taken_as_they_are() -> None:
     active = np.ones(3, dtype=np.bool_)
-    state = scaled(np.array([1.0, 2.0, 2.0]))
+    state = init_state(np.array([1.0, 2.0, 2.0]))
     change = Change(np.array([1]), np.array([1.0]))
     for number in range(1, 5):
-        state = stepped(state, change, at(number, active), rate=0.5, regularization=0.01)
+        state = take_step(state, change, at(number, active), rate=0.5, regularization=0.01)
     mixed = np.array([8.0, 6.0, 0.0])
     state = LearnerState({**state.vectors, "weights": mixed.copy()}, state.memory, state.updates)
-    np.testing.assert_array_equal(full(state), mixed)
-    state = stepped(state, change, at(5, active), rate=0.5, regularization=0.01)
-    np.testing.assert_allclose(full(state), written_out(mixed, change, active, 0.5, 0.01))
+    np.testing.assert_array_equal(all_weights(state), mixed)
+    state = take_step(state, change, at(5, active), rate=0.5, regularization=0.01)
+    np.testing.assert_allclose(all_weights(state), written_out(mixed, change, active, 0.5, 0.01))
 
 
 def test_zero_start() -> None:
     active = np.array([True, False, True])
-    state = scaled(np.array([5.0, 7.0, -5.0]))
+    state = init_state(np.array([5.0, 7.0, -5.0]))
     change = Change(np.array([2]), np.array([0.5]))
     columns = np.arange(3)
     for number, expected in ((1, [0.0, 7.0, 0.5]), (2, [0.0, 7.0, 0.9])):
         step = at(number, active)
-        seen = present(state, columns, step, from_zero=True)
+        seen = present_weights(state, columns, step, from_zero=True)
         np.testing.assert_allclose(seen, [0.0, 7.0, 0.0 if number == 1 else 0.5])
-        state = stepped(state, change, step, rate=1.0, regularization=0.2, from_zero=True)
-        np.testing.assert_allclose(full(state), expected)
+        state = take_step(state, change, step, rate=1.0, regularization=0.2, from_zero=True)
+        np.testing.assert_allclose(all_weights(state), expected)
 
 
 def test_features_that_appear_later_begin_at_zero() -> None:
     active = np.ones(2, dtype=np.bool_)
     change = Change(np.array([0]), np.array([1.0]))
-    state = stepped(scaled(np.ones(2)), change, at(1, active), rate=1.0, regularization=0.1)
+    state = take_step(init_state(np.ones(2)), change, at(1, active), rate=1.0, regularization=0.1)
     state = grow_state(state, 4, FILLS)
     change = Change(np.array([3]), np.array([0.5]))
     longer = np.ones(4, dtype=np.bool_)
-    state = stepped(state, change, at(2, longer), rate=1.0, regularization=0.1)
-    np.testing.assert_allclose(full(state), [0.9 * 1.9, 0.81, 0.0, 0.5])
+    state = take_step(state, change, at(2, longer), rate=1.0, regularization=0.1)
+    np.testing.assert_allclose(all_weights(state), [0.9 * 1.9, 0.81, 0.0, 0.5])
 
 
 def test_nothing_to_learn_does_not_make_all_weights_zero() -> None:
     active = np.array([True, True, False])
     nothing = Change(np.zeros(0, dtype=np.int64), np.zeros(0))
-    state = scaled(np.array([1.0, -2.0, 0.5]))
+    state = init_state(np.array([1.0, -2.0, 0.5]))
     for number in (1, 2):
-        state = stepped(state, nothing, at(number, active), rate=2.0, regularization=0.5)
-        first, second, fixed = full(state)
+        state = take_step(state, nothing, at(number, active), rate=2.0, regularization=0.5)
+        first, second, fixed = all_weights(state)
         assert first > 0.0
         assert second == pytest.approx(-2.0 * first)
         assert fixed == 0.5
-    state = stepped(
+    state = take_step(
         state, Change(np.array([1]), np.ones(1)), at(3, active), rate=2.0, regularization=0.5
     )
-    np.testing.assert_array_equal(full(state), [0.0, 1.0, 0.5])
+    np.testing.assert_array_equal(all_weights(state), [0.0, 1.0, 0.5])
 
 
 def test_weights_that_overflow_are_an_error() -> None:
     active = np.ones(2, dtype=np.bool_)
     change = Change(np.array([0]), np.array([1e300]))
     with pytest.raises(OptimizerError, match="overflow"):
-        stepped(scaled(np.ones(2)), change, at(1, active), rate=1.0, regularization=0.1)
+        take_step(init_state(np.ones(2)), change, at(1, active), rate=1.0, regularization=0.1)
 
 
 def test_the_learning_rate_falls_by_its_factor_in_each_epoch() -> None:

@@ -44,34 +44,40 @@ class NelderMeadOptions:
 
     simplex_step: Literal["amoeba", "armijo"] = option(
         "amoeba",
-        help="replacement of a simplex's worst point: amoeba (reflection, expansion or "
-        "contraction) or armijo (inexact line search through the centroid of the others; on "
-        "recorded lists BLEU 0.4092 after 7 CPU s, amoeba 0.4094 after 9)",
+        help="how the worst point of a simplex is replaced",
+        details=(
+            "amoeba: reflection, expansion or contraction. armijo: inexact line search through the "
+            "centroid of the others. On recorded lists, armijo reached BLEU 0.4092 after 7 CPU s, "
+            "amoeba 0.4094 after 9."
+        ),
         source="Nelder & Mead 1965; after Zhao & Chen 2009, constants mosesplug's",
     )
     restarts: int = option(
         5,
-        help="random starting points, drawn from the box of the ranges",
+        help="number of random starting points, drawn from the box of the ranges",
         source="Zhao & Chen 2009 restart at random; the number: mosesplug's",
         minimum=0,
     )
     simplex_size: float = option(
         0.2,
-        help="distance of a new simplex's other points from its first, relative to the "
-        "length of that one, with features scaled by their spread within a sentence",
+        help="relative size of a new simplex",
+        details=(
+            "The distance of its other points from the first, relative to the length of the first, "
+            "with features scaled by their spread within a sentence."
+        ),
         source="mosesplug's, found on recorded lists",
         minimum=1e-6,
     )
     simplex_tolerance: float = option(
         5e-4,
-        help="a simplex has converged when its scores differ by at most this; a fresh one "
-        "is built around its best point until that gains no more",
+        help="largest difference of scores of a converged simplex",
+        details="A new simplex is built around its best point until that gains nothing more.",
         source="Press et al. 2007, section 10.5; value: mosesplug's, on recorded lists",
         minimum=0.0,
     )
     evaluations: int = option(
         5000,
-        help="a start ends after about this many scored points",
+        help="approximate maximum of scored points per start",
         source="mosesplug's, a bound for many features; 14 need a third of it",
         minimum=1,
     )

@@ -44,7 +44,11 @@ class PsoOptions:
 
     particles: int = option(
         40,
-        help="particles: the given weights, and random points from the box of the ranges",
+        help="number of particles",
+        details=(
+            "The first is at the given weights, the others at random points from the box of the "
+            "ranges."
+        ),
         source="Clerc 2012, standard particle swarm",
         minimum=2,
     )
@@ -62,19 +66,19 @@ class PsoOptions:
     )
     inertia: float = option(
         0.7298,
-        help="share of its velocity that a particle keeps, below 1",
+        help="fraction of its velocity that a particle keeps, below 1",
         source="Clerc & Kennedy 2002",
         minimum=0.0,
     )
     own_pull: float = option(
         1.49618,
-        help="largest pull of the best point that a particle has seen itself",
+        help="largest attraction of the particle's own best point",
         source="Clerc & Kennedy 2002",
         minimum=0.0,
     )
     swarm_pull: float = option(
         1.49618,
-        help="largest pull of the best point that any particle has seen",
+        help="largest attraction of the best point of the swarm",
         source="Clerc & Kennedy 2002",
         minimum=0.0,
     )

@@ -63,7 +63,8 @@ class XbleuMertOptions:
 
     restarts: int = option(
         5,
-        help="random starting points of the dense weights, drawn from the box of the ranges",
+        help="number of random starting points",
+        details="Their dense weights are drawn from the box of the ranges.",
         source="Och 2003; the number: mosesplug's, for the time of a run",
         minimum=0,
     )
@@ -74,8 +75,11 @@ class XbleuMertOptions:
     )
     l2: float = option(
         0.0,
-        help="penalty factor of the distance from the given weights after the best scaling "
-        "(the squared sine of the angle between them)",
+        help="penalty on the distance from the given weights",
+        details=(
+            "It is the factor of the distance after the best scaling, the squared sine of the "
+            "angle between them."
+        ),
         source="after Galley et al. 2013, who scale L2; this scaling is mosesplug's",
         minimum=0.0,
     )
@@ -87,7 +91,7 @@ class XbleuMertOptions:
     )
     tolerance: float = option(
         1e-4,
-        help="a climb ends with a round that gains at most this",
+        help="smallest gain of a round that continues a search",
         source="Moses mert",
         minimum=0.0,
     )

@@ -48,10 +48,12 @@ class RiskOptions(AnnealingOptions):
 
     error: Literal["lin-och", "moses", "nakov", "corpus", "pseudo-corpus"] = option(
         "lin-och",
-        help="error of a hypothesis: lin-och, moses or nakov (smoothed sentence BLEU; "
-        "other metrics score the sentence), corpus (the metric of the oracles with this "
-        "hypothesis in place of its sentence's), pseudo-corpus (the same with the 1-best "
-        "at each stage)",
+        help="error of a hypothesis, by corpus or sentence score",
+        details=(
+            "lin-och, moses, nakov: smoothed sentence BLEU; other metrics score the sentence. "
+            "corpus: the metric of the oracles with this hypothesis in place of its sentence's "
+            "oracle. pseudo-corpus: the same with the 1-best hypotheses at each stage."
+        ),
         source="Neubig & Watanabe 2016, sections 3.3 and 6.1; Lin & Och 2004",
     )
 
@@ -62,8 +64,11 @@ class LinearBleuOptions(AnnealingOptions):
 
     word_precision: float = option(
         0.0,
-        help="word precision that linear BLEU assumes; 0: measure the precisions of all "
-        "n-gram lengths on the 1-best hypotheses at each stage",
+        help="word precision that linear BLEU assumes; 0: measure it",
+        details=(
+            "Measured precisions are those of all n-gram lengths of the 1-best hypotheses at each "
+            "stage."
+        ),
         source="Tromble et al. 2008, section 4.1, p; Neubig & Watanabe 2016, section 5.5.1",
         minimum=0.0,
     )
@@ -76,9 +81,11 @@ class LinearBleuOptions(AnnealingOptions):
     )
     brevity_slope: float = option(
         0.5,
-        help="share of the brevity penalty's slope that counts: 0 as in the paper, which "
-        "favours short output; 1: the slope for output that is too short; between: for "
-        "output as long as the reference",
+        help="fraction of the slope of the brevity penalty",
+        details=(
+            "0, as in the paper, favours short output. 1 is the slope for output that is too "
+            "short. Values between suit output as long as the reference."
+        ),
         source="0 in Tromble et al. 2008; measured",
         minimum=0.0,
     )

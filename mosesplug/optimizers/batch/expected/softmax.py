@@ -40,14 +40,17 @@ class SoftmaxOptions:
 
     oracle_gain: Literal["corpus", "lin-och", "moses", "nakov"] = option(
         "lin-och",
-        help="score that oracles maximise: corpus (the corpus metric, by greedy search), "
-        "lin-och, moses or nakov (smoothed sentence BLEU; other metrics score the sentence)",
+        help="score that oracles maximise",
+        details=(
+            "corpus: the corpus metric, by greedy search. lin-och, moses, nakov: smoothed sentence "
+            "BLEU; other metrics score the sentence."
+        ),
         source="Neubig & Watanabe 2016, section 4; Venugopal & Vogel 2005",
     )
     oracles: Literal["sets", "single"] = option(
         "sets",
-        help="all hypotheses that are good enough, or the first best one of each sentence; "
-        "with a single one the loss is convex",
+        help="oracles: all good enough hypotheses, or the best of each sentence",
+        details="With a single oracle, the loss is convex.",
         source="Neubig & Watanabe 2016, sections 3.2 and 5.2",
     )
     oracle_tolerance: float = option(
@@ -59,33 +62,33 @@ class SoftmaxOptions:
     )
     error_margin: float = option(
         30.0,
-        help="factor of the costs that are added to the model scores of other hypotheses; "
-        "0: the plain loss",
+        help="factor of the costs added to the scores of other hypotheses",
+        details="0: the plain loss.",
         source="softmax-margin, Gimpel & Smith 2010; 0 in Och & Ney 2002; measured",
         minimum=0.0,
     )
     l1: float = option(
         0.0,
-        help="of the regulariser lambda |w|_1, which makes many weights 0",
+        help="lambda of the regularizer lambda |w|_1, which zeroes weights",
         source="Andrew & Gao 2007; cicada_learn_kbest --regularize-l1",
         minimum=0.0,
     )
     l2: float = option(
         0.01,
-        help="of the regulariser, lambda/2 |w|^2; 0 for none",
+        help="lambda of the regularizer lambda/2 |w|^2; 0: none",
         source="0 in cicada_learn_kbest --regularize-l2; measured",
         minimum=0.0,
     )
     iterations: int = option(
         1000,
-        help="steps of L-BFGS, or of OWL-QN if there is L1, at most",
+        help="maximum steps of L-BFGS (of OWL-QN if there is L1)",
         source="megam -maxi",
         minimum=1,
     )
     flatness: float = option(
         1e-9,
-        help="weights have settled when a step lowers the objective by a smaller share of "
-        "it, or of 1 if that is more",
+        help="relative decrease of the objective below which weights have converged",
+        details="It is relative to the objective, or to 1 if that is larger.",
         source="measured",
         minimum=0.0,
     )

@@ -50,7 +50,8 @@ class AnnealingOptions:
 
     l2: float = option(
         1e-3,
-        help="lambda of the regularizer lambda/2 |w|^2; a larger gamma weakens it; 0: none",
+        help="lambda of the regularizer lambda/2 |w|^2; 0: none",
+        details="A larger gamma weakens it.",
         source="Smith & Eisner 2006; measured",
         minimum=0.0,
     )
@@ -62,8 +63,11 @@ class AnnealingOptions:
     )
     quench_end: float = option(
         100.0,
-        help="final scale; it is raised each time the weights have converged; at most the "
-        "initial scale: no quenching",
+        help="final scale of quenching",
+        details=(
+            "The scale rises each time the weights have converged. A value up to the initial scale "
+            "disables quenching."
+        ),
         source="Smith & Eisner 2006; cicada_learn_kbest --quench-end",
         minimum=0.0,
     )
@@ -107,8 +111,8 @@ class AnnealingOptions:
     )
     flatness: float = option(
         1e-7,
-        help="a stage ends when a step lowers the objective by a smaller share of itself, "
-        "or of 1 if that is more",
+        help="relative decrease of the objective that ends a stage",
+        details="It is relative to the objective, or to 1 if that is larger.",
         source="measured",
         minimum=0.0,
     )

@@ -67,8 +67,11 @@ class _ReferenceOptions(RegularizedOptions):
 
     oracles: Literal["hope", "best"] = option(
         "hope",
-        help="references that should outscore the rest: each sentence's hope, chosen again "
-        "in each round, or its best hypotheses, in one round",
+        help="hypotheses that should outscore the others",
+        details=(
+            "The hope of each sentence, chosen again in each round; or its best hypotheses, in one "
+            "round."
+        ),
         source="Neubig & Watanabe 2016, eq. 29 and 36",
     )
     margin: Literal["cost", "one"] = option(
@@ -78,7 +81,7 @@ class _ReferenceOptions(RegularizedOptions):
     )
     rounds: int = option(
         10,
-        help="times that hopes are chosen",
+        help="number of times that hopes are chosen",
         source="Gimpel & Smith 2012, T'",
         only_with="oracles=hope",
         minimum=1,
@@ -91,13 +94,13 @@ class MarginOptions(_ReferenceOptions):
 
     violations: Literal["worst", "all"] = option(
         "worst",
-        help="violations that count: the worst one of each sentence, or all pairs of a "
-        "reference and another hypothesis",
+        help="violations that count: the worst of each sentence, or all",
+        details="All are all pairs of a reference and another hypothesis.",
         source="Neubig & Watanabe 2016, eq. 25 and 30",
     )
     solver_tolerance: float = option(
         1e-3,
-        help="duality gap at the end, as a share of the objective",
+        help="final duality gap relative to the objective",
         source="mosesplug's",
         minimum=0.0,
     )
@@ -115,8 +118,8 @@ class CuttingPlaneOptions(_ReferenceOptions):
 
     slack_variables: Literal["one", "n"] = option(
         "one",
-        help="one slack variable for all sentences, or one for each sentence with its own "
-        "working set",
+        help="slack variables: one for all sentences, or one each",
+        details="With one each, every sentence has its own working set.",
         source="Joachims et al. 2009; Tsochantaridis et al. 2005",
     )
     epsilon: float = option(

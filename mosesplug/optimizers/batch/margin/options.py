@@ -22,16 +22,19 @@ class GainOptions:
 
     cost: Literal["corpus", "lin-och", "moses", "nakov", "pseudo-corpus"] = option(
         "lin-och",
-        help="score of a hypothesis: lin-och, moses or nakov (smoothed sentence BLEU; other "
-        "metrics score the sentence), or the metric of the whole set with this hypothesis in "
-        "its sentence's place among the greedy oracles (corpus) or the 1-best hypotheses at "
-        "the starting weights (pseudo-corpus)",
+        help="score of a hypothesis, by corpus or sentence",
+        details=(
+            "lin-och, moses, nakov: smoothed sentence BLEU; other metrics score the sentence. "
+            "corpus, pseudo-corpus: the metric of the whole set with this hypothesis in place of "
+            "its sentence's greedy oracle (corpus) or 1-best at the starting weights "
+            "(pseudo-corpus)."
+        ),
         source="Neubig & Watanabe 2016, sections 4.2 and 6.1",
     )
     scaling: Scaling = option(
         "deviation",
-        help="unit of each feature during the search: its deviation within a sentence (for "
-        "sparse features, the size of their values), or none",
+        help="scale features by their deviation within a sentence",
+        details="Sparse features are scaled by the size of their values.",
         source="mosesplug's: features of MT differ by orders of magnitude",
     )
 
@@ -58,8 +61,8 @@ class RegularizedOptions(GainOptions):
 
     regularization: float = option(
         0.01,
-        help="lambda, the factor of half the squared norm of the weights, in their "
-        "features' units, beside the mean loss",
+        help="lambda, the factor of half the squared norm of the weights",
+        details="The weights are in units of their features; the loss is a mean.",
         source="Neubig & Watanabe 2016, figure 3, line 9; the value is chosen",
         minimum=1e-12,
     )

@@ -69,18 +69,19 @@ class RampionOptions(GainOptions):
 
     ramp: Literal["1", "2", "3"] = option(
         "3",
-        help="ramp loss: 1 (fear against 1-best), 2 (1-best against hope), 3 (fear against hope)",
+        help="ramp loss: 1, 2 or 3",
+        details="1: fear against 1-best. 2: 1-best against hope. 3: fear against hope.",
         source="Gimpel & Smith 2012, losses ramp 1 to ramp 3",
     )
     rounds: int = option(
         30,
-        help="times that hopes are chosen",
+        help="number of times that hopes are chosen",
         source="mosesplug's; Gimpel & Smith 2012, T', have 10 after each of many decodings",
         minimum=1,
     )
     passes: int = option(
         5,
-        help="passes of sub-gradient steps over the sentences in a round",
+        help="number of passes of sub-gradient steps in a round",
         source="Gimpel & Smith 2012, T''",
         minimum=1,
     )
@@ -104,8 +105,8 @@ class RampionOptions(GainOptions):
     )
     start_norm: float = option(
         5.0,
-        help="L1 norm to which the initial dense weights are scaled if all of them are "
-        "active; 0: do not scale",
+        help="L1 norm of the initial dense weights; 0: do not scale",
+        details="They are scaled only if all of them are active.",
         source="mosesplug's: that of weights of new Moses systems, about",
         minimum=0.0,
     )

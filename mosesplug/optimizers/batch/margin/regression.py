@@ -65,34 +65,38 @@ class RegressionOptions(RegularizedOptions):
     )
     regularization: float = option(
         1e-4,
-        help="lambda, the factor of the squared norm of the weights, in their features' "
-        "units, beside the mean squared error",
+        help="lambda, the factor of the squared norm of the weights",
+        details="The weights are in units of their features; the squared error is a mean.",
         source="Neubig & Watanabe 2016, figure 3, line 9; the value is chosen",
         minimum=0.0,
     )
     examples: Literal["sampled", "oracles", "all"] = option(
         "sampled",
-        help="pairs of hypotheses: a sample with large differences; the oracle and each "
-        "other one; or all, as each hypothesis and the mean of its sentence",
+        help="pairs of hypotheses in the regression",
+        details=(
+            "A sample with large differences; the oracle and each other hypothesis; or each "
+            "hypothesis and the mean of its sentence, which stands for all pairs."
+        ),
         source="Bazrafshan et al. 2012; Neubig & Watanabe 2016, eq. 33",
     )
     candidate_pairs: int = option(
         5000,
-        help="pairs of hypotheses drawn of each sentence",
+        help="number of hypothesis pairs sampled per sentence",
         source="Hopkins & May 2011, Gamma",
         only_with="examples=sampled",
         minimum=1,
     )
     kept_pairs: int = option(
         50,
-        help="candidate pairs kept, those with the largest differences of score",
+        help="number of candidate pairs kept, those with largest score differences",
         source="Hopkins & May 2011, Xi",
         only_with="examples=sampled",
         minimum=1,
     )
     minimum_difference: float = option(
         0.05,
-        help="pairs whose sentence scores differ by less are dropped",
+        help="smallest difference in sentence score of a pair",
+        details="0: only pairs of equal scores are dropped.",
         source="Hopkins & May 2011, alpha",
         only_with="examples=sampled",
         minimum=0.0,

@@ -73,59 +73,73 @@ class MertOptions:
 
     restarts: int = option(
         20,
-        help="random starting points, drawn from the box of the ranges",
+        help="number of random starting points, drawn from the box of the ranges",
         source="mert-moses.pl --random-restarts",
         minimum=0,
     )
     method: Literal["powell", "random-direction", "random"] = option(
         "powell",
-        help="powell: best of all axes each round; random-direction: random lines only; "
-        "random: score random points",
+        help="search method",
+        details=(
+            "powell: the best of all axes in each round. random-direction: random lines only. "
+            "random: score random points."
+        ),
         source="mert -t",
     )
     random_directions: int = option(
         0,
-        help="random directions per round besides the axes; with random-direction, stop "
-        "after this many in a row without gain (0: 50)",
+        help="number of random directions per round besides the axes",
+        details="With random-direction: stop after this many in a row without a gain (0: 50).",
         source="mert -m; Cer et al. 2008",
         minimum=0,
     )
     directions: Literal["box", "symmetric"] = option(
         "box",
-        help="draw random directions from the box of the ranges, as Moses' mert, or all "
-        "weights from -1/2 to 1/2 (with random-direction: stochastic search)",
+        help="distribution of random directions",
+        details=(
+            "box: drawn from the box of the ranges, as in Moses' mert. Otherwise all weights are "
+            "drawn from -1/2 to 1/2; with random-direction, this is stochastic search."
+        ),
         source="mert -t random-direction; Cer et al. 2008, as Phrasal's CerStyleOptimizer",
     )
     interval: Literal["best", "average", "minimum"] = option(
         "best",
-        help="judge an interval of a line by its score, or by the average or minimum of "
-        "its neighbourhood",
+        help="how intervals of a line are compared",
+        details=(
+            "By their own score, or by the average or minimum of the scores in their neighbourhood."
+        ),
         source="Cer et al. 2008",
     )
     neighbours: int = option(
         3,
-        help="intervals on either side in the neighbourhood",
+        help="number of neighbouring intervals on either side",
         source="Cer et al. 2008",
         only_with="interval=average|minimum",
         minimum=0,
     )
     tolerance: float = option(
         1e-4,
-        help="a climb ends with a round that gains at most this",
+        help="smallest gain of a round that continues a search",
         source="Moses mert",
         minimum=0.0,
     )
     give_up: float = option(
         5.0,
-        help="give a climb up if this many more gains like its last would not reach the "
-        "best of the given starts (random restarts) or the best point (polish); 0: never",
+        help="abandon a search that this many similar gains could not save",
+        details=(
+            "A gain is the last one of the search. The goal is the best of the given starts (for "
+            "random restarts) or the best point (for polishing); 0: never abandon."
+        ),
         source="mosesplug's; saves a third of the time of Moses' search",
         minimum=0.0,
     )
     polish: int = option(
         32,
-        help="after the restarts, climb from small perturbations of the best point until "
-        "this many in a row find nothing better; 0: only the search of Moses' mert",
+        help="number of failed perturbations that end the final polish",
+        details=(
+            "After the restarts, the search starts from small perturbations of the best point "
+            "until this many in a row find nothing better. 0: only the search of Moses' mert."
+        ),
         source="mosesplug's, an iterated local search",
         minimum=0,
     )

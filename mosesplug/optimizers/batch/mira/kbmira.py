@@ -74,7 +74,7 @@ class KbmiraOptions:
     )
     decay: float = option(
         0.999,
-        help="share of the background that remains when a sentence joins it",
+        help="fraction of the background kept at each sentence",
         source="kbmira --decay; Chiang et al. 2008",
         minimum=0.0,
     )

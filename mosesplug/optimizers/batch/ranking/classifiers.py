@@ -32,8 +32,10 @@ class ClassifierOptions:
 
     classifier: Literal["logistic", "hinge", "perceptron"] = option(
         "logistic",
-        help="classifier of pairs: logistic regression, support vector machine (hinge), or "
-        "averaged perceptron",
+        help=(
+            "classifier of pairs: logistic regression, support vector machine, or averaged "
+            "perceptron"
+        ),
         source="Hopkins & May 2011; Neubig & Watanabe 2016, section 3.5",
     )
     prior_precision: float = option(

@@ -32,8 +32,7 @@ class ConstraintOptions:
 
     acceptance: Literal["largest", "random"] = option(
         "largest",
-        help="candidate pairs kept: those with the largest differences of score, or a "
-        "random sample",
+        help="candidate pairs to keep: largest score differences, or a random sample",
         source="after Nakov et al. 2013, random acceptance",
     )
     maximum_difference: float = option(
@@ -50,22 +49,25 @@ class ConstraintOptions:
     )
     score_outliers: float = option(
         0.0,
-        help="ignore hypotheses with a score more than this many standard deviations from "
-        "their sentence's mean; 0: no limit",
+        help="standard deviations beyond which a hypothesis's score is an outlier",
+        details="Outliers of their sentence are ignored; 0: no limit.",
         source="after Nakov et al. 2013, outliers",
         minimum=0.0,
     )
     length_outliers: float = option(
         0.0,
-        help="ignore hypotheses with a length more than this many standard deviations from "
-        "their sentence's mean; 0: no limit",
+        help="standard deviations beyond which a hypothesis's length is an outlier",
+        details="Outliers of their sentence are ignored; 0: no limit.",
         source="after Nakov et al. 2013, outliers",
         minimum=0.0,
     )
     typical: Literal["none", "score", "length"] = option(
         "none",
-        help="accept a candidate pair with the probability of its difference of score or "
-        "of length among normally distributed hypotheses, relative to no difference",
+        help="accept pairs with typical differences of score or length",
+        details=(
+            "A pair is accepted with the probability of its difference among normally distributed "
+            "hypotheses, relative to no difference."
+        ),
         source="after Nakov et al. 2013, stochastic sampling",
     )
 

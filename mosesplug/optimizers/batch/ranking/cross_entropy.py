@@ -66,8 +66,8 @@ class CrossEntropyOptions:
 
     distribution: Literal["discounted", "exponential"] = option(
         "discounted",
-        help="the metric's distribution over a list: powers of sentence scores discounted "
-        "by rank, or exponentials of sentence scores",
+        help="how the metric gives a distribution over a list",
+        details="Powers of sentence scores discounted by rank, or exponentials of sentence scores.",
         source="Green et al. 2014, as Phrasal has it; Cao et al. 2007",
     )
     best_hypotheses: int = option(
@@ -93,13 +93,14 @@ class CrossEntropyOptions:
     )
     sentence_bleu: Smoothing = option(
         "nakov",
-        help="smoothing of sentence BLEU if the metric is BLEU; nakov makes output longer",
+        help="smoothing of sentence BLEU, if the metric is BLEU",
+        details="nakov makes output longer.",
         source="Nakov et al. 2012; Moses pro; Lin & Och 2004",
     )
     prior_precision: float = option(
         0.01,
-        help="precision (1/variance) of the Gaussian prior on the weights; a sentence's "
-        "loss counts once",
+        help="precision (1/variance) of the Gaussian prior on the weights",
+        details="The loss of a sentence counts once.",
         source="mosesplug's",
         minimum=0.0,
     )

@@ -54,31 +54,33 @@ class ParetoOptions(ClassifierOptions):
 
     draws: int = option(
         3,
-        help="samples of pairs; each gives weights, and the metric selects the best",
+        help="number of samples of pairs",
+        details="Each gives weights; the metric selects the best.",
         source="mosesplug's, after the set of solutions of Duh et al. 2012",
         minimum=1,
     )
     candidate_pairs: int = option(
         5000,
-        help="pairs of hypotheses drawn of each sentence",
+        help="number of hypothesis pairs sampled per sentence",
         source="Hopkins & May 2011, Gamma",
         minimum=1,
     )
     kept_pairs: int = option(
         50,
-        help="pairs kept of those with one Pareto-optimal hypothesis",
+        help="number of pairs kept, with one Pareto-optimal hypothesis each",
         source="Hopkins & May 2011, Xi",
         minimum=1,
     )
     acceptance: Literal["largest", "random"] = option(
         "largest",
-        help="pairs kept: those with the largest differences of the weighted sum of "
-        "metrics, or a random sample",
+        help="pairs to keep: largest score differences, or a random sample",
+        details="The score is the weighted sum of the metrics.",
         source="mosesplug's, after Hopkins & May 2011 and Nakov et al. 2013",
     )
     sentence_bleu: Smoothing = option(
         "nakov",
-        help="smoothing of sentence BLEU if a metric is BLEU; nakov makes output longer",
+        help="smoothing of sentence BLEU, if a metric is BLEU",
+        details="nakov makes output longer.",
         source="Nakov et al. 2012; Moses pro; Lin & Och 2004",
     )
 

@@ -50,19 +50,20 @@ class ProOptions(ClassifierOptions, ConstraintOptions):
 
     candidate_pairs: int = option(
         5000,
-        help="pairs of hypotheses drawn of each sentence",
+        help="number of hypothesis pairs sampled per sentence",
         source="Hopkins & May 2011, Gamma",
         minimum=1,
     )
     kept_pairs: int = option(
         50,
-        help="candidate pairs kept, those with the largest differences of score",
+        help="number of candidate pairs kept, those with largest score differences",
         source="Hopkins & May 2011, Xi",
         minimum=1,
     )
     minimum_difference: float = option(
         0.05,
-        help="pairs whose sentence scores differ by less are dropped",
+        help="smallest difference in sentence score of a pair",
+        details="0: only pairs of equal scores are dropped.",
         source="Hopkins & May 2011, alpha",
         minimum=0.0,
     )

@@ -53,7 +53,7 @@ class RankAllOptions:
 
     pair_loss: Literal["squared-hinge", "hinge"] = option(
         "squared-hinge",
-        help="loss of a pair with a margin below 1: the difference, squared or as it is",
+        help="loss of a margin below 1: the difference, or its square",
         source="after Dreyer & Dong 2015; squared: Lee & Lin 2014",
     )
     pair_weights: Literal["difference", "equal"] = option(
@@ -63,20 +63,21 @@ class RankAllOptions:
     )
     minimum_difference: float = option(
         0.1,
-        help="pairs whose sentence scores differ by less are dropped; 0: drop only pairs "
-        "of equal scores",
+        help="smallest difference in sentence score of a pair",
+        details="0: only pairs of equal scores are dropped.",
         source="after Hopkins & May 2011, alpha, who have 0.05; 0.1: mosesplug's",
         minimum=0.0,
     )
     sentence_bleu: Smoothing = option(
         "moses",
-        help="smoothing of sentence BLEU if the metric is BLEU; nakov makes output longer",
+        help="smoothing of sentence BLEU, if the metric is BLEU",
+        details="nakov makes output longer.",
         source="Moses pro; Nakov et al. 2012; Lin & Och 2004",
     )
     prior_precision: float = option(
         0.01,
-        help="precision (1/variance) of the Gaussian prior on the weights; the pairs of a "
-        "sentence count once together",
+        help="precision (1/variance) of the Gaussian prior on the weights",
+        details="The pairs of a sentence together count once.",
         source="Lee & Lin 2014, 1/C; the number and what counts once: mosesplug's",
         minimum=0.0,
     )

@@ -40,14 +40,17 @@ class SummaryMertOptions(MertOptions):
 
     first: str = option(
         "pro",
-        help="algorithm that learns sparse weights, with its defaults, if the initial ones "
-        "are all 0",
+        help="algorithm that learns sparse weights if all initial ones are 0",
+        details="It runs with its default settings.",
         source="Neubig & Watanabe 2016, section 2.3.3",
     )
     group_by: Grouping = option(
         "first",
-        help="sparse features of one summary: same name up to the first or the last "
-        "separator, all (one), or same match of a pattern",
+        help="sparse features that share a summary",
+        details=(
+            "Those with the same name up to the first or the last separator, all (one), or those "
+            "with the same match of a pattern."
+        ),
         source="Xiang & Ittycheriah 2011; Liu et al. 2013",
     )
     separator: str = option(
@@ -58,8 +61,11 @@ class SummaryMertOptions(MertOptions):
     )
     pattern: str = option(
         "",
-        help="regular expression for the beginning of names; its first group, or its whole "
-        "match, is the summary's name; other features keep their weights",
+        help="regular expression for the beginning of feature names",
+        details=(
+            "Its first group, or its whole match, is the name of the summary. Other features keep "
+            "their weights."
+        ),
         source="Xiang & Ittycheriah 2011; Liu et al. 2013",
         only_with="group_by=pattern",
     )

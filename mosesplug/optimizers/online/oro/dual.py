@@ -5,17 +5,17 @@ multipliers ``tau >= 0`` minimise
 
     1/2 |sum tau_i phi_i|^2 - sum tau_i gain_i,    gain_i = goal_i - w . phi_i
 
-(equation 14). Two sets of bounds are solved:
+(equation 14). This module supports two sets of bounds:
 
-- the box ``tau_i <= bound``, by dual coordinate descent (Hsieh et al. 2008, algorithm 3): the
-  dual of equation 12 as printed, where each constraint has a slack of its own;
-- the simplex ``sum tau_i <= bound``, which the paper sets under equation 14: the dual of one slack
-  that all constraints share. Two multipliers at a time exchange what they have (SMO), chosen by
-  second order (Fan et al. 2005), until the solution is exact.
+- the box ``tau_i <= bound``, solved by dual coordinate descent (Hsieh et al. 2008, algorithm 3).
+  This is the dual of equation 12 as printed, where each constraint has its own slack;
+- the simplex ``sum tau_i <= bound``, stated below equation 14. This is the dual of one slack that
+  all constraints share. SMO solves it: two multipliers at a time exchange value, chosen by their
+  second-order gain (Fan et al. 2005), until the solution is exact.
 
-The paper solves the first, and scales the multipliers down to satisfy the second (its footnote 2).
-Here are the programs of few constraints, which see only products of the ``phi``; those of all
-pairs of a batch are in ``oro_pair_dual.py``.
+The paper solves the first, and scales the multipliers down to satisfy the second (footnote 2).
+The functions here solve programs of few constraints, given the products of the ``phi``;
+``pair_dual.py`` solves those of all pairs of a batch.
 """
 
 from __future__ import annotations
@@ -28,31 +28,31 @@ from mosesplug.optimizers.solvers.pair_descent import project_slope, shuffle
 
 __all__ = [
     "EXACT",
-    "box_multipliers",
-    "renormalised",
-    "simplex_multipliers",
+    "renormalise",
+    "solve_box",
+    "solve_simplex",
 ]
 
 EXACT = 1e-9
-"""Gain that an exact solution may leave, relative to the largest gain or 1."""
+"""Tolerance of an exact solution, relative to the largest gain or 1."""
 
 _EXCHANGES = 100_000
 """Maximum number of exchanges."""
 
 
-def renormalised(multipliers: NDArray[np.float64], total: float, bound: float) -> None:
-    """Scale multipliers, or sums of some, in place, so that all sum up to ``bound`` at most.
+def renormalise(multipliers: NDArray[np.float64], total: float, bound: float) -> None:
+    """Scale multipliers in place, so that their sum is at most ``bound``.
 
     Args:
-        multipliers: float64, output.
+        multipliers: float64; multipliers or sums of them, overwritten.
         total: the sum of the multipliers.
-        bound: of that.
+        bound: largest sum.
     """
     if total > bound:
         multipliers *= bound / total
 
 
-def box_multipliers(
+def solve_box(
     gram: NDArray[np.float64],
     gains: NDArray[np.float64],
     bound: float,
@@ -65,10 +65,10 @@ def box_multipliers(
     Args:
         gram: float64 ``[n, n]``, ``phi_i . phi_j``.
         gains: float64 ``[n]``.
-        bound: of each multiplier.
+        bound: largest value of each multiplier.
         tolerance: largest spread of the projected gradient at the end.
-        sweeps: visits of each constraint at most.
-        rng: of the order of visits.
+        sweeps: maximum number of visits of each constraint.
+        rng: random generator for the order of visits.
     """
     multipliers = np.zeros(len(gains))
     seed = np.uint64(rng.integers(1, 2**63))
@@ -76,7 +76,7 @@ def box_multipliers(
     return multipliers
 
 
-def simplex_multipliers(
+def solve_simplex(
     gram: NDArray[np.float64],
     gains: NDArray[np.float64],
     bound: float,
@@ -84,13 +84,13 @@ def simplex_multipliers(
 ) -> NDArray[np.float64]:
     """Find the exact multipliers with ``sum tau <= bound`` of few constraints, float64 ``[n]``.
 
-    What is left of the bound is a multiplier too, of a constraint without features or gain.
+    The rest of the bound is the multiplier of a slack constraint, without features and gain.
 
     Args:
         gram: float64 ``[n, n]``, ``phi_i . phi_j``.
         gains: float64 ``[n]``.
-        bound: of the sum.
-        start: float64 ``[n]``, multipliers within the bound to begin with; None: all 0.
+        bound: largest sum.
+        start: float64 ``[n]``, initial multipliers within the bound; None: all 0.
     """
     multipliers = np.zeros(len(gains) + 1)
     if start is not None:
@@ -106,41 +106,42 @@ def _exchange(
 ) -> None:
     """Exchange values between two multipliers at a time until no exchange has a gain.
 
-    The steepest one takes; it takes from the one with which the exchange gains most.
+    The multiplier with the steepest slope increases; the one with which the exchange gains most
+    decreases.
 
     Args:
         gram, gains: float64 ``[n, n]`` and ``[n]``.
-        multipliers: in and output, float64 ``[n]``, at least 0; their sum is kept.
+        multipliers: float64 ``[n]``, at least 0, overwritten; their sum does not change.
     """
     slopes = -gains
     for i in range(len(gains)):
         for j in range(len(gains)):
             slopes[i] += gram[i, j] * multipliers[j]
-    enough = 0.1 * EXACT * max(1.0, np.abs(gains).max())
+    tolerance = 0.1 * EXACT * max(1.0, np.abs(gains).max())
     for _ in range(_EXCHANGES):
-        taker = int(np.argmin(slopes))
-        giver, best, spread = taker, 0.0, 0.0
+        rising = int(np.argmin(slopes))
+        falling, best, spread = rising, 0.0, 0.0
         for other in range(len(gains)):
-            fall = slopes[other] - slopes[taker]
+            fall = slopes[other] - slopes[rising]
             if multipliers[other] <= 0.0 or fall <= 0.0:
                 continue
             spread = max(spread, fall)
-            gain = fall**2 / _curvature(gram, taker, other)
+            gain = fall**2 / _curvature(gram, rising, other)
             if gain > best:
-                giver, best = other, gain
-        if spread <= enough:
+                falling, best = other, gain
+        if spread <= tolerance:
             return
-        fall = slopes[giver] - slopes[taker]
-        moved = min(multipliers[giver], fall / _curvature(gram, taker, giver))
-        multipliers[taker] += moved
-        multipliers[giver] -= moved
+        fall = slopes[falling] - slopes[rising]
+        moved = min(multipliers[falling], fall / _curvature(gram, rising, falling))
+        multipliers[rising] += moved
+        multipliers[falling] -= moved
         for i in range(len(gains)):
-            slopes[i] += moved * (gram[i, taker] - gram[i, giver])
+            slopes[i] += moved * (gram[i, rising] - gram[i, falling])
 
 
 @kernel
 def _curvature(gram: NDArray[np.float64], i: int, j: int) -> float:
-    """``|phi_i - phi_j|^2``, kept above 0."""
+    """Return ``|phi_i - phi_j|^2``, or 1e-12 if it is smaller."""
     return float(max(gram[i, i] + gram[j, j] - 2.0 * gram[i, j], 1e-12))
 
 
@@ -154,7 +155,7 @@ def _descend(
     seed: np.uint64,
     multipliers: NDArray[np.float64],
 ) -> None:
-    """Dual coordinate descent on few constraints, without shrinking; output ``multipliers``."""
+    """Run dual coordinate descent on few constraints, without shrinking; fill ``multipliers``."""
     size = len(gains)
     order = np.arange(size)
     slopes = -gains.copy()

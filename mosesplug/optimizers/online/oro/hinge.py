@@ -1,11 +1,11 @@
 """Online rank learning with the hinge loss (Watanabe 2012): plain, and with optimized updates.
 
-In each sentence of a batch every oracle should outscore every other hypothesis by 1 (equation 5).
-Oracles are those of the batch's own corpus score, in which an order without a match counts as a
-share of one, so that batches of one sentence teach something too (``few_sentences``). The plain
-learner descends the sub-gradient of the pairs that miss that margin, each with the same weight
-(equations 8 and 9). The optimized one first lets the weights shrink, and then finds out how much
-each pair should count, by the quadratic program of equation 14.
+In each sentence of a batch, every oracle should outscore every other hypothesis by 1 (equation 5).
+Oracles maximise the corpus score of the batch. N-gram orders without a match count as a fraction of
+one match, so that small batches have oracles, too (``few_sentences``). The plain learner
+descends the sub-gradient of the pairs that violate the margin, all with the same coefficient
+(equations 8 and 9). The optimized learner first shrinks the weights, and then finds the coefficient
+of each pair with the quadratic program of equation 14.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from mosesplug.optimizers.lists.oracle_pairs import ActiveFeatures, OraclePairs,
 from mosesplug.optimizers.lists.rows import CompactRows, compact_rows
 from mosesplug.optimizers.online.ball import (
     FILLS,
+    all_weights,
     exponential_rate,
-    full,
-    present,
-    scaled,
-    shrinkage,
-    stepped,
+    init_state,
+    present_weights,
+    shrink_factor,
+    take_step,
 )
 from mosesplug.optimizers.online.epochs import online_algorithm
 from mosesplug.optimizers.online.learner import Change, Learner, LearnerState, Step
 from mosesplug.optimizers.online.options import OnlineOptions
-from mosesplug.optimizers.online.oro.dual import renormalised
-from mosesplug.optimizers.online.oro.pair_dual import pairs_in_box, pairs_in_simplex
+from mosesplug.optimizers.online.oro.dual import renormalise
+from mosesplug.optimizers.online.oro.pair_dual import solve_pairs_in_box, solve_pairs_in_simplex
 from mosesplug.optimizers.options import option
 from mosesplug.optimizers.oracles import OracleSets, corpus_oracles
 from mosesplug.tuning_set import Batch
@@ -43,11 +43,11 @@ __all__ = [
     "DualOptions",
     "OOroOptions",
     "OroOptions",
-    "change_of",
-    "learner_of",
+    "make_change",
+    "make_learner",
+    "make_view",
     "o_oro_learner",
     "oro_learner",
-    "view_of",
 ]
 
 
@@ -57,13 +57,13 @@ class OroOptions(OnlineOptions):
 
     rate: float = option(
         0.2,
-        help="learning rate at the start, eta",
+        help="initial learning rate, eta",
         source="Watanabe 2012, section 3.2",
         minimum=0.0,
     )
     rate_decay: float = option(
         0.85,
-        help="factor of the learning rate an epoch, alpha",
+        help="factor of the learning rate per epoch, alpha",
         source="Watanabe 2012, section 3.2",
         minimum=0.0,
     )
@@ -82,18 +82,18 @@ class OroOptions(OnlineOptions):
 
 @dataclass(frozen=True)
 class DualOptions(OroOptions):
-    """Settings of optimized updates, whatever the loss."""
+    """Settings of optimized updates, for any loss."""
 
     exact_dual: bool = option(
         False,
-        help="solve for multipliers whose sum is at most the learning rate, in place of "
-        "scaling down those that are each at most that",
+        help="bound the sum of the multipliers instead of scaling them down",
+        details="The sum is then at most the learning rate.",
         source="Watanabe 2012, eq. 14",
     )
     renormalise: bool = option(
         True,
-        help="scale the multipliers down until their sum is at most the learning rate; "
-        "false: the dual of eq. 12",
+        help="scale multipliers down so that their sum is at most the rate",
+        details="If false, only each multiplier is bounded, as in the dual of eq. 12.",
         source="Watanabe 2012, footnote 2",
         only_with="exact_dual=false",
     )
@@ -106,7 +106,7 @@ class DualOptions(OroOptions):
     dual_sweeps: int = option(
         30,
         help="maximum number of sweeps of dual coordinate descent",
-        source="measured: with 30, steps are within some 10 % of those at convergence",
+        source="measured: after 30 sweeps, steps are within 10 % of those at convergence",
         minimum=1,
     )
 
@@ -117,21 +117,21 @@ class OOroOptions(DualOptions):
 
     all_pairs: bool = option(
         True,
-        help="the multipliers are those of all pairs; false: of those that miss the margin "
-        "before the update, which takes less time",
+        help="use all pairs, or only those that violate the margin",
+        details="Violations are those before the update. False is faster.",
         source="Watanabe 2012, eq. 12; false: the author's program, cicada",
     )
 
 
 @dataclass(frozen=True)
 class BatchView:
-    """A batch as rank learners see it.
+    """A batch, for rank learners.
 
     Attributes:
-        rows: all its hypotheses, on the features that they have.
+        rows: all hypotheses; its columns are the features that they have.
         oracles: the oracles of each sentence.
         is_oracle: bool ``[n_hyps]``.
-        weights: float64 ``[n_columns]``, now.
+        weights: float64 ``[n_columns]``, the current weights.
         scores: float64 ``[n_hyps]``, by these weights.
         active: bool ``[n_columns]``.
     """
@@ -144,25 +144,25 @@ class BatchView:
     active: NDArray[np.bool_]
 
 
-def view_of(options: OroOptions, state: LearnerState, batch: Batch, step: Step) -> BatchView:
-    """Return the batch, its oracles by its own corpus score, and the weights on its features."""
+def make_view(options: OroOptions, state: LearnerState, batch: Batch, step: Step) -> BatchView:
+    """Return the batch with its oracles and the current weights of its features."""
     oracles = corpus_oracles(batch, FewSentences(step.metric), step.rng)
     is_oracle = np.zeros(batch.n_hyps, dtype=np.bool_)
     is_oracle[oracles.rows] = True
     rows = compact_rows(batch, np.arange(batch.n_hyps))
-    weights = present(state, rows.columns, step, from_zero=options.zero_start)
+    weights = present_weights(state, rows.columns, step, from_zero=options.zero_start)
     return BatchView(
         rows, oracles, is_oracle, weights, rows.scores(weights), step.active[rows.columns]
     )
 
 
-def change_of(
+def make_change(
     view: BatchView, coefficients: NDArray[np.float64], loss: float, violations: int
 ) -> Change:
-    """Return a step by the combination of the hypotheses, on active features.
+    """Return the change of active features by a combination of the hypotheses.
 
-    Where what the hypotheses add cancels out, the step is 0 and not what rounding leaves: a
-    feature that a sentence's hypotheses share is not learnt.
+    Values that cancel out give exactly 0, without rounding errors: features that all hypotheses of
+    a sentence share do not change.
     """
     rows = view.rows
     values = rows.combine_exactly(coefficients)[view.active]
@@ -171,45 +171,45 @@ def change_of(
 
 
 def oro_learner(options: OroOptions) -> Learner:
-    """Sub-gradient descent on the pairwise hinge loss (Watanabe 2012, Algorithm 2).
+    """Return sub-gradient descent on the pairwise hinge loss (Watanabe 2012, Algorithm 2).
 
-    The sub-gradient is divided by ``M'``, the number of pairs that miss the margin.
+    The sub-gradient is divided by ``M'``, the number of pairs that violate the margin.
     """
 
     def change(state: LearnerState, batch: Batch, step: Step) -> Change:
-        view = view_of(options, state, batch, step)
+        view = make_view(options, state, batch, step)
         coefficients = np.empty(batch.n_hyps)
         count, total, loss = count_violations(_pairs(view, batch), view.scores, 1.0, coefficients)
         rate = exponential_rate(step, options.rate, options.rate_decay)
         coefficients *= rate / max(1, count)
-        return change_of(view, coefficients, loss / max(1, total), count)
+        return make_change(view, coefficients, loss / max(1, total), count)
 
-    return learner_of(options, change)
+    return make_learner(options, change)
 
 
 def o_oro_learner(options: OOroOptions) -> Learner:
-    """Optimized updates for the pairwise hinge loss (Watanabe 2012, equations 12 to 15).
+    """Return optimized updates for the pairwise hinge loss (Watanabe 2012, equations 12 to 15).
 
-    Equation 12 is over all pairs. The author's published program (cicada) leaves out those that
-    have the margin before the update; so does this where ``all_pairs`` is not set.
+    Equation 12 has all pairs. The author's published program (cicada) omits those that satisfy the
+    margin before the update; so does this learner unless ``all_pairs`` is set.
 
-    The exact dual is always that of all pairs. Its objective is the loss of the worst pair of the
-    batch. It learns fastest where some weights rank all pairs rightly; where none do, that loss is
-    least at weights of 0, and they vanish.
+    The exact dual always has all pairs. Its objective is the loss of the worst pair of the batch.
+    It learns fastest if some weights rank all pairs correctly; otherwise that loss is smallest at
+    zero weights, and the weights vanish.
     """
 
     def change(state: LearnerState, batch: Batch, step: Step) -> Change:
-        view = view_of(options, state, batch, step)
+        view = make_view(options, state, batch, step)
         pairs = _pairs(view, batch)
         coefficients = np.empty(batch.n_hyps)
         count, total, loss = count_violations(pairs, view.scores, 1.0, coefficients)
         rate = exponential_rate(step, options.rate, options.rate_decay)
         shrunk = np.where(view.active, view.weights, 0.0)
-        shrunk *= shrinkage(rate, options.regularization)
+        shrunk *= shrink_factor(rate, options.regularization)
         if options.exact_dual:
-            coefficients = pairs_in_simplex(pairs, shrunk, rate)
+            coefficients = solve_pairs_in_simplex(pairs, shrunk, rate)
         else:
-            coefficients, mass = pairs_in_box(
+            coefficients, mass = solve_pairs_in_box(
                 pairs,
                 np.zeros(batch.n_hyps) if options.all_pairs else view.scores,
                 shrunk,
@@ -219,32 +219,32 @@ def o_oro_learner(options: OOroOptions) -> Learner:
                 step.rng,
             )
             if options.renormalise:
-                renormalised(coefficients, mass, rate)
-        return change_of(view, coefficients, loss / max(1, total), count)
+                renormalise(coefficients, mass, rate)
+        return make_change(view, coefficients, loss / max(1, total), count)
 
-    return learner_of(options, change)
+    return make_learner(options, change)
 
 
-def learner_of(
+def make_learner(
     options: OroOptions, change: Callable[[LearnerState, Batch, Step], Change]
 ) -> Learner:
     """Return a learner that shrinks the weights, adds the change and projects into the ball."""
 
-    def apply(state: LearnerState, found: Change, step: Step) -> LearnerState:
-        return stepped(
+    def apply(state: LearnerState, change: Change, step: Step) -> LearnerState:
+        return take_step(
             state,
-            found,
+            change,
             step,
             rate=exponential_rate(step, options.rate, options.rate_decay),
             regularization=options.regularization,
             from_zero=options.zero_start,
         )
 
-    return Learner(fills=FILLS, init=scaled, change=change, apply=apply, weights=full)
+    return Learner(fills=FILLS, init=init_state, change=change, apply=apply, weights=all_weights)
 
 
 def _pairs(view: BatchView, batch: Batch) -> OraclePairs:
-    """Return the pairs of the batch, features that are not active apart, in arrays of its own."""
+    """Return the pairs of the batch; the scores of inactive features are in ``base``."""
     n_dense = batch.dense.shape[1]
     rows, active = view.rows, view.active
     base = np.zeros(batch.n_hyps)

@@ -1,8 +1,8 @@
 """The quadratic programs of all pairs of a batch (Watanabe 2012, equation 14).
 
-Of the box's multipliers many are not 0, and all pairs are visited in turn. Of the simplex's few
-are: the pairs that a solution violates most are collected, one a sentence, and solved for, until
-none is violated more than the slack that they share (see ``oro_dual.py``).
+With box bounds, many multipliers are positive, so the solver visits all pairs in turn. With simplex
+bounds, few are. A cutting plane method then adds the most violated pair of each sentence and solves
+for the added pairs, until no violation exceeds the shared slack (see ``dual.py``).
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from mosesplug.optimizers.lists.oracle_pairs import (
     add_differences,
     difference_scores,
 )
-from mosesplug.optimizers.online.oro.dual import EXACT, simplex_multipliers
+from mosesplug.optimizers.online.oro.dual import EXACT, solve_simplex
 from mosesplug.optimizers.solvers.pair_descent import add_coefficients, descend_pairs, start_descent
 
-__all__ = ["pairs_in_box", "pairs_in_simplex"]
+__all__ = ["solve_pairs_in_box", "solve_pairs_in_simplex"]
 
 _ROUNDS = 1000
-"""Maximum number of times that pairs are collected."""
+"""Maximum number of times that pairs are added."""
 
 
-def pairs_in_box(
+def solve_pairs_in_box(
     pairs: OraclePairs,
     scores: NDArray[np.float64],
     weights: NDArray[np.float64],
@@ -34,22 +34,22 @@ def pairs_in_box(
     sweeps: int,
     rng: np.random.Generator,
 ) -> tuple[NDArray[np.float64], float]:
-    """Find multipliers ``0 <= tau <= bound`` of pairs for margins of 1, summed by hypothesis.
+    """Find multipliers ``0 <= tau <= bound`` of pairs with margins of 1, summed by hypothesis.
 
     Pairs that satisfy the margin by ``scores`` are ignored, and so are pairs with equal features.
 
     Args:
         pairs: the hypotheses.
-        scores: float64 ``[n_hyps]``; all 0: every pair takes part.
+        scores: float64 ``[n_hyps]``; all 0 to use every pair.
         weights: float64 ``[n_columns]``, 0 where a feature is not active.
-        bound: of each multiplier.
+        bound: largest value of each multiplier.
         tolerance: largest spread of the projected gradient at the end.
-        sweeps: visits of each pair at most.
-        rng: of the order of visits.
+        sweeps: maximum number of visits of each pair.
+        rng: random generator for the order of visits.
 
     Returns:
-        ``(coefficients, total)``: float64 ``[n_hyps]``, so that ``sum tau phi`` is the
-        combination of the hypotheses with them, and ``sum tau``.
+        ``(coefficients, total)``: the coefficients, float64 ``[n_hyps]``, with which the hypotheses
+        combine to ``sum tau phi``; and ``sum tau``.
     """
     coefficients = np.zeros(len(pairs.base))
     seed = np.uint64(rng.integers(1, 2**63))
@@ -58,7 +58,7 @@ def pairs_in_box(
     return coefficients, float(add_coefficients(descent, coefficients))
 
 
-def pairs_in_simplex(
+def solve_pairs_in_simplex(
     pairs: OraclePairs, weights: NDArray[np.float64], bound: float
 ) -> NDArray[np.float64]:
     """Find the exact multipliers of all pairs with ``sum tau <= bound``, for margins of 1.
@@ -66,10 +66,10 @@ def pairs_in_simplex(
     Args:
         pairs: the hypotheses.
         weights: float64 ``[n_columns]``, 0 where a feature is not active.
-        bound: of the sum.
+        bound: largest sum.
 
     Returns:
-        float64 ``[n_hyps]``: ``sum tau phi`` is the combination of the hypotheses with them.
+        float64 ``[n_hyps]``: the coefficients with which the hypotheses combine to ``sum tau phi``.
     """
     better = worse = np.zeros(0, dtype=np.int64)
     gains = multipliers = np.zeros(0)
@@ -78,16 +78,16 @@ def pairs_in_simplex(
     for _ in range(_ROUNDS):
         slack = max(0.0, float((gains - gram @ multipliers).max(initial=0.0)))
         limit = slack + EXACT * max(1.0, np.abs(gains).max(initial=1.0))
-        found = np.empty((2, len(pairs.offsets) - 1), dtype=np.int64)
-        count = _most_violated(pairs, moved, limit, found)
+        violated = np.empty((2, len(pairs.offsets) - 1), dtype=np.int64)
+        count = _most_violated(pairs, moved, limit, violated)
         if not count:
             break
-        better = np.append(better, found[0, :count])
-        worse = np.append(worse, found[1, :count])
-        gram = _grown(pairs, gram, better, worse, len(weights))
+        better = np.append(better, violated[0, :count])
+        worse = np.append(worse, violated[1, :count])
+        gram = _extend_gram(pairs, gram, better, worse, len(weights))
         gains = np.append(gains, 1.0 - _margins(pairs, better[-count:], worse[-count:], weights))
         start = np.append(multipliers, np.zeros(count))
-        multipliers = simplex_multipliers(gram, gains, bound, start)
+        multipliers = solve_simplex(gram, gains, bound, start)
         moved = weights.copy()
         add_differences(pairs, better, worse, multipliers, moved)
     coefficients = np.zeros(len(pairs.base))
@@ -107,38 +107,38 @@ def _margins(
     return np.asarray(fixed + difference_scores(pairs, better, worse, weights))
 
 
-def _grown(
+def _extend_gram(
     pairs: OraclePairs,
     gram: NDArray[np.float64],
     better: NDArray[np.int64],
     worse: NDArray[np.int64],
     n_columns: int,
 ) -> NDArray[np.float64]:
-    """Return the products of the pairs' differences, of which ``gram`` has the first."""
+    """Return the products of the pairs' differences; ``gram`` has those of the first pairs."""
     known, size = len(gram), len(better)
-    grown = np.empty((size, size))
-    grown[:known, :known] = gram
+    larger = np.empty((size, size))
+    larger[:known, :known] = gram
     for row in range(known, size):
         difference = np.zeros(n_columns)
         add_differences(pairs, better[row : row + 1], worse[row : row + 1], np.ones(1), difference)
-        grown[row] = grown[:, row] = difference_scores(pairs, better, worse, difference)
-    return grown
+        larger[row] = larger[:, row] = difference_scores(pairs, better, worse, difference)
+    return larger
 
 
 @kernel
 def _most_violated(
-    pairs: OraclePairs, weights: NDArray[np.float64], limit: float, found: NDArray[np.int64]
+    pairs: OraclePairs, weights: NDArray[np.float64], limit: float, violated: NDArray[np.int64]
 ) -> int:
-    """Write each sentence's pair of the largest loss to ``found`` if that is above ``limit``.
+    """Write the pair with the largest loss of each sentence, if it exceeds ``limit``.
 
     Args:
         pairs: the hypotheses.
         weights: float64 ``[n_columns]``.
-        limit: of ``1 - margin``.
-        found: output, int64 ``[2, n_sentences]``: oracles and others, from the left.
+        limit: threshold of ``1 - margin``.
+        violated: int64 ``[2, n_sentences]``, filled from the left: rows of oracles and of others.
 
     Returns:
-        How many there are.
+        Number of pairs written.
     """
     dense, indptr, indices, data = pairs.features
     count = 0
@@ -157,6 +157,6 @@ def _most_violated(
             elif not pairs.is_oracle[row] and score > highest:
                 best, highest = row, score
         if best >= 0 and worst >= 0 and 1.0 - (lowest - highest) > limit:
-            found[0, count], found[1, count] = worst, best
+            violated[0, count], violated[1, count] = worst, best
             count += 1
     return count

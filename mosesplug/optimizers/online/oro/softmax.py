@@ -1,15 +1,15 @@
 """Online rank learning with the softmax loss (Watanabe 2012): plain, and with optimized updates.
 
-The loss of a sentence is ``-L = -log(Z_O / Z_N)``: how little of the model's probability its
-oracles have (equation 6). ``Psi``, the gradient of ``L``, is the mean features of the oracles less
+The loss of a sentence is ``-L = -log(Z_O / Z_N)``, the negative log-probability of its oracles
+(equation 6). ``Psi``, the gradient of ``L``, is the mean features of the oracles minus
 those of the whole list. The plain learner follows the mean ``Psi`` of a batch (equation 10). The
-optimized one solves for how much each sentence should count: one constraint a sentence,
+optimized learner finds the coefficient of each sentence, with one constraint per sentence,
 
     w . Psi >= -L - slack
 
-(equation 16). That is the constraint as printed, and as the author's published program (cicada)
-has it. The plane through the loss at the present weights ``w_k``, which the text speaks of, has
-``w_k . Psi`` more on its right; ``tangent`` adds it.
+(equation 16). This is the constraint as printed, and as in the author's published program (cicada).
+The text describes the tangent plane of the loss at the current weights ``w_k``, which has an
+additional ``w_k . Psi`` on the right; ``tangent`` adds it.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from dataclasses import dataclass
 import numpy as np
 
 from mosesplug.optimizers.losses import SOFTMAX
-from mosesplug.optimizers.online.ball import exponential_rate, shrinkage
+from mosesplug.optimizers.online.ball import exponential_rate, shrink_factor
 from mosesplug.optimizers.online.epochs import online_algorithm
 from mosesplug.optimizers.online.learner import Change, Learner, LearnerState, Step
 from mosesplug.optimizers.online.oro.dual import (
-    box_multipliers,
-    renormalised,
-    simplex_multipliers,
+    renormalise,
+    solve_box,
+    solve_simplex,
 )
 from mosesplug.optimizers.online.oro.hinge import (
     DualOptions,
     OroOptions,
-    change_of,
-    learner_of,
-    view_of,
+    make_change,
+    make_learner,
+    make_view,
 )
 from mosesplug.optimizers.options import option
 from mosesplug.tuning_set import Batch
@@ -46,63 +46,65 @@ class OOroSoftmaxOptions(DualOptions):
 
     tangent: bool = option(
         False,
-        help="use tangent planes of the loss at the current weights as constraints, without "
-        "the offset of the printed ones",
+        help="use tangent planes of the loss as constraints",
+        details="They touch the loss at the current weights, unlike the printed constraints.",
         source="Watanabe 2012, text under eq. 16; Teo et al. 2010",
     )
 
 
 def oro_softmax_learner(options: OroOptions) -> Learner:
-    """Gradient descent on the softmax loss of a batch (Watanabe 2012, Algorithm 2, equation 10).
+    """Return gradient descent on the softmax loss (Watanabe 2012, Algorithm 2, equation 10).
 
-    The mean is over the sentences that have hypotheses; ``violations`` are those whose oracles
-    are not the whole list.
+    The mean is over the sentences with hypotheses; ``violations`` counts those in which some
+    hypothesis is not an oracle.
     """
 
     def change(state: LearnerState, batch: Batch, step: Step) -> Change:
-        view = view_of(options, state, batch, step)
+        view = make_view(options, state, batch, step)
         goals = view.is_oracle.astype(np.float64)
         losses, slopes = SOFTMAX.value_and_gradient(view.scores, batch.offsets, goals)
         size = max(1, int(np.count_nonzero(np.diff(batch.offsets))))
         rate = exponential_rate(step, options.rate, options.rate_decay)
-        told = int(np.count_nonzero(losses > 0.0))
-        return change_of(view, slopes * (-rate / size), float(losses.sum()) / size, told)
+        positive = int(np.count_nonzero(losses > 0.0))
+        return make_change(view, slopes * (-rate / size), float(losses.sum()) / size, positive)
 
-    return learner_of(options, change)
+    return make_learner(options, change)
 
 
 def o_oro_softmax_learner(options: OOroSoftmaxOptions) -> Learner:
     """Optimized updates for the softmax loss (Watanabe 2012, equations 16 and 17)."""
 
     def change(state: LearnerState, batch: Batch, step: Step) -> Change:
-        view = view_of(options, state, batch, step)
+        view = make_view(options, state, batch, step)
         goals = view.is_oracle.astype(np.float64)
         losses, slopes = SOFTMAX.value_and_gradient(view.scores, batch.offsets, goals)
-        told = np.flatnonzero(losses > 0.0)
+        positive = np.flatnonzero(losses > 0.0)
         rate = exponential_rate(step, options.rate, options.rate_decay)
         owner = np.repeat(np.arange(batch.n_sentences), np.diff(batch.offsets))
-        planes = np.empty((len(told), len(view.weights)))
-        for place, sentence in enumerate(told):
+        planes = np.empty((len(positive), len(view.weights)))
+        for place, sentence in enumerate(positive):
             planes[place] = view.rows.combine(np.where(owner == sentence, -slopes, 0.0))
         now = planes @ view.weights
         moving = np.where(view.active, planes, 0.0)
-        shrinking = (1.0 - shrinkage(rate, options.regularization)) * (moving @ view.weights)
-        gains = losses[told] + shrinking if options.tangent else losses[told] + shrinking - now
+        shrinking = (1.0 - shrink_factor(rate, options.regularization)) * (moving @ view.weights)
+        gains = (
+            losses[positive] + shrinking if options.tangent else losses[positive] + shrinking - now
+        )
         gram = moving @ moving.T
         if options.exact_dual:
-            multipliers = simplex_multipliers(gram, gains, rate)
+            multipliers = solve_simplex(gram, gains, rate)
         else:
-            multipliers = box_multipliers(
+            multipliers = solve_box(
                 gram, gains, rate, options.dual_tolerance, options.dual_sweeps, step.rng
             )
             if options.renormalise:
-                renormalised(multipliers, float(multipliers.sum()), rate)
+                renormalise(multipliers, float(multipliers.sum()), rate)
         shares = np.zeros(batch.n_sentences)
-        shares[told] = multipliers
+        shares[positive] = multipliers
         size = max(1, int(np.count_nonzero(np.diff(batch.offsets))))
-        return change_of(view, -slopes * shares[owner], float(losses.sum()) / size, len(told))
+        return make_change(view, -slopes * shares[owner], float(losses.sum()) / size, len(positive))
 
-    return learner_of(options, change)
+    return make_learner(options, change)
 
 
 ALGORITHMS = (

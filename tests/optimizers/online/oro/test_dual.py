@@ -11,12 +11,12 @@ from scipy.optimize import minimize
 
 from mosesplug.optimizers.lists.oracle_pairs import ActiveFeatures, OraclePairs, count_violations
 from mosesplug.optimizers.online.oro.dual import (
-    box_multipliers,
-    renormalised,
+    renormalise,
     shuffle,
-    simplex_multipliers,
+    solve_box,
+    solve_simplex,
 )
-from mosesplug.optimizers.online.oro.pair_dual import pairs_in_box, pairs_in_simplex
+from mosesplug.optimizers.online.oro.pair_dual import solve_pairs_in_box, solve_pairs_in_simplex
 
 SWEEPS = 100_000
 
@@ -53,9 +53,9 @@ def test_few_constraints_against_a_general_solver(seed: int, bound: float) -> No
     phi = rng.standard_normal((size, 10))  # more features than constraints: one solution
     gains = rng.uniform(-1.0, 2.0, size)
     gram = phi @ phi.T
-    box = box_multipliers(gram, gains, bound, 1e-12, SWEEPS, rng)
+    box = solve_box(gram, gains, bound, 1e-12, SWEEPS, rng)
     np.testing.assert_allclose(box, by_slsqp(phi, gains, bound, summed=False), atol=1e-6)
-    simplex = simplex_multipliers(gram, gains, bound)
+    simplex = solve_simplex(gram, gains, bound)
     np.testing.assert_allclose(simplex, by_slsqp(phi, gains, bound, summed=True), atol=1e-6)
     assert simplex.min() >= 0.0
     assert simplex.sum() <= bound * (1.0 + 1e-12)
@@ -65,25 +65,25 @@ def test_one_constraint_by_hand() -> None:
     rng = np.random.default_rng(0)
     gram, gains = np.array([[4.0]]), np.array([2.0])
     for bound, expected in ((0.2, 0.2), (3.0, 0.5)):
-        assert box_multipliers(gram, gains, bound, 0.0, 10, rng) == [expected]
-        assert simplex_multipliers(gram, gains, bound) == [pytest.approx(expected)]
-    assert not simplex_multipliers(gram, -gains, 1.0).any()
+        assert solve_box(gram, gains, bound, 0.0, 10, rng) == [expected]
+        assert solve_simplex(gram, gains, bound) == [pytest.approx(expected)]
+    assert not solve_simplex(gram, -gains, 1.0).any()
 
 
 def test_constraints_without_features_are_left_alone_or_take_all() -> None:
     # Where no step gains a thing, the box leaves the multiplier at 0; a shared slack is another
     # matter, since a multiplier there keeps the others small.
     gram, gains = np.diag([0.0, 1.0]), np.array([5.0, 1.0])
-    box = box_multipliers(gram, gains, 0.5, 0.0, 10, np.random.default_rng(0))
+    box = solve_box(gram, gains, 0.5, 0.0, 10, np.random.default_rng(0))
     np.testing.assert_allclose(box, [0.0, 0.5])
-    np.testing.assert_allclose(simplex_multipliers(gram, gains, 0.5), [0.5, 0.0])
+    np.testing.assert_allclose(solve_simplex(gram, gains, 0.5), [0.5, 0.0])
 
 
 def test_renormalised_only_shrinks() -> None:
     multipliers = np.array([1.0, 3.0])
-    renormalised(multipliers, 4.0, 5.0)
+    renormalise(multipliers, 4.0, 5.0)
     np.testing.assert_array_equal(multipliers, [1.0, 3.0])
-    renormalised(multipliers, 4.0, 1.0)
+    renormalise(multipliers, 4.0, 1.0)
     np.testing.assert_array_equal(multipliers, [0.25, 0.75])
 
 
@@ -163,11 +163,11 @@ def test_pairs_against_a_general_solver(seed: int, bound: float) -> None:
     for scores in (np.zeros(len(matrix)), pairs.base + matrix @ weights):
         chosen = scores[better] - scores[worse] < 1.0
         expected = by_slsqp(phi[chosen], gains[chosen], bound, summed=False)
-        coefficients, total = pairs_in_box(pairs, scores, weights, bound, 1e-11, SWEEPS, rng)
+        coefficients, total = solve_pairs_in_box(pairs, scores, weights, bound, 1e-11, SWEEPS, rng)
         np.testing.assert_allclose(coefficients @ matrix, expected @ phi[chosen], atol=2e-6)
         assert total == pytest.approx(expected.sum(), abs=2e-6)
     expected = by_slsqp(phi, gains, bound, summed=True)
-    step = pairs_in_simplex(pairs, weights, bound) @ matrix
+    step = solve_pairs_in_simplex(pairs, weights, bound) @ matrix
     np.testing.assert_allclose(step, expected @ phi, atol=1e-6)
 
 
@@ -188,7 +188,7 @@ def test_the_exact_solution_of_many_pairs_leaves_nothing_to_gain() -> None:
     weights = rng.standard_normal(6)
     better, worse = listed(pairs)
     phi = dense[better] - dense[worse]
-    coefficients = pairs_in_simplex(pairs, weights, bound)
+    coefficients = solve_pairs_in_simplex(pairs, weights, bound)
     step = coefficients @ dense
     slack = max(0.0, (1.0 - phi @ (weights + step)).max())
     primal = 0.5 * step @ step + bound * slack
@@ -210,7 +210,7 @@ def test_pairs_without_a_difference_do_not_count() -> None:
         ActiveFeatures(dense, none, np.zeros(0, dtype=np.int32), np.zeros(0)),
     )
     rng = np.random.default_rng(0)
-    found, total = pairs_in_box(pairs, np.zeros(3), np.zeros(2), 0.2, 0.0, 10, rng)
+    found, total = solve_pairs_in_box(pairs, np.zeros(3), np.zeros(2), 0.2, 0.0, 10, rng)
     np.testing.assert_allclose(found, [0.2, 0.0, -0.2])
     assert total == pytest.approx(0.2)
 
@@ -219,7 +219,7 @@ def test_same_seed_same_multipliers() -> None:
     pairs, matrix = random_pairs(np.random.default_rng(3))
     zero = np.zeros(len(matrix))
     found = [
-        pairs_in_box(pairs, zero, np.zeros(5), 0.2, 1e-3, 5, np.random.default_rng(seed))
+        solve_pairs_in_box(pairs, zero, np.zeros(5), 0.2, 1e-3, 5, np.random.default_rng(seed))
         for seed in (1, 1)
     ]
     assert found[0][0].tobytes() == found[1][0].tobytes()
