@@ -13,13 +13,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug import __version__
 from mosesplug.errors import UsageError
 from mosesplug.kernels import kernel
 from mosesplug.metrics.hypotheses import checked_hypotheses, read_only, share_out
@@ -30,6 +29,7 @@ from mosesplug.metrics.protocol import (
     check_references,
     reference_fingerprint,
 )
+from mosesplug.metrics.tokenizers import Tokenization
 from mosesplug.metrics.words import ReferenceWords, compile_words
 
 __all__ = ["ORDER", "Bleu", "BleuReferences", "ReferenceLength", "bleu_score_row", "bleu_scores"]
@@ -129,11 +129,13 @@ class Bleu:
             shortest, or the average, truncated to an integer in each sentence as Moses does.
         lowercase: fold ``A`` to ``Z`` to ``a`` to ``z`` (Moses' ``case:false``, which folds
             bytes in the C locale). Letters outside ASCII keep their case, unlike in sacrebleu's
-            ``lc``, and the signature says ``lc-ascii``.
+            ``lc``, and the signature says ``lc-ascii``. With a tokenizer, it is sacrebleu's ``lc``.
+        tokenizer: one of ``tokenizers.TOKENIZERS``.
     """
 
     reference_length: ReferenceLength = "closest"
     lowercase: bool = False
+    tokenizer: str = field(default="none", kw_only=True)
 
     name: ClassVar[str] = "BLEU"
     n_statistics: ClassVar[int] = N_COUNTS + 1
@@ -149,22 +151,27 @@ class Bleu:
                 f"unknown reference length {self.reference_length!r} for BLEU: "
                 f"use one of {', '.join(known)}"
             )
+        self._tokenization()  # raises for an unknown tokenizer
 
     def signature(self) -> str:
         """Name, settings and version, in sacrebleu's spelling."""
         return f"BLEU|{self._settings()}"
 
+    def _tokenization(self) -> Tokenization:
+        return Tokenization(self.tokenizer, self.lowercase)
+
     def _settings(self) -> str:
-        case = "lc-ascii" if self.lowercase else "mixed"
+        tokenization = self._tokenization()
         return (
-            f"case:{case}|tok:none|reflen:{self.reference_length}|smooth:none"
-            f"|version:mosesplug-{__version__}"
+            f"{tokenization.signature()}|reflen:{self.reference_length}|smooth:none"
+            f"|version:{tokenization.version()}"
         )
 
     def prepare(self, references: Sequence[Sequence[bytes]]) -> BleuReferences:
         """Compile ``references[k][line]``; see ``Metric.prepare``."""
         n_sentences = check_references(references)
-        words = compile_words(references, fold=self.lowercase)
+        tokenization = self._tokenization()
+        words = compile_words(tokenization.references(references), fold=tokenization.fold)
         n_references = len(references)
         lengths = np.diff(words.token_offsets).reshape(n_sentences, n_references)
         return BleuReferences(
@@ -189,8 +196,11 @@ class Bleu:
     ) -> NDArray[np.int32]:
         """Return statistics of ``n`` hypotheses, int32 ``[n, 9]``; see ``Metric.statistics``."""
         references = self._own(prepared)
-        hypotheses = checked_hypotheses(
-            sentence_ids, buffer, starts, ends, n_sentences=references.n_sentences
+        tokenization = self._tokenization()
+        hypotheses = tokenization.hypotheses(
+            checked_hypotheses(
+                sentence_ids, buffer, starts, ends, n_sentences=references.n_sentences
+            )
         )
         n = len(hypotheses.sentence_ids)
         statistics = np.empty((n, self.n_statistics), dtype=np.int32)
@@ -201,7 +211,7 @@ class Bleu:
                 references.ngrams,
                 references.n_references,
                 ORDER,
-                self.lowercase,
+                tokenization.fold,
                 hypotheses.part(rows),
                 statistics[rows],
             )
@@ -226,8 +236,8 @@ class Bleu:
 
     @property
     def can_search_graphs(self) -> bool:
-        """Whether the metric is case-sensitive, like the matching of search graph n-grams."""
-        return not self.lowercase
+        """Whether words are matched as they are, like the n-grams of search graphs."""
+        return self.tokenizer == "none" and not self.lowercase
 
     def sentence_scores(
         self, stats: NDArray[np.float64], smoothing: Smoothing = "lin-och"

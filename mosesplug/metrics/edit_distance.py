@@ -129,6 +129,7 @@ class Wer(WordMetric):
     jumps: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         known = get_args(ReferenceChoice)
         if self.reference_choice not in known:
             raise UsageError(

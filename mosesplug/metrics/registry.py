@@ -20,6 +20,7 @@ from mosesplug.metrics.per import Per
 from mosesplug.metrics.protocol import Metric
 from mosesplug.metrics.ter.moses import Ter
 from mosesplug.metrics.ter.sacrebleu import TerSacrebleu
+from mosesplug.metrics.tokenizers import TOKENIZERS, tokenizer_of_signature
 
 __all__ = [
     "metric",
@@ -75,6 +76,8 @@ def settings_of_signature(signature: str) -> tuple[str, str]:
     settings = {}
     for field in fields:
         setting, _, value = field.partition(":")
+        if setting == "tok":
+            setting, value = "tokenize", tokenizer_of_signature(field)
         # BLEU has ``smooth:none``; CHRF has a number under the same key.
         if setting in known and value != "none":
             settings[setting] = _SPELLED.get(field, value)
@@ -166,14 +169,21 @@ def _lowercase(metric: str, settings: Mapping[str, str]) -> bool:
     return _choice(metric, settings, "case", ("true", "false")) == "false"
 
 
+def _tokenizer(metric: str, settings: Mapping[str, str]) -> str:
+    return _choice(metric, settings, "tokenize", TOKENIZERS)
+
+
 def _reference_choice(metric: str, settings: Mapping[str, str]) -> ReferenceChoice:
     return cast(ReferenceChoice, _choice(metric, settings, "refs", ("moses", "best")))
 
 
 def _bleu(settings: Mapping[str, str]) -> Metric:
     lengths = ("closest", "shortest", "average")
-    reference_length = _choice("BLEU", settings, "reflen", lengths)
-    return Bleu(cast(ReferenceLength, reference_length), _lowercase("BLEU", settings))
+    return Bleu(
+        cast(ReferenceLength, _choice("BLEU", settings, "reflen", lengths)),
+        _lowercase("BLEU", settings),
+        tokenizer=_tokenizer("BLEU", settings),
+    )
 
 
 def _chrf(settings: Mapping[str, str]) -> Metric:
@@ -184,29 +194,45 @@ def _chrf(settings: Mapping[str, str]) -> Metric:
     )
 
 
-def _wer(settings: Mapping[str, str]) -> Metric:
-    return Wer(_lowercase("WER", settings), _reference_choice("WER", settings))
+def _word_metric(kind: type[Per | Ter | TerSacrebleu]) -> _Entry:
+    """Return the entry of a metric of words that has no other settings."""
+
+    def build(settings: Mapping[str, str]) -> Metric:
+        name = kind.name
+        return kind(_lowercase(name, settings), tokenizer=_tokenizer(name, settings))
+
+    return _Entry(("case", "tokenize"), build)
 
 
-def _cder(settings: Mapping[str, str]) -> Metric:
-    return Cder(_lowercase("CDER", settings), _reference_choice("CDER", settings))
+def _edit_distance(kind: type[Cder | Wer]) -> _Entry:
+    """Return the entry of a metric of words that chooses among references."""
+
+    def build(settings: Mapping[str, str]) -> Metric:
+        name = kind.name
+        return kind(
+            _lowercase(name, settings),
+            _reference_choice(name, settings),
+            tokenizer=_tokenizer(name, settings),
+        )
+
+    return _Entry(("case", "refs", "tokenize"), build)
 
 
 _ENTRIES: Mapping[str, _Entry] = MappingProxyType(
     {
-        "BLEU": _Entry(("case", "reflen"), _bleu),
-        "CDER": _Entry(("case", "refs"), _cder),
+        "BLEU": _Entry(("case", "reflen", "tokenize"), _bleu),
+        "CDER": _edit_distance(Cder),
         "CHRF": _Entry(("beta", "case", "smooth"), _chrf),
-        "PER": _Entry(("case",), lambda settings: Per(_lowercase("PER", settings))),
-        "TER": _Entry(("case",), lambda settings: Ter(_lowercase("TER", settings))),
-        "TER-SACREBLEU": _Entry(
-            ("case",), lambda settings: TerSacrebleu(_lowercase("TER-SACREBLEU", settings))
-        ),
-        "WER": _Entry(("case", "refs"), _wer),
+        "PER": _word_metric(Per),
+        "TER": _word_metric(Ter),
+        "TER-SACREBLEU": _word_metric(TerSacrebleu),
+        "WER": _edit_distance(Wer),
     }
 )
 
-_SPELLED: Mapping[str, str] = MappingProxyType({"case:mixed": "true", "case:lc-ascii": "false"})
+_SPELLED: Mapping[str, str] = MappingProxyType(
+    {"case:mixed": "true", "case:lc": "false", "case:lc-ascii": "false"}
+)
 """Settings values for those signature values that differ from them."""
 
 _REFUSED: Mapping[str, str] = MappingProxyType(

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug import __version__
 from mosesplug.metrics.encoding import EncodedHypotheses, encode
 from mosesplug.metrics.hypotheses import checked_hypotheses, share_out
 from mosesplug.metrics.protocol import (
@@ -24,6 +23,7 @@ from mosesplug.metrics.protocol import (
     check_references,
     reference_fingerprint,
 )
+from mosesplug.metrics.tokenizers import Tokenization
 from mosesplug.metrics.words import ReferenceWords, compile_words
 
 __all__ = ["WordMetric", "WordReferences", "checked_totals"]
@@ -60,14 +60,20 @@ class WordMetric(UnsmoothedMetric):
 
     Attributes:
         lowercase: take ``A`` to ``Z`` for ``a`` to ``z`` (``case:false``); letters outside ASCII
-            keep their case, and the signature says ``lc-ascii``.
+            keep their case, and the signature says ``lc-ascii``. With a tokenizer, all letters are
+            lower-cased.
+        tokenizer: one of ``tokenizers.TOKENIZERS``.
     """
 
     lowercase: bool = False
+    tokenizer: str = field(default="none", kw_only=True)
 
     name: ClassVar[str]
     n_statistics: ClassVar[int]
     statistics_names: ClassVar[tuple[str, ...]]
+
+    def __post_init__(self) -> None:
+        self._tokenization()  # raises for an unknown tokenizer
 
     @abstractmethod
     def _count(
@@ -83,9 +89,14 @@ class WordMetric(UnsmoothedMetric):
         """Return what the signature says beyond the case, each piece closed by ``|``."""
         return ""
 
+    def _tokenization(self) -> Tokenization:
+        return Tokenization(self.tokenizer, self.lowercase)
+
     def _settings(self) -> str:
-        case = "lc-ascii" if self.lowercase else "mixed"
-        return f"case:{case}|tok:none|{self._extra_settings()}version:mosesplug-{__version__}"
+        tokenization = self._tokenization()
+        return (
+            f"{tokenization.signature()}|{self._extra_settings()}version:{tokenization.version()}"
+        )
 
     def signature(self) -> str:
         """Name, settings and version, in sacrebleu's spelling."""
@@ -94,12 +105,13 @@ class WordMetric(UnsmoothedMetric):
     def prepare(self, references: Sequence[Sequence[bytes]]) -> WordReferences:
         """Compile ``references[k][line]``; see ``Metric.prepare``."""
         n_sentences = check_references(references)
+        tokenization = self._tokenization()
         return WordReferences(
             n_sentences=n_sentences,
             n_references=len(references),
             signature=f"{self.name}|nrefs:{len(references)}|{self._settings()}",
             fingerprint=reference_fingerprint(references),
-            words=compile_words(references, fold=self.lowercase),
+            words=compile_words(tokenization.references(references), fold=tokenization.fold),
         )
 
     def statistics(
@@ -118,14 +130,15 @@ class WordMetric(UnsmoothedMetric):
             raise ValueError(
                 f"references prepared for {prepared.signature} cannot serve {self.signature()}"
             )
-        hypotheses = checked_hypotheses(
-            sentence_ids, buffer, starts, ends, n_sentences=prepared.n_sentences
+        tokenization = self._tokenization()
+        hypotheses = tokenization.hypotheses(
+            checked_hypotheses(sentence_ids, buffer, starts, ends, n_sentences=prepared.n_sentences)
         )
         parts: dict[int, NDArray[np.int32]] = {}
 
         def count(rows: slice) -> None:
             encoded = encode(
-                prepared.words, prepared.n_references, self.lowercase, hypotheses.part(rows)
+                prepared.words, prepared.n_references, tokenization.fold, hypotheses.part(rows)
             )
             parts[rows.start] = self._count(prepared, encoded)
 

@@ -55,8 +55,11 @@ class _MetricSettings:
             help="Settings of the metric: case:false,...",
             panel="Learning",
             metavar="NAME:VALUE,...",
-            details="reflen:closest|shortest|average and case:true|false for BLEU; of a weighted "
-            "sum also weights:0.6+0.4.",
+            details="case:true|false for every metric. tokenize:none|13a|intl|zh|char|flores101|"
+            "flores200|ja-mecab|ko-mecab|tercom|tercom-asian for every metric but CHRF: "
+            "tokenizers of sacrebleu; none takes the text as it is. "
+            "reflen:closest|shortest|average for BLEU; refs:moses|best for WER and CDER; "
+            "beta:NUMBER and smooth:NUMBER for CHRF; weights:0.6+0.4 for a weighted sum.",
         ),
     )
 

@@ -7,6 +7,7 @@ signs follow from the store and the input files, so a resumed run reports the sa
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from formats.nbest.files import NBestList
 from formats.references import read_references
 from formats.text import read_lines
 from mosesplug.errors import DataError, OptimizerError
+from mosesplug.metrics.tokenizers import tokenize_lines, tokenizer_of_signature
 from mosesplug.settings.configuration import Configuration
 from mosesplug.store import NBestStore
 from mosesplug.tuning.context import Context
@@ -218,12 +220,14 @@ def _text_signs(context: Context, outputs: Mapping[int, bytes]) -> list[WarningS
     numbers = sorted(outputs)
     source = read_lines(context.data.configuration.input)
     references = read_references(context.data.configuration.references)
+    signature = context.data.references.signature
+    tokenize = partial(tokenize_lines, tokenizer_of_signature(signature), lowercase=False)
     texts = (
         [source[i] for i in numbers],
-        [[lines[i] for i in numbers] for lines in references],
-        [outputs[i] for i in numbers],
+        [tokenize([lines[i] for i in numbers]) for lines in references],
+        tokenize([outputs[i] for i in numbers]),
     )
-    cased = "case:lc" not in context.data.references.signature
+    cased = "case:lc" not in signature
     return [*find_source_signs(*texts), *find_text_signs(*texts, cased=cased)]
 
 

@@ -49,12 +49,13 @@ def score(
 ) -> None:
     """Score a translation: corpus scores, 95 % intervals and signatures.
 
-    Texts are scored as they are, tokens separated by blanks. TER, WER, PER and CDER are error
-    rates: less is better. Sentence scores of BLEU are BLEU+1 (Lin & Och 2004).
+    Texts are scored as they are, tokens separated by blanks; tokenize:NAME tokenizes them as
+    sacrebleu does. TER, WER, PER and CDER are error rates: less is better. Sentence scores of BLEU
+    are BLEU+1 (Lin & Och 2004).
 
     Metrics: BLEU, CDER, CHRF, PER, TER (as in Moses), TER-SACREBLEU and WER.
 
-    Example: mosesplug score output.en dev.en --metric BLEU --metric 'CHRF beta:2'
+    Example: mosesplug score output.en dev.en --metric 'BLEU tokenize:13a' --metric 'CHRF beta:2'
     """
     from mosesplug.cli.shared.output import print_json
     from mosesplug.evaluation.scoring import DEFAULT_METRICS, prepare_metrics, score_translation

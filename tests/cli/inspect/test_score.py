@@ -166,3 +166,61 @@ def test_one_line_of_what_is_wrong(
     found, out, error = run(*words)
     assert (found, out) == (code, "")
     assert len(error.splitlines()) == 1
+
+
+RAW = {
+    "raw0": ['The "red" house is old.', "She sees a small dog, today (in the park).", "Ärger!"],
+    "raw1": ["The house that's red is old!", "Today, she sees a little dog in a park.", "ärger."],
+    "out": ['The "Red" house is old.', "She sees one dog, today in the park.", "They left: ärger!"],
+}
+
+
+@pytest.mark.parametrize("tokenizer", ["13a", "intl", "zh", "char"])
+@pytest.mark.parametrize("lowercase", [False, True])
+@pytest.mark.parametrize("references", [("raw0",), ("raw0", "raw1")])
+def test_tokenized_scores_are_sacrebleus(
+    tokenizer: str, lowercase: bool, references: tuple[str, ...], run: Run, texts: Path
+) -> None:
+    from sacrebleu.metrics import BLEU, CHRF, TER
+
+    for name, lines in RAW.items():
+        (texts / name).write_text("\n".join(lines) + "\n")
+    expected = [
+        BLEU(tokenize=tokenizer, lowercase=lowercase),
+        TER(normalized=True, case_sensitive=not lowercase),
+        CHRF(),
+    ]
+    case = ",case:false" if lowercase else ""
+    specifications = (f"BLEU tokenize:{tokenizer}{case}", f"TER-SACREBLEU tokenize:tercom{case}")
+    flags = [word for each in (*specifications, "CHRF beta:2") for word in ("--metric", each)]
+    code, out, _ = run("score", "out", *references, "--json", *flags)
+    assert code == 0
+    rows = json.loads(out)
+    for row, metric in zip(rows, expected, strict=True):
+        score = metric.corpus_score(RAW["out"], [RAW[name] for name in references]).score
+        assert 100 * row["score"] == pytest.approx(score, rel=1e-9)
+    assert f"|tok:{tokenizer}|" in rows[0]["signature"]
+
+
+def test_compare_tokenized(run: Run, texts: Path) -> None:
+    for name, lines in RAW.items():
+        (texts / name).write_text("\n".join(lines) + "\n")
+    flags = ("--metric", "BLEU tokenize:13a", "--trials", 10, "--samples", 10, "--format", "json")
+    code, out, _ = run("compare", "base=raw1", "new=out", "--refs", "raw0", *flags)
+    assert code == 0
+    scores = {row["system"]: row["score"] for row in json.loads(out)}
+    run_scores = {}
+    for system, name in (("base", "raw1"), ("new", "out")):
+        _, out, _ = run("score", name, "raw0", "--metric", "BLEU tokenize:13a", "--json")
+        run_scores[system] = json.loads(out)[0]["score"]
+    assert scores == run_scores
+
+
+def test_tokenizer_without_its_package(
+    run: Run, texts: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mosesplug.metrics.tokenizers.find_spec", lambda name: None)
+    code, out, error = run("score", "one", "ref0", "--metric", "BLEU tokenize:ko-mecab")
+    assert (code, out) == (2, "")
+    assert error.count("\n") == 1
+    assert "pip install 'mosesplug[ko]'" in error

