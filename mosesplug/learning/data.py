@@ -13,7 +13,14 @@ from numpy.typing import NDArray
 from formats.nbest.files import is_named
 from mosesplug.errors import DataError, UsageError
 from mosesplug.features import FeatureSpace
-from mosesplug.learning.lists import find_dense_features, load_lists
+from mosesplug.learning.given import NOTHING_GIVEN, GivenData
+from mosesplug.learning.lists import (
+    References,
+    find_dense_features,
+    load_lists,
+    name_references,
+    read_lines_of,
+)
 from mosesplug.learning.weights import StartingWeights, read_starting_weights
 from mosesplug.metrics import Metric
 from mosesplug.metrics import metric as find_metric
@@ -31,6 +38,7 @@ from mosesplug.tuning_set import SparseRows, TuningSet
 
 __all__ = [
     "LearningData",
+    "make_list_data",
     "parse_column_names",
     "read_data",
     "read_held_out_lists",
@@ -99,12 +107,17 @@ class LearningData:
         )
 
 
-def read_data(settings: LearningSettings, progress: Progress = no_progress) -> LearningData:
+def read_data(
+    settings: LearningSettings,
+    progress: Progress = no_progress,
+    given: GivenData = NOTHING_GIVEN,
+) -> LearningData:
     """Read the n-best lists, search graphs or store that settings name.
 
     Args:
         settings: see ``LearningSettings``.
         progress: called with the work done.
+        given: data in the place of those that settings name.
 
     Raises:
         UsageError: settings that cannot be used with this data: an unknown feature, iterations that
@@ -113,21 +126,33 @@ def read_data(settings: LearningSettings, progress: Progress = no_progress) -> L
         DataError: files that do not belong together.
         StoreError: a store cannot be read.
     """
-    if settings.store is not None:
-        data = _read_store(settings, settings.store, progress)
+    if given.scored is not None:
+        data = given.scored
+    elif settings.store is not None:
+        data = _read_store(settings, settings.store, progress, given)
     else:
-        if (references := settings.references) is None:
+        references = given.references or settings.references
+        if references is None:
             raise UsageError("no reference is given: use --refs FILE")
         read = _read_graphs if settings.graphs else _read_lists
-        metric = find_metric(settings.metric or "BLEU", settings.metric_settings)
-        data = read(settings, references, metric, progress)
+        metric = given.metric or find_metric(settings.metric or "BLEU", settings.metric_settings)
+        data = read(settings, references, metric, progress, given)
     return data.select_features(settings.active, settings.ranges)
 
 
 def read_held_out_lists(
-    settings: LearningSettings, problem: Problem, progress: Progress = no_progress
+    settings: LearningSettings,
+    problem: Problem,
+    progress: Progress = no_progress,
+    given: GivenData = NOTHING_GIVEN,
 ) -> Problem | None:
     """Read the held-out lists that settings name into the feature space of a problem.
+
+    Args:
+        settings: see ``LearningSettings``.
+        problem: the problem.
+        progress: called with the work done.
+        given: data in the place of those that settings name.
 
     Returns:
         A problem with these lists, or None without any.
@@ -136,16 +161,18 @@ def read_held_out_lists(
         FormatError: a file has another format.
         DataError: the lists have other dense features than the problem.
     """
-    files, references = settings.heldout_nbest, settings.heldout_refs
+    files = given.heldout_lists or settings.heldout_nbest
+    references = given.heldout_references or settings.heldout_refs
     if not files or references is None:
         return None
     space = problem.tuning_set.space
+    names_values = any(isinstance(file, Path) and is_named(file) for file in files[:1])
     lists = load_lists(
         files,
         references,
         problem.metric,
-        names=parse_column_names(settings.names),
-        dense=[name for name, _ in space.groups] if is_named(files[0]) else None,
+        names=_column_names(settings, given),
+        dense=[name for name, _ in space.groups] if names_values else None,
         threads=settings.threads,
         loaded=lambda done: progress(done, len(files), "held-out lists"),
     )
@@ -197,28 +224,45 @@ def select_iterations(text: str | None, count: int) -> list[int]:
 
 
 def _read_lists(
-    settings: LearningSettings, references: Path, metric: Metric, progress: Progress
+    settings: LearningSettings,
+    references: References,
+    metric: Metric,
+    progress: Progress,
+    given: GivenData,
 ) -> LearningData:
-    files = settings.nbest
-    names = parse_column_names(settings.names)
+    files = given.lists or settings.nbest
+    dense = given.dense
+    if dense is None and (paths := [file for file in files if isinstance(file, Path)]):
+        dense = find_dense_features(paths, settings.dense)
     lists = load_lists(
         files,
         references,
         metric,
-        names=names,
-        dense=find_dense_features(files, settings.dense),
+        names=_column_names(settings, given),
+        dense=dense,
         threads=settings.threads,
         loaded=lambda done: progress(done, len(files), "lists"),
     )
     space = lists.tuning_set.space
-    start = read_starting_weights(space, settings.init, settings.sparse_init)
-    return _list_data(
+    if given.start is not None:
+        start = given.start(space)
+    else:
+        start = read_starting_weights(space, settings.init, settings.sparse_init)
+    return make_list_data(
         lists.tuning_set, metric, start, lists.signature, lists.hypotheses, settings.threads
     )
 
 
+def _column_names(settings: LearningSettings, given: GivenData) -> Sequence[str] | None:
+    return parse_column_names(settings.names) if given.names is None else given.names
+
+
 def _read_graphs(
-    settings: LearningSettings, references: Path, metric: Metric, progress: Progress
+    settings: LearningSettings,
+    references: References,
+    metric: Metric,
+    progress: Progress,
+    given: GivenData,
 ) -> LearningData:
     # Here and not above: it loads Numba kernels that lists do not need.
     from mosesplug.learning.graphs import (
@@ -234,10 +278,10 @@ def _read_graphs(
         settings.graphs,
         references,
         metric,
-        init=settings.init,
+        init=given.graph_start or settings.init,
         sparse_init=settings.sparse_init,
         edges=settings.hg_prune,
-        names=parse_column_names(settings.names),
+        names=_column_names(settings, given),
         threads=threads,
         loaded=lambda done: progress(done, len(settings.graphs), "decodings"),
     )
@@ -258,34 +302,41 @@ def _read_graphs(
     )
 
 
-def _read_store(settings: LearningSettings, store: Path, progress: Progress) -> LearningData:
+def _read_store(
+    settings: LearningSettings, store: Path, progress: Progress, given: GivenData
+) -> LearningData:
+    references: References | None = given.references or settings.references
     with open_run_store(store, with_lists=True) as (path, opened):
         records = opened.iterations()
         selected = select_iterations(settings.iterations, len(records))
         signature = records[-1].signature
         stored_metric = metric = metric_of_signature(signature)
-        if settings.metric is not None or settings.metric_settings:
+        if given.metric is not None:
+            metric = given.metric
+        elif settings.metric is not None or settings.metric_settings:
             metric = find_metric(settings.metric or stored_metric.name, settings.metric_settings)
-        if settings.references is None and metric != stored_metric:
+        if references is None and metric != stored_metric:
             raise UsageError(
                 f"the store has statistics of {signature}: to optimise {metric.signature()}, use "
                 "--refs FILE to compute its statistics"
             )
         lists = opened.tuning_set(selected)
-        if settings.references is not None:
-            references, threads = settings.references, settings.threads
+        if references is not None:
             lists, signature = _score_again(
-                opened, path, selected, lists, metric, references, threads, progress
+                opened, path, selected, lists, metric, references, settings.threads, progress
             )
         decoded_with = read_start(records[selected[0] - 1]).weights
-        start = read_starting_weights(
-            lists.space,
-            settings.init,
-            settings.sparse_init,
-            default=decoded_with.vector(lists.space) if any(decoded_with.dense) else None,
-        )
+        if given.start is not None:
+            start = given.start(lists.space)
+        else:
+            start = read_starting_weights(
+                lists.space,
+                settings.init,
+                settings.sparse_init,
+                default=decoded_with.vector(lists.space) if any(decoded_with.dense) else None,
+            )
     hypotheses = sum(records[number - 1].hypotheses for number in selected)
-    return _list_data(lists, metric, start, signature, hypotheses, settings.threads)
+    return make_list_data(lists, metric, start, signature, hypotheses, settings.threads)
 
 
 def _score_again(
@@ -294,19 +345,17 @@ def _score_again(
     selected: Sequence[int],
     lists: TuningSet,
     metric: Metric,
-    references: Path,
+    references: References,
     threads: int,
     progress: Progress,
 ) -> tuple[TuningSet, str]:
     """Return lists with statistics computed from the stored texts, and the metric's signature."""
-    from formats.references import read_references
-
-    prepared = metric.prepare(read_references(references))
+    prepared = metric.prepare(read_lines_of(references))
     n_sentences = store.iterations()[-1].n_sentences
     if prepared.n_sentences != n_sentences:
         raise DataError(
-            f"{references} has {prepared.n_sentences} lines, the store at {path} has "
-            f"{n_sentences} sentences"
+            f"{name_references(references)} has {prepared.n_sentences} lines, the store at {path} "
+            f"has {n_sentences} sentences"
         )
     texts: list[bytes] = []
     for sentence in range(n_sentences):
@@ -325,7 +374,7 @@ def _score_again(
     return replace(lists, stats=statistics), prepared.signature
 
 
-def _list_data(
+def make_list_data(
     lists: TuningSet,
     metric: Metric,
     start: StartingWeights,
@@ -333,6 +382,16 @@ def _list_data(
     hypotheses: int,
     threads: int,
 ) -> LearningData:
+    """Return merged lists to learn from.
+
+    Args:
+        lists: the lists with their statistics.
+        metric: scores the statistics.
+        start: the starting weights.
+        signature: the metric with its settings and the number of references.
+        hypotheses: number of hypotheses before duplicates were removed.
+        threads: maximum number of threads.
+    """
     sentences = np.flatnonzero(np.diff(lists.offsets)).astype(np.int64)
     return LearningData(
         Problem(lists, metric, minima=start.minima, maxima=start.maxima, threads=threads),

@@ -24,7 +24,7 @@ from formats.graphs.hypergraph import (
     list_hypergraph_files,
 )
 from formats.graphs.hypergraph_reader import HypergraphFile
-from formats.references import read_references
+from formats.weights.any_format import WeightFile
 from formats.weights.files import read_sparse
 from mosesplug.errors import DataError, UsageError
 from mosesplug.features import FeatureSpace, spelled_groups
@@ -35,6 +35,7 @@ from mosesplug.forest.pruning import pruned
 from mosesplug.forest.search_graph import search_graph
 from mosesplug.forest.union import united
 from mosesplug.hypergraph import Hypergraph
+from mosesplug.learning.lists import References, name_references, read_lines_of
 from mosesplug.learning.weights import (
     StartingWeights,
     find_graph_weights,
@@ -97,10 +98,10 @@ class TuningGraphs:
 
 def load_graphs(
     places: Sequence[Path],
-    references: Path_,
+    references: References,
     metric: Metric,
     *,
-    init: Path | None = None,
+    init: Path | WeightFile | None = None,
     sparse_init: Path | None = None,
     edges: int = 0,
     names: Sequence[str] | None = None,
@@ -111,10 +112,10 @@ def load_graphs(
 
     Args:
         places: directories or files of graphs, one for each decoding of the tuning set.
-        references: the reference, or the prefix of several.
+        references: the reference, the prefix of several, or their lines.
         metric: the metric that the references are compiled for.
-        init: a file of starting weights; None: the weights that the first graphs were made with,
-            or equal ones if these are unknown.
+        init: starting weights, or their file; None: the weights that the first graphs were made
+            with, or equal ones if these are unknown.
         sparse_init: a file of starting weights of sparse features, ``name value`` a line.
         edges: number of hyperedges to keep of each graph for each word of the shortest reference,
             those of the best derivations at the starting weights, with ties. 0 keeps all.
@@ -126,7 +127,7 @@ def load_graphs(
         FormatError: a file is not a search graph, a weight file, or a reference.
         DataError: graphs have different features, or sentences that the references lack.
     """
-    lines = read_references(references)
+    lines = read_lines_of(references)
     prepared = metric.prepare(lines)
     core = None if names is None else hypergraph_names(FeatureSpace.of_names(names).groups)
     reader = _GraphReader(init, sparse_init, _decoder_weights(places[0]))
@@ -140,7 +141,8 @@ def load_graphs(
                     raise DataError(f"{file.path}: second search graph of sentence {number}")
                 if number >= len(sentences):
                     raise DataError(
-                        f"{file.path}: search graph of sentence {number}, but {references} has "
+                        f"{file.path}: search graph of sentence {number}, but "
+                        f"{name_references(references)} has "
                         f"{len(sentences)} lines. Sentence ids count from 0."
                     )
                 seen.add(number)
@@ -272,11 +274,16 @@ class _GraphReader:
     """Maps features to columns; the first graph with features sets the dense ones."""
 
     def __init__(
-        self, init: Path | None, sparse_init: Path | None, decoded_with: Mapping[str, float]
+        self,
+        init: Path | WeightFile | None,
+        sparse_init: Path | None,
+        decoded_with: Mapping[str, float],
     ) -> None:
         self._init = init
         self._decoded_with = decoded_with
-        self._sparse = {} if init is not None else decoded_with
+        self._sparse = init.sparse if isinstance(init, WeightFile) else {}
+        if init is None:
+            self._sparse = decoded_with
         if sparse_init is not None:
             self._sparse = read_sparse(sparse_init)
         self._columns: GraphColumns | None = None

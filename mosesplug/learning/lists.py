@@ -7,13 +7,14 @@ features are dense follows from the names of given weights, or from the lists.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 
 from formats.errors import FormatError
+from formats.nbest.block import NBestList
 from formats.nbest.files import dense_features, is_named, read_nbest_blocks
 from formats.references import read_references
 from mosesplug.errors import UsageError
@@ -24,14 +25,20 @@ from mosesplug.tuning_set import TuningSet
 
 __all__ = [
     "MergedLists",
+    "References",
     "StoredLists",
     "find_dense_features",
     "load_lists",
+    "name_references",
+    "read_lines_of",
     "select_dense_features",
     "store_lists",
 ]
 
 Path_ = str | PathLike[str]
+
+References = Path_ | Sequence[Sequence[bytes]]
+"""The reference or the prefix of several, or their lines, ``[reference][line]``."""
 
 
 @dataclass(frozen=True)
@@ -65,8 +72,8 @@ class StoredLists:
 
 
 def load_lists(
-    files: Sequence[Path_],
-    references: Path_,
+    files: Sequence[Path_ | NBestList],
+    references: References,
     metric: Metric,
     *,
     names: Sequence[str] | None = None,
@@ -77,8 +84,9 @@ def load_lists(
     """Read, score and merge n-best lists.
 
     Args:
-        files: n-best lists of the same sentences, one for each iteration or shard.
-        references: the reference, or the prefix of several.
+        files: n-best lists of the same sentences, one for each iteration or shard: files, or lists
+            that have been read.
+        references: the reference, the prefix of several, or their lines.
         metric: scores the hypotheses.
         names: names of the values of unlabelled lists.
         dense: names of the dense features of lists that name every value.
@@ -97,8 +105,8 @@ def load_lists(
 
 @contextmanager
 def store_lists(
-    files: Sequence[Path_],
-    references: Path_,
+    files: Sequence[Path_ | NBestList],
+    references: References,
     metric: Metric,
     *,
     names: Sequence[str] | None = None,
@@ -107,7 +115,7 @@ def store_lists(
     loaded: Callable[[int], None] = lambda done: None,
 ) -> Iterator[StoredLists]:
     """Read and score n-best lists into a temporary store; see ``load_lists``."""
-    lines = read_references(references)
+    lines = read_lines_of(references)
     prepared = metric.prepare(lines)
     hypotheses = 0
     with (
@@ -117,7 +125,7 @@ def store_lists(
         for number, file in enumerate(files, start=1):
             report = store.add_iteration(
                 number,
-                read_nbest_blocks(file, names=names, dense=dense),
+                _blocks(file, names, dense),
                 metric=metric,
                 references=prepared,
                 n_sentences=len(lines[0]),
@@ -127,6 +135,26 @@ def store_lists(
             hypotheses += report.hypotheses
             loaded(number)
         yield StoredLists(store, prepared.signature, hypotheses)
+
+
+def read_lines_of(references: References) -> Sequence[Sequence[bytes]]:
+    """Return references as ``[reference][line]``; see ``formats.references.read_references``."""
+    if isinstance(references, str | PathLike):
+        return read_references(references)
+    return references
+
+
+def name_references(references: References) -> str:
+    """Return how a message calls references."""
+    return f"{references}" if isinstance(references, str | PathLike) else "the list of references"
+
+
+def _blocks(
+    file: Path_ | NBestList, names: Sequence[str] | None, dense: Sequence[str] | None
+) -> Iterable[NBestList]:
+    if isinstance(file, NBestList):
+        return [file]
+    return read_nbest_blocks(file, names=names, dense=dense)
 
 
 def find_dense_features(paths: Sequence[Path], text: str | None = None) -> tuple[str, ...] | None:

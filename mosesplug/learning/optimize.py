@@ -20,6 +20,7 @@ from mosesplug.learning.data import (
     read_data,
     read_held_out_lists,
 )
+from mosesplug.learning.given import NOTHING_GIVEN, GivenData
 from mosesplug.optimizers import Optimizer, Problem, Progress, Solution, corpus_score
 from mosesplug.optimizers import algorithm as find_algorithm
 from mosesplug.optimizers.problem import no_progress, normalise
@@ -39,6 +40,7 @@ __all__ = [
     "learn_weights",
     "make_learner",
     "optimize",
+    "validate",
 ]
 
 
@@ -116,12 +118,17 @@ def bind_optimizer(settings: LearningSettings) -> Optimizer:
     return algorithm.bind(make_options(algorithm, settings.options))
 
 
-def optimize(settings: LearningSettings, progress: Progress = no_progress) -> OptimizeResult:
+def optimize(
+    settings: LearningSettings,
+    progress: Progress = no_progress,
+    given: GivenData = NOTHING_GIVEN,
+) -> OptimizeResult:
     """Learn weights from existing n-best lists or search graphs.
 
     Args:
         settings: what to learn from, and how.
         progress: called with the work done.
+        given: data in the place of those that settings name.
 
     Raises:
         UsageError: settings that cannot be used with this data.
@@ -131,8 +138,8 @@ def optimize(settings: LearningSettings, progress: Progress = no_progress) -> Op
     """
     began = time.perf_counter()
     optimizer = bind_optimizer(settings)
-    data = read_data(settings, progress)
-    held_out = read_held_out_lists(settings, data.problem, progress)
+    data = read_data(settings, progress, given)
+    held_out = read_held_out_lists(settings, data.problem, progress, given)
     loaded, cpu = time.perf_counter(), time.process_time()
     result = learn_weights(
         data,
@@ -153,6 +160,20 @@ def optimize(settings: LearningSettings, progress: Progress = no_progress) -> Op
         time.perf_counter() - loaded,
         time.process_time() - cpu,
     )
+
+
+def validate(
+    settings: LearningSettings,
+    folds: int,
+    progress: Progress = no_progress,
+    given: GivenData = NOTHING_GIVEN,
+) -> CrossValidation:
+    """Cross-validate the learning of weights; arguments and errors as for ``optimize``."""
+    optimizer = bind_optimizer(settings)
+    data = read_data(settings, progress, given)
+    start = data.start.weights
+    learn = make_learner(optimizer, start, settings.sharding)
+    return cross_validate(data, start, learn, folds, settings.seed, progress)
 
 
 def make_learner(

@@ -108,23 +108,25 @@ class NamedWeights:
         return StartingWeights(np.append(self.file.numbers, tail), *box)
 
 
-def read_named_weights(path: Path_, sparse: Path_ | None = None) -> NamedWeights:
+def read_named_weights(path: Path_ | WeightFile, sparse: Path_ | None = None) -> NamedWeights:
     """Read a file of weights.
 
     Args:
-        path: a file, or a pipe, of any format that ``formats.weights.any_format`` knows.
+        path: a file, or a pipe, of any format that ``formats.weights.any_format`` knows; or a file
+            that has been read.
         sparse: a file of sparse weights, ``name value`` a line, which replace those that the first
             file holds or names.
 
     Raises:
         FormatError: a file has another format.
     """
-    return NamedWeights(read_weights(path), None if sparse is None else read_sparse(sparse))
+    file = path if isinstance(path, WeightFile) else read_weights(path)
+    return NamedWeights(file, None if sparse is None else read_sparse(sparse))
 
 
 def read_starting_weights(
     space: FeatureSpace,
-    path: Path_ | None,
+    path: Path_ | WeightFile | None,
     sparse: Path_ | None = None,
     *,
     default: NDArray[np.float64] | None = None,

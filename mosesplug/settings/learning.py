@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
@@ -22,7 +22,7 @@ class LearningSettings:
     """What to learn weights from, and how. Settings that a run has, too, are declared there.
 
     Raises:
-        UsageError: a value is out of range, or there is nothing to learn from.
+        UsageError: a value is out of range.
     """
 
     nbest: tuple[Path, ...] = field(
@@ -209,6 +209,13 @@ class LearningSettings:
         check_fields(self)
         if self.held_out == 1.0:
             raise UsageError("--held-out must be less than 1")
+
+    def check_data(self) -> None:
+        """Check that the settings name data.
+
+        Raises:
+            UsageError: there is nothing to learn from, no reference, or nothing held out.
+        """
         if self.select == "best-heldout" and not (self.held_out or self.heldout_nbest):
             raise UsageError("--select best-heldout requires --held-out or --heldout-nbest")
         if self.store is None and not (self.nbest or self.graphs):
@@ -228,11 +235,18 @@ class LearningSettings:
         return [*self.nbest, *self.graphs, *self.heldout_nbest, *given]
 
 
-def make_learning_settings(values: Mapping[str, Any]) -> LearningSettings:
+def make_learning_settings(
+    values: Mapping[str, Any],
+    spelled: Callable[[str], str] = "--{}".format,
+    *,
+    has_data: bool = True,
+) -> LearningSettings:
     """Return the settings with the given values.
 
     Args:
         values: by name; those that are missing have their defaults.
+        spelled: how messages call a setting.
+        has_data: whether the settings must name the data; else the caller has them.
 
     Raises:
         UsageError: a value cannot be used, or settings exclude or require each other.
@@ -241,7 +255,7 @@ def make_learning_settings(values: Mapping[str, Any]) -> LearningSettings:
     from mosesplug.settings.build import make_sharding
 
     settings = list_settings(LearningSettings)
-    check_settings(settings, values)
+    check_settings(settings, values, spelled)
     hints = get_type_hints(LearningSettings)
     arguments: dict[str, Any] = {}
     for each in settings:
@@ -252,4 +266,7 @@ def make_learning_settings(values: Mapping[str, Any]) -> LearningSettings:
                 value = tuple(map(Path, words) if Path in kinds else words)
             arguments[each.path[0]] = Path(value) if each.kind == "path" else value
     sharding = make_sharding(values.get("algorithm", "mert"), values)
-    return LearningSettings(**arguments, sharding=sharding)
+    made = LearningSettings(**arguments, sharding=sharding)
+    if has_data:
+        made.check_data()
+    return made
