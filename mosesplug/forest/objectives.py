@@ -24,12 +24,12 @@ from numpy.typing import NDArray
 
 from mosesplug.errors import DataError
 from mosesplug.forest.expectation import add_features, expectation, expectation_and_gradient
-from mosesplug.forest.graph_search import named
 from mosesplug.forest.inside_outside import Posterior, posterior
 from mosesplug.forest.k_best import Derivations
 from mosesplug.forest.ngrams.posteriors import expected_counts, ngram_values
 from mosesplug.forest.ngrams.reference_ngrams import ORDER, ReferenceNgramTree
 from mosesplug.forest.ngrams.split import SplitGraph, split_for
+from mosesplug.forest.oracles.hope_fear import named
 from mosesplug.hypergraph import Hypergraph
 from mosesplug.metrics.expected_bleu import expected_bleu
 from mosesplug.metrics.linear_bleu import LinearBleu

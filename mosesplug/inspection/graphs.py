@@ -11,8 +11,8 @@ import numpy as np
 
 from formats.nbest.files import NBestList
 from mosesplug.errors import DataError
-from mosesplug.forest.counting import log_count
 from mosesplug.forest.diverse import ORDER, diverse, diverse_of
+from mosesplug.forest.inside_outside import log_count
 from mosesplug.forest.k_best import Derivations, k_best
 from mosesplug.forest.n_best import listed
 from mosesplug.forest.oracles.bleu import BEAM, OracleGraph, oracle_graph

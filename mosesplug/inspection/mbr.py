@@ -16,9 +16,9 @@ from formats.graphs.hypergraph import hypergraph_names
 from formats.nbest.files import is_named, read_nbest_blocks
 from mosesplug.errors import DataError, UsageError
 from mosesplug.features import spelled_groups
-from mosesplug.forest.graph_search import named
-from mosesplug.forest.mbr.decisions import Criterion, Decision, decide_in_graph, decide_in_list
+from mosesplug.forest.mbr import Criterion, Decision, decide_in_graph, decide_in_list
 from mosesplug.forest.n_best import GraphFeatures
+from mosesplug.forest.oracles.hope_fear import named
 from mosesplug.hypergraph import Hypergraph
 from mosesplug.learning.lists import select_dense_features
 from mosesplug.learning.weighted_graphs import GraphWeights, read_weighted_graphs

@@ -170,7 +170,7 @@ def choose_least_risk(block: NBestList, rows: NDArray[np.int64], scale: float) -
         rows: int64, the rows of one sentence, the highest score first.
         scale: scale of the model scores.
     """
-    from mosesplug.forest.mbr.consensus import expected_bleu, first_of_best, normalised
+    from mosesplug.forest.mbr import expected_bleu, first_of_best, normalised
     from mosesplug.forest.ngrams.bags import bags
 
     found = bags([block.text(row).split() for row in rows.tolist()])

@@ -28,9 +28,9 @@ from formats.weights.any_format import WeightFile
 from formats.weights.files import read_sparse
 from mosesplug.errors import DataError, UsageError
 from mosesplug.features import FeatureSpace, spelled_groups
-from mosesplug.forest.graph_search import GraphSearch
 from mosesplug.forest.line_search.graph_space import graph_source
 from mosesplug.forest.ngrams.reference_ngrams import ReferenceNgramTree
+from mosesplug.forest.oracles.hope_fear import GraphSearch
 from mosesplug.forest.pruning import pruned
 from mosesplug.forest.search_graph import search_graph
 from mosesplug.forest.union import united

@@ -30,6 +30,7 @@ __all__ = [
     "sentence_bleu_lin_och",
     "sentence_bleu_moses",
     "sentence_bleu_nakov",
+    "single_bleu",
 ]
 
 
@@ -123,3 +124,23 @@ def background_bleu_moses(
             totals[column] = np.float64(statistics[row, column]) + background[column]
         scores[row] = bleu_score_row(totals) * totals[2 * ORDER]
     return scores
+
+
+@kernel
+def single_bleu(totals: NDArray[np.float32]) -> float:
+    """Return BLEU of float32 ``[9]``, statistics of ``metrics.Bleu``, in single precision.
+
+    With a background of thousands of words, the scores of hypotheses become so large that some tie
+    in single precision but not in double precision. Only the arithmetic of Moses' ``kbmira``, in
+    its order of operations, makes the same choices.
+    """
+    log_bleu = np.float32(0.0)
+    for column in range(0, 8, 2):
+        if totals[column] == 0.0:
+            return 0.0
+        log_bleu += math.log(totals[column]) - math.log(totals[column + 1])
+    log_bleu /= np.float32(4.0)
+    brevity = np.float32(1.0) - totals[8] / totals[1]
+    if brevity < 0.0:
+        log_bleu += brevity
+    return math.exp(log_bleu)

@@ -6,9 +6,11 @@ selected. Each part of an interpolated metric may have its own filter and factor
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from os import PathLike
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,11 +18,49 @@ from numpy.typing import NDArray
 from formats.errors import FormatError
 from formats.nbest.files import NBestList
 from formats.references import read_reference
-from mosesplug.errors import UsageError
+from formats.text import read_lines
+from mosesplug.decoders.process import run_command
+from mosesplug.errors import DecoderError, UsageError
 from mosesplug.metrics import Metric, Prepared, metric, parse_factors, select_factors
 from mosesplug.metrics.interpolated import Interpolated
 
-__all__ = ["Scorer", "ScorerInput", "check_sentences"]
+__all__ = ["Scorer", "ScorerInput", "check_sentences", "filter_lines"]
+
+
+def filter_lines(command: str, lines: Sequence[bytes]) -> list[bytes]:
+    """Pass lines through a command and return its output lines.
+
+    Equal lines are sent once, so the command must process each line independently. The command
+    reads all lines from one file, so it may read ahead and need not flush its output.
+
+    Args:
+        command: a ``bash`` command, run in the current directory.
+        lines: lines without ``\\n``.
+
+    Raises:
+        DecoderError: the command could not be started, failed, or did not write one line for
+            each input line.
+    """
+    distinct = list(dict.fromkeys(lines))
+    with tempfile.TemporaryDirectory(prefix="mosesplug-filter-") as directory:
+        sent, got = Path(directory) / "in", Path(directory) / "out"
+        sent.write_bytes(b"".join(line + b"\n" for line in distinct))
+        run_command(
+            ("bash", "-c", command),
+            directory=Path.cwd(),
+            stdin=sent,
+            stdout=got,
+            stderr=Path(directory) / "messages",
+            what="filter",
+        )
+        given = read_lines(got)
+    if len(given) != len(distinct):
+        raise DecoderError(
+            f"the filter {command!r} wrote {len(given)} lines for {len(distinct)}: it must write "
+            "one line for each input line"
+        )
+    changed = dict(zip(distinct, given, strict=True))
+    return [changed[line] for line in lines]
 
 
 @dataclass(frozen=True)
@@ -83,7 +123,6 @@ class _Preprocessing:
         """Filter the lines, then select factors of their tokens."""
         if self.filter:
             # Imported here: most calls use no filter.
-            from mosesplug.moses_tools.line_filter import filter_lines
 
             lines = filter_lines(self.filter, lines)
         return [select_factors(line, self.factors) for line in lines]

@@ -15,7 +15,7 @@ from mosesplug.forest import Hypergraph, viterbi
 from mosesplug.forest.expectation import feature_covariance
 from mosesplug.forest.inside_outside import log_inside, posterior
 from mosesplug.forest.k_best import k_best
-from mosesplug.forest.mbr.decisions import Criterion, decide_in_graph
+from mosesplug.forest.mbr import Criterion, decide_in_graph
 from mosesplug.forest.ngrams.posteriors import expected_counts, occurrence_probabilities
 from mosesplug.forest.ngrams.reference_ngrams import ReferenceNgramTree
 from mosesplug.forest.ngrams.split import split, split_for

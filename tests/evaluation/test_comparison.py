@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from formats.references import read_references
-from mosesplug.evaluation.comparison import compare_systems
+from mosesplug.evaluation.comparison import compare_systems, parse_systems
 from mosesplug.evaluation.scoring import prepare_metrics, score_translation
-from mosesplug.evaluation.systems import parse_systems
 
 REFERENCE = "the red house is old\nshe sees a small dog today\nthey went home now\n"
 WORSE = "the red house is old\nshe sees one dog today\nthey went home\n"

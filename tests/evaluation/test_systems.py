@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mosesplug.errors import DataError, StoreError, UsageError
-from mosesplug.evaluation.systems import System, find_tuned_translations, parse_systems
+from mosesplug.evaluation.comparison import System, find_tuned_translations, parse_systems
 from mosesplug.tuning.workdir.stores import find_store
 
 

@@ -142,7 +142,7 @@ def test_no_file_can_hold_code() -> None:
 def test_a_shell_is_started_nowhere_but_where_it_is_documented() -> None:
     """For --transform-decoded-file, and the filter of the extractor."""
     assert {name: len(found) for name, found in _matches(SHELLS).items()} == {
-        "mosesplug/moses_tools/line_filter.py": 1,
+        "mosesplug/moses_tools/scoring.py": 1,
         "mosesplug/tuning/decoding/lists.py": 1,
     }
 

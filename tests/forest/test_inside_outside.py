@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from formats.graphs.hypergraph import Edge
 from mosesplug.errors import DataError
 from mosesplug.forest import Hypergraph
-from mosesplug.forest.counting import count_derivations, log_count
 from mosesplug.forest.expectation import (
     covariance,
     expectation,
@@ -21,7 +20,14 @@ from mosesplug.forest.expectation import (
     feature_covariance,
     feature_sums,
 )
-from mosesplug.forest.inside_outside import best_outside, log_outside, log_partition, posterior
+from mosesplug.forest.inside_outside import (
+    best_outside,
+    count_derivations,
+    log_count,
+    log_outside,
+    log_partition,
+    posterior,
+)
 from mosesplug.forest.viterbi import inside_best
 from tests.forest.every_derivation import edge_lists, every, is_small, made, wordy_graphs
 from tests.forest.graphs import graph_of

@@ -12,8 +12,7 @@ from formats.extractor.reader import read_features, read_scores
 from mosesplug.errors import DataError, StoreError
 from mosesplug.inspection.exporting import export_arrays, export_extractor, export_lists
 from mosesplug.inspection.importing import IterationSource, find_iterations, import_lists
-from mosesplug.inspection.list_statistics import measure_lists
-from mosesplug.inspection.overview import summarize_iterations
+from mosesplug.inspection.list_statistics import measure_lists, summarize_iterations
 from mosesplug.inspection.run import open_run
 from mosesplug.inspection.search import FIELDS, SearchHit, search_run
 from mosesplug.inspection.texts import ParallelText

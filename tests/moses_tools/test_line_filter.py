@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mosesplug.errors import DecoderError
-from mosesplug.moses_tools.line_filter import filter_lines
+from mosesplug.moses_tools.scoring import filter_lines
 
 
 def test_lines_come_back_in_order() -> None:

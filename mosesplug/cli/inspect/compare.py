@@ -71,9 +71,8 @@ def compare(
     """
     from formats.references import read_references
     from mosesplug.cli.shared.output import print_json, progress_bar
-    from mosesplug.evaluation.comparison import compare_systems
+    from mosesplug.evaluation.comparison import compare_systems, parse_systems
     from mosesplug.evaluation.scoring import DEFAULT_METRICS, prepare_metrics
-    from mosesplug.evaluation.systems import parse_systems
 
     if len(systems) < 2:
         raise UsageError("give two systems or more, the baseline first")

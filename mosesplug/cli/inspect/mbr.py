@@ -23,7 +23,7 @@ from mosesplug.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from mosesplug.forest.mbr.decisions import Decision
+    from mosesplug.forest.mbr import Decision
     from mosesplug.inspection.mbr import MbrTask
 
 __all__ = ["mbr"]
@@ -105,7 +105,7 @@ def mbr(
             path.stat()
     # Imported here, since --help needs none of it.
     from mosesplug.cli.shared.output import check_output, progress_bar, write_output
-    from mosesplug.forest.mbr.decisions import Criterion
+    from mosesplug.forest.mbr import Criterion
     from mosesplug.forest.oracles.linear_bleu import LinearBleu
     from mosesplug.inspection.mbr import decide_translations
     from mosesplug.inspection.texts import format_translations

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from mosesplug.inspection.overview import IterationSummary
+    from mosesplug.inspection.list_statistics import IterationSummary
     from mosesplug.inspection.search import SearchField
 
 __all__ = ["grep", "ls", "stats"]
@@ -46,7 +46,7 @@ def ls(
     Example: mosesplug nbest ls tuning
     """
     from mosesplug.cli.shared.output import print_json, progress_bar
-    from mosesplug.inspection.overview import summarize_iterations
+    from mosesplug.inspection.list_statistics import summarize_iterations
     from mosesplug.inspection.run import open_run
 
     with open_run(store) as run:

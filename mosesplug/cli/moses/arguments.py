@@ -17,6 +17,7 @@ A program is a table of its options; parsing, checks and the ``--help`` text are
 from __future__ import annotations
 
 import gc
+import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -26,7 +27,16 @@ from typing import Any, NoReturn
 from mosesplug.cli.shared.exits import exit_code
 from mosesplug.errors import UsageError
 
-__all__ = ["Arguments", "Program", "ProgramOption", "Style", "integer", "real", "run"]
+__all__ = [
+    "Arguments",
+    "Program",
+    "ProgramOption",
+    "Style",
+    "integer",
+    "real",
+    "run",
+    "usable_cores",
+]
 
 _HELP_COLUMN = 30
 _WIDTH = 98
@@ -299,3 +309,8 @@ class _Reading:
 
     def _hint(self) -> str:
         return f" ({self._program.name} --help lists them)"
+
+
+def usable_cores() -> int:
+    """Return the number of cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

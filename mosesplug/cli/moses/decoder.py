@@ -21,9 +21,9 @@ from formats.text import read_lines
 from formats.weights.files import read_sparse
 from mosesplug import __version__
 from mosesplug.cli.shared.exits import exit_code
-from mosesplug.decoders.phrase.hypergraph_output import write_weights
 from mosesplug.decoders.phrase.model import Model, load_model
 from mosesplug.decoders.phrase.model_file import ModelFeatures, read_features, show_weights
+from mosesplug.decoders.phrase.search_graph import write_weights
 from mosesplug.decoders.phrase.settings import (
     OPTIONS,
     Settings,

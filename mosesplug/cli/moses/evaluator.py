@@ -8,9 +8,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NoReturn
 
-from mosesplug.cli.moses.arguments import Arguments, Program, ProgramOption, integer, run
+from mosesplug.cli.moses.arguments import (
+    Arguments,
+    Program,
+    ProgramOption,
+    integer,
+    run,
+    usable_cores,
+)
 from mosesplug.cli.moses.extractor import files
-from mosesplug.cli.moses.threads import usable_cores
 from mosesplug.errors import UsageError
 
 __all__ = ["main"]

@@ -7,8 +7,14 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, NoReturn
 
-from mosesplug.cli.moses.arguments import Arguments, Program, ProgramOption, integer, run
-from mosesplug.cli.moses.threads import usable_cores
+from mosesplug.cli.moses.arguments import (
+    Arguments,
+    Program,
+    ProgramOption,
+    integer,
+    run,
+    usable_cores,
+)
 from mosesplug.errors import DataError, UsageError
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from mosesplug.errors import DataError
 
 if TYPE_CHECKING:
     from formats.graphs.hypergraph_reader import HypergraphFile
-    from mosesplug.forest.graph_search import GraphSearch
+    from mosesplug.forest.oracles.hope_fear import GraphSearch
 
 __all__ = ["Graphs", "read_graphs"]
 
@@ -76,8 +76,8 @@ def _pruned(
     """Prune the graphs; a feature without a starting weight starts at 0."""
     import numpy as np
 
-    from mosesplug.forest.graph_search import GraphSearch
     from mosesplug.forest.ngrams.reference_ngrams import ReferenceNgramTree
+    from mosesplug.forest.oracles.hope_fear import GraphSearch
     from mosesplug.forest.pruning import pruned
     from mosesplug.forest.search_graph import search_graph
     from mosesplug.hypergraph import Hypergraph

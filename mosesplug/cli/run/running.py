@@ -6,13 +6,85 @@ import sys
 from collections.abc import Sequence
 
 from mosesplug.cli.run.progress import Reporter, format_iterations
-from mosesplug.cli.run.several_runs import run_several
-from mosesplug.settings.configuration import RunPlan
+from mosesplug.cli.shared.tables import format_score, tabulate_spreads
+from mosesplug.evaluation.error_rates import explain_signature
+from mosesplug.reporting.tables import format_table
+from mosesplug.settings.configuration import Configuration, RunPlan, SelectRun
 from mosesplug.tuning import tune
 from mosesplug.tuning.events import Note
 from mosesplug.tuning.repeats.files import check_single
+from mosesplug.tuning.repeats.result import SeveralResult
+from mosesplug.tuning.repeats.runs import tune_several
+from mosesplug.tuning.repeats.scores import FinishedRun
 
-__all__ = ["run"]
+__all__ = ["format_runs", "run"]
+
+
+def run_several(
+    configuration: Configuration, count: int, choice: SelectRun | None, reporter: Reporter
+) -> str:
+    """Tune several times, report progress, and return the table of all runs.
+
+    Raises:
+        MosesplugError, FormatError, OSError: as ``tune_several``.
+    """
+
+    def began(run: int, seed: int) -> None:
+        reporter(Note(f"run {run} of {count}, seed {seed}"))
+
+    def ended(run: FinishedRun) -> None:
+        reporter(Note(f"run {run.number} of {count} is finished: {_scores(run)}"))
+
+    return format_runs(tune_several(configuration, count, choice, reporter, began, ended))
+
+
+def format_runs(result: SeveralResult) -> str:
+    """Return the table of runs, how much their scores differ, and a line on the result."""
+    first = result.runs[0]
+    kinds = {run.dev_of for run in result.runs if run.dev is not None}
+    head = {"lists": "in lists", "graphs": "in graphs", "learning": "learning"}
+    where = head.get(kinds.pop() or "", first.metric) if len(kinds) == 1 else first.metric
+    has_dev, has_heldout = result.dev is not None, result.heldout is not None
+    rows = [
+        ("run", "seed", "iterations", where if has_dev else "", "held out" if has_heldout else "")
+    ]
+    rows += [
+        (
+            str(run.number),
+            str(run.seed),
+            str(run.iterations),
+            format_score(run.dev),
+            format_score(run.heldout),
+        )
+        for run in result.runs
+    ]
+    lines = format_table(rows)
+    spreads = [("dev" if where == first.metric else f"dev, {where}", result.dev)]
+    spreads += [("held out", result.heldout)]
+    known = [(name, found) for name, found in spreads if found is not None]
+    if known:
+        lines += ["", *format_table(tabulate_spreads(known), left=1)]
+    lines += ["", f"weights: {_chosen(result)}", f"signature: {explain_signature(first.signature)}"]
+    return "\n".join(lines) + "\n"
+
+
+def _chosen(result: SeveralResult) -> str:
+    run = result.chosen
+    if run is None:
+        return f"the mean of those of {len(result.runs)} runs, not scored"
+    which = {"median": "the median", "best-heldout": "the best"}[result.choice]
+    text = {"heldout": "the held-out text", "dev": "the tuning set"}[result.by or "dev"]
+    return f"those of run {run.number}, {which} on {text}"
+
+
+def _scores(run: FinishedRun) -> str:
+    """Return the scores of a run's weights."""
+    known = []
+    if run.dev is not None:
+        known.append(f"{run.metric} {run.dev:.4f}")
+    if run.heldout is not None:
+        known.append(f"held out {run.heldout:.4f}")
+    return ", ".join(known) or "its weights are not scored"
 
 
 def run(plan: RunPlan, notes: Sequence[str] = ()) -> None:

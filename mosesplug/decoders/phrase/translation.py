@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from formats.nbest.files import NBestEntry, format_entry
-from mosesplug.decoders.phrase.hypergraph_output import write_graph
 from mosesplug.decoders.phrase.model import Model
 from mosesplug.decoders.phrase.n_best import PhraseDerivation, n_best
 from mosesplug.decoders.phrase.search import Limits, search
-from mosesplug.decoders.phrase.search_graph import PhraseGraph
+from mosesplug.decoders.phrase.search_graph import PhraseGraph, write_graph
 from mosesplug.decoders.phrase.settings import Settings
 from mosesplug.errors import DataError
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.forest.graph_search import named
 from mosesplug.forest.oracles.bleu import BEAM, BLEU_PLUS_ONE, Oracle, OracleGraph, judged, oracle
+from mosesplug.forest.oracles.hope_fear import named
 from mosesplug.forest.oracles.linear_bleu import linear_bleu, linear_oracle
 from mosesplug.forest.viterbi import viterbi
 from mosesplug.metrics.bleu import bleu_score_row

@@ -15,6 +15,8 @@ by the maximum count in one reference, and the length is that of the shortest re
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,9 +33,9 @@ from mosesplug.forest.pruning import single_scores
 from mosesplug.forest.search_graph import SearchGraph
 from mosesplug.forest.viterbi import MOST_EDGES, derivation_edges
 from mosesplug.kernels import kernel
-from mosesplug.metrics.single_bleu import single_bleu
+from mosesplug.metrics.sentence_bleu import single_bleu
 
-__all__ = ["Found", "HopeFear", "find", "hope_and_fear"]
+__all__ = ["GraphSearch", "find", "hope_and_fear", "named"]
 
 MODEL_SHARE = np.float32(5.0)
 """With a safe hope, maximum ratio of the model score to the BLEU of the hope."""
@@ -269,3 +271,45 @@ def _words(graph: SearchGraph, edges: NDArray[np.int64]) -> NDArray[np.int32]:
             height += 1
             following += 1
     return words[:size]
+
+
+@dataclass(frozen=True)
+class GraphSearch:
+    """Finds hypotheses in the search graphs of the sentences.
+
+    Attributes:
+        graphs: one search graph per sentence.
+    """
+
+    graphs: Sequence[SearchGraph]
+
+    @property
+    def n_sentences(self) -> int:
+        """Number of sentences."""
+        return len(self.graphs)
+
+    def hope_and_fear(
+        self,
+        sentence: int,
+        weights: NDArray[np.float32],
+        background: NDArray[np.float32],
+        *,
+        safe_hope: bool,
+    ) -> HopeFear:
+        """See ``forest.oracles.hope_fear.hope_and_fear``."""
+        with named(sentence):
+            return hope_and_fear(self.graphs[sentence], weights, background, safe_hope=safe_hope)
+
+    def model_best(self, sentence: int, weights: NDArray[np.float32]) -> Found:
+        """Return the derivation with the highest model score; the last one wins ties."""
+        with named(sentence):
+            return find(self.graphs[sentence], weights, np.ones(9, dtype=np.float32))
+
+
+@contextmanager
+def named(sentence: int) -> Iterator[None]:
+    """Add the sentence id to the message of a ``DataError``."""
+    try:
+        yield
+    except DataError as error:
+        raise DataError(f"sentence {sentence}: {error}") from None

@@ -14,9 +14,9 @@ import numpy as np
 
 from mosesplug.decoders.description import DecodedGraphs
 from mosesplug.errors import UsageError
-from mosesplug.forest.graph_search import GraphSearch
 from mosesplug.forest.line_search.graph_space import graph_source
 from mosesplug.forest.ngrams.reference_ngrams import ReferenceNgramTree
+from mosesplug.forest.oracles.hope_fear import GraphSearch
 from mosesplug.forest.search_graph import search_graph
 from mosesplug.forest.union import united
 from mosesplug.optimizers import Algorithm, Problem

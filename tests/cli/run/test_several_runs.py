@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mosesplug.cli.main import main
-from mosesplug.cli.run.several_runs import format_runs
+from mosesplug.cli.run.running import format_runs
 from mosesplug.errors import UsageError
 from mosesplug.settings.build import choose_among_runs
 from mosesplug.settings.checks import check_settings

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from formats.moses.ini import read_moses_ini
-from mosesplug.decoders.phrase.hypergraph_output import hypergraph_nodes, write_graph, write_weights
 from mosesplug.decoders.phrase.model import Model, load_model
 from mosesplug.decoders.phrase.model_file import read_features
 from mosesplug.decoders.phrase.search import Limits, search
+from mosesplug.decoders.phrase.search_graph import hypergraph_nodes, write_graph, write_weights
 
 
 def load(system: Any, sentence: str) -> Model:

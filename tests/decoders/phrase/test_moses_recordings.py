@@ -18,12 +18,16 @@ from numpy.typing import NDArray
 from formats.moses.ini import read_moses_ini
 from formats.nbest.files import NBestEntry, iter_nbest
 from formats.weights.files import read_dense
-from mosesplug.decoders.phrase.hypergraph_output import hypergraph_nodes, write_graph, write_weights
 from mosesplug.decoders.phrase.model import Model, load_model
 from mosesplug.decoders.phrase.model_file import read_features, show_weights
 from mosesplug.decoders.phrase.n_best import PhraseDerivation, n_best
 from mosesplug.decoders.phrase.search import Limits, search
-from mosesplug.decoders.phrase.search_graph import PhraseGraph
+from mosesplug.decoders.phrase.search_graph import (
+    PhraseGraph,
+    hypergraph_nodes,
+    write_graph,
+    write_weights,
+)
 
 N_SENTENCES = 8
 

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from mosesplug.errors import OptimizerError
 from mosesplug.metrics.protocol import Metric
-from mosesplug.metrics.single_bleu import single_bleu
+from mosesplug.metrics.sentence_bleu import single_bleu
 from mosesplug.optimizers.batch.mira.step import (
     MiraDecisions,
     MiraSettings,

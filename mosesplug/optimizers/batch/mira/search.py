@@ -11,7 +11,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.metrics.single_bleu import single_bleu
+from mosesplug.metrics.sentence_bleu import single_bleu
 
 __all__ = [
     "HopeAndFear",

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.kernels import finite_kernel, kernel
-from mosesplug.metrics.single_bleu import single_bleu
+from mosesplug.metrics.sentence_bleu import single_bleu
 from mosesplug.optimizers.lists.arrangement import add_scores, longest_sentence
 from mosesplug.optimizers.lists.single_precision import MiraLists
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from mosesplug.forest.inside_outside import posterior
-from mosesplug.forest.mbr.consensus import (
+from mosesplug.forest.mbr import (
     best_linear_gain,
     consensus_bleu,
     expected_bleu,
