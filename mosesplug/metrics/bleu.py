@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from mosesplug.errors import UsageError
 from mosesplug.kernels import kernel
-from mosesplug.metrics.hypotheses import checked_hypotheses, read_only, share_out
+from mosesplug.metrics.hypotheses import check_hypotheses, read_only, run_in_threads
 from mosesplug.metrics.ngrams import ReferenceNgrams, compile_ngrams, count_matches
 from mosesplug.metrics.protocol import (
     Prepared,
@@ -198,7 +198,7 @@ class Bleu:
         references = self._own(prepared)
         tokenization = self._tokenization()
         hypotheses = tokenization.hypotheses(
-            checked_hypotheses(
+            check_hypotheses(
                 sentence_ids, buffer, starts, ends, n_sentences=references.n_sentences
             )
         )
@@ -216,7 +216,7 @@ class Bleu:
                 statistics[rows],
             )
 
-        share_out(fill, n, threads)
+        run_in_threads(fill, n, threads)
         statistics[:, N_COUNTS] = self._reference_lengths(
             references.lengths, hypotheses.sentence_ids, statistics[:, 1]
         )

@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from mosesplug import __version__
 from mosesplug.errors import UsageError
 from mosesplug.kernels import kernel
-from mosesplug.metrics.hypotheses import Hypotheses, checked_hypotheses, read_only, share_out
+from mosesplug.metrics.hypotheses import Hypotheses, check_hypotheses, read_only, run_in_threads
 from mosesplug.metrics.ngrams import ReferenceNgrams, compile_ngrams, count_matches
 from mosesplug.metrics.protocol import (
     Prepared,
@@ -39,7 +39,7 @@ from mosesplug.metrics.protocol import (
     check_references,
     reference_fingerprint,
 )
-from mosesplug.metrics.word_metric import checked_totals
+from mosesplug.metrics.word_metric import check_totals
 from mosesplug.metrics.words import ReferenceWords, compile_words
 
 __all__ = ["Chrf", "space_out_lines"]
@@ -243,7 +243,7 @@ class Chrf(UnsmoothedMetric):
             raise ValueError(
                 f"references prepared for {prepared.signature} cannot serve {self.signature()}"
             )
-        hypotheses = checked_hypotheses(
+        hypotheses = check_hypotheses(
             sentence_ids, buffer, starts, ends, n_sentences=prepared.n_sentences
         )
         n = len(hypotheses.sentence_ids)
@@ -258,12 +258,12 @@ class Chrf(UnsmoothedMetric):
                 best[better] = other[better]
             statistics[rows] = best
 
-        share_out(fill, n, threads)
+        run_in_threads(fill, n, threads)
         return statistics
 
     def score(self, totals: NDArray[Any]) -> NDArray[np.float64]:
         """Return chrF of ``totals`` ``[..., 20]``: float64 ``[...]``, in 0 to 1."""
-        totals = checked_totals(self.name, self.n_statistics, totals)
+        totals = check_totals(self.name, self.n_statistics, totals)
         rows = read_only(totals.reshape(-1, self.n_statistics), np.float64)
         return _scores(rows, float(self.beta), float(self.smooth)).reshape(totals.shape[:-1])
 

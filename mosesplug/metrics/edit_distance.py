@@ -2,8 +2,8 @@
 
 WER counts the insertions, deletions and substitutions that turn the hypothesis into the
 reference. CDER also allows jumps to any position of the hypothesis, each for the cost of one error.
-So moving a block of words is one error, and words of the hypothesis may be used twice or not at all
-(section 3 of the paper).
+Moving a block of words is therefore one error, and words of the hypothesis may be used twice or not
+at all (section 3 of the paper).
 
 Statistics of a hypothesis, as in Moses: errors, and words of the reference. The score of their
 sum is 1 minus their quotient, and 1 for an empty reference.
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from mosesplug.errors import UsageError
 from mosesplug.kernels import kernel
 from mosesplug.metrics.encoding import EncodedHypotheses
-from mosesplug.metrics.word_metric import WordMetric, WordReferences, checked_totals
+from mosesplug.metrics.word_metric import WordMetric, WordReferences, check_totals
 from mosesplug.metrics.words import ReferenceWords
 
 __all__ = ["Cder", "ReferenceChoice", "Wer"]
@@ -60,7 +60,7 @@ def _errors(
 
 
 @kernel
-def _merit(errors: int, length: int) -> int:
+def _truncated_score(errors: int, length: int) -> int:
     """Return 1 minus the error rate, truncated to an integer as in Moses."""
     if length == 0:
         return 1
@@ -70,7 +70,7 @@ def _merit(errors: int, length: int) -> int:
 
 
 @kernel
-def _closer(errors: int, length: int, best_errors: int, best_length: int) -> bool:
+def _is_closer(errors: int, length: int, best_errors: int, best_length: int) -> bool:
     """Return whether the first error rate is below the second; both lengths may be 0."""
     if length == 0 or best_length == 0:
         return (errors == 0 and best_errors > 0) or (best_length == 0 and best_errors > 0 < length)
@@ -101,9 +101,11 @@ def _count_errors(
             if line == first_line:
                 better = True
             elif best_reference:
-                better = _closer(errors, length, counts[index, 0], counts[index, 1])
+                better = _is_closer(errors, length, counts[index, 0], counts[index, 1])
             else:
-                better = _merit(errors, length) > _merit(counts[index, 0], counts[index, 1])
+                better = _truncated_score(errors, length) > _truncated_score(
+                    counts[index, 0], counts[index, 1]
+                )
             if better:
                 counts[index, 0] = errors
                 counts[index, 1] = length
@@ -151,7 +153,7 @@ class Wer(WordMetric):
 
     def score(self, totals: NDArray[Any]) -> NDArray[np.float64]:
         """Return 1 minus the error rate of ``[..., 2]`` totals: float64 ``[...]``, at most 1."""
-        totals = checked_totals(self.name, self.n_statistics, totals)
+        totals = check_totals(self.name, self.n_statistics, totals)
         errors, reference_length = np.moveaxis(totals, -1, 0)
         rates = np.zeros(totals.shape[:-1])
         np.divide(errors, reference_length, out=rates, where=reference_length > 0)

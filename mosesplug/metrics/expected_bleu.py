@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 
 from mosesplug.metrics.bleu import ORDER
 
-__all__ = ["STEEPNESS", "brevity", "expected_bleu"]
+__all__ = ["STEEPNESS", "expected_bleu", "smooth_brevity"]
 
 STEEPNESS = 10_000.0
 """Slope of the brevity penalty at the reference length (survey, equation A.2)."""
 
 
-def brevity(x: float) -> tuple[float, float]:
+def smooth_brevity(x: float) -> tuple[float, float]:
     """Return the smooth brevity penalty of ``x = 1 - r / c``, and its derivative (survey, A.2)."""
     # 1 / (1 + exp(10000 x)), which must not overflow.
     brief = 1.0 / (1.0 + math.exp(min(STEEPNESS * x, 700.0)))
@@ -45,7 +45,7 @@ def expected_bleu(totals: NDArray[np.float64]) -> tuple[float, NDArray[np.float6
         return 0.0, np.zeros(2 * ORDER + 1)
     precision = math.exp(np.log(matches / counts).sum() / ORDER)
     words, reference = float(counts[0]), float(totals[-1])
-    penalty, slope = brevity(1.0 - reference / words)
+    penalty, slope = smooth_brevity(1.0 - reference / words)
     value = precision * penalty
     gradient = np.empty(2 * ORDER + 1)
     gradient[0:-1:2] = value / (ORDER * matches)

@@ -42,7 +42,7 @@ def select_factors(line: bytes, factors: Sequence[int]) -> bytes:
         if max(factors) >= len(parts):
             raise DataError(
                 f"the token {token.decode('utf-8', 'replace')!r} has {len(parts)} factors and "
-                f"factor {max(factors)} is asked for, counted from 0"
+                f"factor {max(factors)} is selected, counted from 0"
             )
         selected.append(b"|".join(parts[factor] for factor in factors))
     return b" ".join(selected)

@@ -1,6 +1,6 @@
 """Check the hypotheses of a metric, and distribute them to threads.
 
-Kernels do not check bounds, so all hypotheses pass ``checked_hypotheses`` first.
+Kernels do not check bounds, so all hypotheses pass ``check_hypotheses`` first.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from mosesplug.errors import DataError
 
-__all__ = ["Hypotheses", "checked_hypotheses", "read_only", "share_out"]
+__all__ = ["Hypotheses", "check_hypotheses", "read_only", "run_in_threads"]
 
 SMALLEST_SHARE = 1000
 """Minimum number of hypotheses for which another thread pays off."""
@@ -51,7 +51,7 @@ def read_only(array: NDArray[Any], dtype: Any) -> NDArray[Any]:
     return view
 
 
-def checked_hypotheses(
+def check_hypotheses(
     sentence_ids: NDArray[np.int64],
     buffer: NDArray[np.uint8],
     starts: NDArray[np.int64],
@@ -88,7 +88,7 @@ def checked_hypotheses(
     return hypotheses
 
 
-def share_out(work: Callable[[slice], None], n: int, threads: int) -> None:
+def run_in_threads(work: Callable[[slice], None], n: int, threads: int) -> None:
     """Call ``work`` on ranges that together are ``range(n)``, in at most ``threads`` threads."""
     shares = max(1, min(threads, n // SMALLEST_SHARE))
     bounds = [n * share // shares for share in range(shares + 1)]

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from mosesplug.errors import UsageError
 from mosesplug.metrics.protocol import Metric, Prepared, Smoothing
-from mosesplug.metrics.word_metric import checked_totals
+from mosesplug.metrics.word_metric import check_totals
 
 __all__ = ["Interpolated", "InterpolatedReferences"]
 
@@ -131,7 +131,7 @@ class Interpolated:
 
     def score(self, totals: NDArray[Any]) -> NDArray[np.float64]:
         """Return the weighted sum of scores: ``[..., n_statistics]`` to float64 ``[...]``."""
-        totals = checked_totals(self.name, self.n_statistics, totals)
+        totals = check_totals(self.name, self.n_statistics, totals)
         scores = np.zeros(totals.shape[:-1])
         whole = math.fsum(self.weights)
         for metric, weight, columns in zip(

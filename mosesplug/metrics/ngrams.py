@@ -21,8 +21,8 @@ from mosesplug.metrics.words import (
     ReferenceWords,
     find_word,
     scan_word,
+    size_tables,
     skip_blanks,
-    table_offsets,
 )
 
 __all__ = ["ReferenceNgrams", "compile_ngrams", "count_matches"]
@@ -117,7 +117,7 @@ def compile_ngrams(words: ReferenceWords, n_references: int, longest: int) -> Re
     n_words = lengths.reshape(-1, n_references).sum(axis=1)
     node_offsets = np.zeros(len(n_words) + 1, dtype=np.int64)
     np.cumsum(n_words + per_sentence, out=node_offsets[1:])
-    slot_offsets = table_offsets(per_sentence)
+    slot_offsets = size_tables(per_sentence)
     ngrams = ReferenceNgrams(
         node_offsets=node_offsets,
         limits=np.zeros(node_offsets[-1], dtype=np.int32),
@@ -155,8 +155,8 @@ def count_matches(
     for sentence in range(len(ngrams.node_offsets) - 1):
         width = ngrams.node_offsets[sentence + 1] - ngrams.node_offsets[sentence]
         most_nodes = max(most_nodes, width)
-    # Occurrences so far of each node, valid only where the stamp is this hypothesis' own: cheaper
-    # than clearing a table between hypotheses.
+    # Occurrences of each node, valid only if its stamp is this hypothesis: cheaper than clearing a
+    # table between hypotheses.
     seen = np.zeros(most_nodes, dtype=np.int32)
     stamps = np.full(most_nodes, -1, dtype=np.int64)
     endings = np.empty(longest, dtype=np.int64)

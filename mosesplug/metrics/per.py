@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from mosesplug.errors import DataError
 from mosesplug.kernels import kernel
 from mosesplug.metrics.encoding import EncodedHypotheses
-from mosesplug.metrics.word_metric import WordMetric, WordReferences, checked_totals
+from mosesplug.metrics.word_metric import WordMetric, WordReferences, check_totals
 from mosesplug.metrics.words import ReferenceWords
 
 __all__ = ["Per"]
@@ -86,7 +86,7 @@ class Per(WordMetric):
 
     def score(self, totals: NDArray[Any]) -> NDArray[np.float64]:
         """Return 1 - PER of ``totals`` ``[..., 3]``: float64 ``[...]``, at most 1."""
-        totals = checked_totals(self.name, self.n_statistics, totals)
+        totals = check_totals(self.name, self.n_statistics, totals)
         correct, length, reference_length = np.moveaxis(totals, -1, 0)
         right = correct - np.maximum(0.0, length - reference_length)
         scores = np.zeros(totals.shape[:-1])

@@ -1,8 +1,7 @@
-"""Shared by the metrics that compare sequences of words.
+"""Base class of metrics that compare sequences of words.
 
-They differ in three things: what they count, how they score it and what their settings are. The
-rest - compiling references, checking hypotheses, numbering words, sharing out among threads - is
-done here once.
+It compiles references, checks hypotheses, numbers words and distributes work to threads. Subclasses
+define what is counted, the score, and the settings.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.metrics.encoding import EncodedHypotheses, encode
-from mosesplug.metrics.hypotheses import checked_hypotheses, share_out
+from mosesplug.metrics.hypotheses import check_hypotheses, run_in_threads
 from mosesplug.metrics.protocol import (
     Prepared,
     UnsmoothedMetric,
@@ -26,7 +25,7 @@ from mosesplug.metrics.protocol import (
 from mosesplug.metrics.tokenizers import Tokenization
 from mosesplug.metrics.words import ReferenceWords, compile_words
 
-__all__ = ["WordMetric", "WordReferences", "checked_totals"]
+__all__ = ["WordMetric", "WordReferences", "check_totals"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,17 +33,17 @@ class WordReferences(Prepared):
     """References compiled for a metric that compares words.
 
     Attributes:
-        words: vocabulary of each sentence, and the references spelt in it.
+        words: the vocabulary of each sentence, and its references as word ids.
     """
 
     words: ReferenceWords
 
 
-def checked_totals(name: str, n_statistics: int, totals: NDArray[Any]) -> NDArray[np.float64]:
-    """Summed statistics ``[..., n_statistics]`` as float64.
+def check_totals(name: str, n_statistics: int, totals: NDArray[Any]) -> NDArray[np.float64]:
+    """Convert summed statistics ``[..., n_statistics]`` to float64.
 
     Raises:
-        ValueError: another number of statistics.
+        ValueError: the number of statistics is wrong.
     """
     totals = np.asarray(totals, dtype=np.float64)
     if totals.shape[-1:] != (n_statistics,):
@@ -59,8 +58,8 @@ class WordMetric(UnsmoothedMetric):
     """A corpus metric over sequences of words; see ``Metric`` for the protocol.
 
     Attributes:
-        lowercase: take ``A`` to ``Z`` for ``a`` to ``z`` (``case:false``); letters outside ASCII
-            keep their case, and the signature says ``lc-ascii``. With a tokenizer, all letters are
+        lowercase: fold ``A`` to ``Z`` to ``a`` to ``z`` (``case:false``); letters outside ASCII
+            keep their case, and the signature has ``lc-ascii``. With a tokenizer, all letters are
             lower-cased.
         tokenizer: one of ``tokenizers.TOKENIZERS``.
     """
@@ -79,14 +78,14 @@ class WordMetric(UnsmoothedMetric):
     def _count(
         self, references: WordReferences, hypotheses: EncodedHypotheses
     ) -> NDArray[np.int32]:
-        """Return statistics of some hypotheses, int32 ``[n, n_statistics]``."""
+        """Return the statistics of hypotheses, int32 ``[n, n_statistics]``."""
 
     @abstractmethod
     def score(self, totals: NDArray[Any]) -> NDArray[np.float64]:
-        """Return score of summed statistics; see ``Metric.score``."""
+        """Return the score of summed statistics; see ``Metric.score``."""
 
     def _extra_settings(self) -> str:
-        """Return what the signature says beyond the case, each piece closed by ``|``."""
+        """Return further settings of the signature, each followed by ``|``."""
         return ""
 
     def _tokenization(self) -> Tokenization:
@@ -99,7 +98,7 @@ class WordMetric(UnsmoothedMetric):
         )
 
     def signature(self) -> str:
-        """Name, settings and version, in sacrebleu's spelling."""
+        """Return name, settings and version in sacrebleu's format."""
         return f"{self.name}|{self._settings()}"
 
     def prepare(self, references: Sequence[Sequence[bytes]]) -> WordReferences:
@@ -124,7 +123,7 @@ class WordMetric(UnsmoothedMetric):
         *,
         threads: int = 1,
     ) -> NDArray[np.int32]:
-        """Return statistics of ``n`` hypotheses, int32; see ``Metric.statistics``."""
+        """Return the statistics of ``n`` hypotheses, int32; see ``Metric.statistics``."""
         expected = f"{self.name}|nrefs:{prepared.n_references}|{self._settings()}"
         if not isinstance(prepared, WordReferences) or prepared.signature != expected:
             raise ValueError(
@@ -132,7 +131,7 @@ class WordMetric(UnsmoothedMetric):
             )
         tokenization = self._tokenization()
         hypotheses = tokenization.hypotheses(
-            checked_hypotheses(sentence_ids, buffer, starts, ends, n_sentences=prepared.n_sentences)
+            check_hypotheses(sentence_ids, buffer, starts, ends, n_sentences=prepared.n_sentences)
         )
         parts: dict[int, NDArray[np.int32]] = {}
 
@@ -142,5 +141,5 @@ class WordMetric(UnsmoothedMetric):
             )
             parts[rows.start] = self._count(prepared, encoded)
 
-        share_out(count, len(hypotheses.sentence_ids), threads)
+        run_in_threads(count, len(hypotheses.sentence_ids), threads)
         return np.concatenate([parts[start] for start in sorted(parts)])

@@ -1,13 +1,13 @@
 """The words of each sentence's references as integer ids.
 
-A word that is in no reference of a sentence can match nothing there, so each sentence has its own
-small vocabulary: the distinct words of its references, numbered from 0 in order of appearance,
-behind a hash table that stays in the processor's first cache while the sentence's hypotheses are
-read. Look-ups are exact: the 64-bit hash is followed by a comparison of the bytes.
+Each sentence has its own small vocabulary: the distinct words of its references, numbered from 0 in
+order of appearance. Other words cannot match. The small hash table of a sentence stays in the
+processor's first cache while its hypotheses are read. Look-ups are exact: they compare the 64-bit
+hash and then the bytes.
 
-Tokens are separated by single blanks (byte 32) and by nothing else; empty pieces are no tokens.
-Folding case changes the bytes ``A`` to ``Z`` only. Both are what Moses' scorers do, which run in
-the C locale; text in other scripts must be lower-cased before tuning if its case is to be ignored.
+Only blanks (byte 32) separate tokens. Case folding changes only the bytes ``A`` to ``Z``. Moses'
+scorers, which run in the C locale, do the same: to ignore the case of other letters, lower-case the
+text before tuning.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ __all__ = [
     "count_tokens",
     "find_word",
     "scan_word",
+    "size_tables",
     "skip_blanks",
-    "table_offsets",
 ]
 
 UNKNOWN = -1
-"""The id of a word that no reference of the sentence has."""
+"""The id of words that no reference of the sentence contains."""
 
 BLANK = 32
 FNV_OFFSET = np.uint64(14695981039346656037)
@@ -41,14 +41,14 @@ HALF = np.uint64(32)
 
 
 class ReferenceWords(NamedTuple):
-    """Vocabulary of each sentence, and the references spelt in it.
+    """The vocabulary of each sentence, and its references as word ids.
 
     Line ``s * n_references + k`` is reference ``k`` of sentence ``s``. The words of sentence ``s``
     are numbered from 0 within it; word ``w`` is row ``first_token(s) + w`` of ``hashes``,
     ``starts`` and ``ends``, where ``first_token(s) = token_offsets[s * n_references]``.
 
     Attributes:
-        text: uint8; every reference, case folded if asked for.
+        text: uint8; every reference, with case folded if requested.
         token_offsets: int64 ``[n_sentences * n_references + 1]``; tokens of line ``i`` are
             ``ids[token_offsets[i]:token_offsets[i + 1]]``.
         ids: int32 ``[n_tokens]``; the word of each reference token.
@@ -72,7 +72,7 @@ class ReferenceWords(NamedTuple):
 
 @kernel
 def skip_blanks(buffer: NDArray[np.uint8], position: int, end: int) -> int:
-    """First position from ``position`` on that is no blank, or ``end``."""
+    """Return the first position from ``position`` on that is not a blank, or ``end``."""
     while position < end and buffer[position] == BLANK:
         position += 1
     return position
@@ -82,7 +82,7 @@ def skip_blanks(buffer: NDArray[np.uint8], position: int, end: int) -> int:
 def scan_word(
     buffer: NDArray[np.uint8], position: int, end: int, fold: bool
 ) -> tuple[int, np.uint64]:
-    """End and 64-bit hash (FNV-1a) of the word that starts at ``position``."""
+    """Return end and 64-bit hash (FNV-1a) of the word that starts at ``position``."""
     code = FNV_OFFSET
     while position < end:
         byte = buffer[position]
@@ -92,7 +92,7 @@ def scan_word(
             byte += 32
         code = (code ^ np.uint64(byte)) * FNV_PRIME
         position += 1
-    # The table takes low bits, and FNV mixes into high ones best.
+    # The table uses the low bits, but FNV mixes the high bits best.
     return position, code ^ (code >> HALF)
 
 
@@ -108,7 +108,7 @@ def find_word(
     code: np.uint64,
     fold: bool,
 ) -> tuple[int, int]:
-    """The word spelt ``buffer[start:end]``, or ``UNKNOWN``; and the slot where the search ended."""
+    """Return the word id of ``buffer[start:end]`` or ``UNKNOWN``, and the last slot probed."""
     slot = int(np.int64(code) & mask)
     while True:
         word = int(words.slots[first_slot + slot])
@@ -116,17 +116,17 @@ def find_word(
             return UNKNOWN, first_slot + slot
         row = first_token + word
         if words.hashes[row] == code and words.ends[row] - words.starts[row] == end - start:
-            there = words.starts[row]
-            here = start
-            while here < end:
-                byte = buffer[here]
+            known = words.starts[row]
+            position = start
+            while position < end:
+                byte = buffer[position]
                 if fold and 65 <= byte <= 90:
                     byte += 32
-                if byte != words.text[there]:
+                if byte != words.text[known]:
                     break
-                here += 1
-                there += 1
-            if here == end:
+                position += 1
+                known += 1
+            if position == end:
                 return word, first_slot + slot
         slot = (slot + 1) & mask
 
@@ -135,7 +135,7 @@ def find_word(
 def count_tokens(
     buffer: NDArray[np.uint8], starts: NDArray[np.int64], ends: NDArray[np.int64]
 ) -> NDArray[np.int32]:
-    """Return tokens in each range ``buffer[starts[i]:ends[i]]``, int32 ``[n]``."""
+    """Return the number of tokens in each range ``buffer[starts[i]:ends[i]]``, int32 ``[n]``."""
     counts = np.zeros(len(starts), dtype=np.int32)
     for line in range(len(starts)):
         inside = False
@@ -154,7 +154,7 @@ def _fill(
     line_ends: NDArray[np.int64],
     n_references: int,
 ) -> None:
-    """Number the words of every sentence; writes all but the text and the offsets of ``words``."""
+    """Number the words of every sentence; fill the ids, hashes, bounds and slots of ``words``."""
     for line in range(len(line_starts)):
         sentence = line // n_references
         first_token = words.token_offsets[sentence * n_references]
@@ -182,18 +182,19 @@ def _fill(
             start = skip_blanks(words.text, stop, end)
 
 
-def table_offsets(capacities: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the offsets of hash tables for that many entries: powers of two, at most 2/3 full."""
+def size_tables(capacities: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return offsets of hash tables for that many entries; sizes are powers of two."""
+    # At most 2/3 full.
     sizes = np.int64(1) << np.ceil(np.log2(capacities * 1.5 + 1)).astype(np.int64)
     return np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(sizes)])
 
 
 def compile_words(references: Sequence[Sequence[bytes]], *, fold: bool) -> ReferenceWords:
-    """Number the words of ``references[k][line]``, all of the same number of lines.
+    """Number the words of ``references[k][line]``; all references have the same number of lines.
 
     Args:
         references: at least one; tokens separated by blanks.
-        fold: take ``A`` to ``Z`` for ``a`` to ``z``.
+        fold: fold ``A`` to ``Z`` to ``a`` to ``z``.
     """
     n_references = len(references)
     lines = [line for sentence in zip(*references, strict=True) for line in sentence]
@@ -205,7 +206,7 @@ def compile_words(references: Sequence[Sequence[bytes]], *, fold: bool) -> Refer
     token_offsets = np.zeros(len(lines) + 1, dtype=np.int64)
     np.cumsum(count_tokens(buffer, line_starts, line_ends), out=token_offsets[1:])
     n_tokens = int(token_offsets[-1])
-    slot_offsets = table_offsets(np.diff(token_offsets[::n_references]))
+    slot_offsets = size_tables(np.diff(token_offsets[::n_references]))
     words = ReferenceWords(
         text=buffer,
         token_offsets=token_offsets,

@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from mosesplug.metrics import metric
-from mosesplug.metrics.expected_bleu import brevity, expected_bleu
+from mosesplug.metrics.expected_bleu import expected_bleu, smooth_brevity
 
 BLEU = metric("BLEU")
 
@@ -23,10 +23,10 @@ def totals(words: float, reference: float) -> NDArray[np.float64]:
 
 @pytest.mark.parametrize("x", [-0.5, -1e-5, 0.0, 1e-5, 0.5])
 def test_brevity(x: float) -> None:
-    value, slope = brevity(x)
+    value, slope = smooth_brevity(x)
     assert value == pytest.approx(min(1.0, math.exp(x)), abs=1e-4)
     step = 1e-9
-    numeric = (brevity(x + step)[0] - brevity(x - step)[0]) / (2 * step)
+    numeric = (smooth_brevity(x + step)[0] - smooth_brevity(x - step)[0]) / (2 * step)
     assert slope == pytest.approx(numeric, abs=1e-5)
 
 

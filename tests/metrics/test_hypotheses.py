@@ -7,7 +7,7 @@ import threading
 import numpy as np
 import pytest
 
-from mosesplug.metrics.hypotheses import SMALLEST_SHARE, read_only, share_out
+from mosesplug.metrics.hypotheses import SMALLEST_SHARE, read_only, run_in_threads
 from tests.waiting import LIMIT
 
 
@@ -21,7 +21,7 @@ def test_shares_are_the_whole_once(n: int, threads: int) -> None:
         visits[rows] += 1
         shares.append(rows)
 
-    share_out(work, n, threads)
+    run_in_threads(work, n, threads)
     assert np.all(visits == 1)
     assert len(shares) == max(1, min(threads, n // SMALLEST_SHARE))
 
@@ -32,7 +32,7 @@ def test_shares_run_at_the_same_time() -> None:
     def work(rows: slice) -> None:
         meeting.wait()
 
-    share_out(work, 2 * SMALLEST_SHARE, 2)
+    run_in_threads(work, 2 * SMALLEST_SHARE, 2)
     assert not meeting.broken
 
 
@@ -42,7 +42,7 @@ def test_a_thread_that_fails_is_heard() -> None:
             raise ArithmeticError("in a thread")
 
     with pytest.raises(ArithmeticError, match="in a thread"):
-        share_out(work, 2 * SMALLEST_SHARE, 2)
+        run_in_threads(work, 2 * SMALLEST_SHARE, 2)
 
 
 def test_read_only_views_share_memory_where_they_can() -> None:

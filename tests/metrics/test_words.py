@@ -13,7 +13,7 @@ from mosesplug.metrics.words import (
     count_tokens,
     find_word,
     scan_word,
-    table_offsets,
+    size_tables,
 )
 
 
@@ -49,7 +49,7 @@ def test_equal_hashes_do_not_make_equal_words() -> None:
 
 @given(st.lists(st.integers(0, 10**6), max_size=20))
 def test_tables_are_powers_of_two_with_room(capacities: list[int]) -> None:
-    sizes = np.diff(table_offsets(np.array(capacities, dtype=np.int64))).tolist()
+    sizes = np.diff(size_tables(np.array(capacities, dtype=np.int64))).tolist()
     for size, capacity in zip(sizes, capacities, strict=True):
         assert size & (size - 1) == 0
         assert capacity * 1.5 <= size <= max(4 * capacity, 1)

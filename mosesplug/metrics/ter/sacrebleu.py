@@ -1,10 +1,10 @@
-"""TER as sacrebleu 2 and Tercom count it: ``TER-SACREBLEU``.
+"""TER as sacrebleu 2 and Tercom compute it: ``TER-SACREBLEU``.
 
-Blocks of up to 10 words of the *hypothesis* move over up to 50 words; every such shift is tried
-until 1,000 have been tried for a sentence, and each round takes the one that saves most errors,
-as long as it saves any. Statistics and scores equal those of sacrebleu's ``TER`` with
-``normalized=False, no_punct=False`` and ``case_sensitive=True``, for tokens separated by blanks.
-``ter.py`` says how Moses' own TER differs.
+Blocks of up to 10 words of the *hypothesis* move over up to 50 words. A round tries all such
+shifts, up to 1,000 per sentence, and applies the one that saves most errors, as long as it saves
+any. Statistics and scores equal those of sacrebleu's ``TER`` with ``normalized=False,
+no_punct=False`` and ``case_sensitive=True``, for tokens separated by blanks. ``moses.py`` lists the
+differences to Moses' TER.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from numpy.typing import NDArray
 
 from mosesplug.metrics.encoding import EncodedHypotheses
 from mosesplug.metrics.ter.shifts_sacrebleu import count_edits
-from mosesplug.metrics.word_metric import WordMetric, WordReferences, checked_totals
+from mosesplug.metrics.word_metric import WordMetric, WordReferences, check_totals
 
 __all__ = ["TerSacrebleu"]
 
 
 @dataclass(frozen=True)
 class TerSacrebleu(WordMetric):
-    """1 - TER as sacrebleu counts it.
+    """1 - TER as sacrebleu computes it.
 
-    Statistics: the edits to the closest reference times the number of references, and the words
-    of all references. Their quotient is that of edits by average reference length, which itself
-    is no integer. Without any word in the references the score is 1 for empty output and else 0.
+    Statistics: the edits to the closest reference times the number of references, and the number of
+    words in all references. Their quotient equals edits divided by average reference length, which
+    is not an integer. If all references are empty, the score is 1 for empty output and 0 otherwise.
     """
 
     name: ClassVar[str] = "TER-SACREBLEU"
@@ -45,8 +45,8 @@ class TerSacrebleu(WordMetric):
         return np.stack([edits * n_references, words], axis=1).astype(np.int32)
 
     def score(self, totals: NDArray[Any]) -> NDArray[np.float64]:
-        """1 - TER of ``totals`` ``[..., 2]``: float64 ``[...]``, at most 1."""
-        totals = checked_totals(self.name, self.n_statistics, totals)
+        """Return 1 - TER of ``totals`` ``[..., 2]``: float64 ``[...]``, at most 1."""
+        totals = check_totals(self.name, self.n_statistics, totals)
         rates = np.array(totals[..., 0] > 0, dtype=np.float64)
         np.divide(totals[..., 0], totals[..., 1], out=rates, where=totals[..., 1] > 0)
         return np.asarray(1.0 - rates)

@@ -1,8 +1,4 @@
-"""Shared by both searches for shifts in TER: room for their sentences, and moving a block.
-
-The searches themselves differ in what they shift, try and leave out: ``shifts_moses.py`` and
-``shifts_sacrebleu.py``.
-"""
+"""Functions that both searches for TER shifts use (``shifts_moses``, ``shifts_sacrebleu``)."""
 
 from __future__ import annotations
 
@@ -14,12 +10,12 @@ from mosesplug.kernels import kernel
 __all__ = ["FAR", "longest_sentence", "move_block"]
 
 FAR = 1 << 29
-"""Cost of what is not reached."""
+"""Cost of unreachable cells."""
 
 
 @kernel
 def longest_sentence(offsets: NDArray[np.int64]) -> int:
-    """Words of the longest of ``n`` sentences that start and end at ``offsets`` ``[n + 1]``."""
+    """Return the length of the longest of ``n`` sentences, given ``offsets`` ``[n + 1]``."""
     longest = 0
     for line in range(len(offsets) - 1):
         longest = max(longest, offsets[line + 1] - offsets[line])
@@ -35,7 +31,7 @@ def move_block(
     place: int,
     result: NDArray[np.int32],
 ) -> None:
-    """Write ``words[:n_words]`` to ``result``, its block from ``start`` on at ``place`` there.
+    """Copy ``words[:n_words]`` to ``result`` with a block moved from ``start`` to ``place``.
 
     The block has ``length`` words; ``place`` is from 0 to ``n_words - length``.
     """

@@ -1,8 +1,7 @@
-"""The greedy search for shifts behind Moses' TER; ``ter.py`` says what it does and why.
+"""Kernels of Moses' greedy search for TER shifts; ``moses.py`` describes it.
 
-In these kernels ``moved`` is the sentence whose blocks are shifted (a reference) and ``fixed`` the
-one that it shall look like (the hypothesis). Both are arrays of word ids; a word that no reference
-has is negative and equals nothing.
+``moved`` is the sentence whose blocks are shifted (a reference), and ``fixed`` is the other one
+(the hypothesis). Both are arrays of word ids; words in no reference are negative and match nothing.
 """
 
 from __future__ import annotations
@@ -32,15 +31,15 @@ class MosesScratch(NamedTuple):
     """Working memory for two sentences of limited length.
 
     Attributes:
-        costs: int32 ``[fixed + 1, moved + 1]``.
-        steps: uint8, alike; the last step of the cheapest path to each place.
-        moved_wrong: bool ``[moved]``; no match in the alignment.
-        fixed_wrong: bool ``[fixed]``; likewise.
-        aligned: int32 ``[fixed]``; the place in ``moved``.
-        runs: int32 ``[fixed]``; how many words match from there on.
-        shifts: int32 ``[MOST_SHIFTS, 3]``; first word, length and new place of blocks.
-        now: int32 ``[moved]``; the sentence after the shifts taken.
-        trial: int32 ``[moved]``; after one shift more.
+        costs: int32 ``[fixed + 1, moved + 1]``; cost of the cheapest path to each cell.
+        steps: uint8 of the same shape; last step of the cheapest path to each cell.
+        moved_wrong: bool ``[moved]``; words without a match in the alignment.
+        fixed_wrong: bool ``[fixed]``; words without a match in the alignment.
+        aligned: int32 ``[fixed]``; aligned positions in ``moved``.
+        runs: int32 ``[fixed]``; number of matching words from each position on.
+        shifts: int32 ``[MOST_SHIFTS, 3]``; first word, length and new position of blocks.
+        now: int32 ``[moved]``; the sentence after the shifts so far.
+        trial: int32 ``[moved]``; the sentence after one more shift.
         best: int32 ``[moved]``; the best trial of a round.
     """
 
@@ -58,7 +57,7 @@ class MosesScratch(NamedTuple):
 
 @kernel
 def _scratch(most_moved: int, most_fixed: int) -> MosesScratch:
-    """Working memory for sentences of up to that many words."""
+    """Allocate working memory for sentences of up to that many words."""
     return MosesScratch(
         np.empty((most_fixed + 1, most_moved + 1), dtype=np.int32),
         np.empty((most_fixed + 1, most_moved + 1), dtype=np.uint8),
@@ -77,11 +76,11 @@ def _scratch(most_moved: int, most_fixed: int) -> MosesScratch:
 def _distance(
     moved: NDArray[np.int32], n_moved: int, fixed: NDArray[np.int32], scratch: MosesScratch
 ) -> int:
-    """Edit distance of ``moved[:n_moved]`` and ``fixed`` within the beam; fills costs and steps.
+    """Return the edit distance of ``moved[:n_moved]`` and ``fixed`` within a beam.
 
-    Among equals a word of both goes first, then one of ``moved``, then one of ``fixed``. Before
-    the last word of ``moved``, places more than ``BEAM`` costlier than the best place just reached
-    by a word of both are dead ends.
+    Fills ``costs`` and ``steps``. Among equal costs, a step in both sentences is preferred, then
+    one in ``moved``, then one in ``fixed``. Before the last word of ``moved``, the beam drops cells
+    that cost over ``BEAM`` more than the best cell just reached by a step in both sentences.
     """
     costs, steps = scratch.costs, scratch.steps
     n_fixed = len(fixed)
@@ -116,9 +115,9 @@ def _distance(
 
 @kernel
 def _align(n_moved: int, n_fixed: int, scratch: MosesScratch) -> None:
-    """Follow the steps back; writes which words are wrong and where ``fixed`` is aligned to.
+    """Follow the steps back; write wrong words and the alignment of ``fixed``.
 
-    A word of ``fixed`` alone is aligned to the word of ``moved`` that comes next.
+    An inserted word of ``fixed`` is aligned to the next word of ``moved``.
     """
     row, column = n_fixed, n_moved
     while row > 0 or column > 0:
@@ -140,7 +139,7 @@ def _align(n_moved: int, n_fixed: int, scratch: MosesScratch) -> None:
 
 @kernel
 def _within_reach(start: int, place: int, slack: int) -> bool:
-    """Return whether a block may move from ``start`` to ``place``, up to ``slack`` further left."""
+    """Return whether a block may move from ``start`` to ``place``, with ``slack`` to the left."""
     return place != start and place - start <= FURTHEST_SHIFT >= start - place - slack
 
 
@@ -148,10 +147,10 @@ def _within_reach(start: int, place: int, slack: int) -> bool:
 def _find_shifts(
     moved: NDArray[np.int32], n_moved: int, fixed: NDArray[np.int32], scratch: MosesScratch
 ) -> int:
-    """Write the first shifts worth trying to ``scratch.shifts``; returns how many they are.
+    """Write the first candidate shifts to ``scratch.shifts``; return their number.
 
-    A block that ``fixed`` has as well, with a wrong word in it, goes next to where the words of
-    its place in ``fixed`` are aligned to, if something is wrong there too.
+    A candidate is a block that contains a wrong word and also occurs in ``fixed``, where some word
+    is wrong, too. It moves next to the position to which that occurrence is aligned.
     """
     aligned, runs, shifts = scratch.aligned, scratch.runs, scratch.shifts
     n_fixed = len(fixed)
@@ -173,7 +172,7 @@ def _find_shifts(
             end = start + length - 1
             any_wrong = any_wrong or scratch.moved_wrong[end]
             if not any_wrong:
-                # A longer block may still have a wrong word, if there is one to match.
+                # A longer matching block may still contain a wrong word.
                 if not np.any(runs[:n_fixed] >= length):
                     break
                 continue
@@ -214,11 +213,11 @@ def _shift(
     new_place: int,
     result: NDArray[np.int32],
 ) -> None:
-    """Write ``moved`` with one block shifted to ``result``.
+    """Copy ``moved`` to ``result`` with one block shifted.
 
-    ``new_place`` counts words of ``moved``: the block goes in front of that word if it is to the
-    left, behind it if it is to the right, to the front for -1, and as many words on as
-    ``new_place`` is behind ``start`` if it lies within the block.
+    ``new_place`` is a word of ``moved``: the block moves before that word if it is to the left,
+    after it if it is to the right, and to the front for -1. If the word is in the block, the block
+    moves right by ``new_place - start`` words.
     """
     place = min(new_place, n_moved - 1)
     if place >= start + length:
@@ -231,18 +230,19 @@ def _shift(
 def _best_shift(
     n_moved: int, fixed: NDArray[np.int32], distance: int, n_shifts: int, scratch: MosesScratch
 ) -> int:
-    """Try shifts of ``scratch.now``, longer blocks first; the least distance after one of them.
+    """Try shifts of ``scratch.now``, longer blocks first; return the smallest distance or -1.
 
-    ``scratch.best`` is the sentence after it, untouched if no shift pays: then -1 is returned.
+    Writes the sentence after the best shift to ``scratch.best``; returns -1 if no shift saves its
+    cost.
     """
     least = -1
-    # What is to be beaten: the distance with the cost of the shift, and at first its equal.
+    # The distance to beat includes the cost of the shift; the first shift may equal it.
     errors = distance
     for length in range(LONGEST_BLOCK, 0, -1):
         for shift in range(n_shifts):
             if scratch.shifts[shift, 1] != length:
                 continue
-            # A shift of so many words repairs at most twice as many errors.
+            # A shift of n words repairs at most 2 n errors.
             saved = distance - errors
             if saved > 2 * length or (least >= 0 and saved == 2 * length):
                 return least
@@ -258,7 +258,7 @@ def _best_shift(
 
 @kernel
 def _edits(moved: NDArray[np.int32], fixed: NDArray[np.int32], scratch: MosesScratch) -> int:
-    """Shifts and other edits that the search finds between two sentences."""
+    """Return the number of shifts and other edits between two sentences."""
     n_moved, n_fixed = len(moved), len(fixed)
     scratch.now[:n_moved] = moved
     distance = _distance(scratch.now, n_moved, fixed, scratch)
@@ -296,7 +296,7 @@ def _count(
 def count_edits(
     words: ReferenceWords, n_references: int, hypotheses: EncodedHypotheses
 ) -> NDArray[np.int32]:
-    """Edits to the closest reference of each of ``n`` hypotheses, int32 ``[n]``."""
+    """Return the edits to the closest reference of each of ``n`` hypotheses, int32 ``[n]``."""
     edits = np.empty(len(hypotheses.sentence_ids), dtype=np.int32)
     _count(words, n_references, hypotheses, edits)
     return edits

@@ -1,7 +1,7 @@
-"""The greedy search for shifts behind sacrebleu's TER; ``ter_sacrebleu.py`` says what it is.
+"""Kernels of sacrebleu's greedy search for TER shifts; ``sacrebleu.py`` describes it.
 
-Its limits are those of sacrebleu 2, which follows Tercom. Sentences are arrays of word ids; a word
-that no reference has is negative and equals nothing.
+Its limits are those of sacrebleu 2, which follows Tercom. Sentences are arrays of word ids; words
+in no reference are negative and match nothing.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ class SacrebleuScratch(NamedTuple):
     """Working memory for two sentences of limited length.
 
     Attributes:
-        costs: int32 ``[hypothesis + 1, reference + 1]``.
-        steps: uint8, alike; the last step of the cheapest path to each place.
-        wrong: bool ``[hypothesis]``; no match in the alignment.
-        reference_wrong: bool ``[reference]``; likewise.
-        aligned: int32 ``[reference]``; the place in the hypothesis, -1 before its first word.
-        now: int32 ``[hypothesis]``; the hypothesis after the shifts taken.
-        trial: int32 ``[hypothesis]``; after one shift more.
+        costs: int32 ``[hypothesis + 1, reference + 1]``; cost of the cheapest path to each cell.
+        steps: uint8 of the same shape; last step of the cheapest path to each cell.
+        wrong: bool ``[hypothesis]``; words without a match in the alignment.
+        reference_wrong: bool ``[reference]``; words without a match in the alignment.
+        aligned: int32 ``[reference]``; aligned positions in the hypothesis, -1 before its start.
+        now: int32 ``[hypothesis]``; the hypothesis after the shifts so far.
+        trial: int32 ``[hypothesis]``; the hypothesis after one more shift.
         best: int32 ``[hypothesis]``; the best trial of a round.
     """
 
@@ -53,7 +53,7 @@ class SacrebleuScratch(NamedTuple):
 
 @kernel
 def _scratch(longest: int, longest_reference: int) -> SacrebleuScratch:
-    """Working memory for sentences of up to that many words."""
+    """Allocate working memory for sentences of up to that many words."""
     return SacrebleuScratch(
         np.empty((longest + 1, longest_reference + 1), dtype=np.int32),
         np.empty((longest + 1, longest_reference + 1), dtype=np.uint8),
@@ -70,10 +70,10 @@ def _scratch(longest: int, longest_reference: int) -> SacrebleuScratch:
 def _distance(
     words: NDArray[np.int32], length: int, reference: NDArray[np.int32], scratch: SacrebleuScratch
 ) -> int:
-    """Edit distance of ``words[:length]`` and ``reference``; fills costs and steps.
+    """Return the edit distance of ``words[:length]`` and ``reference``; fill costs and steps.
 
-    Only places near the diagonal are looked at. Among equals a word of both goes first, then one
-    of the hypothesis, then one of the reference.
+    Only cells near the diagonal are used. Among equal costs, a step in both sentences is preferred,
+    then one in the hypothesis, then one in the reference.
     """
     costs, steps = scratch.costs, scratch.steps
     n_reference = len(reference)
@@ -104,9 +104,9 @@ def _distance(
 
 @kernel
 def _align(length: int, n_reference: int, scratch: SacrebleuScratch) -> None:
-    """Follow the steps back; writes which words are wrong and where the reference is aligned to.
+    """Follow the steps back; write wrong words and the alignment of the reference.
 
-    A word of the reference alone is aligned to the word of the hypothesis before it.
+    A missing word of the reference is aligned to the previous word of the hypothesis.
     """
     row, column = length, n_reference
     while row > 0 or column > 0:
@@ -135,10 +135,10 @@ def _shift(
     target: int,
     result: NDArray[np.int32],
 ) -> None:
-    """Write ``words`` with a block shifted to in front of word ``target`` to ``result``.
+    """Copy ``words`` to ``result`` with a block shifted before word ``target``.
 
-    Where ``target`` lies within the block or just behind it, the block moves on by as many words
-    as ``target`` is behind its start.
+    If ``target`` is in the block or just after it, the block moves right by the distance of
+    ``target`` to its start.
     """
     place = target
     if target > start + length:
@@ -155,10 +155,10 @@ def _best_shift(
     n_tried: int,
     scratch: SacrebleuScratch,
 ) -> tuple[int, int]:
-    """Try shifts of ``scratch.now``: errors that the best saves, and all shifts tried so far.
+    """Try shifts of ``scratch.now``; return errors saved by the best, and shifts tried so far.
 
-    The best goes to ``scratch.best``. Among those that save as much, that is the longest block,
-    then the one that starts first, then the one that goes furthest to the left.
+    Writes the best to ``scratch.best``. Ties go to the longest block, then to the one that starts
+    first, then to the one that moves furthest to the left.
     """
     now, aligned = scratch.now, scratch.aligned
     n_reference = len(reference)
@@ -208,7 +208,7 @@ def _best_shift(
 def _edits(
     hypothesis: NDArray[np.int32], reference: NDArray[np.int32], scratch: SacrebleuScratch
 ) -> int:
-    """Shifts and other edits that the search finds between two sentences."""
+    """Return the number of shifts and other edits between two sentences."""
     length, n_reference = len(hypothesis), len(reference)
     if n_reference == 0:
         return length
@@ -248,7 +248,7 @@ def _count(
 def count_edits(
     words: ReferenceWords, n_references: int, hypotheses: EncodedHypotheses
 ) -> NDArray[np.int32]:
-    """Edits to the closest reference of each of ``n`` hypotheses, int32 ``[n]``."""
+    """Return the edits to the closest reference of each of ``n`` hypotheses, int32 ``[n]``."""
     edits = np.empty(len(hypotheses.sentence_ids), dtype=np.int32)
     _count(words, n_references, hypotheses, edits)
     return edits

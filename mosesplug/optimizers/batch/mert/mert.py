@@ -97,7 +97,7 @@ class MertOptions:
         "box",
         help="distribution of random directions",
         details=(
-            "box: drawn from the box of the ranges, as in Moses' mert. Otherwise all weights are "
+            "box: drawn from the box of the ranges, as in Moses' mert. symmetric: all weights are "
             "drawn from -1/2 to 1/2; with random-direction, this is stochastic search."
         ),
         source="mert -t random-direction; Cer et al. 2008, as Phrasal's CerStyleOptimizer",
