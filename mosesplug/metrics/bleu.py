@@ -198,9 +198,7 @@ class Bleu:
         references = self._own(prepared)
         tokenization = self._tokenization()
         hypotheses = tokenization.hypotheses(
-            check_hypotheses(
-                sentence_ids, buffer, starts, ends, n_sentences=references.n_sentences
-            )
+            check_hypotheses(sentence_ids, buffer, starts, ends, n_sentences=references.n_sentences)
         )
         n = len(hypotheses.sentence_ids)
         statistics = np.empty((n, self.n_statistics), dtype=np.int32)

@@ -24,7 +24,7 @@ def test_selection(line: bytes, factors: tuple[int, ...], expected: bytes) -> No
 
 
 def test_a_token_without_the_factor_is_refused() -> None:
-    with pytest.raises(DataError, match="token 'c' has 1 factors and factor 1 is asked for"):
+    with pytest.raises(DataError, match="token 'c' has 1 factors and factor 1 is selected"):
         select_factors(b"a|b c", (0, 1))
 
 
