@@ -129,7 +129,7 @@ def oracle(
     output: Output = None,
     quiet: Quiet = False,
 ) -> None:
-    """Print the oracle translations of search graphs, one a line.
+    """Print the oracle translations of search graphs, one per line.
 
     By default a greedy search maximises corpus BLEU; --sentence and --linear are faster, and
     --linear is exact. Corpus BLEU is printed on stderr, and with weights that of the 1-best.
@@ -170,7 +170,7 @@ def info(
     weights: GraphWeightsFile = None,
     sparse_weights: SparseWeights = None,
 ) -> None:
-    """Print the size of search graphs: nodes, edges, derivations, best score, features.
+    """Print sizes and best scores of search graphs.
 
     Example: mosesplug forest info hypergraph --weights run3.dense
     """

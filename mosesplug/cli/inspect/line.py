@@ -51,7 +51,7 @@ def line(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Print the score of the lists along a line, and the sentences whose 1-best changes.
+    """Print score and changed 1-best hypotheses along a line.
 
     Scores are exact: the 1-best hypotheses are constant between thresholds, and a row shows the
     best interval of its part. Weights have an L1 norm of 1.

@@ -82,7 +82,7 @@ def mbr(
     threads: Threads = THREADS,
     quiet: Quiet = False,
 ) -> None:
-    """Choose translations by minimum Bayes risk or consensus instead of the model score alone.
+    """Choose translations by minimum Bayes risk or consensus.
 
     By default each of the best translations is compared, by BLEU, with the expected n-grams of the
     whole graph or list (DeNero et al. 2009, fast consensus decoding). The output has one

@@ -52,7 +52,7 @@ def show(
     refs: References = None,
     json: Json = False,
 ) -> None:
-    """Show the hypotheses of one sentence with model score, sentence score and roles.
+    """Show the hypotheses of one sentence with their scores and roles.
 
     Roles are 1-best, oracle, hope and fear. Hope and fear have the largest sum and difference of
     model score and metric, at weights divided by their L1 norm. Hypotheses with a role are shown

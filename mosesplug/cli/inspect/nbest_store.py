@@ -55,7 +55,7 @@ def export(
     ] = _MAX_DIGITS,
     quiet: Quiet = False,
 ) -> None:
-    """Write the lists of one iteration, or of all, merged and without duplicates.
+    """Write the lists of one iteration, or all merged lists.
 
     The model scores of merged n-best lists are those of the run's result. The extractor files are
     FILE.features.dat and FILE.scores.dat.
@@ -105,7 +105,7 @@ def import_(
     threads: Threads = THREADS,
     quiet: Quiet = False,
 ) -> None:
-    """Create a store of n-best lists, to inspect them as those of a run.
+    """Create a store of n-best lists, to inspect them.
 
     Weights and results of a working directory of mert-moses.pl are imported as well. The weights
     of other lists are unknown and shown as 0.
@@ -145,7 +145,7 @@ def import_(
 
 
 def verify(store: Store, json: Json = False, quiet: Quiet = False) -> None:
-    """Verify every record of a store. The exit code is 1 if one is damaged.
+    """Verify every record; the exit code is 1 if one is damaged.
 
     Records are compared with their checksums (version 0.1 wrote none) and decoded: every
     hypothesis that a list refers to is looked up, and all values must be numbers.
@@ -195,7 +195,7 @@ def copy(
     store: Store,
     target: Annotated[Path, typer.Argument(metavar="DIR", help="The new store.")],
 ) -> None:
-    """Copy a store without free pages, even while a run is writing it.
+    """Copy a store without free pages, even during a run.
 
     Example: mosesplug nbest copy tuning /backup/tuning.lmdb
     """
@@ -211,7 +211,7 @@ def drop(
         int, typer.Argument(min=1, metavar="ITERATION", help="The newest iteration of the store.")
     ],
 ) -> None:
-    """Remove the newest iteration of a store, which a resumed run then decodes again.
+    """Remove the newest iteration; a resumed run decodes it again.
 
     finished_step.txt beside the store is set back, and summary.json is removed. moses.ini stays
     until a resumed run writes it again. Older iterations cannot be dropped, since newer ones refer

@@ -124,9 +124,10 @@ def grep(
     refs: References = None,
     json: Json = False,
 ) -> None:
-    """Print every text in which a pattern occurs: sentence, field, number, text.
+    """Print every text in which a pattern occurs.
 
-    Hypotheses are the distinct texts of all iterations. Searching source and reference requires
+    Columns: sentence, field, number, text. Hypotheses are the distinct texts of
+    all iterations. Searching source and reference requires
     --source and --refs. The exit code is 1 if there is no hit, as with grep.
 
     Example: mosesplug nbest grep tuning 'house|home' --in hypothesis
@@ -181,7 +182,7 @@ def stats(
     iteration: IterationOption = "all",
     json: Json = False,
 ) -> None:
-    """Print statistics of features and lists, and the oracle's score by list size.
+    """Print statistics of features, lists and oracles.
 
     Features are measured over the distinct hypotheses: spread is the mean standard deviation in a
     sentence, correlation that with the sentence score (BLEU+1 for BLEU), in a sentence. Lists are

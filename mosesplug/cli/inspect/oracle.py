@@ -77,7 +77,7 @@ def oracle(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Score the best translations that n-best lists hold.
+    """Find and score the oracle translations of n-best lists.
 
     Prints the corpus score of the first of each list, and that of the oracle by each method:
     sentence (the best of each sentence by a smoothed BLEU), greedy (for the corpus score), batch

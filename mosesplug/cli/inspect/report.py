@@ -35,7 +35,7 @@ def report(
     title: Annotated[str | None, typer.Option(help="Title of the page [the store's path].")] = None,
     quiet: Quiet = False,
 ) -> None:
-    """Write one HTML page about a run: scores, weights, features, lists and sentences.
+    """Write an HTML report of a run.
 
     Figures: scores, weights, features, surfaces, growth, coverage, times, lattice, envelope. They
     need matplotlib: install mosesplug[report]. The store is only read; a run may be in progress.

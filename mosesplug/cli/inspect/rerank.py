@@ -40,7 +40,7 @@ def rerank(
     ] = None,
     output: Output = None,
 ) -> None:
-    """Print the best hypothesis of each n-best list, one translation a line.
+    """Print the best hypothesis of each n-best list, one per line.
 
     A sentence without a list has an empty line. Lists may be in the Moses format of any decoder, as
     of Marian's --n-best, or name every value (name=value), as those of Joshua and cdec, whose dense

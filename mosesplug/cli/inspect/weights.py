@@ -43,7 +43,7 @@ def show(
     ] = True,
     json: Json = False,
 ) -> None:
-    """Show the weights of a file, or those of a run over its iterations.
+    """Show the weights of a file or of a run's iterations.
 
     A file of any format can be given. Share is the absolute weight divided by the L1 norm of the
     dense weights. A working directory shows the weights that each iteration was decoded with, with

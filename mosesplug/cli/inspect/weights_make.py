@@ -123,7 +123,7 @@ def normalise(
     sparse_output: _SparseOutput = None,
     output: Output = None,
 ) -> None:
-    """Divide weights by the L1 norm of the dense ones, as Moses' mert does.
+    """Divide weights by the L1 norm of the dense ones.
 
     No ranking changes, unless there are features that are not tuned: their weights stay.
 
@@ -147,7 +147,7 @@ def convert(
     sparse_output: _SparseOutput = None,
     output: Output = None,
 ) -> None:
-    """Write weights in another format, with the same numbers to the last bit.
+    """Write weights in another format, with identical numbers.
 
     Sparse weights that a format cannot hold require --sparse-output; missing names and features
     that are not tuned are reported on stderr. graph is the file "weights" beside search graphs,

@@ -68,7 +68,7 @@ def _bench_optimizers(
     quiet: Quiet = False,
     **given: Any,
 ) -> None:
-    """Run algorithms on the same lists, from the same starting weights, and compare their scores.
+    """Compare the scores of algorithms on the same lists and starting weights.
 
     The table has the mean and standard deviation over the seeds of the score on the merged lists,
     the CPU seconds of one run in all threads, without loading and compiling, and the number of

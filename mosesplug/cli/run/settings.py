@@ -29,7 +29,7 @@ def settings(
         bool, typer.Option("--markdown", help="Print the reference of all settings.")
     ] = False,
 ) -> None:
-    """Explain a setting of tune, mert-moses or optimize, or print those of a run as TOML.
+    """Explain a setting, or print those of a run as TOML.
 
     The output without arguments is a settings file with all defaults, to be edited and given to
     `mosesplug tune --settings`.
