@@ -28,7 +28,7 @@ if TYPE_CHECKING:
         write_features,
         write_scores,
     )
-    from formats.extractor.megam import Examples, example_lines, read_examples
+    from formats.extractor.megam import Examples, format_examples, read_examples
     from formats.extractor.reader import read_features, read_scores
     from formats.graphs.any_graph import GraphKind, detect_graph_kind, read_graph, read_graphs
     from formats.graphs.hypergraph import (
@@ -66,7 +66,7 @@ if TYPE_CHECKING:
         open_text,
         read_bytes,
         read_lines,
-        regular_file,
+        require_regular_file,
         write_atomic,
     )
     from formats.weights.any_format import WeightFile, parse_weights, read_weights
@@ -111,9 +111,9 @@ __all__ = [
     "decoder_flags",
     "dense_features",
     "detect_graph_kind",
-    "example_lines",
     "format_dense",
     "format_entry",
+    "format_examples",
     "format_init_opt",
     "format_sparse",
     "format_weight",
@@ -144,7 +144,7 @@ __all__ = [
     "read_weights",
     "read_weights_txt",
     "reference_files",
-    "regular_file",
+    "require_regular_file",
     "slf_scales",
     "weight_overwrite",
     "with_weights",

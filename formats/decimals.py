@@ -22,7 +22,7 @@ import re
 import numpy as np
 from numpy.typing import NDArray
 
-from formats.words import EACH_BYTE, Bytes, Positions, Words, words_of, zero_bytes
+from formats.words import EACH_BYTE, Bytes, Positions, Words, mark_zero_bytes, view_words
 
 __all__ = ["parse_digits", "parse_integers", "parse_number", "parse_numbers", "spell_rows"]
 
@@ -57,7 +57,7 @@ def parse_numbers(text: Bytes, starts: Positions, ends: Positions) -> NDArray[np
     Returns:
         float64 ``[m]``; NaN where a token is no finite decimal number (so too for ``nan``).
     """
-    words = words_of(text)
+    words = view_words(text)
     values = np.empty(len(starts), dtype=np.float64)
     odd: list[Positions] = []
     for low in range(0, len(starts), _CHUNK):
@@ -86,7 +86,7 @@ def parse_integers(text: Bytes, starts: Positions, ends: Positions) -> NDArray[n
     """
     lengths = ends - starts
     kept = _KEEP[np.clip(lengths, 0, 8)]
-    digits = (words_of(text)[ends - 8] ^ _ZEROS) & kept
+    digits = (view_words(text)[ends - 8] ^ _ZEROS) & kept
     values = _eight_digits(digits).view(np.int64)
     for i in np.flatnonzero(_not_digits(digits) | (lengths < 1) | (lengths > 8)):
         token = text[starts[i] : ends[i]].tobytes()
@@ -135,7 +135,7 @@ def _without_dot(digits: Words) -> tuple[Words, NDArray[np.bool_], Positions]:
     Returns:
         The words, whether there was a point, and how many digits followed it.
     """
-    point = zero_bytes(digits ^ (EACH_BYTE * _U64(ord(".") ^ ord("0"))))
+    point = mark_zero_bytes(digits ^ (EACH_BYTE * _U64(ord(".") ^ ord("0"))))
     found = point != 0
     one = found.view(np.uint8).astype(np.uint64)
     before = point - one

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from os import PathLike, fspath
 
-__all__ = ["FormatError", "quoted"]
+__all__ = ["FormatError", "quote"]
 
 LONGEST_QUOTE = 40
 _LONGEST_MESSAGE = 1000
@@ -49,7 +49,7 @@ def _escaped(match: re.Match[str]) -> str:
     return match[0].encode("unicode_escape").decode()
 
 
-def quoted(text: bytes | str) -> str:
+def quote(text: bytes | str) -> str:
     """Quote a piece of a file for a message, cut to a readable length.
 
     Characters that cannot be printed are escaped.

@@ -6,7 +6,7 @@ first word or name.
 
 Reads are bounded: devices without end and archives that expand more than some hundred times are
 rejected. A user may name a pipe, such as ``<(zcat list.gz)``; paths that come from other files or
-from directories must be regular files (``regular_file``).
+from directories must be regular files (``require_regular_file``).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ __all__ = [
     "open_text",
     "read_bytes",
     "read_lines",
-    "regular_file",
+    "require_regular_file",
     "write_atomic",
 ]
 
@@ -86,7 +86,7 @@ def open_text(path: StrPath) -> BinaryIO:
     return file
 
 
-def regular_file(path: StrPath) -> Path:
+def require_regular_file(path: StrPath) -> Path:
     """Return ``path`` if nothing but a regular file can be there: reading a pipe could block.
 
     Raises:

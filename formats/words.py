@@ -17,13 +17,13 @@ __all__ = [
     "Bytes",
     "Positions",
     "Words",
-    "all_read",
-    "before_blank",
-    "hashes_of",
-    "padded_with_newlines",
-    "same_bytes",
-    "words_of",
-    "zero_bytes",
+    "are_same_bytes",
+    "count_before_blank",
+    "hash_tokens",
+    "mark_zero_bytes",
+    "pad_with_newlines",
+    "stand_at",
+    "view_words",
 ]
 
 PAD = 16
@@ -40,14 +40,14 @@ Positions = NDArray[np.int64]
 Words = NDArray[np.uint64]
 
 
-def padded_with_newlines(text: bytes) -> Bytes:
+def pad_with_newlines(text: bytes) -> Bytes:
     """Return the text as an array, ``PAD`` newlines before it and as many behind."""
     padded = np.full(len(text) + 2 * PAD, ord("\n"), dtype=np.uint8)
     padded[PAD:-PAD] = np.frombuffer(text, dtype=np.uint8)
     return padded
 
 
-def words_of(text: Bytes) -> Words:
+def view_words(text: Bytes) -> Words:
     """Return the eight bytes from every position on, as little-endian words: an unaligned view.
 
     Index it with an array of positions; ``np.take`` would copy the whole of it.
@@ -55,7 +55,7 @@ def words_of(text: Bytes) -> Words:
     return np.ndarray((len(text) - 7,), dtype="<u8", buffer=text, strides=(1,))
 
 
-def all_read(words: Words, at: Positions, expected: bytes) -> bool:
+def stand_at(words: Words, at: Positions, expected: bytes) -> bool:
     """Return whether the same bytes stand at all these positions."""
     for offset in range(0, len(expected), 8):
         chunk = expected[offset : offset + 8]
@@ -66,21 +66,21 @@ def all_read(words: Words, at: Positions, expected: bytes) -> bool:
     return True
 
 
-def before_blank(words: Words) -> Positions:
+def count_before_blank(words: Words) -> Positions:
     """Count the bytes of each word before its first blank, int64; 8 if it has no blank."""
-    blanks = zero_bytes(words ^ (EACH_BYTE * _U64(ord(" "))))
+    blanks = mark_zero_bytes(words ^ (EACH_BYTE * _U64(ord(" "))))
     lowest = blanks & (~blanks + _U64(1))
     behind = ((lowest * _U64(0x0706050403020100)) >> _U64(56)).view(np.int64)
     before: Positions = 7 - behind + (blanks == 0)
     return before
 
 
-def zero_bytes(words: Words) -> Words:
+def mark_zero_bytes(words: Words) -> Words:
     """1 in each byte that was zero: exact for the first, and nothing before it."""
     return (((words - EACH_BYTE) & ~words) >> _U64(7)) & EACH_BYTE
 
 
-def hashes_of(text: Bytes, starts: Positions, ends: Positions) -> Words:
+def hash_tokens(text: Bytes, starts: Positions, ends: Positions) -> Words:
     """Return a 64-bit hash of each token; tokens of the same bytes have the same one."""
     hashes = (ends - starts).astype(np.uint64)
     for rows, chunk in _chunks(text, starts, ends - starts):
@@ -89,7 +89,7 @@ def hashes_of(text: Bytes, starts: Positions, ends: Positions) -> Words:
     return hashes
 
 
-def same_bytes(text: Bytes, starts: Positions, ends: Positions, other: Positions) -> bool:
+def are_same_bytes(text: Bytes, starts: Positions, ends: Positions, other: Positions) -> bool:
     """Return whether each token has the same bytes as the token with the given number."""
     lengths = ends - starts
     if not np.array_equal(lengths, lengths[other]):
@@ -106,7 +106,7 @@ def _chunks(
     text: Bytes, starts: Positions, lengths: Positions
 ) -> Iterator[tuple[Positions, Words]]:
     """Tokens eight bytes at a time: which tokens are so long, and their words, zeros at the end."""
-    words = words_of(text)
+    words = view_words(text)
     rows = np.arange(len(starts))
     for offset in range(0, int(lengths.max(initial=0)), 8):
         rows = rows[lengths[rows] > offset]

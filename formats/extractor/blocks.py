@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from formats.errors import FormatError, quoted
+from formats.errors import FormatError, quote
 from formats.nbest.entry import BLANKS
 
 __all__ = ["Block", "BlockFile", "find_blocks", "index_of"]
@@ -85,7 +85,7 @@ def _block(
     if mode is None:
         raise file.error(
             at,
-            f"{quoted(words[0])} is not the beginning of a block",
+            f"{quote(words[0])} is not the beginning of a block",
             f"A block begins with {' or '.join(begin.decode() for begin in kinds)}",
         )
     numbers = [_count(word) for word in words[1:4]]

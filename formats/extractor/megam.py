@@ -19,13 +19,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formats.decimals import parse_number, parse_numbers
-from formats.errors import FormatError, quoted
+from formats.errors import FormatError, quote
 from formats.nbest.entry import BLANKS
 from formats.nbest.tokens import number_names
 from formats.text import read_bytes
-from formats.words import PAD, padded_with_newlines
+from formats.words import PAD, pad_with_newlines
 
-__all__ = ["Examples", "example_lines", "read_examples"]
+__all__ = ["Examples", "format_examples", "read_examples"]
 
 _BLANK_BYTES = bytes(range(BLANKS[-1] + 1))
 
@@ -49,7 +49,7 @@ class Examples:
     data: NDArray[np.float64]
 
 
-def example_lines(examples: Examples) -> Iterator[bytes]:
+def format_examples(examples: Examples) -> Iterator[bytes]:
     """A line for each example, its ``\\n`` included; numbers with the digits of a C++ stream."""
     fields = [f" {name.replace('%', '%%')} %.6g" for name in examples.names]
     indices, data = examples.indices.tolist(), examples.data.tolist()
@@ -73,7 +73,7 @@ def read_examples(path: str | PathLike[str], *, with_values: bool = True) -> Exa
             sections or weighted examples (``DEV``, ``TEST``, ``$$$WEIGHT``), or no example.
     """
     text = read_bytes(path)
-    padded = padded_with_newlines(text)
+    padded = pad_with_newlines(text)
     blanks = np.flatnonzero(padded <= BLANKS[-1])
     filled = np.flatnonzero(np.diff(blanks) > 1)
     starts, ends = blanks[filled] + 1, blanks[filled + 1]
@@ -140,12 +140,12 @@ def _fault(words: list[bytes], with_values: bool) -> tuple[str, str] | None:
         return "sections and weighted examples are not supported", "Give unweighted examples"
     if not 0.0 <= parse_number(words[0]) <= 1.0:
         return (
-            f"the class {quoted(words[0])} is not a number from 0 to 1",
+            f"the class {quote(words[0])} is not a number from 0 to 1",
             "A line is a class, then names and values",
         )
     if with_values and len(words) % 2 == 0:
-        return f"no value after the name {quoted(words[-1])}", "Check that the file is complete"
+        return f"no value after the name {quote(words[-1])}", "Check that the file is complete"
     for word in words[2::2] if with_values else ():
         if not np.isfinite(parse_number(word)):
-            return f"{quoted(word)} is not a finite number", "Look for NaN in the n-best list"
+            return f"{quote(word)} is not a finite number", "Look for NaN in the n-best list"
     return None

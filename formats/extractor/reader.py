@@ -16,14 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formats.decimals import parse_number, parse_numbers
-from formats.errors import FormatError, quoted
+from formats.errors import FormatError, quote
 from formats.extractor.blocks import Block, BlockFile, find_blocks, index_of
 from formats.extractor.data import FeatureData, ScoreData
 from formats.nbest.columns import parse_columns
 from formats.nbest.entry import BLANKS, FLOAT32_LIMIT, Layout
 from formats.nbest.tokens import number_names
 from formats.text import read_bytes
-from formats.words import PAD, Bytes, Positions, padded_with_newlines
+from formats.words import PAD, Bytes, Positions, pad_with_newlines
 
 __all__ = ["read_features", "read_scores"]
 
@@ -128,7 +128,7 @@ class _Lines:
     @classmethod
     def of(cls, text: bytes) -> _Lines:
         """Split a text."""
-        padded = padded_with_newlines(text)
+        padded = pad_with_newlines(text)
         newlines = np.flatnonzero(padded == ord("\n"))
         padded[newlines] = ord(" ")
         return cls(padded, newlines[PAD - 1 :])
@@ -158,7 +158,7 @@ def _parse(file: BlockFile, lines: _Lines, piece: Sequence[Block]) -> _Rows:
         if not np.isfinite(rows.dense).all():
             raise _refused(file, piece, "a value that is not a finite number")
         return rows
-    found = _parse_tokens(padded_with_newlines(text), n_rows, width)
+    found = _parse_tokens(pad_with_newlines(text), n_rows, width)
     return _parse_slowly(file, piece) if found is None else found
 
 
@@ -247,7 +247,7 @@ def _parse_slowly(file: BlockFile, piece: Sequence[Block]) -> _Rows:
                 if not abs(value) < FLOAT32_LIMIT or column in row or (equals and not name):
                     raise file.error(
                         at,
-                        f"{quoted(token)} is not a finite number"
+                        f"{quote(token)} is not a finite number"
                         + (" of a sparse feature, or repeats its name" if equals else ""),
                         "Produce the file again, and look for NaN in the n-best list",
                     )

@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from formats.errors import FormatError, quoted
+from formats.errors import FormatError, quote
 from formats.graphs.hypergraph_reader import TAIL, HypergraphFile
 from formats.graphs.loose_edges import LooseEdges, sort_edges
 from formats.text import read_bytes
@@ -176,7 +176,7 @@ class _Forest:
             is_number = isinstance(number, int | float) and not isinstance(number, bool)
             if not is_number or not abs(number) < _LARGEST:
                 raise self.error(
-                    f"value of feature {quoted(feature)} of edge {edge} is {_shown(number)}",
+                    f"value of feature {quote(feature)} of edge {edge} is {_shown(number)}",
                     "Expected a finite decimal number",
                 )
             self.values.append(float(number))
@@ -284,4 +284,4 @@ class _Forest:
 
 def _shown(value: Any) -> str:
     """Format a piece of JSON for a message."""
-    return quoted(str(value)[:80].encode("utf-8", "surrogatepass"))
+    return quote(str(value)[:80].encode("utf-8", "surrogatepass"))

@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Literal
 
 from formats.errors import FormatError
-from formats.text import atomic_write, regular_file, write_atomic
+from formats.text import atomic_write, require_regular_file, write_atomic
 
 __all__ = [
     "Edge",
@@ -238,7 +238,7 @@ def list_hypergraph_files(directory: str | PathLike[str]) -> dict[int, Path]:
                 path=entry,
                 remedy="Remove one of the two",
             )
-        files[number] = regular_file(entry)
+        files[number] = require_regular_file(entry)
     if not files:
         raise FormatError(
             "the directory has no search graphs", path=directory, remedy="Expected 0.gz, 1.gz, ..."

@@ -18,7 +18,7 @@ from formats.decimals import parse_integers, parse_numbers
 from formats.nbest.columns import parse_columns
 from formats.nbest.entry import FLOAT32_LIMIT, Layout
 from formats.nbest.tokens import number_names
-from formats.words import PAD, Bytes, Positions, padded_with_newlines
+from formats.words import PAD, Bytes, Positions, pad_with_newlines
 
 __all__ = ["GraphArrays", "parse_graph"]
 
@@ -102,7 +102,7 @@ def _lines(text: bytes) -> _Lines | None:
     """Return the lines of a graph, or None if the announced counts do not match."""
     if not text.endswith(b"\n"):
         text += b"\n"
-    padded = padded_with_newlines(text)
+    padded = pad_with_newlines(text)
     body = padded[PAD:-PAD]
     if np.count_nonzero(body < ord(" ")) != np.count_nonzero(body == ord("\n")):
         return (

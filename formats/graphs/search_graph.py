@@ -31,13 +31,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formats.decimals import parse_numbers
-from formats.errors import FormatError, quoted
+from formats.errors import FormatError, quote
 from formats.graphs.hypergraph import hypergraph_names
 from formats.graphs.hypergraph_reader import TAIL, HypergraphFile
 from formats.graphs.loose_edges import LooseEdges, parse_finite, sort_edges
 from formats.moses.ini import MosesIni
 from formats.text import iter_chunks
-from formats.words import PAD, padded_with_newlines
+from formats.words import PAD, pad_with_newlines
 
 __all__ = ["TRANSITION", "core_names", "read_search_graphs"]
 
@@ -82,7 +82,7 @@ def read_search_graphs(
         match = _HYPOTHESIS.fullmatch(line) or _INITIAL.fullmatch(line)
         if match is None:
             raise FormatError(
-                f"{quoted(line)} is not a hypothesis of a search graph",
+                f"{quote(line)} is not a hypothesis of a search graph",
                 path=path,
                 line=number,
                 remedy="Expected id hyp=... stack=... back=...; check that the file is complete",
@@ -160,7 +160,7 @@ class _Sentence:
             if not bar or b"|" in target:
                 raise self.error(
                     line,
-                    f"{quoted(both)} is not 'source|target'",
+                    f"{quote(both)} is not 'source|target'",
                     "If words have factors, write the graph with -output-search-graph-hypergraph",
                 )
         self.ids.append(int(number))
@@ -328,7 +328,7 @@ class _Sentence:
                 )
         if not widths[0]:
             return np.zeros((len(cores), 0))
-        padded = padded_with_newlines(b",".join(cores) + b",")
+        padded = pad_with_newlines(b",".join(cores) + b",")
         ends = np.flatnonzero(padded == ord(","))
         values = parse_numbers(padded, np.append(PAD, ends[:-1] + 1), ends)
         for place in np.flatnonzero(np.isnan(values))[:1]:
@@ -355,7 +355,7 @@ class _Sentence:
             if b"" in named or len(named) < len(pairs) or named & taken:
                 raise self.error(
                     self.lines[row],
-                    f"cannot parse sparse features {quoted(text)}",
+                    f"cannot parse sparse features {quote(text)}",
                     "Expected name=value name=value, without duplicate names",
                 )
             counts[row] = len(pairs)
@@ -371,7 +371,7 @@ class _Sentence:
     def _value_error(self, row: int, name: str, text: bytes) -> FormatError:
         return self.error(
             self.lines[row],
-            f"value of {name} is {quoted(text)}",
+            f"value of {name} is {quote(text)}",
             "Expected a finite decimal number",
         )
 

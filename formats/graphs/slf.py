@@ -37,7 +37,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formats.decimals import parse_number
-from formats.errors import FormatError, quoted
+from formats.errors import FormatError, quote
 from formats.graphs.hypergraph_reader import TAIL, HypergraphFile
 from formats.graphs.loose_edges import LooseEdges, parse_finite, sort_edges
 from formats.graphs.slf_records import Fields, Lattice, Record, read_lattice
@@ -127,7 +127,7 @@ def read_slf(path: str | PathLike[str]) -> HypergraphFile:
     """
     lattice = read_lattice(fspath(path))
     if lattice.header.get(b"dir", b"f") not in (b"f", b"forward"):
-        message = f"unsupported direction {quoted(lattice.header[b'dir'])}"
+        message = f"unsupported direction {quote(lattice.header[b'dir'])}"
         raise lattice.error(lattice.header_lines[b"dir"], message, "Write a forward lattice: dir=f")
     joined = _resolve_links(lattice)
     words: dict[bytes, int] = {}
@@ -203,7 +203,7 @@ def _name(lattice: Lattice, key: bytes) -> str | None:
 
 def _value_error(lattice: Lattice, line: int, name: str, text: bytes) -> FormatError:
     return lattice.error(
-        line, f"value of {name} is {quoted(text)}", "Expected a finite decimal number"
+        line, f"value of {name} is {quote(text)}", "Expected a finite decimal number"
     )
 
 

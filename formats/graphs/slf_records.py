@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from formats.errors import FormatError, quoted
+from formats.errors import FormatError, quote
 from formats.text import read_lines
 
 __all__ = ["Fields", "Lattice", "Record", "read_lattice"]
@@ -98,7 +98,7 @@ def read_lattice(path: str) -> Lattice:
         fields = _fields(line, bool(names))
         if fields is None:
             raise FormatError(
-                f"cannot parse fields {quoted(line)}",
+                f"cannot parse fields {quote(line)}",
                 path=path,
                 line=number,
                 remedy="Expected name=value name=value, without duplicate names",
@@ -111,7 +111,7 @@ def read_lattice(path: str) -> Lattice:
             records.append(Record(number, _short(fields, long, path, number)))
         elif nodes or links:
             raise FormatError(
-                f"{quoted(line)} is neither a node nor a link",
+                f"{quote(line)} is neither a node nor a link",
                 path=path,
                 line=number,
                 remedy="Begin nodes with I= and links with J=",

@@ -6,7 +6,7 @@ import re
 import shlex
 from collections.abc import Mapping
 
-from formats.errors import FormatError, quoted
+from formats.errors import FormatError, quote
 
 __all__ = ["decoder_flags"]
 
@@ -61,7 +61,7 @@ def decoder_flags(text: str) -> dict[str, tuple[str, ...]]:
     try:
         words = shlex.split(text)
     except ValueError as error:
-        raise FormatError(f"decoder flags {quoted(text)}: {error}") from error
+        raise FormatError(f"decoder flags {quote(text)}: {error}") from error
     sections: dict[str, list[str]] = {}
     for word in words:
         if found := _FLAG.fullmatch(word):
@@ -69,7 +69,7 @@ def decoder_flags(text: str) -> dict[str, tuple[str, ...]]:
             sections.setdefault(name, [])
         elif not sections:
             raise FormatError(
-                f"decoder flags {quoted(text)}: {quoted(word)} comes before any flag",
+                f"decoder flags {quote(text)}: {quote(word)} comes before any flag",
                 remedy="The form is: -flag value value -flag",
             )
         else:
@@ -78,7 +78,7 @@ def decoder_flags(text: str) -> dict[str, tuple[str, ...]]:
     for name in _WEIGHT_FLAGS:
         if name in sections:
             raise FormatError(
-                f"decoder flags {quoted(text)}: -{name} would override the tuned weights",
+                f"decoder flags {quote(text)}: -{name} would override the tuned weights",
                 remedy="Put the starting weights into the configuration",
             )
     return {name: tuple(values) or ("true",) for name, values in sections.items()}

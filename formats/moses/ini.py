@@ -20,7 +20,7 @@ from functools import cached_property
 from os import PathLike, fspath
 
 from formats.decimals import parse_number
-from formats.errors import FormatError, quoted
+from formats.errors import FormatError, quote
 from formats.text import read_bytes
 from formats.weights.files import ShowWeights, format_weight
 
@@ -28,9 +28,9 @@ __all__ = [
     "FeatureLine",
     "IniValue",
     "MosesIni",
+    "explain_unfit_value",
     "parse_moses_ini",
     "read_moses_ini",
-    "unfit_value",
     "with_weights",
 ]
 
@@ -124,7 +124,7 @@ class MosesIni:
             numbers = [parse_number(_encode(token)) for token in tokens]
             if not name.endswith("=") or not numbers or any(map(math.isnan, numbers)):
                 raise self._error(
-                    f"{quoted(value.text)} is not a weight",
+                    f"{quote(value.text)} is not a weight",
                     value,
                     "A line has the form: Name= value value",
                 )
@@ -139,7 +139,7 @@ class MosesIni:
             if not equals or key in arguments:
                 fault = "appears twice" if equals else "is not key=value"
                 remedy = "A line has the form: Kind key=value"
-                raise self._error(f"{quoted(word)} {fault}", value, remedy)
+                raise self._error(f"{quote(word)} {fault}", value, remedy)
             arguments[key] = text
         name = arguments.pop("name", "")
         if not name:
@@ -179,7 +179,7 @@ def parse_moses_ini(data: bytes, path: str | PathLike[str]) -> MosesIni:
             sections.setdefault(section, number)
         elif text and section is None:
             raise FormatError(
-                f"{quoted(text)} precedes the first [section]",
+                f"{quote(text)} precedes the first [section]",
                 path=path,
                 line=number,
                 remedy="Check that this is a moses.ini",
@@ -232,9 +232,9 @@ def with_weights(
         settings["weight-file"] = (sparse_file,)
     for name, values in settings.items():
         for value in values:
-            if why := unfit_value(value):
+            if why := explain_unfit_value(value):
                 raise FormatError(
-                    f"[{name}] cannot be set to {quoted(value)}: {why}",
+                    f"[{name}] cannot be set to {quote(value)}: {why}",
                     path=ini.path,
                     remedy="Rename the file or directory",
                 )
@@ -306,7 +306,7 @@ def _new_weight(ini: MosesIni, name: str, texts: Sequence[str | None], end: byte
     return _encode(f"{name}= {' '.join(text for text in texts if text is not None)}") + end
 
 
-def unfit_value(value: str) -> str | None:
+def explain_unfit_value(value: str) -> str | None:
     """Return why a ``moses.ini`` cannot hold this value, or None if it can.
 
     Moses reads a value up to a ``#`` or the end of the line and strips it.

@@ -14,16 +14,16 @@ from pathlib import Path
 from formats.errors import FormatError
 from formats.graphs.hypergraph import hypergraph_names
 from formats.moses.ini import FeatureLine, MosesIni
-from formats.text import regular_file
+from formats.text import require_regular_file
 from formats.weights.files import ShowWeights, WeightGroup, read_sparse
 
 __all__ = [
     "FALSE_WORDS",
     "UNKNOWN_WORD",
     "FeatureWeights",
-    "announced",
     "feature_weights",
     "fixed_weights",
+    "list_features",
     "sparse_weights",
 ]
 
@@ -70,7 +70,7 @@ def feature_weights(ini: MosesIni) -> tuple[FeatureWeights, ...]:
     )
 
 
-def announced(ini: MosesIni) -> ShowWeights:
+def list_features(ini: MosesIni) -> ShowWeights:
     """Return the features as ``-show-weights`` lists them, but in the order of ``[feature]``.
 
     Raises:
@@ -111,7 +111,7 @@ def sparse_weights(ini: MosesIni) -> dict[str, float]:
     found: dict[str, float] = {}
     for value in ini.section("weight-file"):
         places = dict.fromkeys((Path(ini.path).parent / value.text, Path(value.text)))
-        path = next((place for place in places if regular_file(place).exists()), None)
+        path = next((place for place in places if require_regular_file(place).exists()), None)
         if path is None:
             raise FormatError(
                 f"the file {value.text} of [weight-file] does not exist",

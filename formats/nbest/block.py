@@ -26,11 +26,11 @@ from formats.nbest.entry import (
     Layout,
     NBestEntry,
     Place,
-    backwards,
+    order_error,
     parse_entry,
 )
 from formats.nbest.tokens import ParsedFeatures, number_names, parse_tokens, split_tokens
-from formats.words import PAD, Bytes, Positions, padded_with_newlines
+from formats.words import PAD, Bytes, Positions, pad_with_newlines
 
 __all__ = ["NBestList", "concatenate", "parse_block", "parse_block_fast"]
 
@@ -224,7 +224,7 @@ def parse_block(text: bytes, layout: Layout, path: str, first_line: int) -> NBes
 
 def parse_block_fast(text: bytes, layout: Layout, path: str, first_line: int) -> NBestList | None:
     """Parse whole lines in bulk; None if a line has anything unusual."""
-    padded = padded_with_newlines(text)
+    padded = pad_with_newlines(text)
     fields = _split_lines(padded, layout.skipped)
     if fields is None:
         return None
@@ -335,7 +335,7 @@ def _parse_block_slowly(text: bytes, layout: Layout, path: str, first_line: int)
             place = Place(path, number)
             entry = parse_entry(line, layout, place)
             if entries and entry.sentence_id < entries[-1].sentence_id:
-                raise backwards(entry.sentence_id, entries[-1].sentence_id, place)
+                raise order_error(entry.sentence_id, entries[-1].sentence_id, place)
             entries.append(entry)
             numbers.append(number)
     return from_entries(entries, layout, path, numbers)

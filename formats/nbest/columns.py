@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from formats.decimals import parse_digits, parse_numbers
 from formats.nbest.entry import FLOAT32_LIMIT, Layout
-from formats.words import Bytes, Positions, Words, all_read, before_blank, words_of
+from formats.words import Bytes, Positions, Words, count_before_blank, stand_at, view_words
 
 __all__ = ["parse_columns"]
 
@@ -40,7 +40,7 @@ def parse_columns(
         float32 ``[n, n_dense]``, or None if a line has another form, or if the lines are so few
         and long that this is slow.
     """
-    words = words_of(padded)
+    words = view_words(padded)
     n_dense = sum(width for _, width in layout.groups)
     if n_dense > max(len(starts), MANY_COLUMNS):
         return None
@@ -52,7 +52,7 @@ def parse_columns(
         label = blank + name.encode("utf-8", "surrogateescape") + (b"=" if glued else b"= ")
         if not layout.labelled:
             label = blank
-        if not all_read(words, at, label):
+        if not stand_at(words, at, label):
             return None
         at = at + len(label)
         blank = b""  # the blank after a number is consumed with it
@@ -70,7 +70,7 @@ def _numbers(padded: Bytes, words: Words, at: Positions) -> tuple[NDArray[np.flo
     minus = padded[at] == ord("-")
     first = at + minus
     word = words[first]
-    lengths = before_blank(word)
+    lengths = count_before_blank(word)
     longer = np.flatnonzero(lengths == 8)
     if len(longer):
         lengths[longer] += _lengths(words, first[longer] + 8)
@@ -90,7 +90,7 @@ def _lengths(words: Words, at: Positions) -> Positions:
     lengths = np.zeros(len(at), dtype=np.int64)
     rest = np.arange(len(at))
     while len(rest) and lengths[rest[0]] < LONGEST - 8:
-        more = before_blank(words[np.minimum(at[rest] + lengths[rest], len(words) - 1)])
+        more = count_before_blank(words[np.minimum(at[rest] + lengths[rest], len(words) - 1)])
         lengths[rest] += more
         rest = rest[more == 8]
     return lengths

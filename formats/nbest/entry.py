@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from formats.decimals import parse_number
-from formats.errors import FormatError, quoted
+from formats.errors import FormatError, quote
 
 __all__ = [
     "BLANKS",
@@ -27,9 +27,9 @@ __all__ = [
     "Layout",
     "NBestEntry",
     "Place",
-    "backwards",
     "format_entry",
     "names_every_value",
+    "order_error",
     "parse_entry",
 ]
 
@@ -155,7 +155,7 @@ def parse_entry(line: bytes, layout: Layout, place: Place) -> NBestEntry:
     identifier = sentence_id.strip(BLANKS)
     if not identifier.isdigit() or len(identifier) > 18:
         raise place.error(
-            f"the sentence id is {quoted(identifier)}, not an integer from 0",
+            f"the sentence id is {quote(identifier)}, not an integer from 0",
             "The first field of an n-best list is the number of the input line",
         )
     tokens = _TOKEN.findall(features)
@@ -212,7 +212,7 @@ def format_entry(entry: NBestEntry, *, digits: int = 6, named: bool = False) -> 
     return line + b"\n"
 
 
-def backwards(sentence_id: int, previous: int, place: Place) -> FormatError:
+def order_error(sentence_id: int, previous: int, place: Place) -> FormatError:
     """Return the error for a sentence id that is smaller than the one before."""
     return place.error(
         f"sentence ids go backwards ({sentence_id} after {previous})",
@@ -307,7 +307,7 @@ def _groups(tokens: Sequence[bytes], place: Place) -> list[tuple[str, list[float
             groups[-1][1].append(_number(token, f"a value of {groups[-1][0]}", place))
         else:
             raise place.error(
-                f"the features begin with {quoted(token)}, which is not a label",
+                f"the features begin with {quote(token)}, which is not a label",
                 "A features field has the form: Name= value value Name= value",
             )
     for name, values in groups:
@@ -357,7 +357,7 @@ def _number(token: bytes, what: str, place: Place) -> float:
     if token.strip(b"+-").lower() in (b"inf", b"infinity", b"nan"):
         kind = "not finite"
     raise place.error(
-        f"{what} is {kind}: {quoted(token)}",
+        f"{what} is {kind}: {quote(token)}",
         "Weights cannot be tuned on it: find the decoder's feature that writes it",
     )
 

@@ -28,9 +28,9 @@ from formats.nbest.entry import (
     Layout,
     NBestEntry,
     Place,
-    backwards,
     format_entry,
     names_every_value,
+    order_error,
     parse_entry,
 )
 from formats.text import atomic_write, iter_chunks, open_text
@@ -148,7 +148,7 @@ def iter_nbest(
             layout = layout or Layout.of_line(line, names, place, dense)
             entry = parse_entry(line, layout, place)
             if entry.sentence_id < previous:
-                raise backwards(entry.sentence_id, previous, place)
+                raise order_error(entry.sentence_id, previous, place)
             previous = entry.sentence_id
             yield entry
     if layout is None:
@@ -247,7 +247,7 @@ def _check_order(last: int, block: NBestList) -> int:
     """Reject a block that begins before sentence ``last``; return its own last sentence."""
     first = int(block.sentence_ids[0])
     if first < last:
-        raise backwards(first, last, Place(block.path, int(block.lines[0])))
+        raise order_error(first, last, Place(block.path, int(block.lines[0])))
     return int(block.sentence_ids[-1])
 
 

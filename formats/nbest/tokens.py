@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from formats.decimals import parse_numbers
 from formats.nbest.entry import BLANKS, FLOAT32_LIMIT, Layout
-from formats.words import Bytes, Positions, all_read, hashes_of, same_bytes, words_of
+from formats.words import Bytes, Positions, are_same_bytes, hash_tokens, stand_at, view_words
 
 __all__ = ["ParsedFeatures", "Tokens", "number_names", "parse_tokens", "split_tokens"]
 
@@ -186,7 +186,7 @@ def _follows(padded: Bytes, tokens: Tokens, is_dense: NDArray[np.bool_], layout:
         fits = tokens.ends[of_group] - tokens.starts[of_group] == len(label) + 1
         if not ((before == column).all() and fits.all()):
             return False
-        if not all_read(words_of(padded), tokens.starts[of_group], label):
+        if not stand_at(view_words(padded), tokens.starts[of_group], label):
             return False
         column += width
     return True
@@ -201,11 +201,11 @@ def number_names(
     padded: Bytes, starts: Positions, ends: Positions
 ) -> tuple[tuple[str, ...], NDArray[np.int32]] | None:
     """Number names by first appearance; None if two names share a hash."""
-    hashes = hashes_of(padded, starts, ends)
+    hashes = hash_tokens(padded, starts, ends)
     distinct, owners = np.unique(hashes, return_inverse=True)
     first = np.full(len(distinct), len(hashes), dtype=np.int64)
     np.minimum.at(first, owners, np.arange(len(hashes)))
-    if not same_bytes(padded, starts, ends, first[owners]):
+    if not are_same_bytes(padded, starts, ends, first[owners]):
         return None
     order = np.argsort(first)
     rank = np.empty(len(order), dtype=np.int32)

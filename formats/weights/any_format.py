@@ -23,10 +23,10 @@ from dataclasses import dataclass, field
 from os import PathLike, fspath
 from typing import Literal, get_args
 
-from formats.errors import FormatError, quoted
+from formats.errors import FormatError, quote
 from formats.graphs.hypergraph import hypergraph_names, infer_groups
 from formats.moses.ini import MosesIni, parse_moses_ini
-from formats.moses.ini_features import UNKNOWN_WORD, announced, fixed_weights, sparse_weights
+from formats.moses.ini_features import UNKNOWN_WORD, fixed_weights, list_features, sparse_weights
 from formats.weights.files import (
     UNTUNEABLE_COMPONENT,
     ShowWeights,
@@ -39,15 +39,15 @@ from formats.weights.files import (
     read_weights_txt,
 )
 from formats.weights.json_file import is_json, parse_json_weights
-from formats.weights.lines import content_lines, decoded, weights_text
+from formats.weights.lines import decode, read_content_lines, read_weight_file
 
 __all__ = [
     "FORMATS",
     "Format",
     "WeightFile",
+    "name_as_in_graphs",
     "parse_weights",
     "read_weights",
-    "spelled_in_graphs",
 ]
 
 Format = Literal[
@@ -112,7 +112,7 @@ class WeightFile:
 
 def read_weights(path: str | PathLike[str], formats: Sequence[Format] = FORMATS) -> WeightFile:
     """Read a file of weights; errors as for ``parse_weights``."""
-    return parse_weights(weights_text(path), path, formats)
+    return parse_weights(read_weight_file(path), path, formats)
 
 
 def parse_weights(
@@ -129,13 +129,13 @@ def parse_weights(
         FormatError: the format is unknown or not accepted, or a line is invalid.
     """
     path = fspath(path)
-    lines = [line for _, line in content_lines(path, text, comments=True)]
+    lines = [line for _, line in read_content_lines(path, text, comments=True)]
     if not lines:
         raise FormatError("the file has no weights", path=path, remedy="Give a file of weights")
     found = "json" if is_json(text) else _format_of(lines)
     if found is None:
         raise FormatError(
-            f"{quoted(lines[0])} is not a line of a file of weights",
+            f"{quote(lines[0])} is not a line of a file of weights",
             path=path,
             remedy="Give Name= value lines, name value lines, a line of numbers, or a moses.ini",
         )
@@ -148,7 +148,7 @@ def parse_weights(
     return _parsed(found, text, path)
 
 
-def spelled_in_graphs(show: ShowWeights, fixed: Mapping[str, float], path: str) -> dict[str, float]:
+def name_as_in_graphs(show: ShowWeights, fixed: Mapping[str, float], path: str) -> dict[str, float]:
     """Dense weights, tuned or not, by the names that search graphs have.
 
     Args:
@@ -178,7 +178,7 @@ def _parsed(found: Format, text: bytes, path: str) -> WeightFile:
     match found:
         case "moses.ini":
             ini = parse_moses_ini(text, path)
-            return WeightFile(path, found, announced(ini), fixed=fixed_weights(ini), ini=ini)
+            return WeightFile(path, found, list_features(ini), fixed=fixed_weights(ini), ini=ini)
         case "show-weights":
             return WeightFile(path, found, read_show_weights(text, path))
         case "dense":
@@ -253,7 +253,7 @@ def _shown(groups: Iterable[tuple[str, Sequence[float | None]]]) -> ShowWeights:
 
 
 def _overwritten(text: bytes, path: str) -> Mapping[str, tuple[float | None, ...]]:
-    lines = [decoded(line) for _, line in content_lines(path, text, comments=True)]
+    lines = [decode(line) for _, line in read_content_lines(path, text, comments=True)]
     try:
         return parse_weight_overwrite(" ".join(lines))
     except FormatError as error:

@@ -22,16 +22,16 @@ from dataclasses import dataclass
 from decimal import Decimal
 from os import PathLike
 
-from formats.errors import FormatError, quoted
+from formats.errors import FormatError, quote
 from formats.weights.lines import (
-    content_lines,
-    decoded,
-    encoded,
-    merged,
-    named_twice,
-    numbers_of,
-    weight,
-    weights_text,
+    decode,
+    duplicate_error,
+    encode,
+    merge_groups,
+    parse_numbers,
+    parse_weight,
+    read_content_lines,
+    read_weight_file,
 )
 
 __all__ = [
@@ -158,24 +158,24 @@ def read_show_weights(
         FormatError: a weight is not a finite number, or a feature appears twice.
     """
     if not isinstance(source, bytes):
-        path, source = source, weights_text(source)
+        path, source = source, read_weight_file(source)
     groups: list[tuple[str, list[float | None], int]] = []
     untuneable: list[str] = []
     sparse: list[str] = []
     for number, line in enumerate(source.split(b"\n"), start=1):
         line = line.rstrip()
         if found := _GROUP.fullmatch(line):
-            name = decoded(found[1])
+            name = decode(found[1])
             values = [
-                None if token == UNTUNEABLE_COMPONENT else weight(token, name, path, number)
+                None if token == UNTUNEABLE_COMPONENT else parse_weight(token, name, path, number)
                 for token in found[2].split()
             ]
             groups.append((name, values, number))
         elif found := _UNTUNEABLE.fullmatch(line):
-            untuneable.append(decoded(found[1]))
+            untuneable.append(decode(found[1]))
         elif found := _SPARSE.fullmatch(line):
-            sparse.append(decoded(found[1]))
-    joined = merged(groups, path)
+            sparse.append(decode(found[1]))
+    joined = merge_groups(groups, path)
     return ShowWeights(
         tuple(WeightGroup(name, tuple(values)) for name, values in joined),
         tuple(untuneable),
@@ -194,7 +194,7 @@ def format_show_weights(show: ShowWeights) -> bytes:
         lines.append(f"{group.name}= {' '.join(words)}\n")
     lines += [f"{name} UNTUNEABLE\n" for name in show.untuneable]
     lines += [f"{name}=\n" for name in show.sparse]
-    return encoded("".join(lines))
+    return encode("".join(lines))
 
 
 def read_dense(
@@ -210,21 +210,21 @@ def read_dense(
             two places, or the file has no weights.
     """
     groups: list[tuple[str, list[float], int]] = []
-    for number, line in content_lines(path, text, comments=True):
+    for number, line in read_content_lines(path, text, comments=True):
         found = _GROUP.fullmatch(line)
         if not found:
             raise FormatError(
-                f"{quoted(line)} is not a dense weight",
+                f"{quote(line)} is not a dense weight",
                 path=path,
                 line=number,
                 remedy="A line has the form: Name= value value",
             )
-        name = decoded(found[1])
-        values = [weight(token, name, path, number) for token in found[2].split()]
+        name = decode(found[1])
+        values = [parse_weight(token, name, path, number) for token in found[2].split()]
         groups.append((name, values, number))
     if not groups:
         raise FormatError("the file has no weights", path=path, remedy="Give a runN.dense file")
-    return tuple((name, tuple(values)) for name, values in merged(groups, path))
+    return tuple((name, tuple(values)) for name, values in merge_groups(groups, path))
 
 
 def format_dense(
@@ -239,7 +239,7 @@ def format_dense(
         texts = [format_weight(value, digits) for value in values]
         rows = texts if one_value_a_line else [" ".join(texts)]
         lines += [f"{name}= {row}\n" for row in rows]
-    return encoded("".join(lines))
+    return encode("".join(lines))
 
 
 def read_sparse(path: str | PathLike[str], text: bytes | None = None) -> dict[str, float]:
@@ -249,25 +249,25 @@ def read_sparse(path: str | PathLike[str], text: bytes | None = None) -> dict[st
         FormatError: a line has another form, a value is not a finite number, or a name is repeated.
     """
     weights: dict[str, float] = {}
-    for number, line in content_lines(path, text, comments=True):
+    for number, line in read_content_lines(path, text, comments=True):
         words = line.split()
         if len(words) != 2:
             raise FormatError(
-                f"{quoted(line)} is not a sparse weight",
+                f"{quote(line)} is not a sparse weight",
                 path=path,
                 line=number,
                 remedy="A line has the form: name value",
             )
-        name = decoded(words[0])
+        name = decode(words[0])
         if name in weights:
-            raise named_twice(name, path, number)
-        weights[name] = weight(words[1], name, path, number)
+            raise duplicate_error(name, path, number)
+        weights[name] = parse_weight(words[1], name, path, number)
     return weights
 
 
 def format_sparse(weights: Mapping[str, float], *, digits: int | None = None) -> bytes:
     """Format a sparse weight file, in the order of the mapping."""
-    return encoded("".join(f"{n} {format_weight(w, digits)}\n" for n, w in weights.items()))
+    return encode("".join(f"{n} {format_weight(w, digits)}\n" for n, w in weights.items()))
 
 
 def read_init_opt(path: str | PathLike[str], text: bytes | None = None) -> InitOpt:
@@ -276,7 +276,7 @@ def read_init_opt(path: str | PathLike[str], text: bytes | None = None) -> InitO
     Raises:
         FormatError: the file does not have three lines of equally many finite numbers.
     """
-    lines = [(n, numbers_of(line, path, n)) for n, line in content_lines(path, text)]
+    lines = [(n, parse_numbers(line, path, n)) for n, line in read_content_lines(path, text)]
     if len(lines) != 3:
         raise FormatError(
             f"{len(lines)} lines of numbers",
@@ -307,7 +307,7 @@ def read_weights_txt(path: str | PathLike[str], text: bytes | None = None) -> tu
         FormatError: the file does not have one line of finite numbers. (``mert-moses.pl`` writes
             ``not used`` with algorithms other than MERT.)
     """
-    lines = [numbers_of(line, path, n) for n, line in content_lines(path, text)]
+    lines = [parse_numbers(line, path, n) for n, line in read_content_lines(path, text)]
     if len(lines) != 1:
         raise FormatError(
             f"{len(lines)} lines of numbers", path=path, remedy="Give one line of weights"
@@ -358,11 +358,11 @@ def parse_weight_overwrite(text: str) -> dict[str, tuple[float | None, ...]]:
             weights[name] = []
         elif name is None:
             raise FormatError(
-                f"-weight-overwrite: {quoted(token)} comes before any name",
+                f"-weight-overwrite: {quote(token)} comes before any name",
                 remedy="The form is: Name= value value Name= value",
             )
         else:
-            value = None if token == "x" else weight(encoded(token), name, None, None)
+            value = None if token == "x" else parse_weight(encode(token), name, None, None)
             weights[name].append(value)
     for name, values in weights.items():
         if not values:

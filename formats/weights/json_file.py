@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
 from typing import Any
 
-from formats.errors import FormatError, quoted
+from formats.errors import FormatError, quote
 
 __all__ = ["format_json_weights", "is_json", "parse_json_weights"]
 
@@ -54,7 +54,7 @@ def parse_json_weights(
         raise FormatError(f"not JSON: {error}", path=path) from None
     parts = _unique(document, "the file", path)
     if strange := [name for name in parts if name not in ("dense", "sparse")]:
-        raise _malformed(f"there is no part {quoted(strange[0])}", path)
+        raise _malformed(f"there is no part {quote(strange[0])}", path)
     dense = {
         name: tuple(
             None if each is None else _number(each, name, path)
@@ -67,7 +67,7 @@ def parse_json_weights(
         for name, value in _unique(parts.get("sparse", _Pairs()), "sparse", path).items()
     }
     if empty := [name for name, values in dense.items() if not values]:
-        raise _malformed(f"{quoted(empty[0])} has no weight", path)
+        raise _malformed(f"{quote(empty[0])} has no weight", path)
     if not dense and not sparse:
         raise FormatError("the file has no weights", path=path, remedy="Give a file of weights")
     return dense, sparse
@@ -96,9 +96,9 @@ def _unique(value: object, what: str, path: StrPath) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, each in value:
         if name in found:
-            raise _malformed(f"the name {quoted(name)} is repeated", path)
+            raise _malformed(f"the name {quote(name)} is repeated", path)
         if not name or any(map(str.isspace, name)):
-            raise _malformed(f"{quoted(name)} is not the name of a feature", path)
+            raise _malformed(f"{quote(name)} is not the name of a feature", path)
         found[name] = each
     return found
 
@@ -111,7 +111,7 @@ def _number(value: object, name: str, path: StrPath) -> float:
             number = math.inf
         if math.isfinite(number):
             return number
-    raise _malformed(f"a weight of {quoted(name)} is not a finite number", path)
+    raise _malformed(f"a weight of {quote(name)} is not a finite number", path)
 
 
 def _malformed(message: str, path: StrPath) -> FormatError:

@@ -8,18 +8,18 @@ from os import PathLike, fspath
 from typing import TypeVar
 
 from formats.decimals import parse_number
-from formats.errors import FormatError, quoted
+from formats.errors import FormatError, quote
 from formats.text import read_bytes
 
 __all__ = [
-    "content_lines",
-    "decoded",
-    "encoded",
-    "merged",
-    "named_twice",
-    "numbers_of",
-    "weight",
-    "weights_text",
+    "decode",
+    "duplicate_error",
+    "encode",
+    "merge_groups",
+    "parse_numbers",
+    "parse_weight",
+    "read_content_lines",
+    "read_weight_file",
 ]
 
 Value = TypeVar("Value", float, float | None)
@@ -28,7 +28,7 @@ StrPath = str | PathLike[str]
 _MOST_BYTES = 1 << 30
 
 
-def content_lines(
+def read_content_lines(
     path: StrPath, text: bytes | None = None, *, comments: bool = False
 ) -> list[tuple[int, bytes]]:
     """Return the lines that are not empty, stripped, with their numbers from 1.
@@ -38,12 +38,12 @@ def content_lines(
         text: its content, if it has been read already.
         comments: whether lines that begin with ``#`` are omitted.
     """
-    text = weights_text(path) if text is None else text
+    text = read_weight_file(path) if text is None else text
     stripped = enumerate(map(bytes.strip, text.split(b"\n")), start=1)
     return [(n, line) for n, line in stripped if line and not (comments and line[:1] == b"#")]
 
 
-def weights_text(path: StrPath) -> bytes:
+def read_weight_file(path: StrPath) -> bytes:
     """Return the content of a file of weights.
 
     Raises:
@@ -53,7 +53,7 @@ def weights_text(path: StrPath) -> bytes:
     return read_bytes(path, most=_MOST_BYTES, what="a file of weights")
 
 
-def weight(token: bytes, name: str | None, path: StrPath | None, line: int | None) -> float:
+def parse_weight(token: bytes, name: str | None, path: StrPath | None, line: int | None) -> float:
     """Parse a weight.
 
     Raises:
@@ -63,7 +63,7 @@ def weight(token: bytes, name: str | None, path: StrPath | None, line: int | Non
     if math.isnan(value):
         of = f" of {name}" if name else ""
         raise FormatError(
-            f"the weight{of} is {quoted(token)}",
+            f"the weight{of} is {quote(token)}",
             path=path,
             line=line,
             remedy="It must be a finite decimal number",
@@ -71,16 +71,16 @@ def weight(token: bytes, name: str | None, path: StrPath | None, line: int | Non
     return value
 
 
-def numbers_of(line: bytes, path: StrPath, number: int) -> tuple[float, ...]:
+def parse_numbers(line: bytes, path: StrPath, number: int) -> tuple[float, ...]:
     """Return all words of a line as finite numbers.
 
     Raises:
         FormatError: a word is not a finite number.
     """
-    return tuple(weight(token, None, path, number) for token in line.split())
+    return tuple(parse_weight(token, None, path, number) for token in line.split())
 
 
-def merged(
+def merge_groups(
     groups: Iterable[tuple[str, list[Value], int]], path: StrPath | None
 ) -> list[tuple[str, list[Value]]]:
     """Join neighbouring lines of one name.
@@ -93,13 +93,13 @@ def merged(
         if joined and joined[-1][0] == name:
             joined[-1][1].extend(values)
         elif any(name == other for other, _ in joined):
-            raise named_twice(name, path, number)
+            raise duplicate_error(name, path, number)
         else:
             joined.append((name, list(values)))
     return joined
 
 
-def named_twice(name: str, path: StrPath | None, line: int) -> FormatError:
+def duplicate_error(name: str, path: StrPath | None, line: int) -> FormatError:
     """Return the error for a feature that appears twice."""
     return FormatError(
         f"the feature {name} appears twice",
@@ -109,11 +109,11 @@ def named_twice(name: str, path: StrPath | None, line: int) -> FormatError:
     )
 
 
-def decoded(text: bytes) -> str:
-    """Decode names, whatever their encoding; ``encoded`` is the inverse."""
+def decode(text: bytes) -> str:
+    """Decode names, whatever their encoding; ``encode`` is the inverse."""
     return text.decode("utf-8", "surrogateescape")
 
 
-def encoded(text: str) -> bytes:
-    """Encode names that ``decoded`` has decoded."""
+def encode(text: str) -> bytes:
+    """Encode names that ``decode`` has decoded."""
     return text.encode("utf-8", "surrogateescape")

@@ -17,7 +17,7 @@ from formats.errors import FormatError
 from formats.graphs.any_graph import read_graphs
 from formats.graphs.hypergraph import GraphColumns, hypergraph_names, infer_groups
 from formats.graphs.hypergraph_reader import HypergraphFile
-from formats.weights.any_format import spelled_in_graphs
+from formats.weights.any_format import name_as_in_graphs
 from mosesplug.errors import DataError
 from mosesplug.features import FeatureSpace, spelled_groups
 from mosesplug.forest.n_best import GraphFeatures
@@ -118,7 +118,7 @@ def read_graph_weights(
         return _configured(parse_configured_features(file.ini), given.sparse)
     # kbmira numbers the features of graphs that have no names.
     numbered = {f"F{place}": value for place, value in enumerate(file.numbers)}
-    spelled = spelled_in_graphs(file.show, file.fixed, file.path)
+    spelled = name_as_in_graphs(file.show, file.fixed, file.path)
     known = {**numbered, **spelled, **file.sparse}
     fixed = {name: value for name, value in known.items() if name.startswith(UNKNOWN_WORD)}
     groups = infer_groups(tuple(known), tuple(fixed))

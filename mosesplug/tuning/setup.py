@@ -10,7 +10,7 @@ import numpy as np
 
 from formats.moses.ini import read_moses_ini
 from formats.references import read_references, reference_files
-from formats.text import read_lines, regular_file
+from formats.text import read_lines, require_regular_file
 from formats.weights.files import ShowWeights, read_sparse
 from mosesplug.decoders.description import DecodedGraphs
 from mosesplug.decoders.moses import MosesDecoder
@@ -77,7 +77,7 @@ def find_starting_weights(show: ShowWeights, configuration: Configuration) -> We
         dense = _former_weights(show, config)
     sparse: dict[str, float] = {}
     for value in read_moses_ini(config).section("weight-file"):
-        sparse |= read_sparse(regular_file(configuration.working_directory / value.text))
+        sparse |= read_sparse(require_regular_file(configuration.working_directory / value.text))
     if configuration.sparse_weights is not None:
         sparse |= read_sparse(configuration.sparse_weights)
     if not any(dense):

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from formats.errors import FormatError
-from formats.moses.ini import parse_moses_ini, unfit_value, with_weights
+from formats.moses.ini import explain_unfit_value, parse_moses_ini, with_weights
 from formats.nbest.files import NBestList, read_nbest
 from formats.weights.files import ShowWeights, WeightGroup
 from tests.long_running.decoder_faults import System, begin, kept, make_system, run
@@ -96,10 +96,10 @@ def test_values_of_a_configuration(value: str, why: str | None) -> None:
     ini = parse_moses_ini(b"[feature]\nLM\n[weight]\nLM0= 1\n", "moses.ini")
     show = ShowWeights((WeightGroup("LM0", (1.0,)),))
     if why is None:
-        assert unfit_value(value) is None
+        assert explain_unfit_value(value) is None
         written = parse_moses_ini(with_weights(ini, show, sparse_file=value), "moses.ini")
         assert [v.text for v in written.section("weight-file")] == ([value] if value else [])
         return
-    assert why in str(unfit_value(value))
+    assert why in str(explain_unfit_value(value))
     with pytest.raises(FormatError, match=r"moses.ini: \[weight-file\] cannot be set to"):
         with_weights(ini, show, sparse_file=value)

@@ -19,18 +19,18 @@ from formats.words import (
     PAD,
     Bytes,
     Positions,
-    all_read,
-    before_blank,
-    hashes_of,
-    padded_with_newlines,
-    same_bytes,
-    words_of,
+    are_same_bytes,
+    count_before_blank,
+    hash_tokens,
+    pad_with_newlines,
+    stand_at,
+    view_words,
 )
 
 
 def placed(tokens: list[bytes]) -> tuple[NDArray[np.uint8], Positions, Positions]:
     """A text of these tokens, and where they are."""
-    text = padded_with_newlines(b" ".join([*tokens, b""]))
+    text = pad_with_newlines(b" ".join([*tokens, b""]))
     ends = PAD + np.cumsum([len(token) + 1 for token in tokens], dtype=np.int64) - 1
     return text, ends - np.array([len(token) for token in tokens], dtype=np.int64), ends
 
@@ -71,7 +71,7 @@ def test_integers_are_digits_only(texts: list[str]) -> None:
 @given(st.lists(st.binary(min_size=8, max_size=8), min_size=1))
 def test_bytes_before_the_first_blank(chunks: list[bytes]) -> None:
     words = np.frombuffer(b"".join(chunks), dtype="<u8")
-    assert before_blank(words).tolist() == [(chunk + b" ").index(b" ") for chunk in chunks]
+    assert count_before_blank(words).tolist() == [(chunk + b" ").index(b" ") for chunk in chunks]
 
 
 names = st.lists(st.text("ab", min_size=1, max_size=20).map(str.encode), min_size=1)
@@ -80,14 +80,14 @@ names = st.lists(st.text("ab", min_size=1, max_size=20).map(str.encode), min_siz
 @given(names)
 def test_same_tokens_have_the_same_hash(tokens: list[bytes]) -> None:
     text, starts, ends = placed(tokens)
-    hashes = hashes_of(text, starts, ends).tolist()
+    hashes = hash_tokens(text, starts, ends).tolist()
     by_hash = dict(zip(hashes, tokens, strict=True))
     assert [by_hash[value] for value in hashes] == tokens
     first = np.array([tokens.index(token) for token in tokens])
-    assert same_bytes(text, starts, ends, first)
-    assert same_bytes(text, starts, ends, np.zeros_like(first)) == (len(set(tokens)) == 1)
-    assert all_read(words_of(text), starts[:1], tokens[0] + b" ")
-    assert not all_read(words_of(text), starts[:1], tokens[0] + b"x")
+    assert are_same_bytes(text, starts, ends, first)
+    assert are_same_bytes(text, starts, ends, np.zeros_like(first)) == (len(set(tokens)) == 1)
+    assert stand_at(view_words(text), starts[:1], tokens[0] + b" ")
+    assert not stand_at(view_words(text), starts[:1], tokens[0] + b"x")
 
 
 def test_a_hash_collision_costs_time_only(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from formats.errors import FormatError, quoted
+from formats.errors import FormatError, quote
 
 
 def test_a_message_says_where_what_and_how_to_mend_it() -> None:
@@ -44,4 +44,4 @@ def test_a_name_as_long_as_a_file_does_not_fill_the_screen() -> None:
     ],
 )
 def test_what_is_quoted_can_be_read(text: bytes | str, expected: str) -> None:
-    assert quoted(text) == expected
+    assert quote(text) == expected

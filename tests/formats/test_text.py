@@ -23,7 +23,7 @@ from formats.text import (
     open_text,
     read_bytes,
     read_lines,
-    regular_file,
+    require_regular_file,
     write_atomic,
 )
 
@@ -190,8 +190,8 @@ def test_a_device_is_no_file_and_a_pipe_only_where_one_names_it(tmp_path: Path) 
     (tmp_path / "link").symlink_to("pipe")
     for path in (tmp_path / "pipe", tmp_path / "link", tmp_path, Path("/dev/zero")):
         with pytest.raises(FormatError, match="this is not a regular file"):
-            regular_file(path)
-    assert regular_file(tmp_path / "none") == tmp_path / "none"
+            require_regular_file(path)
+    assert require_regular_file(tmp_path / "none") == tmp_path / "none"
 
 
 @pytest.mark.parametrize("kind", ["gz", "bz2", "xz"])

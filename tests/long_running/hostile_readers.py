@@ -49,7 +49,7 @@ from formats.graphs.hypergraph_reader import (
 )
 from formats.graphs.search_graph import core_names, read_search_graphs
 from formats.graphs.slf import read_slf
-from formats.moses.ini_features import announced, fixed_weights, sparse_weights
+from formats.moses.ini_features import fixed_weights, list_features, sparse_weights
 from formats.nbest.block import NBestList
 from formats.nbest.files import dense_features
 from mosesplug.store.graphs.faults import graph_faults
@@ -169,7 +169,7 @@ def _search_graphs(path: Path) -> None:
 
 def _ini(path: Path) -> None:
     ini = read_moses_ini(path)
-    shown = announced(ini)
+    shown = list_features(ini)
     for value in (*shown.values, *fixed_weights(ini).values()):
         assert np.isfinite(value)
     core_names(ini)
@@ -177,7 +177,7 @@ def _ini(path: Path) -> None:
         assert all(map(np.isfinite, sparse_weights(ini).values()))
     with contextlib.suppress(FormatError):
         written = with_weights(ini, shown)
-        again = announced(parse_moses_ini(written, path))
+        again = list_features(parse_moses_ini(written, path))
         assert again.names == shown.names
 
 

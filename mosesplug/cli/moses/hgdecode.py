@@ -65,11 +65,11 @@ def _decode(given: Arguments) -> None:
 
 def _weights(dense: str | None, sparse: str | None) -> dict[str, float]:
     """Return the weights by the feature names of search graphs."""
-    from formats.weights.any_format import read_weights, spelled_in_graphs
+    from formats.weights.any_format import name_as_in_graphs, read_weights
     from formats.weights.files import read_sparse
 
     weights: dict[str, float] = {}
     if dense is not None:
         file = read_weights(dense, ("dense", "show-weights", "graph"))
-        weights = {**spelled_in_graphs(file.show, file.fixed, file.path), **file.sparse}
+        weights = {**name_as_in_graphs(file.show, file.fixed, file.path), **file.sparse}
     return weights | ({} if sparse is None else read_sparse(sparse))

@@ -48,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
 
 def _pro(given: Arguments) -> None:
-    from formats.extractor.megam import example_lines
+    from formats.extractor.megam import format_examples
     from formats.text import atomic_write
     from mosesplug.metrics.sentence_bleu import sentence_bleu_moses, sentence_bleu_nakov
     from mosesplug.moses_tools.c_rand import CRand
@@ -73,7 +73,7 @@ def _pro(given: Arguments) -> None:
             "no two hypotheses of a sentence differ enough in sentence BLEU: use longer n-best "
             "lists or more sentences"
         )
-    lines = example_lines(_examples(made, pairs))
+    lines = format_examples(_examples(made, pairs))
     if given["output-file"] is None:
         sys.stdout.buffer.writelines(lines)
         return

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from formats.moses.ini import MosesIni, with_weights
 from formats.moses.ini_features import feature_weights, sparse_weights
-from formats.weights.any_format import Format, spelled_in_graphs
+from formats.weights.any_format import Format, name_as_in_graphs
 from formats.weights.files import (
     InitOpt,
     ShowWeights,
@@ -121,7 +121,7 @@ def _format(weights: ResolvedWeights, to: Format) -> bytes:
             numbered = {f"F{place}": value for place, value in enumerate(dense)}
             return format_sparse({**numbered, **weights.weights.sparse})
         case _:
-            named = spelled_in_graphs(show, weights.fixed, weights.source)
+            named = name_as_in_graphs(show, weights.fixed, weights.source)
             return format_sparse({**named, **weights.weights.sparse})
 
 

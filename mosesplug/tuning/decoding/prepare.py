@@ -7,8 +7,8 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from formats.errors import FormatError, quoted
-from formats.moses.ini import unfit_value
+from formats.errors import FormatError, quote
+from formats.moses.ini import explain_unfit_value
 from formats.weights.files import ShowWeights, read_show_weights
 from mosesplug.decoders.moses import MosesDecoder
 from mosesplug.decoders.process import failure, run_command
@@ -78,9 +78,9 @@ def announce_features(
             f"the decoder announced no weights to tune\ncommand: {shlex.join(command)}\n"
             f"(its answer is in {path}; is the [weight] section of {config} in order?)"
         )
-    if show.sparse and (why := unfit_value(f"{workspace.directory}/")):
+    if show.sparse and (why := explain_unfit_value(f"{workspace.directory}/")):
         raise UsageError(
-            f"the working directory {quoted(str(workspace.directory))} cannot have sparse weights:"
+            f"the working directory {quote(str(workspace.directory))} cannot have sparse weights:"
             f" moses.ini would name a file in it, and there {why}. Use another --working-dir"
         )
     return show

@@ -15,7 +15,7 @@ from types import MappingProxyType
 from formats.graphs.hypergraph import hypergraph_names
 from formats.graphs.search_graph import core_names
 from formats.moses.ini import MosesIni, read_moses_ini
-from formats.moses.ini_features import UNKNOWN_WORD, announced, fixed_weights
+from formats.moses.ini_features import UNKNOWN_WORD, fixed_weights, list_features
 from formats.weights.files import ShowWeights, WeightGroup
 from mosesplug.errors import DataError
 
@@ -115,7 +115,7 @@ def parse_configured_features(ini: MosesIni) -> ConfiguredFeatures:
     Raises:
         FormatError: a line of a feature or a weight cannot be read.
     """
-    show = announced(ini)
+    show = list_features(ini)
     return ConfiguredFeatures(
         ini.path, show.groups, fixed_weights(ini), show.untuneable, show.sparse, core_names(ini)
     )

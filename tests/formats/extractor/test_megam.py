@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from formats.errors import FormatError
-from formats.extractor.megam import Examples, example_lines, read_examples
+from formats.extractor.megam import Examples, format_examples, read_examples
 
 NAMES = st.text(
     st.characters(min_codepoint=33, exclude_categories=["Cs", "Z", "C"]), min_size=1, max_size=12
@@ -53,7 +53,7 @@ def test_what_is_written_is_read(
     path = tmp_path_factory.getbasetemp() / "examples"
     examples = read(path, text.encode())
     assert rows_of(examples) == rows
-    again = read(path, b"".join(example_lines(examples)))
+    again = read(path, b"".join(format_examples(examples)))
     assert again.names == examples.names
     np.testing.assert_array_equal(again.labels, examples.labels)
     np.testing.assert_array_equal(again.indices, examples.indices)
@@ -85,7 +85,7 @@ def test_lines_have_the_digits_of_a_stream() -> None:
         np.array([0, 1, 1], dtype=np.int32),
         np.array([1.0195833333, -4.5e-7, 1234567.0]),
     )
-    assert list(example_lines(examples)) == [
+    assert list(format_examples(examples)) == [
         b"1 F0 1.01958 100%_of -4.5e-07\n",
         b"0 100%_of 1.23457e+06\n",
     ]
