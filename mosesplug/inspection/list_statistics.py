@@ -12,7 +12,6 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.inspection.lists import sentence_scores
 from mosesplug.inspection.run import StoredRun
 from mosesplug.reporting.data import FeatureFacts
 from mosesplug.tuning.workdir.records import read_result
@@ -94,6 +93,9 @@ class FeatureSums:
         if not len(offsets):
             return self
         widths = np.diff(np.append(offsets, batch.n_hyps))
+        # It loads Numba, which listing iterations without oracles does not need.
+        from mosesplug.inspection.lists import sentence_scores
+
         values = batch.dense.astype(np.float64)
         centred = _centre(values, offsets, widths)
         scores = _centre(sentence_scores(run.metric, batch.stats)[:, None], offsets, widths)[:, 0]
@@ -252,7 +254,6 @@ def summarize_iterations(run: StoredRun, *, oracles: bool = True) -> Iterator[It
 
 
 def _score_oracle(run: StoredRun, iteration: int) -> float:
-    # Importing it loads Numba, which listing iterations without oracles does not need.
     from mosesplug.inspection.lists import score_oracle
 
     return score_oracle(run.store.iteration_set(iteration).tuning_set, run.metric)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +24,14 @@ from mosesplug.store import IterationRecord
 from mosesplug.tuning.workdir.records import read_result, read_start
 from mosesplug.tuning_set import TuningSet
 
-__all__ = ["STEPS", "find_worst_and_best", "gather_report", "gather_report_steps"]
+__all__ = [
+    "STEPS",
+    "describe_iteration",
+    "find_worst_and_best",
+    "gather_figure",
+    "gather_report",
+    "gather_report_steps",
+]
 
 STEPS = ("iterations", "lists", "oracles", "features", "surfaces", "sentences", "search graphs")
 """The steps of gathering, in order."""
@@ -55,35 +63,17 @@ def gather_report_steps(
         StoreError: the store cannot be read.
     """
     text.check_length(run.n_sentences)
-    data = ReportData(
-        store=str(run.path),
-        metric=run.metric.name,
-        signature=run.records[-1].signature,
-        facts=_describe_configuration(run),
-        iterations=tuple(map(_describe_iteration, run.records)),
-        names=run.names,
-    )
-    sparse = sorted(run.weights.normalised().sparse.items(), key=lambda item: -abs(item[1]))
-    active = [(mark_invalid_utf8(name), weight) for name, weight in sparse if weight != 0.0]
-    data = replace(data, sparse=tuple(active[:_SPARSE]), n_sparse=len(active))
+    data = _describe_run(run)
     yield data
     if not run.has_lists:
         return
     merged = run.store.tuning_set()
     yield data
-    oracles = measure_oracle_growth(run, merged)
-    data = replace(
-        data,
-        iterations=tuple(
-            replace(facts, oracle=oracle)
-            for facts, oracle in zip(data.iterations, oracles, strict=True)
-        ),
-        coverage=measure_coverage(run, run.records[-1].iteration),
-    )
+    data = _add_coverage(run, merged, _add_oracles(run, merged, data))
     yield data
-    data = replace(data, features=measure_features(run, [merged]))
+    data = _add_features(run, merged, data)
     yield data
-    data = replace(data, surfaces=compute_error_surfaces(run, merged))
+    data = _add_surfaces(run, merged, data)
     yield data
     worst, best = find_worst_and_best(run, merged, text, sentences)
     data = replace(data, worst=worst, best=best)
@@ -91,7 +81,76 @@ def gather_report_steps(
     yield replace(data, lattice=describe_lattice(run, merged, lattice))
 
 
-def _describe_iteration(record: IterationRecord) -> IterationFacts:
+def gather_figure(run: StoredRun, figure: str, lattice: int | None = None) -> ReportData:
+    """Return the data of a report as far as one figure shows them.
+
+    Args:
+        run: the run.
+        figure: a name in ``reporting.figures.FIGURES``.
+        lattice: as for ``gather_report_steps``.
+
+    Raises:
+        DataError: sentence ``lattice`` has no graph.
+        StoreError: the store cannot be read.
+    """
+    data = _describe_run(run)
+    if not run.has_lists or figure in _WITHOUT_LISTS:
+        return data
+    merged = run.store.tuning_set()
+    if figure in _PARTS:
+        return _PARTS[figure](run, merged, data)
+    return replace(data, lattice=describe_lattice(run, merged, lattice))
+
+
+def _describe_run(run: StoredRun) -> ReportData:
+    """Return what is known without reading lists."""
+    sparse = sorted(run.weights.normalised().sparse.items(), key=lambda item: -abs(item[1]))
+    active = [(mark_invalid_utf8(name), weight) for name, weight in sparse if weight != 0.0]
+    return ReportData(
+        store=str(run.path),
+        metric=run.metric.name,
+        signature=run.signature,
+        facts=_describe_configuration(run),
+        iterations=tuple(map(describe_iteration, run.records)),
+        names=run.names,
+        sparse=tuple(active[:_SPARSE]),
+        n_sparse=len(active),
+    )
+
+
+def _add_oracles(run: StoredRun, merged: TuningSet, data: ReportData) -> ReportData:
+    oracles = zip(data.iterations, measure_oracle_growth(run, merged), strict=True)
+    facts = tuple(replace(iteration, oracle=oracle) for iteration, oracle in oracles)
+    return replace(data, iterations=facts)
+
+
+def _add_coverage(run: StoredRun, merged: TuningSet, data: ReportData) -> ReportData:
+    return replace(data, coverage=measure_coverage(run, run.records[-1].iteration))
+
+
+def _add_features(run: StoredRun, merged: TuningSet, data: ReportData) -> ReportData:
+    return replace(data, features=measure_features(run, [merged]))
+
+
+def _add_surfaces(run: StoredRun, merged: TuningSet, data: ReportData) -> ReportData:
+    return replace(data, surfaces=compute_error_surfaces(run, merged))
+
+
+_WITHOUT_LISTS = frozenset({"weights", "growth", "times"})
+
+_PARTS: Mapping[str, Callable[[StoredRun, TuningSet, ReportData], ReportData]] = MappingProxyType(
+    {
+        "scores": _add_oracles,
+        "coverage": _add_coverage,
+        "features": _add_features,
+        "surfaces": _add_surfaces,
+    }
+)
+"""What each figure needs; the others show a search graph."""
+
+
+def describe_iteration(record: IterationRecord) -> IterationFacts:
+    """Return the facts of an iteration, without oracle."""
     start = read_start(record)
     result = None if record.result is None else read_result(record)
     shards = None if result is None else result.shards

@@ -6,8 +6,6 @@ that readers can search and copy it. The same data give the same bytes.
 
 from __future__ import annotations
 
-import io
-import warnings
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -22,7 +20,18 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["FIGURES", "has_matplotlib", "render_png", "render_surface_png", "render_svg"]
+    from mosesplug.reporting.drawing import Drawing
+
+__all__ = [
+    "FIGURES",
+    "check_figure",
+    "draw_figure",
+    "has_matplotlib",
+    "render_png",
+    "render_surface_png",
+    "render_svg",
+    "require_matplotlib",
+]
 
 _STYLE: dict[str, Any] = {
     "svg.fonttype": "none",
@@ -110,7 +119,7 @@ def _draw_coverage(figure: Figure, data: ReportData) -> None:
         raise UsageError("this run has no lists in its store, so there is no coverage to draw")
     axes = figure.subplots()
     axes.plot(data.coverage.ranks, data.coverage.scores, "o-", markersize=4, label="oracle")
-    axes.axhline(data.coverage.first_best, linestyle="--", color="grey", label="first choice")
+    axes.axhline(data.coverage.first_best, linestyle="--", color="grey", label="1-best")
     axes.set_xscale("log")
     axes.set_xticks(data.coverage.ranks, [str(rank) for rank in data.coverage.ranks])
     axes.minorticks_off()
@@ -177,6 +186,37 @@ def has_matplotlib() -> bool:
     return find_spec("matplotlib") is not None
 
 
+def check_figure(name: str) -> None:
+    """Check that a figure exists and can be drawn.
+
+    Raises:
+        UsageError: there is no such figure, or matplotlib is missing.
+    """
+    if name not in FIGURES:
+        raise UsageError(f"there is no figure {name!r}: there are {', '.join(FIGURES)}")
+    require_matplotlib()
+
+
+def require_matplotlib() -> None:
+    """Check that matplotlib is installed.
+
+    Raises:
+        UsageError: it is not.
+    """
+    if not has_matplotlib():
+        raise UsageError("figures need matplotlib: pip install 'mosesplug[report]'")
+
+
+def draw_figure(name: str, data: ReportData) -> Drawing:
+    """Return a figure of matplotlib, which notebooks show as a picture.
+
+    Raises:
+        UsageError: there is no such figure, matplotlib is missing, or the run has no data for it.
+    """
+    check_figure(name)
+    return _draw(lambda figure: FIGURES[name](figure, data), _STYLE)
+
+
 def render_svg(name: str, data: ReportData) -> str:
     """Return a figure as an ``<svg>`` element, without an XML declaration.
 
@@ -218,22 +258,24 @@ def _render(name: str, data: ReportData, **saving: Any) -> bytes:
 
 
 def _save(draw: Callable[[Figure], None], name: str, **saving: Any) -> bytes:
-    if not has_matplotlib():
-        raise UsageError("figures need matplotlib: install mosesplug[report]")
+    require_matplotlib()
     import matplotlib
-    from matplotlib.figure import Figure
 
     # Identifiers of the figures on one page must differ.
     style: Any = {**_STYLE, "svg.hashsalt": f"mosesplug {name}"}
     with matplotlib.rc_context(style):
-        figure = Figure(figsize=(7.0, 3.4))
+        return _draw(draw, style).render(**saving)
+
+
+def _draw(draw: Callable[[Figure], None], style: Any) -> Drawing:
+    import matplotlib
+
+    from mosesplug.reporting.drawing import Drawing
+
+    with matplotlib.rc_context(style):
+        figure = Drawing(figsize=(7.0, 3.4))
         draw(figure)
-        buffer = io.BytesIO()
-        with warnings.catch_warnings():
-            # A browser has other fonts than matplotlib; a PNG shows a box for a missing glyph.
-            warnings.filterwarnings("ignore", "Glyph .* missing from font", UserWarning)
-            figure.savefig(buffer, **saving)
-    return buffer.getvalue()
+    return figure
 
 
 def _over_iterations(axes: Axes, numbers: list[int]) -> None:
