@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from formats.errors import FormatError
     from mosesplug.api.algorithms import algorithms
     from mosesplug.api.nbest import NBest, read_nbest, write_nbest
+    from mosesplug.api.report import report
+    from mosesplug.api.run import Run, open_run
+    from mosesplug.api.table import Table
     from mosesplug.api.weights import WeightTable
     from mosesplug.errors import (
         DataError,
@@ -32,12 +35,16 @@ __all__ = [
     "MosesplugError",
     "NBest",
     "OptimizerError",
+    "Run",
     "StoreError",
+    "Table",
     "UsageError",
     "WeightTable",
     "__version__",
     "algorithms",
+    "open_run",
     "read_nbest",
+    "report",
     "write_nbest",
 ]
 
@@ -48,11 +55,15 @@ _MODULES = {
     "MosesplugError": "mosesplug.errors",
     "NBest": "mosesplug.api.nbest",
     "OptimizerError": "mosesplug.errors",
+    "Run": "mosesplug.api.run",
     "StoreError": "mosesplug.errors",
+    "Table": "mosesplug.api.table",
     "UsageError": "mosesplug.errors",
     "WeightTable": "mosesplug.api.weights",
     "algorithms": "mosesplug.api.algorithms",
+    "open_run": "mosesplug.api.run",
     "read_nbest": "mosesplug.api.nbest",
+    "report": "mosesplug.api.report",
     "write_nbest": "mosesplug.api.nbest",
 }
 """The module of each public name."""

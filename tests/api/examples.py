@@ -5,6 +5,8 @@ from __future__ import annotations
 import gzip
 from pathlib import Path
 
+from tests.inspection.runs import make_run
+
 REFERENCES = ("the house is small", "yes it is", "we see the old town", "good morning to you")
 
 _HYPOTHESES = (
@@ -16,7 +18,11 @@ _HYPOTHESES = (
 
 
 def write_example_files(directory: Path) -> None:
-    """Write ``run1.best100.out.gz``, ``dev.en`` and ``run1.dense`` of a toy system."""
+    """Write ``run1.best100.out.gz``, ``dev.en`` and ``run1.dense`` of a toy system.
+
+    ``mert-work`` is the working directory of another one.
+    """
+    make_run(directory / "mert-work")
     lines = []
     for sentence, hypotheses in enumerate(_HYPOTHESES):
         for rank, text in enumerate(hypotheses):

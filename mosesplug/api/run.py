@@ -1,0 +1,395 @@
+"""Look at a run: its iterations, weights, hypotheses and figures."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from html import escape
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from formats.moses.ini import read_moses_ini
+from mosesplug.api.arrays import FeatureArrays
+from mosesplug.api.nbest import NBest, make_block
+from mosesplug.api.progress import Progress
+from mosesplug.api.table import Column, ColumnType, NamedValues, Table
+from mosesplug.api.weights import WeightTable
+from mosesplug.errors import DataError, UsageError
+from mosesplug.features import FeatureSpace
+from mosesplug.inspection.hypotheses import (
+    HypothesisBatch,
+    count_hypotheses,
+    read_hypotheses,
+    split_sentences,
+)
+from mosesplug.inspection.list_statistics import summarize_iterations
+from mosesplug.inspection.run import StoredRun
+from mosesplug.inspection.run import open_run as open_stored_run
+from mosesplug.inspection.sentence import score_hypotheses
+from mosesplug.inspection.weights.sources import arrange_by_group
+from mosesplug.tuning.repeats.files import find_run_directories, run_directory
+from mosesplug.tuning.workdir.summary import StoredSummary
+from mosesplug.tuning.workdir.workspace import Workspace
+from mosesplug.tuning_set import SparseRows
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["Run", "open_run"]
+
+
+def open_run(working_dir: str | PathLike[str], run: int | None = None) -> Run:
+    """Open a run for reading, also while it is running.
+
+    Args:
+        working_dir: the working directory, or the store in it.
+        run: the number of the run, if the directory holds several (``runs=5``). None opens the
+            run whose weights are the result.
+
+    Raises:
+        StoreError: there is no store, or it cannot be read.
+        DataError: the run has no finished iteration yet.
+        UsageError: there is no run of this number, or none was chosen.
+
+    Example:
+        >>> import mosesplug
+        >>> run = mosesplug.open_run("mert-work")
+        >>> run.metric, len(run.iterations), run.is_finished
+        ('BLEU', 2, False)
+        >>> run.nbest(sentence=1).texts
+        ['she sees one dog', 'she sees a small dog', 'she sees a small dog today']
+    """
+    path = _find_directory(Path(working_dir), run)
+    with open_stored_run(path) as stored:
+        return Run(stored.path)
+
+
+def _find_directory(directory: Path, number: int | None) -> Path:
+    """Return the directory of one run.
+
+    Raises:
+        UsageError: it is not clear which.
+    """
+    runs = find_run_directories(directory)
+    if number is not None:
+        if (wanted := run_directory(directory, number)) in runs:
+            return wanted
+        raise UsageError(f"{directory} has no run {number}: it holds {len(runs)} runs")
+    if not runs:
+        return directory
+    summary = Workspace(directory, 0).summary
+    if summary.is_file():
+        chosen = StoredSummary.read(summary).document["result"].get("run")
+        if chosen is not None:
+            return run_directory(directory, chosen)
+    raise UsageError(
+        f"{directory} holds {len(runs)} runs, and none of them is the result. Give the number of "
+        "one, as run=1"
+    )
+
+
+@dataclass(frozen=True, repr=False)
+class Run:
+    """A run that is open for reading; ``open_run`` and ``tune`` return one.
+
+    The store is opened for each access and closed again. A run that is still running can be looked
+    at: every access shows the iterations that are finished at that moment.
+
+    Attributes:
+        path: the path of the store.
+
+    Example:
+        >>> import mosesplug
+        >>> run = mosesplug.open_run("mert-work")
+        >>> run.weights(2)
+        feature  weight
+        LM0      0.2
+        TM0      0.6
+        >>> run.best["iteration"], run.best["score"]
+        (2, 1.0)
+        >>> for row in run.hypotheses(sentences=[1]):
+        ...     print(row["iteration"], row["rank"], row["text"])
+        1 1 she sees one dog
+        1 2 she sees a small dog
+        2 1 she sees a small dog today
+        >>> run.plot("weights").savefig("weights.png")
+    """
+
+    path: Path
+
+    @property
+    def metric(self) -> str:
+        """Name of the metric that the run optimizes."""
+        with self._open() as stored:
+            return stored.metric_name
+
+    @property
+    def signature(self) -> str:
+        """Signature of the metric, which makes scores reproducible."""
+        with self._open() as stored:
+            return stored.signature
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether the run has ended and written its result, ``moses.ini``."""
+        workspace = Workspace(self.path.parent, 0)
+        if workspace.store != self.path or not workspace.summary.is_file():
+            return False
+        with self._open() as stored:
+            # A run that was continued has the summary of its earlier end.
+            summarized = StoredSummary.read(workspace.summary).document["iterations"]
+            return len(summarized) == len(stored.records)
+
+    @property
+    def iterations(self) -> Table:
+        """The finished iterations, as ``mosesplug nbest ls`` lists them, without oracles.
+
+        Columns: iteration; date (UTC, ISO 8601); sentences, hypotheses, new_hypotheses, graphs,
+        stored_bytes; change, the largest difference between the weights that it was decoded with
+        and those that it found; score of the decoder's translations; optimum, the score that the
+        optimizer reached in the merged lists.
+        """
+        with self._open() as stored:
+            rows = list(summarize_iterations(stored, oracles=False))
+        return Table.of_columns(
+            {
+                "iteration": ("int64", _integers(row.number for row in rows)),
+                "date": ("text", [row.date for row in rows]),
+                "sentences": ("int64", _integers(row.sentences for row in rows)),
+                "hypotheses": ("int64", _integers(row.hypotheses for row in rows)),
+                "new_hypotheses": ("int64", _integers(row.new_hypotheses for row in rows)),
+                "graphs": ("int64", _integers(row.graphs for row in rows)),
+                "stored_bytes": ("int64", _integers(row.stored_bytes for row in rows)),
+                "change": ("float64", _floats(row.change for row in rows)),
+                "score": ("float64", _floats(row.score for row in rows)),
+                "optimum": ("float64", _floats(row.optimum for row in rows)),
+            }
+        )
+
+    @property
+    def best(self) -> dict[str, Any]:
+        """The row of ``iterations`` with the highest score; of equal ones, the first."""
+        return max(self.iterations, key=lambda row: row["score"])
+
+    def weights(self, iteration: int | None = None) -> WeightTable:
+        """Return weights, not normalised.
+
+        Args:
+            iteration: the iteration, for the weights that it was decoded with. None returns the
+                result, those of ``moses.ini``; of a run that is not finished, the newest weights.
+
+        Raises:
+            DataError: there is no such iteration.
+        """
+        with self._open() as stored:
+            weights = stored.weights if iteration is None else stored.decoding_weights(iteration)
+            groups = [(g.name, len(g.values)) for g in arrange_by_group(stored).groups]
+            sparse = dict.fromkeys([*stored.space.sparse, *weights.sparse])
+            # Runs whose lists are in the stores of shards may have no names yet.
+            space = FeatureSpace(tuple(groups or [(n, 1) for n in stored.names]), tuple(sparse))
+        config = None
+        if self.is_finished and (tuned := Workspace(self.path.parent, 0).tuned_config).is_file():
+            config = read_moses_ini(tuned)
+        return WeightTable(space, weights.vector(space), config=config)
+
+    def nbest(self, sentence: int | None = None, iteration: int | None = None) -> NBest:
+        """Return n-best lists as arrays, in memory.
+
+        Args:
+            sentence: the sentence id; None for all sentences.
+            iteration: as for ``hypotheses``.
+
+        Raises:
+            DataError: there is no such iteration or sentence, or the run has no lists.
+        """
+        with self._open(with_lists=True) as stored:
+            wanted = range(stored.n_sentences) if sentence is None else [sentence]
+            batch = read_hypotheses(stored, wanted, iteration)
+            space = stored.space
+        sparse = batch.sparse or SparseRows(
+            np.zeros(len(batch.texts) + 1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.float32)
+        )
+        features = FeatureArrays(space, batch.dense, sparse, np.arange(len(space)))
+        return NBest.of_block(
+            make_block(batch.sentences, batch.texts, features, batch.model_scores)
+        )
+
+    def scores(self, *, oracles: bool = True) -> Table:
+        """Return the scores and times of the iterations, as the report shows them.
+
+        Columns: iteration; score of the decoder's translations; optimum, the score that the
+        optimizer reached in the merged lists; oracle, the score of the greedy corpus oracle of all
+        lists so far; held_out, the best held-out score of the iteration; hypotheses,
+        new_hypotheses; seconds_decoding, seconds_optimising.
+
+        Args:
+            oracles: compute the oracles, which reads all hypotheses.
+        """
+        from mosesplug.inspection.report import describe_iteration, gather_figure
+
+        with self._open() as stored:
+            rows = (
+                gather_figure(stored, "scores").iterations
+                if oracles
+                else tuple(map(describe_iteration, stored.records))
+            )
+        return Table.of_columns(
+            {
+                "iteration": ("int64", _integers(row.number for row in rows)),
+                "score": ("float64", _floats(row.score for row in rows)),
+                "optimum": ("float64", _floats(row.optimum for row in rows)),
+                "oracle": ("float64", _floats(row.oracle for row in rows)),
+                "held_out": ("float64", _floats(row.held_out for row in rows)),
+                "hypotheses": ("int64", _integers(row.hypotheses for row in rows)),
+                "new_hypotheses": ("int64", _integers(row.new_hypotheses for row in rows)),
+                "seconds_decoding": ("float64", _floats(row.seconds_decoding for row in rows)),
+                "seconds_optimising": ("float64", _floats(row.seconds_optimising for row in rows)),
+            }
+        )
+
+    def hypotheses(
+        self, iteration: int | None = None, sentences: Sequence[int] | None = None
+    ) -> Table:
+        """Return stored hypotheses, one a row, sorted by sentence.
+
+        Columns: iteration, and the sentence id; rank in that iteration's list, from 1; text;
+        model_score, the decoder's; sentence_score, of the metric (BLEU+1 for BLEU); the value of
+        each dense feature under its name; sparse, if the run has sparse features; the metric's
+        sufficient statistics as statistic0, statistic1 and so on.
+
+        Args:
+            iteration: the iteration, whose lists are returned as the decoder gave them. None
+                returns each distinct hypothesis of all iterations once, with the iteration, rank
+                and model score of its first appearance.
+            sentences: the sentence ids; None for all.
+
+        Raises:
+            DataError: there is no such iteration or sentence, or the run has no lists.
+        """
+        with self._open(with_lists=True) as stored:
+            wanted = range(stored.n_sentences) if sentences is None else sorted(set(sentences))
+            n_rows = count_hypotheses(stored, wanted, iteration)
+            parts = split_sentences(stored, wanted)
+            n_iterations = len(stored.records)
+            empty = read_hypotheses(stored, (), None)
+            types = {name: kind for name, (kind, _) in _make_columns(stored, empty).items()}
+
+        def read() -> Iterator[Mapping[str, Column]]:
+            for part in parts:
+                with self._open(with_lists=True) as stored:
+                    # Iterations that were added since are left out.
+                    as_before = replace(stored, records=stored.records[:n_iterations])
+                    batch = read_hypotheses(as_before, part, iteration)
+                    columns = _make_columns(as_before, batch)
+                if not types.keys() <= columns.keys():
+                    raise DataError(f"{self.path} was changed while it was read: open it again")
+                yield {name: columns[name][1] for name in types}
+
+        return Table(types, n_rows, read)
+
+    def plot(self, figure: str = "scores", *, sentence: int | None = None) -> Figure:
+        """Return a figure of the report, which notebooks show; ``savefig`` writes it to a file.
+
+        Args:
+            figure: scores, weights, features, surfaces, growth, coverage, times, lattice or
+                envelope.
+            sentence: the sentence whose search graph lattice and envelope show; None selects a
+                small one.
+
+        Raises:
+            UsageError: there is no such figure, the run has no data for it, or matplotlib is
+                missing (``mosesplug[report]``).
+        """
+        from mosesplug.inspection.report import gather_figure
+        from mosesplug.reporting.figures import check_figure, draw_figure
+
+        check_figure(figure)
+        with self._open() as stored:
+            data = gather_figure(stored, figure, sentence)
+        return draw_figure(figure, data)
+
+    def report(
+        self,
+        output: str | PathLike[str] = "report.html",
+        *,
+        references: str | PathLike[str] | None = None,
+        source: str | PathLike[str] | None = None,
+        sentences: int = 5,
+        sentence: int | None = None,
+        title: str | None = None,
+        progress: Progress = None,
+    ) -> Path:
+        """Write the run as one HTML page; see ``mosesplug.report``."""
+        from mosesplug.api.report import report
+
+        return report(
+            self.path,
+            output,
+            references=references,
+            source=source,
+            sentences=sentences,
+            sentence=sentence,
+            title=title,
+            progress=progress,
+        )
+
+    def _open(self, *, with_lists: bool = False) -> AbstractContextManager[StoredRun]:
+        return open_stored_run(self.path, with_lists=with_lists)
+
+    def __repr__(self) -> str:
+        return f"Run({str(self.path)!r}: {self._describe()})"
+
+    def _repr_html_(self) -> str:
+        head = f"<p><b>{escape(str(self.path))}</b>: {escape(self._describe())}</p>\n"
+        return head + self.iterations._repr_html_()
+
+    def _describe(self) -> str:
+        scores = self.iterations["score"]
+        noun = "iteration" if len(scores) == 1 else "iterations"
+        state = "finished" if self.is_finished else "not finished"
+        return (
+            f"{len(scores)} {noun}, {self.metric} {scores[0]:.4f} to {scores[-1]:.4f} "
+            f"(best {max(scores):.4f}), {state}"
+        )
+
+
+def _make_columns(run: StoredRun, batch: HypothesisBatch) -> dict[str, tuple[ColumnType, Column]]:
+    """Return the columns of a table of hypotheses.
+
+    Names of dense features end with an underscore and a number, so no other column has their name.
+    """
+    columns: dict[str, tuple[ColumnType, Column]] = {
+        "iteration": ("int64", batch.iterations),
+        "sentence": ("int64", batch.sentences),
+        "rank": ("int64", batch.ranks),
+        "text": ("text", [text.decode("utf-8", "replace") for text in batch.texts]),
+        "model_score": ("float64", batch.model_scores),
+        "sentence_score": ("float64", score_hypotheses(run, batch.stats)),
+    }
+    for name, values in zip(run.space.names, batch.dense.T, strict=False):
+        columns[_printable(name)] = ("float32", values)
+    if batch.sparse is not None:
+        names = [_printable(name) for name in run.space.sparse]
+        columns["sparse"] = ("features", NamedValues(names, batch.sparse))
+    kind: ColumnType = "int64" if batch.stats.dtype.kind == "i" else "float32"
+    for place, values in enumerate(batch.stats.T):
+        columns[f"statistic{place}"] = (kind, values)
+    return columns
+
+
+def _printable(name: str) -> str:
+    """Return a name of a feature with invalid UTF-8 escaped, so that names stay distinct."""
+    return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
+def _integers(values: Iterator[int]) -> Column:
+    return np.fromiter(values, np.int64)
+
+
+def _floats(values: Iterator[float | None]) -> Column:
+    return np.array([math.nan if value is None else value for value in values], np.float64)

@@ -1,0 +1,85 @@
+"""Test figures and pages of a run, and that the command writes the same bytes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import mosesplug
+from mosesplug.cli.main import main
+from mosesplug.inspection.report import gather_figure, gather_report
+from mosesplug.inspection.run import open_run as open_stored_run
+from mosesplug.inspection.texts import ParallelText
+from mosesplug.reporting.figures import FIGURES, render_png
+from tests.inspection.runs import REFERENCE, make_run, read_graph
+
+pytest.importorskip("matplotlib")
+
+
+@pytest.fixture
+def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working directory with search graphs, and the references beside it."""
+    (tmp_path / "dev.en").write_bytes(b"\n".join(REFERENCE) + b"\n")
+    monkeypatch.chdir(tmp_path)
+    return make_run(tmp_path / "work", graph=read_graph(tmp_path))
+
+
+def call(*words: str) -> int:
+    """Return the exit code of a command."""
+    with pytest.raises(SystemExit) as end:
+        main(list(words))
+    return int(end.value.code or 0)
+
+
+def test_page_equals_that_of_the_command(work: Path) -> None:
+    assert call("report", "work", "--refs", "dev.en", "-o", "cli.html", "--quiet") == 0
+    assert mosesplug.report("work", "api.html", references="dev.en") == Path("api.html")
+    assert Path("api.html").read_bytes() == Path("cli.html").read_bytes()
+    mosesplug.open_run("work").report("run.html", references="dev.en", title="Tuning in work")
+    assert Path("run.html").read_bytes() == Path("cli.html").read_bytes()
+
+
+def test_figure_equals_that_of_the_command(work: Path) -> None:
+    assert call("report", "work", "--png", "scores", "--dpi", "60", "-o", "cli.png") == 0
+    assert mosesplug.report("work", figure="scores", dpi=60) == Path("scores.png")
+    assert Path("scores.png").read_bytes() == Path("cli.png").read_bytes()
+    mosesplug.open_run(work).plot("scores").savefig("plot.png", dpi=60)
+    assert Path("plot.png").read_bytes() == Path("cli.png").read_bytes()
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_figure_needs_only_its_own_data(name: str, work: Path) -> None:
+    with open_stored_run(work) as stored:
+        whole = render_png(name, gather_report(stored, ParallelText()), 50)
+        part = render_png(name, gather_figure(stored, name), 50)
+    assert part == whole
+
+
+def test_figure_shows_itself_in_notebooks(work: Path) -> None:
+    figure = mosesplug.open_run(work).plot("weights")
+    assert figure._repr_png_().startswith(b"\x89PNG")  # type: ignore[attr-defined]
+    axes = figure.axes[0]
+    assert axes.get_xlabel() == "iteration"
+    assert axes.get_ylabel() == "weight / L1 norm"
+
+
+def test_progress(work: Path) -> None:
+    calls: list[tuple[int, int, str]] = []
+    mosesplug.report("work", progress=lambda *call: calls.append(call))
+    assert calls[-1][:2] == (7, 7)
+    assert Path("report.html").is_file()
+
+
+def test_what_cannot_be_drawn(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = mosesplug.open_run(work)
+    with pytest.raises(mosesplug.UsageError, match="there is no figure 'curves'"):
+        run.plot("curves")
+    with pytest.raises(mosesplug.DataError, match="sentence 1 has no search graph"):
+        run.plot("lattice", sentence=1)
+    with pytest.raises(mosesplug.UsageError, match="--forest"):
+        mosesplug.open_run(make_run(work.parent / "other")).plot("lattice")
+    monkeypatch.setattr("mosesplug.reporting.figures.has_matplotlib", lambda: False)
+    for draw in (run.plot, run.report):
+        with pytest.raises(mosesplug.UsageError, match=r"mosesplug\[report\]"):
+            draw()
