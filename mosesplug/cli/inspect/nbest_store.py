@@ -25,7 +25,7 @@ from mosesplug.errors import DataError, UsageError
 
 __all__ = ["compact", "copy", "drop", "export", "import_", "verify"]
 
-_FORMATS = ("nbest", "extractor", "npz")
+_FORMATS = ("nbest", "extractor", "npz", "parquet")
 _MAX_DIGITS = 9
 
 
@@ -41,8 +41,8 @@ def export(
         str,
         typer.Option(
             "--format",
-            metavar="nbest|extractor|npz",
-            help="Moses n-best lists, extractor files, or NumPy arrays.",
+            metavar="nbest|extractor|npz|parquet",
+            help="Moses n-best lists, extractor files, NumPy arrays, or a table.",
         ),
     ] = "nbest",
     iteration: IterationOption = "all",
@@ -58,7 +58,7 @@ def export(
     """Write the lists of one iteration, or all merged lists.
 
     The model scores of merged n-best lists are those of the run's result. The extractor files are
-    FILE.features.dat and FILE.scores.dat.
+    FILE.features.dat and FILE.scores.dat. Parquet needs pyarrow: install mosesplug[frames].
 
     Example: mosesplug nbest export tuning --iteration 3 -o list3.gz
     """
@@ -71,6 +71,13 @@ def export(
     if layout not in _FORMATS:
         raise UsageError(f"--format takes {', '.join(_FORMATS)}, not {layout!r}")
     selected = parse_iteration(iteration)
+    if layout == "parquet":
+        from mosesplug.api.run import open_run as open_table_run
+
+        with progress_bar(quiet) as progress:
+            table = open_table_run(store).hypotheses(selected, sentence or None)
+            table.to_parquet(output, progress=progress)
+        return
     with open_run(store, with_lists=True) as run:
         sentences = sorted(set(sentence)) if sentence else list(range(run.n_sentences))
         if layout == "nbest":

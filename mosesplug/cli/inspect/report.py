@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from mosesplug.cli.shared.parameters import Quiet, References, Source, Store
-from mosesplug.errors import UsageError
 
 __all__ = ["report"]
 
@@ -42,28 +41,21 @@ def report(
 
     Example: mosesplug report tuning --source dev.de --refs dev.en -o report.html
     """
-    from formats.text import write_atomic
+    from mosesplug.api.report import report as write_report
     from mosesplug.cli.shared.output import progress_bar
-    from mosesplug.inspection.report import STEPS, gather_report_steps
-    from mosesplug.inspection.run import open_run
-    from mosesplug.inspection.texts import ParallelText, mark_invalid_utf8
-    from mosesplug.reporting.figures import FIGURES, has_matplotlib, render_png
-    from mosesplug.reporting.page import render_page
 
-    if png is not None and png not in FIGURES:
-        raise UsageError(f"there is no figure {png!r}: there are {', '.join(FIGURES)}")
-    if not has_matplotlib():
-        raise UsageError("figures need matplotlib: pip install 'mosesplug[report]'")
-    text = ParallelText.read(source, refs)
-    with open_run(store) as run, progress_bar(quiet) as progress:
-        steps = enumerate(gather_report_steps(run, text, sentences, sentence), start=1)
-        for done, data in steps:  # noqa: B007 - the last one is complete
-            progress(done, len(STEPS), "parts of the report")
-    if png is not None:
-        path, content = output or Path(f"{png}.png"), render_png(png, data, dpi)
-    else:
-        path = output or Path("report.html")
-        content = mark_invalid_utf8(render_page(data, title or f"Tuning in {store}")).encode()
-    write_atomic(path, content)
+    with progress_bar(quiet) as progress:
+        path = write_report(
+            store,
+            output,
+            figure=png,
+            references=refs,
+            source=source,
+            sentences=sentences,
+            sentence=sentence,
+            dpi=dpi,
+            title=title,
+            progress=progress,
+        )
     if not quiet:
         print(path)

@@ -15,6 +15,7 @@ from pathlib import Path
 import lmdb
 import pytest
 
+from mosesplug import open_run
 from mosesplug.cli.main import main
 from mosesplug.tuning.workdir.records import ShardLists
 from tests.inspection.runs import LISTS, REFERENCE, make_run
@@ -316,6 +317,24 @@ def test_looking_at_a_sentence_needs_no_kernel(work: Path) -> None:
         "except SystemExit:\n    assert 'numba' not in sys.modules, 'Numba is loaded'\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True, stdout=subprocess.DEVNULL)
+
+
+def test_export_as_a_table(nbest: Run, work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("pyarrow")
+    path, expected = work.parent / "x.parquet", work.parent / "y.parquet"
+    words = ("export", work, "--format", "parquet", "-o", path)
+    for options, hypotheses in (
+        ((), open_run(work).hypotheses()),
+        (("--iteration", 2, "--sentence", 1), open_run(work).hypotheses(2, [1])),
+    ):
+        assert nbest(*words, *options) == (0, "", "")
+        hypotheses.to_parquet(expected)
+        assert path.read_bytes() == expected.read_bytes()
+    path.unlink()
+    monkeypatch.setattr("mosesplug.api.table.find_spec", lambda name: None)
+    code, _, error = nbest(*words)
+    assert (code, path.exists()) == (2, False)
+    assert error.endswith("pip install 'mosesplug[frames]'\n")
 
 
 @pytest.mark.parametrize("name", ["ls", "show", "diff", "grep", "stats", "export", "verify"])
