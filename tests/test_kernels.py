@@ -1,0 +1,149 @@
+"""Where kernels are cached: read-only installations, no home, other users' directories."""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+import numba
+import pytest
+
+import mosesplug
+from mosesplug import kernels
+
+USER = 54321
+AS_USER = [
+    *("setpriv", f"--reuid={USER}", f"--regid={USER}", "--clear-groups"),
+    *(f"--{kind}=-all,+dac_read_search" for kind in ("inh-caps", "ambient-caps", "bounding-set")),
+]
+"""Runs a command as a user who has no home, and can read but not write the files of others."""
+
+PROGRAM = """
+import mosesplug.kernels as kernels
+kernels.load_compiler()
+print(sum(kernels._nothing.stats.cache_hits.values()), kernels.__file__)
+"""
+
+
+@pytest.fixture
+def installation(tmp_path: Path) -> Path:
+    """A copy of the package that cannot be written."""
+    site = tmp_path / "site-packages"
+    for package in ("mosesplug", "formats"):
+        source = Path(mosesplug.__file__).parents[1] / package
+        shutil.copytree(source, site / package, ignore=shutil.ignore_patterns("__pycache__"))
+    for directory in (site, *(path for path in site.rglob("*") if path.is_dir())):
+        directory.chmod(0o555)
+    return site
+
+
+@pytest.fixture
+def compile_kernel(installation: Path, tmp_path: Path) -> Callable[[], subprocess.Popen[str]]:
+    """Start a process that compiles a kernel, as a user without home."""
+    prefix = AS_USER if os.geteuid() == 0 else []
+    if prefix and subprocess.run([*prefix, "true"], check=False, capture_output=True).returncode:
+        pytest.skip("this root user cannot become another one (setpriv)")
+    temporary = tmp_path / "tmp"
+    temporary.mkdir()
+    temporary.chmod(0o1777)
+    environment = {
+        "PATH": os.environ["PATH"],
+        "PYTHONPATH": str(installation),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "TMPDIR": str(temporary),
+    }
+    return partial(
+        subprocess.Popen,
+        [*prefix, sys.executable, "-c", PROGRAM],
+        env=environment,
+        cwd=installation,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_read_only_installation_without_home(
+    compile_kernel: Callable[[], subprocess.Popen[str]], installation: Path, tmp_path: Path
+) -> None:
+    """Several processes share one private cache, whoever creates it; a later one only reads it."""
+    together = [compile_kernel() for _ in range(3)]
+    outputs = [(process.communicate(timeout=120), process.returncode) for process in together]
+    outputs.append(((last := compile_kernel()).communicate(timeout=120), last.returncode))
+    module = installation / "mosesplug" / "kernels.py"
+    for (out, error), code in outputs:
+        assert (code, error) == (0, "")
+        assert out.endswith(f" {module}\n")
+    assert outputs[-1][0][0].startswith("1 ")
+    user = USER if os.geteuid() == 0 else os.geteuid()
+    cache = tmp_path / "tmp" / f"mosesplug-kernels-{user}"
+    assert (cache.stat().st_mode & 0o777, cache.stat().st_uid) == (0o700, user)
+    assert {path.suffix for path in cache.rglob("kernels._nothing*")} == {".nbc", ".nbi"}
+
+
+@pytest.fixture
+def undecided(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Forget where kernels are cached, and restore that afterwards."""
+    monkeypatch.setattr(numba.config, "CACHE_DIR", "")
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    decisions = (kernels._has_home, kernels._use_private_cache)
+    for decision in decisions:
+        decision.cache_clear()
+    yield
+    for decision in decisions:
+        decision.cache_clear()
+
+
+@pytest.mark.usefixtures("undecided")
+def test_one_warning_if_no_directory_can_be_written(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def no_home() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(Path, "home", no_home)
+    monkeypatch.setattr(kernels, "_temporary_directories", lambda: iter(["/nonexistent"]))
+    with caplog.at_level(logging.WARNING):
+        found = [kernels.kernel(lambda number: number + 1)(1) for _ in range(2)]
+    assert found == [2, 2]
+    [record] = caplog.records
+    assert "Set NUMBA_CACHE_DIR to a writable directory" in record.getMessage()
+    assert not numba.config.CACHE_DIR
+
+
+@pytest.mark.usefixtures("undecided")
+@pytest.mark.parametrize("refused", ["mode", "link", "file"])
+def test_directories_that_others_can_write_are_no_caches(
+    refused: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    for place in (first, second):
+        place.mkdir()
+    name = f"mosesplug-kernels-{os.geteuid()}"
+    taken = first / name
+    if refused == "mode":
+        taken.mkdir()
+        taken.chmod(0o770)
+    elif refused == "link":
+        (tmp_path / "mine").mkdir(mode=0o700)
+        taken.symlink_to(tmp_path / "mine")
+    else:
+        taken.touch()
+    monkeypatch.setattr(kernels, "_temporary_directories", lambda: iter([str(first), str(second)]))
+    assert kernels._use_private_cache()
+    assert str(second / name) == numba.config.CACHE_DIR
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give directories away")
+@pytest.mark.usefixtures("undecided")
+def test_directories_of_other_users_are_no_caches(tmp_path: Path) -> None:
+    directory = tmp_path / "theirs"
+    directory.mkdir(mode=0o700)
+    os.chown(directory, USER, USER)
+    assert not kernels._is_private(directory)
