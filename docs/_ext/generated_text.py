@@ -1,0 +1,154 @@
+"""Replace ``<!-- generated: NAME [ARGUMENT] -->`` in a page by text made from the package.
+
+So every fact about commands, algorithms and public names has one place, the code.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import mosesplug
+from mosesplug.cli.main import main
+from mosesplug.optimizers import algorithm, algorithms
+from mosesplug.settings.algorithm_options import describe_options
+
+_MARK = re.compile(r"^<!-- generated: (\S+)(?: (\S+))? -->$", re.MULTILINE)
+_BENCHMARKS = Path(__file__).parents[1] / "benchmarks.md"
+
+
+def expand(text: str) -> str:
+    """Return a page with the generated texts in the place of their marks."""
+
+    def replace(match: re.Match[str]) -> str:
+        name, argument = match.groups()
+        return "\n".join(_GENERATORS[name](*([argument] if argument else [])))
+
+    return _MARK.sub(replace, text)
+
+
+def list_commands(words: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
+    """Return the words of every command, in the order of the help."""
+    found: list[tuple[str, ...]] = []
+    listing = show_help(words).partition("\nCommands:\n")[2].splitlines()
+    for line in listing:
+        match = re.match(r"  (\S+)", line)
+        if match:
+            command = (*words, match[1])
+            found += [command, *list_commands(command)]
+    return found
+
+
+def show_help(words: tuple[str, ...]) -> str:
+    """Return what ``mosesplug WORDS --help`` prints, 80 columns wide."""
+    printed = io.StringIO()
+    os.environ["COLUMNS"] = "80"
+    with contextlib.redirect_stdout(printed), contextlib.suppress(SystemExit):
+        main([*words, "--help"])
+    return printed.getvalue()
+
+
+def _commands() -> Iterator[str]:
+    for words in list_commands():
+        yield f"{'#' * (len(words) + 1)} mosesplug {' '.join(words)}"
+        yield f"\n```text\n{show_help(words).strip()}\n```\n"
+
+
+def _algorithm_table() -> Iterator[str]:
+    """Yield the table of all algorithms, each with a link to its section."""
+    yield "| algorithm | what it does | search graphs | sparse | online |"
+    yield "|---|---|---|---|---|"
+    for each in algorithms().values():
+        link = f"[{each.name}]({family_page(each.family)}#{anchor(each.name)})"
+        abilities = (each.graphs is not None, each.tunes_sparse, each.learner is not None)
+        marks = " | ".join("yes" if able else "" for able in abilities)
+        yield f"| {link} | {each.summary} | {marks} |"
+
+
+def _algorithm(name: str) -> Iterator[str]:
+    """Yield the facts about an algorithm, its measured scores and its settings."""
+    entry = algorithm(name)
+    learns_from = ["n-best lists"]
+    if entry.graphs is not None:
+        learns_from.append("[search graphs](../howto/search-graphs.md)")
+    if entry.learner is not None:
+        learns_from.append("[mini-batches while decoding](../howto/online.md)")
+    yield f"- Source: {entry.source}"
+    yield f"- Learns from: {', '.join(learns_from)}"
+    yield f"- Tunes: {'dense and sparse' if entry.tunes_sparse else 'dense'} features"
+    yield f"- Metric: {'BLEU' if entry.needs_bleu else 'any'}"
+    measured = read_measured(_BENCHMARKS.read_text(encoding="utf-8"))[name]
+    yield f"- [Measured](../benchmarks.md#learners) on seven lists: BLEU {measured[0]}, {measured[1]} CPU s"
+    if measured[2]:
+        yield f"- Measured online on the demo: BLEU {measured[2]} after one epoch, {measured[3]} after three"
+    yield f"\n<details><summary>Settings of {name}</summary>\n"
+    for setting in describe_options(entry):
+        default = str(setting["default"])
+        default = default.lower() if isinstance(setting["default"], bool) else default
+        values = ", ".join(f"`{choice}`" for choice in setting["choices"] or [])
+        minimum = "" if setting["minimum"] is None else f", at least {setting['minimum']:g}"
+        condition = f" Only with `{setting['only_with']}`." if setting["only_with"] else ""
+        yield f"`{setting['name']}`"
+        yield f": {values or setting['type']}{minimum}; default `{default}`."
+        yield f"  {_sentence(setting['help'])}{condition} ({setting['source']})\n"
+    yield "</details>\n"
+
+
+def read_measured(page: str) -> dict[str, list[str]]:
+    """Return the cells of each row of the table "Learners", by the algorithm's name."""
+    section = page.partition("## Learners")[2].partition("\n## ")[0]
+    rows = [
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in section.splitlines()
+        if line.startswith("|")
+    ]
+    return {name: cells for name, *cells in rows if name in algorithms()}
+
+
+def _api() -> Iterator[str]:
+    """Yield the documentation of every public name."""
+    for name in sorted(mosesplug.__all__, key=str.lower):
+        value = getattr(mosesplug, name)
+        if isinstance(value, type) and issubclass(value, Exception):
+            yield f"```{{eval-rst}}\n.. autoexception:: mosesplug.{name}\n```\n"
+        elif isinstance(value, type):
+            yield f"```{{eval-rst}}\n.. autoclass:: mosesplug.{name}\n   :members:\n```\n"
+        elif callable(value):
+            yield f"```{{eval-rst}}\n.. autofunction:: mosesplug.{name}\n```\n"
+
+
+def family_page(family: str) -> str:
+    """Return the file in ``docs/algorithms`` with the algorithms of a family."""
+    return f"{family.split()[0].lower()}.md"
+
+
+def anchor(heading: str) -> str:
+    """Return the anchor of a heading, as GitHub and MyST make it."""
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+
+
+def _sentence(text: str) -> str:
+    """Return a help text as a sentence of its own."""
+    return f"{text[0].upper()}{text[1:].rstrip('.')}."
+
+
+_GENERATORS: dict[str, Callable[..., Iterator[str]]] = {
+    "algorithm": _algorithm,
+    "algorithm-table": _algorithm_table,
+    "api": _api,
+    "commands": _commands,
+}
+
+
+def setup(app: object) -> dict[str, bool]:
+    """Expand every page as Sphinx reads it."""
+
+    def read(app: object, name: str, source: list[str]) -> None:
+        source[0] = expand(source[0])
+
+    app.connect("source-read", read)  # type: ignore[attr-defined]
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
