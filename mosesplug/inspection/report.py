@@ -109,6 +109,7 @@ def _describe_run(run: StoredRun) -> ReportData:
     return ReportData(
         store=str(run.path),
         metric=run.metric.name,
+        sentence_metric=run.metric.sentence_metric,
         signature=run.signature,
         facts=_describe_configuration(run),
         iterations=tuple(map(describe_iteration, run.records)),

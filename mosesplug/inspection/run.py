@@ -62,6 +62,7 @@ class StoredRun:
     @property
     def sentence_metric(self) -> str:
         """Name of the metric of single sentences: BLEU+1 for BLEU."""
+        # ``metric.sentence_metric`` would load Numba, which showing one sentence does not need.
         return "BLEU+1" if self.metric_name == "BLEU" else self.metric_name
 
     @cached_property

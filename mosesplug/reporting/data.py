@@ -178,6 +178,7 @@ class ReportData:
     Attributes:
         store: the store's path.
         metric: the metric's name.
+        sentence_metric: name of the metric of single sentences.
         signature: the metric's signature.
         facts: settings and other facts by name, in order.
         iterations: all iterations.
@@ -193,6 +194,7 @@ class ReportData:
 
     store: str
     metric: str
+    sentence_metric: str
     signature: str
     facts: Mapping[str, str]
     iterations: tuple[IterationFacts, ...]
@@ -205,8 +207,3 @@ class ReportData:
     worst: tuple[SentenceFacts, ...] = ()
     best: tuple[SentenceFacts, ...] = ()
     lattice: LatticeFacts | None = None
-
-    @property
-    def sentence_metric(self) -> str:
-        """Name of the metric of single sentences."""
-        return "BLEU+1" if self.metric == "BLEU" else self.metric

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mosesplug.errors import UsageError
 from mosesplug.reporting.data import LatticeFacts, ReportData
@@ -118,12 +119,11 @@ def draw_envelope(figure: Figure, data: ReportData) -> None:
     facts = _require_lattice(data)
     figure.set_size_inches(8.0, 4.6)
     upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=[2, 1])
-    cuts = [line.end for line in facts.lines[:-1]]
-    low, high = min([*cuts, facts.weight]), max([*cuts, facts.weight])
-    margin = 0.15 * (high - low) or 0.5
-    span = np.array([low - margin, high + margin])
+    span = _find_span(facts)
     shown, labels = [], []
     for number, line in enumerate(facts.lines):
+        if line.end < span[0] or line.start > span[1]:
+            continue
         colour = _COLOURS[number % len(_COLOURS)]
         scores = line.intercept + line.slope * (span - facts.weight)
         label = line.text if len(line.text) <= _LONGEST else line.text[: _LONGEST - 3] + "..."
@@ -147,6 +147,22 @@ def draw_envelope(figure: Figure, data: ReportData) -> None:
     upper.legend(shown, labels, fontsize=6.5)
     title = f"sentence {facts.sentence}: the upper envelope along {facts.feature}"
     upper.set_title(title, fontsize=9)
+
+
+def _find_span(facts: LatticeFacts) -> NDArray[np.float64]:
+    """Return the weights between which the envelope is drawn, float64 ``[2]``.
+
+    Translations with nearly the same value of the feature win far away from the result. Only
+    thresholds around it are shown, or the nearest one if there are none.
+    """
+    thresholds = sorted(
+        (line.end for line in facts.lines[:-1]), key=lambda end: abs(end - facts.weight)
+    )
+    reach = max(2.0 * abs(facts.weight), 0.2)
+    shown = [each for each in thresholds if abs(each - facts.weight) <= reach] or thresholds[:1]
+    low, high = min([*shown, facts.weight]), max([*shown, facts.weight])
+    margin = 0.15 * (high - low) or 0.5
+    return np.array([low - margin, high + margin])
 
 
 def _require_lattice(data: ReportData) -> LatticeFacts:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import re
 import shutil
 import subprocess
 from dataclasses import replace
 from html.parser import HTMLParser
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -15,8 +17,8 @@ from mosesplug.errors import UsageError
 from mosesplug.inspection.report import gather_report
 from mosesplug.inspection.run import open_run
 from mosesplug.inspection.texts import ParallelText
-from mosesplug.reporting.data import ReportData
-from mosesplug.reporting.figures import FIGURES, render_png, render_svg
+from mosesplug.reporting.data import LatticeFacts, LatticeLine, ReportData
+from mosesplug.reporting.figures import FIGURES, draw_figure, render_png, render_svg
 from mosesplug.reporting.page import render_page
 from tests.inspection.runs import REFERENCE, make_run, read_graph
 from tests.waiting import LIMIT
@@ -75,6 +77,24 @@ def test_ids_of_figures_do_not_clash(data: ReportData) -> None:
 
 def test_same_data_same_bytes(data: ReportData) -> None:
     assert render_page(data, "x") == render_page(data, "x")
+
+
+def test_envelope_is_drawn_around_the_result() -> None:
+    ends = (-math.inf, -900.0, 0.1, 0.3, 400.0, math.inf)
+    lines = tuple(
+        LatticeLine(f"translation {place}", -abs(place - 2.0), place - 2.0, start, end, 0.5)
+        for place, (start, end) in enumerate(pairwise(ends))
+    )
+    facts = LatticeFacts(0, "LM0_0", 0.2, ((0, 1, "a"),), 2, 1, lines)
+    data = ReportData("store", "BLEU", "BLEU+1", "BLEU|", {}, (), (), lattice=facts)
+    upper, _ = draw_figure("envelope", data).axes
+    low, high = upper.get_xlim()
+    assert -0.2 < low < 0.1
+    assert 0.3 < high < 0.6
+    legend = upper.get_legend()
+    assert legend is not None
+    shown = [text.get_text() for text in legend.get_texts()]
+    assert shown == ["translation 1", "translation 2", "translation 3"]
 
 
 def test_run_whose_lists_lie_elsewhere(data: ReportData) -> None:
