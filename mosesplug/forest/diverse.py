@@ -19,13 +19,13 @@ from numpy.typing import NDArray
 
 from mosesplug.forest.k_best import Derivations, translations
 from mosesplug.forest.ngrams.reference_ngrams import BOUNDARIES, BOUNDARY, OTHER, ngram_tree
-from mosesplug.forest.ngrams.search import best_with_ngrams
-from mosesplug.forest.ngrams.states import NgramStates, TextGraph, ngram_states, text_graph
+from mosesplug.forest.ngrams.search import find_best_with_ngrams
+from mosesplug.forest.ngrams.states import NgramStates, TextGraph, ngram_states, renumber_words
 from mosesplug.forest.translations import append_words
 from mosesplug.hypergraph import Hypergraph
 from mosesplug.kernels import kernel
 
-__all__ = ["diverse", "diverse_of"]
+__all__ = ["choose_diverse", "find_diverse"]
 
 ORDER = 2
 """Length in words of the n-grams that are compared."""
@@ -34,7 +34,7 @@ MOST_ALIKE = 10
 """Maximum number of searches per requested translation; repeated translations are skipped."""
 
 
-def diverse(
+def find_diverse(
     graph: Hypergraph,
     scores: NDArray[np.float64],
     k: int,
@@ -67,12 +67,12 @@ def diverse(
         DataError: no derivation builds the goal, or the best one has more than ten million edges.
     """
     _check(k, penalty, order)
-    own = text_graph(graph, {word: number for number, word in enumerate(graph.words)})
+    own = renumber_words(graph, {word: number for number, word in enumerate(graph.words)})
     texts: list[NDArray[np.int32]] = []
     found: dict[bytes, NDArray[np.int64]] = {}
     for _ in range(k * most_alike):
         text, states, values = _priced(own, len(graph.words), texts, penalty, order)
-        edges = best_with_ngrams(text, scores, states, values, beam=beam).edges
+        edges = find_best_with_ngrams(text, scores, states, values, beam=beam).edges
         said = _words(own, edges)
         found.setdefault(said.tobytes(), edges)
         texts.append(said)
@@ -82,10 +82,10 @@ def diverse(
     return Derivations.of(sums, [*found.values()])
 
 
-def diverse_of(
+def choose_diverse(
     graph: Hypergraph, pool: Derivations, k: int, penalty: float, *, order: int = ORDER
 ) -> Derivations:
-    """Choose up to ``k`` derivations of a list by the criterion of ``diverse``, each at most once.
+    """Choose up to ``k`` distinct derivations of a list by the criterion of ``find_diverse``.
 
     Args:
         graph: the graph of the derivations.

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.errors import DataError
-from mosesplug.forest.k_best_search import NONE, Entries, Graph, Nodes, entries_for, sought
+from mosesplug.forest.k_best_search import NONE, Entries, Graph, Nodes, entries_for, find_derivation
 from mosesplug.forest.viterbi import MOST_EDGES, inside_best
 from mosesplug.hypergraph import Hypergraph
 from mosesplug.kernels import kernel
@@ -138,7 +138,9 @@ def _listed(
     words = np.empty(1024, dtype=np.int32)
     count, goal = 0, n_nodes - 1
     for rank in range(most):
-        entries, used, found, top = sought(graph, nodes, entries, used, found, top, goal, rank)
+        entries, used, found, top = find_derivation(
+            graph, nodes, entries, used, found, top, goal, rank
+        )
         if count == k or nodes.counts[goal] <= rank:
             break
         entry = found[nodes.places[goal] + rank]

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from mosesplug.kernels import kernel
 
-__all__ = ["NONE", "Entries", "Graph", "Nodes", "entries_for", "sought"]
+__all__ = ["NONE", "Entries", "Graph", "Nodes", "entries_for", "find_derivation"]
 
 NONE = -1
 """Marks a missing entry or node."""
@@ -231,7 +231,7 @@ def _kept(
 
 
 @kernel
-def sought(
+def find_derivation(
     graph: Graph,
     nodes: Nodes,
     entries: Entries,

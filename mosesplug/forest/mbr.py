@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from mosesplug.forest.inside_outside import posterior
 from mosesplug.forest.k_best import k_best, translations
-from mosesplug.forest.ngrams.bags import Bags, bags, bags_in
+from mosesplug.forest.ngrams.bags import Bags, count_bags, count_bags_in
 from mosesplug.forest.ngrams.posteriors import (
     expected_counts,
     ngram_values,
@@ -34,7 +34,7 @@ from mosesplug.forest.ngrams.posteriors import (
 from mosesplug.forest.ngrams.reference_ngrams import BOUNDARIES, ORDER
 from mosesplug.forest.ngrams.split import SplitGraph, split
 from mosesplug.forest.oracles.linear_bleu import LinearBleu
-from mosesplug.forest.pruning import within_beam
+from mosesplug.forest.pruning import prune_to_beam
 from mosesplug.forest.viterbi import viterbi
 from mosesplug.hypergraph import Hypergraph
 from mosesplug.kernels import kernel
@@ -48,22 +48,22 @@ __all__ = [
     "decide_in_graph",
     "decide_in_list",
     "expected_bleu",
-    "first_of_best",
+    "find_best",
     "linear_gain",
-    "normalised",
+    "softmax",
 ]
 
 _ROUNDING = 1e-12
 """Gains are tied if they differ by less than this, relative to max(1, gain)."""
 
 
-def normalised(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+def softmax(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the softmax of scores, float64 ``[n]``; at least one score is finite."""
     weights = np.exp(scores - scores.max())
     return np.asarray(weights / weights.sum())
 
 
-def first_of_best(gains: NDArray[np.float64]) -> int:
+def find_best(gains: NDArray[np.float64]) -> int:
     """Return the index of the largest gain; the first one wins ties up to rounding.
 
     Gains are sums in different orders, so that tied gains can differ in their last digits.
@@ -300,8 +300,8 @@ def decide_in_list(
         scores: float64 ``[n]``, finite; model scores.
         criterion: the criterion of the choice; ``size`` and ``beam`` are ignored.
     """
-    probabilities = normalised(criterion.scale * scores)
-    found = bags(listed)
+    probabilities = softmax(criterion.scale * scores)
+    found = count_bags(listed)
     if criterion.kind == "list":
         gains = expected_bleu(found, probabilities)
     elif criterion.kind == "consensus":
@@ -310,7 +310,7 @@ def decide_in_list(
     else:
         occurs = found.occurrence_probabilities(probabilities)
         gains = linear_gain(found, occurs, criterion.gains)
-    return first_of_best(gains)
+    return find_best(gains)
 
 
 def _in_listed(
@@ -328,7 +328,7 @@ def _in_split(
     """Choose by all n-grams of a graph."""
     if criterion.beam is not None:
         scaled = criterion.scale * graph.edge_scores(weights)
-        graph = within_beam(graph, scaled, criterion.beam)
+        graph = prune_to_beam(graph, scaled, criterion.beam)
     scores = graph.edge_scores(weights)
     found = split(graph)
     distribution = posterior(found, criterion.scale * scores[found.origins])
@@ -340,10 +340,12 @@ def _in_split(
         for words in translations(graph, k_best(graph, scores, criterion.size, distinct=True))
     ]
     numbers = {word: number for number, word in enumerate(graph.words)}
-    candidates = bags_in(found.table, found.orders, [[numbers[w] for w in own] for own in listed])
+    candidates = count_bags_in(
+        found.table, found.orders, [[numbers[w] for w in own] for own in listed]
+    )
     length = float((distribution.edges * found.totals[:, 0]).sum())
     gains = consensus_bleu(candidates, expected_counts(found, distribution), length)
-    return listed[first_of_best(gains)]
+    return listed[find_best(gains)]
 
 
 def _spoken(words: Sequence[bytes]) -> tuple[bytes, ...]:

@@ -20,7 +20,7 @@ from mosesplug.forest.k_best import Derivations, k_best, translations
 from mosesplug.hypergraph import Hypergraph
 from mosesplug.kernels import kernel
 
-__all__ = ["GraphFeatures", "listed", "n_best"]
+__all__ = ["GraphFeatures", "list_derivations", "make_nbest_list"]
 
 _BEGIN, _END = b"<s>", b"</s>"
 
@@ -67,7 +67,7 @@ class GraphFeatures:
         return {name: k for k, name in enumerate(self.space.sparse, start=self.space.n_dense)}
 
 
-def n_best(
+def make_nbest_list(
     sentence: int,
     graphs: Sequence[Hypergraph],
     features: GraphFeatures,
@@ -112,7 +112,7 @@ def n_best(
     return _as_list(sentence, found, rows, features, source)
 
 
-def listed(
+def list_derivations(
     sentence: int,
     graph: Hypergraph,
     derivations: Derivations,
@@ -120,7 +120,7 @@ def listed(
     *,
     source: str = "search graph",
 ) -> NBestList:
-    """Return derivations as an n-best list in the same order; arguments as in ``n_best``."""
+    """Return derivations as an n-best list in the same order."""
     found = _found(graph, derivations, features)
     return _as_list(sentence, [found], np.arange(len(derivations)), features, source)
 

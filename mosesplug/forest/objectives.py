@@ -29,7 +29,7 @@ from mosesplug.forest.k_best import Derivations
 from mosesplug.forest.ngrams.posteriors import expected_counts, ngram_values
 from mosesplug.forest.ngrams.reference_ngrams import ORDER, ReferenceNgramTree
 from mosesplug.forest.ngrams.split import SplitGraph, split_for
-from mosesplug.forest.oracles.hope_fear import named
+from mosesplug.forest.oracles.hope_fear import name_sentence
 from mosesplug.hypergraph import Hypergraph
 from mosesplug.metrics.expected_bleu import expected_bleu
 from mosesplug.metrics.linear_bleu import LinearBleu
@@ -340,7 +340,7 @@ def _in_order(work: Callable[[int], Result], n_sentences: int, threads: int) -> 
     """Yield the results of the sentences in order, for any number of threads."""
 
     def told(sentence: int) -> Result:
-        with named(sentence):
+        with name_sentence(sentence):
             return work(sentence)
 
     if threads == 1:

@@ -17,12 +17,12 @@ from mosesplug.kernels import kernel
 
 __all__ = [
     "Partials",
-    "best_rows",
-    "chosen_derivation",
-    "grown",
-    "moved",
-    "next_choice",
-    "partials_for",
+    "advance_choice",
+    "copy_row",
+    "double_room",
+    "extract_derivation",
+    "make_partials",
+    "select_best_rows",
 ]
 
 
@@ -45,7 +45,7 @@ class Partials(NamedTuple):
 
 
 @kernel
-def partials_for(room: int, most_tails: int) -> Partials:
+def make_partials(room: int, most_tails: int) -> Partials:
     """Return an empty table."""
     return Partials(
         np.empty(room, dtype=np.int64),
@@ -57,17 +57,17 @@ def partials_for(room: int, most_tails: int) -> Partials:
 
 
 @kernel
-def grown(partials: Partials) -> Partials:
+def double_room(partials: Partials) -> Partials:
     """Return a copy of a full table with twice the room."""
     used = len(partials.edges)
-    larger = partials_for(2 * used, partials.tails.shape[1])
+    larger = make_partials(2 * used, partials.tails.shape[1])
     for row in range(used):
-        moved(partials, row, larger, row)
+        copy_row(partials, row, larger, row)
     return larger
 
 
 @kernel
-def moved(partials: Partials, row: int, others: Partials, place: int) -> None:
+def copy_row(partials: Partials, row: int, others: Partials, place: int) -> None:
     """Copy a row to row ``place`` of the same or another table (``others`` is an output).
 
     The copy is made number by number because slices would take seconds to compile.
@@ -82,7 +82,7 @@ def moved(partials: Partials, row: int, others: Partials, place: int) -> None:
 
 
 @kernel
-def best_rows(values: NDArray[np.float64], beam: int) -> NDArray[np.int64]:
+def select_best_rows(values: NDArray[np.float64], beam: int) -> NDArray[np.int64]:
     """Return the indices of the ``beam`` highest values, ascending; the last one wins ties."""
     threshold = np.sort(values)[len(values) - beam]
     missing = beam
@@ -100,7 +100,7 @@ def best_rows(values: NDArray[np.float64], beam: int) -> NDArray[np.int64]:
 
 
 @kernel
-def next_choice(
+def advance_choice(
     tails: NDArray[np.int32], first: NDArray[np.int64], chosen: NDArray[np.int64]
 ) -> bool:
     """Advance to the next combination of one row per tail; return False after the last.
@@ -118,7 +118,7 @@ def next_choice(
     return False
 
 
-def chosen_derivation(
+def extract_derivation(
     tail_offsets: NDArray[np.int64], partials: Partials, row: int, score: float
 ) -> Derivation:
     """Return the derivation of a row of the table.

@@ -2,8 +2,8 @@
 
 The max-marginal of an edge is the score of the best derivation that uses it: its own score, the
 inside scores of its tails and the outside score of its head (max-product inside-outside).
-``pruned`` keeps a number of edges like Moses' tools. ``within_beam`` keeps the edges near the best
-one, by max-marginal (Huang 2008) or by the sum over all derivations that use an edge.
+``prune_to_edges`` keeps a number of edges like Moses' tools. ``prune_to_beam`` keeps the edges near
+the best one, by max-marginal (Huang 2008) or by the sum over all derivations that use an edge.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from mosesplug.hypergraph import Hypergraph, read_only
 from mosesplug.kernels import kernel
 
 __all__ = [
-    "edges_of_best",
-    "in_order_of_columns",
-    "pruned",
-    "single_scores",
-    "subgraph",
-    "within_beam",
+    "prune_to_beam",
+    "prune_to_edges",
+    "score_best_through_edges",
+    "score_in_single_precision",
+    "sort_columns",
+    "take_subgraph",
 ]
 
 SMALLEST = np.float32(1e-8)
 """Moses' tools treat weights up to this absolute value as 0."""
 
 
-def pruned(graph: Hypergraph, weights: NDArray[np.float32], edges: int) -> Hypergraph:
+def prune_to_edges(graph: Hypergraph, weights: NDArray[np.float32], edges: int) -> Hypergraph:
     """Prune a graph to the edges of its best derivations, like Moses' ``kbmira --hg-prune``.
 
     Scores are in single precision, and features are summed in the order of their columns.
@@ -47,21 +47,23 @@ def pruned(graph: Hypergraph, weights: NDArray[np.float32], edges: int) -> Hyper
     Raises:
         DataError: no derivation builds the goal, or its score overflows single precision.
     """
-    ordered = in_order_of_columns(graph)
-    scores = single_scores(
+    ordered = sort_columns(graph)
+    scores = score_in_single_precision(
         ordered.feature_indptr, ordered.feature_indices, ordered.feature_values, weights
     )
-    through, inside = edges_of_best(graph.edge_offsets, graph.tail_offsets, graph.tails, scores)
+    through, inside = score_best_through_edges(
+        graph.edge_offsets, graph.tail_offsets, graph.tails, scores
+    )
     if not np.isfinite(inside[-1]):
         raise DataError("no derivation of the search graph has a finite score")
     place = min(max(edges, 1), graph.n_edges)
     threshold = np.partition(through, graph.n_edges - place)[graph.n_edges - place]
     kept = (through >= threshold) & (through > -np.inf)
     _complete(graph.edge_offsets, graph.tail_offsets, graph.tails, scores, inside, kept)
-    return subgraph(graph, kept)
+    return take_subgraph(graph, kept)
 
 
-def within_beam(
+def prune_to_beam(
     graph: Hypergraph,
     scores: NDArray[np.float64],
     beam: float,
@@ -100,16 +102,16 @@ def within_beam(
     kept |= (through >= through.max() - beam) & (through > -np.inf)
     _connect(*arrays, above, kept)
     _complete(*arrays, scores, inside, kept)
-    return subgraph(graph, kept)
+    return take_subgraph(graph, kept)
 
 
-def in_order_of_columns(graph: Hypergraph) -> Hypergraph:
+def sort_columns(graph: Hypergraph) -> Hypergraph:
     """Return the graph with the features of each edge sorted by column."""
     indices, values = _sorted(graph.feature_indptr, graph.feature_indices, graph.feature_values)
     return replace(graph, feature_indices=read_only(indices), feature_values=read_only(values))
 
 
-def subgraph(graph: Hypergraph, kept: NDArray[np.bool_]) -> Hypergraph:
+def take_subgraph(graph: Hypergraph, kept: NDArray[np.bool_]) -> Hypergraph:
     """Return the graph of the kept edges, in the same order, and of their head nodes.
 
     Args:
@@ -151,7 +153,7 @@ def _offsets(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 @kernel
-def single_scores(
+def score_in_single_precision(
     indptr: NDArray[np.int64],
     columns: NDArray[np.int32],
     values: NDArray[np.float32],
@@ -161,7 +163,7 @@ def single_scores(
 
     Args:
         indptr: int64 ``[n_edges + 1]``; row offsets into ``columns`` and ``values``.
-        columns: int32; see ``in_order_of_columns``.
+        columns: int32; see ``sort_columns``.
         values: float32.
         weights: float32, one per column; absolute values up to 1e-8 count as 0.
 
@@ -197,7 +199,7 @@ def _sorted(
 
 
 @kernel
-def edges_of_best(
+def score_best_through_edges(
     edge_offsets: NDArray[np.int64],
     tail_offsets: NDArray[np.int64],
     tails: NDArray[np.int32],

@@ -20,7 +20,7 @@ from mosesplug.forest.viterbi import MOST_EDGES
 from mosesplug.hypergraph import Hypergraph
 from mosesplug.kernels import kernel
 
-__all__ = ["Counted", "counted", "sampled"]
+__all__ = ["Counted", "count_translations", "sample_derivations"]
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Counted:
     counts: NDArray[np.int64]
 
 
-def sampled(
+def sample_derivations(
     graph: Hypergraph,
     scores: NDArray[np.float64],
     n: int,
@@ -77,7 +77,7 @@ def sampled(
     return Derivations(sums, offsets, edges)
 
 
-def counted(graph: Hypergraph, drawn: Derivations) -> Counted:
+def count_translations(graph: Hypergraph, drawn: Derivations) -> Counted:
     """Return the distinct translations of a sample, the highest score first."""
     order = np.argsort(-drawn.scores, kind="stable").tolist()
     texts = [tuple(words) for words in translations(graph, drawn)]

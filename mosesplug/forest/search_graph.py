@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.forest.ngrams.reference_ngrams import NgramTree, ReferenceNgramTree
-from mosesplug.forest.pruning import in_order_of_columns
+from mosesplug.forest.pruning import sort_columns
 from mosesplug.hypergraph import Hypergraph
 
 __all__ = ["SearchGraph", "search_graph"]
@@ -38,7 +38,7 @@ class SearchGraph(NamedTuple):
 
 def search_graph(graph: Hypergraph, references: ReferenceNgramTree) -> SearchGraph:
     """Combine a graph with the references of its sentence."""
-    ordered = in_order_of_columns(graph)
+    ordered = sort_columns(graph)
     # The last one is for -1, a tail.
     numbers = np.array([*map(references.number, graph.words), -1], dtype=np.int32)
     return SearchGraph(

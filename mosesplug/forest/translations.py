@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from formats.graphs.hypergraph_reader import TAIL
-from mosesplug.forest.growing import doubled
+from mosesplug.forest.growing import double_length
 from mosesplug.kernels import kernel
 from mosesplug.metrics.protocol import Metric, Prepared
 
@@ -126,7 +126,7 @@ def append_words(
             begun += 1
             continue
         if top == len(words):
-            words = doubled(words)
+            words = double_length(words)
         words[top] = targets[place]
         top += 1
     return words, top

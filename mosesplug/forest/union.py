@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from formats.graphs.hypergraph_reader import TAIL
 from mosesplug.hypergraph import Hypergraph, read_only
 
-__all__ = ["united"]
+__all__ = ["unite_graphs"]
 
 
-def united(graphs: Sequence[Hypergraph]) -> Hypergraph:
+def unite_graphs(graphs: Sequence[Hypergraph]) -> Hypergraph:
     """Return the union of several graphs; a single graph is returned unchanged.
 
     The edges of the goal are in the reverse order of the graphs. Searches break ties in favour of

@@ -11,10 +11,10 @@ import numpy as np
 
 from formats.nbest.files import NBestList
 from mosesplug.errors import DataError
-from mosesplug.forest.diverse import ORDER, diverse, diverse_of
+from mosesplug.forest.diverse import ORDER, choose_diverse, find_diverse
 from mosesplug.forest.inside_outside import log_count
 from mosesplug.forest.k_best import Derivations, k_best
-from mosesplug.forest.n_best import listed
+from mosesplug.forest.n_best import list_derivations
 from mosesplug.forest.oracles.bleu import BEAM, OracleGraph, oracle_graph
 from mosesplug.forest.oracles.corpus import (
     CorpusOracle,
@@ -22,7 +22,7 @@ from mosesplug.forest.oracles.corpus import (
     linear_oracles,
     sentence_oracles,
 )
-from mosesplug.forest.sampling import counted, sampled
+from mosesplug.forest.sampling import count_translations, sample_derivations
 from mosesplug.forest.viterbi import viterbi
 from mosesplug.learning.weighted_graphs import WeightedGraph
 from mosesplug.optimizers import Progress
@@ -96,7 +96,9 @@ def make_list(
     """
     with _name_graph(graph):
         derivations = _select_derivations(graph, settings, rng)
-    return listed(graph.sentence, graph.graph, derivations, graph.features, source=graph.source)
+    return list_derivations(
+        graph.sentence, graph.graph, derivations, graph.features, source=graph.source
+    )
 
 
 def _select_derivations(
@@ -104,16 +106,16 @@ def _select_derivations(
 ) -> Derivations:
     graph, scores, k = weighted.graph, weighted.scores, settings.k
     if settings.samples is not None:
-        drawn = sampled(graph, scores, settings.samples, rng, scale=settings.scale)
+        drawn = sample_derivations(graph, scores, settings.samples, rng, scale=settings.scale)
         if settings.distinct:
-            return counted(graph, drawn).derivations
+            return count_translations(graph, drawn).derivations
         return drawn.some(np.argsort(-drawn.scores, kind="stable"))
     if settings.penalty is None:
         return k_best(graph, scores, k, distinct=settings.distinct)
     if settings.pool is None:
-        return diverse(graph, scores, k, settings.penalty, order=settings.order)
+        return find_diverse(graph, scores, k, settings.penalty, order=settings.order)
     best = k_best(graph, scores, settings.pool, distinct=True)
-    return diverse_of(graph, best, k, settings.penalty, order=settings.order)
+    return choose_diverse(graph, best, k, settings.penalty, order=settings.order)
 
 
 def read_oracle_graphs(

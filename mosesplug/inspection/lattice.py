@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from mosesplug.errors import DataError
 from mosesplug.forest import Hypergraph, envelope
-from mosesplug.forest.pruning import pruned
+from mosesplug.forest.pruning import prune_to_edges
 from mosesplug.inspection.lists import sentence_scores
 from mosesplug.inspection.run import StoredRun
 from mosesplug.inspection.texts import decode_text
@@ -56,7 +56,7 @@ def describe_lattice(
         )
         best: tuple[int, int, int, Hypergraph, int] | None = None
         for number, graph in candidates:
-            part = pruned(graph, weights.astype(np.float32), _EDGES)
+            part = prune_to_edges(graph, weights.astype(np.float32), _EDGES)
             for column in range(len(run.names)):
                 parts = len(_trace_envelope(part, weights, column))
                 if best is None or parts > best[0]:

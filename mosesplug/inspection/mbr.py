@@ -18,7 +18,7 @@ from mosesplug.errors import DataError, UsageError
 from mosesplug.features import spelled_groups
 from mosesplug.forest.mbr import Criterion, Decision, decide_in_graph, decide_in_list
 from mosesplug.forest.n_best import GraphFeatures
-from mosesplug.forest.oracles.hope_fear import named
+from mosesplug.forest.oracles.hope_fear import name_sentence
 from mosesplug.hypergraph import Hypergraph
 from mosesplug.learning.lists import select_dense_features
 from mosesplug.learning.weighted_graphs import GraphWeights, read_weighted_graphs
@@ -189,7 +189,7 @@ def read_list_tasks(
 
 def _graph_task(sentence: int, graph: Hypergraph, weights: NDArray[np.float64]) -> MbrTask:
     def choose(criterion: Criterion) -> Decision:
-        with named(sentence):
+        with name_sentence(sentence):
             return decide_in_graph(graph, weights, criterion)
 
     return MbrTask(sentence, choose)

@@ -170,8 +170,8 @@ def choose_least_risk(block: NBestList, rows: NDArray[np.int64], scale: float) -
         rows: int64, the rows of one sentence, the highest score first.
         scale: scale of the model scores.
     """
-    from mosesplug.forest.mbr import expected_bleu, first_of_best, normalised
-    from mosesplug.forest.ngrams.bags import bags
+    from mosesplug.forest.mbr import expected_bleu, find_best, softmax
+    from mosesplug.forest.ngrams.bags import count_bags
 
-    found = bags([block.text(row).split() for row in rows.tolist()])
-    return first_of_best(expected_bleu(found, normalised(scale * block.scores[rows])))
+    found = count_bags([block.text(row).split() for row in rows.tolist()])
+    return find_best(expected_bleu(found, softmax(scale * block.scores[rows])))

@@ -31,9 +31,9 @@ from mosesplug.features import FeatureSpace, spelled_groups
 from mosesplug.forest.line_search.graph_space import graph_source
 from mosesplug.forest.ngrams.reference_ngrams import ReferenceNgramTree
 from mosesplug.forest.oracles.hope_fear import GraphSearch
-from mosesplug.forest.pruning import pruned
+from mosesplug.forest.pruning import prune_to_edges
 from mosesplug.forest.search_graph import search_graph
-from mosesplug.forest.union import united
+from mosesplug.forest.union import unite_graphs
 from mosesplug.hypergraph import Hypergraph
 from mosesplug.learning.lists import References, name_references, read_lines_of
 from mosesplug.learning.weights import (
@@ -198,7 +198,7 @@ def make_graph_problem(
         return replace(problem, source=source)
     words = ([line.split() for line in each] for each in zip(*graphs.references, strict=True))
     found = [
-        search_graph(united(each), ReferenceNgramTree.of(references))
+        search_graph(unite_graphs(each), ReferenceNgramTree.of(references))
         for each, references in zip(graphs.sentences, words, strict=True)
         if each
     ]
@@ -325,7 +325,7 @@ class _GraphReader:
             return graph
         weights = np.concatenate([self._dense.weights, self._sparse_weights(columns)])
         try:
-            return pruned(graph, weights.astype(np.float32), edges)
+            return prune_to_edges(graph, weights.astype(np.float32), edges)
         except DataError as error:
             raise DataError(f"{file.path}: {error}") from None
 

@@ -21,7 +21,7 @@ from formats.weights.any_format import name_as_in_graphs
 from mosesplug.errors import DataError
 from mosesplug.features import FeatureSpace, spelled_groups
 from mosesplug.forest.n_best import GraphFeatures
-from mosesplug.forest.union import united
+from mosesplug.forest.union import unite_graphs
 from mosesplug.hypergraph import Hypergraph
 from mosesplug.learning.weights import find_graph_weights, read_named_weights
 from mosesplug.tuning.graphs.features import (
@@ -190,7 +190,7 @@ def _weighted(
             ) from None
     features = GraphFeatures(FeatureSpace(weights.groups, tuple(columns.sparse)), weights.fixed)
     vector = features.vector(weights.dense, weights.sparse)
-    graph = united(graphs)
+    graph = unite_graphs(graphs)
     return WeightedGraph(
         sentence, files[0].path, graph, names, features, vector, graph.edge_scores(vector)
     )

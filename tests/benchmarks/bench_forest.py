@@ -26,7 +26,7 @@ from formats.weights.files import WeightGroup, read_dense
 from mosesplug.decoders.batch import ModelWeights
 from mosesplug.features import FeatureSpace
 from mosesplug.forest import Hypergraph, envelope, k_best
-from mosesplug.forest.pruning import pruned
+from mosesplug.forest.pruning import prune_to_edges
 from mosesplug.metrics import metric
 from mosesplug.store import NBestStore, StoredGraphs
 from mosesplug.tuning.graphs.forest import ForestRecipe
@@ -149,7 +149,7 @@ def test_envelopes(benchmark: Any, recorded: Recorded, stored: Path, edges: int)
         wanted = every(graphs)
         if edges:
             wanted = [
-                pruned(graph, weights.astype(np.float32), edges * int(graph.covered[-1]))
+                prune_to_edges(graph, weights.astype(np.float32), edges * int(graph.covered[-1]))
                 for graph in wanted
             ]
 

@@ -26,7 +26,7 @@ from formats.references import read_reference
 from mosesplug.features import FeatureSpace
 from mosesplug.forest import Hypergraph
 from mosesplug.forest.line_search.graph_space import graph_source
-from mosesplug.forest.pruning import pruned
+from mosesplug.forest.pruning import prune_to_edges
 from mosesplug.learning.lists import load_lists
 from mosesplug.learning.weights import read_starting_weights
 from mosesplug.metrics import metric
@@ -75,7 +75,7 @@ def setting(system: Path, prune: int | None) -> Setting:
     if prune is not None:
         single = start.astype(np.float32)
         few = [
-            [pruned(graph, single, prune * len(line.split()))]
+            [prune_to_edges(graph, single, prune * len(line.split()))]
             for (graph,), line in zip(graphs, lines, strict=True)
         ]
         searched = graph_source(few, space, BLEU, prepared, 2)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from formats.graphs.hypergraph import Edge
 from mosesplug.errors import DataError
 from mosesplug.forest import Hypergraph
-from mosesplug.forest.diverse import diverse, diverse_of
+from mosesplug.forest.diverse import choose_diverse, find_diverse
 from mosesplug.forest.k_best import Derivations, k_best, translations
 from mosesplug.forest.ngrams.reference_ngrams import BOUNDARIES
 from tests.forest.graphs import derivations, graph_of, worded_graphs
@@ -75,7 +75,9 @@ def test_each_is_the_best_of_all_derivations(
         if len(set(expected)) == 4:
             break
     graph = made(nodes)
-    found = diverse(graph, graph.edge_scores(np.ones(1)), 4, penalty, order=order, most_alike=3)
+    found = find_diverse(
+        graph, graph.edge_scores(np.ones(1)), 4, penalty, order=order, most_alike=3
+    )
     assert texts(graph, found) == list(dict.fromkeys(expected))
     assert found.scores.tolist() == [best[said] for said in texts(graph, found)]
 
@@ -94,7 +96,7 @@ def test_choices_from_a_list(nodes: list[list[Edge]], order: int, penalty: float
         ]
         rest = [row for row in range(len(pool)) if row not in chosen]
         chosen.append(max(rest, key=lambda row: (values[row], -row)))
-    found = diverse_of(graph, pool, 6, penalty, order=order)
+    found = choose_diverse(graph, pool, 6, penalty, order=order)
     assert found.scores.tolist() == pool.scores[chosen].tolist()
     for number, row in enumerate(chosen):
         assert found.derivation(number).tolist() == pool.derivation(row).tolist()
@@ -109,11 +111,11 @@ def test_a_penalty_brings_other_words() -> None:
     graph = made(nodes)
     scores = graph.edge_scores(np.ones(1))
     assert texts(graph, k_best(graph, scores, 2)) == [(b"a", b"c"), (b"b", b"c")]
-    found = diverse(graph, scores, 4, 2.0, order=1)
+    found = find_diverse(graph, scores, 4, 2.0, order=1)
     # These two take turns from here on.
     assert texts(graph, found) == [(b"a", b"c"), (b"b", b"d")]
     assert found.scores.tolist() == [0.0, -2.5]
-    assert texts(graph, diverse_of(graph, k_best(graph, scores, 4), 2, 2.0, order=1)) == [
+    assert texts(graph, choose_diverse(graph, k_best(graph, scores, 4), 2, 2.0, order=1)) == [
         (b"a", b"c"),
         (b"b", b"d"),
     ]
@@ -121,7 +123,7 @@ def test_a_penalty_brings_other_words() -> None:
 
 def test_searching_for_other_words_ends() -> None:
     graph = made([[Edge((b"a", b"b"), 1, (0.0,)), Edge((b"a", b"b"), 1, (-1.0,))]])
-    assert diverse(graph, graph.edge_scores(np.ones(1)), 3, 1.0).edges.tolist() == [0]
+    assert find_diverse(graph, graph.edge_scores(np.ones(1)), 3, 1.0).edges.tolist() == [0]
 
 
 def test_what_cannot_be_listed() -> None:
@@ -134,8 +136,8 @@ def test_what_cannot_be_listed() -> None:
         (1, 1.0, 0, "n-gram order must be positive: 0"),
     ):
         with pytest.raises(ValueError, match=message):
-            diverse(graph, np.zeros(1), k, penalty, order=order)
+            find_diverse(graph, np.zeros(1), k, penalty, order=order)
         with pytest.raises(ValueError, match=message):
-            diverse_of(graph, pool, k, penalty, order=order)
+            choose_diverse(graph, pool, k, penalty, order=order)
     with pytest.raises(DataError, match="no derivation"):
-        diverse(graph, np.full(1, -np.inf), 1, 1.0)
+        find_diverse(graph, np.full(1, -np.inf), 1, 1.0)

@@ -17,9 +17,9 @@ from mosesplug.forest.mbr import (
     consensus_bleu,
     expected_bleu,
     linear_gain,
-    normalised,
+    softmax,
 )
-from mosesplug.forest.ngrams.bags import bags, bags_in
+from mosesplug.forest.ngrams.bags import count_bags, count_bags_in
 from mosesplug.forest.ngrams.posteriors import expected_counts, occurrence_probabilities
 from mosesplug.forest.ngrams.split import split
 from mosesplug.forest.oracles.linear_bleu import LinearBleu
@@ -32,7 +32,7 @@ WEIGHTS = np.array([0.9, -0.7, 0.31])
 
 
 def likely(n: int) -> NDArray[np.float64]:
-    return normalised(np.random.default_rng(n).normal(size=n))
+    return softmax(np.random.default_rng(n).normal(size=n))
 
 
 def sentence_bleu(words: list[bytes], reference: list[bytes]) -> float:
@@ -50,7 +50,7 @@ def sentence_bleu(words: list[bytes], reference: list[bytes]) -> float:
 
 
 def test_probabilities_of_large_scores() -> None:
-    found = normalised(np.array([-1e4, -1e4 + math.log(3), -np.inf]))
+    found = softmax(np.array([-1e4, -1e4 + math.log(3), -np.inf]))
     np.testing.assert_allclose(found, [0.25, 0.75, 0.0])
 
 
@@ -58,7 +58,7 @@ def test_probabilities_of_large_scores() -> None:
 @given(TRANSLATIONS)
 def test_counts_of_lists(translations: list[list[bytes]]) -> None:
     probabilities = likely(len(translations))
-    made = bags(translations)
+    made = count_bags(translations)
     counted = [ngrams(words, 4) for words in translations]
     assert len(made) == len(translations)
     sizes = sorted(Counter(ngram for words in counted for ngram in set(words)).values())
@@ -85,7 +85,7 @@ def test_counts_of_lists(translations: list[list[bytes]]) -> None:
 @given(TRANSLATIONS)
 def test_gains_over_lists(translations: list[list[bytes]]) -> None:
     probabilities = likely(len(translations))
-    made = bags(translations)
+    made = count_bags(translations)
     counted = [ngrams(words, 4) for words in translations]
     found = expected_bleu(made, probabilities)
     expected = made.expected_counts(probabilities)
@@ -124,12 +124,12 @@ def test_graphs_agree_with_lists_of_all_their_derivations(seed: int, phrase_base
     derivations = [np.array(edges) for edges in every(graph).edges]
     probabilities = every(graph).probabilities(scores)
     translations = [graph.translation(edges) for edges in derivations]
-    listed = bags(translations)
+    listed = count_bags(translations)
     found = split(graph)
     distribution = posterior(found, scores[found.origins])
     expected = expected_counts(found, distribution)
     numbers = {word: number for number, word in enumerate(graph.words)}
-    in_graph = bags_in(
+    in_graph = count_bags_in(
         found.table, found.orders, [[numbers[word] for word in words] for words in translations]
     )
     length = float(distribution.edges @ found.totals[:, 0])
@@ -151,6 +151,6 @@ def test_ngrams_that_a_graph_lacks_are_left_out() -> None:
     graph = random_graph(np.random.default_rng(1), phrase_based=True)
     found = split(graph)
     unknown = len(graph.words)
-    made = bags_in(found.table, found.orders, [[0, unknown, 1], []])
+    made = count_bags_in(found.table, found.orders, [[0, unknown, 1], []])
     assert made.counts.tolist() == [1, 1]
     assert made.lengths.tolist() == [3, 0]

@@ -15,7 +15,7 @@ from formats.nbest.files import NBestList, read_nbest
 from formats.text import read_lines
 from mosesplug.features import FeatureSpace
 from mosesplug.forest import Hypergraph
-from mosesplug.forest.n_best import GraphFeatures, n_best
+from mosesplug.forest.n_best import GraphFeatures, make_nbest_list
 from tests.forest.graphs import derivations, graph_of, graphs
 
 # Two dense columns, as the graphs of ``graph_of`` have.
@@ -53,7 +53,7 @@ def test_against_all_derivations_of_all_graphs(
             text = b" ".join(words)
             best[text] = max(float(weights @ values), best.get(text, -np.inf))
             known.setdefault(text, []).append(values)
-    found = n_best(7, [graph_of(nodes, directory) for nodes in several], PLAIN, weights, k)
+    found = make_nbest_list(7, [graph_of(nodes, directory) for nodes in several], PLAIN, weights, k)
     assert found is not None
     listed = rows(found)
     assert [row[3] for row in listed] == sorted(best.values(), reverse=True)[:k]
@@ -91,7 +91,7 @@ def test_sparse_features_and_those_that_are_not_tuned(tmp_path: Path) -> None:
     features = GraphFeatures(space, {"Penalty0": 2.0, "Other0": 1.0})
     weights = features.vector((0.5,), {"wt_b": 0.25, "wt_c": 9.0})
     assert weights.tolist() == [0.5, 0.0, 2.0, 0.25]
-    found = n_best(0, [graph], features, weights, 10)
+    found = make_nbest_list(0, [graph], features, weights, 10)
     assert found is not None
     assert rows(found) == [
         (b"a b", [-3.0], {"wt_a": 2.0, "wt_b": 2.0}, -1.0),
@@ -99,13 +99,13 @@ def test_sparse_features_and_those_that_are_not_tuned(tmp_path: Path) -> None:
         (b"x b", [-3.0], {"wt_a": 1.0, "wt_b": 1.5}, -201.125),
         (b"x a", [-3.0], {"wt_b": -0.5}, -201.625),
     ]
-    assert n_best(0, [], features, weights, 10) is None
+    assert make_nbest_list(0, [], features, weights, 10) is None
 
 
 def test_of_equal_scores_the_first_graph_comes_first(tmp_path: Path) -> None:
     one = graph_of([[Edge((b"a",), 1, (1.0, 0.0)), Edge((b"b",), 1, (0.0, 1.0))]], tmp_path)
     other = graph_of([[Edge((b"b",), 1, (1.0, 0.0)), Edge((b"c",), 1, (1.0, 0.0))]], tmp_path)
-    found = n_best(0, [one, other], PLAIN, np.ones(2), 10)
+    found = make_nbest_list(0, [one, other], PLAIN, np.ones(2), 10)
     assert found is not None
     assert [found.text(0)] == [b"b"]
     assert {found.text(row) for row in range(len(found))} == {b"a", b"b", b"c"}
@@ -114,7 +114,7 @@ def test_of_equal_scores_the_first_graph_comes_first(tmp_path: Path) -> None:
 
 def test_empty_translation(tmp_path: Path) -> None:
     graph = read([[Edge((b"<s>",), 0)], [Edge((0, b"</s>"), 0)]], (), tmp_path / "0")
-    found = n_best(0, [graph], PLAIN, np.ones(2), 10)
+    found = make_nbest_list(0, [graph], PLAIN, np.ones(2), 10)
     assert found is not None
     assert rows(found) == [(b"", [0.0, 0.0], {}, 0.0)]
 
@@ -135,7 +135,9 @@ def test_recorded_lists(multi30k: Path) -> None:
     vector = features.vector([weights[name] for name in dense], {})
     for sentence in range(0, 60, 6):
         file = read_hypergraph(forest / "hypergraph" / f"{sentence}.gz")
-        found = n_best(sentence, [Hypergraph.of_file(file, columns)], features, vector, 100)
+        found = make_nbest_list(
+            sentence, [Hypergraph.of_file(file, columns)], features, vector, 100
+        )
         assert found is not None
         own = {text: row for row, (text, *_) in enumerate(rows(found))}
         theirs = np.flatnonzero(recorded.sentence_ids == sentence)

@@ -23,7 +23,7 @@ from mosesplug.forest.objectives import (
     softmax_loss,
     xbleu,
 )
-from mosesplug.forest.pruning import pruned
+from mosesplug.forest.pruning import prune_to_edges
 from mosesplug.metrics.linear_bleu import LinearBleu
 from tests.forest.every_derivation import WORDS, every, made, random_graph
 from tests.forest.ngrams.test_split import ngrams
@@ -93,7 +93,7 @@ def test_softmax_loss_of_listed_oracles(corpus: Corpus) -> None:
 
 def test_softmax_loss_of_a_graph_of_oracles(corpus: Corpus) -> None:
     against = -WEIGHTS.astype(np.float32)
-    oracles = [pruned(graph, against, 4) for graph in corpus.graphs]
+    oracles = [prune_to_edges(graph, against, 4) for graph in corpus.graphs]
     expected = 0.0
     for graph, oracle in zip(corpus.graphs, oracles, strict=True):
         sums = [

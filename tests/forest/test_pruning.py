@@ -18,7 +18,12 @@ from mosesplug.errors import DataError
 from mosesplug.forest import Hypergraph, viterbi
 from mosesplug.forest.ngrams.reference_ngrams import ReferenceNgramTree
 from mosesplug.forest.oracles.hope_fear import find
-from mosesplug.forest.pruning import edges_of_best, in_order_of_columns, pruned, single_scores
+from mosesplug.forest.pruning import (
+    prune_to_edges,
+    score_best_through_edges,
+    score_in_single_precision,
+    sort_columns,
+)
 from mosesplug.forest.search_graph import search_graph
 from tests.forest.graphs import NAMES, graph_of, graphs
 
@@ -56,11 +61,13 @@ def best_with_each(graph: Hypergraph) -> NDArray[np.float64]:
 @given(graphs(features=2))
 def test_every_edge_is_worth_the_best_derivation_that_has_it(nodes: list[list[Edge]]) -> None:
     graph = made(nodes)
-    scores = single_scores(
+    scores = score_in_single_precision(
         graph.feature_indptr, graph.feature_indices, graph.feature_values, WEIGHTS
     )
     np.testing.assert_array_equal(scores, graph.edge_scores(WEIGHTS.astype(np.float64)))
-    through, _ = edges_of_best(graph.edge_offsets, graph.tail_offsets, graph.tails, scores)
+    through, _ = score_best_through_edges(
+        graph.edge_offsets, graph.tail_offsets, graph.tails, scores
+    )
     np.testing.assert_array_equal(through, best_with_each(graph))
 
 
@@ -76,7 +83,7 @@ def test_keeps_the_derivations_of_the_best_edges(nodes: list[list[Edge]], edges:
         for found in edge_lists(graph, graph.n_nodes - 1)
         if kept[found].all()
     )
-    smaller = pruned(graph, WEIGHTS, edges)
+    smaller = prune_to_edges(graph, WEIGHTS, edges)
     assert smaller.n_edges == np.count_nonzero(kept)
     found = sorted(
         (tuple(smaller.translation(np.array(found))), totals(smaller, found))
@@ -95,7 +102,7 @@ def test_nodes_keep_their_order_and_coverage(tmp_path: Path) -> None:
         [Edge((0, b"good"), 2, (1.0,)), Edge((0, b"fair"), 2, (0.0,))],
         [Edge((1, b"a"), 5, (0.0,)), Edge((2, b"b"), 5, (0.0,))],
     ]
-    smaller = pruned(graph_of(nodes, tmp_path), WEIGHTS[:1], 3)
+    smaller = prune_to_edges(graph_of(nodes, tmp_path), WEIGHTS[:1], 3)
     assert smaller.covered.tolist() == [0, 2, 5]
     assert smaller.edge_offsets.tolist() == [0, 1, 2, 3]
     assert smaller.tails.tolist() == [0, 1]
@@ -109,14 +116,14 @@ def test_rounding_does_not_break_the_best_derivation(tmp_path: Path) -> None:
         values = rng.normal(0.0, 1e3, 9)
         nodes = [[Edge((b"a",), 1, (float(values[0]),))]]
         nodes += [[Edge((head, b"a"), 1, (float(value),))] for head, value in enumerate(values[1:])]
-        smaller = pruned(graph_of(nodes, tmp_path), WEIGHTS[:1], 1)
+        smaller = prune_to_edges(graph_of(nodes, tmp_path), WEIGHTS[:1], 1)
         assert smaller.n_edges == len(nodes)
 
 
 def test_features_in_order_of_columns(tmp_path: Path) -> None:
     graph = graph_of([[Edge((b"a",), 1, (2.0, 3.0)), Edge((b"b",), 1)]], tmp_path)
     turned = Hypergraph(**{**vars(graph), "feature_indices": 1 - graph.feature_indices})
-    ordered = in_order_of_columns(turned)
+    ordered = sort_columns(turned)
     assert ordered.feature_indices.tolist() == [0, 1]
     assert ordered.feature_values.tolist() == [3.0, 2.0]
     assert turned.feature_values.tolist() == [2.0, 3.0]
@@ -126,22 +133,22 @@ def test_tiny_weights_count_as_none(tmp_path: Path) -> None:
     graph = graph_of([[Edge((b"a",), 1, (1e8,))]], tmp_path)
     weights = np.array([1e-8], dtype=np.float32)
     arrays = graph.feature_indptr, graph.feature_indices, graph.feature_values
-    assert single_scores(*arrays, weights).tolist() == [0.0]
-    assert single_scores(*arrays, 2 * weights).tolist() == [2.0]
+    assert score_in_single_precision(*arrays, weights).tolist() == [0.0]
+    assert score_in_single_precision(*arrays, 2 * weights).tolist() == [2.0]
 
 
 def test_refuses_a_goal_without_derivation(tmp_path: Path) -> None:
     graph = graph_of([[Edge((b"a",), 1, (1.0,))]], tmp_path)
     empty = Hypergraph(**{**vars(graph), "edge_offsets": np.array([0, 1, 1])})
     with pytest.raises(DataError, match="no derivation"):
-        pruned(empty, WEIGHTS, 1)
+        prune_to_edges(empty, WEIGHTS, 1)
 
 
 @pytest.mark.parametrize("value", [3e38, -3e38])
 def test_refuses_scores_beyond_single_precision(tmp_path: Path, value: float) -> None:
     graph = graph_of([[Edge((b"a",), 1, (value,))]], tmp_path)
     with pytest.raises(DataError, match="finite"):
-        pruned(graph, 2 * WEIGHTS[:1], 1)
+        prune_to_edges(graph, 2 * WEIGHTS[:1], 1)
     searched = search_graph(graph, ReferenceNgramTree.of([[b"a"]]))
     with pytest.raises(DataError, match="finite"):
         find(searched, 2 * WEIGHTS[:1], np.ones(9, dtype=np.float32))

@@ -16,7 +16,7 @@ from formats.graphs.hypergraph import Edge
 from mosesplug.errors import DataError
 from mosesplug.forest import Hypergraph
 from mosesplug.forest.k_best import k_best, translations
-from mosesplug.forest.sampling import counted, sampled
+from mosesplug.forest.sampling import count_translations, sample_derivations
 from tests.forest.graphs import derivations, graph_of, graphs, worded_graphs
 
 DRAWS = 20_000
@@ -41,7 +41,7 @@ def test_draws_are_as_likely_as_their_scores_say(scale: float) -> None:
     assert len(every) == 12
     weights = {words: math.exp(scale * score) for words, score in every.items()}
     graph = made(nodes)
-    drawn = sampled(
+    drawn = sample_derivations(
         graph, graph.edge_scores(np.ones(1)), DRAWS, np.random.default_rng(5), scale=scale
     )
     counts = Counter(tuple(words) for words in translations(graph, drawn))
@@ -54,7 +54,8 @@ def test_draws_of_one_seed_are_the_same() -> None:
     graph = made(choices())
     scores = graph.edge_scores(np.ones(1))
     one, two, other = (
-        sampled(graph, scores, 50, np.random.default_rng(seed)).edges.tolist() for seed in (1, 1, 2)
+        sample_derivations(graph, scores, 50, np.random.default_rng(seed)).edges.tolist()
+        for seed in (1, 1, 2)
     )
     assert one == two != other
 
@@ -66,7 +67,7 @@ def test_draws_are_derivations(nodes: list[list[Edge]]) -> None:
     scores = graph.edge_scores(np.ones(1))
     known = k_best(graph, scores, 100_000)
     every = {tuple(known.derivation(k)): known.scores[k] for k in range(len(known))}
-    drawn = sampled(graph, scores, 30, np.random.default_rng(3))
+    drawn = sample_derivations(graph, scores, 30, np.random.default_rng(3))
     assert len(drawn) == 30
     for number in range(30):
         assert drawn.scores[number] == every[tuple(drawn.derivation(number))]
@@ -76,8 +77,10 @@ def test_draws_are_derivations(nodes: list[list[Edge]]) -> None:
 @given(worded_graphs())
 def test_counts_of_translations(nodes: list[list[Edge]]) -> None:
     graph = made(nodes)
-    drawn = sampled(graph, graph.edge_scores(np.array([1.0, -0.5])), 40, np.random.default_rng(7))
-    found = counted(graph, drawn)
+    drawn = sample_derivations(
+        graph, graph.edge_scores(np.array([1.0, -0.5])), 40, np.random.default_rng(7)
+    )
+    found = count_translations(graph, drawn)
     said = [tuple(words) for words in translations(graph, drawn)]
     kept = [tuple(words) for words in translations(graph, found.derivations)]
     assert dict(zip(kept, found.counts.tolist(), strict=True)) == Counter(said)
@@ -90,16 +93,18 @@ def test_counts_of_translations(nodes: list[list[Edge]]) -> None:
 @pytest.mark.parametrize("score", [-np.inf, np.nan])
 def test_edges_without_a_score_are_never_drawn(score: float) -> None:
     graph = made(choices())
-    drawn = sampled(graph, np.array([0.0, score, 1.0, score, 0.0]), 200, np.random.default_rng(1))
+    drawn = sample_derivations(
+        graph, np.array([0.0, score, 1.0, score, 0.0]), 200, np.random.default_rng(1)
+    )
     assert set(drawn.edges.tolist()) == {0, 2, 4}
     with pytest.raises(DataError, match="no derivation"):
-        sampled(graph, np.full(5, score), 1, np.random.default_rng(1))
+        sample_derivations(graph, np.full(5, score), 1, np.random.default_rng(1))
 
 
 def test_very_low_scores_are_no_reason_to_stop() -> None:
     graph = made(choices())
     scores = np.array([-5000.0, -5000.0, -5000.0, -5000.0, -10_000.0])
-    drawn = sampled(graph, scores, 100, np.random.default_rng(1))
+    drawn = sample_derivations(graph, scores, 100, np.random.default_rng(1))
     assert set(drawn.edges.tolist()) == {0, 1, 2, 3, 4}
 
 
@@ -107,11 +112,11 @@ def test_what_cannot_be_sampled(tmp_path: Path) -> None:
     graph = made(choices())
     rng = np.random.default_rng(1)
     with pytest.raises(ValueError, match="number of derivations must be positive: 0"):
-        sampled(graph, np.zeros(5), 0, rng)
+        sample_derivations(graph, np.zeros(5), 0, rng)
     for scale in (0.0, -1.0, math.nan, math.inf):
         with pytest.raises(ValueError, match="scale must be positive and finite"):
-            sampled(graph, np.zeros(5), 1, rng, scale=scale)
+            sample_derivations(graph, np.zeros(5), 1, rng, scale=scale)
     nodes = [[Edge((b"a",), 1, (0.0,))]]
     nodes += [[Edge((head, head), 1, (0.0,))] for head in range(70)]
     with pytest.raises(DataError, match="edges"):
-        sampled(graph_of(nodes, tmp_path), np.zeros(71), 1, rng)
+        sample_derivations(graph_of(nodes, tmp_path), np.zeros(71), 1, rng)

@@ -15,7 +15,7 @@ from mosesplug.forest.k_best import translations
 from mosesplug.forest.ngrams.reference_ngrams import ReferenceNgramTree
 from mosesplug.forest.oracles.hope_fear import GraphSearch
 from mosesplug.forest.search_graph import search_graph
-from mosesplug.forest.union import united
+from mosesplug.forest.union import unite_graphs
 from tests.forest.graphs import graph_of, references, worded_graphs
 
 WEIGHTS = np.array([1.0, -0.5])
@@ -47,7 +47,7 @@ def everything(graph: Hypergraph) -> list[tuple[float, tuple[bytes, ...], tuple[
 @given(graphs=several)
 def test_all_derivations_of_all_graphs(graphs: list[Hypergraph]) -> None:
     apart = [derivation for graph in graphs for derivation in everything(graph)]
-    assert sorted(everything(united(graphs))) == sorted(apart)
+    assert sorted(everything(unite_graphs(graphs))) == sorted(apart)
 
 
 @settings(max_examples=50, deadline=None)
@@ -57,7 +57,7 @@ def test_a_search_finds_what_is_best_in_any(
 ) -> None:
     """By the model exactly, and by BLEU as far as the search of a single graph does."""
     ngrams = ReferenceNgramTree.of(references)
-    together = GraphSearch([search_graph(united(graphs), ngrams)])
+    together = GraphSearch([search_graph(unite_graphs(graphs), ngrams)])
     weights = WEIGHTS.astype(np.float32)
     best = together.model_best(0, weights)
     apart = GraphSearch([search_graph(graph, ngrams) for graph in graphs])
@@ -81,8 +81,8 @@ def test_equal_derivations_come_from_the_first_graph() -> None:
 
     graphs = [with_word(b"a"), with_word(b"b"), with_word(b"c")]
     references = ReferenceNgramTree.of([[b"a", b"x"]])
-    search = GraphSearch([search_graph(united(graphs), references)])
+    search = GraphSearch([search_graph(unite_graphs(graphs), references)])
     found = search.model_best(0, np.array([1.0, 1.0], dtype=np.float32))
     assert found.statistics[0] == 1.0
-    assert united(graphs).words == (b"a", b"b", b"c")
-    assert united(graphs[:1]) is graphs[0]
+    assert unite_graphs(graphs).words == (b"a", b"b", b"c")
+    assert unite_graphs(graphs[:1]) is graphs[0]

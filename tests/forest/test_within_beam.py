@@ -14,7 +14,7 @@ from formats.graphs.hypergraph import Edge
 from mosesplug.errors import DataError
 from mosesplug.forest import Hypergraph, viterbi
 from mosesplug.forest.inside_outside import posterior
-from mosesplug.forest.pruning import within_beam
+from mosesplug.forest.pruning import prune_to_beam
 from tests.forest.every_derivation import every, is_small, made, wordy_graphs
 from tests.forest.graphs import graph_of
 
@@ -50,7 +50,7 @@ def test_keeps_what_is_within_the_beam(nodes: list[list[Edge]], beam: float, ove
     else:
         with np.errstate(divide="ignore"):
             worth = np.log(np.exp(totals) @ all_of_them.uses)
-    smaller = within_beam(graph, scores, beam, over=over)
+    smaller = prune_to_beam(graph, scores, beam, over=over)
     kept = {word for edge in range(smaller.n_edges) for word in smaller.target(edge) if word >= 0}
     wanted = set(np.flatnonzero(worth >= worth.max() - beam + 1e-9).tolist())
     assert wanted <= kept
@@ -72,24 +72,24 @@ def test_an_infinite_beam_keeps_all_that_has_a_derivation(tmp_path: Path, over: 
         [Edge((0,), 1, (0.0,)), Edge((0, 0), 1, (-900.0,))],
     ]
     graph = graph_of(nodes, tmp_path)
-    assert within_beam(graph, graph.edge_scores(np.ones(1)), np.inf, over=over).n_edges == 4
-    assert within_beam(graph, graph.edge_scores(np.ones(1)), 800.5, over=over).n_edges == 3
-    assert within_beam(graph, graph.edge_scores(np.ones(1)), 0.0, over=over).n_edges == 2
+    assert prune_to_beam(graph, graph.edge_scores(np.ones(1)), np.inf, over=over).n_edges == 4
+    assert prune_to_beam(graph, graph.edge_scores(np.ones(1)), 800.5, over=over).n_edges == 3
+    assert prune_to_beam(graph, graph.edge_scores(np.ones(1)), 0.0, over=over).n_edges == 2
 
 
 def test_a_likely_edge_below_many_unlikely_ones_stays(tmp_path: Path) -> None:
     """The best derivation is short; the edge that all others share is likelier than its edge."""
     upper = [Edge((0, b"w%d" % number), 1, (0.0,)) for number in range(50)]
     graph = graph_of([[Edge((b"a",), 1, (0.0,))], [*upper, Edge((b"b",), 1, (0.5,))]], tmp_path)
-    smaller = within_beam(graph, graph.edge_scores(np.ones(1)), 0.1, over="all")
+    smaller = prune_to_beam(graph, graph.edge_scores(np.ones(1)), 0.1, over="all")
     assert derivations(smaller) == {(b"a", b"w0"), (b"b",)}
 
 
 def test_refuses_what_cannot_be_pruned(tmp_path: Path) -> None:
     graph = graph_of([[Edge((b"a",), 1, (1.0,))]], tmp_path)
     with pytest.raises(ValueError, match="beam must be 0 or more: -1"):
-        within_beam(graph, np.zeros(1), -1.0)
+        prune_to_beam(graph, np.zeros(1), -1.0)
     with pytest.raises(ValueError, match="beam must be 0 or more: nan"):
-        within_beam(graph, np.zeros(1), np.nan)
+        prune_to_beam(graph, np.zeros(1), np.nan)
     with pytest.raises(DataError, match="no derivation"):
-        within_beam(graph, np.full(1, -np.inf), 1.0)
+        prune_to_beam(graph, np.full(1, -np.inf), 1.0)

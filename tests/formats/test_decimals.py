@@ -96,7 +96,7 @@ def test_a_hash_collision_costs_time_only(monkeypatch: pytest.MonkeyPatch) -> No
 
     lines = b"0 ||| a ||| LM= 1 x_a= 1 ||| 3\n0 ||| b ||| LM= 1 x_b= 3 ||| 3\n"
     layout = Layout(True, (("LM", 1),))
-    monkeypatch.setattr(nbest_tokens, "hashes_of", worst)
+    monkeypatch.setattr(nbest_tokens, "hash_tokens", worst)
     assert parse_block_fast(lines, layout, "list", 1) is None
     block = parse_block(lines, layout, "list", 1)
     assert block.sparse_names == ("x_a", "x_b")

@@ -78,7 +78,7 @@ def _pruned(
 
     from mosesplug.forest.ngrams.reference_ngrams import ReferenceNgramTree
     from mosesplug.forest.oracles.hope_fear import GraphSearch
-    from mosesplug.forest.pruning import pruned
+    from mosesplug.forest.pruning import prune_to_edges
     from mosesplug.forest.search_graph import search_graph
     from mosesplug.hypergraph import Hypergraph
 
@@ -97,7 +97,7 @@ def _pruned(
         weights[: len(known)] = known
         edges = given["hg-prune"] * min(map(len, references))
         try:
-            graph = pruned(Hypergraph.of_file(file, columns), weights, edges)
+            graph = prune_to_edges(Hypergraph.of_file(file, columns), weights, edges)
         except DataError as error:
             raise DataError(f"{file.path}: {error}") from None
         graphs.append(search_graph(graph, ReferenceNgramTree.of(references)))

@@ -20,11 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.errors import DataError
-from mosesplug.forest.line_search.envelope_search import NO_DERIVATION, LineGraph, winners
+from mosesplug.forest.line_search.envelope_search import NO_DERIVATION, LineGraph, find_winners
 from mosesplug.forest.viterbi import MOST_EDGES
 from mosesplug.hypergraph import Hypergraph
 
-__all__ = ["Envelope", "envelope", "reason"]
+__all__ = ["Envelope", "envelope", "explain_failure"]
 
 
 @dataclass(frozen=True)
@@ -78,11 +78,11 @@ def envelope(
             f"edge {edge} of the search graph scores {intercepts[edge]:g} + {slopes[edge]:g} x, "
             "and both must be finite numbers"
         )
-    found = winners(
+    found = find_winners(
         LineGraph(graph.edge_offsets, graph.tail_offsets, graph.tails, intercepts, slopes)
     )
     if found.size < 0:
-        raise DataError(reason(found.size))
+        raise DataError(explain_failure(found.size))
     lines = found.lines[: found.size]
     return Envelope(
         found.starts[1 : found.size].copy(),
@@ -93,7 +93,7 @@ def envelope(
     )
 
 
-def reason(size: int) -> str:
+def explain_failure(size: int) -> str:
     """Return the error message for ``NO_DERIVATION`` or ``TOO_LARGE``."""
     if size == NO_DERIVATION:
         return "no derivation of the search graph builds its goal"

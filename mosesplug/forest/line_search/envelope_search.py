@@ -18,11 +18,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.forest.growing import doubled
+from mosesplug.forest.growing import double_length
 from mosesplug.forest.viterbi import MOST_EDGES
 from mosesplug.kernels import kernel
 
-__all__ = ["NO_DERIVATION", "TOO_LARGE", "LineGraph", "Winners", "winners"]
+__all__ = ["NO_DERIVATION", "TOO_LARGE", "LineGraph", "Winners", "find_winners"]
 
 NO_DERIVATION, TOO_LARGE = -1, -2
 """Error codes in place of the size of an envelope; see ``envelope.reason``."""
@@ -95,7 +95,7 @@ class _Found(NamedTuple):
 
 
 @kernel
-def winners(graph: LineGraph) -> Winners:
+def find_winners(graph: LineGraph) -> Winners:
     """Return the upper envelope over all derivations, for use inside kernels; see ``envelope``."""
     inside = np.empty((len(graph.edge_offsets) - 1, _LANES))
     goal = inside[-1]
@@ -127,7 +127,7 @@ def winners(graph: LineGraph) -> Winners:
             if count == len(found.after):
                 found = _enlarged(found)
             if n_waiting + 2 > len(waiting):
-                waiting = doubled(waiting)
+                waiting = double_length(waiting)
             edges, top = _read_back(graph, shares, inside, lane, found, count, edges, top)
             if top < 0:
                 return _none(TOO_LARGE)
@@ -232,7 +232,7 @@ def _read_back(
         if top - begin == MOST_EDGES:
             return edges, -1
         if top == len(edges):
-            edges = doubled(edges)
+            edges = double_length(edges)
         edges[top] = best
         top += 1
         sums[0] += intercepts[best]
@@ -241,7 +241,7 @@ def _read_back(
         sums[3] += abs(slopes[best])
         low, high = tail_offsets[best], tail_offsets[best + 1]
         while height + high - low > len(nodes):
-            nodes = doubled(nodes)
+            nodes = double_length(nodes)
         for entry in range(high - 1, low - 1, -1):
             nodes[height] = tails[entry]
             height += 1

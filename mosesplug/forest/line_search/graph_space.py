@@ -17,17 +17,17 @@ from numpy.typing import NDArray
 
 from mosesplug.errors import DataError
 from mosesplug.features import FeatureSpace
-from mosesplug.forest.growing import doubled
-from mosesplug.forest.line_search.envelope import reason
+from mosesplug.forest.growing import double_length
+from mosesplug.forest.line_search.envelope import explain_failure
 from mosesplug.forest.line_search.envelope_search import (
     NO_DERIVATION,
     TOO_LARGE,
     LineGraph,
-    winners,
+    find_winners,
 )
 from mosesplug.forest.sentence_graph import SentenceGraph, score_edges, sentence_graph
 from mosesplug.forest.translations import Translations, append_words
-from mosesplug.forest.union import united
+from mosesplug.forest.union import unite_graphs
 from mosesplug.forest.viterbi import MOST_EDGES, derivation_edges, inside_best
 from mosesplug.hypergraph import Hypergraph
 from mosesplug.kernels import kernel
@@ -126,7 +126,7 @@ def graph_source(
     most = max(1000, _MOST_TRANSLATIONS // len(filled))
     sentences = []
     for number, each in filled:
-        graph = united(each)
+        graph = unite_graphs(each)
         translations = Translations(number, graph.words, metric, references, most)
         sentences.append(_Sentence(number, sentence_graph(graph), translations))
     pool = ThreadPoolExecutor(threads) if threads > 1 else None
@@ -220,7 +220,7 @@ def _along(sentence: _Sentence, point: Vector, directions: Vector) -> _Envelopes
         sentence.graph, point[columns], directions[:, columns]
     )
     if lines[-1] < 0:
-        raise DataError(reason(int(lines[-1])))
+        raise DataError(explain_failure(int(lines[-1])))
     return _Envelopes(starts, sentence.translations.statistics(words, offsets), lines)
 
 
@@ -228,7 +228,7 @@ def _first_best(sentence: _Sentence, weights: Vector) -> NDArray[np.int32]:
     """Return the statistics of the best derivation's translation, int32 ``[n_statistics]``."""
     words = _best_translation(sentence.graph, weights[sentence.graph.columns])
     if words[0] < 0:
-        raise DataError(reason(int(words[0])))
+        raise DataError(explain_failure(int(words[0])))
     ends = np.array([0, len(words) - 1])
     return np.asarray(sentence.translations.statistics(words[1:], ends)[0])
 
@@ -256,7 +256,7 @@ def _reach(graph: SentenceGraph, weights: NDArray[np.float64]) -> float:
 
 @kernel
 def _best_translation(graph: SentenceGraph, weights: NDArray[np.float64]) -> NDArray[np.int32]:
-    """Return 0 and the words of the best derivation, or an error code (see ``reason``)."""
+    """Return 0 and the words of the best derivation, or an error code (see ``explain_failure``)."""
     scores = score_edges(graph, weights)
     best, _, sizes = inside_best(graph.edge_offsets, graph.tail_offsets, graph.tails, scores)
     words, top = np.zeros(64, dtype=np.int64), 1
@@ -293,7 +293,7 @@ def _translations_along(
     offsets = np.zeros(65, dtype=np.int64)
     for line in range(len(directions)):
         slopes = score_edges(graph, directions[line])
-        found = winners(
+        found = find_winners(
             LineGraph(graph.edge_offsets, graph.tail_offsets, graph.tails, intercepts, slopes)
         )
         if found.size < 0:
@@ -302,7 +302,7 @@ def _translations_along(
         while size + found.size > len(starts):
             larger = np.empty(2 * len(starts))
             larger[:size] = starts[:size]
-            starts, offsets = larger, doubled(offsets)
+            starts, offsets = larger, double_length(offsets)
         for number in range(found.size):
             begin, end = found.derivations[number, 0], found.derivations[number, 1]
             words, top = append_words(

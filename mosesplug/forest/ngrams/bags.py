@@ -9,10 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.forest.ngrams.reference_ngrams import ORDER
-from mosesplug.forest.ngrams.table import NgramTable, child, empty_table, interned, orders
+from mosesplug.forest.ngrams.table import (
+    NgramTable,
+    empty_table,
+    find_child,
+    intern_ngram,
+    measure_orders,
+)
 from mosesplug.kernels import kernel
 
-__all__ = ["Bags", "bags", "bags_in"]
+__all__ = ["Bags", "count_bags", "count_bags_in"]
 
 
 @dataclass(frozen=True)
@@ -53,17 +59,17 @@ class Bags:
         return sums.astype(np.float64, copy=False)
 
 
-def bags(translations: Sequence[Sequence[bytes]]) -> Bags:
+def count_bags(translations: Sequence[Sequence[bytes]]) -> Bags:
     """Count the n-grams of up to four words in translations, given as words."""
     known: dict[bytes, int] = {}
     numbers = [[known.setdefault(word, len(known)) for word in words] for words in translations]
     table = empty_table(1 + ORDER * sum(map(len, numbers)))
     count = np.ones(1, dtype=np.int64)
     made = _made(numbers, table, count, True)
-    return Bags(*made, orders(table, int(count[0])))
+    return Bags(*made, measure_orders(table, int(count[0])))
 
 
-def bags_in(
+def count_bags_in(
     table: NgramTable, lengths: NDArray[np.int32], translations: Sequence[Sequence[int]]
 ) -> Bags:
     """Count the n-grams of translations, numbered as in a split graph.
@@ -104,9 +110,9 @@ def _counted(
             ngram = 0
             for at in range(start, min(start + ORDER, last)):
                 if grow:
-                    ngram = interned(table, count, ngram, words[at])
+                    ngram = intern_ngram(table, count, ngram, words[at])
                 else:
-                    ngram = child(table, ngram, words[at])
+                    ngram = find_child(table, ngram, words[at])
                 if ngram < 0:
                     break
                 if places[ngram] < offsets[row]:

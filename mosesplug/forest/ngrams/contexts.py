@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from mosesplug.forest.ngrams.reference_ngrams import BOUNDARY, ORDER, OTHER
 from mosesplug.forest.ngrams.states import TextGraph
-from mosesplug.forest.ngrams.table import NgramTable, child
+from mosesplug.forest.ngrams.table import NgramTable, find_child
 from mosesplug.kernels import kernel
 
 __all__ = ["LONGEST", "NOTHING", "SplitSource", "context_size", "forget_unused", "write_context"]
@@ -112,7 +112,7 @@ def forget_unused(
         end = size if backwards else size - number
         ngram = 0
         for place in range(start, end):
-            ngram = child(table, ngram, context[place])
+            ngram = find_child(table, ngram, context[place])
         if ngram >= 0:
             break
         context[start if backwards else end - 1] = OTHER

@@ -13,26 +13,26 @@ from numpy.typing import NDArray
 from mosesplug.forest.ngrams.states import (
     NgramStates,
     TextGraph,
-    joined,
-    most_tails_of,
+    count_most_tails,
+    join_words,
     open_sides,
 )
 from mosesplug.forest.partial_derivations import (
     Partials,
-    best_rows,
-    chosen_derivation,
-    grown,
-    moved,
-    next_choice,
-    partials_for,
+    advance_choice,
+    copy_row,
+    double_room,
+    extract_derivation,
+    make_partials,
+    select_best_rows,
 )
 from mosesplug.forest.viterbi import Derivation
 from mosesplug.kernels import kernel
 
-__all__ = ["best_with_ngrams"]
+__all__ = ["find_best_with_ngrams"]
 
 
-def best_with_ngrams(
+def find_best_with_ngrams(
     graph: TextGraph,
     scores: NDArray[np.float64],
     states: NgramStates,
@@ -57,7 +57,7 @@ def best_with_ngrams(
     if beam is not None and beam < 1:
         raise ValueError(f"beam must be positive: {beam}")
     partials, goal = _search(graph, scores, states, values, beam or 0)
-    return chosen_derivation(graph.tail_offsets, partials, goal, float(partials.scores[goal]))
+    return extract_derivation(graph.tail_offsets, partials, goal, float(partials.scores[goal]))
 
 
 @kernel
@@ -71,8 +71,8 @@ def _search(
     """Return all partial derivations, at most ``beam`` per node (0: no limit); the goal's row."""
     n_nodes = len(graph.edge_offsets) - 1
     open_left, open_right = open_sides(graph)
-    most_tails = most_tails_of(graph)
-    partials = partials_for(1024, most_tails)
+    most_tails = count_most_tails(graph)
+    partials = make_partials(1024, most_tails)
     first = np.zeros(n_nodes + 1, dtype=np.int64)
     table = np.full(64, -1)
     chosen = np.zeros(most_tails, dtype=np.int64)
@@ -94,7 +94,7 @@ def _search(
                     score += partials.scores[row]
                     size += partials.sizes[row]
                     lefts[number], rights[number] = partials.sides[row]
-                left, right, n_hits, hits = joined(graph, states, edge, lefts, rights, hits)
+                left, right, n_hits, hits = join_words(graph, states, edge, lefts, rights, hits)
                 for hit in hits[:n_hits]:
                     score += values[hit]
                 left, right = left if open_left[node] else 0, right if open_right[node] else 0
@@ -102,7 +102,7 @@ def _search(
                 row = table[slot]
                 if row < first[node]:
                     if used == len(partials.edges):
-                        partials = grown(partials)
+                        partials = double_room(partials)
                     row, table[slot] = used, used
                     partials.scores[row] = -np.inf
                     used += 1
@@ -115,7 +115,7 @@ def _search(
                     partials.sides[row, 0], partials.sides[row, 1] = left, right
                 if 2 * (used - first[node]) > len(table):
                     table = _larger(partials, table, first[node], used)
-                more = next_choice(tails, first, chosen)
+                more = advance_choice(tails, first, chosen)
         if beam > 0 and used - first[node] > beam:
             used = _pruned(partials, first[node], used, beam)
             table[:] = -1
@@ -157,7 +157,7 @@ def _larger(
 def _pruned(partials: Partials, first: int, used: int, beam: int) -> int:
     """Keep the ``beam`` best rows of a node in the same order; return their end."""
     place = first
-    for row in best_rows(partials.scores[first:used], beam):
-        moved(partials, first + row, partials, place)
+    for row in select_best_rows(partials.scores[first:used], beam):
+        copy_row(partials, first + row, partials, place)
         place += 1
     return place

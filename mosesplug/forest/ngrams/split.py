@@ -38,13 +38,13 @@ from mosesplug.forest.ngrams.split_search import (
     search_nodes,
     worst_edge,
 )
-from mosesplug.forest.ngrams.states import open_sides, text_graph
+from mosesplug.forest.ngrams.states import open_sides, renumber_words
 from mosesplug.forest.ngrams.table import (
     NgramTable,
     empty_table,
     larger_table,
-    orders,
-    table_of,
+    make_table,
+    measure_orders,
 )
 from mosesplug.hypergraph import Hypergraph, read_only
 from mosesplug.kernels import kernel
@@ -141,14 +141,14 @@ def split_for(
     Raises:
         DataError: see ``split``.
     """
-    table = table_of(references.tree)
+    table = make_table(references.tree)
     count = len(references.tree.summed)
     return _split(_source(graph, references.words), table, count, False, ORDER, most_edges, room)
 
 
 def _source(graph: Hypergraph, words: Mapping[bytes, int]) -> SplitSource:
     """Return the graph for kernels; ``words`` maps words to numbers."""
-    text = text_graph(graph, words)
+    text = renumber_words(graph, words)
     return SplitSource(text, *open_sides(text))
 
 
@@ -200,7 +200,7 @@ def _made(
         read_only(ngrams),
         read_only(edges.totals[places]),
         table,
-        read_only(orders(table, count)),
+        read_only(measure_orders(table, count)),
     )
 
 

@@ -20,7 +20,7 @@ from mosesplug.forest.ngrams.contexts import (
     write_context,
 )
 from mosesplug.forest.ngrams.reference_ngrams import BOUNDARY, ORDER
-from mosesplug.forest.ngrams.table import ABSENT, NgramTable, child, interned
+from mosesplug.forest.ngrams.table import ABSENT, NgramTable, find_child, intern_ngram
 from mosesplug.kernels import kernel
 
 __all__ = ["Sizes", "SplitEdges", "States", "fill_slots", "search_nodes", "worst_edge"]
@@ -269,9 +269,9 @@ def _write_ngrams(
             for length in range(min(n_open + 1, order), 0, -1):
                 prefix = open_ngrams[length - 2] if length > 1 else 0
                 if grow:
-                    ngram = interned(table, sizes.table, prefix, word)
+                    ngram = intern_ngram(table, sizes.table, prefix, word)
                 else:
-                    ngram = child(table, prefix, word)
+                    ngram = find_child(table, prefix, word)
                 open_ngrams[length - 1] = ngram
                 if length >= least:
                     edges.totals[place, length - 1] += 1
@@ -293,7 +293,7 @@ def _reopen(states: States, state: int, table: NgramTable, open_ngrams: NDArray[
     for length in range(1, size + 1):
         ngram = 0
         for place in range(size - length, size):
-            ngram = child(table, ngram, states.right[state, place])
+            ngram = find_child(table, ngram, states.right[state, place])
         open_ngrams[length - 1] = ngram
     return size
 

@@ -29,11 +29,11 @@ from mosesplug.kernels import kernel
 __all__ = [
     "NgramStates",
     "TextGraph",
-    "joined",
-    "most_tails_of",
+    "count_most_tails",
+    "join_words",
     "ngram_states",
     "open_sides",
-    "text_graph",
+    "renumber_words",
 ]
 
 _TAIL = -1
@@ -71,7 +71,7 @@ class NgramStates(NamedTuple):
     depths: NDArray[np.int64]
 
 
-def text_graph(graph: Hypergraph, words: Mapping[bytes, int]) -> TextGraph:
+def renumber_words(graph: Hypergraph, words: Mapping[bytes, int]) -> TextGraph:
     """Return a graph with its words renumbered.
 
     Args:
@@ -127,7 +127,7 @@ def ngram_states(children: NDArray[np.int32], order: int) -> NgramStates:
 
 
 @kernel
-def most_tails_of(graph: TextGraph) -> int:
+def count_most_tails(graph: TextGraph) -> int:
     """Return the maximum number of tails of an edge, at least 1."""
     most = 1
     for edge in range(len(graph.tail_offsets) - 1):
@@ -160,7 +160,7 @@ def open_sides(graph: TextGraph) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
 
 
 @kernel
-def joined(
+def join_words(
     graph: TextGraph,
     states: NgramStates,
     edge: int,

@@ -17,12 +17,12 @@ from mosesplug.kernels import kernel
 __all__ = [
     "ABSENT",
     "NgramTable",
-    "child",
     "empty_table",
-    "interned",
+    "find_child",
+    "intern_ngram",
     "larger_table",
-    "orders",
-    "table_of",
+    "make_table",
+    "measure_orders",
 ]
 
 ABSENT = -1
@@ -66,7 +66,7 @@ def _slots_for(room: int) -> int:
 
 
 @kernel
-def child(table: NgramTable, parent: int, word: int) -> int:
+def find_child(table: NgramTable, parent: int, word: int) -> int:
     """Return the n-gram extended by a word, ``ABSENT`` if it is not in the table."""
     if parent < 0 or word < 0:
         return ABSENT
@@ -74,7 +74,7 @@ def child(table: NgramTable, parent: int, word: int) -> int:
 
 
 @kernel
-def interned(table: NgramTable, count: NDArray[np.int64], parent: int, word: int) -> int:
+def intern_ngram(table: NgramTable, count: NDArray[np.int64], parent: int, word: int) -> int:
     """Return the n-gram extended by a word; add it to the table if it is new.
 
     Args:
@@ -112,7 +112,7 @@ def _fill(table: NgramTable, count: int) -> None:
         table.slots[_slot(table, table.parents[ngram], table.words[ngram])] = ngram
 
 
-def table_of(tree: NgramTree) -> NgramTable:
+def make_table(tree: NgramTree) -> NgramTable:
     """Return a table of the reference n-grams with the same numbers as in the tree."""
     count = len(tree.summed)
     table = empty_table(count)
@@ -123,7 +123,7 @@ def table_of(tree: NgramTree) -> NgramTable:
     return table
 
 
-def orders(table: NgramTable, count: int) -> NDArray[np.int32]:
+def measure_orders(table: NgramTable, count: int) -> NDArray[np.int32]:
     """Return the length of each n-gram in words, int32 ``[count]``."""
     lengths = np.zeros(count, dtype=np.int32)
     _measure(table.parents, lengths)

@@ -13,14 +13,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.forest.ngrams.reference_ngrams import BOUNDARIES, ORDER, OTHER, ReferenceNgramTree
-from mosesplug.forest.ngrams.states import NgramStates, TextGraph, ngram_states, text_graph
-from mosesplug.forest.oracles.search import Judge, searched
-from mosesplug.forest.partial_derivations import chosen_derivation
+from mosesplug.forest.ngrams.states import NgramStates, TextGraph, ngram_states, renumber_words
+from mosesplug.forest.oracles.search import Judge, search_partials
+from mosesplug.forest.partial_derivations import extract_derivation
 from mosesplug.forest.viterbi import Derivation
 from mosesplug.hypergraph import Hypergraph
 from mosesplug.kernels import kernel
 
-__all__ = ["BEAM", "BLEU_PLUS_ONE", "Oracle", "OracleGraph", "judged", "oracle", "oracle_graph"]
+__all__ = [
+    "BEAM",
+    "BLEU_PLUS_ONE",
+    "Oracle",
+    "OracleGraph",
+    "judge_derivation",
+    "oracle",
+    "oracle_graph",
+]
 
 BLEU_PLUS_ONE = (0.0, 0.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0.0)
 """The background that turns BLEU into the BLEU+1 of Lin & Och (2004)."""
@@ -95,7 +103,7 @@ def oracle_graph(
     return OracleGraph(
         graph,
         known.words,
-        text_graph(graph, known.words),
+        renumber_words(graph, known.words),
         np.array(scores),
         shares,
         ngram_states(known.tree.children, ORDER),
@@ -130,14 +138,14 @@ def oracle(
         raise ValueError(f"beam must be positive: {beam}")
     added = np.array(background, dtype=np.float64)
     judge = Judge(graph.limits, graph.lengths, graph.shares, added)
-    partials, known, row = searched(graph.text, graph.scores, graph.states, judge, beam or 0)
-    derivation = chosen_derivation(
+    partials, known, row = search_partials(graph.text, graph.scores, graph.states, judge, beam or 0)
+    derivation = extract_derivation(
         graph.text.tail_offsets, partials, row, float(partials.scores[row])
     )
     return Oracle(derivation, _statistics(known.matches[row], int(known.words[row]), graph))
 
 
-def judged(graph: OracleGraph, edges: NDArray[np.int64]) -> Oracle:
+def judge_derivation(graph: OracleGraph, edges: NDArray[np.int64]) -> Oracle:
     """Return a given derivation with the statistics of its translation."""
     said = graph.said(edges)
     numbers = np.array([graph.words.get(word, OTHER) for word in said], dtype=np.int32)

@@ -12,8 +12,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mosesplug.forest.oracles.bleu import BEAM, BLEU_PLUS_ONE, Oracle, OracleGraph, judged, oracle
-from mosesplug.forest.oracles.hope_fear import named
+from mosesplug.forest.oracles.bleu import (
+    BEAM,
+    BLEU_PLUS_ONE,
+    Oracle,
+    OracleGraph,
+    judge_derivation,
+    oracle,
+)
+from mosesplug.forest.oracles.hope_fear import name_sentence
 from mosesplug.forest.oracles.linear_bleu import linear_bleu, linear_oracle
 from mosesplug.forest.viterbi import viterbi
 from mosesplug.metrics.bleu import bleu_score_row
@@ -54,8 +61,8 @@ def model_oracles(graphs: Sequence[OracleGraph]) -> CorpusOracle:
     """
     chosen = []
     for graph in graphs:
-        with named(graph.sentence):
-            chosen.append(judged(graph, viterbi(graph.graph, graph.scores).edges))
+        with name_sentence(graph.sentence):
+            chosen.append(judge_derivation(graph, viterbi(graph.graph, graph.scores).edges))
     return _corpus(chosen)
 
 
@@ -77,7 +84,7 @@ def sentence_oracles(
     """
     chosen = []
     for graph in graphs:
-        with named(graph.sentence):
+        with name_sentence(graph.sentence):
             chosen.append(oracle(graph, beam=beam))
         told(len(chosen), len(graphs), "BLEU+1")
     return _corpus(chosen)
@@ -115,7 +122,7 @@ def greedy_oracles(
             others = totals - chosen[number].statistics
             # If the others lack matches, BLEU is 0 for every choice.
             background = others if (others[0:-1:2] > 0.0).all() else others + BLEU_PLUS_ONE
-            with named(graphs[number].sentence):
+            with name_sentence(graphs[number].sentence):
                 found = oracle(graphs[number], background, beam=beam)
             if _worth(others + found.statistics) > _worth(totals):
                 chosen[number], totals, changed = found, others + found.statistics, True
@@ -153,7 +160,7 @@ def linear_oracles(
         gains = linear_bleu(totals if (totals[0:-1:2] > 0.0).all() else totals + 1.0)
         chosen = []
         for graph in graphs:
-            with named(graph.sentence):
+            with name_sentence(graph.sentence):
                 chosen.append(linear_oracle(graph, gains, beam=beam))
             told(len(chosen), len(graphs), f"pass {turn}")
         found = _corpus(chosen)

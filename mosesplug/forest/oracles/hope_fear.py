@@ -29,13 +29,13 @@ from mosesplug.forest.graph_bleu import (
     partial_length,
     translation_statistics,
 )
-from mosesplug.forest.pruning import single_scores
+from mosesplug.forest.pruning import score_in_single_precision
 from mosesplug.forest.search_graph import SearchGraph
 from mosesplug.forest.viterbi import MOST_EDGES, derivation_edges
 from mosesplug.kernels import kernel
 from mosesplug.metrics.sentence_bleu import single_bleu
 
-__all__ = ["GraphSearch", "find", "hope_and_fear", "named"]
+__all__ = ["GraphSearch", "find", "hope_and_fear", "name_sentence"]
 
 MODEL_SHARE = np.float32(5.0)
 """With a safe hope, maximum ratio of the model score to the BLEU of the hope."""
@@ -127,7 +127,7 @@ def find(
         DataError: no derivation builds the goal with a finite score, or the best one has more
             than ten million edges.
     """
-    scores = single_scores(graph.indptr, graph.columns, graph.values, weights)
+    scores = score_in_single_precision(graph.indptr, graph.columns, graph.values, weights)
     best, inside, sizes = _search(graph, scores, background, np.float32(scale), np.float32(sign))
     if best[-1] < 0 or not np.isfinite(inside[-1]):
         raise DataError("no derivation of the search graph has a finite score")
@@ -297,17 +297,17 @@ class GraphSearch:
         safe_hope: bool,
     ) -> HopeFear:
         """See ``forest.oracles.hope_fear.hope_and_fear``."""
-        with named(sentence):
+        with name_sentence(sentence):
             return hope_and_fear(self.graphs[sentence], weights, background, safe_hope=safe_hope)
 
     def model_best(self, sentence: int, weights: NDArray[np.float32]) -> Found:
         """Return the derivation with the highest model score; the last one wins ties."""
-        with named(sentence):
+        with name_sentence(sentence):
             return find(self.graphs[sentence], weights, np.ones(9, dtype=np.float32))
 
 
 @contextmanager
-def named(sentence: int) -> Iterator[None]:
+def name_sentence(sentence: int) -> Iterator[None]:
     """Add the sentence id to the message of a ``DataError``."""
     try:
         yield

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mosesplug.forest.ngrams.reference_ngrams import BOUNDARY
-from mosesplug.forest.ngrams.search import best_with_ngrams
+from mosesplug.forest.ngrams.search import find_best_with_ngrams
 from mosesplug.forest.ngrams.states import TextGraph
-from mosesplug.forest.oracles.bleu import Oracle, OracleGraph, judged
+from mosesplug.forest.oracles.bleu import Oracle, OracleGraph, judge_derivation
 from mosesplug.kernels import kernel
 from mosesplug.metrics.linear_bleu import LinearBleu, linear_bleu
 
@@ -39,8 +39,8 @@ def linear_oracle(
     scores = np.full(len(usable), -np.inf)
     scores[usable] = model * graph.scores[usable] + gains.word * _words(graph.text)[usable]
     values = np.concatenate([[0.0], gains.ngrams])[graph.states.depths]
-    found = best_with_ngrams(graph.text, scores, graph.states, values, beam=beam)
-    return judged(graph, found.edges)
+    found = find_best_with_ngrams(graph.text, scores, graph.states, values, beam=beam)
+    return judge_derivation(graph, found.edges)
 
 
 @kernel

@@ -19,22 +19,22 @@ from mosesplug.forest.ngrams.reference_ngrams import BOUNDARY, ORDER
 from mosesplug.forest.ngrams.states import (
     NgramStates,
     TextGraph,
-    joined,
-    most_tails_of,
+    count_most_tails,
+    join_words,
     open_sides,
 )
 from mosesplug.forest.partial_derivations import (
     Partials,
-    best_rows,
-    grown,
-    moved,
-    next_choice,
-    partials_for,
+    advance_choice,
+    copy_row,
+    double_room,
+    make_partials,
+    select_best_rows,
 )
 from mosesplug.kernels import kernel
 from mosesplug.metrics.bleu import bleu_score_row
 
-__all__ = ["Judge", "Matches", "searched"]
+__all__ = ["Judge", "Matches", "search_partials"]
 
 
 class Judge(NamedTuple):
@@ -72,7 +72,7 @@ class Matches(NamedTuple):
 
 
 @kernel
-def searched(
+def search_partials(
     graph: TextGraph, scores: NDArray[np.float64], states: NgramStates, judge: Judge, beam: int
 ) -> tuple[Partials, Matches, int]:
     """Return all partial derivations kept, and the row of the goal's best one (-1 if none).
@@ -86,8 +86,8 @@ def searched(
     """
     n_nodes = len(graph.edge_offsets) - 1
     open_left, open_right = open_sides(graph)
-    most_tails = most_tails_of(graph)
-    partials = partials_for(1024, most_tails)
+    most_tails = count_most_tails(graph)
+    partials = make_partials(1024, most_tails)
     known = _matches_for(1024, len(states.depths))
     first = np.zeros(n_nodes + 1, dtype=np.int64)
     table = np.full(64, -1)
@@ -109,7 +109,7 @@ def searched(
             while more:
                 # Made in the next free row, and left there if no row is like it.
                 if used == len(partials.edges):
-                    partials, known = grown(partials), _grown(known)
+                    partials, known = double_room(partials), _grown(known)
                 partials.edges[used] = edge
                 partials.scores[used], partials.sizes[used] = scores[edge], 1.0
                 for number in range(len(tails)):
@@ -118,7 +118,7 @@ def searched(
                     partials.scores[used] += partials.scores[row]
                     partials.sizes[used] += partials.sizes[row]
                     lefts[number], rights[number] = partials.sides[row]
-                left, right, n_hits, hits = joined(graph, states, edge, lefts, rights, hits)
+                left, right, n_hits, hits = join_words(graph, states, edge, lefts, rights, hits)
                 partials.sides[used, 0] = left if open_left[node] else 0
                 partials.sides[used, 1] = right if open_right[node] else 0
                 _count(known, used, chosen[: len(tails)], own, hits[:n_hits], states, judge.limits)
@@ -129,10 +129,10 @@ def searched(
                     table[slot] = used
                     used += 1
                 elif partials.scores[used] >= partials.scores[row]:
-                    moved(partials, used, partials, row)
+                    copy_row(partials, used, partials, row)
                 if 2 * (used - first[node]) > len(table):
                     table = _larger(partials, known, table, first[node], used)
-                more = next_choice(tails, first, chosen)
+                more = advance_choice(tails, first, chosen)
         if beam > 0 and used - first[node] > beam:
             used = _pruned(partials, known, first[node], used, beam)
             table[:] = -1
@@ -294,8 +294,8 @@ def _larger(
 def _pruned(partials: Partials, known: Matches, first: int, used: int, beam: int) -> int:
     """Keep the ``beam`` best rows of a node in the same order; return their end."""
     place = first
-    for row in best_rows(known.worths[first:used], beam):
-        moved(partials, first + row, partials, place)
+    for row in select_best_rows(known.worths[first:used], beam):
+        copy_row(partials, first + row, partials, place)
         _moved(known, first + row, known, place)
         place += 1
     return place

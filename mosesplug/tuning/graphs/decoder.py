@@ -22,7 +22,7 @@ from formats.nbest.files import NBestList
 from mosesplug.decoders.batch import BatchDecoder, ModelWeights
 from mosesplug.errors import DataError, DecoderError, StoreMismatch
 from mosesplug.features import FeatureSpace, spelled_groups
-from mosesplug.forest.n_best import GraphFeatures, n_best
+from mosesplug.forest.n_best import GraphFeatures, make_nbest_list
 from mosesplug.store import NBestStore, StoredGraphs, fingerprint_files
 from mosesplug.tuning.workdir.workspace import Workspace
 
@@ -211,7 +211,9 @@ class ForestDecoder(BatchDecoder):
                 with lock:  # what reads is one transaction
                     found = graphs.of_sentence(number) if number < graphs.n_sentences else []
                 try:
-                    return n_best(number, found, features, vector, self._nbest, source=self._source)
+                    return make_nbest_list(
+                        number, found, features, vector, self._nbest, source=self._source
+                    )
                 except DataError as error:
                     raise DecoderError(
                         f"{self._source}: the search graph of sentence {number}: {error}"

@@ -18,7 +18,7 @@ from mosesplug.forest.line_search.graph_space import graph_source
 from mosesplug.forest.ngrams.reference_ngrams import ReferenceNgramTree
 from mosesplug.forest.oracles.hope_fear import GraphSearch
 from mosesplug.forest.search_graph import search_graph
-from mosesplug.forest.union import united
+from mosesplug.forest.union import unite_graphs
 from mosesplug.optimizers import Algorithm, Problem
 from mosesplug.settings.configuration import Configuration
 from mosesplug.store import NBestStore, StoredGraphs
@@ -121,5 +121,5 @@ def _search(graphs: StoredGraphs, references: Sequence[Sequence[Sequence[bytes]]
     found = []
     for number, words in enumerate(references):
         if every := graphs.of_sentence(number):
-            found.append(search_graph(united(every), ReferenceNgramTree.of(words)))
+            found.append(search_graph(unite_graphs(every), ReferenceNgramTree.of(words)))
     return GraphSearch(found)

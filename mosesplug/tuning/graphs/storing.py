@@ -22,8 +22,8 @@ from formats.text import atomic_write
 from mosesplug.decoders.protocol import DecodedInput
 from mosesplug.errors import DataError, StoreError
 from mosesplug.features import FeatureSpace, spelled_groups
-from mosesplug.forest.n_best import GraphFeatures, n_best
-from mosesplug.forest.pruning import pruned
+from mosesplug.forest.n_best import GraphFeatures, make_nbest_list
+from mosesplug.forest.pruning import prune_to_edges
 from mosesplug.hypergraph import Hypergraph
 from mosesplug.kernels import load_compiler
 from mosesplug.settings.configuration import Configuration
@@ -93,11 +93,11 @@ class GraphFiles:
         features = GraphFeatures(space, self.fixed)
         weights = features.vector(self.weights.dense, self.weights.sparse)
         try:
-            found = n_best(
+            found = make_nbest_list(
                 self.sentences[place], [graph], features, weights, self.nbest, source=str(path)
             )
             if edges := self.edges[place]:
-                graph = pruned(graph, weights.astype(np.float32), edges)
+                graph = prune_to_edges(graph, weights.astype(np.float32), edges)
         except DataError as error:
             raise DataError(f"{path}: {error}") from None
         lines = b"" if found is None else b"".join(format_list(found))

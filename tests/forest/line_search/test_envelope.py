@@ -13,7 +13,7 @@ from formats.graphs.hypergraph import Edge
 from formats.graphs.hypergraph_reader import read_hypergraph
 from mosesplug.errors import DataError
 from mosesplug.forest import Envelope, Hypergraph, envelope, viterbi
-from mosesplug.forest.pruning import pruned
+from mosesplug.forest.pruning import prune_to_edges
 from tests.forest.envelope_semiring import goal_envelope, thresholds
 from tests.forest.graphs import derivations, graph_of, graphs
 
@@ -78,7 +78,7 @@ def test_recorded_graphs_against_the_semiring(multi30k: Path, sentence: int) -> 
     graph = Hypergraph.of_file(file, {name: k for k, name in enumerate(file.names)})
     rng = np.random.default_rng(sentence)
     weights = rng.uniform(0.0, 0.1, len(file.names))
-    graph = pruned(graph, weights.astype(np.float32), 400)
+    graph = prune_to_edges(graph, weights.astype(np.float32), 400)
     for _ in range(3):
         # In steps of 1/64 no sum is rounded, and what leads leads by more than rounding.
         intercepts, slopes = (

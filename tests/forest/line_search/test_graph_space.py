@@ -19,7 +19,7 @@ from mosesplug.errors import DataError
 from mosesplug.features import FeatureSpace
 from mosesplug.forest import Hypergraph, viterbi
 from mosesplug.forest.line_search.graph_space import GraphSource, graph_source
-from mosesplug.forest.pruning import pruned
+from mosesplug.forest.pruning import prune_to_edges
 from mosesplug.metrics import Metric, metric
 from mosesplug.optimizers.batch.mert.mert import MertOptions, mert
 from mosesplug.optimizers.problem import Problem, corpus_score
@@ -218,7 +218,7 @@ class Recorded:
         self.graphs = [Hypergraph.of_file(file, columns) for file in files]
         if edges is not None:
             single = self.weights.astype(np.float32)
-            self.graphs = [pruned(graph, single, edges) for graph in self.graphs]
+            self.graphs = [prune_to_edges(graph, single, edges) for graph in self.graphs]
         lines = read_reference(multi30k / "text" / "dev.en")
         self.bleu = metric("BLEU", "")
         self.prepared = self.bleu.prepare([[lines[k] for k in sentences]])

@@ -15,8 +15,8 @@ from formats.graphs.hypergraph import Edge
 from mosesplug.errors import DataError
 from mosesplug.forest import Hypergraph
 from mosesplug.forest.ngrams.reference_ngrams import BOUNDARIES, ngram_tree
-from mosesplug.forest.ngrams.search import best_with_ngrams
-from mosesplug.forest.ngrams.states import NgramStates, ngram_states, text_graph
+from mosesplug.forest.ngrams.search import find_best_with_ngrams
+from mosesplug.forest.ngrams.states import NgramStates, ngram_states, renumber_words
 from tests.forest.graphs import derivations, graph_of, references, worded_graphs
 
 WEIGHTS = np.array([1.0, -0.5])
@@ -61,8 +61,8 @@ def test_finds_the_best_of_all_derivations(
         for state in range(1, len(values))
     }
     graph = made(nodes)
-    text = text_graph(graph, words)
-    found = best_with_ngrams(text, graph.edge_scores(WEIGHTS), states, values)
+    text = renumber_words(graph, words)
+    found = find_best_with_ngrams(text, graph.edge_scores(WEIGHTS), states, values)
     best = max(
         float(np.dot(features, WEIGHTS)) + worth(said, by_ngram, order)
         for features, said in derivations(nodes, len(nodes) - 1)
@@ -70,7 +70,7 @@ def test_finds_the_best_of_all_derivations(
     assert found.score == best
     own = float(WEIGHTS @ graph.features(found.edges, 2))
     assert own + worth(graph.translation(found.edges), by_ngram, order) == best
-    beamed = best_with_ngrams(text, graph.edge_scores(WEIGHTS), states, values, beam=1)
+    beamed = find_best_with_ngrams(text, graph.edge_scores(WEIGHTS), states, values, beam=1)
     own = float(WEIGHTS @ graph.features(beamed.edges, 2))
     assert beamed.score == own + worth(graph.translation(beamed.edges), by_ngram, order) <= best
 
@@ -100,13 +100,13 @@ def test_states_are_the_longest_ngrams_that_end_at_a_word() -> None:
 def test_what_cannot_be_searched() -> None:
     states, words = states_of([[b"a"]], 2)
     graph = made([[Edge((b"a",), 1, (0.0,))]])
-    text, values = text_graph(graph, words), np.zeros(len(states.depths))
+    text, values = renumber_words(graph, words), np.zeros(len(states.depths))
     with pytest.raises(DataError, match="no derivation"):
-        best_with_ngrams(text, np.full(1, -np.inf), states, values)
+        find_best_with_ngrams(text, np.full(1, -np.inf), states, values)
     with pytest.raises(ValueError, match="beam must be positive: 0"):
-        best_with_ngrams(text, np.zeros(1), states, values, beam=0)
+        find_best_with_ngrams(text, np.zeros(1), states, values, beam=0)
     nodes = [[Edge((b"a",), 1, (0.0,))]]
     nodes += [[Edge((head, head), 1, (0.0,))] for head in range(70)]
-    large = text_graph(made(nodes), words)
+    large = renumber_words(made(nodes), words)
     with pytest.raises(DataError, match="edges"):
-        best_with_ngrams(large, np.zeros(71), states, values)
+        find_best_with_ngrams(large, np.zeros(71), states, values)

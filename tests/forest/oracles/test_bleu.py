@@ -21,7 +21,13 @@ from formats.text import read_lines
 from mosesplug.errors import DataError
 from mosesplug.forest import Hypergraph
 from mosesplug.forest.ngrams.reference_ngrams import BOUNDARIES
-from mosesplug.forest.oracles.bleu import BLEU_PLUS_ONE, OracleGraph, judged, oracle, oracle_graph
+from mosesplug.forest.oracles.bleu import (
+    BLEU_PLUS_ONE,
+    OracleGraph,
+    judge_derivation,
+    oracle,
+    oracle_graph,
+)
 from mosesplug.forest.oracles.corpus import greedy_oracles, linear_oracles
 from mosesplug.forest.oracles.linear_bleu import LinearBleu, linear_bleu, linear_oracle
 from mosesplug.forest.viterbi import viterbi
@@ -86,7 +92,7 @@ def test_finds_the_highest_bleu_of_all_derivations(
     # Of equals the one that the model likes best.
     alike = [score for statistics, score in every if (statistics == found.statistics).all()]
     assert found.derivation.score == max(alike)
-    known = judged(graph, found.derivation.edges)
+    known = judge_derivation(graph, found.derivation.edges)
     np.testing.assert_array_equal(known.statistics, found.statistics)
     assert known.derivation.score == found.derivation.score
     beamed = oracle(graph, background, beam=1)
@@ -168,7 +174,7 @@ def test_no_change_of_one_sentence_makes_the_corpus_better(
             assert bleu(others + counted(said, texts)) <= found.score + 1e-12
     linear = linear_oracles(graphs)
     assert linear.score == pytest.approx(bleu(sum(one.statistics for one in linear.oracles)))
-    model = [judged(graph, viterbi(graph.graph, graph.scores).edges) for graph in graphs]
+    model = [judge_derivation(graph, viterbi(graph.graph, graph.scores).edges) for graph in graphs]
     assert linear.score >= bleu(sum(one.statistics for one in model))
 
 

@@ -25,7 +25,7 @@ from mosesplug.cli.run.mert_settings import make_script_plan
 from mosesplug.decoders.moses import Queue
 from mosesplug.errors import DecoderError, UsageError
 from mosesplug.features import FeatureSpace
-from mosesplug.forest.n_best import GraphFeatures, n_best
+from mosesplug.forest.n_best import GraphFeatures, make_nbest_list
 from mosesplug.metrics import metric
 from mosesplug.optimizers import Problem, algorithm
 from mosesplug.optimizers.batch.mira.kbmira import KbmiraOptions
@@ -314,7 +314,8 @@ def test_the_score_is_that_of_decoding_the_graphs_beside_weights_not_tuned(
         features = GraphFeatures(graphs.space, fixed)
         weights = features.vector(found.weights.dense, {})
         lists = [
-            n_best(number, graphs.of_sentence(number), features, weights, 1) for number in range(6)
+            make_nbest_list(number, graphs.of_sentence(number), features, weights, 1)
+            for number in range(6)
         ]
     texts = ["" if each is None else each.text(0).decode() for each in lists]
     english = (tmp_path / "english").read_text().splitlines()
